@@ -1,0 +1,84 @@
+//! What becomes of work whose lock is lost: because its key was deleted, the server failed over, or
+//! the process stood still for longer than its lease.
+//!
+//! Here the lock is taken away by removing it from the store in memory.
+
+use std::{error::Error, time::Duration};
+
+use axum::{Extension, Router, body::Body, http::Request, routing::put};
+use lock_tower::{AcquireError, LockClient, LockKey, Locked, MemoryStore, RequestLockLayer};
+use tokio::{select, sync::mpsc, time::sleep};
+use tower::ServiceExt;
+
+/// Who has lost a lock learns of it at the next renewal, after a third of the lease; or, if no
+/// renewal gets through, shortly before the lease ends.
+const LEASE: Duration = Duration::from_millis(300);
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let store = MemoryStore::new();
+    let locks = LockClient::builder().lease(LEASE).in_memory_on(&store);
+    cancelled(&locks, &store).await?;
+    told(&locks, &store).await?;
+    a_request(&locks, &store).await
+}
+
+/// The plain way: the work is dropped where it stands. `Acquire::run` does this by itself.
+async fn cancelled(locks: &LockClient, store: &MemoryStore) -> Result<(), AcquireError> {
+    let guard = locks.write("report").acquire().await?;
+    store.remove(guard.key());
+    match guard.protect(write_the_report()).await {
+        Ok(()) => println!("protect: BUG: the report is written"),
+        Err(lost) => println!("protect: cancelled, {lost}"),
+    }
+    Ok(())
+}
+
+/// For work that has to tidy up: it is told, and must not touch what the lock protects any more.
+async fn told(locks: &LockClient, store: &MemoryStore) -> Result<(), AcquireError> {
+    let guard = locks.write("report").acquire().await?;
+    store.remove(guard.key());
+    select! {
+        () = write_the_report() => println!("lost():  BUG: the report is written"),
+        lost = guard.lost() => println!("lost():  tidying up, {lost}"),
+    }
+    Ok(())
+}
+
+/// The layer cancels the handler and answers 503. What the handler has spawned goes on, so it
+/// watches the lock itself.
+async fn a_request(locks: &LockClient, store: &MemoryStore) -> Result<(), Box<dyn Error>> {
+    let (events, mut said) = mpsc::unbounded_channel::<String>();
+    let router = Router::new()
+        .route("/report", put(rewrite))
+        .route_layer(RequestLockLayer::new(locks.clone(), "report")?)
+        .layer(Extension(events));
+    let request = Request::put("/report").body(Body::empty())?;
+    let answer = tokio::spawn(router.oneshot(request));
+
+    said.recv().await;
+    store.remove(&LockKey::try_from("report")?);
+    let Ok(response) = answer.await?;
+    println!("handler: answered {}", response.status());
+    println!("spawned: {}", said.recv().await.unwrap_or_default());
+    Ok(())
+}
+
+async fn rewrite(lock: Locked, Extension(events): Extension<mpsc::UnboundedSender<String>>) {
+    let lost = lock.lost();
+    let task = tokio::spawn(async move {
+        // Nobody listens any more once the program ends.
+        let _ = events.send("at work".to_owned());
+        select! {
+            () = write_the_report() => {}
+            lost = lost => {
+                let _ = events.send(format!("stopped, {lost}"));
+            }
+        }
+    });
+    let _ = task.await;
+}
+
+async fn write_the_report() {
+    sleep(Duration::from_secs(3600)).await;
+}

@@ -1,0 +1,181 @@
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    ConnectError, InvalidOptions, LockClient, MemoryStore,
+    backend::Backend,
+    engine::Engine,
+    owner::{ClientId, Owners},
+    redis::{self, RedisOptions},
+    settings::{Settings, check_lease},
+    tasks::Tasks,
+};
+
+/// No timeout is longer: it would be none.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// Redisson's default for `lockWatchdogTimeout`.
+const REDISSON_WATCHDOG: Duration = Duration::from_secs(30);
+
+/// A client with other settings than the defaults: from [`LockClient::builder`].
+///
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use lock_core::LockClient;
+///
+/// let locks = LockClient::builder()
+///     .client_name("orders", "orders-7f9c")
+///     .lease(Duration::from_secs(15))
+///     .connect("redis://127.0.0.1/")
+///     .await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a builder does nothing until it connects"]
+#[derive(Debug, Clone, Default)]
+pub struct LockClientBuilder {
+    settings: Settings,
+    redis: RedisOptions,
+}
+
+impl LockClientBuilder {
+    /// What stands before every lock's key in Redis, so that a lock never meets the application's
+    /// own data. At most 64 bytes, without braces and control characters. Default: `lock:`.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.redis.prefix = prefix.into();
+        self
+    }
+
+    /// The lease of acquisitions that ask for none. Default: 30 s.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.settings.lease = lease;
+        self
+    }
+
+    /// The wait of acquisitions that ask for none. Default: 1 s.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.settings.wait = wait;
+        self
+    }
+
+    /// How long one command may take before the store counts as unavailable, at most an hour.
+    /// Default: 500 ms.
+    pub fn command_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.command_timeout = timeout.min(LONGEST_TIMEOUT);
+        self.redis.command_timeout = timeout.min(LONGEST_TIMEOUT);
+        self
+    }
+
+    /// How long [`connect`](Self::connect), and each attempt to connect again, may take.
+    /// Default: 2 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.redis.connect_timeout = timeout.min(LONGEST_TIMEOUT);
+        self
+    }
+
+    /// Who this process is, for the engineer who asks which instance holds a lock: kept in Redis
+    /// under `lock_client:<uuid>` and as the connections' names. Control characters and spaces
+    /// become `-`. Default: the program's name, and the
+    /// host's with the process' number.
+    pub fn client_name(mut self, service: impl Into<String>, instance: impl Into<String>) -> Self {
+        self.redis.service = Some(service.into());
+        self.redis.instance = Some(instance.into());
+        self
+    }
+
+    /// For how long an acquisition stands back behind one of another process that has waited for
+    /// longer: readers behind a writer, writers behind anybody. It keeps a stream of readers from
+    /// starving writers, and of writers from starving readers, as long as one hold is shorter than
+    /// this; and it bounds what a waiter that died can cost others. Default: 1 s.
+    pub fn yielding(mut self, yielding: Duration) -> Self {
+        self.settings.yielding = yielding.min(LONGEST_TIMEOUT);
+        self
+    }
+
+    /// How many acquisitions of this process may wait for one key before others are refused as
+    /// [`Overloaded`](crate::AcquireError::Overloaded). Default: 1,024.
+    pub fn max_waiters(mut self, max_waiters: usize) -> Self {
+        self.settings.max_waiters = max_waiters;
+        self
+    }
+
+    /// Keeps fencing tokens in Redis for ever instead of for an hour after the last grant of their
+    /// key: for tokens that grow even if Redis' clock is set back by more than an hour, at the
+    /// price of one key per lock that is never removed. Default: off.
+    pub fn permanent_tokens(mut self, permanent: bool) -> Self {
+        self.redis.permanent_tokens = permanent;
+        self
+    }
+
+    /// The `lockWatchdogTimeout` of Redisson clients that read the same locks. Their watchdog cuts
+    /// the shared lock to its own timeout, so a read is believed in for no longer, and renewed
+    /// accordingly. Default: no such clients.
+    pub fn redisson_watchdog(mut self, timeout: Duration) -> Self {
+        self.settings.redisson_watchdog = Some(timeout);
+        self
+    }
+
+    /// What sharing locks with Redisson needs: no prefix, so that `client.write("x")` and Java's
+    /// `getReadWriteLock("x")` are one lock; a [watchdog](Self::redisson_watchdog) of 30 s; and
+    /// [permanent tokens](Self::permanent_tokens).
+    pub fn redisson(self) -> Self {
+        self.prefix("").redisson_watchdog(REDISSON_WATCHDOG).permanent_tokens(true)
+    }
+
+    /// Connects to a Redis server: see [`LockClient::connect`].
+    ///
+    /// # Errors
+    ///
+    /// See [`LockClient::connect`]; also when a setting is out of bounds.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes what was opened.
+    pub async fn connect(self, url: &str) -> Result<LockClient, ConnectError> {
+        self.check()?;
+        let (owners, tasks) = beginnings();
+        let backend = redis::connect(url, self.redis.clone(), owners.client(), &tasks).await?;
+        Ok(self.start(owners, Arc::new(backend), tasks))
+    }
+
+    /// Connects in the background: see [`LockClient::connect_lazy`].
+    ///
+    /// # Errors
+    ///
+    /// When the URL is malformed or a setting is out of bounds.
+    pub fn connect_lazy(self, url: &str) -> Result<LockClient, ConnectError> {
+        self.check()?;
+        let (owners, tasks) = beginnings();
+        let backend = redis::connect_lazy(url, self.redis.clone(), owners.client(), &tasks)?;
+        Ok(self.start(owners, Arc::new(backend), tasks))
+    }
+
+    /// A client with a store of its own in memory: see [`LockClient::in_memory`].
+    #[must_use]
+    pub fn in_memory(self) -> LockClient {
+        self.in_memory_on(&MemoryStore::new())
+    }
+
+    /// A client on a store in memory that it shares with others.
+    #[must_use]
+    pub fn in_memory_on(self, store: &MemoryStore) -> LockClient {
+        let (owners, tasks) = beginnings();
+        self.start(owners, Arc::new(store.clone()), tasks)
+    }
+
+    fn check(&self) -> Result<(), InvalidOptions> {
+        check_lease("lease", self.settings.lease)?;
+        if let Some(watchdog) = self.settings.redisson_watchdog {
+            check_lease("redisson_watchdog", watchdog)?;
+        }
+        self.redis.check()
+    }
+
+    fn start(self, owners: Owners, backend: Arc<dyn Backend>, tasks: Arc<Tasks>) -> LockClient {
+        LockClient::from_engine(Engine::start(owners, backend, self.settings, tasks))
+    }
+}
+
+fn beginnings() -> (Owners, Arc<Tasks>) {
+    let tasks = Arc::<Tasks>::default();
+    tasks.enter();
+    (Owners::new(ClientId::random()), tasks)
+}

@@ -1,0 +1,204 @@
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use crate::{
+    Acquire, ConnectError, Health, InspectError, IntoLockKey, LockClientBuilder, LockKey, Mode,
+    Scope, ShutdownError, backend::Standing, engine::Engine, error::WrongKind,
+};
+
+/// A client of a lock store: one per process, cheap to clone.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lock_core::LockClient;
+///
+/// let locks = LockClient::in_memory(); // or LockClient::connect("redis://127.0.0.1/").await?
+/// let guard = locks.write("order:42").acquire().await?;
+/// assert!(locks.read("order:42").try_acquire().await.is_err());
+/// drop(guard);
+/// # Ok(()) }
+/// ```
+///
+/// It may be used from several Tokio runtimes: its background tasks move on when the runtime on
+/// which they run is shut down. (A runtime that is kept but not driven, such as a current-thread one
+/// outside `block_on`, holds them up.) Call [`shutdown`](Self::shutdown) before the process ends, or what
+/// was dropped last may stay locked until its lease ends.
+#[derive(Clone)]
+pub struct LockClient(Arc<Engine>);
+
+impl LockClient {
+    /// A client with a store of its own in memory: for one process, for tests, for trying out.
+    ///
+    /// It behaves as on Redis, but for what only a network can do. It follows Tokio's clock, a
+    /// paused one too.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::builder().in_memory()
+    }
+
+    /// Connects to a Redis server: `redis://[user:password@]host[:port][/db]`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`] when the URL is malformed, the server cannot be reached, refuses the
+    /// credentials, or cannot run the scripts. Nothing is held.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes what was opened.
+    pub async fn connect(url: &str) -> Result<Self, ConnectError> {
+        Self::builder().connect(url).await
+    }
+
+    /// As [`connect`](Self::connect), but connects in the background: until that succeeds,
+    /// acquisitions fail as unavailable.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`] when the URL is malformed.
+    pub fn connect_lazy(url: &str) -> Result<Self, ConnectError> {
+        Self::builder().connect_lazy(url)
+    }
+
+    /// A client with other settings than the defaults.
+    pub fn builder() -> LockClientBuilder {
+        LockClientBuilder::default()
+    }
+
+    pub(crate) fn from_engine(engine: Arc<Engine>) -> Self {
+        Self(engine)
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.0
+    }
+
+    /// Asks for the read lock on `key`: shared with other readers, never with a writer.
+    pub fn read(&self, key: impl IntoLockKey) -> Acquire {
+        self.lock(Mode::Read, key)
+    }
+
+    /// Asks for the write lock on `key`: exclusive.
+    pub fn write(&self, key: impl IntoLockKey) -> Acquire {
+        self.lock(Mode::Write, key)
+    }
+
+    /// Asks for the lock on `key` in a mode that is known at run time only.
+    pub fn lock(&self, mode: Mode, key: impl IntoLockKey) -> Acquire {
+        Acquire::new(self, mode, key.into_lock_key())
+    }
+
+    /// Opens a scope, within which locks are reentrant.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        Scope::new(self.clone())
+    }
+
+    /// Whether anybody, in any process, holds `key` in this mode. True at the moment of looking, so
+    /// good for a dashboard and useless as a condition.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    pub async fn is_locked(&self, key: impl IntoLockKey, mode: Mode) -> Result<bool, InspectError> {
+        let standing = self.standing(key).await?;
+        Ok(match mode {
+            Mode::Read => standing.readers > 0,
+            Mode::Write => standing.mode == Some(Mode::Write),
+        })
+    }
+
+    /// Whether the ambient [`Scope`] holds `key` in this mode, as the store sees it. False outside
+    /// a scope.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    pub async fn is_held(&self, key: impl IntoLockKey, mode: Mode) -> Result<bool, InspectError> {
+        Ok(self.hold_count(key, mode).await? > 0)
+    }
+
+    /// How many times the ambient [`Scope`] holds `key` in this mode, as the store sees it. Zero
+    /// outside a scope.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    pub async fn hold_count(&self, key: impl IntoLockKey, mode: Mode) -> Result<u32, InspectError> {
+        Ok(self.standing(key).await?.own.of(mode))
+    }
+
+    /// What stands in the store, with the ambient scope's own holds. What is released but not yet
+    /// confirmed does not count.
+    async fn standing(&self, key: impl IntoLockKey) -> Result<Standing, InspectError> {
+        self.0.tasks.enter();
+        let key: LockKey = key.into_lock_key()?;
+        let hold =
+            Scope::current().and_then(|scope| scope.place(self.0.owners.client(), &key).hold());
+        let owner = hold.as_ref().map(|hold| &hold.owner);
+        let standing = self.0.backend.inspect(&key, owner).await?;
+        let mut standing = standing.ok_or(WrongKind { key })?;
+        let guards = hold.map(|hold| hold.state().guards).unwrap_or_default();
+        standing.own.read = standing.own.read.min(guards.read);
+        standing.own.write = standing.own.write.min(guards.write);
+        Ok(standing)
+    }
+
+    /// How the client and its store are, for a readiness check and for the engineer on call.
+    pub async fn health(&self) -> Health {
+        self.0.tasks.enter();
+        let store = self.0.backend.health().await;
+        Health {
+            store: store.kind,
+            round_trip: store.round_trip,
+            warnings: store.warnings,
+            holds: self.0.holds.load(Ordering::Acquire),
+            waiting: self.0.gate.waiting(),
+            draining: *self.0.draining.borrow(),
+        }
+    }
+
+    /// Stops granting, waits until every guard is gone and every release confirmed, and closes the
+    /// connections. Call it after the server has stopped: `axum::serve(..)` with a graceful
+    /// shutdown waits for connections, but not for releases.
+    ///
+    /// # Errors
+    ///
+    /// [`ShutdownError`] when `deadline` has passed before all was released. What is left is free
+    /// when its lease ends.
+    ///
+    /// # Cancel safety
+    ///
+    /// The client grants nothing more; call it again to go on waiting.
+    pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
+        self.0.tasks.enter();
+        self.0.draining.send_replace(true);
+        let drained = async {
+            loop {
+                let mut ended = std::pin::pin!(self.0.hold_ended.notified());
+                ended.as_mut().enable();
+                if self.0.holds.load(Ordering::Acquire) == 0 {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        let in_time = tokio::time::timeout(deadline, drained).await;
+        let left = self.0.holds.load(Ordering::Acquire);
+        self.0.queue.hurry();
+        self.0.backend.close().await;
+        match in_time {
+            Ok(()) => Ok(()),
+            Err(_) => Err(ShutdownError { held: left }),
+        }
+    }
+}
+
+impl fmt::Debug for LockClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockClient").field("store", &self.0.backend).finish_non_exhaustive()
+    }
+}

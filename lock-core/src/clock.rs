@@ -1,0 +1,79 @@
+//! The one clock that leases are measured with: it never goes back, and it counts the time that the
+//! machine was suspended.
+//!
+//! Tokio's clock supplies the time, so a paused clock in a test pauses leases too. It is
+//! `CLOCK_MONOTONIC`, which stands still while a laptop sleeps or a virtual machine is frozen; what
+//! `CLOCK_BOOTTIME` has gained on it is added, or a woken holder would believe in a lease that
+//! Redis gave away hours ago.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A moment on the lease clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment {
+    /// Tokio's clock plus the time suspended so far.
+    at: Instant,
+}
+
+impl Moment {
+    pub(crate) fn now() -> Self {
+        Self { at: Instant::now() + suspended() }
+    }
+
+    pub(crate) fn until(self, later: Moment) -> Duration {
+        later.at.saturating_duration_since(self.at)
+    }
+
+    pub(crate) fn since(self, earlier: Moment) -> Duration {
+        self.at.saturating_duration_since(earlier.at)
+    }
+
+    pub(crate) fn after(self, span: Duration) -> Self {
+        Self { at: self.at + span }
+    }
+}
+
+/// Sleeps until the lease clock shows `moment`, in slices, because a timer does not see suspension.
+pub(crate) async fn sleep_until(moment: Moment) {
+    const SLICE: Duration = Duration::from_secs(1);
+    loop {
+        let left = Moment::now().until(moment);
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left.min(SLICE)).await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn suspended() -> Duration {
+    use std::sync::LazyLock;
+
+    use rustix::time::{ClockId, clock_gettime};
+
+    fn read(clock: ClockId) -> Duration {
+        let time = clock_gettime(clock);
+        Duration::new(
+            u64::try_from(time.tv_sec).unwrap_or(0),
+            u32::try_from(time.tv_nsec).unwrap_or(0),
+        )
+    }
+    // Boottime first: being descheduled between the two readings can then only hide a moment of
+    // suspension, never invent one.
+    fn gained() -> Duration {
+        let boottime = read(ClockId::Boottime);
+        boottime.saturating_sub(read(ClockId::Monotonic))
+    }
+    static AT_START: LazyLock<Duration> = LazyLock::new(|| gained().max(gained()).max(gained()));
+    let start = *AT_START;
+    // What is less than a millisecond is the time between the two readings.
+    let gain = gained().saturating_sub(start);
+    if gain < Duration::from_millis(1) { Duration::ZERO } else { gain }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn suspended() -> Duration {
+    Duration::ZERO
+}

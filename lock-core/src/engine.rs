@@ -1,0 +1,88 @@
+//! What one client's holds, waiters and tasks share.
+
+use std::{
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
+
+use tokio::sync::{Notify, watch};
+
+use crate::{
+    backend::{Backend, Holds},
+    gate::Gate,
+    hold::Hold,
+    owner::Owners,
+    renewal::{self, Schedule},
+    settings::Settings,
+    settle::{self, SettleQueue},
+    tasks::Tasks,
+};
+
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) owners: Owners,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) settings: Settings,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) tasks: Arc<Tasks>,
+    pub(crate) schedule: Arc<Schedule>,
+    pub(crate) queue: Arc<SettleQueue>,
+    /// Holds that are acquired, held or not yet released.
+    pub(crate) holds: AtomicUsize,
+    pub(crate) hold_ended: Notify,
+    /// True once nothing more is granted.
+    pub(crate) draining: watch::Sender<bool>,
+}
+
+impl Engine {
+    pub(crate) fn start(
+        owners: Owners,
+        backend: Arc<dyn Backend>,
+        settings: Settings,
+        tasks: Arc<Tasks>,
+    ) -> Arc<Self> {
+        let (schedule, queue) = (Arc::<Schedule>::default(), Arc::<SettleQueue>::default());
+        tasks.enter();
+        tasks.keep({
+            let schedule = Arc::clone(&schedule);
+            move || Box::pin(renewal::work(Arc::clone(&schedule)))
+        });
+        tasks.keep({
+            let queue = Arc::clone(&queue);
+            move || Box::pin(settle::work(Arc::clone(&queue)))
+        });
+        Arc::new(Self {
+            owners,
+            backend,
+            gate: Gate::new(settings.max_waiters),
+            settings,
+            tasks,
+            schedule,
+            queue,
+            holds: AtomicUsize::new(0),
+            hold_ended: Notify::new(),
+            draining: watch::Sender::new(false),
+        })
+    }
+
+    /// Has the store brought down to what this hold's guards hold.
+    pub(crate) fn settle(&self, hold: Arc<Hold>) {
+        self.queue.push(hold);
+    }
+
+    /// Beside Redisson, a reader's watchdog cuts the shared lock to its own timeout: a read may be
+    /// believed in for no longer than that.
+    pub(crate) fn believed_lease(&self, lease: Duration, stored: Holds) -> Duration {
+        match self.settings.redisson_watchdog {
+            Some(watchdog) if stored.write == 0 => lease.min(watchdog),
+            _ => lease,
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.queue.close();
+        self.schedule.close();
+    }
+}

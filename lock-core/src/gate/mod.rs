@@ -1,0 +1,125 @@
+//! One contender per key and process: the others wait here, first come first served, and cost the
+//! store nothing.
+//!
+//! A key's gate is a fair read/write lock of this process. A hold keeps its permit from before its
+//! first try until its release is confirmed, so the next local acquisition is always ordered
+//! behind a release that is still on its way.
+
+mod inside;
+mod permit;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+use crate::{LockKey, Mode};
+use inside::{Inside, Waiter};
+pub(crate) use permit::{Permit, QueuePlace};
+
+#[derive(Debug)]
+pub(crate) struct Gate {
+    keys: Mutex<HashMap<LockKey, Inside>>,
+    most_waiting: usize,
+}
+
+/// How an acquisition may pass the gate.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    Admitted(Permit),
+    Queued(QueuePlace),
+    /// Somebody of this process is in the way, and the caller does not wait.
+    Busy,
+    /// The queue is full.
+    Full(usize),
+}
+
+/// Who may ask to enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Stands in the queue.
+    Waits,
+    /// Waits for nobody but those who are only leaving.
+    Hurries,
+}
+
+impl Gate {
+    pub(crate) fn new(most_waiting: usize) -> Arc<Self> {
+        Arc::new(Self { keys: Mutex::default(), most_waiting })
+    }
+
+    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, mode: Mode, patience: Patience) -> Entry {
+        let mut keys = self.lock();
+        let inside = keys.entry(key.clone()).or_default();
+        inside.forget_who_left(self.most_waiting);
+        if inside.queue.is_empty() && inside.admits(mode) {
+            inside.enter(mode);
+            return Entry::Admitted(self.permit(key, mode));
+        }
+        if patience == Patience::Hurries && !inside.hurries_in(mode) {
+            return Entry::Busy;
+        }
+        if inside.queue.len() >= self.most_waiting {
+            return Entry::Full(inside.queue.len());
+        }
+        let (admit, admitted) = oneshot::channel();
+        inside.queue.push_back(Waiter { mode, admit });
+        Entry::Queued(QueuePlace {
+            gate: Arc::clone(self),
+            key: key.clone(),
+            admitted: Some(admitted),
+        })
+    }
+
+    /// How many acquisitions of this process wait in all.
+    pub(crate) fn waiting(&self) -> usize {
+        let keys = self.lock();
+        let waiters = keys.values().flat_map(|inside| &inside.queue);
+        waiters.filter(|waiter| !waiter.admit.is_closed()).count()
+    }
+
+    fn permit(self: &Arc<Self>, key: &LockKey, mode: Mode) -> Permit {
+        Permit { gate: Arc::clone(self), key: key.clone(), mode, leaving: false }
+    }
+
+    /// Changes who is inside and lets in whom that makes room for.
+    fn change(self: &Arc<Self>, key: &LockKey, change: impl FnOnce(&mut Inside)) {
+        let mut admitted = Vec::new();
+        {
+            let mut keys = self.lock();
+            // Nobody is inside and nobody waits: there is nothing to change.
+            let Some(inside) = keys.get_mut(key) else {
+                return;
+            };
+            change(inside);
+            while let Some(waiter) = inside.queue.front() {
+                let mode = waiter.mode;
+                if !waiter.admit.is_closed() && !inside.admits(mode) {
+                    break;
+                }
+                let Some(waiter) = inside.queue.pop_front() else {
+                    break;
+                };
+                if !waiter.admit.is_closed() {
+                    inside.enter(mode);
+                    admitted.push((waiter.admit, self.permit(key, mode)));
+                }
+            }
+            if inside.count() == 0 && inside.queue.is_empty() {
+                keys.remove(key);
+            }
+        }
+        for (admit, permit) in admitted {
+            // A waiter that has just left drops its permit here, which admits the next one.
+            let _ = admit.send(permit);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<LockKey, Inside>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

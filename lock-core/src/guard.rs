@@ -1,0 +1,195 @@
+use std::{future::Future, sync::Arc, time::Duration};
+
+use crate::{
+    DowngradeError, FencingToken, LeaseState, LockKey, LockView, Lost, LostCause, LostSignal, Mode,
+    ReleaseError, UpgradeError, clock::Moment, hold::Hold,
+};
+
+/// Proof that a lock is held, until it is dropped, released or lost.
+///
+/// The lease is renewed in the background for as long as the guard lives, unless renewal was
+/// switched off or `max_hold` is reached.
+///
+/// # Release on drop is not immediate
+///
+/// Dropping a guard never blocks, never fails and needs no runtime: it puts the release on a queue,
+/// from which it is sent at once and tried again until the store confirms it or the lease must have
+/// ended. The next acquisition of the same key *in this process* is ordered behind it; another
+/// process may find the lock busy for one more round trip. Where that matters, call
+/// [`release`](Self::release).
+///
+/// # What it cannot do
+///
+/// A process may be stopped between looking at [`is_held`](Self::is_held) and what it does next.
+/// Give the resource the [`fencing_token`](Self::fencing_token) and let it refuse the late.
+#[must_use = "the lock is released as soon as the guard is dropped"]
+#[derive(Debug)]
+pub struct LockGuard {
+    view: LockView,
+    mode: Mode,
+}
+
+impl LockGuard {
+    /// For a hold that has counted this guard already.
+    pub(crate) fn new(hold: Arc<Hold>, mode: Mode) -> Self {
+        Self { view: LockView { hold }, mode }
+    }
+
+    /// The key, as it was asked for.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        self.view.key()
+    }
+
+    /// Whether this guard reads or writes. Inside an outer write of the same scope a read guard's
+    /// lock is exclusive all the same.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The number by which a resource can refuse a holder whose time is over. Guards of one scope
+    /// on one key share it; [`upgrade`](Self::upgrade) takes a new one.
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.view.fencing_token()
+    }
+
+    /// For how long the lock may still be relied upon if no renewal gets through: see
+    /// [`LockView::remaining`].
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.view.remaining()
+    }
+
+    /// What is known of the lease.
+    #[must_use]
+    pub fn state(&self) -> LeaseState {
+        self.view.state()
+    }
+
+    /// Whether the lock is still held at this moment.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.view.is_held()
+    }
+
+    /// A future that resolves when the lock is lost. It does not borrow the guard.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// # async fn rewrite_report() {}
+    /// let guard = locks.write("report").acquire().await?;
+    /// tokio::select! {
+    ///     () = rewrite_report() => {}
+    ///     lost = guard.lost() => eprintln!("stopped: {lost}"),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn lost(&self) -> LostSignal {
+        self.view.lost()
+    }
+
+    /// Runs `work` for as long as the lock is held: see [`LockView::protect`].
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when the lock was lost first.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this drops the work. The guard stays.
+    pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
+        self.view.protect(work).await
+    }
+
+    /// A look at this lock that can be handed around and keeps nothing held.
+    #[must_use]
+    pub fn view(&self) -> LockView {
+        self.view.clone()
+    }
+
+    /// Releases the lock and waits until the store has confirmed it.
+    ///
+    /// # Errors
+    ///
+    /// [`ReleaseError::Lost`]: the lock had been lost before. [`ReleaseError::Unavailable`]: the
+    /// store did not confirm; the release goes on in the background.
+    ///
+    /// # Cancel safety
+    ///
+    /// The release goes on in the background, as if the guard had been dropped.
+    pub async fn release(self) -> Result<(), ReleaseError> {
+        let hold = Arc::clone(&self.view.hold);
+        hold.check()?;
+        let mut changes = hold.changes();
+        drop(self);
+        loop {
+            {
+                let state = hold.state();
+                if let Some(cause) = state.lost {
+                    return Err(hold.lost(cause).into());
+                }
+                if state.is_settled() {
+                    let gone = state.was_gone.then(|| hold.lost(LostCause::Refused));
+                    return gone.map_or(Ok(()), |lost| Err(lost.into()));
+                }
+                if let Some(failure) = &state.last_failure {
+                    let left = Moment::now().until(state.stored_until);
+                    return Err(failure.clone().held_for(left).into());
+                }
+            }
+            // The sender lives in the hold, which lives here.
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// Turns this read guard into a write guard, if no other reader is there, neither here nor in
+    /// another process. Never waits for other readers: two who did would wait for each other for
+    /// ever. The fencing token is a new one.
+    ///
+    /// # Errors
+    ///
+    /// After every error but [`UpgradeError::Lost`] the guard still reads.
+    ///
+    /// # Cancel safety
+    ///
+    /// The guard still reads; an upgrade that happened all the same is taken back.
+    pub async fn upgrade(&mut self) -> Result<(), UpgradeError> {
+        if self.mode == Mode::Write {
+            return Ok(self.view.hold.check()?);
+        }
+        self.view.hold.upgrade().await?;
+        self.mode = Mode::Write;
+        Ok(())
+    }
+
+    /// Turns this write guard into a read guard, without a moment in between in which another
+    /// writer could enter. Waiting readers are told.
+    ///
+    /// # Errors
+    ///
+    /// The guard reads in any case, unless the lock is lost.
+    ///
+    /// # Cancel safety
+    ///
+    /// The guard reads, and the downgrade is completed in the background.
+    pub async fn downgrade(&mut self) -> Result<(), DowngradeError> {
+        if self.mode == Mode::Read {
+            return Ok(self.view.hold.check()?);
+        }
+        let hold = Arc::clone(&self.view.hold);
+        let _steps = hold.steps.lock().await;
+        hold.check()?;
+        // From here on nothing is written under this guard, whatever becomes of the command.
+        self.mode = Mode::Read;
+        hold.downgrade().await
+    }
+}
+
+impl Drop for LockGuard {
+    fn drop(&mut self) {
+        self.view.hold.drop_guard(self.mode);
+    }
+}

@@ -1,0 +1,43 @@
+use std::time::Duration;
+
+use crate::Unavailable;
+
+/// How a client and its store are: from [`LockClient::health`](crate::LockClient::health).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Health {
+    /// `"memory"` or `"redis"`.
+    pub store: &'static str,
+    /// How long the store took to answer just now, or why it did not.
+    pub round_trip: Result<Duration, Unavailable>,
+    /// What about the store endangers locks, such as an eviction policy.
+    pub warnings: Vec<String>,
+    /// Locks of this client that are being acquired, held or released.
+    pub holds: usize,
+    /// Acquisitions that wait for another one of this process.
+    pub waiting: usize,
+    /// Whether the client is shutting down.
+    pub draining: bool,
+}
+
+impl Health {
+    /// Whether locks can be acquired: the store answers and the client is not shutting down.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.round_trip.is_ok() && !self.draining
+    }
+}
+
+/// What is known of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LeaseState {
+    /// Granted, and not renewed yet.
+    Held,
+    /// Renewed at least once.
+    Renewed,
+    /// The last renewal failed or was not answered. It is tried again; the lock is still held.
+    Unknown,
+    /// Over: somebody else may hold the lock.
+    Lost,
+}

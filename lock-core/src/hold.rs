@@ -1,0 +1,303 @@
+//! A hold: one process's grant on one key, and everything this process knows of it.
+//!
+//! `guards` is what the program wants to hold, `stored` the most that the store may hold for it.
+//! Acquiring raises `stored` before the command is sent and `guards` after it was granted;
+//! releasing lowers `guards` at once and `stored` when the store has confirmed. Whatever happens in
+//! between, a cancelled future, a timeout, a lost reply, [`settle`](crate::settle) brings the two
+//! together again: nothing that is above `guards` stays in the store.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use crate::{
+    FencingToken, LeaseState, LockKey, Lost, LostCause, Mode,
+    backend::{Holder, Holds},
+    clock::Moment,
+    engine::Engine,
+    error::Unavailable,
+    gate::Permit,
+    lease,
+    owner::OwnerId,
+    renewal::Place,
+    terms::Terms,
+};
+
+pub(crate) struct Hold {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) key: LockKey,
+    pub(crate) owner: OwnerId,
+    /// Steps of one hold are never asked at the same time.
+    pub(crate) steps: Arc<tokio::sync::Mutex<()>>,
+    state: Mutex<HoldState>,
+    /// Says that the state has changed in a way somebody may wait for.
+    changed: watch::Sender<Option<LostCause>>,
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Hold")
+            .field("key", &self.key)
+            .field("guards", &state.guards)
+            .field("lease_state", &state.lease_state)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct HoldState {
+    pub(crate) guards: Holds,
+    pub(crate) stored: Holds,
+    /// The least that the store has: granted for certain, and not even perhaps released.
+    pub(crate) confirmed: Holds,
+    pub(crate) token: FencingToken,
+    pub(crate) terms: Terms,
+    pub(crate) granted_at: Moment,
+    /// Until here the holder may believe.
+    pub(crate) believed_until: Moment,
+    /// After this the store cannot hold anything more for us.
+    pub(crate) stored_until: Moment,
+    pub(crate) lease_state: LeaseState,
+    pub(crate) lost: Option<LostCause>,
+    /// The mode in which this waiter's mark may stand in the store.
+    pub(crate) marked: Option<Mode>,
+    /// Nobody knows whether the last change of mode took place.
+    pub(crate) mode_in_doubt: bool,
+    pub(crate) last_failure: Option<Unavailable>,
+    /// The store said that there was nothing to release.
+    pub(crate) was_gone: bool,
+    /// Where this hold stands in the renewal schedule.
+    pub(crate) due: Option<Place>,
+    /// The place at the gate, until nothing is left in the store.
+    pub(crate) permit: Option<Permit>,
+}
+
+impl Hold {
+    pub(crate) fn new(
+        engine: &Arc<Engine>,
+        key: LockKey,
+        terms: Terms,
+        permit: Permit,
+    ) -> Arc<Self> {
+        let now = Moment::now();
+        engine.holds.fetch_add(1, Ordering::AcqRel);
+        Arc::new(Self {
+            owner: engine.owners.next(),
+            engine: Arc::clone(engine),
+            key,
+            steps: Arc::default(),
+            state: Mutex::new(HoldState {
+                guards: Holds::default(),
+                stored: Holds::default(),
+                confirmed: Holds::default(),
+                token: FencingToken::new(0),
+                terms,
+                granted_at: now,
+                believed_until: now,
+                stored_until: now,
+                lease_state: LeaseState::Held,
+                lost: None,
+                marked: None,
+                mode_in_doubt: false,
+                last_failure: None,
+                was_gone: false,
+                due: None,
+                permit: Some(permit),
+            }),
+            changed: watch::Sender::new(None),
+        })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, HoldState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn holder(&self) -> Holder<'_> {
+        Holder { key: &self.key, owner: &self.owner }
+    }
+
+    /// Hears of loss, renewal and release from now on.
+    pub(crate) fn changes(&self) -> watch::Receiver<Option<LostCause>> {
+        self.changed.subscribe()
+    }
+
+    pub(crate) fn announce(&self) {
+        self.changed.send_modify(|_| {});
+    }
+
+    /// The loss, if there is one; the clock alone can bring it about.
+    pub(crate) fn check(self: &Arc<Self>) -> Result<(), Lost> {
+        let now = Moment::now();
+        let cause = {
+            let state = self.state();
+            match state.lost {
+                Some(cause) => return Err(self.lost(cause)),
+                None if now >= state.believed_until => LostCause::Expired,
+                None if state.over_max_hold(now) => LostCause::MaxHold,
+                None => return Ok(()),
+            }
+        };
+        self.lose(cause);
+        Err(self.lost(cause))
+    }
+
+    /// Whether the last guard was dropped while the lock was held.
+    pub(crate) fn was_released(&self) -> bool {
+        let state = self.state();
+        state.guards.none() && state.lost.is_none()
+    }
+
+    /// Until when the hold may be believed in as things stand.
+    pub(crate) fn end(&self) -> Moment {
+        let state = self.state();
+        let end = state.max_hold_ends();
+        end.map_or(state.believed_until, |end| end.min(state.believed_until))
+    }
+
+    pub(crate) fn lost(&self, cause: LostCause) -> Lost {
+        Lost { key: self.key.clone(), cause }
+    }
+
+    /// Ends the belief in this hold. What the store may still hold is released.
+    pub(crate) fn lose(self: &Arc<Self>, cause: LostCause) {
+        {
+            let mut state = self.state();
+            if state.lost.is_some() || state.guards.none() {
+                return;
+            }
+            state.lost = Some(cause);
+            state.lease_state = LeaseState::Lost;
+            tracing::warn!(
+                key = %self.key,
+                %cause,
+                held_for_ms = Moment::now().since(state.granted_at).as_millis(),
+                "lock lost"
+            );
+            state.set_leaving(true);
+        }
+        self.changed.send_replace(Some(cause));
+        self.engine.settle(Arc::clone(self));
+    }
+
+    /// One guard fewer. Never blocks, never fails, needs no runtime.
+    pub(crate) fn drop_guard(self: &Arc<Self>, mode: Mode) {
+        {
+            let mut state = self.state();
+            *state.guards.of_mut(mode) -= 1;
+            state.last_failure = None;
+            if state.guards.none() {
+                state.set_leaving(true);
+            }
+        }
+        self.engine.settle(Arc::clone(self));
+    }
+
+    /// Nothing is left in the store, or its lease must have ended.
+    ///
+    /// `false`: something was asked of the hold in the meantime.
+    pub(crate) fn finish(&self) -> bool {
+        let (permit, due) = {
+            let mut state = self.state();
+            if !state.is_settled() {
+                return false;
+            }
+            if !state.wanted().none() {
+                return true;
+            }
+            (state.permit.take(), state.due.take())
+        };
+        if let Some(due) = due {
+            self.engine.schedule.remove(due);
+        }
+        self.ended(permit);
+        self.announce();
+        true
+    }
+
+    fn ended(&self, permit: Option<Permit>) {
+        if permit.is_some() {
+            drop(permit);
+            self.engine.holds.fetch_sub(1, Ordering::AcqRel);
+            self.engine.hold_ended.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let permit = self.state().permit.take();
+        self.ended(permit);
+    }
+}
+
+impl HoldState {
+    /// What the store should hold: what the guards hold, or nothing once that is lost.
+    pub(crate) fn wanted(&self) -> Holds {
+        if self.lost.is_some() { Holds::default() } else { self.guards }
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.stored == self.wanted()
+            && !self.mode_in_doubt
+            && (self.marked.is_none() || !self.guards.none())
+    }
+
+    pub(crate) fn max_hold_ends(&self) -> Option<Moment> {
+        self.terms.max_hold.map(|most| self.granted_at.after(most))
+    }
+
+    fn over_max_hold(&self, now: Moment) -> bool {
+        self.max_hold_ends().is_some_and(|end| now >= end)
+    }
+
+    /// The store has confirmed the lease by an answer to what was sent at `sent`.
+    pub(crate) fn confirm(&mut self, sent: Moment, lease: Duration) {
+        self.believed_until = self.believed_until.max(sent.after(lease::belief(lease)));
+        self.stored_until = self.stored_until.max(Moment::now().after(self.terms.lease));
+    }
+
+    /// Something was sent that may give us a lease, whenever it is carried out.
+    pub(crate) fn may_be_stored(&mut self, lease: Duration) {
+        self.stored_until = self.stored_until.max(Moment::now().after(lease));
+    }
+
+    /// One guard more, for what the store has granted.
+    pub(crate) fn add_guard(&mut self, mode: Mode) {
+        *self.guards.of_mut(mode) += 1;
+        self.set_leaving(false);
+    }
+
+    /// A change of mode is under way: what is certain is what it leaves alone.
+    pub(crate) fn doubt_mode(&mut self, after: Holds) {
+        self.mode_in_doubt = true;
+        self.confirmed.read = self.confirmed.read.min(after.read);
+        self.confirmed.write = self.confirmed.write.min(after.write);
+        self.may_be_stored(self.terms.lease);
+    }
+
+    /// The store has exactly this.
+    pub(crate) fn has(&mut self, holds: Holds) {
+        self.mode_in_doubt = false;
+        self.stored = holds;
+        self.confirmed = holds;
+    }
+
+    /// The last write has become a read, by what was sent at `sent`.
+    pub(crate) fn reads_only(&mut self, sent: Moment, believed: Duration) {
+        if let Some(permit) = &mut self.permit {
+            permit.downgrade();
+        }
+        self.believed_until = self.believed_until.min(sent.after(lease::belief(believed)));
+    }
+
+    pub(crate) fn set_leaving(&mut self, leaving: bool) {
+        if let Some(permit) = &mut self.permit {
+            permit.set_leaving(leaving);
+        }
+    }
+}

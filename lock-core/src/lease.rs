@@ -1,0 +1,51 @@
+//! How long a hold may be believed in: pure arithmetic, no clock, no I/O.
+
+use std::time::Duration;
+
+/// The lease when none is asked for.
+pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
+/// The shortest lease.
+pub const MIN_LEASE: Duration = Duration::from_millis(100);
+/// The longest lease.
+pub const MAX_LEASE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// What the holder's clock must leave unused at the end of a lease, so that a holder knows of its
+/// loss before Redis can grant the lock to another: a twentieth of the lease, at least 10 ms, at
+/// most a quarter.
+pub(crate) fn margin(lease: Duration) -> Duration {
+    (lease / 20).max(Duration::from_millis(10)).min(lease / 4)
+}
+
+/// From sending an acquire or a renewal to the moment the holder stops believing in it.
+pub(crate) fn belief(lease: Duration) -> Duration {
+    lease - margin(lease)
+}
+
+/// From one renewal to the next: a third of the lease, so two may fail.
+pub(crate) fn renewal_period(lease: Duration) -> Duration {
+    lease / 3
+}
+
+/// How soon a renewal of unknown outcome is tried again.
+pub(crate) fn renewal_retry(lease: Duration) -> Duration {
+    (lease / 12).clamp(Duration::from_millis(20), Duration::from_secs(1))
+}
+
+/// How much sooner than due a hold may be renewed to share a round trip with others.
+pub(crate) fn renewal_window(lease: Duration) -> Duration {
+    renewal_period(lease) / 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn margins() {
+        let ms = Duration::from_millis;
+        assert_eq!(margin(ms(30_000)), ms(1_500));
+        assert_eq!(margin(ms(100)), ms(10));
+        assert_eq!(margin(ms(20)), ms(5));
+        assert_eq!(belief(ms(30_000)), ms(28_500));
+    }
+}

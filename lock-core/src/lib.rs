@@ -1,0 +1,64 @@
+//! Distributed read/write locks: on Redis, wire-compatible with Redisson, and in memory.
+//!
+//! Users of Axum and Tower want the crate `lock-tower`, which re-exports this one.
+//!
+//! # What this does not protect from
+//!
+//! A lock in Redis is a lease. A process that is stopped for longer than its lease, a Redis that
+//! fails over to a replica without the last writes, a Redis that loses its data or has its clock
+//! set forward: after each of them two processes may believe in one lock for a moment. Holders are
+//! told ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`] refuses the late one.
+
+mod acquire;
+mod backend;
+mod builder;
+mod client;
+mod clock;
+mod contend;
+mod convert;
+mod engine;
+mod error;
+mod fencing;
+mod gate;
+mod guard;
+mod health;
+mod hold;
+mod key;
+mod lease;
+mod lost;
+mod memory;
+mod mode;
+mod owner;
+mod redis;
+mod reenter;
+mod renewal;
+mod scope;
+mod settings;
+mod settle;
+mod tasks;
+mod terms;
+mod view;
+
+#[doc(hidden)]
+pub mod __private;
+
+pub use acquire::Acquire;
+pub use builder::LockClientBuilder;
+pub use client::LockClient;
+pub use error::{
+    AcquireError, Busy, DowngradeError, InspectError, InvalidOptions, LockError, Lost, LostCause,
+    Overloaded, ReleaseError, ShutdownError, Unavailable, UpgradeError, WrongKind,
+};
+pub use fencing::FencingToken;
+pub use guard::LockGuard;
+pub use health::{Health, LeaseState};
+pub use key::{IntoLockKey, KeyError, LockKey, MAX_KEY_LEN};
+pub use lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE};
+pub use lock_key::{KeyPart, Template, TemplateError, ValueError};
+pub use lost::LostSignal;
+pub use memory::MemoryStore;
+pub use mode::Mode;
+pub use redis::ConnectError;
+pub use scope::Scope;
+pub use settings::{DEFAULT_COMMAND_TIMEOUT, DEFAULT_MAX_WAITERS, DEFAULT_WAIT, DEFAULT_YIELDING};
+pub use view::LockView;

@@ -1,0 +1,56 @@
+use std::{error::Error as StdError, sync::Arc};
+
+use thiserror::Error;
+
+use crate::InvalidOptions;
+
+/// Why a client could not be made. Nothing is held. No message carries the password.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The URL is not one of a Redis server.
+    #[error(
+        "the Redis URL cannot be used: {reason}; write \
+         redis://[user:password@]host[:port][/database] or redis+unix:///path"
+    )]
+    InvalidUrl {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A setting of the builder is out of bounds.
+    #[error(transparent)]
+    InvalidOptions(#[from] InvalidOptions),
+    /// Nothing answered at the address.
+    #[error("no Redis answers at {address}: {reason}; is it running, and may this host reach it?")]
+    Unreachable {
+        /// Host and port, or the path of the socket.
+        address: String,
+        /// What the attempt met.
+        reason: String,
+        /// The error underneath.
+        #[source]
+        source: Option<Arc<dyn StdError + Send + Sync>>,
+    },
+    /// The server refused the user or the password, or asks for one.
+    #[error(
+        "Redis at {address} refuses these credentials: {reason}; put user and password into the \
+         URL, percent-encoded"
+    )]
+    Refused {
+        /// Host and port, or the path of the socket.
+        address: String,
+        /// What the server said.
+        reason: String,
+    },
+    /// The server is there but cannot run the lock scripts.
+    #[error(
+        "Redis at {address} cannot run the lock scripts: {reason}; locks need a primary of Redis \
+         6.2 or later that allows EVALSHA, EVAL and SCRIPT LOAD"
+    )]
+    Unsuitable {
+        /// Host and port, or the path of the socket.
+        address: String,
+        /// What the server said.
+        reason: String,
+    },
+}

@@ -1,0 +1,73 @@
+-- read_write/acquire_read: takes an owner's read hold number `holds`, unless another owner writes
+-- or, where the caller yields, a writer is next. Asking again for a hold that was granted grants it.
+--
+-- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
+-- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:holds (strings, one per read hold)
+-- KEYS[3] mark    string  since:mode:owner of the waiter that is next
+-- KEYS[4] token   string  last fencing token
+-- ARGV[1] nonce
+-- ARGV[2] owner
+-- ARGV[3] lease   ms
+-- ARGV[4] holds   this owner's read holds once granted; 1 is the outermost
+-- ARGV[5] yields  1: stand back behind a writer that is next and has waited longer; 0: do not
+-- ARGV[6] mark_ms  life of the mark that a refused reader leaves, 0: leaves none
+-- ARGV[7] waited_ms  for how long this owner has waited
+-- ARGV[8] token_ttl  ms, 0: for ever
+--
+-- Returns {GRANTED, nonce, token ('' on re-entry)}
+--         {BUSY, nonce, ms the writer still has (-1: no limit), 1 if the mark is ours}
+--         {YIELD, nonce, ms the mark still has}
+--         {LOST, nonce} when the owner's earlier holds are gone
+--         {WRONG_KIND, nonce} {INVALID, nonce}
+local lock, reads, mark, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local nonce, owner = ARGV[1], ARGV[2]
+local lease_ms, holds = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 1, MOST_HOLDS)
+local yields, mark_ms = ARGV[5] == '1', whole(ARGV[6], 0, MOST_LEASE_MS)
+local waited_ms, token_ttl_ms = whole(ARGV[7], 0, MOST_LEASE_MS), whole(ARGV[8], 0, MOST_LEASE_MS)
+if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
+
+local state = redis.pcall('hmget', lock, 'mode', owner, owner .. ':write')
+if state.err then return string.find(state.err, 'WRONGTYPE') and {'WRONG_KIND', nonce} or state end
+local mode, held, writes = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
+
+if mode == 'read' then
+  if held > 0 and redis.call('exists', reads .. ':1') == 0 then
+    redis.call('hdel', lock, owner)
+    held = 0
+  end
+elseif mode == 'write' then
+  if writes == 0 then
+    if holds > 1 then return {'LOST', nonce} end
+    local marked = leave_mark(mark, 'read:' .. owner, mark_ms, waited_ms)
+    return {'BUSY', nonce, redis.call('pttl', lock), marked}
+  end
+elseif mode or redis.call('exists', lock) == 1 then
+  return {'WRONG_KIND', nonce}
+end
+if held < holds - 1 then return {'LOST', nonce} end
+
+local outermost = holds == 1 and writes == 0
+local waiting, their_since
+if outermost then waiting, their_since = next_waiter(mark) end
+local ahead = waiting and string.sub(waiting, 1, 6) == 'write:'
+if held == 0 and yields and ahead and their_since <= waiting_since(waited_ms) then
+  return {'YIELD', nonce, redis.call('pttl', mark)}
+end
+
+local fence = ''
+if outermost then
+  fence = next_token(token, token_ttl_ms)
+  if not fence then return {'WRONG_KIND', nonce} end
+end
+local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
+if held > 0 then lease_ms = math.max(lease_ms, redis.call('pttl', reads .. ':1')) end
+if mode then
+  redis.call('pexpire', lock, ttl_ms)
+  redis.call('hset', lock, owner, math.max(held, holds))
+else
+  redis.call('hset', lock, 'mode', 'read', owner, holds)
+  redis.call('pexpire', lock, ttl_ms)
+end
+hold_reads(reads, math.max(held, holds), lease_ms)
+if waiting == 'read:' .. owner then redis.call('del', mark) end
+return {'GRANTED', nonce, fence}

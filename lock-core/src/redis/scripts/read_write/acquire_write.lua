@@ -1,0 +1,78 @@
+-- read_write/acquire_write: takes an owner's write hold number `holds`, unless anybody else holds
+-- the lock or, where the caller yields, another waiter is next. Readers whose time is over are
+-- forgotten. Asking again for a hold that was granted grants it. The owner's reads inside live as
+-- long as the lock.
+--
+-- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
+-- KEYS[2] mark    string  since:mode:owner of the waiter that is next
+-- KEYS[3] token   string  last fencing token
+-- ARGV[1] nonce
+-- ARGV[2] owner
+-- ARGV[3] lease   ms
+-- ARGV[4] holds   this owner's write holds once granted; 1 is the outermost
+-- ARGV[5] yields  1: stand back behind another that is next and has waited longer; 0: do not
+-- ARGV[6] mark_ms  life of the mark that a refused writer leaves, 0: leaves none
+-- ARGV[7] waited_ms  for how long this owner has waited
+-- ARGV[8] token_ttl  ms, 0: for ever
+-- ARGV[9] tag     prefix of every owner's read keys
+--
+-- Returns {GRANTED, nonce, token ('' on re-entry)}
+--         {BUSY, nonce, ms the longest holder still has (-1: no limit), 1 if the mark is ours}
+--         {YIELD, nonce, ms the mark still has}
+--         {LOST, nonce} when the owner's earlier holds are gone
+--         {WRONG_KIND, nonce} {INVALID, nonce}
+local lock, mark, token = KEYS[1], KEYS[2], KEYS[3]
+local nonce, owner = ARGV[1], ARGV[2]
+local lease_ms, holds = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 1, MOST_HOLDS)
+local yields, mark_ms = ARGV[5] == '1', whole(ARGV[6], 0, MOST_LEASE_MS)
+local waited_ms, token_ttl_ms = whole(ARGV[7], 0, MOST_LEASE_MS), whole(ARGV[8], 0, MOST_LEASE_MS)
+local tag = ARGV[9]
+if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
+
+local own, me = owner .. ':write', 'write:' .. owner
+local state = redis.pcall('hmget', lock, 'mode', own, owner)
+if state.err then return string.find(state.err, 'WRONGTYPE') and {'WRONG_KIND', nonce} or state end
+local mode, held, reading = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
+
+if mode == 'write' and held > 0 then
+  if held < holds - 1 then return {'LOST', nonce} end
+  local fence = ''
+  if holds == 1 then
+    fence = next_token(token, token_ttl_ms)
+    if not fence then return {'WRONG_KIND', nonce} end
+  end
+  local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
+  redis.call('pexpire', lock, ttl_ms)
+  redis.call('hset', lock, own, math.max(held, holds))
+  hold_reads(tag .. ':' .. owner .. ':rwlock_timeout', reading, ttl_ms)
+  return {'GRANTED', nonce, fence}
+end
+if mode and mode ~= 'read' and mode ~= 'write' then return {'WRONG_KIND', nonce} end
+if not mode and redis.call('exists', lock) == 1 then return {'WRONG_KIND', nonce} end
+if holds > 1 then return {'LOST', nonce} end
+if mode == 'write' then
+  return {'BUSY', nonce, redis.call('pttl', lock), leave_mark(mark, me, mark_ms, waited_ms)}
+end
+
+if mode == 'read' then
+  local longest_ms, live, dead, complete = readers(lock, tag)
+  for at = 1, #dead do redis.call('hdel', lock, dead[at]) end
+  if live > 0 or not complete then
+    if complete and redis.call('pttl', lock) > longest_ms then redis.call('pexpire', lock, math.max(longest_ms, 1)) end
+    local left_ms = complete and longest_ms or redis.call('pttl', lock)
+    return {'BUSY', nonce, left_ms, leave_mark(mark, me, mark_ms, waited_ms)}
+  end
+  redis.call('del', lock)
+end
+
+local waiting, their_since = next_waiter(mark)
+if yields and waiting and waiting ~= me and their_since <= waiting_since(waited_ms) then
+  return {'YIELD', nonce, redis.call('pttl', mark)}
+end
+
+local fence = next_token(token, token_ttl_ms)
+if not fence then return {'WRONG_KIND', nonce} end
+redis.call('hset', lock, 'mode', 'write', own, 1)
+redis.call('pexpire', lock, lease_ms)
+if waiting == me then redis.call('del', mark) end
+return {'GRANTED', nonce, fence}

@@ -1,0 +1,57 @@
+-- read_write/release_read: brings an owner's read holds down to `holds`, and takes away the mark
+-- that the owner left while it waited. Asking again changes nothing. The last reader frees the
+-- lock; inside the owner's write only the read ends, and none there is as good as released. Works
+-- at Redis' memory limit: the first write only deletes.
+--
+-- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
+-- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
+-- KEYS[3] channel  channel  where releases are told: 0 for a read, 1 when a mark goes
+-- KEYS[4] mark     string   since:mode:owner of the waiter that is next
+-- ARGV[1] nonce
+-- ARGV[2] owner
+-- ARGV[3] holds    the owner's read holds once released
+-- ARGV[4] marked   1: the owner may have left a mark; 0: it has not
+-- ARGV[5] tag      prefix of every owner's read keys
+--
+-- Returns {FREED, nonce} nobody holds the lock now
+--         {RELEASED, nonce} somebody does: the owner itself or other readers
+--         {GONE, nonce} the holds had ended before
+--         {INVALID, nonce}
+local lock, reads, channel, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local nonce, owner, holds = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS)
+local marked, tag = ARGV[4] == '1', ARGV[5]
+if not holds or owner == '' then return {'INVALID', nonce} end
+
+if marked then lift_mark(mark, 'read:' .. owner, channel) end
+
+-- A longer look at other readers is left to the writer that waits: a release stays cheap in a crowd.
+local FEW_FIELDS = 9
+
+local state = redis.pcall('hmget', lock, 'mode', owner, owner .. ':write')
+if state.err then return string.find(state.err, 'WRONGTYPE') and {'GONE', nonce} or state end
+local mode, held, writes = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
+if (mode ~= 'read' and mode ~= 'write') or held < holds or (held == 0 and writes == 0) then return {'GONE', nonce} end
+if held == holds then return {'RELEASED', nonce} end
+
+local lapsed = writes == 0 and redis.call('exists', reads .. ':1') == 0
+for hold = holds + 1, held do redis.call('del', reads .. ':' .. hold) end
+redis.call('hdel', lock, owner)
+if holds > 0 and not lapsed then
+  redis.call('hset', lock, owner, holds)
+  return {'RELEASED', nonce}
+end
+
+local status = lapsed and 'GONE' or 'RELEASED'
+if mode == 'write' then return {status, nonce} end
+local fields = redis.call('hlen', lock)
+if fields > FEW_FIELDS then return {status, nonce} end
+if fields > 1 then
+  local longest_ms, live = readers(lock, tag)
+  if live > 0 then
+    redis.call('pexpire', lock, math.max(longest_ms, 1))
+    return {status, nonce}
+  end
+end
+redis.call('del', lock)
+redis.call('publish', channel, '0')
+return {lapsed and 'GONE' or 'FREED', nonce}

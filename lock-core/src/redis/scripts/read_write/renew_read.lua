@@ -1,0 +1,36 @@
+-- read_write/renew_read: gives read holds their lease again. A hold is renewed only when every key
+-- of it is still there: one that lapsed while other readers kept the lock alive is told so.
+-- One foreign or broken key spoils only its own answer.
+--
+-- KEYS[2i-1] lock   hash    mode, owner -> reads
+-- KEYS[2i]   reads  prefix  of the owner's keys reads:1 .. reads:n
+-- ARGV[1]    nonce
+-- ARGV[2i]   owner
+-- ARGV[2i+1] lease  ms
+--
+-- Returns {RENEWED, nonce, one 1 (renewed), 0 (lost) or -1 (failed, state unknown) per hold}
+local nonce = ARGV[1]
+
+local function renew(lock, reads, owner, lease_ms)
+  local held = tonumber(redis.call('hget', lock, owner) or 0)
+  if held == 0 then return 0 end
+  for hold = 1, held do
+    local left_ms = redis.call('pttl', reads .. ':' .. hold)
+    if left_ms == -2 then
+      redis.call('hdel', lock, owner)
+      return 0
+    end
+    if left_ms < lease_ms then redis.call('pexpire', reads .. ':' .. hold, lease_ms) end
+  end
+  if redis.call('pttl', lock) < lease_ms then redis.call('pexpire', lock, lease_ms) end
+  return 1
+end
+
+local reply = {'RENEWED', nonce}
+for at = 1, #KEYS / 2 do
+  local lease_ms = whole(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
+  local done, renewed = false, -1
+  if lease_ms then done, renewed = pcall(renew, KEYS[2 * at - 1], KEYS[2 * at], ARGV[2 * at], lease_ms) end
+  reply[#reply + 1] = done and renewed or -1
+end
+return reply

@@ -1,0 +1,29 @@
+-- read_write/renew_write: gives write holds, and the same owner's reads inside them, their lease
+-- again. A lease is never shortened. One foreign or broken key spoils only its own answer.
+--
+-- KEYS[2i-1] lock   hash    mode, owner -> reads, owner:write -> writes
+-- KEYS[2i]   reads  prefix  of the owner's keys reads:1 .. reads:n
+-- ARGV[1]    nonce
+-- ARGV[2i]   owner
+-- ARGV[2i+1] lease  ms
+--
+-- Returns {RENEWED, nonce, one 1 (renewed), 0 (lost) or -1 (failed, state unknown) per hold}
+local nonce = ARGV[1]
+
+local function renew(lock, reads, owner, lease_ms)
+  local state = redis.call('hmget', lock, owner .. ':write', owner)
+  if tonumber(state[1] or 0) == 0 then return 0 end
+  local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
+  redis.call('pexpire', lock, ttl_ms)
+  hold_reads(reads, tonumber(state[2] or 0), ttl_ms)
+  return 1
+end
+
+local reply = {'RENEWED', nonce}
+for at = 1, #KEYS / 2 do
+  local lease_ms = whole(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
+  local done, renewed = false, -1
+  if lease_ms then done, renewed = pcall(renew, KEYS[2 * at - 1], KEYS[2 * at], ARGV[2 * at], lease_ms) end
+  reply[#reply + 1] = done and renewed or -1
+end
+return reply

@@ -1,0 +1,34 @@
+-- shared/mark: the mark of the one waiter that is next, `since:mode:owner`. Whoever is refused
+-- leaves its mark unless that of one who has waited for longer stands; who has waited for less
+-- stands back behind it. So no crowd of readers, no stream of writers and no process that asks again at once can keep
+-- a waiter out. The mark has a short life of its own, which its waiter renews.
+local function next_waiter(mark)
+  local waiting = redis.pcall('get', mark)
+  if not waiting then return nil end
+  -- Anything else under the mark's name, or without an end, stops nobody and is left alone.
+  if type(waiting) == 'table' or redis.call('pttl', mark) == -1 then return nil, 0 end
+  local since, who = string.match(waiting, '^(%d+):(%a+:.+)$')
+  return who, tonumber(since or 0)
+end
+
+local function waiting_since(waited_ms)
+  local now = redis.call('time')
+  return tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000) - waited_ms
+end
+
+local function leave_mark(mark, own, mark_ms, waited_ms)
+  if mark_ms == 0 then return 0 end
+  local since = waiting_since(waited_ms)
+  local who, their_since = next_waiter(mark)
+  if their_since and who ~= own and their_since <= since then return 0 end
+  redis.call('set', mark, string.format('%.0f:', since) .. own, 'px', mark_ms)
+  return 1
+end
+
+local function lift_mark(mark, own, channel)
+  if next_waiter(mark) == own then
+    redis.call('del', mark)
+    redis.call('publish', channel, '1')
+  end
+end
+

@@ -1,0 +1,115 @@
+//! Re-entry: a scope that holds a key takes it once more, past the gate, on the live hold's owner.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{sync::MutexGuard, time::Instant};
+
+use crate::{
+    LostCause, Mode,
+    backend::{AcquireStep, Acquired},
+    clock::Moment,
+    contend::Request,
+    error::{AcquireError, WrongKind},
+    hold::Hold,
+};
+
+/// Settles the hold unless the re-entry got to its end: a lost reply may have raised the count.
+struct Attempt<'a>(&'a Arc<Hold>);
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if !self.0.state().is_settled() {
+            self.0.engine.settle(Arc::clone(self.0));
+        }
+    }
+}
+
+/// The right to the hold's next step, once no change of mode is in doubt.
+async fn settled_steps(hold: &Hold) -> MutexGuard<'_, ()> {
+    let mut changes = hold.changes();
+    loop {
+        let steps = hold.steps.lock().await;
+        if !hold.state().mode_in_doubt {
+            return steps;
+        }
+        drop(steps);
+        // The releaser has it in hand, and says when it is done.
+        let _ = changes.changed().await;
+    }
+}
+
+/// Adds a guard to a hold; `false` when the hold has ended and the lock must be acquired anew.
+pub(crate) async fn reenter(hold: &Arc<Hold>, request: &Request) -> Result<bool, AcquireError> {
+    let mode = request.mode;
+    let limit = request.deadline.unwrap_or(request.asked_at + hold.engine.settings.command_timeout);
+    let limit = limit.max(Instant::now());
+    let settled = tokio::time::timeout_at(limit, settled_steps(hold)).await;
+    let Ok(_steps) = settled else {
+        return Err(request.busy(None));
+    };
+    if hold.state().guards.none() {
+        return Ok(false);
+    }
+    hold.check()?;
+    let (holds, terms) = {
+        let mut state = hold.state();
+        // The last guard may have gone since.
+        if state.guards.none() {
+            return Ok(false);
+        }
+        if mode == Mode::Write && state.guards.write == 0 {
+            return Err(AcquireError::ReadHeld { key: hold.key.clone() });
+        }
+        let terms = state.terms.longest(request.asked);
+        let holds = state.guards.of(mode) + 1;
+        let stored = state.stored.of_mut(mode);
+        *stored = holds.max(*stored);
+        state.may_be_stored(terms.lease);
+        (holds, terms)
+    };
+    let attempt = Attempt(hold);
+    let step = AcquireStep {
+        key: &hold.key,
+        owner: &hold.owner,
+        mode,
+        holds,
+        lease: terms.lease,
+        yields: false,
+        mark: None,
+        waited: Duration::ZERO,
+    };
+    let sent = Moment::now();
+    let answer = hold.engine.backend.acquire(&step).await;
+    match answer.map_err(|unavailable| unavailable.held_for(terms.lease))? {
+        // With a token it is a new outermost hold: the one that was to be entered is gone.
+        Acquired::Granted(Some(_)) => {
+            hold.lose(LostCause::Refused);
+            return Err(hold.lost(LostCause::Refused).into());
+        }
+        Acquired::Granted(None) => {
+            let mut state = hold.state();
+            *state.stored.of_mut(mode) = holds;
+            // Lost while the answer was on its way: what was granted is released.
+            if let Some(cause) = state.lost {
+                return Err(hold.lost(cause).into());
+            }
+            state.terms = terms;
+            *state.confirmed.of_mut(mode) = holds;
+            let believed = hold.engine.believed_lease(terms.lease, state.stored);
+            state.confirm(sent, believed);
+            state.add_guard(mode);
+        }
+        Acquired::WrongKind => {
+            hold.lose(LostCause::Refused);
+            return Err(WrongKind { key: hold.key.clone() }.into());
+        }
+        Acquired::Lost | Acquired::Busy { .. } | Acquired::Yield { .. } => {
+            hold.lose(LostCause::Refused);
+            return Err(hold.lost(LostCause::Refused).into());
+        }
+    }
+    drop(attempt);
+    hold.engine.schedule.add(hold);
+    hold.announce();
+    Ok(true)
+}

@@ -1,0 +1,166 @@
+//! One round trip's worth of renewals.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedMutexGuard;
+
+use super::{BUSY_RETRY, schedule::Schedule};
+use crate::{
+    LeaseState, LostCause, Mode,
+    backend::{RenewStep, Renewal},
+    clock::Moment,
+    hold::Hold,
+    lease,
+};
+
+/// Holds per round trip.
+const BATCH: usize = 100;
+
+/// One hold out of the schedule; it goes back when this is dropped, whatever became of it.
+struct Turn {
+    schedule: Arc<Schedule>,
+    hold: Arc<Hold>,
+    /// Keeps every other step of the hold away.
+    _steps: OwnedMutexGuard<()>,
+    again: Option<Moment>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let at = self.again.unwrap_or_else(|| Moment::now().after(BUSY_RETRY));
+        self.schedule.add_at(&self.hold, at);
+    }
+}
+
+pub(super) struct Batch {
+    mode: Mode,
+    turns: Vec<Turn>,
+}
+
+/// Sorts what is due: holds at their end are lost, those to be renewed go into batches.
+pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Hold>>) -> Vec<Batch> {
+    let now = Moment::now();
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for hold in due {
+        if hold.check().is_err() || hold.state().wanted().none() {
+            continue;
+        }
+        let Some(mode) = hold.due_for_renewal(now) else {
+            schedule.add(&hold);
+            continue;
+        };
+        match Arc::clone(&hold.steps).try_lock_owned() {
+            Ok(steps) => {
+                let schedule = Arc::clone(schedule);
+                let turn = Turn { schedule, hold, _steps: steps, again: None };
+                if mode == Mode::Write { writes.push(turn) } else { reads.push(turn) }
+            }
+            Err(_) => schedule.add_at(&hold, now.after(BUSY_RETRY)),
+        }
+    }
+    let mut batches = Vec::new();
+    for (mode, mut turns) in [(Mode::Read, reads), (Mode::Write, writes)] {
+        while !turns.is_empty() {
+            let rest = turns.split_off(turns.len().min(BATCH));
+            batches.push(Batch { mode, turns: std::mem::replace(&mut turns, rest) });
+        }
+    }
+    batches
+}
+
+impl Batch {
+    pub(super) async fn renew(mut self) {
+        let Some(first) = self.turns.first() else {
+            return;
+        };
+        let engine = Arc::clone(&first.hold.engine);
+        for turn in &self.turns {
+            // Carried out late, it may keep the hold for a lease from then on.
+            let mut state = turn.hold.state();
+            let lease = state.terms.lease;
+            state.may_be_stored(lease);
+        }
+        let steps: Vec<_> = self
+            .turns
+            .iter()
+            .map(|turn| RenewStep {
+                holder: turn.hold.holder(),
+                lease: turn.hold.state().terms.lease,
+            })
+            .collect();
+        let sent = Moment::now();
+        let answers = engine.backend.renew(self.mode, &steps).await;
+        drop(steps);
+        let failed = match &answers {
+            Ok(_) => None,
+            Err(failure) => Some(failure.to_string()),
+        };
+        let mut answers = answers.unwrap_or_default().into_iter();
+        for turn in &mut self.turns {
+            let answer = answers.next().unwrap_or(Renewal::Failed);
+            turn.again = Some(turn.hold.renewed(answer, sent));
+        }
+        if let Some(failure) = failed {
+            tracing::warn!(holds = self.turns.len(), %failure, "renewal failed, trying again");
+        }
+    }
+}
+
+impl Hold {
+    /// When this hold must be looked at next.
+    pub(super) fn due(&self, now: Moment) -> Moment {
+        let end = self.end();
+        let state = self.state();
+        if !state.terms.renew {
+            return end;
+        }
+        if state.mode_in_doubt {
+            return end.min(now.after(BUSY_RETRY));
+        }
+        let lease = self.engine.believed_lease(state.terms.lease, state.confirmed);
+        end.min(now.after(lease::renewal_period(lease)))
+    }
+
+    /// The mode to renew in, unless the hold runs out by choice.
+    fn due_for_renewal(&self, now: Moment) -> Option<Mode> {
+        let state = self.state();
+        let ended = state.max_hold_ends().is_some_and(|end| now >= end);
+        // A write of which nobody knows whether it is released is not asked for: the read that stays
+        // is renewed either way.
+        let mode = if state.confirmed.write > 0 { Mode::Write } else { Mode::Read };
+        (state.terms.renew && !ended && !state.mode_in_doubt).then_some(mode)
+    }
+
+    /// Takes in a renewal's answer and says when to look again.
+    fn renewed(self: &Arc<Self>, answer: Renewal, sent: Moment) -> Moment {
+        let now = Moment::now();
+        let (lease, stored) = {
+            let state = self.state();
+            (state.terms.lease, state.confirmed)
+        };
+        match answer {
+            Renewal::Renewed => {
+                {
+                    let mut state = self.state();
+                    state.confirm(sent, self.engine.believed_lease(lease, stored));
+                    if state.lost.is_none() {
+                        state.lease_state = LeaseState::Renewed;
+                    }
+                }
+                self.announce();
+                self.due(sent)
+            }
+            Renewal::Failed => {
+                let mut state = self.state();
+                if state.lost.is_none() {
+                    state.lease_state = LeaseState::Unknown;
+                }
+                now.after(lease::renewal_retry(lease)).min(state.believed_until)
+            }
+            Renewal::Lost => {
+                self.lose(LostCause::Refused);
+                now
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Renewal (the watchdog): one task per client gives every hold its lease again before it ends.
+//!
+//! Holds are kept in the order in which they are due. What is due is renewed together with what
+//! soon will be, up to a hundred holds per round trip, each batch on its own: one that fails or
+//! hangs holds up no other. A hold of unknown outcome is tried again until its own clock says that
+//! it is lost.
+
+mod batch;
+mod schedule;
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use crate::clock::{self, Moment};
+
+pub(crate) use schedule::{Place, Schedule};
+
+/// How soon a hold is looked at again while another step of it is under way.
+const BUSY_RETRY: Duration = Duration::from_millis(20);
+
+/// The watchdog: one per client.
+pub(crate) async fn work(schedule: Arc<Schedule>) {
+    let mut under_way = FuturesUnordered::new();
+    while !schedule.is_closed() {
+        let next = schedule.first();
+        let due = async {
+            match next {
+                Some(moment) => clock::sleep_until(moment).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = due => {}
+            () = schedule.sooner.notified() => continue,
+            Some(()) = under_way.next() => continue,
+        }
+        for batch in batch::batches(&schedule, schedule.take_due(Moment::now())) {
+            under_way.push(batch.renew());
+        }
+    }
+}

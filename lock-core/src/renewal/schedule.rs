@@ -1,0 +1,101 @@
+//! When each hold must be looked at next.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+
+use crate::{clock::Moment, hold::Hold, lease};
+
+/// A hold's place in the schedule.
+pub(crate) type Place = (Moment, u64);
+
+/// When each hold is due, soonest first.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    due: Mutex<Due>,
+    pub(super) sooner: Notify,
+    closed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Due {
+    holds: BTreeMap<Place, Weak<Hold>>,
+    next: u64,
+}
+
+impl Schedule {
+    /// Gives a hold its place, or a new one.
+    pub(crate) fn add(&self, hold: &Arc<Hold>) {
+        self.add_at(hold, hold.due(Moment::now()));
+    }
+
+    pub(crate) fn add_at(&self, hold: &Arc<Hold>, at: Moment) {
+        let first = {
+            let mut due = self.lock();
+            due.next += 1;
+            let place = (at, due.next);
+            let mut state = hold.state();
+            if state.wanted().none() {
+                return;
+            }
+            if let Some(old) = state.due.replace(place) {
+                due.holds.remove(&old);
+            }
+            drop(state);
+            due.holds.insert(place, Arc::downgrade(hold));
+            due.holds.first_key_value().is_some_and(|(first, _)| *first == place)
+        };
+        if first {
+            self.sooner.notify_one();
+        }
+    }
+
+    pub(crate) fn remove(&self, place: Place) {
+        self.lock().holds.remove(&place);
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.sooner.notify_one();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn first(&self) -> Option<Moment> {
+        self.lock().holds.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Takes out what is due, and what is due so soon that it may come along.
+    pub(super) fn take_due(&self, now: Moment) -> Vec<Arc<Hold>> {
+        let mut taken = Vec::new();
+        let mut due = self.lock();
+        let mut limit = now;
+        while let Some(entry) = due.holds.first_entry() {
+            if entry.key().0 > limit {
+                break;
+            }
+            if let Some(hold) = entry.remove().upgrade() {
+                let window = {
+                    let mut state = hold.state();
+                    state.due = None;
+                    lease::renewal_window(state.terms.lease)
+                };
+                limit = limit.max(now.after(window));
+                taken.push(hold);
+            }
+        }
+        taken
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Due> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,131 @@
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use crate::{Acquire, IntoLockKey, LockClient, LockKey, Mode, hold::Hold, owner::ClientId};
+
+tokio::task_local! {
+    static AMBIENT: Scope;
+}
+
+/// One logical thread of work, such as one request: within it locks are reentrant.
+///
+/// | the scope holds | and asks to read | and asks to write |
+/// |---|---|---|
+/// | nothing | waits for writers | waits for everybody |
+/// | read | enters again | [`AcquireError::ReadHeld`](crate::AcquireError::ReadHeld) at once |
+/// | write | enters again | enters again |
+///
+/// Two acquisitions of one scope never wait for each other: two writes that it asks for at the same
+/// time (with `join!`) both enter. Work that must exclude itself belongs into two scopes, or into
+/// none: without a scope every acquisition excludes every other.
+///
+/// Lease and `max_hold` belong to the scope's hold on a key, not to each guard: the longest asked
+/// for wins.
+///
+/// [`run`](Self::run) makes a scope ambient: inside it, acquisitions use it by themselves. A task
+/// that is spawned inside does *not* inherit it. Cheap to clone.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lock_core::{LockClient, AcquireError};
+///
+/// async fn outer(locks: &LockClient) -> Result<(), AcquireError> {
+///     let _guard = locks.write("order:42").acquire().await?;
+///     inner(locks).await // locks the same key: it enters, instead of waiting for itself
+/// }
+///
+/// async fn inner(locks: &LockClient) -> Result<(), AcquireError> {
+///     let _guard = locks.write("order:42").acquire().await?;
+///     Ok(())
+/// }
+///
+/// let locks = LockClient::in_memory();
+/// locks.scope().run(outer(&locks)).await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Scope(Arc<Inner>);
+
+struct Inner {
+    client: LockClient,
+    places: Mutex<HashMap<(ClientId, LockKey), Arc<Place>>>,
+}
+
+/// A scope's place on one key: its live hold, and the turn to acquire one.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    hold: Mutex<Weak<Hold>>,
+    pub(crate) turn: tokio::sync::Mutex<()>,
+}
+
+impl Scope {
+    pub(crate) fn new(client: LockClient) -> Self {
+        Self(Arc::new(Inner { client, places: Mutex::default() }))
+    }
+
+    /// The ambient scope, if the current task runs inside one.
+    #[must_use]
+    pub fn current() -> Option<Scope> {
+        AMBIENT.try_with(Scope::clone).ok()
+    }
+
+    /// Runs `work` with this scope as the ambient one.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this drops the work, and with it the guards inside.
+    pub async fn run<F: Future>(&self, work: F) -> F::Output {
+        AMBIENT.scope(self.clone(), work).await
+    }
+
+    /// The client that opened the scope.
+    #[must_use]
+    pub fn client(&self) -> &LockClient {
+        &self.0.client
+    }
+
+    /// Asks for the read lock on `key`, in this scope: see [`LockClient::read`].
+    pub fn read(&self, key: impl IntoLockKey) -> Acquire {
+        self.lock(Mode::Read, key)
+    }
+
+    /// Asks for the write lock on `key`, in this scope: see [`LockClient::write`].
+    pub fn write(&self, key: impl IntoLockKey) -> Acquire {
+        self.lock(Mode::Write, key)
+    }
+
+    /// Asks for the lock on `key` in a mode that is known at run time only.
+    pub fn lock(&self, mode: Mode, key: impl IntoLockKey) -> Acquire {
+        self.0.client.lock(mode, key).in_scope(self)
+    }
+
+    pub(crate) fn place(&self, client: &ClientId, key: &LockKey) -> Arc<Place> {
+        let mut places = self.0.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.len() == places.capacity() {
+            // Before it grows: a scope that lives long locks many keys in its time.
+            places.retain(|_, place| Arc::strong_count(place) > 1 || place.hold().is_some());
+        }
+        let place = places.entry((client.clone(), key.clone())).or_default();
+        Arc::clone(place)
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}
+
+impl Place {
+    pub(crate) fn hold(&self) -> Option<Arc<Hold>> {
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    pub(crate) fn set(&self, hold: &Arc<Hold>) {
+        *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(hold);
+    }
+}

@@ -1,0 +1,54 @@
+use std::time::Duration;
+
+use crate::{
+    error::InvalidOptions,
+    lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE},
+    terms::Terms,
+};
+
+/// How long an acquisition waits when nothing else is asked for.
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(1);
+/// How long one command may take before the store counts as unavailable.
+pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
+/// For how long an acquisition stands back behind others that have waited for longer.
+pub const DEFAULT_YIELDING: Duration = Duration::from_secs(1);
+/// How many acquisitions of one process may wait for one key.
+pub const DEFAULT_MAX_WAITERS: usize = 1024;
+
+/// How the engine works, as the builder has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) lease: Duration,
+    pub(crate) wait: Duration,
+    pub(crate) command_timeout: Duration,
+    pub(crate) max_waiters: usize,
+    pub(crate) redisson_watchdog: Option<Duration>,
+    pub(crate) yielding: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lease: DEFAULT_LEASE,
+            wait: DEFAULT_WAIT,
+            command_timeout: DEFAULT_COMMAND_TIMEOUT,
+            max_waiters: DEFAULT_MAX_WAITERS,
+            redisson_watchdog: None,
+            yielding: DEFAULT_YIELDING,
+        }
+    }
+}
+
+pub(crate) fn check_lease(name: &str, lease: Duration) -> Result<(), InvalidOptions> {
+    if (MIN_LEASE..=MAX_LEASE).contains(&lease) {
+        return Ok(());
+    }
+    Err(InvalidOptions(format!(
+        "a {name} of {lease:?} is out of bounds: at least {MIN_LEASE:?}, at most a year"
+    )))
+}
+
+pub(crate) fn check_terms(terms: &Terms) -> Result<(), InvalidOptions> {
+    check_lease("lease", terms.lease)?;
+    terms.max_hold.map_or(Ok(()), |most| check_lease("max_hold", most))
+}

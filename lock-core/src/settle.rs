@@ -1,0 +1,238 @@
+//! Brings the store down to what the guards hold: the one way by which anything is released.
+//!
+//! A dropped guard, a cancelled acquisition, a lost hold and a change of mode of unknown outcome all
+//! end here. One task per client works the queue, many holds at a time over one connection, each
+//! until the store has confirmed or the lease must have ended.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::Notify;
+
+use crate::{
+    LostCause, Mode,
+    backend::{ConvertStep, Downgraded, Holds, ReleaseStep, Released},
+    clock::Moment,
+    error::Unavailable,
+    hold::{Hold, HoldState},
+};
+
+/// Releases under way at once: enough to fill a connection, few enough to bound its memory.
+const MOST_AT_ONCE: usize = 512;
+const FIRST_RETRY: Duration = Duration::from_millis(10);
+const SLOWEST_RETRY: Duration = Duration::from_millis(250);
+/// How much longer than its lease a release is tried: a store that stood still may carry out late
+/// what it was sent before.
+const AFTERMATH: Duration = Duration::from_secs(60);
+
+/// Holds of which the store may have more than the guards. Unbounded: nothing is ever lost here.
+#[derive(Debug, Default)]
+pub(crate) struct SettleQueue {
+    holds: Mutex<VecDeque<Arc<Hold>>>,
+    pushed: Notify,
+    closed: AtomicBool,
+    hurry: AtomicBool,
+}
+
+impl SettleQueue {
+    pub(crate) fn push(&self, hold: Arc<Hold>) {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).push_back(hold);
+        self.pushed.notify_one();
+    }
+
+    /// Lets the task end when it has nothing left to do.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.pushed.notify_one();
+    }
+
+    /// The client is shut down: nothing is tried for longer than its lease.
+    pub(crate) fn hurry(&self) {
+        self.hurry.store(true, Ordering::Release);
+    }
+
+    fn in_a_hurry(&self) -> bool {
+        self.hurry.load(Ordering::Acquire)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn pop(&self) -> Option<Arc<Hold>> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+}
+
+/// The releaser: one per client.
+pub(crate) async fn work(queue: Arc<SettleQueue>) {
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        while under_way.len() < MOST_AT_ONCE
+            && let Some(hold) = queue.pop()
+        {
+            under_way.push(settle(UnderWay { queue: Arc::clone(&queue), hold: Some(hold) }));
+        }
+        if queue.is_closed() && under_way.is_empty() {
+            return;
+        }
+        tokio::select! {
+            () = queue.pushed.notified() => {}
+            Some(()) = under_way.next() => {}
+        }
+    }
+}
+
+/// Goes back into the queue when the task is dropped with its runtime.
+struct UnderWay {
+    queue: Arc<SettleQueue>,
+    hold: Option<Arc<Hold>>,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let Some(hold) = self.hold.take() {
+            self.queue.push(hold);
+        }
+    }
+}
+
+async fn settle(mut under_way: UnderWay) {
+    let Some(hold) = under_way.hold.clone() else {
+        return;
+    };
+    let mut retry = FIRST_RETRY;
+    while !hold.finish() {
+        let done = {
+            let _steps = hold.steps.lock().await;
+            let step = hold.state().next_step();
+            match step {
+                Some(step) => step.take(&hold).await,
+                None => {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+            }
+        };
+        hold.announce();
+        let Err(failure) = done else { continue };
+        let over = {
+            let mut state = hold.state();
+            state.last_failure = Some(failure);
+            state.give_up(Moment::now(), under_way.queue.in_a_hurry())
+        };
+        hold.announce();
+        if !over {
+            tokio::time::sleep(retry).await;
+            retry = (retry * 2).min(SLOWEST_RETRY);
+        }
+    }
+    hold.announce();
+    under_way.hold = None;
+}
+
+/// One thing to ask of the store so that it has no more than is wanted.
+enum Step {
+    TakeBack(Holds),
+    Release { mode: Mode, holds: u32, marked: bool },
+}
+
+impl HoldState {
+    fn next_step(&mut self) -> Option<Step> {
+        let wanted = self.wanted();
+        if self.mode_in_doubt {
+            if wanted.read > 0 {
+                return Some(Step::TakeBack(wanted));
+            }
+            // Without a read to go back to, releasing what may be there says everything.
+            self.mode_in_doubt = false;
+        }
+        // Reads first: a write released over a read would be a downgrade and wake everybody.
+        for mode in [Mode::Read, Mode::Write] {
+            let marked = self.marked == Some(mode) && self.guards.none();
+            if self.stored.of(mode) > wanted.of(mode) || marked {
+                return Some(Step::Release { mode, holds: wanted.of(mode), marked });
+            }
+        }
+        None
+    }
+
+    /// Whether nothing can be left in the store; then it is written off.
+    fn give_up(&mut self, now: Moment, hurry: bool) -> bool {
+        let end = if hurry { self.stored_until } else { self.stored_until.after(AFTERMATH) };
+        if !self.wanted().none() || now < end {
+            return false;
+        }
+        self.has(Holds::default());
+        self.marked = None;
+        true
+    }
+}
+
+impl Step {
+    async fn take(self, hold: &Arc<Hold>) -> Result<(), Unavailable> {
+        let gone = match self {
+            Step::TakeBack(after) => Self::take_back(hold, after).await?,
+            Step::Release { mode, holds, marked } => {
+                Self::release(hold, mode, holds, marked).await?
+            }
+        };
+        if gone {
+            hold.state().was_gone = true;
+            hold.lose(LostCause::Refused);
+        }
+        Ok(())
+    }
+
+    async fn take_back(hold: &Arc<Hold>, after: Holds) -> Result<bool, Unavailable> {
+        let lease = hold.state().terms.lease;
+        let step = ConvertStep { holder: hold.holder(), after, lease };
+        let sent = Moment::now();
+        let answer = hold.engine.backend.downgrade(&step).await?;
+        if answer == Downgraded::Lost {
+            hold.state().has(after);
+            return Ok(true);
+        }
+        hold.downgraded(after, sent);
+        Ok(false)
+    }
+
+    /// Says whether a hold that was certainly there has gone by itself.
+    async fn release(
+        hold: &Arc<Hold>,
+        mode: Mode,
+        holds: u32,
+        marked: bool,
+    ) -> Result<bool, Unavailable> {
+        let certain = {
+            let mut state = hold.state();
+            // Asked twice, a release finds nothing the second time.
+            let confirmed = state.confirmed.of_mut(mode);
+            std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
+        };
+        let step = ReleaseStep { holder: hold.holder(), mode, holds, marked };
+        let sent = Moment::now();
+        let answer = hold.engine.backend.release(&step).await?;
+        let mut state = hold.state();
+        *state.stored.of_mut(mode) = holds;
+        if marked {
+            state.marked = None;
+        }
+        let reads = state.guards.read > 0 && state.stored.write == 0;
+        if mode == Mode::Write && holds == 0 && reads {
+            let believed = hold.engine.believed_lease(state.terms.lease, state.stored);
+            state.reads_only(sent, believed);
+            drop(state);
+            // Nothing was renewed by this, and renewal may have been kept waiting.
+            hold.engine.schedule.add_at(hold, Moment::now());
+        }
+        Ok(answer == Released::Gone && certain)
+    }
+}

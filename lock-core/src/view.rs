@@ -1,0 +1,91 @@
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use crate::{
+    FencingToken, LeaseState, LockKey, Lost, LostCause, LostSignal, Mode, clock::Moment, hold::Hold,
+};
+
+/// A look at a lock that somebody else's guard holds: it keeps nothing held.
+///
+/// For code that works under a lock which a caller has taken, such as a handler behind a layer.
+/// Get one from [`LockGuard::view`](crate::LockGuard::view). Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LockView {
+    pub(crate) hold: Arc<Hold>,
+}
+
+impl LockView {
+    /// The key, as it was asked for.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        &self.hold.key
+    }
+
+    /// The strongest mode that the hold has.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        if self.hold.state().guards.write > 0 { Mode::Write } else { Mode::Read }
+    }
+
+    /// The number by which a resource can refuse a holder whose time is over.
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.hold.state().token
+    }
+
+    /// For how long the lock may still be relied upon if no renewal gets through: on this process'
+    /// clock, a safety margin less than Redis has it. Zero once it is lost.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        if self.is_held() { Moment::now().until(self.hold.end()) } else { Duration::ZERO }
+    }
+
+    /// What is known of the lease.
+    #[must_use]
+    pub fn state(&self) -> LeaseState {
+        if self.is_held() { self.hold.state().lease_state } else { LeaseState::Lost }
+    }
+
+    /// Whether the lock is held at this moment: not released, not lost.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.hold.was_released() && self.hold.check().is_ok()
+    }
+
+    /// A future that resolves when the lock is lost.
+    pub fn lost(&self) -> LostSignal {
+        LostSignal::of(&self.hold)
+    }
+
+    /// Runs `work` for as long as the lock is held. On loss the work is dropped where it stands,
+    /// and not one poll of it happens after the lease has ended on this process' clock, however
+    /// long the process was stopped in between.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when the lock was lost first: the work is cut short, and what it had done stays
+    /// done.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this drops the work. The lock stays with its guard.
+    pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
+        let mut lost = pin!(self.lost());
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if self.hold.was_released() {
+                return Poll::Ready(Err(self.hold.lost(LostCause::Released)));
+            }
+            if let Poll::Ready(lost) = lost.as_mut().poll(context) {
+                return Poll::Ready(Err(lost));
+            }
+            work.as_mut().poll(context).map(Ok)
+        })
+        .await
+    }
+}

@@ -1,0 +1,168 @@
+//! Corners in which a hold could be lost, kept or refused wrongly, on the in-memory store.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use futures_util::{FutureExt, poll};
+use lock_core::{LockClient, LostCause, MAX_LEASE, MemoryStore, Mode};
+use tokio::time::sleep;
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_enter_when_the_writer_before_them_gives_up() {
+    let client = LockClient::in_memory();
+    let _reading = client.read("k").acquire().await.unwrap();
+    let writer = tokio::spawn(client.write("k").wait(ms(100)).acquire());
+    sleep(ms(10)).await;
+    let reader = tokio::spawn(client.read("k").wait(ms(5_000)).acquire());
+    assert!(writer.await.unwrap().is_err());
+    drop(reader.await.unwrap().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_released_over_a_read_lets_local_readers_in() {
+    let client = LockClient::in_memory();
+    let scope = client.scope();
+    let write = scope.write("k").acquire().await.unwrap();
+    let mut read = scope.read("k").acquire().await.unwrap();
+    write.release().await.unwrap();
+    drop(client.read("k").try_acquire().await.unwrap());
+    sleep(ms(10)).await;
+    read.upgrade().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_entered_again_keeps_the_reads_inside_it() {
+    let store = MemoryStore::new();
+    let here = LockClient::builder().in_memory_on(&store);
+    let there = LockClient::builder().in_memory_on(&store);
+    let scope = here.scope();
+    let acquire = |mode| scope.lock(mode, "k").renew(false).lease(ms(2_000)).acquire();
+    let outer = acquire(Mode::Write).await.unwrap();
+    let read = acquire(Mode::Read).await.unwrap();
+    sleep(ms(1_200)).await;
+    let inner = acquire(Mode::Write).await.unwrap();
+    inner.release().await.unwrap();
+    outer.release().await.unwrap();
+    sleep(ms(1_000)).await;
+    assert!(read.is_held());
+    assert!(there.write("k").try_acquire().await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_inner_acquisition_asks_for_counts_and_what_it_does_not_ask_changes_nothing() {
+    let client = LockClient::in_memory();
+    let scope = client.scope();
+    let _outer = scope.write("a").renew(false).lease(ms(1_000)).acquire().await.unwrap();
+    let inner = scope.write("a").renew(true).acquire().await.unwrap();
+    sleep(ms(3_000)).await;
+    assert!(inner.is_held(), "renewal was asked for");
+
+    let outer = scope.write("b").max_hold(ms(1_000)).acquire().await.unwrap();
+    drop(scope.write("b").acquire().await.unwrap());
+    sleep(ms(1_500)).await;
+    assert_eq!(outer.lost().await.cause(), LostCause::MaxHold);
+}
+
+#[tokio::test]
+async fn a_signal_is_ready_at_the_first_poll_after_a_pause() {
+    let client = LockClient::in_memory();
+    let guard = client.write("k").renew(false).lease(ms(100)).acquire().await.unwrap();
+    let mut lost = guard.lost();
+    assert!(poll!(&mut lost).is_pending());
+    // The whole runtime stands still, its timers too.
+    std::thread::sleep(ms(150));
+    assert!(poll!(&mut lost).is_ready());
+}
+
+#[tokio::test]
+async fn times_beyond_all_bounds_do_no_harm() {
+    let client =
+        LockClient::builder().command_timeout(Duration::MAX).wait(Duration::MAX).in_memory();
+    let guard = client.write("k").lease(MAX_LEASE).max_hold(MAX_LEASE).acquire().await.unwrap();
+    assert!(client.write("k").wait(ms(10)).acquire().await.is_err());
+    assert!(client.write("k").lease(Duration::MAX).acquire().await.is_err());
+    drop(guard);
+    client.shutdown(Duration::MAX).await.unwrap();
+}
+
+#[tokio::test]
+async fn tries_that_do_not_exclude_each_other_both_succeed() {
+    let client = LockClient::in_memory();
+    drop(client.write("k").acquire().await.unwrap());
+    let (one, two) = tokio::join!(client.read("k").try_acquire(), client.read("k").try_acquire());
+    drop((one.unwrap(), two.unwrap()));
+    let scope = client.scope();
+    let (one, two) = tokio::join!(scope.write("k").try_acquire(), scope.write("k").try_acquire());
+    drop((one.unwrap(), two.unwrap()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_and_memory_end_with_what_they_are_for() {
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let before = metrics.num_alive_tasks();
+    let client = LockClient::in_memory();
+    drop(client.write("k").lease(ms(3_600_000)).acquire().await.unwrap());
+    sleep(ms(100)).await;
+    drop(client);
+    sleep(ms(100)).await;
+    assert_eq!(metrics.num_alive_tasks(), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_keeps_its_place_until_its_last_release_is_sent() {
+    let client = LockClient::in_memory();
+    for round in 0..20_000_u32 {
+        let scope = client.scope();
+        let outer = scope.write("k").wait(ms(5_000)).acquire().await.unwrap();
+        let inner = scope.write("k").acquire().await.unwrap();
+        drop(inner);
+        for _ in 0..(round % 400) * 10 {
+            std::hint::spin_loop();
+        }
+        drop(outer);
+        let next = client.write("k").try_acquire().await;
+        drop(next.unwrap_or_else(|error| panic!("round {round}: {error}")));
+    }
+}
+
+#[tokio::test]
+async fn a_view_protects_nothing_once_its_guard_is_gone() {
+    let client = LockClient::in_memory();
+    let guard = client.write("k").acquire().await.unwrap();
+    let view = guard.view();
+    guard.release().await.unwrap();
+    assert!(!view.is_held());
+    let refused = view.protect(async { panic!("the work was begun") }).now_or_never();
+    let refused: Result<(), _> = refused.expect("at once");
+    assert_eq!(refused.unwrap_err().cause(), LostCause::Released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_that_has_vanished_is_not_entered_as_if_it_were_new() {
+    let store = MemoryStore::new();
+    let here = LockClient::builder().in_memory_on(&store);
+    let there = LockClient::builder().in_memory_on(&store);
+    let scope = here.scope();
+    let write = scope.write("k").acquire().await.unwrap();
+    store.remove(write.key());
+    let inner = scope.read("k").acquire().await;
+    assert!(matches!(inner, Err(lock_core::AcquireError::Lost(_))), "{inner:?}");
+    assert!(!write.is_held());
+    sleep(ms(10)).await;
+    drop(there.write("k").try_acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_being_released_is_no_other_reader() {
+    let client = LockClient::in_memory();
+    let scope = client.scope();
+    let write = scope.write("k").acquire().await.unwrap();
+    let mut read = scope.read("k").acquire().await.unwrap();
+    drop(write);
+    read.upgrade().await.unwrap();
+    assert_eq!(read.mode(), Mode::Write);
+}

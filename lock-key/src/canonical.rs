@@ -1,0 +1,40 @@
+use std::borrow::Cow;
+
+use crate::HoleType;
+
+/// The one spelling of `value` as a `ty`, or nothing when it is no such value.
+pub(crate) fn canonical(ty: HoleType, value: &str) -> Option<Cow<'_, str>> {
+    match ty {
+        HoleType::Text => Some(Cow::Borrowed(value)),
+        HoleType::Lower => Some(Cow::Owned(value.to_lowercase())),
+        HoleType::U64 => Some(Cow::Owned(value.parse::<u64>().ok()?.to_string())),
+        HoleType::I64 => Some(Cow::Owned(value.parse::<i64>().ok()?.to_string())),
+        HoleType::Uuid => uuid(value).map(Cow::Owned),
+    }
+}
+
+/// Lower-case hyphenated form of a UUID written in any case, with all four hyphens or none.
+fn uuid(value: &str) -> Option<String> {
+    const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+    let hyphenated = value.len() == 36;
+    if !hyphenated && value.len() != 32 {
+        return None;
+    }
+    let mut canonical = String::with_capacity(36);
+    for (at, byte) in value.bytes().enumerate() {
+        if hyphenated && HYPHENS.contains(&at) {
+            if byte != b'-' {
+                return None;
+            }
+            continue;
+        }
+        if !byte.is_ascii_hexdigit() {
+            return None;
+        }
+        if HYPHENS.contains(&canonical.len()) {
+            canonical.push('-');
+        }
+        canonical.push(char::from(byte.to_ascii_lowercase()));
+    }
+    Some(canonical)
+}

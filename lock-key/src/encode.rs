@@ -1,0 +1,33 @@
+use crate::HoleType;
+
+/// What may stand unencoded for the value of a hole, so that a reader still knows the key.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
+}
+
+/// Appends `value` to `key`, every byte that is not plain as `%XX`.
+///
+/// `%` itself is not plain, so the encoding can be undone and is therefore injective.
+pub(crate) fn percent_encode(key: &mut String, value: &str) {
+    const HEX: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+    for byte in value.bytes() {
+        if is_plain(byte) {
+            key.push(char::from(byte));
+        } else {
+            key.push('%');
+            key.push(HEX[usize::from(byte >> 4)]);
+            key.push(HEX[usize::from(byte & 0xF)]);
+        }
+    }
+}
+
+/// Whether an encoded value of type `ty` can contain `byte`.
+pub(crate) fn may_contain(ty: HoleType, byte: u8) -> bool {
+    match ty {
+        HoleType::Text | HoleType::Lower => is_plain(byte) || byte == b'%',
+        HoleType::U64 => byte.is_ascii_digit(),
+        HoleType::I64 => byte.is_ascii_digit() || byte == b'-',
+        HoleType::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
+    }
+}

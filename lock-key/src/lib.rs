@@ -1,0 +1,75 @@
+//! The key-template grammar of lock-tower.
+//!
+//! A lock's key is written once as a template, such as `order:{id}`, and filled for each call
+//! with the values of that call. The attribute macro, the request layer and the policy file all
+//! read templates with this crate and build keys with its [`KeyWriter`], so the same template
+//! and the same values give the same key wherever they are written.
+//!
+//! # Grammar
+//!
+//! | in the template | means |
+//! |---|---|
+//! | any text without control characters | itself |
+//! | `{name}`, `{name.field}`, `{name.0}` | a hole: the value of that name or field |
+//! | `{name:u64}`, `{name:i64}` | a whole number: `7`, `+7` and `007` give one key |
+//! | `{name:uuid}` | a UUID: with or without hyphens, in any case, gives one key |
+//! | `{name:lower}` | text in lower case: `Ann` and `ann` give one key |
+//! | `{{`, `}}` | a literal brace: `order:{{{id}}}` puts the id into a Redis hash tag |
+//!
+//! Literal braces form one hash tag with something in it, or there are none.
+//! Names are ASCII letters, digits and `_`.
+//!
+//! # One key, one meaning
+//!
+//! Every byte of a value outside `A-Z a-z 0-9 _ . -` is percent-encoded, and two holes must be
+//! separated by text that no value can contain. So two different sets of values never give the
+//! same key of one template, whatever a client sends.
+//!
+//! A value has 1 to [`MAX_VALUE_BYTES`] bytes before encoding, a key at most [`MAX_KEY_BYTES`].
+//!
+//! # Examples
+//!
+//! ```
+//! use std::borrow::Cow;
+//! use std::convert::Infallible;
+//!
+//! use lock_key::Template;
+//!
+//! let template = Template::parse("order:{tenant}:{id:u64}")?;
+//! let key = template.render(|hole| {
+//!     Ok::<_, Infallible>(Cow::Borrowed(match hole.name().as_str() {
+//!         "tenant" => "north/1",
+//!         _ => "007",
+//!     }))
+//! })?;
+//! assert_eq!(key, "order:north%2F1:7");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod brace;
+mod canonical;
+mod encode;
+mod hole;
+mod part;
+mod scan;
+mod separation;
+mod template;
+mod template_error;
+mod value_error;
+mod writer;
+
+pub use brace::{BraceError, BraceFault, check_braces};
+pub use hole::{Hole, HoleType, UnknownHoleType};
+pub use part::KeyPart;
+pub use template::{RenderError, Segment, Template};
+pub use template_error::{TemplateError, TemplateFault};
+pub use value_error::{ValueError, ValueFault};
+pub use writer::KeyWriter;
+
+/// The longest key, in bytes after encoding: 512.
+///
+/// Whatever prefix a client puts before the key is not counted.
+pub const MAX_KEY_BYTES: usize = 512;
+
+/// The longest value of one hole, in bytes before encoding: 128.
+pub const MAX_VALUE_BYTES: usize = 128;

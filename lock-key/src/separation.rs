@@ -1,0 +1,57 @@
+//! Whether the values can be read back out of a key.
+//!
+//! `{a}{b}` gives one key for ("1", "23") and ("12", "3"), so a client who chooses `a` and `b`
+//! could take or block somebody else's lock. A template is accepted when every value's end can
+//! be found from the left, or its beginning from the right.
+
+use crate::encode::may_contain;
+use crate::template_error::{TemplateError, TemplateFault};
+use crate::{Hole, HoleType, Segment};
+
+pub(crate) fn check(segments: &[Segment]) -> Result<(), TemplateError> {
+    let gaps = gaps(segments);
+    // Reading from the left goes on while ends can be found. All that is behind the first value
+    // whose end cannot be found must be readable from the right.
+    let readable = gaps.iter().take_while(|gap| gap.bounds(gap.left)).count();
+    match gaps[readable..].iter().rev().find(|gap| !gap.bounds(gap.right)) {
+        None => Ok(()),
+        Some(gap) => Err(TemplateError::new(
+            TemplateFault::Ambiguous { left: gap.left.name(), right: gap.right.name() },
+            gap.left.span.start..gap.right.span.end,
+        )),
+    }
+}
+
+/// Two neighbouring holes and the text between them.
+struct Gap<'t> {
+    left: &'t Hole,
+    text: &'t str,
+    right: &'t Hole,
+}
+
+impl Gap<'_> {
+    /// Whether a value of `hole` cannot run on across the text of this gap unnoticed.
+    fn bounds(&self, hole: &Hole) -> bool {
+        // A canonical UUID always has 36 bytes.
+        hole.ty == HoleType::Uuid || self.text.bytes().any(|byte| !may_contain(hole.ty, byte))
+    }
+}
+
+fn gaps(segments: &[Segment]) -> Vec<Gap<'_>> {
+    let mut gaps = Vec::new();
+    let mut left: Option<&Hole> = None;
+    let mut text = "";
+    for segment in segments {
+        match segment {
+            Segment::Literal(literal) => text = literal,
+            Segment::Hole(right) => {
+                if let Some(left) = left {
+                    gaps.push(Gap { left, text, right });
+                }
+                left = Some(right);
+                text = "";
+            }
+        }
+    }
+    gaps
+}

@@ -1,0 +1,140 @@
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Hole, KeyWriter, TemplateError, ValueError, scan, separation};
+
+/// A checked key template.
+///
+/// What it accepts can be rendered with any values of the right types, and different values
+/// give different keys. The grammar is in the [crate's documentation](crate).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    source: String,
+    segments: Vec<Segment>,
+}
+
+/// A piece of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// Text that is the same in every key, literal braces already undoubled. Never empty, and
+    /// never beside another literal.
+    Literal(String),
+    /// A place for a value.
+    Hole(Hole),
+}
+
+impl Template {
+    /// Reads a template.
+    ///
+    /// # Errors
+    ///
+    /// [`TemplateError`], with the place in `source` and what would be legal there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lock_key::Template;
+    ///
+    /// assert!(Template::parse("order:{id}").is_ok());
+    ///
+    /// let error = Template::parse("order:{id:int}").unwrap_err();
+    /// assert_eq!(error.span(), 10..13);
+    /// ```
+    pub fn parse(source: &str) -> Result<Self, TemplateError> {
+        let segments = scan::segments(source)?;
+        separation::check(&segments)?;
+        Ok(Self { source: source.to_owned(), segments })
+    }
+
+    /// The text the template was read from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The pieces, in order.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The holes, in order; a name written twice comes twice.
+    pub fn holes(&self) -> impl Iterator<Item = &Hole> {
+        self.segments.iter().filter_map(|segment| match segment {
+            Segment::Hole(hole) => Some(hole),
+            Segment::Literal(_) => None,
+        })
+    }
+
+    /// The key for the values that `resolve` gives, which it is asked for hole by hole.
+    ///
+    /// # Errors
+    ///
+    /// [`RenderError::Resolve`] with the first error of `resolve`, [`RenderError::Value`] when a
+    /// value cannot stand in its hole or the key becomes too long.
+    pub fn render<'v, E>(
+        &self,
+        mut resolve: impl FnMut(&Hole) -> Result<Cow<'v, str>, E>,
+    ) -> Result<String, RenderError<E>> {
+        let mut writer = KeyWriter::new();
+        for segment in &self.segments {
+            match segment {
+                Segment::Literal(text) => writer.literal(text),
+                Segment::Hole(hole) => {
+                    let value = resolve(hole).map_err(RenderError::Resolve)?;
+                    writer.value(&hole.name(), hole.ty, &value)?;
+                }
+            }
+        }
+        Ok(writer.finish()?)
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)
+    }
+}
+
+impl FromStr for Template {
+    type Err = TemplateError;
+
+    fn from_str(source: &str) -> Result<Self, TemplateError> {
+        Self::parse(source)
+    }
+}
+
+/// A template could not be rendered. No lock was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RenderError<E> {
+    /// A hole's value could not be found.
+    Resolve(E),
+    /// A value cannot stand in its hole, or the key becomes too long.
+    Value(ValueError),
+}
+
+impl<E> From<ValueError> for RenderError<E> {
+    fn from(error: ValueError) -> Self {
+        Self::Value(error)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for RenderError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resolve(error) => error.fmt(f),
+            Self::Value(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: Error> Error for RenderError<E> {
+    // Both variants speak with the words of what they hold, so the chain goes on behind it.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Resolve(error) => error.source(),
+            Self::Value(error) => error.source(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+use std::error::Error;
+use std::fmt;
+use std::ops::Range;
+
+use crate::{BraceFault, MAX_KEY_BYTES};
+
+/// A key template is not legal.
+///
+/// Its text is one line that says what is wrong and what would be legal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateError {
+    fault: TemplateFault,
+    span: Range<usize>,
+}
+
+impl TemplateError {
+    pub(crate) fn new(fault: TemplateFault, span: Range<usize>) -> Self {
+        Self { fault, span }
+    }
+
+    /// What is wrong.
+    pub fn fault(&self) -> &TemplateFault {
+        &self.fault
+    }
+
+    /// Where, in bytes of the template's source; always on character boundaries, and empty
+    /// only for an empty template.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fault.fmt(f)
+    }
+}
+
+impl Error for TemplateError {}
+
+/// What can be wrong with a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TemplateFault {
+    /// There is no text at all.
+    Empty,
+    /// Even with the shortest values the key has more than [`MAX_KEY_BYTES`] bytes.
+    TooLong,
+    /// The text contains a control character.
+    ControlCharacter(char),
+    /// A `{` opens a hole that no `}` closes.
+    UnclosedHole,
+    /// A single `}` stands where no hole is open.
+    UnopenedHole,
+    /// A hole names nothing.
+    EmptyHole,
+    /// A word of a hole's path is not a name.
+    BadName(String),
+    /// A hole's type is none of those there are.
+    UnknownType(String),
+    /// The literal braces do not form one hash tag.
+    HashTag(BraceFault),
+    /// Different values of two neighbouring holes could make one key.
+    Ambiguous {
+        /// The first of the two.
+        left: String,
+        /// The second.
+        right: String,
+    },
+}
+
+impl fmt::Display for TemplateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the key is empty; write some text, such as `order:{id}`"),
+            Self::TooLong => {
+                write!(f, "the key is too long: at most {MAX_KEY_BYTES} bytes are allowed")
+            }
+            Self::ControlCharacter(c) => write!(
+                f,
+                "the key contains the control character U+{:04X}; only printable text is allowed",
+                u32::from(*c)
+            ),
+            Self::UnclosedHole => f.write_str(
+                "this `{` is not closed; write `{name}` for a value, `{{` for a literal brace",
+            ),
+            Self::UnopenedHole => f.write_str(
+                "this `}` closes nothing; write `{name}` for a value, `}}` for a literal brace",
+            ),
+            Self::EmptyHole => {
+                f.write_str("this hole names nothing; write what goes in it, such as `{id}`")
+            }
+            Self::BadName(word) => write!(
+                f,
+                "`{}` is not a name; a hole holds a name made of ASCII letters, digits and `_`, \
+                 or fields of one, such as `{{id}}` or `{{order.id}}`",
+                word.escape_debug()
+            ),
+            Self::UnknownType(word) => write!(
+                f,
+                "`{}` is not a type; legal are `{{name:u64}}`, `{{name:i64}}`, `{{name:uuid}}`, \
+                 `{{name:lower}}` and `{{name}}` for any text",
+                word.escape_debug()
+            ),
+            Self::HashTag(fault) => fault.fmt(f),
+            Self::Ambiguous { left, right } => write!(
+                f,
+                "nothing tells where `{left}` ends and `{right}` begins, so different values \
+                 could make one key; separate them by a character that no value contains, \
+                 such as `:`"
+            ),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+use crate::canonical::canonical;
+use crate::encode::percent_encode;
+use crate::{HoleType, MAX_KEY_BYTES, MAX_VALUE_BYTES, ValueError, ValueFault};
+
+/// Builds a key piece by piece: the one way in which every key comes about.
+///
+/// [`Template::render`](crate::Template::render) uses it, and so does the code that the
+/// attribute macro writes.
+///
+/// # Examples
+///
+/// ```
+/// use lock_key::{HoleType, KeyWriter};
+///
+/// let mut writer = KeyWriter::new();
+/// writer.literal("order:");
+/// writer.value("id", HoleType::U64, "007")?;
+/// assert_eq!(writer.finish()?, "order:7");
+/// # Ok::<(), lock_key::ValueError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a key comes from `finish`"]
+pub struct KeyWriter {
+    key: String,
+}
+
+impl KeyWriter {
+    /// An empty key.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends text of the template, with its literal braces, unencoded.
+    pub fn literal(&mut self, text: &str) {
+        self.key.push_str(text);
+    }
+
+    /// Appends a value, made canonical for `ty` and encoded. `hole` names it in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`ValueError`] when the value is empty, longer than
+    /// [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES) or not of the type. The key is as it was.
+    pub fn value(&mut self, hole: &str, ty: HoleType, value: &str) -> Result<(), ValueError> {
+        let refuse = |fault| Err(ValueError::of_hole(hole, fault));
+        if value.is_empty() {
+            return refuse(ValueFault::Empty);
+        }
+        if value.len() > MAX_VALUE_BYTES {
+            return refuse(ValueFault::TooLong { bytes: value.len() });
+        }
+        match canonical(ty, value) {
+            Some(value) => percent_encode(&mut self.key, &value),
+            None => return refuse(ValueFault::NotOfType { expected: ty }),
+        }
+        Ok(())
+    }
+
+    /// The finished key.
+    ///
+    /// # Errors
+    ///
+    /// [`ValueError`] when the key is longer than [`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES).
+    pub fn finish(self) -> Result<String, ValueError> {
+        if self.key.len() > MAX_KEY_BYTES {
+            return Err(ValueError::of_key(ValueFault::KeyTooLong { bytes: self.key.len() }));
+        }
+        Ok(self.key)
+    }
+}

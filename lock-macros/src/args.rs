@@ -1,0 +1,117 @@
+//! What stands between the parentheses of the attribute, as it was written.
+
+use proc_macro2::Span;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::{Error, Expr, Ident, LitBool, LitStr, Path, Result, Token};
+
+use crate::suggest::did_you_mean;
+
+/// Every option and what it expects, in the order in which messages and the documentation name
+/// them.
+const OPTIONS: [(&str, &str); 9] = [
+    ("key", r#"a string: `key = "order:{id}"`"#),
+    ("mode", r#"`mode = "read"` or `mode = "write"`"#),
+    ("wait", r#"a duration: `wait = "2s"`"#),
+    ("lease", r#"a duration: `lease = "30s"`"#),
+    ("max_hold", r#"a duration: `max_hold = "60s"`"#),
+    ("renew", "`renew = true` or `renew = false`"),
+    ("name", r#"a string: `name = "order-write"`"#),
+    ("client", "`client = state` or an expression: `client = self.locks`"),
+    ("crate", "a path: `crate = lock_tower`"),
+];
+
+pub(crate) struct Args {
+    pub(crate) key: LitStr,
+    pub(crate) mode: Option<LitStr>,
+    pub(crate) wait: Option<LitStr>,
+    pub(crate) lease: Option<LitStr>,
+    pub(crate) max_hold: Option<LitStr>,
+    pub(crate) renew: Option<LitBool>,
+    pub(crate) name: Option<LitStr>,
+    pub(crate) client: Option<Expr>,
+    pub(crate) krate: Option<Path>,
+}
+
+impl Parse for Args {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let mut key = None;
+        let mut mode = None;
+        let mut wait = None;
+        let mut lease = None;
+        let mut max_hold = None;
+        let mut renew = None;
+        let mut name = None;
+        let mut client = None;
+        let mut krate = None;
+
+        while !input.is_empty() {
+            let option = option_name(input)?;
+            match option.to_string().as_str() {
+                "key" => set(input, &option, &mut key)?,
+                "mode" => set(input, &option, &mut mode)?,
+                "wait" => set(input, &option, &mut wait)?,
+                "lease" => set(input, &option, &mut lease)?,
+                "max_hold" => set(input, &option, &mut max_hold)?,
+                "renew" => set(input, &option, &mut renew)?,
+                "name" => set(input, &option, &mut name)?,
+                "client" => set(input, &option, &mut client)?,
+                "crate" => set(input, &option, &mut krate)?,
+                _ => return Err(unknown(&option)),
+            }
+            if !input.is_empty() && input.parse::<Token![,]>().is_err() {
+                return Err(input.error("expected `,` between two options"));
+            }
+        }
+
+        let key = key.ok_or_else(|| {
+            Error::new(
+                Span::call_site(),
+                "the lock needs a key, such as `#[distributed_lock(key = \"order:{id}\")]`",
+            )
+        })?;
+        Ok(Self { key, mode, wait, lease, max_hold, renew, name, client, krate })
+    }
+}
+
+fn option_name(input: ParseStream) -> Result<Ident> {
+    // `crate` is a keyword, so an ordinary identifier would not do.
+    input.call(Ident::parse_any).map_err(|error| {
+        Error::new(error.span(), format!("expected an option; legal are {}", legal()))
+    })
+}
+
+/// Reads `= value` into `place`, once.
+fn set<T: Parse>(input: ParseStream, option: &Ident, place: &mut Option<T>) -> Result<()> {
+    if place.is_some() {
+        return Err(Error::new(option.span(), format!("`{option}` is given twice")));
+    }
+    let expect = |span: Span| {
+        let expected = OPTIONS.iter().find(|(name, _)| option == name);
+        let expected = expected.map_or("a value", |(_, expected)| expected);
+        Error::new(span, format!("`{option}` expects {expected}"))
+    };
+    let equals = next_span(input, option);
+    input.parse::<Token![=]>().map_err(|_| expect(equals))?;
+    let value = next_span(input, option);
+    *place = Some(input.parse().map_err(|_| expect(value))?);
+    Ok(())
+}
+
+/// Where the next token is; where the options end, there is none to show but the option.
+fn next_span(input: ParseStream, option: &Ident) -> Span {
+    if input.is_empty() { option.span() } else { input.span() }
+}
+
+fn unknown(option: &Ident) -> Error {
+    let word = option.to_string();
+    let hint = did_you_mean(&word, OPTIONS.map(|(name, _)| name));
+    Error::new(
+        option.span(),
+        format!("`{word}` is not an option of `distributed_lock`; legal are {}{hint}", legal()),
+    )
+}
+
+fn legal() -> String {
+    OPTIONS.map(|(name, _)| name).join(", ")
+}

@@ -1,0 +1,139 @@
+//! The function that takes the attribute's place: its arguments, a key, one call.
+
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Expr, ReturnType, Signature, parse_quote};
+
+use crate::body::pinned_body;
+use crate::carrier::Carrier;
+use crate::model::{Client, LockedFn};
+use crate::names::Names;
+use crate::spec::spec;
+
+pub(crate) fn expand(locked: LockedFn) -> TokenStream {
+    let names = Names::new(&locked.krate);
+    let body = pinned_body(&locked.item, &names);
+    let function = locked.item.sig.ident.clone();
+    let setup = spec(&locked.lock, &function, &names);
+    let mut item = locked.item;
+    let call = match locked.client {
+        Client::Layer => handler(&mut item.sig, Carrier::Layer, &body, &names),
+        Client::State => handler(&mut item.sig, Carrier::State, &body, &names),
+        Client::Given(client) => function_call(&item.sig.output, &client, &body, &names),
+    };
+
+    let attrs = &item.attrs;
+    let vis = &item.vis;
+    let sig = &item.sig;
+    let mut block = Group::new(Delimiter::Brace, quote! { #setup #call });
+    block.set_span(item.brace.span.join());
+    quote! {
+        #(#attrs)*
+        #vis #sig #block
+    }
+}
+
+/// A handler answers with the response of its body, or of the lock that was not got.
+fn handler(
+    sig: &mut Signature,
+    carrier: Carrier,
+    body: &TokenStream,
+    names: &Names,
+) -> TokenStream {
+    let handle = carrier.put_into(sig, names);
+    let response = names.path("Response");
+    sig.output = ReturnType::Type(parse_quote!(->), Box::new(parse_quote!(#response)));
+    let run_handler = names.path("run_handler");
+    let spec = names.local("__spec");
+    quote! { #run_handler(#handle, #spec, #body).await }
+}
+
+/// Any other function gives what its body gives, or the lock's error as its own.
+fn function_call(
+    output: &ReturnType,
+    client: &Expr,
+    body: &TokenStream,
+    names: &Names,
+) -> TokenStream {
+    let [lock_client, run] = ["LockClient", "run"].map(|name| names.path(name));
+    let [local_client, spec] = ["__client", "__spec"].map(|name| names.local(name));
+    let result = names.local("__result");
+    // A return type that is no `Result`, or has no `From<LockError>`, is told under that type.
+    let span = names.span.located_at(output_span(output));
+    let error = Ident::new("__error", span);
+    let failed = quote_spanned! {span=>
+        return ::core::result::Result::Err(::core::convert::From::from(#error))
+    };
+    let client_span = names.span.located_at(client.span());
+    let client = quote_spanned! {client_span=> &(#client) };
+    // The client is cloned before the body takes the arguments that it may be a part of.
+    quote! {
+        let #local_client = <#lock_client as ::core::clone::Clone>::clone(#client);
+        match #run(&#local_client, #spec, #body).await {
+            ::core::result::Result::Ok(#result) => #result,
+            ::core::result::Result::Err(#error) => #failed,
+        }
+    }
+}
+
+fn output_span(output: &ReturnType) -> Span {
+    match output {
+        ReturnType::Default => output.to_token_stream().span(),
+        ReturnType::Type(_, ty) => ty.span(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proc_macro2::TokenStream;
+    use quote::quote;
+    use syn::ItemFn;
+
+    use crate::model::LockedFn;
+
+    fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
+        let args = syn::parse2(args).expect("options");
+        let item = syn::parse2(item).expect("a function");
+        super::expand(LockedFn::new(args, item).expect("a model"))
+    }
+
+    #[test]
+    fn a_body_that_is_half_typed_is_passed_on() {
+        let body = quote! { { let total = self.; orders. } };
+        let item = quote! { async fn f(&self) -> Result<(), E> #body };
+        let text = expand(quote!(key = "k", client = self.locks), item).to_string();
+        assert!(text.contains(&body.to_string()), "{text}");
+    }
+
+    #[test]
+    fn what_stands_around_the_function_stays() {
+        let item = quote! {
+            /// Words.
+            #[cfg(feature = "orders")]
+            pub(crate) async fn f<T>(id: T) -> Result<(), E> where T: KeyPart {
+                #![allow(unused)]
+                Ok(())
+            }
+        };
+        let before: ItemFn = syn::parse2(item.clone()).expect("a function");
+        let expanded = expand(quote!(key = "k:{id}", client = locks), item);
+        let after: ItemFn = syn::parse2(expanded).expect("a function");
+        assert_eq!((after.vis, after.sig), (before.vis, before.sig));
+        let paths: Vec<_> = after.attrs.iter().map(|attr| attr.path()).collect();
+        assert_eq!(quote!(#(#paths)*).to_string(), "doc cfg allow");
+    }
+
+    #[test]
+    fn a_handler_keeps_the_number_of_its_arguments() {
+        for (arguments, expected) in [
+            (quote!(), 0),
+            (quote!(Path(id): Path<u64>), 1),
+            (quote!(State(s): State<App>, Path(id): Path<u64>, body: String), 3),
+        ] {
+            let expanded = expand(quote!(key = "k"), quote! { async fn f(#arguments) {} });
+            let after: ItemFn = syn::parse2(expanded).expect("a function");
+            assert_eq!(after.sig.inputs.len(), expected);
+        }
+    }
+}

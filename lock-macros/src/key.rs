@@ -1,0 +1,84 @@
+//! The key option, its holes resolved to expressions over the arguments.
+
+use lock_key::{Hole, HoleType, Segment, Template};
+use proc_macro2::Span;
+use syn::{Error, Ident, Index, LitStr, Member, Result};
+
+use crate::bindings::Bindings;
+use crate::place;
+
+/// A key, piece by piece.
+pub(crate) struct Key {
+    pub(crate) literal: LitStr,
+    pub(crate) parts: Vec<KeyPiece>,
+}
+
+pub(crate) enum KeyPiece {
+    Text(String),
+    Value(KeyValue),
+}
+
+/// The argument or field that stands in a hole.
+pub(crate) struct KeyValue {
+    /// As the template spells it, for messages at run time.
+    pub(crate) hole: String,
+    pub(crate) ty: HoleType,
+    pub(crate) argument: Ident,
+    pub(crate) fields: Vec<Member>,
+    /// The hole's words in the literal.
+    pub(crate) span: Span,
+}
+
+impl Key {
+    pub(crate) fn resolve(literal: LitStr, bindings: &Bindings) -> Result<Self> {
+        let template = Template::parse(&literal.value()).map_err(|error| {
+            Error::new(place::within(&literal, error.span()), error.to_string())
+        })?;
+        let parts = template
+            .segments()
+            .iter()
+            .map(|segment| match segment {
+                Segment::Literal(text) => Ok(KeyPiece::Text(text.clone())),
+                Segment::Hole(hole) => value(hole, &literal, bindings).map(KeyPiece::Value),
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { literal, parts })
+    }
+}
+
+fn value(hole: &Hole, literal: &LitStr, bindings: &Bindings) -> Result<KeyValue> {
+    let span = place::within(literal, hole.span.clone());
+    let [word, fields @ ..] = hole.path.as_slice() else {
+        return Err(Error::new(span, "BUG: a hole without a name"));
+    };
+    let Some(argument) = bindings.find(word) else {
+        let start = hole.span.start;
+        let word_span = place::within(literal, start..start + word.len());
+        return Err(bindings.missing(word, word_span));
+    };
+    // Found by the argument's own name, shown where the hole is.
+    let mut argument = argument.clone();
+    argument.set_span(argument.span().located_at(span));
+    Ok(KeyValue {
+        hole: hole.name(),
+        ty: hole.ty,
+        argument,
+        fields: fields.iter().map(|field| member(field, span)).collect::<Result<_>>()?,
+        span,
+    })
+}
+
+fn member(field: &str, span: Span) -> Result<Member> {
+    if let Ok(index) = field.parse() {
+        return Ok(Member::Unnamed(Index { index, span }));
+    }
+    // What is a keyword in Rust needs `r#`, which the template leaves out; four cannot have it.
+    let ident = match syn::parse_str::<Ident>(field) {
+        Ok(_) => Ident::new(field, span),
+        Err(_) if matches!(field, "self" | "Self" | "super" | "crate") => {
+            return Err(Error::new(span, format!("`{field}` cannot be the name of a field")));
+        }
+        Err(_) => Ident::new_raw(field, span),
+    };
+    Ok(Member::Named(ident))
+}

@@ -1,0 +1,222 @@
+//! The attribute of lock-tower: [`macro@distributed_lock`].
+//!
+//! Services use it through `lock_tower`, which re-exports it and has what the generated code
+//! calls. From the outside in: the options are read as they are written (`args`), the function
+//! with its body unread (`item`), both give a model in which every hole of the key is an
+//! argument (`model`), whose rules are checked (`validate`), and which becomes the function that
+//! the compiler sees (`expand`). What goes wrong on the way is one error (`fallback`).
+
+use proc_macro::TokenStream;
+
+mod args;
+mod bindings;
+mod body;
+mod carrier;
+mod duration;
+mod expand;
+mod fallback;
+mod item;
+mod key;
+mod model;
+mod names;
+mod place;
+mod spec;
+mod suggest;
+mod validate;
+
+/// Runs an async function under a distributed lock.
+///
+/// The key is computed from the function's arguments, the lock is got, the body runs, and the
+/// lock is released when the body ends, however it ends. While the body runs the lock is
+/// renewed. When the lock is lost all the same, the body is cancelled at its next `.await` and
+/// the caller is told.
+///
+/// ```
+/// use axum::extract::Path;
+/// use lock_tower::distributed_lock;
+///
+/// #[distributed_lock(key = "order:{id}", wait = "2s")]
+/// async fn update(Path(id): Path<u64>) -> String {
+///     format!("order {id} is ours alone")
+/// }
+/// # let _ = axum::Router::<()>::new().route("/order/{id}", axum::routing::get(update));
+/// ```
+///
+/// # On a handler
+///
+/// Without `client`, the function is an Axum handler and the lock's client is that of the layer
+/// around its route. With `client = state` it comes out of the router's state by `FromRef`.
+///
+/// The handler answers with a response: its own, or a refusal when the lock is busy, lost or
+/// cannot be asked for. So its return type need not know of locks.
+///
+/// ```
+/// use axum::extract::{FromRef, Path, State};
+/// use axum::http::StatusCode;
+/// use lock_tower::{LockClient, distributed_lock};
+///
+/// #[derive(Clone)]
+/// struct App {
+///     locks: LockClient,
+/// }
+///
+/// impl FromRef<App> for LockClient {
+///     fn from_ref(app: &App) -> Self {
+///         app.locks.clone()
+///     }
+/// }
+///
+/// #[distributed_lock(key = "order:{id}", client = state)]
+/// async fn cancel(State(_app): State<App>, Path(id): Path<u64>) -> Result<(), StatusCode> {
+///     if id == 0 {
+///         return Err(StatusCode::NOT_FOUND);
+///     }
+///     Ok(())
+/// }
+/// # let _ = axum::Router::<App>::new().route("/order/{id}", axum::routing::delete(cancel));
+/// ```
+///
+/// The lock is taken after the extractors have run: the request's body has been read by then.
+///
+/// # On any other function
+///
+/// With `client = <expression>` the function keeps its signature. It returns a `Result` whose
+/// error has a `From<LockError>`, by which a lock that was not got, or was lost, is told.
+///
+/// ```
+/// use lock_tower::{LockClient, LockError, distributed_lock};
+///
+/// struct Stock {
+///     locks: LockClient,
+///     shop: String,
+/// }
+///
+/// impl Stock {
+///     #[distributed_lock(key = "stock:{self.shop}:{sku}", client = self.locks)]
+///     async fn count(&self, sku: &str) -> Result<usize, LockError> {
+///         Ok(sku.len())
+///     }
+/// }
+/// ```
+///
+/// The expression is a [`LockClient`], or a reference or pointer to one. It sees the arguments,
+/// and is evaluated once per call, before the body takes them. The bare word `state` always
+/// means the router's state; a variable of that name is written `client = &state`.
+///
+/// # Options
+///
+/// | option | value | default |
+/// |---|---|---|
+/// | `key` | the template of the key, a string literal | none: it must be given |
+/// | `mode` | `"read"` or `"write"` | `"write"` |
+/// | `wait` | how long to wait for other holders; `"0s"` tries once | the client's |
+/// | `lease` | how long the lock outlives a process that died, at least `"100ms"` | the client's |
+/// | `max_hold` | when a lock that is still held is given up for lost, at least `"100ms"` | no limit |
+/// | `renew` | `false`: the lock is lost when its first lease ends | `true` |
+/// | `name` | what rules and reports call this lock | module and function, such as `shop::orders::update` |
+/// | `client` | `state`, or an expression | the layer's client |
+/// | `crate` | where the library is, if not at `::lock_tower` | `::lock_tower` |
+///
+/// A duration is a whole number and a unit, `ms`, `s`, `m` or `h`, of at most 365 days.
+///
+/// ```
+/// use axum::extract::Path;
+/// use lock_tower::distributed_lock;
+///
+/// #[distributed_lock(
+///     key = "report:{id}",
+///     mode = "read",
+///     wait = "0s",
+///     lease = "10s",
+///     max_hold = "5m",
+///     renew = true,
+///     name = "report-read"
+/// )]
+/// async fn report(Path(id): Path<u64>) -> String {
+///     format!("report {id}")
+/// }
+/// # let _ = axum::Router::<()>::new().route("/report/{id}", axum::routing::get(report));
+/// ```
+///
+/// A crate that has the library under another name says where:
+///
+/// ```
+/// mod prelude {
+///     pub use lock_tower as locks;
+/// }
+///
+/// use prelude::locks::{LockClient, LockError, distributed_lock};
+///
+/// #[distributed_lock(key = "night-job", client = client, crate = crate::prelude::locks)]
+/// async fn run(client: &LockClient) -> Result<(), LockError> {
+///     Ok(())
+/// }
+/// # fn main() {}
+/// ```
+///
+/// # The key
+///
+/// A hole names what an argument's pattern binds, or a field of that. It takes integers, `bool`,
+/// `char`, strings, and your own types that implement `KeyPart`; never floats, and never an
+/// `Option`. Values are percent-encoded, so that no value can forge another key.
+///
+/// A type in the hole makes all spellings of a value one key, and refuses what is no such value:
+/// `{id:u64}`, `{id:i64}`, `{id:uuid}`, `{name:lower}`. The hole `{id:uuid}` takes whatever
+/// displays as a UUID. `{{` and `}}` are literal braces, for a Redis hash tag.
+///
+/// ```
+/// use axum::{Json, extract::Path};
+/// use lock_tower::distributed_lock;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Transfer {
+///     from: String,
+/// }
+///
+/// #[distributed_lock(key = "bank:{{{bank:lower}}}:account:{transfer.from}")]
+/// async fn transfer(Path(bank): Path<String>, Json(transfer): Json<Transfer>) -> String {
+///     format!("{} at {bank}", transfer.from)
+/// }
+/// # let _ = axum::Router::<()>::new().route("/{bank}", axum::routing::post(transfer));
+/// ```
+///
+/// A hole that names nothing does not compile:
+///
+/// ```compile_fail
+/// use axum::extract::Path;
+/// use lock_tower::distributed_lock;
+///
+/// #[distributed_lock(key = "order:{oder_id}")]
+/// async fn update(Path(order_id): Path<u64>) {}
+/// ```
+///
+/// The message: `` `oder_id` is not an argument of `update`; available: order_id; did you mean
+/// `order_id`? ``
+///
+/// # Beside other attributes
+///
+/// It may stand above or below `#[axum::debug_handler]`, but for one case: with `client = state`
+/// on a handler without arguments it must stand above, because it adds an argument there. Where
+/// `State` is a handler's only argument and `#[debug_handler]` stands below, tell the latter the
+/// type: `#[debug_handler(state = App)]`.
+///
+/// With `#[tracing::instrument]` below, the span covers the wait for the lock and the work; with
+/// `#[tracing::instrument]` above, the work alone.
+///
+/// On a method under `#[async_trait]` it cannot stand, because that method is no longer an
+/// `async fn` when the attribute sees it: let the method call a locked function.
+///
+/// [`LockClient`]: https://docs.rs/lock-tower/latest/lock_tower/struct.LockClient.html
+#[proc_macro_attribute]
+pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
+    let original = item.clone();
+    locked(args, item).unwrap_or_else(|error| fallback::expand(original.into(), &error).into())
+}
+
+fn locked(args: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    let item = syn::parse(item)?;
+    let args = syn::parse(args)?;
+    let locked = model::LockedFn::new(args, item)?;
+    locked.validate()?;
+    Ok(expand::expand(locked).into())
+}

@@ -1,0 +1,99 @@
+//! What the attribute and its function mean together.
+
+use proc_macro2::Span;
+use syn::{Error, Expr, LitStr, Path, Result, parse_quote};
+
+use crate::args::Args;
+use crate::bindings::Bindings;
+use crate::duration::milliseconds;
+use crate::item::FnItem;
+use crate::key::Key;
+use crate::suggest::did_you_mean;
+
+/// A function to be run under a lock.
+pub(crate) struct LockedFn {
+    pub(crate) item: FnItem,
+    pub(crate) client: Client,
+    pub(crate) lock: Lock,
+    /// Where the library's names are found.
+    pub(crate) krate: Path,
+}
+
+/// Where the client comes from, and so the form of the function.
+pub(crate) enum Client {
+    /// A handler; the layer brings the client.
+    Layer,
+    /// A handler; the router's state brings the client.
+    State,
+    /// Any function; the expression is the client.
+    Given(Box<Expr>),
+}
+
+/// What is asked for at each call.
+pub(crate) struct Lock {
+    pub(crate) key: Key,
+    pub(crate) mode: Mode,
+    pub(crate) wait: Option<Milliseconds>,
+    pub(crate) lease: Option<Milliseconds>,
+    pub(crate) max_hold: Option<Milliseconds>,
+    pub(crate) renew: Option<bool>,
+    pub(crate) name: Option<LitStr>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Mode {
+    Read,
+    Write,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Milliseconds {
+    pub(crate) count: u64,
+    pub(crate) span: Span,
+}
+
+impl LockedFn {
+    pub(crate) fn new(args: Args, item: FnItem) -> Result<Self> {
+        let key = Key::resolve(args.key, &Bindings::of(&item.sig))?;
+        Ok(Self {
+            item,
+            client: args.client.map_or(Client::Layer, client),
+            lock: Lock {
+                key,
+                mode: args.mode.as_ref().map_or(Ok(Mode::Write), mode)?,
+                wait: duration(args.wait)?,
+                lease: duration(args.lease)?,
+                max_hold: duration(args.max_hold)?,
+                renew: args.renew.map(|renew| renew.value),
+                name: args.name,
+            },
+            krate: args.krate.unwrap_or_else(|| parse_quote!(::lock_tower)),
+        })
+    }
+}
+
+fn client(expr: Expr) -> Client {
+    match expr {
+        Expr::Path(path) if path.path.is_ident("state") => Client::State,
+        // Parentheses are the way to name a variable `state`.
+        Expr::Paren(inner) => Client::Given(inner.expr),
+        expr => Client::Given(Box::new(expr)),
+    }
+}
+
+fn mode(word: &LitStr) -> Result<Mode> {
+    match word.value().as_str() {
+        "read" => Ok(Mode::Read),
+        "write" => Ok(Mode::Write),
+        other => {
+            let hint = did_you_mean(other, ["read", "write"]);
+            let other = other.escape_debug();
+            let text = format!("`{other}` is not a mode; legal are \"read\" and \"write\"{hint}");
+            Err(Error::new(word.span(), text))
+        }
+    }
+}
+
+fn duration(text: Option<LitStr>) -> Result<Option<Milliseconds>> {
+    text.map(|text| Ok(Milliseconds { count: milliseconds(&text)?, span: text.span() })).transpose()
+}

@@ -1,0 +1,37 @@
+//! Where in the source a part of a string literal stands.
+
+use std::ops::Range;
+
+use proc_macro2::Span;
+use syn::LitStr;
+
+/// The span of these bytes of the literal's value.
+///
+/// Only a nightly compiler tells spans inside a literal; otherwise it is the whole literal.
+pub(crate) fn within(literal: &LitStr, bytes: Range<usize>) -> Span {
+    let token = literal.token();
+    offset(&token.to_string(), &literal.value())
+        .and_then(|offset| token.subspan(offset + bytes.start..offset + bytes.end))
+        .unwrap_or_else(|| literal.span())
+}
+
+/// Where in the source text of a literal its value begins, when the value stands there letter
+/// by letter. With an escape in it, it does not.
+fn offset(source: &str, value: &str) -> Option<usize> {
+    let offset = source.find('"')? + 1;
+    let rest = source[offset..].strip_prefix(value)?;
+    rest.starts_with('"').then_some(offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::offset;
+
+    #[test]
+    fn values_that_stand_in_their_source() {
+        assert_eq!(offset(r#""order:{id}""#, "order:{id}"), Some(1));
+        assert_eq!(offset(r##"r#"order:{id}"#"##, "order:{id}"), Some(3));
+        assert_eq!(offset(r#""or\x64er:{id}""#, "order:{id}"), None);
+        assert_eq!(offset(r#""a\"""#, "a"), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! The statements that compute the key and put together what is asked for.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
+
+use lock_key::HoleType;
+
+use crate::key::{Key, KeyPiece, KeyValue};
+use crate::model::{Lock, Milliseconds, Mode};
+use crate::names::Names;
+
+/// `let __spec = ...;`
+pub(crate) fn spec(lock: &Lock, function: &Ident, names: &Names) -> TokenStream {
+    let local = names.local("__spec");
+    let spec = names.path("Spec");
+    let name = match &lock.name {
+        Some(name) => name.to_token_stream(),
+        None => {
+            let function = function.unraw().to_string();
+            quote! { ::core::concat!(::core::module_path!(), "::", #function) }
+        }
+    };
+    let key = key(&lock.key, names);
+    let mode_ty = names.path("Mode");
+    let mode = match lock.mode {
+        Mode::Read => quote! { #mode_ty::Read },
+        Mode::Write => quote! { #mode_ty::Write },
+    };
+    let [wait, lease, max_hold] = [lock.wait, lock.lease, lock.max_hold].map(optional_duration);
+    let renew = optional(lock.renew.map(ToTokens::into_token_stream));
+    quote! {
+        let #local = #spec {
+            name: #name,
+            key: #key,
+            mode: #mode,
+            wait: #wait,
+            lease: #lease,
+            max_hold: #max_hold,
+            renew: #renew,
+        };
+    }
+}
+
+/// An expression for `Result<String, ValueError>` that borrows the arguments and lets them go.
+fn key(key: &Key, names: &Names) -> TokenStream {
+    let writer = names.local("__writer");
+    let key_writer = names.path_at("KeyWriter", key.literal.span());
+    let pieces = key.parts.iter().map(|piece| match piece {
+        KeyPiece::Text(text) => quote! { #writer.literal(#text); },
+        KeyPiece::Value(value) => key_value(value, &writer, names),
+    });
+    quote! {
+        (|| {
+            let mut #writer = #key_writer::new();
+            #(#pieces)*
+            #writer.finish()
+        })()
+    }
+}
+
+fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
+    let KeyValue { hole, argument, fields, span, .. } = value;
+    let span = names.span.located_at(*span);
+    let text = match value.ty {
+        // What displays as a UUID is told from what does not at run time, so that
+        // `uuid::Uuid` needs no implementation of a trait that nobody but us could write.
+        HoleType::Uuid => quote_spanned! {span=>
+            ::std::string::ToString::to_string(&#argument #(.#fields)*)
+        },
+        _ => {
+            let key_part = names.path_at("KeyPart", span);
+            quote_spanned! {span=> #key_part::key_part(&#argument #(.#fields)*) }
+        }
+    };
+    let hole_type = names.path("HoleType");
+    // A type's variant is called as its `Debug` says.
+    let variant = names.local(&format!("{:?}", value.ty));
+    quote_spanned! {span=> #writer.value(#hole, #hole_type::#variant, &#text)?; }
+}
+
+fn optional_duration(duration: Option<Milliseconds>) -> TokenStream {
+    optional(duration.map(|Milliseconds { count, .. }| {
+        quote! { ::core::time::Duration::from_millis(#count) }
+    }))
+}
+
+fn optional(value: Option<TokenStream>) -> TokenStream {
+    match value {
+        Some(value) => quote! { ::core::option::Option::Some(#value) },
+        None => quote! { ::core::option::Option::None },
+    }
+}

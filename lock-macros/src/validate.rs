@@ -1,0 +1,151 @@
+//! Every rule that a function and its options must keep, one function each.
+
+use syn::{Error, FnArg, PatType, Result, ReturnType, Type};
+
+use crate::model::{Client, LockedFn};
+
+/// The least lease: below it, renewal at a third of it cannot keep up.
+const LEAST_LEASE_MS: u64 = 100;
+
+impl LockedFn {
+    /// The first rule that is broken.
+    pub(crate) fn validate(&self) -> Result<()> {
+        self.is_async()?;
+        self.has_no_foreign_abi()?;
+        self.lease_is_long_enough()?;
+        self.max_hold_is_long_enough()?;
+        self.name_is_a_name()?;
+        match self.client {
+            Client::Layer | Client::State => {
+                self.handler_takes_no_self()?;
+                self.handler_takes_extractors()?;
+                self.handler_has_a_lasting_argument()
+            }
+            Client::Given(_) => self.function_returns_something(),
+        }
+    }
+
+    fn is_async(&self) -> Result<()> {
+        let sig = &self.item.sig;
+        if sig.asyncness.is_some() {
+            return Ok(());
+        }
+        Err(Error::new(
+            sig.fn_token.span,
+            "a lock can only be held by an `async fn`: getting it may have to wait",
+        ))
+    }
+
+    fn has_no_foreign_abi(&self) -> Result<()> {
+        match &self.item.sig.abi {
+            None => Ok(()),
+            Some(abi) => Err(Error::new_spanned(abi, "a locked function cannot be `extern`")),
+        }
+    }
+
+    fn lease_is_long_enough(&self) -> Result<()> {
+        match self.lock.lease {
+            Some(lease) if lease.count < LEAST_LEASE_MS => {
+                Err(Error::new(lease.span, "this lease is too short; a lease is at least 100 ms"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn max_hold_is_long_enough(&self) -> Result<()> {
+        match self.lock.max_hold {
+            Some(max_hold) if max_hold.count < LEAST_LEASE_MS => Err(Error::new(
+                max_hold.span,
+                "this `max_hold` is too short; it is at least 100 ms",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn name_is_a_name(&self) -> Result<()> {
+        let Some(name) = &self.lock.name else {
+            return Ok(());
+        };
+        let text = name.value();
+        if text.trim().is_empty() || text.chars().any(char::is_control) {
+            return Err(Error::new(
+                name.span(),
+                "a name is printable text, such as \"order-write\"",
+            ));
+        }
+        Ok(())
+    }
+
+    fn handler_takes_no_self(&self) -> Result<()> {
+        match self.item.sig.receiver() {
+            None => Ok(()),
+            Some(receiver) => Err(Error::new_spanned(
+                receiver,
+                "a handler takes no `self`; on a method, name the client, such as \
+                 `client = self.locks`",
+            )),
+        }
+    }
+
+    /// Without this rule a function that lacks its `client` would turn into a handler, and the
+    /// compiler would complain at every place that calls it.
+    fn handler_takes_extractors(&self) -> Result<()> {
+        match self.arguments().find(|argument| is_no_extractor(&argument.ty)) {
+            None => Ok(()),
+            Some(argument) => Err(Error::new_spanned(
+                &argument.ty,
+                "no request gives a handler this type; if the function is no handler, name the \
+                 client, such as `client = locks`",
+            )),
+        }
+    }
+
+    /// The client comes with the first argument, which must not vanish by a `cfg`.
+    fn handler_has_a_lasting_argument(&self) -> Result<()> {
+        let cfg = |argument: &PatType| {
+            let is = |name: &str| argument.attrs.iter().any(|attr| attr.path().is_ident(name));
+            is("cfg") || is("cfg_attr")
+        };
+        match self.arguments().find(|argument| cfg(argument)) {
+            None => Ok(()),
+            Some(argument) => Err(Error::new_spanned(
+                argument,
+                "an argument of a locked handler cannot depend on `cfg`; put the `cfg` on the \
+                 function and write it twice",
+            )),
+        }
+    }
+
+    fn function_returns_something(&self) -> Result<()> {
+        match &self.item.sig.output {
+            ReturnType::Type(..) => Ok(()),
+            ReturnType::Default => Err(Error::new(
+                self.item.sig.ident.span(),
+                "a function with `client = ...` returns a `Result` whose error implements \
+                 `From<LockError>`: that is how a lock that was not got, or was lost, is told",
+            )),
+        }
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = &PatType> {
+        self.item.sig.inputs.iter().filter_map(|input| match input {
+            FnArg::Typed(argument) => Some(argument),
+            FnArg::Receiver(_) => None,
+        })
+    }
+}
+
+fn is_no_extractor(ty: &Type) -> bool {
+    const PRIMITIVES: [&str; 16] = [
+        "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+        "f32", "f64", "bool", "char",
+    ];
+    match ty {
+        Type::Reference(_) => true,
+        Type::Path(path) => path
+            .path
+            .get_ident()
+            .is_some_and(|name| PRIMITIVES.iter().any(|primitive| name == primitive)),
+        _ => false,
+    }
+}

@@ -1,0 +1,94 @@
+//! A library that writes down each call. Names, types and signatures are the real one's.
+#![allow(unreachable_pub)]
+
+pub mod __private {
+    use std::future::Future;
+    use std::sync::{Arc, Mutex};
+
+    pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
+    use std::time::Duration;
+
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum Mode {
+        Read,
+        Write,
+    }
+
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Spec {
+        pub name: &'static str,
+        pub key: Result<String, ValueError>,
+        pub mode: Mode,
+        pub wait: Option<Duration>,
+        pub lease: Option<Duration>,
+        pub max_hold: Option<Duration>,
+        pub renew: Option<bool>,
+    }
+
+    /// What a call asked for, and the span it was in when it did.
+    #[derive(Clone, Default)]
+    pub struct LockClient {
+        pub asked: Arc<Mutex<Vec<Spec>>>,
+        pub refuse: bool,
+    }
+
+    pub struct LayerHandle(pub LockClient);
+    pub struct StateHandle(pub LockClient);
+
+    pub trait Handle {
+        fn client(&self) -> &LockClient;
+    }
+
+    impl Handle for LayerHandle {
+        fn client(&self) -> &LockClient {
+            &self.0
+        }
+    }
+
+    impl Handle for StateHandle {
+        fn client(&self) -> &LockClient {
+            &self.0
+        }
+    }
+
+    tokio::task_local! {
+        pub static AMBIENT: LockClient;
+    }
+
+    pub fn ambient_handle() -> LayerHandle {
+        LayerHandle(AMBIENT.get())
+    }
+
+    /// The work's output, shown, and the span in which the lock was asked for.
+    #[derive(Debug, PartialEq)]
+    pub struct Response {
+        pub output: String,
+        pub asked_in: Option<&'static str>,
+    }
+
+    pub async fn run_handler<H, F>(handle: H, spec: Spec, work: F) -> Response
+    where
+        H: Handle,
+        F: Future,
+        F::Output: std::fmt::Debug,
+    {
+        handle.client().asked.lock().unwrap().push(spec);
+        let asked_in = tracing::Span::current().metadata().map(|span| span.name());
+        Response { output: format!("{:?}", work.await), asked_in }
+    }
+
+    #[derive(Debug, PartialEq)]
+    pub struct LockError;
+
+    pub async fn run<F: Future>(
+        client: &LockClient,
+        spec: Spec,
+        work: F,
+    ) -> Result<F::Output, LockError> {
+        client.asked.lock().unwrap().push(spec);
+        if client.refuse {
+            return Err(LockError);
+        }
+        Ok(work.await)
+    }
+}

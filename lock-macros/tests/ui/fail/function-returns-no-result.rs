@@ -1,0 +1,8 @@
+use lock_tower::distributed_lock;
+
+#[distributed_lock(key = "order", client = locks)]
+async fn update(locks: &lock_tower::LockClient) -> u64 {
+    7
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use lock_tower::distributed_lock;
+
+#[distributed_lock(key = "order:{id}")]
+async fn update(id: u64) {}
+
+fn main() {}

@@ -1,0 +1,117 @@
+//! How long the holds of one lock last, so that who is refused can be told when to come back.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, LazyLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use lock_core::Mode;
+
+/// A new hold moves the mean by this part of its distance: some eight holds make up the picture.
+const WEIGHT: u64 = 8;
+
+/// The hold times of one lock. Who asks to read is refused by writers alone, who asks to write by
+/// either.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HoldTimes {
+    reads: MeanTime,
+    writes: MeanTime,
+}
+
+impl HoldTimes {
+    pub(crate) fn observe(&self, mode: Mode, held: Duration) {
+        match mode {
+            Mode::Read => self.reads.observe(held),
+            Mode::Write => self.writes.observe(held),
+        }
+    }
+
+    /// How long those last who can be in the way of `asked`.
+    pub(crate) fn mean(&self, asked: Mode) -> Option<Duration> {
+        match asked {
+            Mode::Read => self.writes.mean(),
+            Mode::Write => self.writes.mean().max(self.reads.mean()),
+        }
+    }
+}
+
+/// An exponentially weighted mean of hold times.
+#[derive(Debug, Default)]
+struct MeanTime {
+    /// Microseconds, at least one; zero: nothing was observed.
+    mean: AtomicU64,
+}
+
+impl MeanTime {
+    fn observe(&self, held: Duration) {
+        let held = u64::try_from(held.as_micros()).unwrap_or(u64::MAX).max(1);
+        // Two at a time may lose one of their observations, which a mean can bear.
+        let mean = match self.mean.load(Ordering::Relaxed) {
+            0 => held,
+            mean => mean - mean / WEIGHT + held / WEIGHT,
+        };
+        self.mean.store(mean.max(1), Ordering::Relaxed);
+    }
+
+    fn mean(&self) -> Option<Duration> {
+        match self.mean.load(Ordering::Relaxed) {
+            0 => None,
+            mean => Some(Duration::from_micros(mean)),
+        }
+    }
+}
+
+impl Clone for MeanTime {
+    fn clone(&self) -> Self {
+        Self { mean: AtomicU64::new(self.mean.load(Ordering::Relaxed)) }
+    }
+}
+
+/// The hold times of each attribute, by its name. As many entries as the program has attributes.
+static OF_ATTRIBUTES: LazyLock<RwLock<HashMap<&'static str, Arc<HoldTimes>>>> =
+    LazyLock::new(RwLock::default);
+
+#[cfg_attr(not(feature = "axum"), allow(dead_code))]
+pub(crate) fn of_attribute(name: &'static str) -> Arc<HoldTimes> {
+    let known = OF_ATTRIBUTES.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(times) = known.get(name) {
+        return Arc::clone(times);
+    }
+    drop(known);
+    let mut known = OF_ATTRIBUTES.write().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(known.entry(name).or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_follows_what_it_observes() {
+        let times = MeanTime::default();
+        assert_eq!(times.mean(), None);
+        times.observe(Duration::from_millis(80));
+        assert_eq!(times.mean(), Some(Duration::from_millis(80)));
+        times.observe(Duration::from_millis(160));
+        assert_eq!(times.mean(), Some(Duration::from_millis(90)));
+        for _ in 0..100 {
+            times.observe(Duration::from_secs(1));
+        }
+        let mean = times.mean().unwrap_or_default();
+        assert!(mean > Duration::from_millis(990), "{mean:?}");
+    }
+
+    #[test]
+    fn even_a_hold_of_no_time_is_an_observation() {
+        let times = MeanTime::default();
+        times.observe(Duration::ZERO);
+        assert!(times.mean().is_some());
+        times.observe(Duration::MAX);
+        times.observe(Duration::MAX);
+        assert!(times.mean() > Some(Duration::from_secs(1)));
+    }
+}

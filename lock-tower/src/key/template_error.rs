@@ -1,0 +1,32 @@
+use std::ops::Range;
+
+use lock_core::TemplateError;
+use thiserror::Error;
+
+/// Why a text is no key template for a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum KeyTemplateError {
+    /// It is no template at all.
+    #[error("in the key template `{template}`: {error}")]
+    Template {
+        /// The text.
+        template: String,
+        /// What is wrong with it, and where.
+        #[source]
+        error: TemplateError,
+    },
+    /// A hole names something else than a path parameter.
+    #[error(
+        "in the key template `{template}`: `{hole}` is no path parameter; a layer knows `{{name}}` \
+         and `{{path.name}}`, and takes a key from anything else by `RequestLockLayer::with_key`"
+    )]
+    UnknownSource {
+        /// The text.
+        template: String,
+        /// What stands in the hole.
+        hole: String,
+        /// Where it stands, in bytes of the text.
+        span: Range<usize>,
+    },
+}

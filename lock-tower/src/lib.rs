@@ -1,0 +1,112 @@
+//! Distributed locks for Axum and Tower: a request's lock lives as long as its handler runs.
+//!
+//! Two requests that must not overlap do not, in any replica of the service. The lock is taken in
+//! Redis before the handler runs, renewed while it runs, and released when it ends, however it
+//! ends: with an answer, a panic, a timeout, or a client that hung up. When the lock is lost all
+//! the same, the handler is cancelled and the client is told so.
+//!
+#![cfg_attr(feature = "axum", doc = "```")]
+#![cfg_attr(not(feature = "axum"), doc = "```ignore")]
+//! use axum::{Router, extract::Path, routing::get};
+//! use lock_tower::{LockClient, Locked, RequestLockLayer};
+//!
+//! async fn show(Path(id): Path<u64>) -> String {
+//!     format!("order {id}")
+//! }
+//!
+//! async fn update(Path(id): Path<u64>, lock: Locked) -> String {
+//!     format!("order {id}, changed under token {}", lock.fencing_token())
+//! }
+//!
+//! let locks = LockClient::in_memory(); // or LockClient::connect("redis://127.0.0.1/").await?
+//! let lock = RequestLockLayer::new(locks, "order:{id:u64}")?;
+//! let app: Router = Router::new()
+//!     .route("/orders/{id}", get(show).put(update))
+//!     .route_layer(lock); // GET takes the read lock, PUT the write lock
+//! # Ok::<(), lock_tower::KeyTemplateError>(())
+//! ```
+//!
+//! # Three ways in
+//!
+//! | what is locked | with | see |
+//! |---|---|---|
+//! | routes, without touching the handlers | [`RequestLockLayer`] | [`request_lock`] |
+#![cfg_attr(
+    feature = "macros",
+    doc = "| one handler, or any async function | [`#[distributed_lock]`](macro@distributed_lock) | [`request_scope`] |"
+)]
+//! | a part of a function | [`LockClient::read`], [`LockClient::write`] | [`LockGuard`] |
+//!
+//! They work together: within one request all of them share a [`Scope`], so a locked handler may
+//! call a locked function on the same key, and a layer and an attribute on one key enter the same
+//! hold. One order is a mistake: a layer that reads around an attribute that writes the same key
+//! would wait for itself for ever, and is answered 500 at once, with both names in the log.
+//!
+//! # What a client sees
+//!
+//! | what happened | answer | `executed` |
+//! |---|---|---|
+//! | somebody else holds the lock, and the wait is over | 423 `lock-busy` | `false` |
+//! | too many requests wait for it | 503 `lock-overloaded` | `false` |
+//! | the lock store does not answer | 503 `lock-unavailable` | `false` |
+//! | the service shuts down | 503 `lock-draining` | `false` |
+//! | the lock was lost while the handler ran | 503 `lock-lost` | `"unknown"` |
+//! | the request cannot name its lock | 400 `lock-key-missing`, `lock-key-invalid` | `false` |
+//! | the service is set up wrongly | 500 `lock-misconfigured` | `false` |
+//!
+//! Each is a problem document; with `executed: false` the handler was not called and the request
+//! may be repeated, even a `POST`. [`Outcome`] has every header and member. A handler never runs
+//! without its lock.
+//!
+//! # What this does not protect from
+//!
+//! A lock in Redis is a lease. A handler whose process was stopped for longer than its lease is
+//! not polled again, but what it had sent to a database before, or sends between waking up and its
+//! next `.await`, may still arrive; and a Redis that fails over or loses its data can grant a lock twice. A resource that
+//! checks the [`FencingToken`] refuses the late one: see [`Locked`].
+//!
+//! # When not to use it
+//!
+//! When the database that the handler writes to can do it: a transaction, a `SELECT ... FOR
+//! UPDATE` or a version column is cheaper and exact. A lock is for what spans more than that: two
+//! stores, a file, a third party's API, work that is too dear to be done twice.
+//!
+//! # Features
+//!
+//! | feature | gives | default |
+//! |---|---|---|
+//! | `axum` | keys from path parameters, [`Locked`] as an extractor, the attribute on handlers | yes |
+//! | `macros` | the attribute `#[distributed_lock]` | yes |
+//!
+//! Without `axum`, the layers work for any Tower service over [`http`] requests.
+
+mod context;
+#[cfg(feature = "axum")]
+mod extract;
+mod hold_times;
+mod key;
+mod locked;
+mod mode;
+mod name;
+mod outcome;
+pub mod request_lock;
+pub mod request_scope;
+mod response_future;
+mod slot;
+mod under_lock;
+
+#[doc(hidden)]
+pub mod __private;
+
+pub use key::BadKey;
+#[cfg(feature = "axum")]
+pub use key::KeyTemplateError;
+pub use lock_core::*;
+pub use lock_key::{Hole, HoleType, KeyWriter, RenderError};
+#[cfg(feature = "macros")]
+pub use lock_macros::distributed_lock;
+pub use locked::Locked;
+pub use mode::LockMode;
+pub use outcome::Outcome;
+pub use request_lock::{RequestLock, RequestLockLayer};
+pub use request_scope::{RequestScope, RequestScopeLayer};

@@ -1,0 +1,41 @@
+use http::Method;
+use lock_core::Mode;
+
+/// Which lock a layer takes for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LockMode {
+    /// The read lock: requests that read run together, and never beside one that writes.
+    Read,
+    /// The write lock: one request at a time.
+    Write,
+    /// By the request's method: `GET`, `HEAD` and `OPTIONS`, which HTTP defines to change nothing,
+    /// take the read lock, and every other method the write lock. What a layer does unless told
+    /// otherwise.
+    #[default]
+    ByMethod,
+}
+
+impl LockMode {
+    /// The mode for a request with this method.
+    #[must_use]
+    pub fn of(self, method: &Method) -> Mode {
+        match self {
+            Self::Read => Mode::Read,
+            Self::Write => Mode::Write,
+            Self::ByMethod => match *method {
+                Method::GET | Method::HEAD | Method::OPTIONS => Mode::Read,
+                _ => Mode::Write,
+            },
+        }
+    }
+}
+
+impl From<Mode> for LockMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Read => Self::Read,
+            Mode::Write => Self::Write,
+        }
+    }
+}

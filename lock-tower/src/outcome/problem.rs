@@ -1,0 +1,58 @@
+use std::time::Duration;
+
+use http::{
+    HeaderValue, Response,
+    header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER},
+};
+use serde_json::json;
+
+use super::{Outcome, Refusal, retry::whole_seconds, table::Executed};
+
+/// The answer, as a problem document (RFC 9457).
+pub(super) fn respond<B: From<String>>(
+    refusal: &Refusal,
+    outcome: Outcome,
+    retry_after: Option<Duration>,
+) -> Response<B> {
+    let row = outcome.row();
+    let detail = match &refusal.reason {
+        Some(reason) if row.tells_why => format!("{}: {reason}. {}", row.title, row.detail),
+        _ => row.detail.to_owned(),
+    };
+    let mut document = json!({
+        "type": format!("urn:lock-tower:problem:{}", row.problem),
+        "title": row.title,
+        "status": row.status.as_u16(),
+        "detail": detail,
+        "executed": match row.executed {
+            Executed::No => json!(false),
+            Executed::Unknown => json!("unknown"),
+        },
+    });
+    let caller = &refusal.caller;
+    if let Some(lock) = &refusal.lock {
+        document["lock"] = json!(&**lock);
+    }
+    if let Some(mode) = refusal.mode {
+        document["mode"] = json!(mode.as_str());
+    }
+    if let Some(retry_after) = retry_after {
+        document["retry_after_ms"] = json!(u64::try_from(retry_after.as_millis()).unwrap_or(0));
+    }
+    if let Some(request_id) = &caller.request_id {
+        document["request_id"] = json!(&**request_id);
+    }
+
+    let mut response = Response::new(B::from(document.to_string()));
+    *response.status_mut() = row.status;
+    response.extensions_mut().insert(outcome);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if let Some(retry_after) = retry_after {
+        headers.insert(RETRY_AFTER, whole_seconds(retry_after).into());
+    }
+    if row.closes && caller.speaks_http1 {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}

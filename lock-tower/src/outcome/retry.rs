@@ -1,0 +1,90 @@
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
+
+/// Nobody is sent away for longer: holds are meant to be short, and a lease says only when a dead
+/// holder is forgotten.
+const MOST: Duration = Duration::from_secs(2);
+/// Nor asked back sooner: an answer and a new request take their time too.
+const LEAST: Duration = Duration::from_millis(100);
+/// What is assumed of holds before one was observed.
+const UNKNOWN_HOLD: Duration = Duration::from_secs(1);
+/// How far the jitter reaches to either side.
+const SPREAD: f64 = 0.25;
+
+/// When a hold ends, as far as those before it tell. One that has outlasted them for as long as the
+/// caller has `waited` is a long one.
+pub(super) fn when_released(
+    mean: Option<Duration>,
+    waited: Duration,
+    holder_remaining: Option<Duration>,
+) -> Duration {
+    let hold = mean.unwrap_or(UNKNOWN_HOLD).max(waited);
+    holder_remaining.map_or(hold, |remaining| hold.min(remaining))
+}
+
+/// `about`, but not for everybody the same: who was refused together shall not come back together.
+pub(super) fn jittered(about: Duration) -> Duration {
+    jittered_by(about, random())
+}
+
+/// `random` is from 0 to 1.
+fn jittered_by(about: Duration, random: f64) -> Duration {
+    // Short of the limit by the jitter, or all the long ones would come back at the limit.
+    let about = about.min(MOST.div_f64(1.0 + SPREAD));
+    about.mul_f64(1.0 - SPREAD + 2.0 * SPREAD * random).clamp(LEAST, MOST)
+}
+
+/// Good enough to scatter clients, and at hand in the standard library: each `RandomState` hashes
+/// differently.
+fn random() -> f64 {
+    let bits = u32::try_from(RandomState::new().hash_one(0_u8) >> 32).unwrap_or(0);
+    f64::from(bits) / f64::from(u32::MAX)
+}
+
+/// The header's whole seconds, never less than what is meant.
+pub(super) fn whole_seconds(retry_after: Duration) -> u64 {
+    retry_after.as_secs_f64().ceil().max(1.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn observed_holds_count_more_than_leases() {
+        assert_eq!(when_released(Some(ms(40)), ms(0), Some(ms(30_000))), ms(40));
+        assert_eq!(when_released(Some(ms(4_000)), ms(0), Some(ms(300))), ms(300));
+        assert_eq!(when_released(None, ms(0), None), ms(1_000));
+        assert_eq!(when_released(None, ms(0), Some(ms(200))), ms(200));
+        assert_eq!(when_released(Some(ms(40)), ms(900), Some(ms(30_000))), ms(900));
+    }
+
+    #[test]
+    fn jitter_stays_between_the_limits() {
+        assert_eq!(jittered_by(ms(1_000), 0.0), ms(750));
+        assert_eq!(jittered_by(ms(1_000), 1.0), ms(1_250));
+        assert_eq!(jittered_by(ms(60_000), 1.0), MOST);
+        assert_eq!(jittered_by(ms(60_000), 0.0), ms(1_200));
+        assert_eq!(jittered_by(ms(1), 0.5), LEAST);
+    }
+
+    #[test]
+    fn clients_are_scattered() {
+        let times: std::collections::HashSet<_> = (0..50).map(|_| jittered(ms(1_000))).collect();
+        assert!(times.len() > 25, "{} different times of 50", times.len());
+    }
+
+    #[test]
+    fn the_header_never_says_less_than_is_meant() {
+        assert_eq!(whole_seconds(ms(100)), 1);
+        assert_eq!(whole_seconds(ms(1_000)), 1);
+        assert_eq!(whole_seconds(ms(1_001)), 2);
+        assert_eq!(whole_seconds(MOST), 2);
+    }
+}

@@ -1,0 +1,36 @@
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+/// The answer to a request, from [`RequestLock`](crate::RequestLock) and
+/// [`RequestScope`](crate::RequestScope).
+///
+/// # Cancel safety
+///
+/// Dropping it cancels the inner service's work, gives up a place in a queue, and releases in the
+/// background whatever is held.
+#[must_use = "nothing happens until it is polled"]
+pub struct ResponseFuture<R, E>(Pin<Box<dyn Future<Output = Result<R, E>> + Send>>);
+
+impl<R, E> ResponseFuture<R, E> {
+    pub(crate) fn new(work: impl Future<Output = Result<R, E>> + Send + 'static) -> Self {
+        Self(Box::pin(work))
+    }
+}
+
+impl<R, E> Future for ResponseFuture<R, E> {
+    type Output = Result<R, E>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+impl<R, E> fmt::Debug for ResponseFuture<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,82 @@
+//! A child process that cannot outlive its owner.
+
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+/// Killed and reaped on drop.
+///
+/// A signal goes out under the lock that reaping needs, so it never reaches a stranger who was
+/// given the process id of the dead child.
+#[derive(Debug)]
+pub(crate) struct OwnedChild {
+    child: Mutex<Child>,
+}
+
+impl OwnedChild {
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
+        Ok(Self::from(command.spawn()?))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.lock().id()
+    }
+
+    /// How it ended, or `None` while it runs or is stopped.
+    pub(crate) fn ended(&self) -> Option<ExitStatus> {
+        self.lock().try_wait().expect("cannot wait for a child")
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let mut child = self.lock();
+        if let Some(status) = child.try_wait().expect("cannot wait for a child") {
+            panic!("no {signal:?} to a process that has ended: {status}");
+        }
+        kill_process(Pid::from_child(&child), signal).expect("cannot signal a child");
+    }
+
+    /// SIGSTOP; on return the process does not run any more.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+        let pid = Pid::from_child(&self.lock());
+        // The signal is delivered a moment after `kill` returns. NOWAIT leaves an exit status for
+        // the one who reaps.
+        let states = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let state = waitid(WaitId::Pid(pid), states).expect("cannot wait for a child");
+        assert!(
+            state.is_some_and(|state| state.stopped()),
+            "the process ended instead of stopping"
+        );
+    }
+
+    /// SIGCONT.
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// SIGKILL, which ends a stopped process too; on return it is gone and its ports are free.
+    pub(crate) fn kill(&self) {
+        let mut child = self.lock();
+        // Both fail only for a child that is gone already.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+impl From<Child> for OwnedChild {
+    fn from(child: Child) -> Self {
+        Self { child: Mutex::new(child) }
+    }
+}
+
+impl Drop for OwnedChild {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

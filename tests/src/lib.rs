@@ -1,0 +1,39 @@
+//! What the tests of this workspace stand on: servers, links, processes and clients of their own.
+//!
+//! Nothing here uses a fixed port or a server that was already running. Whatever a value started
+//! ends when the value is dropped, after a panic too; keep it in a variable of the test, never in
+//! a `static`, which is not dropped.
+//!
+//! Real sockets and real processes need the real clock: do not use this crate under
+//! `tokio::time::pause`.
+//!
+//! # Panics
+//!
+//! Everything here panics when the test cannot go on, with a text that says what was wanted. Every
+//! wait has a limit, which bounds a hang and asserts nothing about speed.
+#![allow(
+    clippy::missing_panics_doc,
+    reason = "a harness fails a test by panicking: said once, above"
+)]
+
+mod child;
+mod cli;
+mod eventually;
+mod free_port;
+pub mod http;
+mod messages;
+mod process;
+mod proxy;
+mod raw_http;
+mod redis_server;
+mod workspace_binary;
+
+pub use cli::{Cli, ConnectedClient};
+pub use eventually::{LIMIT, bounded, eventually};
+pub use free_port::free_port;
+pub use messages::Messages;
+pub use process::{Process, ProcessBuilder};
+pub use proxy::{Direction, Proxy};
+pub use raw_http::RawHttp;
+pub use redis_server::{RedisServer, RedisServerBuilder};
+pub use workspace_binary::workspace_binary;

@@ -1,0 +1,88 @@
+//! A program that runs beside the test.
+
+mod builder;
+mod output;
+
+pub use builder::ProcessBuilder;
+
+use std::ffi::OsStr;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::child::OwnedChild;
+use crate::{bounded, eventually};
+use output::Output;
+
+/// A child process whose output is kept for failure texts. Killed on drop.
+#[derive(Debug)]
+pub struct Process {
+    program: String,
+    child: OwnedChild,
+    output: Output,
+}
+
+impl Process {
+    /// A program with its arguments and environment to be set, such as a path from
+    /// `env!("CARGO_BIN_EXE_<name>")` or from [`workspace_binary`](crate::workspace_binary).
+    pub fn builder(program: impl AsRef<OsStr>) -> ProcessBuilder {
+        ProcessBuilder::new(program.as_ref())
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The first line of its standard output or error that contains `part`, which must have come
+    /// within `limit`. Fails at once when the process has ended without it.
+    pub async fn line(&self, part: &str, limit: Duration) -> String {
+        match tokio::time::timeout(limit, self.output.line(part)).await {
+            Ok(Some(line)) => line,
+            Ok(None) => panic!("{} ended without {part:?}:\n{}", self.program, self.output()),
+            Err(_) => {
+                panic!("{} did not say {part:?} in {limit:?}:\n{}", self.program, self.output())
+            }
+        }
+    }
+
+    /// What it has said so far, standard output and error in the order they were read.
+    pub fn output(&self) -> String {
+        self.output.text()
+    }
+
+    /// Whether it has not ended; a paused process runs.
+    pub fn is_running(&self) -> bool {
+        self.child.ended().is_none()
+    }
+
+    /// How it ended, which must happen within `limit`. Its output is complete then.
+    pub async fn exited(&self, limit: Duration) -> ExitStatus {
+        let what = format!("the end of {}", self.program);
+        eventually(&what, limit, async || !self.is_running()).await;
+        // Its pipes may be in the hands of a grandchild.
+        bounded(limit, self.output.complete()).await;
+        self.child.ended().expect("BUG: it has ended")
+    }
+
+    /// Stops it (SIGSTOP). On return it stands.
+    pub fn pause(&self) {
+        self.child.pause();
+    }
+
+    /// Lets it run again (SIGCONT).
+    pub fn resume(&self) {
+        self.child.resume();
+    }
+
+    /// Asks it to end (SIGTERM).
+    pub fn terminate(&self) {
+        self.child.signal(Signal::TERM);
+    }
+
+    /// Ends it (SIGKILL). On return it is gone.
+    pub fn kill(&self) {
+        self.child.kill();
+    }
+}

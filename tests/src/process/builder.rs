@@ -1,0 +1,48 @@
+//! What a process is started with.
+
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+
+use super::Process;
+use super::output::Output;
+use crate::child::OwnedChild;
+
+/// Arguments and environment of a [`Process`] before it starts.
+#[derive(Debug)]
+pub struct ProcessBuilder {
+    command: Command,
+}
+
+impl ProcessBuilder {
+    pub(super) fn new(program: &OsStr) -> Self {
+        Self { command: Command::new(program) }
+    }
+
+    /// One more argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// One more environment variable, on top of the test's own environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Starts it. Needs a runtime that runs as long as the process is of interest: a task of it
+    /// reads the output.
+    pub fn start(mut self) -> Process {
+        let program = self.command.get_program().display().to_string();
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = match self.command.spawn() {
+            Ok(child) => child,
+            Err(error) => panic!("cannot run {program}: {error}"),
+        };
+        let stdout = child.stdout.take().expect("BUG: stdout is piped");
+        let stderr = child.stderr.take().expect("BUG: stderr is piped");
+        Process { program, child: OwnedChild::from(child), output: Output::collect(stdout, stderr) }
+    }
+}

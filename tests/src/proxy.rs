@@ -1,0 +1,161 @@
+//! A TCP link that fails on command.
+
+mod link;
+mod way;
+
+use std::mem;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+
+use link::{Socket, link};
+use way::Way;
+
+/// Which bytes a fault is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the client to the server: commands.
+    ToServer,
+    /// From the server to the client: replies and messages.
+    ToClient,
+    /// Both ways.
+    Both,
+}
+
+/// Copies bytes between its clients and one server, until told to misbehave.
+///
+/// Faults hold for present and future connections, until [`pass`](Self::pass). Dropping the proxy
+/// resets every connection.
+#[derive(Debug)]
+pub struct Proxy {
+    addr: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: AbortHandle,
+}
+
+#[derive(Debug)]
+struct Shared {
+    upstream: SocketAddr,
+    to_server: Way,
+    to_client: Way,
+    refusing: AtomicBool,
+    links: Mutex<JoinSet<()>>,
+}
+
+impl Proxy {
+    /// A link to `upstream` that passes everything, on a port of its own on 127.0.0.1.
+    pub async fn start(upstream: SocketAddr) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, crate::free_port())).await;
+        let listener = listener.expect("cannot listen on 127.0.0.1");
+        let addr = listener.local_addr().expect("a bound socket has an address");
+        let shared = Arc::new(Shared {
+            upstream,
+            to_server: Way::default(),
+            to_client: Way::default(),
+            refusing: AtomicBool::new(false),
+            links: Mutex::default(),
+        });
+        let accepting = tokio::spawn(accept(listener, shared.clone())).abort_handle();
+        Self { addr, shared, accepting }
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// `redis://<addr>`; with a password see [`RedisServer::url_through`](crate::RedisServer::url_through).
+    pub fn url(&self) -> String {
+        format!("redis://{}", self.addr)
+    }
+
+    /// Stops copying in this direction and keeps every socket open, whatever the other end does:
+    /// an end or a reset is not passed on either.
+    ///
+    /// What was sent meanwhile arrives after [`pass`](Self::pass), as on a link that heals.
+    pub fn black_hole(&self, direction: Direction) {
+        self.ways(direction).for_each(Way::close);
+    }
+
+    /// Holds every piece up by `time` in this direction.
+    pub fn delay(&self, direction: Direction, time: Duration) {
+        self.ways(direction).for_each(|way| way.delay(time));
+    }
+
+    /// Passes `bytes` more in this direction, over all connections, then resets the one whose
+    /// next byte comes. Happens once; afterwards bytes pass.
+    ///
+    /// `cut_after(Direction::ToClient, 0)` cuts between an executed command and its reply.
+    pub fn cut_after(&self, direction: Direction, bytes: u64) {
+        self.ways(direction).for_each(|way| way.cut_after(bytes));
+    }
+
+    /// Resets new connections at once; those that exist go on.
+    pub fn refuse(&self) {
+        self.shared.refusing.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends all faults: what was held back flows, new connections work.
+    pub fn pass(&self) {
+        self.shared.refusing.store(false, Ordering::SeqCst);
+        self.ways(Direction::Both).for_each(Way::pass);
+    }
+
+    /// Resets every connection, at both ends. On return they are gone.
+    pub async fn cut(&self) {
+        let mut links = mem::take(&mut *self.shared.links());
+        links.shutdown().await;
+    }
+
+    /// How many connections there are now.
+    pub fn connections(&self) -> usize {
+        let mut links = self.shared.links();
+        while links.try_join_next().is_some() {}
+        links.len()
+    }
+
+    fn ways(&self, direction: Direction) -> impl Iterator<Item = &Way> {
+        let to_server = (direction != Direction::ToClient).then_some(&self.shared.to_server);
+        let to_client = (direction != Direction::ToServer).then_some(&self.shared.to_client);
+        to_server.into_iter().chain(to_client)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        self.shared.links().abort_all();
+    }
+}
+
+impl Shared {
+    fn links(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    loop {
+        let Ok((client, _)) = listener.accept().await else {
+            continue;
+        };
+        // Dropped before its orderly end, a `Socket` resets.
+        let client = Socket::from(client);
+        if !shared.refusing.load(Ordering::SeqCst) {
+            let served = serve(client, shared.clone());
+            shared.links().spawn(served);
+        }
+    }
+}
+
+async fn serve(client: Socket, shared: Arc<Shared>) {
+    // A new connection is a message to the server: a black hole holds it back too.
+    shared.to_server.opened().await;
+    if let Ok(server) = TcpStream::connect(shared.upstream).await {
+        link(client, server.into(), &shared.to_server, &shared.to_client).await;
+    }
+}

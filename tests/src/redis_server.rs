@@ -1,0 +1,136 @@
+//! A `redis-server` of the test's own.
+
+mod builder;
+mod readiness;
+
+pub use builder::RedisServerBuilder;
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use tempfile::TempDir;
+
+use crate::child::OwnedChild;
+use crate::{Cli, Messages, Proxy};
+use readiness::NotReady;
+
+/// A running server on a free port of 127.0.0.1, with a directory of its own and no persistence
+/// unless asked for. Killed on drop.
+#[derive(Debug)]
+pub struct RedisServer {
+    // Before `directory`: the process ends before its directory goes.
+    child: OwnedChild,
+    directory: TempDir,
+    port: u16,
+    options: RedisServerBuilder,
+}
+
+impl RedisServer {
+    /// A server with default settings, ready for commands.
+    pub async fn start() -> Self {
+        Self::builder().start().await
+    }
+
+    /// A server with further arguments.
+    pub fn builder() -> RedisServerBuilder {
+        RedisServerBuilder::default()
+    }
+
+    async fn launch(options: RedisServerBuilder) -> Self {
+        let directory = tempfile::tempdir().expect("no temporary directory");
+        for _ in 0..readiness::PORTS_TRIED {
+            let port = crate::free_port();
+            let child = options.spawn(port, directory.path());
+            match readiness::wait(&child, port, &options, directory.path()).await {
+                Ok(()) => {
+                    return Self { child, directory, port, options };
+                }
+                Err(NotReady::PortTaken) => {}
+                Err(NotReady::Failed(why)) => panic!("redis-server did not start: {why}"),
+            }
+        }
+        panic!("redis-server found no free port");
+    }
+
+    /// `redis://127.0.0.1:<port>`, with the password when there is one.
+    pub fn url(&self) -> String {
+        self.url_at(self.addr())
+    }
+
+    /// The URL of this server as seen through `proxy`, with the password when there is one.
+    pub fn url_through(&self, proxy: &Proxy) -> String {
+        self.url_at(proxy.addr())
+    }
+
+    fn url_at(&self, addr: SocketAddr) -> String {
+        match self.options.secret() {
+            Some(password) => format!("redis://:{password}@{addr}"),
+            None => format!("redis://{addr}"),
+        }
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
+    }
+
+    /// The port it listens on, the same after a restart.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The process id, another after a restart.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// A link to this server that can be made to fail.
+    pub async fn proxy(&self) -> Proxy {
+        Proxy::start(self.addr()).await
+    }
+
+    /// A connection of the test's own, for looking and for preparing.
+    pub async fn cli(&self) -> Cli {
+        Cli::connect(&self.url()).await
+    }
+
+    /// Everything published on `channel` from now on.
+    pub async fn messages(&self, channel: &str) -> Messages {
+        Messages::subscribe(&self.url(), channel).await
+    }
+
+    /// Stops the process (SIGSTOP): connections stay open, nobody answers. On return it stands.
+    pub fn pause(&self) {
+        self.child.pause();
+    }
+
+    /// Lets a paused process run again (SIGCONT): it executes what was sent meanwhile.
+    pub fn resume(&self) {
+        self.child.resume();
+    }
+
+    /// Ends the process (SIGKILL). On return its connections are gone and its port refuses.
+    pub fn kill(&self) {
+        self.child.kill();
+    }
+
+    /// Starts it again on the same port and directory, killing it first where it still runs.
+    ///
+    /// Data survive only where the builder asked for persistence. Connections made before are
+    /// dead: take a new [`cli`](Self::cli).
+    pub async fn restart(&mut self) {
+        self.kill();
+        let directory = self.directory.path();
+        for _ in 0..readiness::PORTS_TRIED {
+            let child = self.options.spawn(self.port, directory);
+            match readiness::wait(&child, self.port, &self.options, directory).await {
+                Ok(()) => {
+                    self.child = child;
+                    return;
+                }
+                Err(NotReady::PortTaken) => {}
+                Err(NotReady::Failed(why)) => panic!("redis-server did not restart: {why}"),
+            }
+        }
+        panic!("port {} was taken during the restart", self.port);
+    }
+}

@@ -1,0 +1,177 @@
+//! Who waits is woken, on time, in order, and leaves nothing behind when it gives up.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use lock_core::{AcquireError, Mode};
+use lock_tests::{LIMIT, eventually};
+use tokio::time::Instant;
+
+use crate::world::{LONG, World, on_every_backend, soon};
+
+on_every_backend! {
+    a_release_wakes_the_waiter
+    readers_enter_together_after_a_writer
+    a_wait_ends_when_it_is_over
+    critical_sections_never_overlap
+    local_waiters_are_served_in_order
+    too_many_waiters_are_refused
+    an_abandoned_wait_leaves_nothing
+    ask_again_at_once_is_never_busy
+    shutdown_ends_waits_and_waits_for_releases
+}
+
+async fn a_release_wakes_the_waiter(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    // The holder's lease is so long that only the message can wake the waiter in time.
+    for (held, asked) in
+        [(Mode::Write, Mode::Write), (Mode::Write, Mode::Read), (Mode::Read, Mode::Write)]
+    {
+        let guard = here.lock(held, "k").lease(LONG * 10).acquire().await.unwrap();
+        let waiter = there.lock(asked, "k").wait(LONG).acquire();
+        let waiter = tokio::spawn(waiter);
+        eventually("the waiter stands before the lock", LIMIT, async || {
+            there.health().await.holds == 1
+        })
+        .await;
+        guard.release().await.unwrap();
+        soon(waiter).await.unwrap().unwrap().release().await.unwrap();
+    }
+}
+
+async fn readers_enter_together_after_a_writer(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let guard = here.write("k").acquire().await.unwrap();
+    let mut readers = tokio::task::JoinSet::new();
+    let inside = Arc::new(tokio::sync::Barrier::new(20));
+    for number in 0..20 {
+        let reader = if number % 2 == 0 { &here } else { &there }.read("k").wait(LONG).acquire();
+        let inside = Arc::clone(&inside);
+        readers.spawn(async move {
+            let guard = reader.await.unwrap();
+            inside.wait().await;
+            drop(guard);
+        });
+    }
+    guard.release().await.unwrap();
+    soon(readers.join_all()).await;
+}
+
+async fn a_wait_ends_when_it_is_over(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let _guard = here.write("k").acquire().await.unwrap();
+    for client in [&here, &there] {
+        let wait = Duration::from_millis(300);
+        let started = Instant::now();
+        let refused = client.write("k").wait(wait).acquire().await.unwrap_err();
+        assert!(started.elapsed() >= wait);
+        let AcquireError::Busy(busy) = refused else { panic!("{refused}") };
+        assert!(busy.waited() >= wait && busy.waited() < LONG);
+        assert_eq!((busy.key().as_str(), busy.mode()), ("k", Mode::Write));
+    }
+}
+
+async fn critical_sections_never_overlap(world: World) {
+    let (inside, counter) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let client = world.client().await;
+        for _ in 0..4 {
+            let (client, inside, counter) = (client.clone(), inside.clone(), counter.clone());
+            tasks.spawn(async move {
+                for _ in 0..25 {
+                    let guard = client.write("k").wait(LONG * 2).acquire().await.unwrap();
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                    let seen = counter.load(Ordering::SeqCst);
+                    tokio::task::yield_now().await;
+                    counter.store(seen + 1, Ordering::SeqCst);
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    drop(guard);
+                }
+            });
+        }
+    }
+    soon(tasks.join_all()).await;
+    assert_eq!(counter.load(Ordering::SeqCst), 400);
+}
+
+async fn local_waiters_are_served_in_order(world: World) {
+    let client = world.client().await;
+    let guard = client.write("k").acquire().await.unwrap();
+    let (order, mut ordered) = tokio::sync::mpsc::unbounded_channel();
+    for number in 0..10 {
+        let waiter = client.write("k").wait(LONG).acquire();
+        let order = order.clone();
+        tokio::spawn(async move {
+            let guard = waiter.await.unwrap();
+            order.send(number).unwrap();
+            drop(guard);
+        });
+        eventually("it waits", LIMIT, async || client.health().await.waiting == number + 1).await;
+    }
+    guard.release().await.unwrap();
+    for number in 0..10 {
+        assert_eq!(soon(ordered.recv()).await, Some(number));
+    }
+}
+
+async fn too_many_waiters_are_refused(world: World) {
+    let client = world.client_with(lock_core::LockClient::builder().max_waiters(2)).await;
+    let guard = client.write("k").acquire().await.unwrap();
+    let mut waiting = tokio::task::JoinSet::new();
+    for number in 0..2 {
+        let waiter = client.write("k").wait(LONG).acquire();
+        waiting.spawn(async move { waiter.await.unwrap().release().await.unwrap() });
+        eventually("it waits", LIMIT, async || client.health().await.waiting == number + 1).await;
+    }
+    let refused = client.write("k").wait(LONG).acquire().await.unwrap_err();
+    assert!(matches!(&refused, AcquireError::Overloaded(over) if over.waiters() == 2), "{refused}");
+    guard.release().await.unwrap();
+    soon(waiting.join_all()).await;
+}
+
+async fn an_abandoned_wait_leaves_nothing(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let guard = here.read("k").acquire().await.unwrap();
+    let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
+    eventually("new readers stand back behind the writer", LIMIT, async || {
+        here.read("k").try_acquire().await.is_err()
+    })
+    .await;
+    waiter.abort();
+    eventually("its mark is gone", LIMIT, async || here.read("k").try_acquire().await.is_ok())
+        .await;
+    eventually("it left nothing", LIMIT, async || there.health().await.holds == 0).await;
+    drop(guard);
+}
+
+async fn ask_again_at_once_is_never_busy(world: World) {
+    let client = world.client().await;
+    for round in 0..300 {
+        let mode = if round % 3 == 0 { Mode::Read } else { Mode::Write };
+        let guard = client.lock(mode, "k").try_acquire().await;
+        drop(guard.unwrap_or_else(|error| panic!("round {round}: {error}")));
+    }
+}
+
+async fn shutdown_ends_waits_and_waits_for_releases(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let guard = here.write("k").acquire().await.unwrap();
+    let waiter = tokio::spawn(here.write("k").wait(LONG).acquire());
+    eventually("it waits", LIMIT, async || here.health().await.waiting == 1).await;
+    let unfinished = here.shutdown(Duration::from_millis(50)).await.unwrap_err();
+    assert_eq!(unfinished.held, 1);
+    assert!(matches!(soon(waiter).await.unwrap(), Err(AcquireError::Draining)));
+    assert!(matches!(here.write("x").acquire().await, Err(AcquireError::Draining)));
+    drop(guard);
+    let guard = there.write("x").acquire().await.unwrap();
+    drop(guard);
+    there.shutdown(LONG).await.unwrap();
+    assert_eq!(there.health().await.holds, 0);
+    assert!(!there.health().await.is_ready());
+}

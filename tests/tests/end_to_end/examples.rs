@@ -1,0 +1,50 @@
+//! The small examples run to their end and show what they say they show.
+
+use lock_tests::{LIMIT, Process, workspace_binary};
+
+async fn output_of(package: &str, bin: &str) -> String {
+    let process = Process::builder(workspace_binary(package, bin).await).start();
+    let status = process.exited(LIMIT).await;
+    let output = process.output();
+    assert!(status.success(), "{bin}: {status}\n{output}");
+    assert!(!output.contains("BUG"), "{output}");
+    output
+}
+
+fn assert_says(output: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(output.contains(part), "{part:?} is missing in:\n{output}");
+    }
+}
+
+#[tokio::test]
+async fn handlers_charge_an_order_once() {
+    let output = output_of("examples", "handlers").await;
+    assert_says(&output, &["create: 201", "200 OK and 409 Conflict", "still due: 0"]);
+}
+
+#[tokio::test]
+async fn locks_outside_http_exclude_and_reenter() {
+    let output = output_of("examples", "outside_http").await;
+    assert_says(&output, &["released", "so nobody writes", "under the caller's own lock"]);
+}
+
+#[tokio::test]
+async fn a_lost_lock_stops_the_work_in_every_form() {
+    let output = output_of("examples", "lost_lock").await;
+    let parts = ["protect: cancelled", "tidying up", "answered 503", "spawned: stopped"];
+    assert_says(&output, &parts);
+}
+
+#[tokio::test]
+async fn the_layer_locks_by_path_and_by_header() {
+    let output = output_of("examples", "layer").await;
+    assert_says(&output, &["changed under token", "423 Locked", "lock-busy", "400 Bad Request"]);
+}
+
+#[tokio::test]
+async fn the_database_refuses_the_former_holder() {
+    let output = output_of("fenced-sql", "fenced-sql").await;
+    let parts = ["first writes 70: refused", "second writes 50\n", "the account has 50"];
+    assert_says(&output, &parts);
+}

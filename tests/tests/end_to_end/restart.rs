@@ -1,0 +1,70 @@
+//! A shop that is killed in the middle of its work.
+
+use std::time::{Duration, Instant};
+
+use ::http::Method;
+use lock_tests::{LIMIT, RedisServer, eventually, free_port, http};
+
+use crate::{
+    buyers::{Broken, Buyers},
+    shop::{APPLE, Shop, lock_keys, on_the_shelf},
+};
+
+/// The quickstart's.
+const LEASE: Duration = Duration::from_secs(3);
+
+#[tokio::test]
+async fn killed_and_restarted_shops_never_sell_more_than_there_is() {
+    let redis = RedisServer::start().await;
+    let data = tempfile::tempdir().unwrap();
+    let (first, second) = (free_port(), free_port());
+    let mut here = Shop::open_at(first, &redis, data.path(), 200).await;
+    let mut there = Shop::open_at(second, &redis, data.path(), 200).await;
+
+    let mut buyers = Buyers::default();
+    let doors = [here.url("apple/take"), there.url("apple/take")];
+    buyers.come(300, &doors, Broken::Repeats);
+
+    buyers.have_bought(50).await;
+    there.process.kill();
+    there = Shop::open_at(second, &redis, data.path(), 200).await;
+    buyers.have_bought(120).await;
+    here.process.kill();
+    here = Shop::open_at(first, &redis, data.path(), 200).await;
+
+    buyers.leave().await;
+    assert_eq!(on_the_shelf(data.path()), 0);
+    assert_eq!(buyers.sold() + buyers.refused(), 300);
+    // A unit that was taken in the moment of a kill may have nobody who was told of it.
+    assert!((198..=200).contains(&buyers.sold()), "{} sold", buyers.sold());
+
+    assert_eq!(here.apples().await, 0);
+    assert_eq!(there.apples().await, 0);
+    let cli = redis.cli().await;
+    let free = async || lock_keys(&cli).await.is_empty();
+    eventually("the end of what the dead held", LIMIT, free).await;
+}
+
+#[tokio::test]
+async fn the_other_shop_goes_on_within_the_lease_of_the_dead_one() {
+    let redis = RedisServer::start().await;
+    let cli = redis.cli().await;
+    let data = tempfile::tempdir().unwrap();
+    let here = Shop::open(&redis, data.path(), 10).await;
+    let there = Shop::open(&redis, data.path(), 10).await;
+
+    let recount = there.url("apple/recount");
+    let recount = tokio::spawn(async move { http::request(Method::POST, &recount, "").await });
+    let held = async || cli.exists(APPLE).await;
+    eventually("the recount's lock", LIMIT, held).await;
+    there.process.kill();
+    let died = Instant::now();
+    assert!(recount.await.unwrap().is_err());
+    assert!(cli.exists(APPLE).await, "the dead hold their locks until their leases end");
+
+    let taken = http::post(&here.url("apple/take"), "").await;
+    assert_eq!(taken.status, 200, "{}", taken.text());
+    // It is woken by the end of the lease, and does not find it out by some poll in the far future.
+    assert!(died.elapsed() < 2 * LEASE, "{:?}", died.elapsed());
+    assert_eq!(on_the_shelf(data.path()), 9);
+}

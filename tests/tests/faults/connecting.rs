@@ -1,0 +1,122 @@
+//! A client that cannot be made says why, at once, and never says the password.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, ConnectError, LockClient};
+use lock_tests::{LIMIT, RedisServer, bounded, free_port};
+
+async fn refused(url: &str) -> ConnectError {
+    bounded(LIMIT, LockClient::connect(url)).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn malformed_urls() {
+    for url in ["", "127.0.0.1", "http://127.0.0.1", "redis://", "redis://h:port", "redis://h/db"] {
+        let error = refused(url).await;
+        assert!(matches!(error, ConnectError::InvalidUrl { .. }), "{url:?}: {error}");
+        assert!(error.to_string().contains("redis://[user:password@]host"), "{error}");
+        assert!(LockClient::connect_lazy(url).is_err());
+    }
+}
+
+#[tokio::test]
+async fn tls_is_said_to_be_missing() {
+    let error = refused("rediss://127.0.0.1").await;
+    assert!(error.to_string().contains("TLS is not supported yet"), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    let port = free_port();
+    let error = refused(&format!("redis://127.0.0.1:{port}")).await;
+    assert!(matches!(error, ConnectError::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains(&format!("127.0.0.1:{port}")), "{error}");
+}
+
+#[tokio::test]
+async fn a_lazy_client_needs_no_server_to_begin_with() {
+    let port = free_port();
+    let client = LockClient::connect_lazy(&format!("redis://127.0.0.1:{port}")).unwrap();
+    let error = bounded(LIMIT, client.write("k").wait(LIMIT).acquire()).await.unwrap_err();
+    let AcquireError::Unavailable(why) = &error else { panic!("{error}") };
+    assert!(why.to_string().contains("no Redis answers"), "{why}");
+    assert!(!client.health().await.is_ready());
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer() {
+    let server = RedisServer::start().await;
+    server.pause();
+    let builder = LockClient::builder().connect_timeout(Duration::from_millis(200));
+    let error = bounded(LIMIT, builder.connect(&server.url())).await.unwrap_err();
+    assert!(matches!(error, ConnectError::Unreachable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn wrong_passwords_are_told_and_not_repeated() {
+    let server = RedisServer::builder().password("geheim-1234").start().await;
+    LockClient::connect(&server.url()).await.unwrap();
+    for user in ["", "user"] {
+        let url = format!("redis://{user}:falsch-5678@{}", server.addr());
+        let error = refused(&url).await;
+        assert!(matches!(error, ConnectError::Refused { .. }), "{error:?}");
+        for text in [error.to_string(), format!("{error:?}")] {
+            assert!(!text.contains("falsch-5678"), "{text}");
+        }
+    }
+    let error = refused(&format!("redis://{}", server.addr())).await;
+    assert!(matches!(error, ConnectError::Refused { .. }), "no password at all: {error:?}");
+    let lazy =
+        LockClient::connect_lazy(&format!("redis://:falsch-5678@{}", server.addr())).unwrap();
+    let error = lazy.write("k").acquire().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Unavailable(_)));
+    for text in [error.to_string(), format!("{error:?}"), format!("{lazy:?}")] {
+        assert!(!text.contains("falsch-5678"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_scripting() {
+    for gone in ["EVALSHA", "SCRIPT"] {
+        let server = RedisServer::builder().args(["--rename-command", gone, ""]).start().await;
+        let error = refused(&server.url()).await;
+        assert!(matches!(error, ConnectError::Unsuitable { .. }), "{gone}: {error:?}");
+        assert!(error.to_string().contains("cannot run the lock scripts"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_replica_is_no_place_for_locks() {
+    let primary = RedisServer::start().await;
+    let port = primary.port().to_string();
+    let replica = RedisServer::builder().args(["--replicaof", "127.0.0.1", &port]).start().await;
+    let error = refused(&replica.url()).await;
+    assert!(matches!(error, ConnectError::Unsuitable { .. }), "{error:?}");
+    assert!(error.to_string().contains("replica"), "{error}");
+}
+
+#[tokio::test]
+async fn bad_settings() {
+    let server = RedisServer::start().await;
+    for builder in [
+        LockClient::builder().prefix("a{b"),
+        LockClient::builder().prefix("x".repeat(65)),
+        LockClient::builder().prefix("a\nb"),
+        LockClient::builder().lease(Duration::from_millis(1)),
+        LockClient::builder().command_timeout(Duration::ZERO),
+        LockClient::builder().redisson_watchdog(Duration::ZERO),
+    ] {
+        let error = builder.connect(&server.url()).await.unwrap_err();
+        assert!(matches!(error, ConnectError::InvalidOptions(_)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_eviction_policy_is_warned_of() {
+    let server = RedisServer::builder().args(["--maxmemory-policy", "allkeys-lru"]).start().await;
+    let client = LockClient::connect(&server.url()).await.unwrap();
+    lock_tests::eventually("the warning", LIMIT, async || {
+        client.health().await.warnings.iter().any(|warning| warning.contains("allkeys-lru"))
+    })
+    .await;
+}

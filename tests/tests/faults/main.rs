@@ -1,0 +1,37 @@
+//! Real faults on a real Redis: what is promised when a connection, a server or a future goes.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod cancellation;
+mod connecting;
+mod costs;
+mod doubt;
+mod foreign_keys;
+mod links;
+mod outages;
+mod recovery;
+mod redisson_watchdog;
+mod rights;
+mod roles;
+mod runtimes;
+mod shifted;
+mod sockets;
+mod wakeups;
+
+use std::time::Duration;
+
+use lock_core::LockClient;
+use lock_tests::RedisServer;
+
+const LONG: Duration = Duration::from_secs(20);
+
+async fn client(server: &RedisServer) -> LockClient {
+    LockClient::connect(&server.url()).await.unwrap()
+}
+
+/// Every key but those that outlive the locks by design.
+async fn lock_keys(server: &RedisServer) -> Vec<String> {
+    let keys = server.cli().await.keys().await;
+    let stays =
+        |key: &String| key.starts_with("redisson_lock_token:") || key.starts_with("lock_client:");
+    keys.into_iter().filter(|key| !stays(key)).collect()
+}

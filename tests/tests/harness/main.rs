@@ -1,0 +1,10 @@
+//! The harness does what its words say: otherwise no other test here means anything.
+#![allow(clippy::unwrap_used)]
+
+mod assertions;
+mod clients;
+mod http;
+mod process;
+mod proxy;
+mod redis_server;
+mod waiting;

@@ -1,0 +1,148 @@
+//! The rights that the scripts need.
+
+use lock_tests::Cli;
+use redis::{RedisError, RedisResult};
+
+use crate::call::{
+    Call, acquire_read, acquire_write, downgrade, inspect, release_read, release_write, renew_read,
+    renew_write, upgrade,
+};
+use crate::crowd;
+use crate::store::Store;
+
+/// What a Redis user must be allowed for the scripts of the read/write lock: EVALSHA and SCRIPT
+/// LOAD to run them, the rest for what they call. A client that connects, listens and looks after
+/// its links needs more than this.
+const COMMANDS: &[&str] = &[
+    "+evalsha",
+    "+script|load",
+    "+hget",
+    "+hmget",
+    "+hset",
+    "+hdel",
+    "+hlen",
+    "+hgetall",
+    "+hscan",
+    "+exists",
+    "+get",
+    "+set",
+    "+del",
+    "+pexpire",
+    "+pttl",
+    "+time",
+    "+publish",
+];
+
+/// For the prefix `lock:`. A lock's key that has a hash tag of its own gets no further braces: who
+/// uses such keys adds the last four without the brace. The channel is handed over like a key, so
+/// it needs a pattern of both sorts.
+const KEYS: &[&str] = &[
+    "~lock:*",
+    "~{lock:*",
+    "~lock_next:{lock:*",
+    "~redisson_lock_token:{lock:*",
+    "~redisson_rwlock:{lock:*",
+    "&redisson_rwlock:{lock:*",
+];
+
+/// A connection with all of these rights but `missing`.
+pub(crate) async fn user(store: &Store, missing: &[&str]) -> Cli {
+    // The harness gives its connections a name.
+    let user = ["ACL", "SETUSER", "locker", "reset", "on", ">secret", "+client|setname"];
+    let rights = COMMANDS.iter().chain(KEYS).filter(|right| !missing.contains(right));
+    let words: Vec<&str> = user.into_iter().chain(rights.copied()).collect();
+    store.set(&words).await;
+    Cli::connect(&format!("redis://locker:secret@{}", store.server.addr())).await
+}
+
+/// As a client does it: EVALSHA, and SCRIPT LOAD when Redis does not know the script.
+pub(crate) async fn ask(store: &Store, cli: &Cli, call: &Call) -> RedisResult<Vec<String>> {
+    let digest = redis::Script::new(call.text());
+    let how = ["EVALSHA", digest.get_hash()];
+    match store.ask_as(cli, how, call).await {
+        Err(error) if error.code() == Some("NOSCRIPT") => {
+            let _: String = cli.try_query(&["SCRIPT", "LOAD", call.text()]).await?;
+            store.ask_as(cli, how, call).await
+        }
+        answer => answer,
+    }
+}
+
+/// Every script, through every command it calls.
+fn walk() -> Vec<(Call, &'static str)> {
+    vec![
+        (acquire_read("a:1", 1), "GRANTED"),
+        (acquire_read("a:1", 2), "GRANTED"),
+        (renew_read("a:1"), "RENEWED 1"),
+        (inspect("a:1"), "STATE"),
+        (acquire_write("b:2", 1), "BUSY"),
+        (acquire_read("c:3", 1), "YIELD"),
+        (release_write("b:2", 0).with("marked", 1), "GONE"),
+        (release_read("a:1", 1), "RELEASED"),
+        (upgrade("a:1", 0, 1), "GRANTED"),
+        (renew_write("a:1"), "RENEWED 1"),
+        (downgrade("a:1", 1, 0), "RELEASED"),
+        (release_read("a:1", 0), "FREED"),
+        (acquire_write("b:2", 1), "GRANTED"),
+        (release_write("b:2", 0), "FREED"),
+    ]
+}
+
+/// Redis refuses a script with NOPERM, but a command inside a script in words alone.
+pub(crate) fn forbidden(error: &RedisError) -> bool {
+    error.code() == Some("NOPERM")
+        || error.to_string().contains("The user executing the script can't")
+}
+
+/// Whether all goes well on a walk, and behind a crowd of readers.
+async fn goes_well(store: &Store, cli: &Cli) -> bool {
+    store.set(&["SCRIPT", "FLUSH"]).await;
+    store.set(&["FLUSHALL"]).await;
+    for (call, expected) in walk() {
+        match ask(store, cli, &call).await {
+            // A renewal does not fail for one hold, it says -1.
+            Ok(reply) if reply[0] == "RENEWED" && reply[1] == "-1" => return false,
+            Ok(reply) => assert!(reply.join(" ").starts_with(expected), "{call:?}: {reply:?}"),
+            Err(error) => {
+                assert!(forbidden(&error), "{call:?}: {error}");
+                return false;
+            }
+        }
+    }
+    crowd::add(store, 1_100).await;
+    let behind = ask(store, cli, &acquire_write("b:2", 1)).await;
+    behind.inspect_err(|error| assert!(forbidden(error), "{error}")).is_ok()
+}
+
+#[tokio::test]
+async fn these_rights_are_enough() {
+    let store = Store::start().await;
+    let cli = user(&store, &[]).await;
+    assert!(goes_well(&store, &cli).await);
+}
+
+#[tokio::test]
+async fn and_none_is_too_many() {
+    let store = Store::start().await;
+    for right in COMMANDS.iter().chain(KEYS) {
+        let cli = user(&store, &[right]).await;
+        assert!(!goes_well(&store, &cli).await, "all goes well without {right}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_else_of_the_database_is_open() {
+    let store = Store::start().await;
+    let cli = user(&store, &[]).await;
+    for words in [
+        &["GET", "application"][..],
+        &["KEYS", "*"],
+        &["FLUSHALL"],
+        &["CONFIG", "GET", "*"],
+        &["EVAL", "return 1", "0"],
+        &["PUBLISH", "application", "x"],
+    ] {
+        let refused = cli.try_query::<redis::Value>(words).await;
+        assert_eq!(refused.unwrap_err().code(), Some("NOPERM"), "{words:?}");
+    }
+}

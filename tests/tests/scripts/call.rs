@@ -1,0 +1,156 @@
+//! One call of one script, with literal keys and arguments.
+
+use std::fmt::Display;
+
+use lock_core::__private::SCRIPTS;
+
+use crate::keys::{CHANNEL, LOCK, MARK, TAG, TOKEN};
+
+/// Far above what a busy machine loses between two commands, so that bounds on a TTL hold.
+pub(crate) const LEASE: i64 = 600_000;
+pub(crate) const LONGER: i64 = 1_800_000;
+pub(crate) const MARK_LIFE: i64 = 300_000;
+pub(crate) const HOUR: i64 = 3_600_000;
+
+/// Arguments carry the names that the script's header gives them; the nonce comes first always.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) script: &'static str,
+    pub(crate) keys: Vec<String>,
+    pub(crate) args: Vec<(&'static str, String)>,
+}
+
+impl Call {
+    fn new<const K: usize, const A: usize>(
+        script: &'static str,
+        keys: [&str; K],
+        args: [(&'static str, &dyn Display); A],
+    ) -> Self {
+        Self {
+            script,
+            keys: keys.map(String::from).into(),
+            args: args.map(|(name, value)| (name, value.to_string())).into(),
+        }
+    }
+
+    /// The same call with another value for one argument.
+    pub(crate) fn with(&self, name: &str, value: impl Display) -> Self {
+        let mut call = self.clone();
+        let argument = call.args.iter_mut().find(|(known, _)| *known == name);
+        argument.expect("an argument of this script").1 = value.to_string();
+        call
+    }
+
+    /// The text that Redis gets.
+    pub(crate) fn text(&self) -> &'static str {
+        let script = SCRIPTS.iter().find(|script| script.name == self.script);
+        script.expect("a script of this name").text
+    }
+
+    /// EVAL or EVALSHA, as `how` says with the text or its digest.
+    pub(crate) fn words(&self, how: [&str; 2], nonce: &str) -> Vec<String> {
+        let mut words = how.map(String::from).to_vec();
+        words.push(self.keys.len().to_string());
+        words.extend(self.keys.iter().cloned());
+        words.push(nonce.to_owned());
+        words.extend(self.args.iter().map(|(_, value)| value.clone()));
+        words
+    }
+}
+
+/// Prefix of an owner's read keys.
+pub(crate) fn reads(owner: &str) -> String {
+    format!("{TAG}:{owner}:rwlock_timeout")
+}
+
+pub(crate) fn acquire_read(owner: &str, holds: u32) -> Call {
+    Call::new(
+        "read_write/acquire_read",
+        [LOCK, &reads(owner), MARK, TOKEN],
+        [
+            ("owner", &owner),
+            ("lease", &LEASE),
+            ("holds", &holds),
+            ("yields", &1),
+            ("mark_ms", &MARK_LIFE),
+            ("waited_ms", &0),
+            ("token_ttl", &HOUR),
+        ],
+    )
+}
+
+pub(crate) fn acquire_write(owner: &str, holds: u32) -> Call {
+    Call::new(
+        "read_write/acquire_write",
+        [LOCK, MARK, TOKEN],
+        [
+            ("owner", &owner),
+            ("lease", &LEASE),
+            ("holds", &holds),
+            ("yields", &1),
+            ("mark_ms", &MARK_LIFE),
+            ("waited_ms", &0),
+            ("token_ttl", &HOUR),
+            ("tag", &TAG),
+        ],
+    )
+}
+
+pub(crate) fn renew_read(owner: &str) -> Call {
+    let args: [(_, &dyn Display); 2] = [("owner", &owner), ("lease", &LEASE)];
+    Call::new("read_write/renew_read", [LOCK, &reads(owner)], args)
+}
+
+pub(crate) fn renew_write(owner: &str) -> Call {
+    let args: [(_, &dyn Display); 2] = [("owner", &owner), ("lease", &LEASE)];
+    Call::new("read_write/renew_write", [LOCK, &reads(owner)], args)
+}
+
+pub(crate) fn release_read(owner: &str, holds: u32) -> Call {
+    Call::new(
+        "read_write/release_read",
+        [LOCK, &reads(owner), CHANNEL, MARK],
+        [("owner", &owner), ("holds", &holds), ("marked", &0), ("tag", &TAG)],
+    )
+}
+
+pub(crate) fn release_write(owner: &str, holds: u32) -> Call {
+    Call::new(
+        "read_write/release_write",
+        [LOCK, &reads(owner), CHANNEL, MARK],
+        [("owner", &owner), ("holds", &holds), ("marked", &0)],
+    )
+}
+
+pub(crate) fn upgrade(owner: &str, read_holds: u32, write_holds: u32) -> Call {
+    Call::new(
+        "read_write/upgrade",
+        [LOCK, &reads(owner), TOKEN],
+        [
+            ("owner", &owner),
+            ("lease", &LEASE),
+            ("read_holds", &read_holds),
+            ("write_holds", &write_holds),
+            ("token_ttl", &HOUR),
+            ("tag", &TAG),
+        ],
+    )
+}
+
+pub(crate) fn downgrade(owner: &str, read_holds: u32, write_holds: u32) -> Call {
+    Call::new(
+        "read_write/downgrade",
+        [LOCK, &reads(owner), CHANNEL],
+        [
+            ("owner", &owner),
+            ("lease", &LEASE),
+            ("read_holds", &read_holds),
+            ("write_holds", &write_holds),
+        ],
+    )
+}
+
+pub(crate) fn inspect(owner: &str) -> Call {
+    let args: [(_, &dyn Display); 2] = [("owner", &owner), ("tag", &TAG)];
+    Call::new("read_write/inspect", [LOCK], args)
+}
