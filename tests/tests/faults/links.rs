@@ -100,8 +100,13 @@ async fn a_killed_connection_is_replaced() {
         .unwrap();
     for _ in 0..5 {
         let guard = client.write("k").acquire().await.unwrap();
+        // A connection that has just been replaced says its name in its first command.
+        eventually("every connection has its name", LIMIT, async || {
+            let connections = cli.client_list().await;
+            connections.iter().all(|each| each.name() == "lock-tower:orders:orders-1")
+        })
+        .await;
         for connection in cli.client_list().await {
-            assert_eq!(connection.name(), "lock-tower:orders:orders-1");
             cli.kill_client(&connection).await;
         }
         guard.release().await.unwrap();
