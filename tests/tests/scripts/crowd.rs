@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::call::{
-    Call, LEASE, MARK_LIFE, acquire_read, acquire_write, inspect, release_read, renew_read, upgrade,
+    Call, LEASE, LONGER, MARK_LIFE, acquire_read, acquire_write, inspect, release_read, renew_read,
+    upgrade,
 };
 use crate::keys::{LOCK, MARK};
 use crate::store::Store;
@@ -45,7 +46,8 @@ async fn b15_a_readers_step_costs_the_same_among_any_number() {
     let steps = [
         (acquire_read("a:1", 1), "GRANTED"),
         (acquire_read("a:1", 2), "GRANTED"),
-        (renew_read("a:1"), "RENEWED"),
+        // Longer than what is left, however little time has passed: a renewal that always has work.
+        (renew_read("a:1").with("lease", LONGER), "RENEWED"),
         (release_read("a:1", 1), "RELEASED"),
         (release_read("a:1", 0), "RELEASED"),
     ];
