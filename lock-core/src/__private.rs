@@ -1,13 +1,14 @@
 //! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
 
-use std::{future::Future, time::Duration};
+use std::{collections::BTreeSet, future::Future, time::Duration};
 
 pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
 
-use crate::{Acquire, IntoLockKey, LockError};
+use crate::{Acquire, IntoLockKey, LockError, MultiLock};
 pub use crate::{
-    LockClient, Mode,
-    redis::{SCRIPTS, ScriptText},
+    Kind, LockClient, Mode,
+    redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText},
+    steps::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered},
 };
 
 /// What an attribute asks for.
@@ -15,8 +16,10 @@ pub use crate::{
 pub struct Spec {
     /// Names the function in logs and problem documents.
     pub name: &'static str,
-    /// The key, from the function's arguments.
-    pub key: Result<String, ValueError>,
+    /// The keys, from the function's arguments: all of them, or none.
+    pub keys: Result<Vec<String>, ValueError>,
+    /// Which kind of lock.
+    pub kind: Kind,
     /// Read or write.
     pub mode: Mode,
     /// `None`: the client's.
@@ -35,8 +38,8 @@ impl Spec {
     /// # Errors
     ///
     /// A value that cannot stand in a key.
-    pub fn acquire(self, client: &LockClient) -> Result<Acquire, ValueError> {
-        let mut acquire = Acquire::new(client, self.mode, self.key?.into_lock_key());
+    pub fn acquire(self, client: &LockClient) -> Result<Acquire<MultiLock>, ValueError> {
+        let mut acquire = all_of(client, self.kind, self.mode, self.keys?);
         if let Some(wait) = self.wait {
             acquire = acquire.wait(wait);
         }
@@ -53,7 +56,19 @@ impl Spec {
     }
 }
 
-/// Runs a function's body under its lock.
+/// Asks for all of these keys, in one mode and kind. Keys that are made from values may turn out
+/// equal: each is locked once.
+pub fn all_of<K: IntoLockKey + Ord>(
+    client: &LockClient,
+    kind: Kind,
+    mode: Mode,
+    keys: impl IntoIterator<Item = K>,
+) -> Acquire<MultiLock> {
+    let keys: BTreeSet<K> = keys.into_iter().collect();
+    client.multi_lock(keys.into_iter().map(|key| client.lock(mode, key).kind(kind)))
+}
+
+/// Runs a function's body under its locks.
 ///
 /// # Errors
 ///

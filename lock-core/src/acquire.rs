@@ -1,19 +1,15 @@
-use std::{future::Future, sync::Arc, time::Duration};
-
-use tokio::time::Instant;
+use std::{future::Future, time::Duration};
 
 use crate::{
-    AcquireError, KeyError, LockClient, LockError, LockGuard, LockKey, Mode, Scope,
-    contend::{self, Request},
-    reenter::reenter,
-    settings::check_terms,
+    AcquireError, Kind, LockError, Scope,
+    request::Patience,
+    target::{SingleLock, Target},
     terms::Asked,
 };
 
-/// The longest wait that makes a difference.
-const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-/// A lock that is asked for: from [`LockClient::read`] and [`LockClient::write`].
+/// Something lockable that is asked for: one lock (from [`LockClient::read`],
+/// [`LockClient::write`] and the like), several at once ([`LockClient::multi_lock`]), a permit of a
+/// semaphore ([`Semaphore::permit`]) or a lock on a majority of servers ([`RedLock::lock`]).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,28 +25,25 @@ const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// guard.release().await?;
 /// # Ok(()) }
 /// ```
+///
+/// [`LockClient::read`]: crate::LockClient::read
+/// [`LockClient::write`]: crate::LockClient::write
+/// [`LockClient::multi_lock`]: crate::LockClient::multi_lock
+/// [`Semaphore::permit`]: crate::Semaphore::permit
+/// [`RedLock::lock`]: crate::RedLock::lock
 #[must_use = "nothing is asked for until acquire, try_acquire or run is awaited"]
 #[derive(Debug, Clone)]
-pub struct Acquire {
-    client: LockClient,
-    key: Result<LockKey, KeyError>,
-    mode: Mode,
+pub struct Acquire<T = SingleLock> {
+    pub(crate) target: T,
     scope: Option<Scope>,
     wait: Duration,
     asked: Asked,
 }
 
-impl Acquire {
-    pub(crate) fn new(client: &LockClient, mode: Mode, key: Result<LockKey, KeyError>) -> Self {
-        let settings = &client.engine().settings;
-        Self {
-            key,
-            mode,
-            scope: Scope::current(),
-            wait: settings.wait,
-            asked: Asked::default(),
-            client: client.clone(),
-        }
+impl<T: Target> Acquire<T> {
+    pub(crate) fn new(target: T) -> Self {
+        let wait = target.client().engine().settings.wait;
+        Self { target, scope: Scope::current(), wait, asked: Asked::default() }
     }
 
     /// How long [`acquire`](Self::acquire) waits for other holders, from the call, on this process'
@@ -89,12 +82,13 @@ impl Acquire {
         self
     }
 
-    /// Acquires the lock, waiting for other holders for as long as [`wait`](Self::wait) says.
+    /// Acquires it, waiting for other holders for as long as [`wait`](Self::wait) says.
     ///
     /// Waiters of one process for one key are served first come first served, and only the first
     /// of them asks Redis. Between processes one may be overtaken; but of those who are refused the
     /// one that has waited longest is next, so neither readers nor writers starve, as long as single
-    /// holds are shorter than the client's [`yielding`](crate::LockClientBuilder::yielding).
+    /// holds are shorter than the client's [`yielding`](crate::LockClientBuilder::yielding). The fair
+    /// kinds serve all waiters of all processes in order of their arrival at Redis.
     ///
     /// # Errors
     ///
@@ -106,15 +100,14 @@ impl Acquire {
     /// Dropping the future at any point gives up the place in the queue. Whatever Redis may have
     /// granted by then is released at once in the background; if Redis cannot be reached, it is
     /// free when the lease ends.
-    pub async fn acquire(self) -> Result<LockGuard, AcquireError> {
-        let now = Instant::now();
-        let deadline = (!self.wait.is_zero()).then(|| now + self.wait.min(FOREVER));
-        self.acquire_until(now, deadline).await
+    pub async fn acquire(self) -> Result<T::Guard, AcquireError> {
+        let patience = Patience::of(self.wait);
+        self.target.acquire(self.asked, self.scope, patience).await
     }
 
-    /// Acquires the lock if nobody else holds it and nobody who waits is next, and never waits for
-    /// another holder. (It does wait
-    /// for the answer, and for a release of this very process that is on its way.)
+    /// Acquires it if nobody else holds it and nobody who waits is next, and never waits for
+    /// another holder. (It does wait for the answer, and for a release of this very process that is
+    /// on its way.)
     ///
     /// # Errors
     ///
@@ -124,11 +117,12 @@ impl Acquire {
     /// # Cancel safety
     ///
     /// As for [`acquire`](Self::acquire).
-    pub async fn try_acquire(self) -> Result<LockGuard, AcquireError> {
-        self.acquire_until(Instant::now(), None).await
+    pub async fn try_acquire(self) -> Result<T::Guard, AcquireError> {
+        let patience = Patience::of(Duration::ZERO);
+        self.target.acquire(self.asked, self.scope, patience).await
     }
 
-    /// Acquires the lock, runs `work` for as long as it is held, and releases it in the background.
+    /// Acquires it, runs `work` for as long as it is held, and releases it in the background.
     ///
     /// Inside, the lock is reentrant: the work runs in the scope of the acquisition, or in one of
     /// its own. When the lock is lost, the work is dropped where it stands.
@@ -149,45 +143,17 @@ impl Acquire {
     ///
     /// Dropping the future drops the work and releases the lock in the background.
     pub async fn run<F: Future>(mut self, work: F) -> Result<F::Output, LockError> {
-        let scope = self.scope.take().unwrap_or_else(|| self.client.scope());
+        let scope = self.scope.take().unwrap_or_else(|| self.target.client().scope());
         let guard = self.in_scope(&scope).acquire().await?;
-        Ok(guard.protect(scope.run(work)).await?)
+        Ok(T::protect(&guard, scope.run(work)).await?)
     }
+}
 
-    async fn acquire_until(
-        self,
-        asked_at: Instant,
-        deadline: Option<Instant>,
-    ) -> Result<LockGuard, AcquireError> {
-        let engine = self.client.engine();
-        engine.tasks.enter();
-        let (key, mode, asked) = (self.key?, self.mode, self.asked);
-        let terms = asked.terms(engine.settings.lease);
-        check_terms(&terms)?;
-        let request = Request { key, mode, asked, terms, asked_at, deadline };
-        let Some(scope) = self.scope else {
-            let hold = contend::acquire(engine, &request).await?;
-            return Ok(Self::granted(hold, mode));
-        };
-
-        // Two acquisitions of one scope: the second enters what the first is still acquiring.
-        let place = scope.place(engine.owners.client(), &request.key);
-        let turn_by = deadline.unwrap_or(asked_at + engine.settings.command_timeout);
-        let _turn = tokio::time::timeout_at(turn_by, place.turn.lock())
-            .await
-            .map_err(|_| request.busy(None))?;
-        if let Some(hold) = place.hold()
-            && reenter(&hold, &request).await?
-        {
-            return Ok(LockGuard::new(hold, mode));
-        }
-        let hold = contend::acquire(engine, &request).await?;
-        place.set(&hold);
-        Ok(Self::granted(hold, mode))
-    }
-
-    fn granted(hold: Arc<crate::hold::Hold>, mode: Mode) -> LockGuard {
-        hold.engine.schedule.add(&hold);
-        LockGuard::new(hold, mode)
+impl Acquire<SingleLock> {
+    /// What kind of lock it is: for code in which that is known at run time only. Default:
+    /// [`Kind::ReadWrite`], or what the method that made this says.
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.target.kind = kind;
+        self
     }
 }

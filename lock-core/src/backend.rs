@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::{FencingToken, LockKey, Mode, error::Unavailable, owner::OwnerId};
+use crate::{ClientInfo, FencingToken, Kind, LockKey, Mode, error::Unavailable, owner::OwnerId};
 
 /// A step's answer, or the news that nobody knows whether it was done.
 pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, Unavailable>>;
@@ -40,6 +40,7 @@ impl Holds {
 /// Asks for an owner's hold number `holds`.
 #[derive(Debug)]
 pub(crate) struct AcquireStep<'a> {
+    pub(crate) kind: Kind,
     pub(crate) key: &'a LockKey,
     pub(crate) owner: &'a OwnerId,
     pub(crate) mode: Mode,
@@ -48,20 +49,25 @@ pub(crate) struct AcquireStep<'a> {
     /// Stands back behind another waiter that is next: a reader behind a writer, a writer behind
     /// anybody.
     pub(crate) yields: bool,
-    /// How long the mark lives by which a refused waiter is next.
-    pub(crate) mark: Option<Duration>,
-    /// For how long this waiter has waited: who has waited longest is next.
+    /// How long the place in line lives that a refused waiter takes or keeps: in a fair kind's line
+    /// its place in order of arrival, otherwise the mark of the one that is next. `None`: it does
+    /// not stand in line.
+    pub(crate) place: Option<Duration>,
+    /// For how long this waiter has waited: where there is no line, who has waited longest is next.
     pub(crate) waited: Duration,
+    /// The permits that a semaphore is made with if there is none.
+    pub(crate) permits: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Acquired {
-    /// With a token when this is the outermost hold.
+    /// With a token when this is the outermost hold of a kind that has tokens.
     Granted(Option<FencingToken>),
-    /// `remaining` is what the longest holder has left; `marked` says that our mark stands.
+    /// `remaining` is what the longest holder has left, or how long it is before whoever is ahead
+    /// in line may be passed; `in_line` says that our place in line stands.
     Busy {
         remaining: Option<Duration>,
-        marked: bool,
+        in_line: bool,
     },
     /// Another waiter is next; its mark has this long to live.
     Yield {
@@ -74,6 +80,7 @@ pub(crate) enum Acquired {
 /// One owner on one key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Holder<'a> {
+    pub(crate) kind: Kind,
     pub(crate) key: &'a LockKey,
     pub(crate) owner: &'a OwnerId,
 }
@@ -84,7 +91,8 @@ pub(crate) struct ReleaseStep<'a> {
     pub(crate) holder: Holder<'a>,
     pub(crate) mode: Mode,
     pub(crate) holds: u32,
-    pub(crate) marked: bool,
+    /// The owner may stand in line, and leaves it.
+    pub(crate) in_line: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,16 +140,76 @@ pub(crate) enum Downgraded {
 }
 
 /// What stands in the store for a key.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
+    /// `None`: nobody holds it and nobody waits.
+    pub(crate) kind: Option<Kind>,
     pub(crate) mode: Option<Mode>,
-    /// Owners that read and whose time is not over.
-    pub(crate) readers: u32,
-    /// The holds of the owner that was asked for.
-    pub(crate) own: Holds,
+    /// Whose time is not over.
+    pub(crate) holders: Vec<StandingHolder>,
+    /// What is left of the lease that ends last; `None` without holders, and for one without end.
+    pub(crate) remaining: Option<Duration>,
+    /// In order, where there is one.
+    pub(crate) waiters: Vec<StandingWaiter>,
+    /// A semaphore's free permits.
+    pub(crate) free_permits: Option<i64>,
+    /// The last fencing token that was given out, as far as it is still known.
+    pub(crate) token: Option<FencingToken>,
+    /// Whether all holders and waiters are listed.
+    pub(crate) complete: bool,
 }
 
-/// The news of one key's releases. A hint: a waiter must also look by itself now and then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StandingHolder {
+    pub(crate) owner: String,
+    pub(crate) holds: Holds,
+    /// `None`: without end.
+    pub(crate) remaining: Option<Duration>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StandingWaiter {
+    pub(crate) owner: String,
+    pub(crate) mode: Mode,
+}
+
+/// What came of several locks that were asked for at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AcquiredAll {
+    /// With each one's token, in order.
+    Granted(Vec<Option<FencingToken>>),
+    /// The lock at this place was refused, and nothing is held.
+    Refused { at: usize, answer: Acquired },
+}
+
+/// What came of taking a lock away from whoever holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Forced {
+    /// Whether anybody held it.
+    pub(crate) was_held: bool,
+    /// Exceeds every token handed out before; a semaphore has none.
+    pub(crate) token: Option<FencingToken>,
+}
+
+/// Which server it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Another one after every start.
+    pub(crate) id: String,
+    /// At least so long ago it has started.
+    pub(crate) up: Duration,
+}
+
+/// What somebody wants to hear of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Topic<'a> {
+    /// The key's lock may be free for this waiter.
+    Turn(Holder<'a>),
+    /// The key's holders are asked to release it.
+    ReleaseRequest(&'a LockKey),
+}
+
+/// The news of one topic. A hint: a waiter must also look by itself now and then.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct News {
     pub(crate) subscribed: bool,
@@ -149,12 +217,12 @@ pub(crate) struct News {
     pub(crate) count: u64,
 }
 
-/// One waiter's ear on a key; dropping it is leaving.
+/// One listener's ear on a topic; dropping it is leaving.
 #[derive(Debug)]
 pub(crate) struct Wakeups(pub(crate) watch::Receiver<News>);
 
 impl Wakeups {
-    /// Waits until releases from now on are heard.
+    /// Waits until what is told from now on is heard.
     pub(crate) async fn subscribed(&mut self) {
         // The sender outlives every receiver; were it gone, the slow poll would still be there.
         let _ = self.0.wait_for(|news| news.subscribed).await;
@@ -180,26 +248,45 @@ pub(crate) struct StoreHealth {
     pub(crate) warnings: Vec<String>,
 }
 
-/// A store of read/write locks.
+/// A store of locks.
 ///
 /// Every step may be asked again after an unknown outcome. Steps of one hold are never asked at the
 /// same time.
 pub(crate) trait Backend: fmt::Debug + Send + Sync + 'static {
     fn acquire<'a>(&'a self, step: &'a AcquireStep<'a>) -> Answer<'a, Acquired>;
+    /// Whether [`acquire_all`](Self::acquire_all) can be asked for these keys.
+    fn in_one_step(&self, keys: &[&LockKey]) -> bool;
+    /// All of them or none, in one step.
+    fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll>;
     fn release<'a>(&'a self, step: &'a ReleaseStep<'a>) -> Answer<'a, Released>;
-    /// One answer per step, in order; all steps are of the same mode.
+    /// Holds of one shard are renewed together; shards fail one by one.
+    fn shard(&self, key: &LockKey) -> u16;
+    /// One answer per step, in order; all steps are of the same kind, mode and shard.
     fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>>;
     fn upgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Upgraded>;
     fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded>;
-    /// `None` when something else stands under the key.
-    fn inspect<'a>(
+    /// `None` when something that is no lock stands under the key.
+    fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>>;
+    /// Who clients are, by the first part of their owners: `None` for those not known.
+    fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>>;
+    /// `None` when something that is no lock stands under the key.
+    fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>>;
+    /// Asks every holder to release; says how many there are.
+    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, u32>;
+    /// Whether this holder was asked to release.
+    fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool>;
+    /// Sets a semaphore's permits, held ones counted; says how many are free then. `None` when
+    /// something else stands under the key.
+    fn set_permits<'a>(
         &'a self,
         key: &'a LockKey,
-        owner: Option<&'a OwnerId>,
-    ) -> Answer<'a, Option<Standing>>;
-    fn wakeups(&self, key: &LockKey) -> Wakeups;
+        permits: u32,
+        only_missing: bool,
+    ) -> Answer<'a, Option<i64>>;
+    fn wakeups(&self, topic: Topic<'_>) -> Wakeups;
     /// Whether the store can be asked at all, as far as is known without asking.
     fn link(&self) -> Result<(), Unavailable>;
+    fn identity(&self) -> Answer<'_, Identity>;
     fn health(&self) -> BoxFuture<'_, StoreHealth>;
     /// Gives up what the client keeps in the store beside its locks, and the connections.
     fn close(&self) -> BoxFuture<'_, ()>;

@@ -1,11 +1,13 @@
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
+
 use crate::{
-    ConnectError, InvalidOptions, LockClient, MemoryStore,
+    ConnectError, InvalidOptions, LockClient, MemoryStore, RedLock,
     backend::Backend,
     engine::Engine,
     owner::{ClientId, Owners},
-    redis::{self, RedisOptions},
+    redis::{self, Credentials, RedisOptions, Replicas, Tls},
     settings::{Settings, check_lease},
     tasks::Tasks,
 };
@@ -64,8 +66,9 @@ impl LockClientBuilder {
         self
     }
 
-    /// How long [`connect`](Self::connect), and each attempt to connect again, may take.
-    /// Default: 2 s.
+    /// How long each step of connecting may take, at first and again later: to reach a server (or
+    /// a Sentinel, or a node) and log in, to load the scripts, to ask for its role. So
+    /// [`connect`](Self::connect) as a whole may take a few times that. Default: 2 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.redis.connect_timeout = timeout.min(LONGEST_TIMEOUT);
         self
@@ -73,7 +76,7 @@ impl LockClientBuilder {
 
     /// Who this process is, for the engineer who asks which instance holds a lock: kept in Redis
     /// under `lock_client:<uuid>` and as the connections' names. Control characters and spaces
-    /// become `-`. Default: the program's name, and the
+    /// become `-`, in the connections' names all that is not ASCII. Default: the program's name, and the
     /// host's with the process' number.
     pub fn client_name(mut self, service: impl Into<String>, instance: impl Into<String>) -> Self {
         self.redis.service = Some(service.into());
@@ -120,6 +123,36 @@ impl LockClientBuilder {
         self.prefix("").redisson_watchdog(REDISSON_WATCHDOG).permanent_tokens(true)
     }
 
+    /// How connections to a URL that begins with `rediss` are encrypted. Default: the certificate
+    /// authorities of the operating system, no client certificate.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.redis.tls = tls;
+        self
+    }
+
+    /// Who this client is to the Sentinels of a `redis+sentinel://` URL; user and password in the
+    /// URL are those for the servers they watch over. Default: nobody.
+    pub fn sentinel_credentials(mut self, user: Option<&str>, password: impl Into<String>) -> Self {
+        let user = user.map(ToOwned::to_owned);
+        self.redis.sentinel_credentials = Some(Credentials { user, password: password.into() });
+        self
+    }
+
+    /// Grants a lock, and the upgrade of one, only when this many replicas have confirmed within
+    /// `timeout` that they have it; with fewer the acquisition ends as
+    /// [`Unavailable`](crate::AcquireError::Unavailable) and is taken back. The time comes on top
+    /// of the [command timeout](Self::command_timeout).
+    ///
+    /// It makes it less likely that a failover forgets a lock, and does not make it impossible: the
+    /// replica that is promoted need not be one that confirmed, and what is renewed later is not
+    /// confirmed. A resource that checks the [`FencingToken`](crate::FencingToken) is safe either
+    /// way. Default: no replica is waited for.
+    pub fn wait_for_replicas(mut self, count: u32, timeout: Duration) -> Self {
+        let timeout = timeout.min(LONGEST_TIMEOUT);
+        self.redis.replicas = Some(Replicas { count, timeout });
+        self
+    }
+
     /// Connects to a Redis server: see [`LockClient::connect`].
     ///
     /// # Errors
@@ -159,6 +192,69 @@ impl LockClientBuilder {
     pub fn in_memory_on(self, store: &MemoryStore) -> LockClient {
         let (owners, tasks) = beginnings();
         self.start(owners, Arc::new(store.clone()), tasks)
+    }
+
+    /// Connects to several independent Redis servers, for locks that a majority of them must grant.
+    /// A minority may be out of reach; they are connected to in the background.
+    ///
+    /// The [lease](Self::lease) set here is the longest that can be asked for: a server that has
+    /// restarted is not counted for as long, since it may have forgotten one. So every process that
+    /// shares the locks must set the same. Set it short: with servers that have all just been started,
+    /// nothing is granted until it has passed.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`] when a setting is out of bounds, there are fewer than three servers, two are
+    /// the same one, or the majority cannot be reached.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes what was opened.
+    pub async fn red_lock<U: AsRef<str>>(
+        self,
+        urls: impl IntoIterator<Item = U>,
+    ) -> Result<RedLock, ConnectError> {
+        self.check()?;
+        let urls: Vec<U> = urls.into_iter().collect();
+        let connected = urls.iter().map(|url| self.clone().connect(url.as_ref()));
+        let (mut clients, mut failed) = (Vec::new(), Vec::new());
+        for (url, connected) in urls.iter().zip(join_all(connected).await) {
+            clients.push(match connected {
+                Ok(client) => client,
+                // A server that hangs says no more than that of TLS either.
+                Err(
+                    why @ (ConnectError::Unreachable { .. }
+                    | ConnectError::Tls { source: None, .. }),
+                ) => {
+                    failed.push(why);
+                    self.clone().connect_lazy(url.as_ref())?
+                }
+                Err(why) => return Err(why),
+            });
+        }
+        let red_lock = RedLock::new(clients)?;
+        if let Some(why) = failed.pop()
+            && urls.len() - failed.len() - 1 < red_lock.majority()
+        {
+            return Err(why);
+        }
+        red_lock.check_distinct().await?;
+        Ok(red_lock)
+    }
+
+    /// As [`red_lock`](Self::red_lock), on stores in memory.
+    ///
+    /// # Errors
+    ///
+    /// When there are fewer than three stores, or two are the same one.
+    pub async fn red_lock_in_memory(
+        self,
+        stores: &[MemoryStore],
+    ) -> Result<RedLock, InvalidOptions> {
+        let clients = stores.iter().map(|store| self.clone().in_memory_on(store)).collect();
+        let red_lock = RedLock::new(clients)?;
+        red_lock.check_distinct().await?;
+        Ok(red_lock)
     }
 
     fn check(&self) -> Result<(), InvalidOptions> {

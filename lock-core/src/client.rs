@@ -4,10 +4,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    Acquire, ConnectError, Health, InspectError, IntoLockKey, LockClientBuilder, LockKey, Mode,
-    Scope, ShutdownError, backend::Standing, engine::Engine, error::WrongKind,
-};
+use crate::{ConnectError, Health, LockClientBuilder, Scope, ShutdownError, engine::Engine};
 
 /// A client of a lock store: one per process, cheap to clone.
 ///
@@ -76,75 +73,10 @@ impl LockClient {
         &self.0
     }
 
-    /// Asks for the read lock on `key`: shared with other readers, never with a writer.
-    pub fn read(&self, key: impl IntoLockKey) -> Acquire {
-        self.lock(Mode::Read, key)
-    }
-
-    /// Asks for the write lock on `key`: exclusive.
-    pub fn write(&self, key: impl IntoLockKey) -> Acquire {
-        self.lock(Mode::Write, key)
-    }
-
-    /// Asks for the lock on `key` in a mode that is known at run time only.
-    pub fn lock(&self, mode: Mode, key: impl IntoLockKey) -> Acquire {
-        Acquire::new(self, mode, key.into_lock_key())
-    }
-
     /// Opens a scope, within which locks are reentrant.
     #[must_use]
     pub fn scope(&self) -> Scope {
         Scope::new(self.clone())
-    }
-
-    /// Whether anybody, in any process, holds `key` in this mode. True at the moment of looking, so
-    /// good for a dashboard and useless as a condition.
-    ///
-    /// # Errors
-    ///
-    /// See [`InspectError`].
-    pub async fn is_locked(&self, key: impl IntoLockKey, mode: Mode) -> Result<bool, InspectError> {
-        let standing = self.standing(key).await?;
-        Ok(match mode {
-            Mode::Read => standing.readers > 0,
-            Mode::Write => standing.mode == Some(Mode::Write),
-        })
-    }
-
-    /// Whether the ambient [`Scope`] holds `key` in this mode, as the store sees it. False outside
-    /// a scope.
-    ///
-    /// # Errors
-    ///
-    /// See [`InspectError`].
-    pub async fn is_held(&self, key: impl IntoLockKey, mode: Mode) -> Result<bool, InspectError> {
-        Ok(self.hold_count(key, mode).await? > 0)
-    }
-
-    /// How many times the ambient [`Scope`] holds `key` in this mode, as the store sees it. Zero
-    /// outside a scope.
-    ///
-    /// # Errors
-    ///
-    /// See [`InspectError`].
-    pub async fn hold_count(&self, key: impl IntoLockKey, mode: Mode) -> Result<u32, InspectError> {
-        Ok(self.standing(key).await?.own.of(mode))
-    }
-
-    /// What stands in the store, with the ambient scope's own holds. What is released but not yet
-    /// confirmed does not count.
-    async fn standing(&self, key: impl IntoLockKey) -> Result<Standing, InspectError> {
-        self.0.tasks.enter();
-        let key: LockKey = key.into_lock_key()?;
-        let hold =
-            Scope::current().and_then(|scope| scope.place(self.0.owners.client(), &key).hold());
-        let owner = hold.as_ref().map(|hold| &hold.owner);
-        let standing = self.0.backend.inspect(&key, owner).await?;
-        let mut standing = standing.ok_or(WrongKind { key })?;
-        let guards = hold.map(|hold| hold.state().guards).unwrap_or_default();
-        standing.own.read = standing.own.read.min(guards.read);
-        standing.own.write = standing.own.write.min(guards.write);
-        Ok(standing)
     }
 
     /// How the client and its store are, for a readiness check and for the engineer on call.

@@ -5,133 +5,137 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    LockKey, Lost, LostCause, Mode,
-    backend::{AcquireStep, Acquired, Wakeups},
-    clock::Moment,
+    Lost, LostCause,
+    backend::{Acquired, Topic, Wakeups},
     engine::Engine,
-    error::{AcquireError, Busy, Unavailable, WrongKind},
-    gate::{Entry, Patience, Permit, QueuePlace},
+    error::{AcquireError, Overloaded, Unavailable, WrongKind},
+    gate::{Access, Entry, Permit, QueuePlace},
     hold::Hold,
-    terms::{Asked, Terms},
+    request::{Patience, Request},
+    tries::{Attempt, Tried, place_in_line},
 };
 
-/// How long the mark of the waiter that is next lives unless it is renewed, and how often it is: a
-/// waiter that died holds others back for no longer.
-const MARK_LIFE: Duration = Duration::from_millis(1_500);
-const MARK_REFRESH: Duration = Duration::from_millis(500);
 /// How much longer than its wait an acquisition waits for the answer to its last try.
 const LAST_ANSWER: Duration = Duration::from_millis(50);
 /// A waiter looks by itself this often, whatever it was told or has heard.
 const SLOW_POLL: Duration = Duration::from_secs(3);
 
-/// One acquisition that is not granted yet: what was asked, and until when it may take.
-#[derive(Debug, Clone)]
-pub(crate) struct Request {
-    pub(crate) key: LockKey,
-    pub(crate) mode: Mode,
-    pub(crate) asked: Asked,
-    /// What the hold lives by if this is its outermost acquisition.
-    pub(crate) terms: Terms,
-    pub(crate) asked_at: Instant,
-    /// `None`: wait for nobody.
-    pub(crate) deadline: Option<Instant>,
-}
-
-impl Request {
-    pub(crate) fn busy(&self, holder_remaining: Option<Duration>) -> AcquireError {
-        AcquireError::Busy(Busy {
-            key: self.key.clone(),
-            mode: self.mode,
-            waited: self.asked_at.elapsed(),
-            holder_remaining,
-        })
-    }
-}
-
-/// A hold whose acquisition is under way. Dropped at any point, it leaves nothing in the store.
-struct Attempt(Option<Arc<Hold>>);
-
-impl Drop for Attempt {
-    fn drop(&mut self) {
-        let Some(hold) = self.0.take() else { return };
-        if !hold.finish() {
-            hold.state().set_leaving(true);
-            hold.engine.clone().settle(hold);
-        }
-    }
-}
-
-/// Acquires a hold that no scope has yet.
+/// Acquires holds that no scope has yet: all of them in one step, or none. More than one must be
+/// sorted by key, or two acquisitions could wait for each other at the gate.
 pub(crate) async fn acquire(
     engine: &Arc<Engine>,
-    request: &Request,
-) -> Result<Arc<Hold>, AcquireError> {
+    requests: &[Request],
+    patience: Patience,
+) -> Result<Vec<Arc<Hold>>, AcquireError> {
     let mut draining = engine.draining.subscribe();
     tokio::select! {
         biased;
         _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
         granted = async {
-            let permit = pass_gate(engine, request).await?;
-            contend(engine, request, permit).await
+            let mut attempt = Attempt::default();
+            for request in requests {
+                let permit = pass_gate(engine, request, patience).await?;
+                attempt.holds.push(Hold::new(engine, request, permit));
+            }
+            contend(engine, requests, patience, attempt).await
         } => granted,
     }
 }
 
-async fn pass_gate(engine: &Arc<Engine>, request: &Request) -> Result<Permit, AcquireError> {
-    let patience = if request.deadline.is_some() { Patience::Waits } else { Patience::Hurries };
-    match engine.gate.enter(&request.key, request.mode, patience) {
+async fn pass_gate(
+    engine: &Arc<Engine>,
+    request: &Request,
+    patience: Patience,
+) -> Result<Permit, AcquireError> {
+    let (key, access) = (&request.key, request.kind.access(request.mode));
+    if patience.deadline.is_none()
+        && matches!(access, Access::Line | Access::Turn)
+        && let Some(leavers) = engine.gate.leavers(key)
+    {
+        // Who has just released and asks again must not meet itself.
+        let limit = patience.asked_at + engine.settings.command_timeout;
+        let _ = tokio::time::timeout_at(limit, leavers).await;
+    }
+    match engine.gate.enter(key, access, patience.deadline.is_some()) {
         Entry::Admitted(permit) => Ok(permit),
-        Entry::Busy => Err(request.busy(None)),
+        Entry::Busy => Err(patience.busy(request, None)),
         Entry::Full(waiters) => {
-            Err(AcquireError::Overloaded(crate::Overloaded { key: request.key.clone(), waiters }))
+            Err(AcquireError::Overloaded(Overloaded { key: key.clone(), waiters }))
         }
-        Entry::Queued(place) => stand_in_queue(engine, request, place).await,
+        Entry::Queued(place) => stand_in_queue(engine, request, patience, place).await,
     }
 }
 
 async fn stand_in_queue(
     engine: &Arc<Engine>,
     request: &Request,
+    patience: Patience,
     mut place: QueuePlace,
 ) -> Result<Permit, AcquireError> {
     loop {
         let look_up = Instant::now() + engine.settings.command_timeout;
-        let limit = request.deadline.map_or(look_up, |deadline| deadline.min(look_up));
+        let limit = patience.deadline.map_or(look_up, |deadline| deadline.min(look_up));
         if let Ok(permit) = tokio::time::timeout_at(limit, place.admitted()).await {
             return Ok(permit);
         }
         // While the store cannot be reached, whoever is inside gets nowhere.
         engine.backend.link()?;
-        let Some(deadline) = request.deadline else {
+        if patience.deadline.is_none() {
             let why = "an earlier release of this process is not confirmed";
             return Err(Unavailable::unsent(why).into());
-        };
-        if Instant::now() >= deadline {
-            return Err(request.busy(None));
+        }
+        if patience.is_over() {
+            return Err(patience.busy(request, None));
+        }
+    }
+}
+
+/// The ears of those among the holds that were refused: each listens from its first refusal on.
+struct Ears(Vec<Option<Wakeups>>);
+
+impl Ears {
+    /// Waits until `at` hears something, or until `due`. The first time this only makes sure that
+    /// whatever is told from now on is heard.
+    async fn wait(&mut self, at: usize, hold: &Hold, due: Instant, deadline: Instant) {
+        let engine = &hold.engine;
+        match &mut self.0[at] {
+            None => {
+                let ears = self.0[at].insert(engine.backend.wakeups(Topic::Turn(hold.holder())));
+                let heard = deadline.min(Instant::now() + engine.settings.command_timeout);
+                let _ = tokio::time::timeout_at(heard, ears.subscribed()).await;
+                ears.listen();
+            }
+            Some(ears) => {
+                let _ = tokio::time::timeout_at(deadline.min(due), ears.woken()).await;
+                ears.listen();
+            }
         }
     }
 }
 
 async fn contend(
     engine: &Arc<Engine>,
-    request: &Request,
-    permit: Permit,
-) -> Result<Arc<Hold>, AcquireError> {
-    let hold = Hold::new(engine, request.key.clone(), request.terms, permit);
-    let mut attempt = Attempt(Some(Arc::clone(&hold)));
-    let mut ears: Option<Wakeups> = None;
+    requests: &[Request],
+    patience: Patience,
+    mut attempt: Attempt,
+) -> Result<Vec<Arc<Hold>>, AcquireError> {
+    let mut ears = Ears(attempt.holds.iter().map(|_| None).collect());
     let mut yields_until = None;
     let mut limit = None;
+    let mut last: Option<usize> = None;
     loop {
         let yields = yields_until.is_none_or(|until| Instant::now() < until);
-        let answer = ask(&hold, request, yields, limit).await?;
+        let tried = attempt.ask(requests, patience, yields, limit).await?;
+        let Tried::Refused { at, answer } = tried else {
+            return Ok(std::mem::take(&mut attempt.holds));
+        };
+        if let Some(before) = last.replace(at).filter(|before| *before != at) {
+            attempt.holds[before].leave_line().await;
+        }
+        let request = &requests[at];
         let (look_again, holder_remaining) = match answer {
-            Acquired::Granted(_) => {
-                attempt.0 = None;
-                return Ok(hold);
-            }
-            Acquired::Busy { remaining, marked } => {
-                let refresh = if marked { MARK_REFRESH } else { SLOW_POLL };
+            Acquired::Busy { remaining, in_line } => {
+                let refresh = if in_line { place_in_line(request.kind).1 } else { SLOW_POLL };
                 (remaining.unwrap_or(SLOW_POLL).min(refresh), remaining)
             }
             Acquired::Yield { remaining } => {
@@ -140,98 +144,24 @@ async fn contend(
                 let left = until.saturating_duration_since(Instant::now());
                 (remaining.min(left), Some(remaining))
             }
-            Acquired::Lost => {
-                return Err(AcquireError::Lost(Lost {
-                    key: request.key.clone(),
-                    cause: LostCause::Refused,
-                }));
-            }
             Acquired::WrongKind => {
-                return Err(AcquireError::WrongKind(WrongKind { key: request.key.clone() }));
+                return Err(WrongKind { key: request.key.clone(), kind: request.kind }.into());
+            }
+            Acquired::Lost | Acquired::Granted(_) => {
+                let (key, cause) = (request.key.clone(), LostCause::Refused);
+                return Err(AcquireError::Lost(Lost { key, cause }));
             }
         };
-        let Some(deadline) = request.deadline.filter(|deadline| Instant::now() < *deadline) else {
-            return Err(request.busy(holder_remaining));
-        };
+        if patience.is_over() {
+            return Err(patience.busy(request, holder_remaining));
+        }
+        let deadline = patience.or_within(Duration::ZERO);
         limit = Some(deadline + LAST_ANSWER);
-        match &mut ears {
-            None => {
-                // Whatever is released before the subscription stands is seen by the next try.
-                let ears = ears.insert(engine.backend.wakeups(&request.key));
-                let heard = deadline.min(Instant::now() + engine.settings.command_timeout);
-                let _ = tokio::time::timeout_at(heard, ears.subscribed()).await;
-                ears.listen();
-            }
-            Some(ears) => {
-                // A millisecond more than the holder has, or the try would come too early.
-                let due = Instant::now() + look_again + Duration::from_millis(1);
-                let _ = tokio::time::timeout_at(deadline.min(due), ears.woken()).await;
-                ears.listen();
-            }
-        }
-        if Instant::now() >= deadline {
-            return Err(request.busy(holder_remaining));
+        // A millisecond more than the holder has, or the try would come too early.
+        let due = Instant::now() + look_again + Duration::from_millis(1);
+        ears.wait(at, &attempt.holds[at], due, deadline).await;
+        if patience.is_over() {
+            return Err(patience.busy(request, holder_remaining));
         }
     }
-}
-
-/// Tries once.
-async fn ask(
-    hold: &Arc<Hold>,
-    request: &Request,
-    yields: bool,
-    limit: Option<Instant>,
-) -> Result<Acquired, AcquireError> {
-    let (mode, lease) = (request.mode, request.terms.lease);
-    {
-        let mut state = hold.state();
-        *state.stored.of_mut(mode) = 1;
-        state.marked = request.deadline.map(|_| mode);
-        state.may_be_stored(lease);
-    }
-    let step = AcquireStep {
-        key: &request.key,
-        owner: &hold.owner,
-        mode,
-        holds: 1,
-        lease,
-        yields,
-        mark: request.deadline.map(|_| MARK_LIFE),
-        waited: request.asked_at.elapsed(),
-    };
-    let sent = Moment::now();
-    let asked = hold.engine.backend.acquire(&step);
-    let answer = match limit {
-        Some(limit) => tokio::time::timeout_at(limit, asked).await.unwrap_or_else(|_| {
-            Err(Unavailable::unsent("the wait was over before the last try was answered"))
-        }),
-        None => asked.await,
-    };
-    let answer = answer.map_err(|unavailable| unavailable.held_for(lease))?;
-    let mut state = hold.state();
-    match answer {
-        Acquired::Granted(token) => {
-            let believed = hold.engine.believed_lease(lease, state.stored);
-            state.granted_at = Moment::now();
-            state.confirm(sent, believed);
-            if state.granted_at >= state.believed_until {
-                let late = Unavailable::unsent("the lock was granted too late to be of use");
-                return Err(late.held_for(lease).into());
-            }
-            state.token = token.expect("BUG: an outermost grant without a token");
-            state.marked = None;
-            *state.confirmed.of_mut(mode) = 1;
-            state.add_guard(mode);
-        }
-        Acquired::Busy { marked, .. } => {
-            *state.stored.of_mut(mode) = 0;
-            state.marked = marked.then_some(mode);
-        }
-        // Another's mark stands, or none can.
-        _ => {
-            *state.stored.of_mut(mode) = 0;
-            state.marked = None;
-        }
-    }
-    Ok(answer)
 }

@@ -26,6 +26,11 @@ const UNCONFIRMED: &str = "the hold's last change of mode is not confirmed yet";
 
 impl Hold {
     pub(crate) async fn upgrade(self: &Arc<Self>) -> Result<(), UpgradeError> {
+        self.check()?;
+        if let Some(leavers) = self.engine.gate.leavers(&self.key) {
+            // A reader of this process that was just released is no other reader.
+            let _ = tokio::time::timeout(self.engine.settings.command_timeout, leavers).await;
+        }
         let _steps = self.steps.lock().await;
         self.check()?;
         let (after, lease) = {
@@ -68,7 +73,7 @@ impl Hold {
                 // Other guards may have gone meanwhile.
                 state.guards.read -= 1;
                 state.guards.write += 1;
-                state.token = token;
+                state.token = Some(token);
                 let lease = state.terms.lease;
                 state.confirm(sent, lease);
             }

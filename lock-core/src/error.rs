@@ -4,7 +4,7 @@ use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use crate::{KeyError, LockKey, Mode};
+use crate::{KeyError, Kind, LockKey, Mode};
 
 /// Why a lock was not acquired.
 ///
@@ -40,10 +40,20 @@ pub enum AcquireError {
         /// The key.
         key: LockKey,
     },
+    /// The scope holds the lock, which is not reentrant, and asked for it again: it would wait for
+    /// itself for ever.
+    #[error(
+        "this scope holds \"{key}\" and asked for it again, but the lock is not reentrant and would \
+         wait for itself for ever: pass the guard on, or use a reentrant kind"
+    )]
+    AlreadyHeld {
+        /// The key.
+        key: LockKey,
+    },
     /// The scope's own hold, which this acquisition would have entered again, is lost.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// Something else than a read/write lock stands under this key.
+    /// Something else than a lock of this kind stands under this key.
     #[error(transparent)]
     WrongKind(#[from] WrongKind),
 }
@@ -211,14 +221,15 @@ impl fmt::Display for LostCause {
     }
 }
 
-/// Something else than a read/write lock stands under the key. Nothing is held.
+/// Something else than a lock of the kind that was asked for stands under the key. Nothing is held.
 #[derive(Debug, Clone, Error)]
 #[error(
-    "under \"{key}\" stands something that is no read/write lock: use another key or another \
-     prefix, and never two kinds of lock on one key"
+    "under \"{key}\" stands something that is no {kind} lock: use another key or another prefix, \
+     and never two kinds of lock on one key"
 )]
 pub struct WrongKind {
     pub(crate) key: LockKey,
+    pub(crate) kind: Kind,
 }
 
 impl WrongKind {
@@ -226,6 +237,12 @@ impl WrongKind {
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
+    }
+
+    /// The kind that was asked for.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 }
 
@@ -265,10 +282,19 @@ pub enum UpgradeError {
     Unavailable(#[from] Unavailable),
 }
 
-/// Why a write hold was not confirmed to be a read hold. The guard reads in any case.
+/// Why a write hold was not confirmed to be a read hold. The guard reads in any case but
+/// [`NoReaders`](Self::NoReaders).
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum DowngradeError {
+    /// This kind of lock cannot be read. Nothing has changed.
+    #[error("\"{key}\" is a {kind} lock, which has no read mode")]
+    NoReaders {
+        /// The key.
+        key: LockKey,
+        /// The kind.
+        kind: Kind,
+    },
     /// The hold is lost.
     #[error(transparent)]
     Lost(#[from] Lost),
@@ -288,7 +314,7 @@ pub enum InspectError {
     /// The store did not answer.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// Something else than a read/write lock stands under this key.
+    /// Something else than a lock stands under this key.
     #[error(transparent)]
     WrongKind(#[from] WrongKind),
 }

@@ -35,6 +35,10 @@ impl LockGuard {
         Self { view: LockView { hold }, mode }
     }
 
+    pub(crate) fn hold(&self) -> &Arc<Hold> {
+        &self.view.hold
+    }
+
     /// The key, as it was asked for.
     #[must_use]
     pub fn key(&self) -> &LockKey {
@@ -110,6 +114,20 @@ impl LockGuard {
         self.view.clone()
     }
 
+    /// Resolves when somebody asks for the lock back with
+    /// [`LockClient::request_release`](crate::LockClient::request_release): finish soon and release.
+    /// Nothing is taken away from who does not.
+    ///
+    /// A request is heard at once; one that was made earlier, or while the store could not be
+    /// reached, within seconds.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this stops listening. The guard stays.
+    pub async fn release_requested(&self) {
+        self.view.hold.release_requested().await;
+    }
+
     /// Releases the lock and waits until the store has confirmed it.
     ///
     /// # Errors
@@ -122,6 +140,7 @@ impl LockGuard {
     /// The release goes on in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
         let hold = Arc::clone(&self.view.hold);
+        hold.engine.tasks.enter();
         hold.check()?;
         let mut changes = hold.changes();
         drop(self);
@@ -160,6 +179,7 @@ impl LockGuard {
         if self.mode == Mode::Write {
             return Ok(self.view.hold.check()?);
         }
+        self.view.hold.engine.tasks.enter();
         self.view.hold.upgrade().await?;
         self.mode = Mode::Write;
         Ok(())
@@ -170,7 +190,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// The guard reads in any case, unless the lock is lost.
+    /// The guard reads in any case, unless the lock is lost or its kind knows no readers.
     ///
     /// # Cancel safety
     ///
@@ -180,6 +200,10 @@ impl LockGuard {
             return Ok(self.view.hold.check()?);
         }
         let hold = Arc::clone(&self.view.hold);
+        if !hold.kind.has_readers() {
+            return Err(DowngradeError::NoReaders { key: hold.key.clone(), kind: hold.kind });
+        }
+        hold.engine.tasks.enter();
         let _steps = hold.steps.lock().await;
         hold.check()?;
         // From here on nothing is written under this guard, whatever becomes of the command.

@@ -15,8 +15,8 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    FencingToken, LeaseState, LockKey, Lost, LostCause, Mode,
-    backend::{Holder, Holds},
+    FencingToken, Kind, LeaseState, LockKey, Lost, LostCause, Mode,
+    backend::{Holder, Holds, Topic},
     clock::Moment,
     engine::Engine,
     error::Unavailable,
@@ -24,11 +24,16 @@ use crate::{
     lease,
     owner::OwnerId,
     renewal::Place,
+    request::Request,
     terms::Terms,
 };
 
+/// How often a holder that listens looks whether it was asked to release, whatever it has heard.
+const LOOK_FOR_REQUESTS: Duration = Duration::from_secs(3);
+
 pub(crate) struct Hold {
     pub(crate) engine: Arc<Engine>,
+    pub(crate) kind: Kind,
     pub(crate) key: LockKey,
     pub(crate) owner: OwnerId,
     /// Steps of one hold are never asked at the same time.
@@ -55,7 +60,8 @@ pub(crate) struct HoldState {
     pub(crate) stored: Holds,
     /// The least that the store has: granted for certain, and not even perhaps released.
     pub(crate) confirmed: Holds,
-    pub(crate) token: FencingToken,
+    /// Of the outermost grant; a semaphore has none.
+    pub(crate) token: Option<FencingToken>,
     pub(crate) terms: Terms,
     pub(crate) granted_at: Moment,
     /// Until here the holder may believe.
@@ -64,8 +70,8 @@ pub(crate) struct HoldState {
     pub(crate) stored_until: Moment,
     pub(crate) lease_state: LeaseState,
     pub(crate) lost: Option<LostCause>,
-    /// The mode in which this waiter's mark may stand in the store.
-    pub(crate) marked: Option<Mode>,
+    /// The mode in which this waiter may stand in line in the store.
+    pub(crate) in_line: Option<Mode>,
     /// Nobody knows whether the last change of mode took place.
     pub(crate) mode_in_doubt: bool,
     pub(crate) last_failure: Option<Unavailable>,
@@ -78,31 +84,30 @@ pub(crate) struct HoldState {
 }
 
 impl Hold {
-    pub(crate) fn new(
-        engine: &Arc<Engine>,
-        key: LockKey,
-        terms: Terms,
-        permit: Permit,
-    ) -> Arc<Self> {
+    pub(crate) fn new(engine: &Arc<Engine>, request: &Request, permit: Permit) -> Arc<Self> {
         let now = Moment::now();
         engine.holds.fetch_add(1, Ordering::AcqRel);
         Arc::new(Self {
-            owner: engine.owners.next(),
+            owner: match request.kind {
+                Kind::Semaphore => OwnerId::permit(),
+                _ => engine.owners.next(),
+            },
             engine: Arc::clone(engine),
-            key,
+            kind: request.kind,
+            key: request.key.clone(),
             steps: Arc::default(),
             state: Mutex::new(HoldState {
                 guards: Holds::default(),
                 stored: Holds::default(),
                 confirmed: Holds::default(),
-                token: FencingToken::new(0),
-                terms,
+                token: None,
+                terms: request.terms,
                 granted_at: now,
                 believed_until: now,
                 stored_until: now,
                 lease_state: LeaseState::Held,
                 lost: None,
-                marked: None,
+                in_line: None,
                 mode_in_doubt: false,
                 last_failure: None,
                 was_gone: false,
@@ -118,7 +123,7 @@ impl Hold {
     }
 
     pub(crate) fn holder(&self) -> Holder<'_> {
-        Holder { key: &self.key, owner: &self.owner }
+        Holder { kind: self.kind, key: &self.key, owner: &self.owner }
     }
 
     /// Hears of loss, renewal and release from now on.
@@ -144,6 +149,22 @@ impl Hold {
         };
         self.lose(cause);
         Err(self.lost(cause))
+    }
+
+    /// Waits until this hold's owner is asked to release.
+    pub(crate) async fn release_requested(&self) {
+        self.engine.tasks.enter();
+        let backend = &self.engine.backend;
+        let mut ears = backend.wakeups(Topic::ReleaseRequest(&self.key));
+        loop {
+            let heard = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.subscribed());
+            let _ = heard.await;
+            ears.listen();
+            if matches!(backend.release_requested(&self.holder()).await, Ok(true)) {
+                return;
+            }
+            let _ = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.woken()).await;
+        }
     }
 
     /// Whether the last guard was dropped while the lock was held.
@@ -244,7 +265,7 @@ impl HoldState {
     pub(crate) fn is_settled(&self) -> bool {
         self.stored == self.wanted()
             && !self.mode_in_doubt
-            && (self.marked.is_none() || !self.guards.none())
+            && (self.in_line.is_none() || !self.guards.none())
     }
 
     pub(crate) fn max_hold_ends(&self) -> Option<Moment> {

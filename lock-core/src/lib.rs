@@ -1,4 +1,4 @@
-//! Distributed read/write locks: on Redis, wire-compatible with Redisson, and in memory.
+//! Distributed locks: on Redis, wire-compatible with Redisson, and in memory.
 //!
 //! Users of Axum and Tower want the crate `lock-tower`, which re-exports this one.
 //!
@@ -10,6 +10,7 @@
 //! told ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`] refuses the late one.
 
 mod acquire;
+mod asks;
 mod backend;
 mod builder;
 mod client;
@@ -17,26 +18,36 @@ mod clock;
 mod contend;
 mod convert;
 mod engine;
+mod entry;
 mod error;
 mod fencing;
 mod gate;
 mod guard;
 mod health;
 mod hold;
+mod inspect;
 mod key;
+mod kind;
 mod lease;
 mod lost;
 mod memory;
 mod mode;
+mod multi;
 mod owner;
+mod red_lock;
 mod redis;
 mod reenter;
 mod renewal;
+mod request;
 mod scope;
+mod semaphore;
 mod settings;
 mod settle;
+mod steps;
+mod target;
 mod tasks;
 mod terms;
+mod tries;
 mod view;
 
 #[doc(hidden)]
@@ -52,13 +63,19 @@ pub use error::{
 pub use fencing::FencingToken;
 pub use guard::LockGuard;
 pub use health::{Health, LeaseState};
+pub use inspect::{ClientInfo, ForcedRelease, Holding, Inspection, Waiting};
 pub use key::{IntoLockKey, KeyError, LockKey, MAX_KEY_LEN};
+pub use kind::Kind;
 pub use lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE};
 pub use lock_key::{KeyPart, Template, TemplateError, ValueError};
 pub use lost::LostSignal;
 pub use memory::MemoryStore;
 pub use mode::Mode;
-pub use redis::ConnectError;
+pub use multi::{Member, MultiGuard, MultiLock};
+pub use red_lock::{RedLock, RedLockGuard, RedLockOn};
+pub use redis::{ConnectError, Tls};
 pub use scope::Scope;
+pub use semaphore::{PermitGuard, Semaphore};
 pub use settings::{DEFAULT_COMMAND_TIMEOUT, DEFAULT_MAX_WAITERS, DEFAULT_WAIT, DEFAULT_YIELDING};
+pub use target::{SingleLock, Target};
 pub use view::LockView;

@@ -8,17 +8,17 @@ use std::{
     },
 };
 
-/// One client's identity: a random UUID (version 4), drawn once per client.
+/// One client's identity: a random UUID, drawn once per client. Its version is 8 (a vendor's own),
+/// where Redisson's are of version 4: that tells our holds from theirs in Redis.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ClientId(Arc<str>);
 
 impl ClientId {
     pub(crate) fn random() -> Self {
-        let mut bytes = [0_u8; 16];
-        getrandom::fill(&mut bytes).expect("BUG: the operating system has no random numbers");
-        bytes[6] = bytes[6] & 0x0f | 0x40;
+        let mut bytes = random();
+        bytes[6] = bytes[6] & 0x0f | 0x80;
         bytes[8] = bytes[8] & 0x3f | 0x80;
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex(bytes);
         let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
         Self(parts.join("-").into())
     }
@@ -28,12 +28,27 @@ impl ClientId {
     }
 }
 
+fn random() -> [u8; 16] {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).expect("BUG: the operating system has no random numbers");
+    bytes
+}
+
+fn hex(bytes: [u8; 16]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The owner of one hold: fresh for every outermost acquisition and never used again, so a late
 /// release of an old hold can touch nothing that came after it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct OwnerId(Arc<str>);
 
 impl OwnerId {
+    /// A semaphore's permit: 32 hexadecimal digits, as Redisson's.
+    pub(crate) fn permit() -> Self {
+        Self(hex(random()).into())
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -81,7 +96,7 @@ mod tests {
         assert_eq!(decimal, "1");
         let groups: Vec<_> = uuid.split('-').map(str::len).collect();
         assert_eq!(groups, [8, 4, 4, 4, 12]);
-        assert_eq!(&uuid[14..15], "4", "version 4");
+        assert_eq!(&uuid[14..15], "8", "version 8");
         assert!("89ab".contains(&uuid[19..20]), "variant");
     }
 }

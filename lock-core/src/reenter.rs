@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::MutexGuard, time::Instant};
 
 use crate::{
-    LostCause, Mode,
+    Kind, LostCause, Mode,
     backend::{AcquireStep, Acquired},
     clock::Moment,
-    contend::Request,
     error::{AcquireError, WrongKind},
     hold::Hold,
+    request::{Patience, Request},
 };
 
 /// Settles the hold unless the re-entry got to its end: a lost reply may have raised the count.
@@ -39,18 +39,27 @@ async fn settled_steps(hold: &Hold) -> MutexGuard<'_, ()> {
 }
 
 /// Adds a guard to a hold; `false` when the hold has ended and the lock must be acquired anew.
-pub(crate) async fn reenter(hold: &Arc<Hold>, request: &Request) -> Result<bool, AcquireError> {
+pub(crate) async fn reenter(
+    hold: &Arc<Hold>,
+    request: &Request,
+    patience: Patience,
+) -> Result<bool, AcquireError> {
     let mode = request.mode;
-    let limit = request.deadline.unwrap_or(request.asked_at + hold.engine.settings.command_timeout);
-    let limit = limit.max(Instant::now());
+    let limit = patience.or_within(hold.engine.settings.command_timeout).max(Instant::now());
     let settled = tokio::time::timeout_at(limit, settled_steps(hold)).await;
     let Ok(_steps) = settled else {
-        return Err(request.busy(None));
+        return Err(patience.busy(request, None));
     };
     if hold.state().guards.none() {
         return Ok(false);
     }
     hold.check()?;
+    if hold.kind != request.kind {
+        return Err(WrongKind { key: hold.key.clone(), kind: request.kind }.into());
+    }
+    if hold.kind == Kind::NonReentrant {
+        return Err(AcquireError::AlreadyHeld { key: hold.key.clone() });
+    }
     let (holds, terms) = {
         let mut state = hold.state();
         // The last guard may have gone since.
@@ -69,14 +78,16 @@ pub(crate) async fn reenter(hold: &Arc<Hold>, request: &Request) -> Result<bool,
     };
     let attempt = Attempt(hold);
     let step = AcquireStep {
+        kind: hold.kind,
         key: &hold.key,
         owner: &hold.owner,
         mode,
         holds,
         lease: terms.lease,
         yields: false,
-        mark: None,
+        place: None,
         waited: Duration::ZERO,
+        permits: request.permits,
     };
     let sent = Moment::now();
     let answer = hold.engine.backend.acquire(&step).await;
@@ -101,7 +112,7 @@ pub(crate) async fn reenter(hold: &Arc<Hold>, request: &Request) -> Result<bool,
         }
         Acquired::WrongKind => {
             hold.lose(LostCause::Refused);
-            return Err(WrongKind { key: hold.key.clone() }.into());
+            return Err(WrongKind { key: hold.key.clone(), kind: hold.kind }.into());
         }
         Acquired::Lost | Acquired::Busy { .. } | Acquired::Yield { .. } => {
             hold.lose(LostCause::Refused);

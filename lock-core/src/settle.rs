@@ -14,7 +14,7 @@ use std::{
 };
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::{
     LostCause, Mode,
@@ -24,7 +24,9 @@ use crate::{
     hold::{Hold, HoldState},
 };
 
-/// Releases under way at once: enough to fill a connection, few enough to bound its memory.
+/// Releases asked for at once: enough to fill a connection, few enough to bound its memory. Those
+/// that failed and are tried again later do not count, or a part of the store that is gone would keep
+/// the others waiting.
 const MOST_AT_ONCE: usize = 512;
 const FIRST_RETRY: Duration = Duration::from_millis(10);
 const SLOWEST_RETRY: Duration = Duration::from_millis(250);
@@ -73,12 +75,12 @@ impl SettleQueue {
 
 /// The releaser: one per client.
 pub(crate) async fn work(queue: Arc<SettleQueue>) {
+    let at_once = Semaphore::new(MOST_AT_ONCE);
     let mut under_way = FuturesUnordered::new();
     loop {
-        while under_way.len() < MOST_AT_ONCE
-            && let Some(hold) = queue.pop()
-        {
-            under_way.push(settle(UnderWay { queue: Arc::clone(&queue), hold: Some(hold) }));
+        while let Some(hold) = queue.pop() {
+            let hold = UnderWay { queue: Arc::clone(&queue), hold: Some(hold) };
+            under_way.push(settle(hold, &at_once));
         }
         if queue.is_closed() && under_way.is_empty() {
             return;
@@ -104,7 +106,7 @@ impl Drop for UnderWay {
     }
 }
 
-async fn settle(mut under_way: UnderWay) {
+async fn settle(mut under_way: UnderWay, at_once: &Semaphore) {
     let Some(hold) = under_way.hold.clone() else {
         return;
     };
@@ -112,6 +114,7 @@ async fn settle(mut under_way: UnderWay) {
     while !hold.finish() {
         let done = {
             let _steps = hold.steps.lock().await;
+            let _one = at_once.acquire().await.expect("BUG: nobody closes it");
             let step = hold.state().next_step();
             match step {
                 Some(step) => step.take(&hold).await,
@@ -141,7 +144,7 @@ async fn settle(mut under_way: UnderWay) {
 /// One thing to ask of the store so that it has no more than is wanted.
 enum Step {
     TakeBack(Holds),
-    Release { mode: Mode, holds: u32, marked: bool },
+    Release { mode: Mode, holds: u32, in_line: bool },
 }
 
 impl HoldState {
@@ -156,9 +159,9 @@ impl HoldState {
         }
         // Reads first: a write released over a read would be a downgrade and wake everybody.
         for mode in [Mode::Read, Mode::Write] {
-            let marked = self.marked == Some(mode) && self.guards.none();
-            if self.stored.of(mode) > wanted.of(mode) || marked {
-                return Some(Step::Release { mode, holds: wanted.of(mode), marked });
+            let in_line = self.in_line == Some(mode) && self.guards.none();
+            if self.stored.of(mode) > wanted.of(mode) || in_line {
+                return Some(Step::Release { mode, holds: wanted.of(mode), in_line });
             }
         }
         None
@@ -171,7 +174,7 @@ impl HoldState {
             return false;
         }
         self.has(Holds::default());
-        self.marked = None;
+        self.in_line = None;
         true
     }
 }
@@ -180,8 +183,8 @@ impl Step {
     async fn take(self, hold: &Arc<Hold>) -> Result<(), Unavailable> {
         let gone = match self {
             Step::TakeBack(after) => Self::take_back(hold, after).await?,
-            Step::Release { mode, holds, marked } => {
-                Self::release(hold, mode, holds, marked).await?
+            Step::Release { mode, holds, in_line } => {
+                Self::release(hold, mode, holds, in_line).await?
             }
         };
         if gone {
@@ -209,7 +212,7 @@ impl Step {
         hold: &Arc<Hold>,
         mode: Mode,
         holds: u32,
-        marked: bool,
+        in_line: bool,
     ) -> Result<bool, Unavailable> {
         let certain = {
             let mut state = hold.state();
@@ -217,13 +220,13 @@ impl Step {
             let confirmed = state.confirmed.of_mut(mode);
             std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
         };
-        let step = ReleaseStep { holder: hold.holder(), mode, holds, marked };
+        let step = ReleaseStep { holder: hold.holder(), mode, holds, in_line };
         let sent = Moment::now();
         let answer = hold.engine.backend.release(&step).await?;
         let mut state = hold.state();
         *state.stored.of_mut(mode) = holds;
-        if marked {
-            state.marked = None;
+        if in_line {
+            state.in_line = None;
         }
         let reads = state.guards.read > 0 && state.stored.write == 0;
         if mode == Mode::Write && holds == 0 && reads {

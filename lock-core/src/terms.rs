@@ -12,7 +12,7 @@ pub(crate) struct Terms {
 
 /// What one acquisition has asked for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Asked {
+pub struct Asked {
     pub(crate) lease: Option<Duration>,
     pub(crate) renew: Option<bool>,
     pub(crate) max_hold: Option<Duration>,

@@ -34,8 +34,9 @@ impl LockView {
 
     /// The number by which a resource can refuse a holder whose time is over.
     #[must_use]
+    #[allow(clippy::missing_panics_doc, reason = "no view of a kind without tokens is handed out")]
     pub fn fencing_token(&self) -> FencingToken {
-        self.hold.state().token
+        self.hold.state().token.expect("BUG: a kind without tokens has no such view")
     }
 
     /// For how long the lock may still be relied upon if no renewal gets through: on this process'

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::{FutureExt, poll};
-use lock_core::{LockClient, LostCause, MAX_LEASE, MemoryStore, Mode};
+use lock_core::{AcquireError, Kind, LockClient, LostCause, MAX_LEASE, MemoryStore, Mode};
 use tokio::time::sleep;
 
 const fn ms(count: u64) -> Duration {
@@ -165,4 +165,41 @@ async fn a_write_that_is_being_released_is_no_other_reader() {
     drop(write);
     read.upgrade().await.unwrap();
     assert_eq!(read.mode(), Mode::Write);
+}
+
+#[test]
+fn a_guard_is_released_from_another_runtime_when_its_own_is_gone() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let first = runtime();
+    let client = first.block_on(async { LockClient::in_memory() });
+    let guard = first.block_on(client.write("k").acquire()).unwrap();
+    drop(first);
+    runtime().block_on(async {
+        let released = tokio::time::timeout(ms(20_000), guard.release()).await;
+        released.expect("somebody must send it").unwrap();
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_lets_nobody_wait_still_locks_what_is_free() {
+    let client = LockClient::builder().max_waiters(0).in_memory();
+    for kind in [Kind::ReadWrite, Kind::Fair, Kind::FairReadWrite] {
+        let lock = || client.lock(Mode::Write, kind.as_str()).kind(kind);
+        let guard = lock().acquire().await.unwrap();
+        let refused = lock().try_acquire().await.unwrap_err();
+        assert!(matches!(refused, AcquireError::Busy(_)), "{kind}: {refused}");
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_is_being_released_is_no_other_reader() {
+    let client = LockClient::in_memory();
+    for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
+        let read = || client.read(kind.as_str()).kind(kind).acquire();
+        let (one, mut two) = (read().await.unwrap(), read().await.unwrap());
+        assert!(two.upgrade().await.is_err());
+        drop(one);
+        two.upgrade().await.unwrap();
+    }
 }

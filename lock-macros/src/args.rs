@@ -5,13 +5,16 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, LitBool, LitStr, Path, Result, Token};
 
+use crate::key_list::templates;
 use crate::suggest::did_you_mean;
 
 /// Every option and what it expects, in the order in which messages and the documentation name
 /// them.
-const OPTIONS: [(&str, &str); 9] = [
+const OPTIONS: [(&str, &str); 11] = [
     ("key", r#"a string: `key = "order:{id}"`"#),
+    ("keys", r#"a list of strings: `keys = ["account:{from}", "account:{to}"]`"#),
     ("mode", r#"`mode = "read"` or `mode = "write"`"#),
+    ("kind", r#"a kind of lock: `kind = "fair"`"#),
     ("wait", r#"a duration: `wait = "2s"`"#),
     ("lease", r#"a duration: `lease = "30s"`"#),
     ("max_hold", r#"a duration: `max_hold = "60s"`"#),
@@ -22,8 +25,10 @@ const OPTIONS: [(&str, &str); 9] = [
 ];
 
 pub(crate) struct Args {
-    pub(crate) key: LitStr,
+    /// At least one, no two alike.
+    pub(crate) keys: Vec<LitStr>,
     pub(crate) mode: Option<LitStr>,
+    pub(crate) kind: Option<LitStr>,
     pub(crate) wait: Option<LitStr>,
     pub(crate) lease: Option<LitStr>,
     pub(crate) max_hold: Option<LitStr>,
@@ -36,7 +41,9 @@ pub(crate) struct Args {
 impl Parse for Args {
     fn parse(input: ParseStream) -> Result<Self> {
         let mut key = None;
+        let mut keys = None;
         let mut mode = None;
+        let mut kind = None;
         let mut wait = None;
         let mut lease = None;
         let mut max_hold = None;
@@ -49,7 +56,9 @@ impl Parse for Args {
             let option = option_name(input)?;
             match option.to_string().as_str() {
                 "key" => set(input, &option, &mut key)?,
+                "keys" => set(input, &option, &mut keys)?,
                 "mode" => set(input, &option, &mut mode)?,
+                "kind" => set(input, &option, &mut kind)?,
                 "wait" => set(input, &option, &mut wait)?,
                 "lease" => set(input, &option, &mut lease)?,
                 "max_hold" => set(input, &option, &mut max_hold)?,
@@ -64,13 +73,8 @@ impl Parse for Args {
             }
         }
 
-        let key = key.ok_or_else(|| {
-            Error::new(
-                Span::call_site(),
-                "the lock needs a key, such as `#[distributed_lock(key = \"order:{id}\")]`",
-            )
-        })?;
-        Ok(Self { key, mode, wait, lease, max_hold, renew, name, client, krate })
+        let keys = templates(key, keys)?;
+        Ok(Self { keys, mode, kind, wait, lease, max_hold, renew, name, client, krate })
     }
 }
 

@@ -17,6 +17,8 @@ mod expand;
 mod fallback;
 mod item;
 mod key;
+mod key_list;
+mod kind;
 mod model;
 mod names;
 mod place;
@@ -107,8 +109,10 @@ mod validate;
 ///
 /// | option | value | default |
 /// |---|---|---|
-/// | `key` | the template of the key, a string literal | none: it must be given |
+/// | `key` | the template of the key, a string literal | none: it or `keys` must be given |
+/// | `keys` | the templates of [several keys](#several-keys), all of them or none | |
 /// | `mode` | `"read"` or `"write"` | `"write"` |
+/// | `kind` | `"read_write"`, `"fair_read_write"`, `"reentrant"`, `"non_reentrant"`, `"fair"` or `"fenced"`: see [`Kind`] | `"read_write"` |
 /// | `wait` | how long to wait for other holders; `"0s"` tries once | the client's |
 /// | `lease` | how long the lock outlives a process that died, at least `"100ms"` | the client's |
 /// | `max_hold` | when a lock that is still held is given up for lost, at least `"100ms"` | no limit |
@@ -193,6 +197,50 @@ mod validate;
 /// The message: `` `oder_id` is not an argument of `update`; available: order_id; did you mean
 /// `order_id`? ``
 ///
+/// # Several keys
+///
+/// `keys` names several at once, in one mode and kind: the body runs when all of them are held, and
+/// none is held in the store while another is waited for (in a cluster: when they share a hash tag;
+/// otherwise they are taken in one order, whatever order they are given in). So two functions that
+/// name the same keys in different orders do not wait for each other for ever. Keys that turn out
+/// equal at a call are locked once. Each has a fencing token of its own.
+///
+/// ```
+/// use axum::extract::Path;
+/// use lock_tower::{Locked, distributed_lock};
+///
+/// #[distributed_lock(keys = ["account:{from}", "account:{to}"], kind = "fair")]
+/// async fn transfer(Path((from, to)): Path<(u64, u64)>, lock: Locked) -> String {
+///     let token = lock.fencing_token_of(&format!("account:{from}"));
+///     format!("{from} pays {to} under token {token:?}")
+/// }
+/// # let _ = axum::Router::<()>::new().route("/pay/{from}/{to}", axum::routing::post(transfer));
+/// ```
+///
+/// # Kinds
+///
+/// Everybody who locks a key, in every service, must agree on its kind. A kind without readers has
+/// no `mode = "read"`, and needs no `mode`:
+///
+/// ```
+/// use axum::extract::Path;
+/// use lock_tower::distributed_lock;
+///
+/// #[distributed_lock(key = "ticket:{id}", kind = "fair", wait = "10s")]
+/// async fn buy(Path(id): Path<u64>) -> String {
+///     format!("ticket {id}: first come, first served")
+/// }
+/// # let _ = axum::Router::<()>::new().route("/ticket/{id}", axum::routing::post(buy));
+/// ```
+///
+/// ```compile_fail
+/// use axum::extract::Path;
+/// use lock_tower::distributed_lock;
+///
+/// #[distributed_lock(key = "ticket:{id}", kind = "fair", mode = "read")]
+/// async fn look(Path(id): Path<u64>) {}
+/// ```
+///
 /// # Beside other attributes
 ///
 /// It may stand above or below `#[axum::debug_handler]`, but for one case: with `client = state`
@@ -206,6 +254,7 @@ mod validate;
 /// On a method under `#[async_trait]` it cannot stand, because that method is no longer an
 /// `async fn` when the attribute sees it: let the method call a locked function.
 ///
+/// [`Kind`]: https://docs.rs/lock-tower/latest/lock_tower/enum.Kind.html
 /// [`LockClient`]: https://docs.rs/lock-tower/latest/lock_tower/struct.LockClient.html
 #[proc_macro_attribute]
 pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {

@@ -8,6 +8,7 @@ use crate::bindings::Bindings;
 use crate::duration::milliseconds;
 use crate::item::FnItem;
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::suggest::did_you_mean;
 
 /// A function to be run under a lock.
@@ -31,7 +32,9 @@ pub(crate) enum Client {
 
 /// What is asked for at each call.
 pub(crate) struct Lock {
-    pub(crate) key: Key,
+    /// At least one: all of them are locked, or none.
+    pub(crate) keys: Vec<Key>,
+    pub(crate) kind: Kind,
     pub(crate) mode: Mode,
     pub(crate) wait: Option<Milliseconds>,
     pub(crate) lease: Option<Milliseconds>,
@@ -54,13 +57,17 @@ pub(crate) struct Milliseconds {
 
 impl LockedFn {
     pub(crate) fn new(args: Args, item: FnItem) -> Result<Self> {
-        let key = Key::resolve(args.key, &Bindings::of(&item.sig))?;
+        let bindings = Bindings::of(&item.sig);
+        let keys = args.keys.into_iter().map(|key| Key::resolve(key, &bindings));
+        let keys = keys.collect::<Result<_>>()?;
+        let kind = args.kind.as_ref().map_or(Ok(Kind::default()), Kind::of)?;
         Ok(Self {
             item,
             client: args.client.map_or(Client::Layer, client),
             lock: Lock {
-                key,
-                mode: args.mode.as_ref().map_or(Ok(Mode::Write), mode)?,
+                keys,
+                kind,
+                mode: args.mode.as_ref().map_or(Ok(Mode::Write), |word| mode(word, kind))?,
                 wait: duration(args.wait)?,
                 lease: duration(args.lease)?,
                 max_hold: duration(args.max_hold)?,
@@ -81,9 +88,9 @@ fn client(expr: Expr) -> Client {
     }
 }
 
-fn mode(word: &LitStr) -> Result<Mode> {
+fn mode(word: &LitStr, kind: Kind) -> Result<Mode> {
     match word.value().as_str() {
-        "read" => Ok(Mode::Read),
+        "read" => kind.check_readers(word.span()).map(|()| Mode::Read),
         "write" => Ok(Mode::Write),
         other => {
             let hint = did_you_mean(other, ["read", "write"]);

@@ -1,4 +1,4 @@
-//! The statements that compute the key and put together what is asked for.
+//! The statements that compute the keys and put together what is asked for.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -21,7 +21,9 @@ pub(crate) fn spec(lock: &Lock, function: &Ident, names: &Names) -> TokenStream 
             quote! { ::core::concat!(::core::module_path!(), "::", #function) }
         }
     };
-    let key = key(&lock.key, names);
+    let keys = lock.keys.iter().map(|key| self::key(key, names));
+    let kind_ty = names.path("Kind");
+    let kind = names.local(lock.kind.variant);
     let mode_ty = names.path("Mode");
     let mode = match lock.mode {
         Mode::Read => quote! { #mode_ty::Read },
@@ -32,7 +34,11 @@ pub(crate) fn spec(lock: &Lock, function: &Ident, names: &Names) -> TokenStream 
     quote! {
         let #local = #spec {
             name: #name,
-            key: #key,
+            // The first value that is refused is told.
+            keys: ::core::iter::Iterator::collect(
+                ::core::iter::IntoIterator::into_iter([#(#keys),*])
+            ),
+            kind: #kind_ty::#kind,
             mode: #mode,
             wait: #wait,
             lease: #lease,

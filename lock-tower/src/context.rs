@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use lock_core::{LockClient, LockKey, Mode, Scope};
+use lock_core::{Kind, LockClient, LockKey, Mode, Scope};
 
-use crate::{name::Name, outcome::Caller};
+use crate::{key::RequestKey, name::Name, outcome::Caller};
 
 tokio::task_local! {
     static AMBIENT: RequestContext;
@@ -22,13 +22,12 @@ pub(crate) struct RequestContext {
     around: Option<Arc<Enclosing>>,
 }
 
-/// A lock that a layer or an attribute further out holds for this request.
+/// What a layer or an attribute further out holds for this request.
 #[derive(Debug)]
 pub(crate) struct Enclosing {
     pub(crate) name: Name,
-    /// The layer's, where the name does not say it already.
-    pub(crate) template: Option<Name>,
-    pub(crate) key: LockKey,
+    pub(crate) keys: Vec<RequestKey>,
+    pub(crate) kind: Kind,
     pub(crate) mode: Mode,
     pub(crate) around: Option<Arc<Enclosing>>,
 }
@@ -69,12 +68,18 @@ impl RequestContext {
         Self { around, ..self.clone() }
     }
 
-    /// The lock further out that reads `key`.
-    pub(crate) fn reader_of(&self, key: &LockKey) -> Option<&Enclosing> {
+    /// The innermost lock further out on `key` of which `is` is true, and that key as it has it.
+    pub(crate) fn enclosing(
+        &self,
+        key: &LockKey,
+        is: impl Fn(&Enclosing) -> bool,
+    ) -> Option<(&Enclosing, &RequestKey)> {
         let mut next = self.around.as_deref();
         while let Some(lock) = next {
-            if lock.mode == Mode::Read && lock.key == *key {
-                return Some(lock);
+            if let Some(found) = lock.keys.iter().find(|known| known.key == *key)
+                && is(lock)
+            {
+                return Some((lock, found));
             }
             next = lock.around.as_deref();
         }

@@ -39,8 +39,12 @@
 //!
 //! They work together: within one request all of them share a [`Scope`], so a locked handler may
 //! call a locked function on the same key, and a layer and an attribute on one key enter the same
-//! hold. One order is a mistake: a layer that reads around an attribute that writes the same key
-//! would wait for itself for ever, and is answered 500 at once, with both names in the log.
+//! hold. What contradicts itself is answered 500 at once, with both names in the log: a layer that
+//! reads around an attribute that writes the same key, two kinds of lock on one key, or a
+//! non-reentrant lock twice.
+//!
+//! Each takes one key or [several](request_lock#several-keys), and any [`Kind`] but a semaphore: a
+//! read/write lock unless told otherwise.
 //!
 //! # What a client sees
 //!
@@ -80,6 +84,7 @@
 //!
 //! Without `axum`, the layers work for any Tower service over [`http`] requests.
 
+mod conflict;
 mod context;
 #[cfg(feature = "axum")]
 mod extract;

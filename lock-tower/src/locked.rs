@@ -1,7 +1,12 @@
-use std::time::Duration;
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::Poll,
+    time::Duration,
+};
 
 use http::Extensions;
-use lock_core::{FencingToken, LockGuard, LockView, LostSignal, Mode};
+use lock_core::{FencingToken, LockGuard, LockView, Lost, Mode, MultiGuard};
 
 use crate::{
     name::Name,
@@ -30,6 +35,12 @@ use crate::{
 /// ```
 ///
 /// A handler without a lock that asks for one is refused with 500 `lock-misconfigured`.
+///
+/// # With several keys
+///
+/// An attribute with `keys = [..]` or a layer made by
+/// [`with_keys`](crate::RequestLockLayer::with_keys) locks several keys at once. Each has a
+/// [token of its own](Self::fencing_token_of); the rest tells of all of them together.
 ///
 /// # In other extractors
 ///
@@ -62,8 +73,18 @@ impl Locked {
     /// ```
     #[must_use]
     pub fn of(name: impl Into<String>, guard: &LockGuard) -> Self {
+        Self::filled(name.into(), vec![guard.view()])
+    }
+
+    /// As [`of`](Self::of), for several keys.
+    #[must_use]
+    pub fn of_all(name: impl Into<String>, guard: &MultiGuard) -> Self {
+        Self::filled(name.into(), guard.views().collect())
+    }
+
+    fn filled(name: String, views: Vec<LockView>) -> Self {
         let slot = Slot::default();
-        slot.fill(Name::from(name.into()), guard.view());
+        slot.fill(Name::from(name), views);
         Self(slot)
     }
 
@@ -71,51 +92,73 @@ impl Locked {
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// Before the handler's body runs; and with several keys, where each has a token of its own:
+    /// see [`fencing_token_of`](Self::fencing_token_of).
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.view().fencing_token()
     }
 
+    /// The fencing token of one of the keys, as it was made from its template: of `account:{from}`
+    /// it is such as `account:7`. `None`: that key is not among them.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn fencing_token_of(&self, key: &str) -> Option<FencingToken> {
+        let view = self.views().iter().find(|view| view.key().as_str() == key)?;
+        Some(view.fencing_token())
+    }
+
     /// For how long the lock may still be relied upon if no renewal gets through: on this process'
-    /// clock, a safety margin less than the store has it. Zero once it is lost or released.
+    /// clock, a safety margin less than the store has it. Zero once it is lost or released. Of
+    /// several keys, the least.
     ///
     /// # Panics
     ///
     /// Before the handler's body runs.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.view().remaining()
+        self.views().iter().map(LockView::remaining).min().unwrap_or_default()
     }
 
-    /// The strongest mode in which the request holds the key.
+    /// The strongest mode in which the request holds the key, or all of several keys.
     ///
     /// # Panics
     ///
     /// Before the handler's body runs.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        self.view().mode()
+        let read = self.views().iter().any(|view| view.mode() == Mode::Read);
+        if read { Mode::Read } else { Mode::Write }
     }
 
-    /// Whether the lock is held at this moment: not lost, and the request not over.
+    /// Whether the lock is held at this moment: not lost, and the request not over. Of several keys,
+    /// whether all of them are.
     ///
     /// # Panics
     ///
     /// Before the handler's body runs.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.view().is_held()
+        self.views().iter().all(LockView::is_held)
     }
 
-    /// A future that resolves when the lock is lost: for work that the handler has spawned, which
-    /// is not cancelled with it. It never resolves once the lock was released.
+    /// A future that resolves when the lock is lost, or the first of several keys: for work that the
+    /// handler has spawned, which is not cancelled with it. It never resolves once the lock was
+    /// released.
     ///
     /// # Panics
     ///
     /// Before the handler's body runs.
-    pub fn lost(&self) -> LostSignal {
-        self.view().lost()
+    #[must_use = "it resolves when the lock is lost; race it against the work"]
+    pub fn lost(&self) -> impl Future<Output = Lost> + Send + Unpin + use<> {
+        let mut signals: Vec<_> = self.views().iter().map(LockView::lost).collect();
+        poll_fn(move |context| {
+            let mut told = signals.iter_mut().map(|signal| Pin::new(signal).poll(context));
+            told.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        })
     }
 
     /// What logs and problem documents call the lock: the layer's name, or the attribute's.
@@ -132,10 +175,26 @@ impl Locked {
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// Before the handler's body runs; and with several keys: see [`views`](Self::views).
     #[must_use]
     pub fn view(&self) -> &LockView {
-        &self.entry().view
+        match self.views() {
+            [view] => view,
+            views => panic!(
+                "`Locked` was asked for its one lock, and has {}: use `fencing_token_of` or `views`",
+                views.len()
+            ),
+        }
+    }
+
+    /// The look at the lock on each key, in the order of the keys.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn views(&self) -> &[LockView] {
+        &self.entry().views
     }
 
     fn entry(&self) -> &Entry {

@@ -1,5 +1,5 @@
 use http::Method;
-use lock_core::Mode;
+use lock_core::{Kind, Mode};
 
 /// Which lock a layer takes for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,13 +11,13 @@ pub enum LockMode {
     Write,
     /// By the request's method: `GET`, `HEAD` and `OPTIONS`, which HTTP defines to change nothing,
     /// take the read lock, and every other method the write lock. What a layer does unless told
-    /// otherwise.
+    /// otherwise. On a kind without readers, the write lock for every method.
     #[default]
     ByMethod,
 }
 
 impl LockMode {
-    /// The mode for a request with this method.
+    /// The mode for a request with this method, on a kind with readers.
     #[must_use]
     pub fn of(self, method: &Method) -> Mode {
         match self {
@@ -27,6 +27,15 @@ impl LockMode {
                 Method::GET | Method::HEAD | Method::OPTIONS => Mode::Read,
                 _ => Mode::Write,
             },
+        }
+    }
+
+    /// The mode for a request on this kind. A reader that was asked for stays one, even on a kind
+    /// without readers: that is a mistake, to be told.
+    pub(crate) fn on(self, kind: Kind, method: &Method) -> Mode {
+        match self {
+            Self::ByMethod if !kind.has_readers() => Mode::Write,
+            mode => mode.of(method),
         }
     }
 }

@@ -12,13 +12,14 @@ pub(crate) struct Slot(Arc<OnceLock<Entry>>);
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: Name,
-    pub(crate) view: LockView,
+    /// One for each key, in the order of the keys.
+    pub(crate) views: Vec<LockView>,
 }
 
 impl Slot {
-    pub(crate) fn fill(&self, name: Name, view: LockView) {
+    pub(crate) fn fill(&self, name: Name, views: Vec<LockView>) {
         // Filled twice by nobody: each acquisition has a slot of its own.
-        let _ = self.0.set(Entry { name, view });
+        let _ = self.0.set(Entry { name, views });
     }
 
     pub(crate) fn get(&self) -> Option<&Entry> {

@@ -16,18 +16,23 @@
     reason = "a harness fails a test by panicking: said once, above"
 )]
 
+mod authority;
 mod child;
 mod cli;
 mod eventually;
 mod free_port;
 pub mod http;
 mod messages;
+pub mod migrating;
 mod process;
 mod proxy;
 mod raw_http;
+mod redis_cluster;
 mod redis_server;
+mod sentinels;
 mod workspace_binary;
 
+pub use authority::{Authority, Identity};
 pub use cli::{Cli, ConnectedClient};
 pub use eventually::{LIMIT, bounded, eventually};
 pub use free_port::free_port;
@@ -35,5 +40,7 @@ pub use messages::Messages;
 pub use process::{Process, ProcessBuilder};
 pub use proxy::{Direction, Proxy};
 pub use raw_http::RawHttp;
+pub use redis_cluster::{RedisCluster, RedisClusterBuilder};
 pub use redis_server::{RedisServer, RedisServerBuilder};
+pub use sentinels::SentinelSetup;
 pub use workspace_binary::workspace_binary;

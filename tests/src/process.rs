@@ -6,7 +6,9 @@ mod output;
 pub use builder::ProcessBuilder;
 
 use std::ffi::OsStr;
-use std::process::ExitStatus;
+use std::io::Write;
+use std::process::{ChildStdin, ExitStatus};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -20,6 +22,7 @@ use output::Output;
 pub struct Process {
     program: String,
     child: OwnedChild,
+    input: Mutex<Option<ChildStdin>>,
     output: Output,
 }
 
@@ -33,6 +36,16 @@ impl Process {
     /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Writes one line to its standard input, which it must have been [started](ProcessBuilder::hears)
+    /// with.
+    pub fn say(&self, line: &str) {
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let input = input.as_mut().expect("a process that was started to hear");
+        if let Err(error) = writeln!(input, "{line}") {
+            panic!("{} does not hear {line:?}: {error}\n{}", self.program, self.output());
+        }
     }
 
     /// The first line of its standard output or error that contains `part`, which must have come

@@ -4,6 +4,7 @@ mod builder;
 mod readiness;
 
 pub use builder::RedisServerBuilder;
+pub(crate) use builder::redis_server;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -56,6 +57,17 @@ impl RedisServer {
         self.url_at(self.addr())
     }
 
+    /// `rediss://127.0.0.1:<port>`, of a server that speaks TLS.
+    pub fn tls_url(&self) -> String {
+        let port = self.options.tls_port().expect("a server with TLS");
+        format!("rediss://127.0.0.1:{port}")
+    }
+
+    /// `redis+unix://<path>`, of a server with a Unix socket.
+    pub fn unix_url(&self) -> String {
+        format!("redis+unix://{}", self.directory.path().join(builder::SOCKET).display())
+    }
+
     /// The URL of this server as seen through `proxy`, with the password when there is one.
     pub fn url_through(&self, proxy: &Proxy) -> String {
         self.url_at(proxy.addr())
@@ -96,6 +108,11 @@ impl RedisServer {
     /// Everything published on `channel` from now on.
     pub async fn messages(&self, channel: &str) -> Messages {
         Messages::subscribe(&self.url(), channel).await
+    }
+
+    /// Whether the process is there.
+    pub fn runs(&self) -> bool {
+        self.child.ended().is_none()
     }
 
     /// Stops the process (SIGSTOP): connections stay open, nobody answers. On return it stands.

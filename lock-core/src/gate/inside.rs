@@ -1,46 +1,64 @@
 //! Who of this process is inside one key's gate, and who waits before it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use tokio::sync::oneshot;
 
-use super::Permit;
-use crate::Mode;
+use super::{Access, Permit};
 
 #[derive(Debug, Default)]
 pub(super) struct Inside {
     pub(super) readers: usize,
     pub(super) writing: bool,
-    /// How many of those inside have been released but not confirmed.
-    pub(super) leaving: usize,
+    /// Somebody contends for a semaphore.
+    contending: bool,
+    /// The store has refused it: it waits for a permit there.
+    pub(super) refused: bool,
+    /// How many stand in the store's own line.
+    pub(super) lined_up: usize,
+    /// How many hold what others may hold beside them.
+    staying: usize,
+    /// Those inside that have been released but not confirmed, by when they began to leave.
+    leaving: BTreeSet<u64>,
+    left_so_far: u64,
+    /// To be told when everybody is gone who began to leave up to this number.
+    watchers: Vec<(u64, oneshot::Sender<()>)>,
     pub(super) queue: VecDeque<Waiter>,
 }
 
 #[derive(Debug)]
 pub(super) struct Waiter {
-    pub(super) mode: Mode,
+    pub(super) access: Access,
     pub(super) admit: oneshot::Sender<Permit>,
 }
 
 impl Inside {
-    pub(super) fn admits(&self, mode: Mode) -> bool {
-        match mode {
-            Mode::Read => !self.writing,
-            Mode::Write => !self.writing && self.readers == 0,
+    pub(super) fn admits(&self, access: Access) -> bool {
+        match access {
+            Access::Read => !self.writing,
+            Access::Write => !self.writing && self.readers == 0,
+            Access::Turn => !self.contending,
+            Access::Line | Access::Stay => true,
         }
     }
 
-    pub(super) fn enter(&mut self, mode: Mode) {
-        match mode {
-            Mode::Read => self.readers += 1,
-            Mode::Write => self.writing = true,
+    pub(super) fn enter(&mut self, access: Access) {
+        match access {
+            Access::Read => self.readers += 1,
+            Access::Write => self.writing = true,
+            Access::Turn => self.contending = true,
+            Access::Line => self.lined_up += 1,
+            Access::Stay => self.staying += 1,
         }
     }
 
-    pub(super) fn leave(&mut self, mode: Mode) {
-        match mode {
-            Mode::Read => self.readers -= 1,
-            Mode::Write => self.writing = false,
+    pub(super) fn leave(&mut self, access: Access) {
+        match access {
+            Access::Read => self.readers -= 1,
+            Access::Write => self.writing = false,
+            Access::Turn => (self.contending, self.refused) = (false, false),
+            Access::Line => self.lined_up -= 1,
+            Access::Stay => self.staying -= 1,
         }
     }
 
@@ -56,14 +74,39 @@ impl Inside {
     }
 
     /// Whether somebody who waits for nobody may wait all the same: for those who are only leaving.
-    pub(super) fn hurries_in(&self, mode: Mode) -> bool {
+    pub(super) fn hurries_in(&self, access: Access) -> bool {
         let alike = |waiter: &Waiter| {
-            waiter.admit.is_closed() || mode == Mode::Read && waiter.mode == Mode::Read
+            waiter.admit.is_closed() || access == Access::Read && waiter.access == Access::Read
         };
-        self.leaving == self.count() && self.queue.iter().all(alike)
+        self.leaving.len() == self.count() && self.queue.iter().all(alike)
+    }
+
+    pub(super) fn begin_to_leave(&mut self) -> u64 {
+        self.left_so_far += 1;
+        self.leaving.insert(self.left_so_far);
+        self.left_so_far
+    }
+
+    /// It is gone, or stays after all.
+    pub(super) fn leaves_no_more(&mut self, number: u64) {
+        self.leaving.remove(&number);
+        let first = self.leaving.first();
+        self.watchers.retain(|(last, _)| first.is_some_and(|first| first <= last));
+    }
+
+    /// Resolves when those who are leaving now are gone; `None` when nobody is.
+    pub(super) fn leavers(&mut self) -> Option<oneshot::Receiver<()>> {
+        let last = *self.leaving.last()?;
+        let (gone, leavers) = oneshot::channel();
+        self.watchers.push((last, gone));
+        Some(leavers)
     }
 
     pub(super) fn count(&self) -> usize {
-        self.readers + usize::from(self.writing)
+        self.readers
+            + usize::from(self.writing)
+            + usize::from(self.contending)
+            + self.lined_up
+            + self.staying
     }
 }

@@ -17,7 +17,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::{LockKey, Mode};
+use crate::{Kind, LockKey, Mode};
 use inside::{Inside, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
 
@@ -38,13 +38,30 @@ pub(crate) enum Entry {
     Full(usize),
 }
 
-/// Who may ask to enter.
+/// What an acquisition wants of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// Stands in the queue.
-    Waits,
-    /// Waits for nobody but those who are only leaving.
-    Hurries,
+pub(crate) enum Access {
+    /// Together with other readers.
+    Read,
+    /// Alone.
+    Write,
+    /// One contender at a time, until it stays.
+    Turn,
+    /// Straight through, to stand in the store's own line until it stays.
+    Line,
+    /// Holds, beside others.
+    Stay,
+}
+
+impl Kind {
+    pub(crate) fn access(self, mode: Mode) -> Access {
+        match (self, mode) {
+            (Kind::Fair | Kind::FairReadWrite, _) => Access::Line,
+            (Kind::Semaphore, _) => Access::Turn,
+            (_, Mode::Read) => Access::Read,
+            (_, Mode::Write) => Access::Write,
+        }
+    }
 }
 
 impl Gate {
@@ -52,27 +69,41 @@ impl Gate {
         Arc::new(Self { keys: Mutex::default(), most_waiting })
     }
 
-    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, mode: Mode, patience: Patience) -> Entry {
+    /// Who does not wait stands in the queue only behind those who are leaving.
+    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, access: Access, waits: bool) -> Entry {
         let mut keys = self.lock();
         let inside = keys.entry(key.clone()).or_default();
         inside.forget_who_left(self.most_waiting);
-        if inside.queue.is_empty() && inside.admits(mode) {
-            inside.enter(mode);
-            return Entry::Admitted(self.permit(key, mode));
+        // Whether a permit is free the store can say, while who asks for one has no answer yet.
+        let asks_only = access == Access::Turn && !waits && !inside.refused;
+        let access = if asks_only { Access::Line } else { access };
+        // One may contend, where nobody may wait.
+        if access == Access::Line && waits && inside.lined_up >= self.most_waiting.max(1) {
+            return Entry::Full(inside.lined_up);
         }
-        if patience == Patience::Hurries && !inside.hurries_in(mode) {
+        if inside.queue.is_empty() && inside.admits(access) {
+            inside.enter(access);
+            return Entry::Admitted(self.permit(key, access));
+        }
+        if !waits && !inside.hurries_in(access) {
             return Entry::Busy;
         }
         if inside.queue.len() >= self.most_waiting {
             return Entry::Full(inside.queue.len());
         }
         let (admit, admitted) = oneshot::channel();
-        inside.queue.push_back(Waiter { mode, admit });
+        inside.queue.push_back(Waiter { access, admit });
         Entry::Queued(QueuePlace {
             gate: Arc::clone(self),
             key: key.clone(),
             admitted: Some(admitted),
         })
+    }
+
+    /// Resolves when those inside that are leaving now are gone; `None` when none is.
+    pub(crate) fn leavers(&self, key: &LockKey) -> Option<oneshot::Receiver<()>> {
+        let mut keys = self.lock();
+        keys.get_mut(key)?.leavers()
     }
 
     /// How many acquisitions of this process wait in all.
@@ -82,8 +113,8 @@ impl Gate {
         waiters.filter(|waiter| !waiter.admit.is_closed()).count()
     }
 
-    fn permit(self: &Arc<Self>, key: &LockKey, mode: Mode) -> Permit {
-        Permit { gate: Arc::clone(self), key: key.clone(), mode, leaving: false }
+    fn permit(self: &Arc<Self>, key: &LockKey, access: Access) -> Permit {
+        Permit { gate: Arc::clone(self), key: key.clone(), access, leaving: None }
     }
 
     /// Changes who is inside and lets in whom that makes room for.
@@ -97,16 +128,16 @@ impl Gate {
             };
             change(inside);
             while let Some(waiter) = inside.queue.front() {
-                let mode = waiter.mode;
-                if !waiter.admit.is_closed() && !inside.admits(mode) {
+                let access = waiter.access;
+                if !waiter.admit.is_closed() && !inside.admits(access) {
                     break;
                 }
                 let Some(waiter) = inside.queue.pop_front() else {
                     break;
                 };
                 if !waiter.admit.is_closed() {
-                    inside.enter(mode);
-                    admitted.push((waiter.admit, self.permit(key, mode)));
+                    inside.enter(access);
+                    admitted.push((waiter.admit, self.permit(key, access)));
                 }
             }
             if inside.count() == 0 && inside.queue.is_empty() {

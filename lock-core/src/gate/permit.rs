@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::Gate;
-use crate::{LockKey, Mode};
+use super::{Access, Gate};
+use crate::LockKey;
 
 /// A place in a key's queue; dropping it is leaving.
 #[derive(Debug)]
@@ -42,58 +42,82 @@ impl Drop for QueuePlace {
 pub(crate) struct Permit {
     pub(super) gate: Arc<Gate>,
     pub(super) key: LockKey,
-    pub(super) mode: Mode,
-    pub(super) leaving: bool,
+    pub(super) access: Access,
+    /// Its number among those who leave.
+    pub(super) leaving: Option<u64>,
 }
 
 impl Permit {
     /// Whether only the confirmation of a release is outstanding.
     pub(crate) fn set_leaving(&mut self, leaving: bool) {
-        if self.leaving != leaving {
-            self.leaving = leaving;
-            self.gate.change(&self.key, |inside| {
-                if leaving { inside.leaving += 1 } else { inside.leaving -= 1 }
-            });
+        if self.leaving.is_some() == leaving {
+            return;
+        }
+        let number = &mut self.leaving;
+        self.gate.change(&self.key, |inside| match number.take() {
+            Some(number) => inside.leaves_no_more(number),
+            None => *number = Some(inside.begin_to_leave()),
+        });
+    }
+
+    /// The store has refused who contends for a semaphore: until it is granted no permit is free.
+    pub(crate) fn refused(&mut self) {
+        if self.access == Access::Turn {
+            self.gate.change(&self.key, |inside| inside.refused = true);
         }
     }
 
-    /// Makes a reader the writer, if it is alone inside.
+    /// Makes a reader the writer, if it is alone inside; where the store alone knows who else
+    /// holds, it is for the store to say.
     pub(crate) fn upgrade(&mut self) -> bool {
-        if self.mode == Mode::Write {
-            // A write whose release is not confirmed yet.
+        if self.access != Access::Read {
+            // Or a write whose release is not confirmed yet.
             return true;
         }
         let mut alone = false;
         self.gate.change(&self.key, |inside| {
             alone = inside.readers == 1;
             if alone {
-                inside.leave(Mode::Read);
-                inside.enter(Mode::Write);
+                inside.leave(Access::Read);
+                inside.enter(Access::Write);
             }
         });
         if alone {
-            self.mode = Mode::Write;
+            self.access = Access::Write;
         }
         alone
     }
 
     pub(crate) fn downgrade(&mut self) {
-        if self.mode == Mode::Write {
-            self.mode = Mode::Read;
-            self.gate.change(&self.key, |inside| {
-                inside.leave(Mode::Write);
-                inside.enter(Mode::Read);
-            });
+        if self.access == Access::Write {
+            self.become_one_of(Access::Read);
         }
+    }
+
+    /// The lock is granted: where others may hold it too, the next may contend.
+    pub(crate) fn stay(&mut self) {
+        if matches!(self.access, Access::Turn | Access::Line) {
+            self.become_one_of(Access::Stay);
+        }
+    }
+
+    fn become_one_of(&mut self, access: Access) {
+        let before = std::mem::replace(&mut self.access, access);
+        self.gate.change(&self.key, |inside| {
+            inside.leave(before);
+            inside.enter(access);
+        });
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let (mode, leaving) = (self.mode, self.leaving);
+        let (access, leaving) = (self.access, self.leaving);
         self.gate.change(&self.key, |inside| {
-            inside.leave(mode);
-            inside.leaving -= usize::from(leaving);
+            inside.leave(access);
+            if let Some(number) = leaving {
+                inside.leaves_no_more(number);
+            }
         });
     }
 }

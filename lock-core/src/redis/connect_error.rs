@@ -11,7 +11,8 @@ pub enum ConnectError {
     /// The URL is not one of a Redis server.
     #[error(
         "the Redis URL cannot be used: {reason}; write \
-         redis://[user:password@]host[:port][/database] or redis+unix:///path"
+         redis://[user:password@]host[:port][/database], rediss:// for TLS, redis+unix:///path, \
+         redis+sentinel://host[:port],.../name[/database] or redis+cluster://host[:port],..."
     )]
     InvalidUrl {
         /// What is wrong with it.
@@ -31,10 +32,21 @@ pub enum ConnectError {
         #[source]
         source: Option<Arc<dyn StdError + Send + Sync>>,
     },
+    /// Somebody answers, and no TLS connection comes about.
+    #[error("no TLS connection to Redis at {address}: {reason}")]
+    Tls {
+        /// Host and port.
+        address: String,
+        /// What is wrong, and what to do about it.
+        reason: String,
+        /// The error underneath.
+        #[source]
+        source: Option<Arc<dyn StdError + Send + Sync>>,
+    },
     /// The server refused the user or the password, or asks for one.
     #[error(
         "Redis at {address} refuses these credentials: {reason}; put user and password into the \
-         URL, percent-encoded"
+         URL, percent-encoded (those of Sentinels: LockClientBuilder::sentinel_credentials)"
     )]
     Refused {
         /// Host and port, or the path of the socket.

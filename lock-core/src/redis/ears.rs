@@ -2,55 +2,107 @@
 //!
 //! A message is a hint. Whatever is heard, a new subscription too, has every waiter of that channel
 //! try again, and waiters also look by themselves.
+//!
+//! What counts as subscribed is what Redis says in its own time, not the answer to a command: a
+//! shard that gives a slot away ends its subscriptions unasked, and the redis crate then takes that
+//! for the answer to whatever is under way. Nothing else is asked over this connection.
 
 use std::{
-    collections::HashMap,
+    collections::HashSet,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use redis::{PushInfo, PushKind, Value, aio::MultiplexedConnection};
+use redis::{PushInfo, PushKind, RedisError, Value};
 use tokio::{
-    sync::{Notify, mpsc, watch},
+    sync::{mpsc, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::target::Target;
-use crate::backend::{News, Wakeups};
+use super::{
+    channels::{Channels, EarId},
+    cluster::Cluster,
+    endpoint::Endpoint,
+    place::Place,
+    routes::{Refusal, refusal},
+    target::{Connection, Target},
+};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const SLOWEST_BACKOFF: Duration = Duration::from_secs(1);
-/// A channel that nobody waits for is kept this long: hot keys are waited for again and again.
-const KEPT: Duration = Duration::from_secs(5);
+/// Before a subscription that was refused for a passing reason is tried again.
+const PASSING: Duration = Duration::from_millis(50);
 /// How often an idle connection is asked whether it still stands.
 const TICK: Duration = Duration::from_secs(5);
+/// Subscriptions in one piece.
+const MOST_AT_ONCE: usize = 512;
 
+/// One connection that listens.
 #[derive(Debug)]
-pub(super) struct Ears {
-    target: Arc<Target>,
-    channels: Mutex<HashMap<String, Channel>>,
-    added: Notify,
+pub(super) struct Ear {
+    id: EarId,
+    place: Place,
+    share: Share,
+    channels: Arc<Channels>,
     closed: CancellationToken,
     /// The log has it already that subscribing is refused.
     told: AtomicBool,
 }
 
+/// Which channels a connection hears.
 #[derive(Debug)]
-struct Channel {
-    news: watch::Sender<News>,
-    last_used: Instant,
+pub(super) enum Share {
+    All,
+    /// The shard channels of the slots that this node has.
+    Node(Weak<Cluster>, Endpoint),
 }
 
-impl Ears {
-    pub(super) fn new(target: Arc<Target>) -> Self {
+impl Share {
+    fn has(&self, slot: u16) -> bool {
+        match self {
+            Self::All => true,
+            Self::Node(cluster, node) => {
+                cluster.upgrade().is_some_and(|cluster| cluster.has(node, slot))
+            }
+        }
+    }
+
+    fn verbs(&self) -> [&'static str; 2] {
+        match self {
+            Self::All => ["SUBSCRIBE", "UNSUBSCRIBE"],
+            Self::Node(..) => ["SSUBSCRIBE", "SUNSUBSCRIBE"],
+        }
+    }
+
+    fn cluster(&self) -> Option<Arc<Cluster>> {
+        match self {
+            Self::All => None,
+            Self::Node(cluster, _) => cluster.upgrade(),
+        }
+    }
+}
+
+/// What came of an attempt to subscribe.
+enum Subscribed {
+    Done,
+    /// Not all of it; in a moment it may work.
+    Later,
+    /// The connection is of no use.
+    Never,
+}
+
+impl Ear {
+    pub(super) fn new(place: Place, share: Share, channels: Arc<Channels>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
-            target,
-            channels: Mutex::default(),
-            added: Notify::new(),
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            place,
+            share,
+            channels,
             closed: CancellationToken::new(),
             told: AtomicBool::new(false),
         }
@@ -60,37 +112,18 @@ impl Ears {
         self.closed.cancel();
     }
 
-    pub(super) fn listen(&self, channel: String) -> Wakeups {
-        let mut channels = self.channels();
-        let channel = channels.entry(channel).or_insert_with(|| {
-            self.added.notify_one();
-            Channel { news: watch::Sender::default(), last_used: Instant::now() }
-        });
-        channel.last_used = Instant::now();
-        Wakeups(channel.news.subscribe())
-    }
-
-    /// Keeps a connection subscribed to every channel until this is closed.
+    /// Keeps a connection subscribed to its share of the channels until this is closed.
     pub(super) async fn work(&self) {
         let mut backoff = FIRST_BACKOFF;
         while !self.closed.is_cancelled() {
-            let (pushes, pushed) = mpsc::unbounded_channel();
-            let opened = tokio::select! {
-                () = self.closed.cancelled() => return,
-                opened = self.target.open(pushes) => opened,
-            };
-            match opened {
-                Ok(connection) => {
-                    let started = Instant::now();
-                    self.hear(connection, pushed).await;
-                    self.tell_all();
-                    if started.elapsed() > SLOWEST_BACKOFF {
-                        backoff = FIRST_BACKOFF;
-                    }
-                }
-                Err(why) => {
-                    tracing::debug!(redis = %self.target.address, %why, "cannot subscribe");
-                }
+            let started = Instant::now();
+            tokio::select! {
+                () = self.closed.cancelled() => {}
+                () = self.hear() => {}
+            }
+            self.channels.lost_all(self.id);
+            if started.elapsed() > SLOWEST_BACKOFF {
+                backoff = FIRST_BACKOFF;
             }
             let _ = tokio::time::timeout(backoff, self.closed.cancelled()).await;
             backoff = (backoff * 2).min(SLOWEST_BACKOFF);
@@ -98,29 +131,53 @@ impl Ears {
     }
 
     /// Returns when the connection has ended or is of no more use.
-    async fn hear(
-        &self,
-        mut connection: MultiplexedConnection,
-        mut pushed: mpsc::UnboundedReceiver<PushInfo>,
-    ) {
-        if !self.subscribe(&mut connection).await {
-            return;
-        }
+    async fn hear(&self) {
+        let (pushes, mut pushed) = mpsc::unbounded_channel();
+        let opened = async {
+            let target = self.place.find().await?;
+            let connection = target.open(pushes).await?;
+            Ok::<_, super::ConnectError>((target, connection))
+        };
+        let (target, connection) = match opened.await {
+            Ok(opened) => opened,
+            Err(why) => {
+                tracing::debug!(redis = %self.place, %why, "cannot subscribe");
+                return;
+            }
+        };
+        let mut added = self.channels.added();
+        let mut map = self.share.cluster().map(|cluster| cluster.changes());
+        let mut left = std::pin::pin!(self.place.left(&target));
         let mut tick = tokio::time::interval(TICK);
+        let mut asked = HashSet::new();
+        let mut look_at = Some(Instant::now());
         loop {
             tokio::select! {
-                () = self.closed.cancelled() => return,
                 push = pushed.recv() => match push {
-                    Some(push) if push.kind != PushKind::Disconnection => self.pass_on(&push),
+                    Some(push) if push.kind != PushKind::Disconnection => {
+                        if self.take(&push, &mut asked) {
+                            look_at = look_at.or(Some(Instant::now() + PASSING));
+                        }
+                    }
                     _ => return,
                 },
-                () = self.added.notified() => {
-                    if !self.subscribe(&mut connection).await {
-                        return;
+                () = &mut left => return,
+                () = until(look_at) => {
+                    look_at = None;
+                    match self.subscribe(&target, &connection, &mut pushed, &mut asked).await {
+                        Subscribed::Done => {}
+                        Subscribed::Later => look_at = Some(Instant::now() + PASSING),
+                        Subscribed::Never => return,
                     }
                 }
+                Ok(()) = added.changed() => look_at = Some(Instant::now()),
+                () = changed(&mut map) => look_at = Some(Instant::now()),
                 _ = tick.tick() => {
-                    if !self.forget_idle(&mut connection).await {
+                    self.channels.forget_idle(|slot| self.share.has(slot));
+                    // Whatever was not confirmed by now is asked for again.
+                    asked.retain(|name| !self.channels.is_missed(name, self.id));
+                    look_at = Some(Instant::now());
+                    if !answers(&target, &connection).await {
                         return;
                     }
                 }
@@ -128,92 +185,126 @@ impl Ears {
         }
     }
 
-    /// Subscribes to what is not subscribed yet; `false` when the connection does not answer.
-    async fn subscribe(&self, connection: &mut MultiplexedConnection) -> bool {
-        let missing: Vec<String> = {
-            let channels = self.channels();
-            let missing = channels.iter().filter(|(_, channel)| !channel.news.borrow().subscribed);
-            missing.map(|(name, _)| name.clone()).collect()
-        };
-        if missing.is_empty() {
-            return true;
-        }
-        let done =
-            tokio::time::timeout(self.target.connect_timeout, connection.subscribe(&missing));
-        match done.await {
-            Ok(Ok(())) => {
-                let channels = self.channels();
-                for name in &missing {
-                    if let Some(channel) = channels.get(name) {
-                        channel.news.send_modify(|news| {
-                            news.subscribed = true;
-                            news.count += 1;
-                        });
+    /// Subscribes to what is missing and unsubscribes from what is not wanted any more.
+    async fn subscribe(
+        &self,
+        target: &Target,
+        connection: &Connection,
+        pushed: &mut mpsc::UnboundedReceiver<PushInfo>,
+        asked: &mut HashSet<String>,
+    ) -> Subscribed {
+        let (missing, extra) = self.channels.compare(asked, |slot| self.share.has(slot));
+        let [subscribe, unsubscribe] = self.share.verbs();
+        let more = missing.into_iter().map(|name| (subscribe, name));
+        let changes: Vec<_> =
+            more.chain(extra.into_iter().map(|name| (unsubscribe, name))).collect();
+        let mut outcome = Subscribed::Done;
+        for changes in changes.chunks(MOST_AT_ONCE) {
+            let mut pipeline = redis::pipe();
+            for (verb, name) in changes {
+                // One channel each: a shard refuses channels of several slots in one command.
+                pipeline.cmd(verb).arg(name);
+                if *verb == subscribe {
+                    asked.insert(name.clone())
+                } else {
+                    asked.remove(name)
+                };
+            }
+            let mut connection = (*connection).clone();
+            let answers = connection.send_packed_commands(&pipeline, 0, changes.len());
+            let Ok(Ok(answers)) = tokio::time::timeout(target.connect_timeout, answers).await
+            else {
+                return Subscribed::Never;
+            };
+            for answer in answers {
+                if let Value::ServerError(error) = answer {
+                    match self.refused(target, &error.into()) {
+                        Subscribed::Never => {
+                            // Not every refusal ends the connection, but a new one is the only
+                            // remedy.
+                            tokio::time::sleep(SLOWEST_BACKOFF).await;
+                            return Subscribed::Never;
+                        }
+                        _ => outcome = Subscribed::Later,
                     }
                 }
-                true
             }
-            Ok(Err(error)) => {
-                let told = self.told.swap(true, Ordering::Relaxed);
-                if !told {
-                    tracing::warn!(redis = %self.target.address, %error, "cannot subscribe: waiters poll");
+        }
+        if matches!(outcome, Subscribed::Later) {
+            while let Ok(push) = pushed.try_recv() {
+                self.take(&push, asked);
+            }
+            asked.retain(|name| !self.channels.is_missed(name, self.id));
+        }
+        outcome
+    }
+
+    fn refused(&self, target: &Target, error: &RedisError) -> Subscribed {
+        match (refusal(error), self.share.cluster()) {
+            (Refusal::Elsewhere(to), Some(cluster)) => {
+                let slot = error.redirect_node().map(|(_, slot)| slot);
+                if let Some(slot) = slot {
+                    cluster.moved(slot, Endpoint::parse(&to, &target.endpoint));
                 }
-                // Not every refusal ends the connection, but a new one is the only remedy.
-                tokio::time::sleep(SLOWEST_BACKOFF).await;
-                false
+                Subscribed::Later
             }
-            Err(_) => false,
+            (Refusal::Passing { .. }, _) => Subscribed::Later,
+            _ => {
+                if !self.told.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(redis = %target.address, %error, "cannot subscribe: waiters poll");
+                }
+                Subscribed::Never
+            }
         }
     }
 
-    fn pass_on(&self, push: &PushInfo) {
-        let (PushKind::Message, Some(Value::BulkString(channel))) = (&push.kind, push.data.first())
-        else {
-            return;
+    /// Says whether something has to be subscribed to again.
+    fn take(&self, push: &PushInfo, asked: &mut HashSet<String>) -> bool {
+        let Some(Value::BulkString(channel)) = push.data.first() else {
+            return false;
         };
         let Ok(channel) = std::str::from_utf8(channel) else {
-            return;
+            return false;
         };
-        if let Some(channel) = self.channels().get(channel) {
-            channel.news.send_modify(|news| news.count += 1);
+        match push.kind {
+            PushKind::Message | PushKind::SMessage => self.channels.message(channel),
+            PushKind::Subscribe | PushKind::SSubscribe => {
+                self.channels.heard(channel, self.id);
+            }
+            PushKind::Unsubscribe | PushKind::SUnsubscribe => {
+                self.channels.lost(channel, self.id);
+                if asked.remove(channel) {
+                    if let Some(cluster) = self.share.cluster() {
+                        cluster.doubt();
+                    }
+                    return true;
+                }
+            }
+            _ => {}
         }
+        false
     }
+}
 
-    /// Unsubscribes from what nobody waits for; `false` when the connection does not answer.
-    async fn forget_idle(&self, connection: &mut MultiplexedConnection) -> bool {
-        let now = Instant::now();
-        let mut idle = Vec::new();
-        self.channels().retain(|name, channel| {
-            if channel.news.receiver_count() > 0 {
-                channel.last_used = now;
-            }
-            let keep = now.saturating_duration_since(channel.last_used) < KEPT;
-            if !keep {
-                idle.push(name.clone());
-            }
-            keep
-        });
-        let answered = async {
-            if idle.is_empty() {
-                redis::cmd("PING").query_async::<Value>(connection).await.map(drop)
-            } else {
-                connection.unsubscribe(&idle).await
-            }
-        };
-        matches!(tokio::time::timeout(self.target.connect_timeout, answered).await, Ok(Ok(())))
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
+}
 
-    /// The connection is gone: nothing is subscribed, and every waiter had better look.
-    fn tell_all(&self) {
-        for channel in self.channels().values() {
-            channel.news.send_modify(|news| {
-                news.subscribed = false;
-                news.count += 1;
-            });
-        }
+async fn changed<T>(map: &mut Option<watch::Receiver<T>>) {
+    if let Some(map) = map
+        && map.changed().await.is_ok()
+    {
+        return;
     }
+    std::future::pending().await
+}
 
-    fn channels(&self) -> MutexGuard<'_, HashMap<String, Channel>> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+async fn answers(target: &Target, connection: &Connection) -> bool {
+    let mut connection = (*connection).clone();
+    let ping = redis::cmd("PING");
+    let answer = ping.query_async::<Value>(&mut connection);
+    matches!(tokio::time::timeout(target.connect_timeout, answer).await, Ok(Ok(_)))
 }

@@ -1,29 +1,53 @@
 //! The only place that talks to Redis.
 
+mod channels;
+mod cluster;
 mod connect_error;
+mod dial;
 mod ears;
+mod endpoint;
 mod link;
 mod name;
 mod names;
 mod options;
+mod place;
+mod question;
 mod reply;
+mod routes;
 mod script;
+mod sentinel;
+mod side;
+mod steps;
 mod store;
 mod target;
+mod tls;
+mod url;
 mod wire;
 
 use std::sync::{Arc, atomic::AtomicU64};
 
+use redis::RedisConnectionInfo;
+
 pub use connect_error::ConnectError;
-pub(crate) use options::RedisOptions;
-pub use script::{SCRIPTS, ScriptText};
+pub(crate) use options::{Credentials, RedisOptions};
+pub(crate) use question::Replicas;
+pub use script::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
+pub use tls::Tls;
 
 use crate::{owner::ClientId, tasks::Tasks};
-use ears::Ears;
+use channels::Channels;
+use cluster::Cluster;
+use ears::{Ear, Share};
 use link::Link;
 use name::ClientName;
+use place::Place;
+use routes::{Routes, Way};
+use sentinel::Sentinels;
+use steps::Steps;
 use store::RedisStore;
 use target::Target;
+use tls::Connector;
+use url::{Deployment, Url};
 use wire::Wire;
 
 /// Fails when Redis cannot be reached or used.
@@ -33,11 +57,16 @@ pub(crate) async fn connect(
     client: &ClientId,
     tasks: &Arc<Tasks>,
 ) -> Result<RedisStore, ConnectError> {
-    let name = Arc::new(ClientName::new(&options, client));
-    let target = Target::parse(url, &options, &name.connection)?;
+    let plan = Plan::new(url, options, client)?;
+    if plan.url.deployment == Deployment::Cluster {
+        let cluster = plan.cluster(tasks);
+        cluster.meet(&plan.options.prefix).await?;
+        return Ok(plan.start_cluster(cluster, tasks));
+    }
+    let target = plan.place().find().await?;
     let wire = Wire::open(&target).await?;
-    wire.check(&target, &options.prefix).await?;
-    Ok(start(target, options, name, tasks, Some(wire)))
+    wire.check(&target, &plan.options.prefix).await?;
+    Ok(plan.start_one(Some((target, wire)), tasks))
 }
 
 /// Connects in the background.
@@ -47,41 +76,110 @@ pub(crate) fn connect_lazy(
     client: &ClientId,
     tasks: &Arc<Tasks>,
 ) -> Result<RedisStore, ConnectError> {
-    let name = Arc::new(ClientName::new(&options, client));
-    let target = Target::parse(url, &options, &name.connection)?;
-    Ok(start(target, options, name, tasks, None))
+    let plan = Plan::new(url, options, client)?;
+    if plan.url.deployment == Deployment::Cluster {
+        let cluster = plan.cluster(tasks);
+        return Ok(plan.start_cluster(cluster, tasks));
+    }
+    Ok(plan.start_one(None, tasks))
 }
 
-fn start(
-    target: Target,
+/// What is to be connected to, and how.
+struct Plan {
+    url: Url,
     options: RedisOptions,
     name: Arc<ClientName>,
-    tasks: &Arc<Tasks>,
-    first: Option<Wire>,
-) -> RedisStore {
-    let target = Arc::new(target);
-    let ears = Arc::new(Ears::new(Arc::clone(&target)));
-    let link = Arc::new(Link::new(target, Arc::clone(&name), options.command_timeout, first));
-    tasks.keep({
-        let link = Arc::clone(&link);
-        move || {
+    /// The first server of the URL.
+    target: Target,
+}
+
+impl Plan {
+    fn new(url: &str, options: RedisOptions, client: &ClientId) -> Result<Self, ConnectError> {
+        let name = Arc::new(ClientName::new(&options, client));
+        let url = Url::parse(url)?;
+        let tls = url.encrypted.then(|| Connector::new(&options.tls)).transpose()?;
+        let first = url.endpoints[0].clone();
+        let target = Target::new(first, &url.login, tls, &options, &name.connection);
+        Ok(Self { url, options, name, target })
+    }
+
+    fn place(&self) -> Place {
+        let Deployment::Sentinel(primary) = &self.url.deployment else {
+            return Place::Fixed(Arc::new(self.target.clone()));
+        };
+        let mut login = RedisConnectionInfo::default();
+        if let Some(credentials) = &self.options.sentinel_credentials {
+            login = login.set_password(&credentials.password);
+            if let Some(user) = &credentials.user {
+                login = login.set_username(user);
+            }
+        }
+        let sentinel = self.target.with_login(&login);
+        let sentinels =
+            self.url.endpoints.iter().map(|endpoint| sentinel.elsewhere(endpoint.clone()));
+        let sentinels = sentinels.collect();
+        Place::Primary(Sentinels::new(sentinels, primary.clone(), self.target.clone()))
+    }
+
+    fn start_one(self, first: Option<(Arc<Target>, Wire)>, tasks: &Arc<Tasks>) -> RedisStore {
+        let channels = Arc::<Channels>::default();
+        let ear = Arc::new(Ear::new(self.place(), Share::All, Arc::clone(&channels)));
+        let link = Arc::new(Link::new(self.place(), Arc::clone(&self.name), first));
+        tasks.keep({
             let link = Arc::clone(&link);
-            Box::pin(async move { link.supervise().await })
+            move || {
+                let link = Arc::clone(&link);
+                Box::pin(async move { link.supervise().await })
+            }
+        });
+        tasks.keep({
+            let ear = Arc::clone(&ear);
+            move || {
+                let ear = Arc::clone(&ear);
+                Box::pin(async move { ear.work().await })
+            }
+        });
+        let routes = Routes::new(Way::One(link), Some(ear), self.options.command_timeout);
+        self.store(Arc::new(routes), channels)
+    }
+
+    fn cluster(&self, tasks: &Arc<Tasks>) -> Arc<Cluster> {
+        let node = self.target.clone().in_cluster();
+        Arc::new(Cluster::new(self.url.endpoints.clone(), node, Arc::clone(&self.name), tasks))
+    }
+
+    fn start_cluster(self, cluster: Arc<Cluster>, tasks: &Arc<Tasks>) -> RedisStore {
+        tasks.keep({
+            let cluster = Arc::clone(&cluster);
+            move || {
+                let cluster = Arc::clone(&cluster);
+                Box::pin(async move { cluster.maintain().await })
+            }
+        });
+        let channels = Arc::clone(&cluster.channels);
+        let way = Way::Cluster(cluster);
+        let routes = Arc::new(Routes::new(way, None, self.options.command_timeout));
+        tasks.keep({
+            let (routes, name) = (Arc::clone(&routes), Arc::clone(&self.name));
+            move || {
+                let (routes, name) = (Arc::clone(&routes), Arc::clone(&name));
+                Box::pin(async move { routes.keep_name(&name).await })
+            }
+        });
+        self.store(routes, channels)
+    }
+
+    fn store(self, routes: Arc<Routes>, channels: Arc<Channels>) -> RedisStore {
+        RedisStore {
+            routes,
+            channels,
+            name: self.name,
+            steps: Steps {
+                prefix: self.options.prefix,
+                permanent_tokens: self.options.permanent_tokens,
+            },
+            replicas: self.options.replicas,
+            nonces: AtomicU64::new(1),
         }
-    });
-    tasks.keep({
-        let ears = Arc::clone(&ears);
-        move || {
-            let ears = Arc::clone(&ears);
-            Box::pin(async move { ears.work().await })
-        }
-    });
-    RedisStore {
-        link,
-        ears,
-        name,
-        prefix: options.prefix,
-        permanent_tokens: options.permanent_tokens,
-        nonces: AtomicU64::new(1),
     }
 }

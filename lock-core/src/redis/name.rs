@@ -9,10 +9,12 @@ use std::{
 use redis::{Cmd, Value};
 
 use super::{
-    RedisOptions, names,
+    RedisOptions,
+    cluster::slot_of,
+    names,
     wire::{Failure, Wire},
 };
-use crate::owner::ClientId;
+use crate::{ClientInfo, owner::ClientId};
 
 /// How long the name outlives its client, and how often it is refreshed.
 const NAME_TTL: Duration = Duration::from_secs(60);
@@ -20,7 +22,7 @@ pub(super) const REFRESH: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub(super) struct ClientName {
-    key: String,
+    pub(super) key: String,
     text: String,
     /// For `CLIENT LIST`.
     pub(super) connection: String,
@@ -39,16 +41,15 @@ impl ClientName {
                 r#"{{"service":"{service}","instance":"{instance}","since_ms":{}}}"#,
                 since.as_millis()
             ),
-            connection: format!("lock-tower:{service}:{instance}"),
+            connection: visible(&format!("lock-tower:{service}:{instance}")),
             warnings: Mutex::default(),
         }
     }
 
-    /// Writes the name anew; also the sign of life on an idle connection.
-    pub(super) async fn refresh(&self, wire: &Wire) {
-        let ttl = u64::try_from(NAME_TTL.as_millis()).unwrap_or(u64::MAX);
-        let set = redis::cmd("SET").arg(&self.key).arg(&self.text).arg("PX").arg(ttl).to_owned();
-        if let Err(Failure::Answered(why)) = wire.query::<Value>(&set).await {
+    /// Writes the name anew, unless that is done elsewhere; also the sign of life on an idle
+    /// connection.
+    pub(super) async fn refresh(&self, wire: &Wire, write: bool) {
+        if write && let Err(Failure::Answered(why)) = wire.query::<Value>(&self.write()).await {
             // Not every user may write it, and locks work without.
             tracing::debug!(%why, "cannot write the client's name");
         }
@@ -75,6 +76,11 @@ impl ClientName {
         }
     }
 
+    pub(super) fn write(&self) -> Cmd {
+        let ttl = u64::try_from(NAME_TTL.as_millis()).unwrap_or(u64::MAX);
+        redis::cmd("SET").arg(&self.key).arg(&self.text).arg("PX").arg(ttl).to_owned()
+    }
+
     pub(super) fn remove(&self) -> Cmd {
         redis::cmd("DEL").arg(&self.key).to_owned()
     }
@@ -82,6 +88,23 @@ impl ClientName {
     pub(super) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// How to ask who a client is, and where in a cluster.
+pub(super) fn of(client: &str) -> (u16, Cmd) {
+    let key = names::client(client);
+    (slot_of(key.as_bytes()), redis::cmd("GET").arg(key).to_owned())
+}
+
+/// Out of the text that a client writes: [`clean`] keeps it free of anything to be escaped.
+pub(super) fn parse(name: &Value) -> Option<ClientInfo> {
+    let Value::BulkString(text) = name else { return None };
+    let text = std::str::from_utf8(text).ok()?;
+    let field = |name: &str| {
+        let (_, rest) = text.split_once(&format!(r#""{name}":""#))?;
+        rest.split_once('"').map(|(value, _)| value.to_owned())
+    };
+    Some(ClientInfo { service: field("service")?, instance: field("instance")? })
 }
 
 fn program() -> String {
@@ -100,4 +123,23 @@ fn process() -> String {
 fn clean(name: &str) -> String {
     let odd = |c: char| c.is_control() || c.is_whitespace() || matches!(c, '"' | '\\');
     name.chars().take(128).map(|c| if odd(c) { '-' } else { c }).collect()
+}
+
+/// Redis refuses a connection's name with anything else in it.
+fn visible(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_graphic() { c } else { '-' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_have_a_name_that_redis_allows() {
+        let (service, instance) = (Some("Größe 1".to_owned()), Some("a\"b".to_owned()));
+        let options = RedisOptions { service, instance, ..RedisOptions::default() };
+        let name = ClientName::new(&options, &ClientId::random());
+        assert_eq!(name.connection, "lock-tower:Gr--e-1:a-b");
+        assert!(name.text.contains(r#""service":"Größe-1""#), "{}", name.text);
+    }
 }

@@ -5,11 +5,24 @@
 //!
 //! | name | type | content | whose |
 //! |---|---|---|---|
-//! | `N` | hash, with TTL | `mode` -> `read` or `write`; `O` -> read holds; `O:write` -> write holds | Redisson's |
+//! | `N` of a plain, fair or fenced lock | hash, with TTL | `O` -> holds | Redisson's |
+//! | `N` of a read/write lock, fair or not | hash, with TTL | `mode` -> `read` or `write`; `O` -> read holds; `O:write` -> write holds | Redisson's |
+//! | `N` of a semaphore | string, for ever | free permits | Redisson's |
 //! | `B:O:rwlock_timeout:i` | string, with TTL | `1`: the owner's read hold `i` lives | Redisson's |
+//! | `B:timeout` | sorted set, for ever | 16 bytes of a permit -> epoch ms at which its lease ends | Redisson's |
 //! | `redisson_rwlock:B` | channel | `0`: a read was released, `1`: a write was, or readers may try again | Redisson's |
+//! | `redisson_lock__channel:B` | channel | `0`: a plain lock was released, or a waiter has left | Redisson's |
+//! | `redisson_lock__channel:B:O` | channel | `0`: it is this fair waiter's turn | Redisson's |
+//! | `redisson_sc:B` | channel | the number of free permits after they grew | Redisson's |
+//! | `redisson_lock_queue:B` | list, with TTL unless Redisson waits too | who waits for a fair lock, `O`, next first | Redisson's |
+//! | `redisson_lock_timeout:B` | sorted set, with TTL as the queue | `O` -> epoch ms after which Redisson passes it by | Redisson's |
 //! | `redisson_lock_token:B` | string, with TTL unless permanent | the last fencing token | Redisson's name (`RFencedLock`), our numbers |
 //! | `lock_next:B` | string, with TTL | `since:read:O` or `since:write:O`: the waiter that is next | ours |
+//! | `lock_next:B` of a fair read/write lock | sorted set, with TTL | `read:O` or `write:O` -> number of arrival; `fair` -> 0 while it is held or waited for | ours |
+//! | `lock_alive:B` | sorted set, with TTL | `O`, in a fair read/write lock `read:O` or `write:O` -> epoch ms until which its place in line lives | ours |
+//! | `lock_turn:B:O` | channel | `1`: this waiter of a fair read/write lock may enter | ours |
+//! | `lock_asked:B` | set, with TTL | owners that were asked to release; a semaphore's permits in hex | ours |
+//! | `lock_asked:B` | channel | `1`: somebody was asked to release | ours |
 //! | `lock_client:<uuid>` | string, with TTL | who the client is: service, instance, since when | ours |
 
 use crate::LockKey;
@@ -41,16 +54,67 @@ impl LockNames {
         format!("{}:{owner}:rwlock_timeout", self.tag)
     }
 
+    /// Where releases of the read/write lock are told.
     pub(super) fn channel(&self) -> String {
-        format!("redisson_rwlock:{}", self.tag)
+        self.named("redisson_rwlock")
     }
 
     pub(super) fn token(&self) -> String {
-        format!("redisson_lock_token:{}", self.tag)
+        self.named("redisson_lock_token")
     }
 
+    /// The mark of the waiter that is next; in a fair read/write lock the line.
     pub(super) fn mark(&self) -> String {
-        format!("lock_next:{}", self.tag)
+        self.named("lock_next")
+    }
+
+    fn named(&self, what: &str) -> String {
+        format!("{what}:{}", self.tag)
+    }
+}
+
+/// Of the kinds that are not built yet.
+#[allow(dead_code, reason = "these kinds of locks are not built yet")]
+impl LockNames {
+    /// Where releases of a plain lock are told; `:O` follows for a waiter of a fair one.
+    pub(super) fn lock_channel(&self) -> String {
+        self.named("redisson_lock__channel")
+    }
+
+    pub(super) fn queue(&self) -> String {
+        self.named("redisson_lock_queue")
+    }
+
+    pub(super) fn deadlines(&self) -> String {
+        self.named("redisson_lock_timeout")
+    }
+
+    pub(super) fn alive(&self) -> String {
+        self.named("lock_alive")
+    }
+
+    /// Prefix of the channels of those who wait for a fair read/write lock; `:O` follows.
+    pub(super) fn turn(&self) -> String {
+        self.named("lock_turn")
+    }
+
+    /// A semaphore's permits that are out.
+    pub(super) fn leases(&self) -> String {
+        format!("{}:timeout", self.tag)
+    }
+
+    pub(super) fn semaphore_channel(&self) -> String {
+        self.named("redisson_sc")
+    }
+
+    /// The owners that were asked to release, and the channel where that is told.
+    pub(super) fn asked(&self) -> String {
+        self.named("lock_asked")
+    }
+
+    /// The channel of the one who waits, of `lock_channel` or of `turn`.
+    pub(super) fn of_waiter(channel: &str, owner: &str) -> String {
+        format!("{channel}:{owner}")
     }
 }
 
@@ -69,6 +133,14 @@ mod tests {
         assert_eq!(plain.lock, "lock:order:42");
         assert_eq!(plain.reads("u:1"), "{lock:order:42}:u:1:rwlock_timeout");
         assert_eq!(plain.channel(), "redisson_rwlock:{lock:order:42}");
+        assert_eq!(plain.lock_channel(), "redisson_lock__channel:{lock:order:42}");
+        assert_eq!(plain.queue(), "redisson_lock_queue:{lock:order:42}");
+        assert_eq!(plain.deadlines(), "redisson_lock_timeout:{lock:order:42}");
+        assert_eq!(plain.leases(), "{lock:order:42}:timeout");
+        assert_eq!(plain.semaphore_channel(), "redisson_sc:{lock:order:42}");
+        assert_eq!(plain.alive(), "lock_alive:{lock:order:42}");
+        assert_eq!(LockNames::of_waiter(&plain.turn(), "u:1"), "lock_turn:{lock:order:42}:u:1");
+        assert_eq!(plain.asked(), "lock_asked:{lock:order:42}");
         let tagged = names("order:{42}");
         assert_eq!(
             tagged.tag, "lock:order:{42}",

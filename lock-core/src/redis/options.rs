@@ -1,5 +1,6 @@
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
+use super::{question::Replicas, tls::Tls};
 use crate::{error::InvalidOptions, settings::DEFAULT_COMMAND_TIMEOUT};
 
 /// How a client uses Redis, as the builder has it.
@@ -11,6 +12,22 @@ pub(crate) struct RedisOptions {
     pub(crate) permanent_tokens: bool,
     pub(crate) service: Option<String>,
     pub(crate) instance: Option<String>,
+    pub(crate) tls: Tls,
+    pub(crate) sentinel_credentials: Option<Credentials>,
+    pub(crate) replicas: Option<Replicas>,
+}
+
+/// A user, if not the default one, and a password.
+#[derive(Clone)]
+pub(crate) struct Credentials {
+    pub(crate) user: Option<String>,
+    pub(crate) password: String,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+    }
 }
 
 impl Default for RedisOptions {
@@ -22,6 +39,9 @@ impl Default for RedisOptions {
             permanent_tokens: false,
             service: None,
             instance: None,
+            tls: Tls::new(),
+            sentinel_credentials: None,
+            replicas: None,
         }
     }
 }
@@ -39,6 +59,11 @@ impl RedisOptions {
         }
         if self.command_timeout.is_zero() || self.connect_timeout.is_zero() {
             return Err(InvalidOptions("a timeout of zero lets no command through".to_owned()));
+        }
+        if self.replicas.is_some_and(|replicas| replicas.count == 0 || replicas.timeout.is_zero()) {
+            return Err(InvalidOptions(
+                "no replica in no time confirms anything: leave wait_for_replicas away".to_owned(),
+            ));
         }
         Ok(())
     }

@@ -5,8 +5,11 @@ use std::time::Duration;
 use redis::Value;
 
 use crate::{
-    FencingToken, Mode,
-    backend::{Acquired, Downgraded, Holds, Released, Renewal, Standing, Upgraded},
+    FencingToken, Kind, Mode,
+    backend::{
+        Acquired, AcquiredAll, Downgraded, Forced, Holds, Released, Renewal, Standing,
+        StandingHolder, StandingWaiter, Upgraded,
+    },
     error::Unavailable,
 };
 
@@ -34,10 +37,16 @@ impl Reply {
         })
     }
 
+    pub(super) fn is_grant(&self) -> bool {
+        self.text(0) == Some("GRANTED")
+    }
+
     pub(super) fn acquired(&self) -> Result<Acquired, Unavailable> {
         Ok(match self.status()? {
             "GRANTED" => Acquired::Granted(self.token()),
-            "BUSY" => Acquired::Busy { remaining: self.span(2), marked: self.number(3) == Some(1) },
+            "BUSY" => {
+                Acquired::Busy { remaining: self.span(2), in_line: self.number(3) == Some(1) }
+            }
             "YIELD" => Acquired::Yield { remaining: self.span(2).unwrap_or_default() },
             "LOST" => Acquired::Lost,
             "WRONG_KIND" => Acquired::WrongKind,
@@ -88,20 +97,98 @@ impl Reply {
         }
     }
 
+    pub(super) fn acquired_all(&self) -> Result<AcquiredAll, Unavailable> {
+        match (self.status()?, self.number(2).and_then(|at| usize::try_from(at).ok())) {
+            ("GRANTED", _) => {
+                let tokens = self.0.iter().skip(2).map(|token| token_of(Some(token)));
+                Ok(AcquiredAll::Granted(tokens.collect()))
+            }
+            ("REFUSED", Some(at)) if at > 0 => {
+                let own = Reply(self.0.get(3..).unwrap_or_default().to_vec());
+                Ok(AcquiredAll::Refused { at: at - 1, answer: own.acquired()? })
+            }
+            _ => Err(self.strange()),
+        }
+    }
+
     pub(super) fn standing(&self) -> Result<Option<Standing>, Unavailable> {
-        let count = |at| self.number(at).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         match self.status()? {
-            "STATE" => Ok(Some(Standing {
-                mode: match self.text(2) {
-                    Some("read") => Some(Mode::Read),
-                    Some("write") => Some(Mode::Write),
-                    _ => None,
-                },
-                readers: count(3),
-                own: Holds { read: count(4), write: count(5) },
-            })),
+            "STATE" => {}
+            "WRONG_KIND" => return Ok(None),
+            _ => return Err(self.strange()),
+        }
+        let holders = self.list(8).map(|holder| {
+            let count = |at| holder.number(at).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+            StandingHolder {
+                owner: holder.text(0).unwrap_or_default().to_owned(),
+                holds: Holds { read: count(1), write: count(2) },
+                remaining: holder.span(3),
+            }
+        });
+        let waiters = self.list(9).map(|waiter| StandingWaiter {
+            owner: waiter.text(0).unwrap_or_default().to_owned(),
+            mode: waiter.mode(1).unwrap_or(Mode::Write),
+        });
+        let holders: Vec<_> = holders.collect();
+        let is_semaphore = self.text(2) == Some("semaphore");
+        // Whoever holds a permit has it for itself, which the script does not call a mode.
+        let permit = (is_semaphore && !holders.is_empty()).then_some(Mode::Write);
+        Ok(Some(Standing {
+            kind: match self.text(2).unwrap_or_default() {
+                "" => None,
+                name => Some(kind(name).ok_or_else(|| self.strange())?),
+            },
+            mode: self.mode(3).or(permit),
+            remaining: self.span(4),
+            free_permits: self.number(5).filter(|_| is_semaphore),
+            token: token_of(self.0.get(6)),
+            complete: self.number(7) == Some(1),
+            holders,
+            waiters: waiters.collect(),
+        }))
+    }
+
+    pub(super) fn forced(&self) -> Result<Option<Forced>, Unavailable> {
+        match self.status()? {
+            status @ ("FREED" | "GONE") => {
+                Ok(Some(Forced { was_held: status == "FREED", token: self.token() }))
+            }
             "WRONG_KIND" => Ok(None),
             _ => Err(self.strange()),
+        }
+    }
+
+    /// How many holders were asked to release.
+    pub(super) fn asked(&self) -> Result<u32, Unavailable> {
+        let number = self.number(2).and_then(|number| u32::try_from(number).ok());
+        match (self.status()?, number) {
+            ("ASKED", Some(number)) => Ok(number),
+            _ => Err(self.strange()),
+        }
+    }
+
+    /// How many permits are free.
+    pub(super) fn resized(&self) -> Result<Option<i64>, Unavailable> {
+        match (self.status()?, self.number(2)) {
+            ("RESIZED", Some(free)) => Ok(Some(free)),
+            ("WRONG_KIND", _) => Ok(None),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn list(&self, at: usize) -> impl Iterator<Item = Reply> + '_ {
+        let items = match self.0.get(at) {
+            Some(Value::Array(items)) => items.as_slice(),
+            _ => &[],
+        };
+        items.iter().cloned().map(Reply::new)
+    }
+
+    fn mode(&self, at: usize) -> Option<Mode> {
+        match self.text(at) {
+            Some("read") => Some(Mode::Read),
+            Some("write") => Some(Mode::Write),
+            _ => None,
         }
     }
 
@@ -110,7 +197,7 @@ impl Reply {
     }
 
     fn token(&self) -> Option<FencingToken> {
-        self.text(2)?.parse().ok().map(FencingToken::new)
+        token_of(self.0.get(2))
     }
 
     /// Milliseconds; negative for no limit.
@@ -136,4 +223,21 @@ impl Reply {
     fn strange(&self) -> Unavailable {
         Unavailable::unsent(format!("BUG: a lock script answered {:?}", self.0))
     }
+}
+
+fn token_of(value: Option<&Value>) -> Option<FencingToken> {
+    let Some(Value::BulkString(text)) = value else { return None };
+    std::str::from_utf8(text).ok()?.parse().ok().map(FencingToken::new)
+}
+
+fn kind(name: &str) -> Option<Kind> {
+    let kinds = [
+        Kind::ReadWrite,
+        Kind::FairReadWrite,
+        Kind::Reentrant,
+        Kind::Fair,
+        Kind::Fenced,
+        Kind::Semaphore,
+    ];
+    kinds.into_iter().find(|kind| kind.as_str() == name)
 }

@@ -1,6 +1,9 @@
-//! The Lua scripts: one file each, put together with the shared functions they use.
+//! The Lua scripts: one file each, put together with the shared functions and the scripts they use.
+//!
+//! A composed text has, in this order: whether shards are told of releases, the shared functions,
+//! the other scripts it calls, each as a function of its own keys and arguments, and the script.
 
-use std::sync::LazyLock;
+use std::{ops::Deref, sync::LazyLock};
 
 use redis::Script;
 
@@ -13,35 +16,130 @@ pub struct ScriptText {
     pub text: &'static str,
 }
 
-macro_rules! scripts {
-    ($($name:ident = $path:literal with $($shared:literal)*;)*) => {
-        $(pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::new(text::$name));)*
+/// One script in both its forms; derefs to the one for a single server.
+pub(super) struct LockScript {
+    /// Folder and file.
+    pub(super) name: &'static str,
+    plain: LazyLock<Script>,
+    sharded: LazyLock<Script>,
+}
 
-        mod text {
-            $(pub(super) const $name: &str = concat!(
-                $(include_str!(concat!("scripts/shared/", $shared, ".lua")),)*
-                include_str!(concat!("scripts/", $path, ".lua")),
-            );)*
+impl LockScript {
+    /// The form for a cluster that has shard channels: Redis 7 and later.
+    pub(super) fn sharded(&self) -> &Script {
+        &self.sharded
+    }
+}
+
+impl Deref for LockScript {
+    type Target = Script;
+
+    fn deref(&self) -> &Script {
+        &self.plain
+    }
+}
+
+macro_rules! composed {
+    ($sharded:literal $path:literal [$($shared:literal)*] [$($folder:literal / $verb:literal)*]) => {
+        concat!(
+            "local SHARDED = ", $sharded, "\n\n",
+            $(include_str!(concat!("scripts/shared/", $shared, ".lua")),)*
+            $(
+                "local function ", $folder, "_", $verb, "(KEYS, ARGV)\n",
+                include_str!(concat!("scripts/", $folder, "/", $verb, ".lua")),
+                "end\n\n",
+            )*
+            include_str!(concat!("scripts/", $path, ".lua")),
+        )
+    };
+}
+
+macro_rules! scripts {
+    ($(
+        $name:ident = $path:literal $(with $($shared:literal)+)?
+        $(calling $($folder:literal / $verb:literal)*)?;
+    )*) => {
+        $(
+            pub(super) static $name: LockScript = LockScript {
+                name: $path,
+                plain: LazyLock::new(|| Script::new(plain::$name)),
+                sharded: LazyLock::new(|| Script::new(sharded::$name)),
+            };
+        )*
+
+        mod plain {
+            $(pub(super) const $name: &str =
+                composed!("false" $path [$($($shared)+)?] [$($($folder / $verb)*)?]);)*
         }
 
-        /// Every script, for those who look at them one by one.
-        pub const SCRIPTS: &[ScriptText] = &[$(ScriptText { name: $path, text: text::$name },)*];
+        mod sharded {
+            $(pub(super) const $name: &str =
+                composed!("true" $path [$($($shared)+)?] [$($($folder / $verb)*)?]);)*
+        }
+
+        /// Every script for a single server, for those who look at them one by one.
+        pub const SCRIPTS: &[ScriptText] = &[$(ScriptText { name: $path, text: plain::$name },)*];
+
+        /// Every script, in the form for a cluster that has shard channels.
+        pub const SHARDED_SCRIPTS: &[ScriptText] =
+            &[$(ScriptText { name: $path, text: sharded::$name },)*];
 
         /// Every script, to be loaded into a server.
         pub(super) fn all() -> Vec<&'static Script> {
             vec![$(&*$name,)*]
         }
+
+        /// Every script, to be loaded into a cluster that has shard channels.
+        pub(super) fn all_sharded() -> Vec<&'static Script> {
+            vec![$($name.sharded(),)*]
+        }
     };
 }
 
 scripts! {
-    ACQUIRE_READ = "read_write/acquire_read" with "whole" "next_token" "mark" "hold_reads";
-    ACQUIRE_WRITE = "read_write/acquire_write" with "whole" "next_token" "mark" "readers" "hold_reads";
+    ACQUIRE_READ = "read_write/acquire_read" with "whole" "clock" "next_token" "mark" "hold_reads";
+    ACQUIRE_WRITE = "read_write/acquire_write" with "whole" "clock" "next_token" "mark" "readers" "hold_reads";
     RENEW_READ = "read_write/renew_read" with "whole";
     RENEW_WRITE = "read_write/renew_write" with "whole" "hold_reads";
-    RELEASE_READ = "read_write/release_read" with "whole" "mark" "readers";
-    RELEASE_WRITE = "read_write/release_write" with "whole" "mark";
-    UPGRADE = "read_write/upgrade" with "whole" "next_token" "readers" "hold_reads";
-    DOWNGRADE = "read_write/downgrade" with "whole" "hold_reads";
-    INSPECT = "read_write/inspect" with "readers";
+    RELEASE_READ = "read_write/release_read" with "whole" "clock" "tell" "mark" "readers";
+    RELEASE_WRITE = "read_write/release_write" with "whole" "clock" "tell" "mark";
+    UPGRADE = "read_write/upgrade" with "whole" "clock" "next_token" "readers" "hold_reads";
+    DOWNGRADE = "read_write/downgrade" with "whole" "tell" "hold_reads";
+    LOCK_ACQUIRE = "lock/acquire" with "whole" "clock" "next_token" "mark" "sole";
+    LOCK_RELEASE = "lock/release" with "whole" "clock" "tell" "mark" "sole";
+    LOCK_RENEW = "lock/renew" with "whole";
+    FAIR_READ_WRITE_ACQUIRE = "fair_read_write/acquire"
+        with "whole" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "line" "ours" "held_by_ours"
+        calling "read_write"/"acquire_read" "read_write"/"acquire_write";
+    FAIR_READ_WRITE_RELEASE = "fair_read_write/release"
+        with "whole" "clock" "tell" "mark" "readers" "line" "turns"
+        calling "read_write"/"release_read" "read_write"/"release_write";
+    FAIR_READ_WRITE_UPGRADE = "fair_read_write/upgrade"
+        with "whole" "clock" "tell" "next_token" "readers" "hold_reads" "line"
+        calling "read_write"/"upgrade";
+    FAIR_READ_WRITE_DOWNGRADE = "fair_read_write/downgrade"
+        with "whole" "clock" "tell" "hold_reads" "line" "turns"
+        calling "read_write"/"downgrade";
+    FAIR_READ_WRITE_RENEW = "fair_read_write/renew"
+        with "whole" "clock" "tell" "hold_reads" "line"
+        calling "read_write"/"renew_read" "read_write"/"renew_write";
+    FAIR_ACQUIRE = "fair/acquire" with "whole" "clock" "next_token" "tell" "sole" "ours" "queue";
+    FAIR_RELEASE = "fair/release" with "whole" "clock" "tell" "sole" "ours" "queue";
+    SEMAPHORE_ACQUIRE = "semaphore/acquire" with "whole" "clock" "tell" "permits";
+    SEMAPHORE_RELEASE = "semaphore/release" with "whole" "clock" "tell" "permits";
+    SEMAPHORE_RENEW = "semaphore/renew" with "whole" "clock";
+    SEMAPHORE_RESIZE = "semaphore/resize" with "whole" "clock" "tell" "permits";
+    ACQUIRE_ALL = "any/acquire_all"
+        with "whole" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "sole" "ours" "queue"
+            "permits" "line" "turns" "held_by_ours"
+        calling "read_write"/"acquire_read" "read_write"/"release_read"
+            "read_write"/"acquire_write" "read_write"/"release_write"
+            "lock"/"acquire" "lock"/"release"
+            "fair"/"acquire" "fair"/"release"
+            "fair_read_write"/"acquire" "fair_read_write"/"release"
+            "semaphore"/"acquire" "semaphore"/"release";
+    INSPECT = "any/inspect" with "whole" "clock" "tell" "next_token" "mark" "sole" "ours" "queue" "line" "readers" "permits" "holders";
+    FORCE_RELEASE = "any/force_release" with "whole" "clock" "tell" "next_token" "mark" "sole" "ours" "queue" "line" "turns" "readers" "permits" "holders";
+    REQUEST_RELEASE = "any/request_release" with "whole" "clock" "tell" "sole" "readers" "permits" "holders";
+    ASKED = "any/asked";
 }

@@ -1,4 +1,4 @@
-//! The locks in one Redis: which script for which step, with which keys and arguments.
+//! The locks in one Redis: every step is one script, asked over the link.
 
 use std::{
     fmt,
@@ -9,167 +9,114 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
-use redis::{Script, ScriptInvocation, Value};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, try_join_all},
+};
+use redis::Value;
 use tokio::time::Instant;
 
 use super::{
-    ears::Ears,
-    link::Link,
-    name::ClientName,
+    channels::Channels,
+    cluster::slot_of,
+    name::{self, ClientName},
     names::LockNames,
+    question::{Call, Question, Replicas},
     reply::{self, Reply},
-    script,
-    wire::Question,
+    routes::{Answered, Routes, Way},
+    steps::{self, Steps},
 };
 use crate::{
-    LockKey, Mode,
+    ClientInfo, LockKey, Mode,
     backend::{
-        AcquireStep, Acquired, Answer, Backend, ConvertStep, Downgraded, Holder, ReleaseStep,
-        Released, RenewStep, Renewal, Standing, StoreHealth, Upgraded, Wakeups,
+        AcquireStep, Acquired, AcquiredAll, Answer, Backend, ConvertStep, Downgraded, Forced,
+        Holder, Identity, ReleaseStep, Released, RenewStep, Renewal, Standing, StoreHealth, Topic,
+        Upgraded, Wakeups,
     },
     error::Unavailable,
-    owner::OwnerId,
 };
 
-/// How long a token outlives the last grant of its key.
-const TOKEN_TTL: Duration = Duration::from_secs(60 * 60);
+/// A shutdown takes no longer than this beyond its deadline, however patient the client is.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 pub(crate) struct RedisStore {
-    pub(super) link: Arc<Link>,
-    pub(super) ears: Arc<Ears>,
+    pub(super) routes: Arc<Routes>,
+    pub(super) channels: Arc<Channels>,
     pub(super) name: Arc<ClientName>,
-    pub(super) prefix: String,
-    pub(super) permanent_tokens: bool,
+    pub(super) steps: Steps,
+    pub(super) replicas: Option<Replicas>,
     pub(super) nonces: AtomicU64,
 }
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Redis at {}", self.link.address())
-    }
-}
-
-/// A script call in the making.
-struct Call<'a> {
-    script: ScriptInvocation<'a>,
-    nonce: String,
-}
-
-impl Call<'_> {
-    fn key(mut self, key: impl redis::ToRedisArgs) -> Self {
-        self.script.key(key);
-        self
-    }
-
-    fn arg(mut self, arg: impl redis::ToRedisArgs) -> Self {
-        self.script.arg(arg);
-        self
-    }
-
-    fn ms(self, span: Duration) -> Self {
-        // Rounded up: a lease is at least what was asked for.
-        let ms = span.as_nanos().div_ceil(1_000_000);
-        self.arg(u64::try_from(ms).unwrap_or(u64::MAX))
+        self.routes.fmt(f)
     }
 }
 
 impl RedisStore {
-    /// Starts a call; every script's first argument is the nonce.
-    fn call<'a>(&self, script: &'a Script) -> Call<'a> {
-        let nonce = self.nonces.fetch_add(1, Ordering::Relaxed).to_string();
-        let mut script = script.prepare_invoke();
-        script.arg(&nonce);
-        Call { script, nonce }
-    }
-
-    async fn ask(&self, call: Call<'_>) -> Result<Reply, Unavailable> {
+    async fn ask(&self, call: Call) -> Result<Reply, Unavailable> {
         self.ask_perhaps_again(call).await.map(|(reply, _)| reply)
     }
 
     /// Also says whether the call may have been carried out more than once.
-    async fn ask_perhaps_again(&self, call: Call<'_>) -> Result<(Reply, bool), Unavailable> {
-        let question = Question::Script(&call.script);
-        let check = |value: &Value| reply::answers(value, &call.nonce);
-        let answered = self.link.ask(&question, check).await?;
+    async fn ask_perhaps_again(&self, call: Call) -> Result<(Reply, bool), Unavailable> {
+        let answered = self.put(call, None).await?;
         Ok((Reply::new(answered.answer), answered.again))
     }
 
-    async fn command(&self, command: &redis::Cmd) -> Result<Value, Unavailable> {
+    /// A grant counts only once enough replicas have it, where that was asked for.
+    async fn ask_for_grant(&self, call: Call) -> Result<Reply, Unavailable> {
+        let answered = self.put(call, self.replicas).await?;
+        let reply = Reply::new(answered.answer);
+        let confirmed = answered.replicas.unwrap_or_default();
+        match self.replicas {
+            Some(wanted) if reply.is_grant() && confirmed < i64::from(wanted.count) => {
+                Err(Unavailable::unsent(format!(
+                    "{confirmed} of {} replicas confirmed the lock within {:?}: it is given up",
+                    wanted.count, wanted.timeout
+                )))
+            }
+            _ => Ok(reply),
+        }
+    }
+
+    async fn put(
+        &self,
+        mut call: Call,
+        replicas: Option<Replicas>,
+    ) -> Result<Answered, Unavailable> {
+        call.nonce = self.nonces.fetch_add(1, Ordering::Relaxed).to_string();
+        let slot = slot_of(call.first_key());
+        let check = |value: &Value| reply::answers(value, &call.nonce);
+        self.routes.ask(slot, &Question::Script(&call), replicas, check).await
+    }
+
+    async fn command(&self, slot: u16, command: &redis::Cmd) -> Result<Value, Unavailable> {
         let question = Question::Command(command);
-        Ok(self.link.ask(&question, |_| Ok(())).await?.answer)
-    }
-
-    fn names(&self, key: &LockKey) -> LockNames {
-        LockNames::new(&self.prefix, key)
-    }
-
-    fn token_ttl(&self) -> Duration {
-        if self.permanent_tokens { Duration::ZERO } else { TOKEN_TTL }
-    }
-
-    /// The lock and the owner's read keys, which most scripts begin with.
-    fn lock_and_reads<'a>(&self, script: &'a Script, holder: Holder<'_>) -> (LockNames, Call<'a>) {
-        let names = self.names(holder.key);
-        let call = self.call(script).key(&names.lock).key(names.reads(holder.owner.as_str()));
-        (names, call.arg(holder.owner.as_str()))
+        Ok(self.routes.ask(slot, &question, None, |_| Ok(())).await?.answer)
     }
 }
 
 impl Backend for RedisStore {
     fn acquire<'a>(&'a self, step: &'a AcquireStep<'a>) -> Answer<'a, Acquired> {
-        async move {
-            let mark = step.mark.unwrap_or_default();
-            let call = match step.mode {
-                Mode::Read => {
-                    let holder = Holder { key: step.key, owner: step.owner };
-                    let (names, call) = self.lock_and_reads(&script::ACQUIRE_READ, holder);
-                    call.key(names.mark())
-                        .key(names.token())
-                        .ms(step.lease)
-                        .arg(step.holds)
-                        .arg(u8::from(step.yields))
-                        .ms(mark)
-                        .ms(step.waited)
-                        .ms(self.token_ttl())
-                }
-                Mode::Write => {
-                    let names = self.names(step.key);
-                    self.call(&script::ACQUIRE_WRITE)
-                        .key(&names.lock)
-                        .key(names.mark())
-                        .key(names.token())
-                        .arg(step.owner.as_str())
-                        .ms(step.lease)
-                        .arg(step.holds)
-                        .arg(u8::from(step.yields))
-                        .ms(mark)
-                        .ms(step.waited)
-                        .ms(self.token_ttl())
-                        .arg(&names.tag)
-                }
-            };
-            self.ask(call).await?.acquired()
-        }
-        .boxed()
+        async move { self.ask_for_grant(self.steps.acquire(step)).await?.acquired() }.boxed()
+    }
+
+    fn in_one_step(&self, keys: &[&LockKey]) -> bool {
+        let mut shards = keys.iter().map(|key| self.shard(key));
+        let first = shards.next();
+        shards.all(|shard| Some(shard) == first)
+    }
+
+    fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll> {
+        async move { self.ask_for_grant(self.steps.acquire_all(steps)).await?.acquired_all() }
+            .boxed()
     }
 
     fn release<'a>(&'a self, step: &'a ReleaseStep<'a>) -> Answer<'a, Released> {
         async move {
-            let script = match step.mode {
-                Mode::Read => &script::RELEASE_READ,
-                Mode::Write => &script::RELEASE_WRITE,
-            };
-            let (names, call) = self.lock_and_reads(script, step.holder);
-            let mut call = call
-                .key(names.channel())
-                .key(names.mark())
-                .arg(step.holds)
-                .arg(u8::from(step.marked));
-            if step.mode == Mode::Read {
-                call = call.arg(&names.tag);
-            }
-            let (reply, again) = self.ask_perhaps_again(call).await?;
+            let (reply, again) = self.ask_perhaps_again(self.steps.release(step)).await?;
             Ok(match reply.released()? {
                 // The second time there is nothing left to release.
                 Released::Gone if again => Released::StillHeld,
@@ -179,91 +126,107 @@ impl Backend for RedisStore {
         .boxed()
     }
 
-    fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>> {
-        async move {
-            let mut call = self.call(match mode {
-                Mode::Read => &script::RENEW_READ,
-                Mode::Write => &script::RENEW_WRITE,
-            });
-            for step in steps {
-                let (names, owner) = (self.names(step.holder.key), step.holder.owner.as_str());
-                call = call.key(&names.lock).key(names.reads(owner)).arg(owner).ms(step.lease);
-            }
-            self.ask(call).await?.renewed()
+    fn shard(&self, key: &LockKey) -> u16 {
+        match self.routes.way {
+            Way::One(_) => 0,
+            Way::Cluster(_) => slot_of(self.steps.names(key).lock.as_bytes()),
         }
-        .boxed()
+    }
+
+    fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>> {
+        async move { self.ask(self.steps.renew(mode, steps)).await?.renewed() }.boxed()
     }
 
     fn upgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Upgraded> {
-        async move {
-            let (names, call) = self.lock_and_reads(&script::UPGRADE, step.holder);
-            let call = call
-                .key(names.token())
-                .ms(step.lease)
-                .arg(step.after.read)
-                .arg(step.after.write)
-                .ms(self.token_ttl())
-                .arg(&names.tag);
-            self.ask(call).await?.upgraded()
-        }
-        .boxed()
+        async move { self.ask_for_grant(self.steps.upgrade(step)).await?.upgraded() }.boxed()
     }
 
     fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded> {
-        async move {
-            let (names, call) = self.lock_and_reads(&script::DOWNGRADE, step.holder);
-            let call =
-                call.key(names.channel()).ms(step.lease).arg(step.after.read).arg(step.after.write);
-            self.ask(call).await?.downgraded()
-        }
-        .boxed()
+        async move { self.ask(self.steps.downgrade(step)).await?.downgraded() }.boxed()
     }
 
-    fn inspect<'a>(
+    fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>> {
+        async move { self.ask(steps::inspect(&self.steps.names(key))).await?.standing() }.boxed()
+    }
+
+    fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>> {
+        let asked = clients.iter().map(|client| async move {
+            let (slot, asked) = name::of(client);
+            let name = self.command(slot, &asked).await?;
+            Ok(name::parse(&name))
+        });
+        try_join_all(asked).boxed()
+    }
+
+    fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>> {
+        async move { self.ask(self.steps.force_release(key)).await?.forced() }.boxed()
+    }
+
+    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, u32> {
+        async move { self.ask(self.steps.request_release(key)).await?.asked() }.boxed()
+    }
+
+    fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool> {
+        async move { Ok(self.ask(self.steps.release_requested(holder)).await?.asked()? > 0) }
+            .boxed()
+    }
+
+    fn set_permits<'a>(
         &'a self,
         key: &'a LockKey,
-        owner: Option<&'a OwnerId>,
-    ) -> Answer<'a, Option<Standing>> {
-        async move {
-            let names = self.names(key);
-            let call = self
-                .call(&script::INSPECT)
-                .key(&names.lock)
-                .arg(owner.map_or("", OwnerId::as_str))
-                .arg(&names.tag);
-            self.ask(call).await?.standing()
-        }
-        .boxed()
+        permits: u32,
+        only_missing: bool,
+    ) -> Answer<'a, Option<i64>> {
+        async move { self.ask(self.steps.set_permits(key, permits, only_missing)).await?.resized() }
+            .boxed()
     }
 
-    fn wakeups(&self, key: &LockKey) -> Wakeups {
-        self.ears.listen(self.names(key).channel())
+    fn wakeups(&self, topic: Topic<'_>) -> Wakeups {
+        let channel = self.steps.channel(topic);
+        let slot = slot_of(channel.as_bytes());
+        self.channels.listen(channel, slot)
     }
 
     fn link(&self) -> Result<(), Unavailable> {
-        self.link.check()
+        self.routes.check()
+    }
+
+    fn identity(&self) -> Answer<'_, Identity> {
+        async move {
+            let info = self.command(0, redis::cmd("INFO").arg("server")).await?;
+            identity(&info)
+                .ok_or_else(|| Unavailable::unsent("the server does not say which it is"))
+        }
+        .boxed()
     }
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
         async move {
-            let sent = Instant::now();
-            let names = LockNames::probe(&self.prefix);
-            let call = self.call(&script::INSPECT).key(&names.lock).arg("").arg(&names.tag);
-            let answer = self.ask(call).await;
-            StoreHealth {
-                kind: "redis",
-                round_trip: answer.map(|_| sent.elapsed()),
-                warnings: self.name.warnings(),
-            }
+            let mut warnings = self.name.warnings();
+            let round_trip = match &self.routes.way {
+                Way::One(_) => {
+                    let sent = Instant::now();
+                    let probe = steps::inspect(&LockNames::probe(&self.steps.prefix));
+                    self.ask(probe).await.map(|_| sent.elapsed())
+                }
+                Way::Cluster(cluster) => {
+                    let (round_trip, amiss) = cluster.health(self.routes.command_timeout).await;
+                    warnings.extend(amiss);
+                    round_trip
+                }
+            };
+            StoreHealth { kind: "redis", round_trip, warnings }
         }
         .boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         async move {
-            let _ = self.command(&self.name.remove()).await;
-            self.link.close();
-            self.ears.close();
+            let slot = slot_of(self.name.key.as_bytes());
+            // A courtesy: without it the name goes by itself.
+            let remove = self.name.remove();
+            let _ = tokio::time::timeout(FAREWELL, self.command(slot, &remove)).await;
+            self.routes.close();
         }
         .boxed()
     }
@@ -271,7 +234,16 @@ impl Backend for RedisStore {
 
 impl Drop for RedisStore {
     fn drop(&mut self) {
-        self.link.close();
-        self.ears.close();
+        self.routes.close();
     }
+}
+
+/// Out of `INFO server`.
+fn identity(info: &Value) -> Option<Identity> {
+    let info: String = redis::from_redis_value_ref(info).ok()?;
+    let field = |name| info.lines().find_map(|line| line.strip_prefix(name));
+    let seconds: u64 = field("uptime_in_seconds:")?.trim().parse().ok()?;
+    // Whole seconds on a clock that ticks: nearly one more than it has been.
+    let up = Duration::from_secs(seconds.saturating_sub(1));
+    Some(Identity { id: field("run_id:")?.trim().to_owned(), up })
 }

@@ -1,23 +1,37 @@
-//! The server: its address, how to open a connection to it, and what may be said about it.
+//! One server: how to open a connection to it, and what may be said about it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    error::Error as StdError,
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, ProtocolVersion, PushInfo,
-    RedisError, ServerErrorKind, aio::MultiplexedConnection, io::tcp::TcpSettings,
+    AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisError,
+    ServerErrorKind, aio::MultiplexedConnection,
 };
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::AbortHandle};
 
-use super::{ConnectError, RedisOptions};
+use super::{
+    ConnectError, RedisOptions,
+    dial::{DialError, dial},
+    endpoint::Endpoint,
+    tls::{self, Connector},
+};
 
-/// Longer silence than this on an open connection has the kernel ask whether anybody is there.
-const KEEPALIVE: Duration = Duration::from_secs(15);
-
+#[derive(Clone)]
 pub(super) struct Target {
-    client: Client,
+    pub(super) endpoint: Endpoint,
     /// Host and port, or the socket's path: what may be printed.
     pub(super) address: String,
     pub(super) connect_timeout: Duration,
+    pub(super) in_cluster: bool,
+    tls: Option<Connector>,
+    login: RedisConnectionInfo,
     /// What `CLIENT LIST` shows.
     connection_name: String,
 }
@@ -28,71 +42,151 @@ impl std::fmt::Debug for Target {
     }
 }
 
+/// An open connection. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Connection {
+    connection: MultiplexedConnection,
+    driver: AbortHandle,
+}
+
+impl Deref for Connection {
+    type Target = MultiplexedConnection;
+
+    fn deref(&self) -> &MultiplexedConnection {
+        &self.connection
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
 impl Target {
-    pub(super) fn parse(
-        url: &str,
+    pub(super) fn new(
+        endpoint: Endpoint,
+        login: &RedisConnectionInfo,
+        tls: Option<Connector>,
         options: &RedisOptions,
         name: &str,
-    ) -> Result<Self, ConnectError> {
-        // The kind that the redis crate appends says nothing to the user.
-        let invalid = |error| {
-            let reason = reason(&error);
-            let reason = reason.trim_end_matches(" - InvalidClientConfig").to_owned();
-            ConnectError::InvalidUrl { reason }
-        };
-        if ["rediss:", "valkeys:"].iter().any(|scheme| url.starts_with(scheme)) {
-            let reason = "TLS is not supported yet".to_owned();
-            return Err(ConnectError::InvalidUrl { reason });
-        }
-        let info = url.into_connection_info().map_err(invalid)?;
-        let redis = info
-            .redis_settings()
-            .clone()
-            .set_protocol(ProtocolVersion::RESP3)
-            .set_skip_set_lib_name();
-        // Small commands must not wait for each other's acknowledgements.
-        let keepalive = redis::io::tcp::socket2::TcpKeepalive::new().with_time(KEEPALIVE);
-        let tcp = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive);
-        let info = info.set_redis_settings(redis).set_tcp_settings(tcp);
-        let address = info.addr().to_string();
-        let client = Client::open(info).map_err(invalid)?;
-        Ok(Self {
-            client,
-            address,
+    ) -> Self {
+        let login = login.clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
+        Self {
+            address: endpoint.to_string(),
+            endpoint,
             connect_timeout: options.connect_timeout,
+            in_cluster: false,
+            tls,
+            login,
             connection_name: name.to_owned(),
-        })
+        }
+    }
+
+    /// The same server as a node of a cluster.
+    pub(super) fn in_cluster(self) -> Self {
+        Self { in_cluster: true, ..self }
+    }
+
+    /// Another server that is reached in the same way.
+    pub(super) fn elsewhere(&self, endpoint: Endpoint) -> Self {
+        Self { address: endpoint.to_string(), endpoint, ..self.clone() }
+    }
+
+    /// The same server for another user.
+    pub(super) fn with_login(&self, login: &RedisConnectionInfo) -> Self {
+        let login = login.clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
+        Self { login, ..self.clone() }
     }
 
     /// Opens a connection that reports its pushes, its own end among them.
     pub(super) async fn open(
         &self,
         pushes: mpsc::UnboundedSender<PushInfo>,
-    ) -> Result<MultiplexedConnection, ConnectError> {
+    ) -> Result<Connection, ConnectError> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
             .set_push_sender(pushes);
+        let reached = AtomicBool::new(false);
         let opened = async {
-            let mut connection =
-                self.client.get_multiplexed_async_connection_with_config(&config).await?;
+            let stream = dial(&self.endpoint, self.tls.as_ref(), || {
+                reached.store(true, Ordering::Relaxed);
+            });
+            let stream = stream.await.map_err(|error| self.undialled(error))?;
+            let (connection, driver) =
+                MultiplexedConnection::new_with_config(&self.login, stream, config)
+                    .await
+                    .map_err(|error| self.unwelcome(error))?;
+            let driver = tokio::spawn(driver).abort_handle();
+            let opened = Connection { connection, driver };
             // A name is a courtesy to whoever looks at CLIENT LIST; not every user may set it.
             let name = redis::cmd("CLIENT").arg("SETNAME").arg(&self.connection_name).to_owned();
-            let _: Result<(), _> = name.query_async(&mut connection).await;
-            Ok(connection)
+            let _: Result<(), _> = name.query_async(&mut opened.clone()).await;
+            Ok(opened)
         };
         match tokio::time::timeout(self.connect_timeout, opened).await {
-            Ok(opened) => opened.map_err(|error| self.refusal(error)),
+            Ok(opened) => opened,
+            Err(_) if reached.load(Ordering::Relaxed) && self.tls.is_some() => Err(self
+                .tls_failure(
+                    format!(
+                        "no answer within {:?}; does this port speak TLS?",
+                        self.connect_timeout
+                    ),
+                    None,
+                )),
             Err(_) => Err(self.silent()),
         }
     }
 
-    pub(super) fn silent(&self) -> ConnectError {
-        ConnectError::Unreachable {
-            address: self.address.clone(),
-            reason: format!("no answer within {:?}", self.connect_timeout),
-            source: None,
+    fn undialled(&self, error: DialError) -> ConnectError {
+        match error {
+            DialError::Refused(error) => ConnectError::Unreachable {
+                address: self.address.clone(),
+                reason: error.to_string(),
+                source: Some(Arc::new(error)),
+            },
+            DialError::Handshake(error) => {
+                let why = tls::explain(&error).unwrap_or_else(|| error.to_string());
+                self.tls_failure(why, Some(Arc::new(error)))
+            }
         }
+    }
+
+    /// An error before the connection was set up.
+    fn unwelcome(&self, error: RedisError) -> ConnectError {
+        // A refused client certificate shows when the first answer is read.
+        if let Some(why) = tls::explain(&error) {
+            return self.tls_failure(why, Some(Arc::new(error)));
+        }
+        let cut = error.is_connection_dropped() || error.is_unrecoverable_error();
+        if cut && self.tls.is_none() && matches!(self.endpoint, Endpoint::Tcp(..)) {
+            return ConnectError::Unreachable {
+                address: self.address.clone(),
+                reason: format!(
+                    "it ended the connection before it answered ({error}); if this port speaks \
+                     TLS, use rediss://"
+                ),
+                source: Some(Arc::new(error)),
+            };
+        }
+        self.refusal(error)
+    }
+
+    fn tls_failure(
+        &self,
+        reason: String,
+        source: Option<Arc<dyn StdError + Send + Sync>>,
+    ) -> ConnectError {
+        ConnectError::Tls { address: self.address.clone(), reason, source }
+    }
+
+    pub(super) fn silent(&self) -> ConnectError {
+        self.unreachable(format!("no answer within {:?}", self.connect_timeout))
+    }
+
+    pub(super) fn unreachable(&self, reason: String) -> ConnectError {
+        ConnectError::Unreachable { address: self.address.clone(), reason, source: None }
     }
 
     pub(super) fn unsuitable(&self, reason: &str) -> ConnectError {
@@ -103,14 +197,23 @@ impl Target {
     pub(super) fn refusal(&self, error: RedisError) -> ConnectError {
         let address = self.address.clone();
         let text = reason(&error);
-        let credentials = ["WRONGPASS", "NOAUTH", "NOPERM", "invalid password"];
+        // The last two are what Redis says of a command, and from 7 on of one inside a script.
+        let credentials =
+            ["WRONGPASS", "NOAUTH", "invalid password", "NOPERM", "ACL failure in script"];
         match error.kind() {
             ErrorKind::AuthenticationFailed => ConnectError::Refused { address, reason: text },
             _ if credentials.iter().any(|word| text.contains(word)) => {
                 ConnectError::Refused { address, reason: text }
             }
+            ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => self.unsuitable(
+                "it is one node of a cluster: connect with redis+cluster:// instead of redis://",
+            ),
             ErrorKind::RESP3NotSupported => self.unsuitable("it is older than Redis 6"),
-            ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown)
+            ErrorKind::Server(
+                ServerErrorKind::BusyLoading
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ClusterDown,
+            )
             | ErrorKind::Io => {
                 ConnectError::Unreachable { address, reason: text, source: Some(Arc::new(error)) }
             }
@@ -119,7 +222,12 @@ impl Target {
     }
 }
 
-/// An error in one line. The redis crate keeps credentials out of its errors.
+/// An error in one line, without the arguments of a command that the server does not know: those of
+/// HELLO are user and password. The redis crate itself keeps them out of its errors.
 pub(super) fn reason(error: &RedisError) -> String {
-    error.to_string()
+    let text = error.to_string();
+    match text.split_once(", with args beginning with") {
+        Some((unknown, _)) => unknown.to_owned(),
+        None => text,
+    }
 }

@@ -6,26 +6,34 @@ use std::{
 };
 
 use redis::{
-    Cmd, FromRedisValue, PushKind, RedisError, RedisResult, ScriptInvocation, Value,
+    Cmd, ErrorKind, FromRedisValue, PushKind, RedisError, RedisResult, ServerErrorKind, Value,
     aio::MultiplexedConnection,
 };
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{ConnectError, script, target::Target};
+use super::{
+    ConnectError,
+    names::LockNames,
+    question::{Manner, Question},
+    script, steps,
+    target::{Connection, Target},
+};
 
 #[derive(Debug)]
 pub(super) struct Wire {
-    connection: MultiplexedConnection,
+    connection: Connection,
     pub(super) identity: Option<Identity>,
     /// Nothing is asked over a dead wire, and whoever waits for an answer gives up.
     pub(super) dead: CancellationToken,
     last_answer: Mutex<Instant>,
+    /// The server belongs to a cluster and has shard channels.
+    pub(super) sharded: bool,
 }
 
 /// By what Redis knows a connection. Its number alone would not do: a server that was restarted
 /// may have given it to somebody else.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
     id: String,
     address: String,
@@ -45,12 +53,6 @@ impl Identity {
     }
 }
 
-/// What is asked over a wire.
-pub(super) enum Question<'a> {
-    Command(&'a Cmd),
-    Script(&'a ScriptInvocation<'a>),
-}
-
 /// Why a command got no answer over a wire.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -59,21 +61,27 @@ pub(super) enum Failure {
     Answered(RedisError),
 }
 
+/// An answer, and how many replicas have confirmed what was written, where that was asked.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) answer: Value,
+    pub(super) replicas: Option<i64>,
+}
+
 impl Wire {
     pub(super) async fn open(target: &Target) -> Result<Self, ConnectError> {
         let (pushes, mut pushed) = mpsc::unbounded_channel();
-        let mut connection = target.open(pushes).await?;
-        let mut scripts = redis::pipe();
-        for script in script::all() {
-            scripts.load_script(script).ignore();
-        }
-        let mut loading = connection.clone();
-        let (info, loaded) = tokio::time::timeout(target.connect_timeout, async {
+        let connection = target.open(pushes).await?;
+        let (mut asking, mut loading) = (connection.clone(), connection.clone());
+        let (info, sharded, loaded) = tokio::time::timeout(target.connect_timeout, async {
             let info = redis::cmd("CLIENT").arg("INFO").to_owned();
-            tokio::join!(
-                info.query_async::<String>(&mut connection),
-                scripts.exec_async(&mut loading),
-            )
+            let info = info.query_async::<String>(&mut asking).await;
+            let sharded = target.in_cluster && has_shard_channels(&mut asking).await;
+            let mut scripts = redis::pipe();
+            for script in if sharded { script::all_sharded() } else { script::all() } {
+                scripts.load_script(script).ignore();
+            }
+            (info, sharded, scripts.exec_async(&mut loading).await)
         })
         .await
         .map_err(|_| target.silent())?;
@@ -97,16 +105,19 @@ impl Wire {
             identity: info.ok().and_then(|info| Identity::parse(&info)),
             dead,
             last_answer: Mutex::new(Instant::now()),
+            sharded,
         })
     }
 
     /// Refuses a server that does not run scripts or take writes.
     pub(super) async fn check(&self, target: &Target, prefix: &str) -> Result<(), ConnectError> {
-        let mut probe = script::INSPECT.key(format!("{prefix}probe"));
-        let probe = Question::Script(probe.arg("probe").arg("").arg("probe"));
+        let mut probe = steps::inspect(&LockNames::probe(prefix));
+        probe.nonce = "probe".to_owned();
         let info = redis::cmd("INFO").arg("replication").to_owned();
         let asked = async {
-            match self.ask(&probe).await {
+            match self.ask(&Question::Script(&probe), Manner::default()).await {
+                // Another node of its cluster has the probe's slot: it runs scripts.
+                Err(Failure::Answered(error)) if target.in_cluster && moved(&error) => {}
                 Err(Failure::Answered(error)) => return Err(target.refusal(error)),
                 Err(Failure::Dead) => return Err(target.silent()),
                 Ok(_) => {}
@@ -127,12 +138,49 @@ impl Wire {
         self.wait_for(command.query_async(&mut connection)).await
     }
 
-    pub(super) async fn ask(&self, question: &Question<'_>) -> Result<Value, Failure> {
-        let mut connection = self.connection.clone();
-        match question {
-            Question::Command(command) => self.wait_for(command.query_async(&mut connection)).await,
-            Question::Script(script) => self.wait_for(script.invoke_async(&mut connection)).await,
+    pub(super) async fn ask(
+        &self,
+        question: &Question<'_>,
+        manner: Manner,
+    ) -> Result<Told, Failure> {
+        let call = match question {
+            Question::Command(command) => return self.put(command, manner).await,
+            Question::Script(call) => call,
+        };
+        let command = call.command(self.sharded);
+        match self.put(&command, manner).await {
+            Err(Failure::Answered(error)) if is(&error, ServerErrorKind::NoScript) => {
+                let mut connection = self.connection.clone();
+                let script = call.script(self.sharded);
+                self.wait_for(script.load_async(&mut connection)).await?;
+                self.put(&command, manner).await
+            }
+            answered => answered,
         }
+    }
+
+    async fn put(&self, command: &Cmd, manner: Manner) -> Result<Told, Failure> {
+        let mut connection = self.connection.clone();
+        let Some(pipeline) = manner.around(command) else {
+            let answer = self.wait_for(command.query_async(&mut connection)).await?;
+            return Ok(Told { answer, replicas: None });
+        };
+        let count = pipeline.len();
+        let answers = connection.send_packed_commands(&pipeline, 0, count);
+        let mut answers = self.wait_for(answers).await?.into_iter();
+        let mut next = || match answers.next() {
+            Some(Value::ServerError(error)) => Err(Failure::Answered(error.into())),
+            answer => Ok(answer.unwrap_or(Value::Nil)),
+        };
+        if manner.asking {
+            next()?;
+        }
+        let answer = next()?;
+        let replicas = match manner.replicas {
+            Some(_) => redis::from_redis_value(next()?).ok(),
+            None => None,
+        };
+        Ok(Told { answer, replicas })
     }
 
     async fn wait_for<T>(
@@ -163,4 +211,22 @@ impl Wire {
             self.dead.cancel();
         }
     }
+}
+
+/// Whether this is Redis 7 or later; `false` where the user may not ask.
+pub(super) async fn has_shard_channels(connection: &mut MultiplexedConnection) -> bool {
+    let info = redis::cmd("INFO").arg("server").to_owned();
+    let info = info.query_async::<String>(connection).await.unwrap_or_default();
+    let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
+    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 7)
+}
+
+fn moved(error: &RedisError) -> bool {
+    use ServerErrorKind::{Ask, Moved, TryAgain};
+    [Moved, Ask, TryAgain].into_iter().any(|kind| is(error, kind))
+}
+
+fn is(error: &RedisError, kind: ServerErrorKind) -> bool {
+    error.kind() == ErrorKind::Server(kind)
 }

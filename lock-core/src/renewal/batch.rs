@@ -1,12 +1,12 @@
 //! One round trip's worth of renewals.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use tokio::sync::OwnedMutexGuard;
 
 use super::{BUSY_RETRY, schedule::Schedule};
 use crate::{
-    LeaseState, LostCause, Mode,
+    Kind, LeaseState, LostCause, Mode,
     backend::{RenewStep, Renewal},
     clock::Moment,
     hold::Hold,
@@ -32,15 +32,19 @@ impl Drop for Turn {
     }
 }
 
+/// Holds that one round trip can renew.
 pub(super) struct Batch {
     mode: Mode,
     turns: Vec<Turn>,
 }
 
+/// What holds must have in common.
+type Alike = (Kind, Mode, u16);
+
 /// Sorts what is due: holds at their end are lost, those to be renewed go into batches.
 pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Hold>>) -> Vec<Batch> {
     let now = Moment::now();
-    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    let mut alike: HashMap<Alike, Vec<Turn>> = HashMap::new();
     for hold in due {
         if hold.check().is_err() || hold.state().wanted().none() {
             continue;
@@ -52,14 +56,15 @@ pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Hold>>) -> Vec<Batc
         match Arc::clone(&hold.steps).try_lock_owned() {
             Ok(steps) => {
                 let schedule = Arc::clone(schedule);
-                let turn = Turn { schedule, hold, _steps: steps, again: None };
-                if mode == Mode::Write { writes.push(turn) } else { reads.push(turn) }
+                let shard = hold.engine.backend.shard(&hold.key);
+                let turns = alike.entry((hold.kind, mode, shard)).or_default();
+                turns.push(Turn { schedule, hold, _steps: steps, again: None });
             }
             Err(_) => schedule.add_at(&hold, now.after(BUSY_RETRY)),
         }
     }
     let mut batches = Vec::new();
-    for (mode, mut turns) in [(Mode::Read, reads), (Mode::Write, writes)] {
+    for ((_, mode, _), mut turns) in alike {
         while !turns.is_empty() {
             let rest = turns.split_off(turns.len().min(BATCH));
             batches.push(Batch { mode, turns: std::mem::replace(&mut turns, rest) });

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lock_macros::distributed_lock;
 
-use recorder::__private::{LayerHandle, LockClient, Mode, Response, Spec, StateHandle};
+use recorder::__private::{Kind, LayerHandle, LockClient, Mode, Response, Spec, StateHandle};
 
 impl LockClient {
     fn refusing() -> Self {
@@ -19,6 +19,12 @@ impl LockClient {
         let asked = self.asked.lock().unwrap();
         assert_eq!(asked.len(), 1, "{asked:?}");
         asked[0].clone()
+    }
+
+    fn only_key(&self) -> String {
+        let keys = self.only().keys.unwrap();
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        keys[0].clone()
     }
 }
 
@@ -59,7 +65,8 @@ async fn what_no_option_asks_for_is_left_to_the_client() {
     assert_eq!(response.output, "7");
     let expected = Spec {
         name: "asked::plainest",
-        key: Ok("order:7".to_owned()),
+        keys: Ok(vec!["order:7".to_owned()]),
+        kind: Kind::ReadWrite,
         mode: Mode::Write,
         wait: None,
         lease: None,
@@ -72,6 +79,7 @@ async fn what_no_option_asks_for_is_left_to_the_client() {
 #[distributed_lock(
     key = "order:{id}",
     mode = "read",
+    kind = "fair_read_write",
     wait = "0s",
     lease = "1500ms",
     max_hold = "2m",
@@ -89,7 +97,8 @@ async fn every_option_arrives() {
     every_option((LayerHandle(client.clone()), Path(7))).await;
     let expected = Spec {
         name: "order-read",
-        key: Ok("order:7".to_owned()),
+        keys: Ok(vec!["order:7".to_owned()]),
+        kind: Kind::FairReadWrite,
         mode: Mode::Read,
         wait: Some(Duration::ZERO),
         lease: Some(Duration::from_millis(1500)),
@@ -97,6 +106,95 @@ async fn every_option_arrives() {
         renew: Some(false),
     };
     assert_eq!(client.only(), expected);
+}
+
+macro_rules! of_kind {
+    ($($function:ident = $kind:literal;)*) => {
+        $(
+            #[distributed_lock(key = "k", kind = $kind, mode = "write", crate = crate::recorder)]
+            async fn $function() {}
+        )*
+    };
+}
+
+of_kind! {
+    read_write = "read_write";
+    fair_read_write = "fair_read_write";
+    reentrant = "reentrant";
+    non_reentrant = "non_reentrant";
+    fair = "fair";
+    fenced = "fenced";
+}
+
+#[tokio::test]
+async fn every_kind_arrives() {
+    use recorder::__private::AMBIENT;
+
+    let client = LockClient::default();
+    let all = async {
+        read_write().await;
+        fair_read_write().await;
+        reentrant().await;
+        non_reentrant().await;
+        fair().await;
+        fenced().await;
+    };
+    AMBIENT.scope(client.clone(), all).await;
+    let asked: Vec<_> = client.asked.lock().unwrap().iter().map(|spec| spec.kind.clone()).collect();
+    let expected = [
+        Kind::ReadWrite,
+        Kind::FairReadWrite,
+        Kind::Reentrant,
+        Kind::NonReentrant,
+        Kind::Fair,
+        Kind::Fenced,
+    ];
+    assert_eq!(asked, expected);
+}
+
+#[distributed_lock(
+    keys = ["account:{from:u64}", "account:{to:u64}", "ledger",],
+    client = locks,
+    crate = crate::recorder
+)]
+async fn several_keys(locks: &LockClient, from: String, to: String) -> Result<String, StockError> {
+    Ok(from + "-" + &to)
+}
+
+#[tokio::test]
+async fn several_keys_come_in_the_order_of_the_attribute() {
+    let client = LockClient::default();
+    let done = several_keys(&client, "9".to_owned(), "007".to_owned()).await;
+    assert_eq!(done.unwrap(), "9-007");
+    assert_eq!(client.only().keys.unwrap(), ["account:9", "account:7", "ledger"]);
+}
+
+macro_rules! of_keys {
+    ($($key:literal)*) => {
+        #[distributed_lock(keys = [$($key),*], client = locks, crate = crate::recorder)]
+        async fn keys_from_a_macro(locks: &LockClient) -> Result<(), StockError> {
+            Ok(())
+        }
+    };
+}
+
+of_keys!("north" "south");
+
+#[tokio::test]
+async fn keys_may_be_written_by_a_macro() {
+    let client = LockClient::default();
+    keys_from_a_macro(&client).await.unwrap();
+    assert_eq!(client.only().keys.unwrap(), ["north", "south"]);
+}
+
+#[tokio::test]
+async fn of_several_keys_the_first_value_that_is_refused_is_told() {
+    for (from, to, told) in [("x", "y", "`from`"), ("1", "y", "`to`")] {
+        let client = LockClient::default();
+        several_keys(&client, from.to_owned(), to.to_owned()).await.unwrap();
+        let refused = client.only().keys.unwrap_err().to_string();
+        assert!(refused.contains(told), "{refused}");
+    }
 }
 
 struct Body {
@@ -136,10 +234,7 @@ async fn values_are_canonical_and_encoded() {
     let id = "67E5504410B1426F9247BB680E5FE0C8";
     let result = every_type(&client, body("007"), "Ann", &id, -5).await;
     assert_eq!(result, Ok(format!("007 3 Ann {id} -5")));
-    assert_eq!(
-        client.only().key.unwrap(),
-        "o:{7}:a%2Fb:ann:67e55044-10b1-426f-9247-bb680e5fe0c8:-5"
-    );
+    assert_eq!(client.only_key(), "o:{7}:a%2Fb:ann:67e55044-10b1-426f-9247-bb680e5fe0c8:-5");
 }
 
 #[tokio::test]
@@ -151,7 +246,7 @@ async fn the_hole_whose_value_is_refused_is_told() {
     ] {
         let client = LockClient::default();
         every_type(&client, body(order), text, &id, 0).await.unwrap();
-        assert_eq!(client.only().key.unwrap_err().to_string(), told);
+        assert_eq!(client.only().keys.unwrap_err().to_string(), told);
     }
 }
 
@@ -209,16 +304,16 @@ async fn the_client_comes_beside_an_argument() {
 
     let client = LockClient::default();
     no_argument_but_the_state(StateHandle(client.clone())).await;
-    assert_eq!(client.only().key.unwrap(), "reports");
+    assert_eq!(client.only_key(), "reports");
 
     let client = LockClient::default();
     let response = state_stays_alone(State(2), (StateHandle(client.clone()), Path(21))).await;
     assert_eq!(response.output, "42");
-    assert_eq!(client.only().key.unwrap(), "order:21");
+    assert_eq!(client.only_key(), "order:21");
 
     let client = LockClient::default();
     state_when_there_is_no_other((LayerHandle(client.clone()), State(2))).await;
-    assert_eq!(client.only().key.unwrap(), "reports:2");
+    assert_eq!(client.only_key(), "reports:2");
 }
 
 #[tracing::instrument]

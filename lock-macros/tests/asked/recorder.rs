@@ -15,9 +15,20 @@ pub mod __private {
     }
 
     #[derive(Debug, Clone, PartialEq)]
+    pub enum Kind {
+        ReadWrite,
+        FairReadWrite,
+        Reentrant,
+        NonReentrant,
+        Fair,
+        Fenced,
+    }
+
+    #[derive(Debug, Clone, PartialEq)]
     pub struct Spec {
         pub name: &'static str,
-        pub key: Result<String, ValueError>,
+        pub keys: Result<Vec<String>, ValueError>,
+        pub kind: Kind,
         pub mode: Mode,
         pub wait: Option<Duration>,
         pub lease: Option<Duration>,

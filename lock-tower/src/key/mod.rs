@@ -1,4 +1,4 @@
-//! Where a layer's key comes from.
+//! Where a layer's keys come from.
 
 mod bad_key;
 #[cfg(feature = "axum")]
@@ -11,36 +11,61 @@ use std::{fmt, sync::Arc};
 use http::request::Parts;
 use lock_core::LockKey;
 
+use crate::name::Name;
+
 pub use bad_key::BadKey;
 #[cfg(feature = "axum")]
-pub(crate) use path::PathTemplate;
+pub(crate) use path::PathTemplates;
 #[cfg(feature = "axum")]
 pub use template_error::KeyTemplateError;
 
-type Closure = dyn Fn(&Parts) -> Result<LockKey, BadKey> + Send + Sync;
+type Closure = dyn Fn(&Parts) -> Result<Vec<LockKey>, BadKey> + Send + Sync;
 
-/// The way from a request to its key.
+/// One of the keys that a request is locked by.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestKey {
+    pub(crate) key: LockKey,
+    /// What it was made from, which may be logged where the key may not.
+    pub(crate) template: Option<Name>,
+}
+
+impl From<LockKey> for RequestKey {
+    fn from(key: LockKey) -> Self {
+        Self { key, template: None }
+    }
+}
+
+/// The way from a request to its keys.
 #[derive(Clone)]
 pub(crate) enum KeySource {
     #[cfg(feature = "axum")]
-    Path(Arc<PathTemplate>),
+    Path(Arc<PathTemplates>),
     Closure(Arc<Closure>),
 }
 
 impl KeySource {
-    pub(crate) async fn key(&self, parts: &mut Parts) -> Result<LockKey, BadKey> {
+    /// At least one key.
+    pub(crate) async fn keys(&self, parts: &mut Parts) -> Result<Vec<RequestKey>, BadKey> {
         match self {
             #[cfg(feature = "axum")]
-            Self::Path(template) => template.key(parts).await,
-            Self::Closure(key) => key(parts),
+            Self::Path(templates) => templates.keys(parts).await,
+            Self::Closure(keys) => {
+                let keys = keys(parts)?;
+                if keys.is_empty() {
+                    let why = "the closure of `RequestLockLayer::with_keys` gave no key, and a \
+                               handler never runs without its lock: give a key for every request";
+                    return Err(BadKey::misconfigured(why));
+                }
+                Ok(keys.into_iter().map(RequestKey::from).collect())
+            }
         }
     }
 
-    /// The template's text, if it is one.
-    pub(crate) fn template(&self) -> Option<&str> {
+    /// The texts of the templates, if it has any.
+    pub(crate) fn templates(&self) -> Option<String> {
         match self {
             #[cfg(feature = "axum")]
-            Self::Path(template) => Some(template.source()),
+            Self::Path(templates) => Some(templates.sources()),
             Self::Closure(_) => None,
         }
     }
@@ -48,6 +73,6 @@ impl KeySource {
 
 impl fmt::Debug for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.template().unwrap_or("closure"))
+        f.write_str(self.templates().as_deref().unwrap_or("closure"))
     }
 }

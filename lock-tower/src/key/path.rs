@@ -7,14 +7,50 @@ use http::request::Parts;
 use lock_core::{LockKey, Template};
 use lock_key::Hole;
 
-use super::{BadKey, KeyTemplateError};
+use super::{BadKey, KeyTemplateError, RequestKey};
+use crate::name::Name;
 
-/// A template whose holes all name path parameters.
+/// Templates whose holes all name path parameters: at least one, no two alike.
 #[derive(Debug)]
-pub(crate) struct PathTemplate(Template);
+pub(crate) struct PathTemplates(Vec<PathTemplate>);
+
+#[derive(Debug)]
+struct PathTemplate {
+    template: Template,
+    source: Name,
+}
+
+impl PathTemplates {
+    pub(crate) fn parse<'t>(
+        sources: impl IntoIterator<Item = &'t str>,
+    ) -> Result<Self, KeyTemplateError> {
+        let mut templates: Vec<PathTemplate> = Vec::new();
+        for source in sources {
+            if templates.iter().any(|known| &*known.source == source) {
+                return Err(KeyTemplateError::Twice { template: source.to_owned() });
+            }
+            templates.push(PathTemplate::parse(source)?);
+        }
+        if templates.is_empty() {
+            return Err(KeyTemplateError::None);
+        }
+        Ok(Self(templates))
+    }
+
+    pub(crate) fn sources(&self) -> String {
+        let sources: Vec<&str> = self.0.iter().map(|template| &*template.source).collect();
+        sources.join(", ")
+    }
+
+    pub(crate) async fn keys(&self, parts: &mut Parts) -> Result<Vec<RequestKey>, BadKey> {
+        let has_holes = self.0.iter().any(|template| template.template.holes().next().is_some());
+        let parameters = if has_holes { Some(parameters(parts).await?) } else { None };
+        self.0.iter().map(|template| template.key(parameters.as_ref())).collect()
+    }
+}
 
 impl PathTemplate {
-    pub(crate) fn parse(source: &str) -> Result<Self, KeyTemplateError> {
+    fn parse(source: &str) -> Result<Self, KeyTemplateError> {
         let template = Template::parse(source)
             .map_err(|error| KeyTemplateError::Template { template: source.to_owned(), error })?;
         if let Some(hole) = template.holes().find(|hole| parameter(hole).is_none()) {
@@ -24,23 +60,15 @@ impl PathTemplate {
                 span: hole.span.clone(),
             });
         }
-        Ok(Self(template))
+        Ok(Self { template, source: source.to_owned().into() })
     }
 
-    pub(crate) fn source(&self) -> &str {
-        self.0.source()
-    }
-
-    pub(crate) async fn key(&self, parts: &mut Parts) -> Result<LockKey, BadKey> {
-        let parameters = match self.0.holes().next() {
-            Some(_) => Some(parameters(parts).await?),
-            None => None,
-        };
-        let key = self.0.render(|hole| match &parameters {
+    fn key(&self, parameters: Option<&RawPathParams>) -> Result<RequestKey, BadKey> {
+        let key = self.template.render(|hole| match parameters {
             Some(parameters) => value(parameters, hole).map(Cow::Borrowed),
             None => Err(BadKey::misconfigured("BUG: a hole in a template without holes")),
         })?;
-        Ok(LockKey::try_from(key)?)
+        Ok(RequestKey { key: LockKey::try_from(key)?, template: Some(self.source.clone()) })
     }
 }
 

@@ -3,7 +3,7 @@ use std::ops::Range;
 use lock_core::TemplateError;
 use thiserror::Error;
 
-/// Why a text is no key template for a layer.
+/// Why a text is no key template for a layer, or several are not.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyTemplateError {
@@ -28,5 +28,14 @@ pub enum KeyTemplateError {
         hole: String,
         /// Where it stands, in bytes of the text.
         span: Range<usize>,
+    },
+    /// A list of templates is empty.
+    #[error("the list of key templates is empty: name what is locked, such as `order:{{id}}`")]
+    None,
+    /// A list of templates has the same one twice.
+    #[error("the key template `{template}` is given twice; one of them locks the key")]
+    Twice {
+        /// The text.
+        template: String,
     },
 }

@@ -33,6 +33,9 @@ pub(super) fn respond<B: From<String>>(
     if let Some(lock) = &refusal.lock {
         document["lock"] = json!(&**lock);
     }
+    if let Some(kind) = refusal.kind {
+        document["kind"] = json!(kind.as_str());
+    }
     if let Some(mode) = refusal.mode {
         document["mode"] = json!(mode.as_str());
     }

@@ -1,7 +1,7 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use http::{Response, Version, request::Parts};
-use lock_core::{AcquireError, Lost, Mode};
+use lock_core::{AcquireError, Kind, Lost, Mode};
 
 use super::{
     Outcome, problem,
@@ -38,6 +38,7 @@ pub(crate) struct Refusal {
     outcome: Outcome,
     pub(super) caller: Caller,
     pub(super) lock: Option<Name>,
+    pub(super) kind: Option<Kind>,
     pub(super) mode: Option<Mode>,
     /// For the log, and for the client if the fault is its own. Never has the key or a value in
     /// it, which may be personal.
@@ -52,6 +53,7 @@ impl Refusal {
             outcome,
             caller: caller.clone(),
             lock: None,
+            kind: None,
             mode: None,
             reason: None,
             waited: Duration::ZERO,
@@ -86,10 +88,13 @@ impl Refusal {
             AcquireError::Lost(lost) => Self::lost(caller, lost),
             AcquireError::Key(error) => Self::bad_key(caller, error.clone().into()),
             AcquireError::InvalidOptions(error) => Self::misconfigured(caller, error.to_string()),
-            AcquireError::WrongKind(_) => Self::misconfigured(
+            AcquireError::WrongKind(wrong) => Self::misconfigured(
                 caller,
-                "something that is no read/write lock stands under this key: use another key or \
-                 another prefix, and never two kinds of lock on one key",
+                format!(
+                    "something that is no {} lock stands under this key: use another key or \
+                     another prefix, and never two kinds of lock on one key",
+                    wrong.kind()
+                ),
             ),
             _ => Self::misconfigured(caller, "the lock was refused for a reason unknown here"),
         }
@@ -103,8 +108,8 @@ impl Refusal {
         Self { reason: Some(why.into()), ..self }
     }
 
-    pub(crate) fn of_lock(self, lock: &Name, mode: Mode) -> Self {
-        Self { lock: Some(lock.clone()), mode: Some(mode), ..self }
+    pub(crate) fn of_lock(self, lock: &Name, kind: Kind, mode: Mode) -> Self {
+        Self { lock: Some(lock.clone()), kind: Some(kind), mode: Some(mode), ..self }
     }
 
     pub(crate) fn after(self, waited: Duration) -> Self {
@@ -128,6 +133,7 @@ impl Refusal {
                 tracing::$level!(
                     outcome = self.outcome.as_str(),
                     policy = self.lock.as_deref(),
+                    kind = self.kind.map(Kind::as_str),
                     mode = self.mode.map(Mode::as_str),
                     waited_ms = milliseconds(self.waited),
                     retry_after_ms = retry_after.map(milliseconds),

@@ -17,7 +17,7 @@ use http::StatusCode;
 ///
 /// The problem type is written `urn:lock-tower:problem:lock-busy`. The body is
 /// `application/problem+json` (RFC 9457) with the members `type`, `title`, `status`, `detail`,
-/// `lock` (the lock's name, never its key), `mode`, `executed`, `retry_after_ms` beside a
+/// `lock` (the lock's name, never its key), `kind`, `mode`, `executed`, `retry_after_ms` beside a
 /// `Retry-After`, and `request_id` if the request had an `x-request-id`.
 ///
 /// `executed` speaks of the handler: `false` says that it was not even called.

@@ -1,12 +1,12 @@
 use std::{sync::Arc, time::Duration};
 
 use http::request::Parts;
-use lock_core::{IntoLockKey, LockClient};
+use lock_core::{IntoLockKey, Kind, LockClient};
 use tower_layer::Layer;
 
 use super::{RequestLock, policy::Policy};
 #[cfg(feature = "axum")]
-use crate::key::{KeyTemplateError, PathTemplate};
+use crate::key::{KeyTemplateError, PathTemplates};
 use crate::{BadKey, LockMode, key::KeySource};
 
 /// Takes a lock for each request, for exactly as long as the request is worked on.
@@ -32,8 +32,23 @@ impl RequestLockLayer {
     /// parameter. Whether the route has that parameter is only seen when a request comes in.
     #[cfg(feature = "axum")]
     pub fn new(client: LockClient, template: &str) -> Result<Self, KeyTemplateError> {
-        let template = PathTemplate::parse(template)?;
-        Ok(Self::from_source(client, KeySource::Path(Arc::new(template))))
+        Self::multi(client, [template])
+    }
+
+    /// Locks on several keys, each a template as for [`new`](Self::new): all of them are held, or
+    /// none. Two such layers that name the same keys in different orders do not wait for each other
+    /// for ever. Templates that give the same key for a request lock it once.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyTemplateError`] as for [`new`](Self::new), and when there is no template or one twice.
+    #[cfg(feature = "axum")]
+    pub fn multi<'t>(
+        client: LockClient,
+        templates: impl IntoIterator<Item = &'t str>,
+    ) -> Result<Self, KeyTemplateError> {
+        let templates = PathTemplates::parse(templates)?;
+        Ok(Self::from_source(client, KeySource::Path(Arc::new(templates))))
     }
 
     /// A lock whose key a closure takes from the request's parts: headers, URI, extensions. It is
@@ -48,12 +63,33 @@ impl RequestLockLayer {
         F: Fn(&Parts) -> Result<K, BadKey> + Send + Sync + 'static,
         K: IntoLockKey,
     {
-        let key = move |parts: &Parts| Ok(key(parts)?.into_lock_key()?);
-        Self::from_source(client, KeySource::Closure(Arc::new(key)))
+        Self::with_keys(client, move |parts| Ok([key(parts)?]))
     }
 
-    fn from_source(client: LockClient, key: KeySource) -> Self {
-        Self { policy: Arc::new(Policy::new(client, key)) }
+    /// Locks on several keys that a closure takes from the request's parts: all of them are held,
+    /// or none. As [`with_key`](Self::with_key). A key that is given twice is locked once; a
+    /// request without any is answered 500 `lock-misconfigured`.
+    pub fn with_keys<F, I>(client: LockClient, keys: F) -> Self
+    where
+        F: Fn(&Parts) -> Result<I, BadKey> + Send + Sync + 'static,
+        I: IntoIterator<Item: IntoLockKey>,
+    {
+        let keys = move |parts: &Parts| {
+            let keys = keys(parts)?.into_iter().map(IntoLockKey::into_lock_key);
+            Ok(keys.collect::<Result<_, _>>()?)
+        };
+        Self::from_source(client, KeySource::Closure(Arc::new(keys)))
+    }
+
+    fn from_source(client: LockClient, keys: KeySource) -> Self {
+        Self { policy: Arc::new(Policy::new(client, keys)) }
+    }
+
+    /// Which kind of lock to take. On a kind without readers, such as [`Kind::Fair`], every method
+    /// takes the one lock there is; to [read](LockMode::Read) it is answered 500
+    /// `lock-misconfigured`, and so is [`Kind::Semaphore`]. Default: [`Kind::ReadWrite`].
+    pub fn kind(self, kind: Kind) -> Self {
+        self.with(|policy| policy.kind = kind)
     }
 
     /// Which lock to take. Default: [`LockMode::ByMethod`].
@@ -90,7 +126,7 @@ impl RequestLockLayer {
     }
 
     /// What logs and problem documents call this lock. Clients read it.
-    /// Default: the template; for a closure, `request`.
+    /// Default: the template, or all of them; for a closure, `request`.
     pub fn name(self, name: impl Into<String>) -> Self {
         let name = name.into();
         self.with(|policy| policy.name = name.into())

@@ -37,6 +37,23 @@
 //! # Ok::<(), lock_tower::KeyTemplateError>(())
 //! ```
 //!
+//! On several keys at once, all of them or none, and of another [`Kind`](crate::Kind):
+//!
+#![cfg_attr(feature = "axum", doc = "```")]
+#![cfg_attr(not(feature = "axum"), doc = "```ignore")]
+//! use axum::{Router, routing::post};
+//! use lock_tower::{Kind, LockClient, RequestLockLayer};
+//!
+//! let accounts = ["account:{from:u64}", "account:{to:u64}"];
+//! let transfer = RequestLockLayer::multi(LockClient::in_memory(), accounts)?
+//!     .name("transfer")
+//!     .kind(Kind::Fair); // first come, first served, whatever the method
+//! let app: Router = Router::new()
+//!     .route("/pay/{from}/{to}", post(|| async { "paid" }))
+//!     .route_layer(transfer);
+//! # Ok::<(), lock_tower::KeyTemplateError>(())
+//! ```
+//!
 //! By a closure over the request's parts, for any Tower service and any part of a request. The
 //! values go through a [`Template`](crate::Template), as path parameters do, so that no client can
 //! forge the key of another:
@@ -106,8 +123,24 @@
 //!
 //! The outermost layer opens a [`Scope`](crate::Scope) for the request; layers, attributes and
 //! acquisitions inside share it, so on one key they enter the same hold instead of waiting for
-//! each other. Only the first may not be a reader if a later one is a writer. Tasks that are
-//! spawned inside do not inherit the scope.
+//! each other. Only the first may not be a reader if a later one is a writer, all have to be of one
+//! kind, and a non-reentrant lock is taken once. Tasks that are spawned inside do not inherit the
+//! scope.
+//!
+//! # Several keys
+//!
+//! They are acquired all or none: while one of them is waited for, none of the others is held in the
+//! store. (In a cluster: when they share a hash tag. Otherwise they are taken one after another in
+//! the order of their names, in every layer, attribute and process.) Other processes may take them
+//! meanwhile; in this one, others queue for them behind the one that waits, unless the kind is fair.
+//!
+//! So two requests for the same keys in different orders do not wait for each other for ever. That
+//! holds for the keys of one layer or attribute; one inside another takes its own while the outer
+//! ones are held, and two requests that nest the same keys in different orders end when their waits
+//! do.
+//!
+//! [`Locked`](crate::Locked) has a fencing token for each key. The first that is lost cancels the
+//! handler.
 //!
 //! # The answers
 //!

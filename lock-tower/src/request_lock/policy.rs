@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use http::request::Parts;
-use lock_core::{LockClient, LockKey};
+use lock_core::{__private::all_of, Kind, LockClient};
 
 use crate::{
     LockMode, context::RequestContext, hold_times::HoldTimes, key::KeySource, name::Name,
@@ -12,10 +12,9 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct Policy {
     pub(super) client: LockClient,
-    pub(super) key: KeySource,
-    /// The key's, if it is one.
-    template: Option<Name>,
+    pub(super) keys: KeySource,
     pub(super) name: Name,
+    pub(super) kind: Kind,
     pub(super) mode: LockMode,
     pub(super) wait: Option<Duration>,
     pub(super) lease: Option<Duration>,
@@ -25,13 +24,12 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    pub(super) fn new(client: LockClient, key: KeySource) -> Self {
-        let template = key.template().map(|text| Name::from(text.to_owned()));
+    pub(super) fn new(client: LockClient, keys: KeySource) -> Self {
         Self {
             client,
-            key,
-            name: template.clone().unwrap_or(Name::Fixed("request")),
-            template,
+            name: keys.templates().map_or(Name::Fixed("request"), Name::from),
+            keys,
+            kind: Kind::default(),
             mode: LockMode::default(),
             wait: None,
             lease: None,
@@ -41,19 +39,19 @@ impl Policy {
         }
     }
 
-    /// The lock for this request.
+    /// The locks for this request.
     pub(super) async fn asked(
         &self,
         context: &RequestContext,
         parts: &mut Parts,
     ) -> Result<Asked<'_>, Refusal> {
-        let mode = self.mode.of(&parts.method);
-        let key: LockKey = self
-            .key
-            .key(parts)
-            .await
-            .map_err(|bad| Refusal::bad_key(&context.caller, bad).of_lock(&self.name, mode))?;
-        let mut acquire = self.client.lock(mode, &key).renew(self.renew);
+        let kind = self.kind;
+        let mode = self.mode.on(kind, &parts.method);
+        let keys = self.keys.keys(parts).await.map_err(|bad| {
+            Refusal::bad_key(&context.caller, bad).of_lock(&self.name, kind, mode)
+        })?;
+        let mut acquire = all_of(&self.client, kind, mode, keys.iter().map(|key| &key.key));
+        acquire = acquire.renew(self.renew);
         if let Some(wait) = self.wait {
             acquire = acquire.wait(wait);
         }
@@ -65,8 +63,8 @@ impl Policy {
         }
         Ok(Asked {
             name: &self.name,
-            template: self.template.as_ref(),
-            key,
+            keys,
+            kind,
             mode,
             waits: self.wait != Some(Duration::ZERO),
             acquire,

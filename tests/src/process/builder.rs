@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use super::Process;
 use super::output::Output;
@@ -11,11 +12,12 @@ use crate::child::OwnedChild;
 #[derive(Debug)]
 pub struct ProcessBuilder {
     command: Command,
+    hears: bool,
 }
 
 impl ProcessBuilder {
     pub(super) fn new(program: &OsStr) -> Self {
-        Self { command: Command::new(program) }
+        Self { command: Command::new(program), hears: false }
     }
 
     /// One more argument.
@@ -32,17 +34,28 @@ impl ProcessBuilder {
         self
     }
 
+    /// Its standard input is what [`Process::say`] says, and ends with the test. Without this it is
+    /// empty.
+    #[must_use]
+    pub fn hears(mut self) -> Self {
+        self.hears = true;
+        self
+    }
+
     /// Starts it. Needs a runtime that runs as long as the process is of interest: a task of it
     /// reads the output.
     pub fn start(mut self) -> Process {
         let program = self.command.get_program().display().to_string();
-        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let input = if self.hears { Stdio::piped() } else { Stdio::null() };
+        self.command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = match self.command.spawn() {
             Ok(child) => child,
             Err(error) => panic!("cannot run {program}: {error}"),
         };
         let stdout = child.stdout.take().expect("BUG: stdout is piped");
         let stderr = child.stderr.take().expect("BUG: stderr is piped");
-        Process { program, child: OwnedChild::from(child), output: Output::collect(stdout, stderr) }
+        let input = Mutex::new(child.stdin.take());
+        let output = Output::collect(stdout, stderr);
+        Process { program, child: OwnedChild::from(child), input, output }
     }
 }

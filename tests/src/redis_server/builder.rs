@@ -1,18 +1,39 @@
 //! The command line of a server.
 
-use std::fs::File;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{RedisServer, readiness};
+use crate::Authority;
 use crate::child::OwnedChild;
+
+pub(super) const SOCKET: &str = "redis.sock";
+
+/// The program that the tests run: `$REDIS_SERVER`, to try another version; else the one on PATH.
+pub(crate) fn redis_server() -> OsString {
+    env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into())
+}
 
 /// Settings of a [`RedisServer`] before it starts.
 #[derive(Clone, Debug, Default)]
 pub struct RedisServerBuilder {
     arguments: Vec<String>,
     password: Option<String>,
+    tls: Option<TlsPort>,
+    unix_socket: bool,
+    sentinel: Option<String>,
+}
+
+/// A second port, for TLS.
+#[derive(Clone, Debug)]
+struct TlsPort {
+    port: u16,
+    authority: Authority,
+    asks: bool,
 }
 
 impl RedisServerBuilder {
@@ -33,6 +54,48 @@ impl RedisServerBuilder {
         self.args(["--requirepass", password])
     }
 
+    /// Speaks TLS too, at a port of its own, with a certificate of this authority for 127.0.0.1
+    /// and `localhost`.
+    #[must_use]
+    pub fn tls(mut self, authority: &Authority) -> Self {
+        let authority = authority.clone();
+        self.tls = Some(TlsPort { port: crate::free_port(), authority, asks: false });
+        self
+    }
+
+    /// Speaks TLS too, and only with clients that show a certificate of this authority.
+    #[must_use]
+    pub fn mutual_tls(mut self, authority: &Authority) -> Self {
+        self = self.tls(authority);
+        if let Some(tls) = &mut self.tls {
+            tls.asks = true;
+        }
+        self
+    }
+
+    /// Listens at a Unix socket too.
+    #[must_use]
+    pub fn unix_socket(mut self) -> Self {
+        self.unix_socket = true;
+        self
+    }
+
+    /// The password that its configuration asks for.
+    pub(crate) fn known_password(mut self, password: &str) -> Self {
+        self.password = Some(password.to_owned());
+        self
+    }
+
+    /// A Sentinel with this configuration instead of a server.
+    pub(crate) fn sentinel(mut self, configuration: &str) -> Self {
+        self.sentinel = Some(configuration.to_owned());
+        self
+    }
+
+    pub(super) fn tls_port(&self) -> Option<u16> {
+        self.tls.as_ref().map(|tls| tls.port)
+    }
+
     /// Starts the server and waits until it answers.
     pub async fn start(self) -> RedisServer {
         RedisServer::launch(self).await
@@ -40,20 +103,49 @@ impl RedisServerBuilder {
 
     pub(super) fn spawn(&self, port: u16, directory: &Path) -> OwnedChild {
         let log = File::create(directory.join(readiness::LOG)).expect("cannot write a log file");
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(redis_server());
+        match &self.sentinel {
+            Some(configuration) => {
+                let path = directory.join("sentinel.conf");
+                fs::write(&path, configuration).expect("cannot write a configuration");
+                command.arg(path).arg("--sentinel");
+            }
+            None => {
+                command.args(["--save", ""]);
+            }
+        }
         command
             .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
-            .args(["--save", "", "--daemonize", "no", "--dir"])
+            .args(["--daemonize", "no", "--dir"])
             .arg(directory)
-            .args(&self.arguments)
+            .args(&self.arguments);
+        if self.unix_socket {
+            command.arg("--unixsocket").arg(directory.join(SOCKET));
+        }
+        if let Some(tls) = &self.tls {
+            let identity = tls.authority.identity();
+            let asks = if tls.asks { "yes" } else { "no" };
+            command.args(["--tls-port", &tls.port.to_string(), "--tls-auth-clients", asks]);
+            for (option, file, pem) in [
+                ("--tls-cert-file", "server.pem", identity.certificate()),
+                ("--tls-key-file", "server.key", identity.key()),
+                ("--tls-ca-cert-file", "ca.pem", &tls.authority.certificate()),
+            ] {
+                let path = directory.join(file);
+                fs::write(&path, pem).expect("cannot write a certificate");
+                command.arg(option).arg(path);
+            }
+        }
+        command
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("cannot share a log file"))
             .stderr(log);
         match OwnedChild::spawn(&mut command) {
             Ok(child) => child,
             Err(error) if error.kind() == ErrorKind::NotFound => panic!(
-                "redis-server not found on PATH. Install it: apt-get install redis-server \
-                 (Debian, Ubuntu), dnf install redis (Fedora), brew install redis (macOS)"
+                "{} not found. Install it: apt-get install redis-server \
+                 (Debian, Ubuntu), dnf install redis (Fedora), brew install redis (macOS)",
+                redis_server().display()
             ),
             Err(error) => panic!("cannot run redis-server: {error}"),
         }

@@ -58,6 +58,8 @@ async fn answers(port: u16, password: Option<&str>, pid: u32) -> io::Result<bool
     let auth = password.map(|password| format!("AUTH {password}\r\n"));
     let words = format!("{}PING\r\nINFO server\r\nQUIT\r\n", auth.unwrap_or_default());
     stream.write_all(words.as_bytes()).await?;
+    // A Sentinel does not know QUIT.
+    stream.shutdown().await?;
     let mut reply = Vec::new();
     stream.read_to_end(&mut reply).await?;
     let reply = String::from_utf8_lossy(&reply);

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LeaseState, LostCause, ReleaseError};
+use lock_core::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
 use lock_tests::{LIMIT, eventually};
 
-use crate::world::{LONG, World, on_every_backend, soon};
+use crate::world::{LOCKS, LONG, World, on_every_backend, soon, written};
 
 on_every_backend! {
     a_lease_is_renewed
@@ -15,6 +15,10 @@ on_every_backend! {
     a_scope_cannot_enter_a_lost_hold
     the_longest_lease_of_a_hold_wins
     max_hold_passes_the_lock_on
+    an_earlier_lease_counts_for_no_later_acquisition
+    a_writer_waits_for_the_longest_read
+    readers_enter_when_the_writers_lease_is_over
+    a_hold_that_was_entered_and_left_is_renewed
 }
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -63,7 +67,7 @@ async fn a_lease_that_is_not_renewed_passes_on(world: World) {
 
 async fn a_removed_lock_is_lost(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for mode in [lock_core::Mode::Write, lock_core::Mode::Read] {
+    for mode in [Mode::Write, Mode::Read] {
         let guard = here.lock(mode, "k").lease(SHORT).acquire().await.unwrap();
         world.remove("k").await;
         let lost = soon(guard.lost()).await;
@@ -115,4 +119,68 @@ async fn max_hold_passes_the_lock_on(world: World) {
     next.release().await.unwrap();
     drop(guard);
     eventually("the client has nothing left", LIMIT, async || here.health().await.holds == 0).await;
+}
+
+async fn an_earlier_lease_counts_for_no_later_acquisition(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let left = async || there.inspect("k").await.unwrap().remaining;
+    for mode in [Mode::Write, Mode::Read] {
+        let short = here.lock(mode, "k").lease(SHORT).renew(false).acquire().await.unwrap();
+        soon(short.lost()).await;
+        drop(short);
+        let guard = here.lock(mode, "k").wait(LONG).acquire().await.unwrap();
+        let default = Duration::from_secs(30);
+        assert!(left().await.is_some_and(|left| left > default / 2 && left <= default));
+        guard.release().await.unwrap();
+        assert_eq!(left().await, None);
+    }
+}
+
+async fn a_writer_waits_for_the_longest_read(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
+        let read = |lease| here.read("k").kind(kind).lease(lease).renew(false).acquire();
+        let long = read(SHORT * 5).await.unwrap();
+        let short = read(SHORT).await.unwrap();
+        let writer = written(&there, kind, "k").wait(LONG).acquire().await.unwrap();
+        for read in [short, long] {
+            assert!(!read.is_held(), "{kind}");
+            assert!(matches!(read.release().await, Err(ReleaseError::Lost(_))), "{kind}");
+        }
+        assert!(writer.is_held());
+        writer.release().await.unwrap();
+    }
+}
+
+async fn readers_enter_when_the_writers_lease_is_over(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
+        let once = written(&here, kind, "k").lease(SHORT).renew(false).acquire().await.unwrap();
+        let read = || there.read("k").kind(kind).wait(LONG).acquire();
+        let (one, two) = tokio::join!(read(), read());
+        assert!(!once.is_held(), "{kind}");
+        for read in [one, two] {
+            read.unwrap().release().await.unwrap();
+        }
+    }
+}
+
+async fn a_hold_that_was_entered_and_left_is_renewed(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let lease = Duration::from_secs(1);
+    let mut guards = Vec::new();
+    for kind in LOCKS.into_iter().filter(|kind| *kind != Kind::NonReentrant) {
+        let (scope, key) = (here.scope(), format!("k:{kind}"));
+        let take = || written(&here, kind, &key).in_scope(&scope).lease(lease).acquire();
+        let outer = take().await.unwrap();
+        take().await.unwrap().release().await.unwrap();
+        guards.push((kind, outer));
+    }
+    tokio::time::sleep(lease * 3).await;
+    for (kind, guard) in guards {
+        assert!(guard.is_held(), "{kind}");
+        let other = written(&there, kind, guard.key().as_str()).try_acquire().await;
+        assert!(matches!(other, Err(AcquireError::Busy(_))), "{kind}");
+        guard.release().await.unwrap();
+    }
 }

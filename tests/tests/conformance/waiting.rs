@@ -24,6 +24,7 @@ on_every_backend! {
     an_abandoned_wait_leaves_nothing
     ask_again_at_once_is_never_busy
     shutdown_ends_waits_and_waits_for_releases
+    who_gives_up_as_its_turn_comes_passes_it_on
 }
 
 async fn a_release_wakes_the_waiter(world: World) {
@@ -174,4 +175,24 @@ async fn shutdown_ends_waits_and_waits_for_releases(world: World) {
     there.shutdown(LONG).await.unwrap();
     assert_eq!(there.health().await.holds, 0);
     assert!(!there.health().await.is_ready());
+}
+
+async fn who_gives_up_as_its_turn_comes_passes_it_on(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for round in 0..20 {
+        let moment = Duration::from_millis(20);
+        let guard = here.write("k").lease(LONG * 10).acquire().await.unwrap();
+        let mut leaving = tokio::task::JoinSet::new();
+        for _ in 0..5 {
+            leaving.spawn(there.write("k").wait(moment).acquire());
+        }
+        let staying = tokio::spawn(there.write("k").wait(LONG).acquire());
+        // Their time runs out about when the lock is released.
+        tokio::time::sleep(moment + Duration::from_millis(round % 5)).await;
+        guard.release().await.unwrap();
+        while let Some(left) = soon(leaving.join_next()).await {
+            drop(left.unwrap());
+        }
+        soon(staying).await.unwrap().unwrap().release().await.unwrap();
+    }
 }

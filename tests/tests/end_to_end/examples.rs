@@ -43,8 +43,32 @@ async fn the_layer_locks_by_path_and_by_header() {
 }
 
 #[tokio::test]
+async fn transfers_lock_both_accounts() {
+    let output = output_of("examples", "transfer").await;
+    let parts = [
+        "ann has 60, bob has 140",
+        "200 OK: ann has paid 5 to ann, and has 60",
+        "one of two is not free: \"account:bob\" is locked",
+        "so the other one is: account:ann",
+    ];
+    assert_says(&output, &parts);
+}
+
+#[tokio::test]
 async fn the_database_refuses_the_former_holder() {
     let output = output_of("fenced-sql", "fenced-sql").await;
     let parts = ["first writes 70: refused", "second writes 50\n", "the account has 50"];
+    assert_says(&output, &parts);
+}
+
+#[tokio::test]
+async fn a_stuck_lock_is_shown_asked_for_and_taken_away() {
+    let output = output_of("examples", "at_night").await;
+    let parts = [
+        "Some(ReadWrite), held for Some(Write):",
+        "1 holder is asked",
+        "the holder was asked, and releases",
+        "the holder is told: the lock on \"report\" is lost: the store no longer knows the hold",
+    ];
     assert_says(&output, &parts);
 }

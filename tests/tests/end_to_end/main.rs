@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod background_release;
+mod banks;
 mod buyers;
 mod deleted_key;
 mod endings;

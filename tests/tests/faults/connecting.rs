@@ -20,12 +20,6 @@ async fn malformed_urls() {
 }
 
 #[tokio::test]
-async fn tls_is_said_to_be_missing() {
-    let error = refused("rediss://127.0.0.1").await;
-    assert!(error.to_string().contains("TLS is not supported yet"), "{error}");
-}
-
-#[tokio::test]
 async fn nobody_there() {
     let port = free_port();
     let error = refused(&format!("redis://127.0.0.1:{port}")).await;
@@ -73,6 +67,22 @@ async fn wrong_passwords_are_told_and_not_repeated() {
     for text in [error.to_string(), format!("{error:?}"), format!("{lazy:?}")] {
         assert!(!text.contains("falsch-5678"), "{text}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_what_it_does_not_know() {
+    // The command that logs in has the password among its arguments, which the refusal quotes.
+    let builder = RedisServer::builder().password("geheim1234");
+    let server = builder.args(["--rename-command", "HELLO", ""]).start().await;
+    let error = refused(&server.url()).await;
+    assert!(matches!(error, ConnectError::Unsuitable { .. }), "{error:?}");
+    let lazy = LockClient::connect_lazy(&server.url()).unwrap();
+    let unavailable = lazy.write("k").acquire().await.unwrap_err();
+    let texts = [error.to_string(), format!("{error:?}"), unavailable.to_string()];
+    for text in texts.into_iter().chain([format!("{unavailable:?}")]) {
+        assert!(!text.contains("geheim1234"), "{text}");
+    }
+    assert!(error.to_string().contains("HELLO"), "{error}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::poll;
-use lock_core::{AcquireError, LockClient, Mode, ReleaseError};
+use lock_core::{AcquireError, InspectError, LockClient, Mode, ReleaseError};
 use lock_tests::{Direction, LIMIT, Proxy, RedisServer, bounded, eventually};
 use tokio::time::sleep;
 
@@ -261,4 +261,24 @@ async fn entering_again_waits_for_a_change_of_mode_that_is_in_doubt() {
     assert!(cancelled.is_err());
     scope.read("k").wait(LONG).acquire().await.unwrap().release().await.unwrap();
     assert!(read.is_held());
+}
+
+#[tokio::test]
+async fn a_lock_taken_away_is_not_taken_from_the_next_holder_too() {
+    let (server, proxy, here, there) = pair().await;
+    let first = there.write("k").acquire().await.unwrap();
+    let other = LockClient::connect(&server.url()).await.unwrap();
+    let next = tokio::spawn(other.write("k").wait(LONG).acquire());
+    eventually("another waits", LIMIT, async || {
+        !there.inspect("k").await.unwrap().waiters.is_empty()
+    })
+    .await;
+    proxy.cut_after(Direction::ToClient, 0);
+    let forced = here.force_release("k").await;
+    assert!(matches!(forced, Err(InspectError::Unavailable(_))), "{forced:?}");
+    let next = bounded(LIMIT, next).await.unwrap().unwrap();
+    let holders = there.inspect("k").await.unwrap().holders;
+    assert_eq!(holders.len(), 1, "the next holder's lock was taken away as well");
+    drop(first);
+    next.release().await.unwrap();
 }

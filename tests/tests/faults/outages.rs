@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LostCause, ReleaseError};
+use lock_core::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
 use lock_tests::{LIMIT, RedisServer, bounded, eventually};
 use tokio::time::Instant;
 
@@ -65,7 +65,7 @@ async fn an_outage_shorter_than_the_lease_is_survived() {
     server.kill();
     server.restart().await;
     eventually("renewed over a new connection", LIMIT, async || {
-        guard.state() == lock_core::LeaseState::Renewed
+        guard.state() == LeaseState::Renewed
     })
     .await;
     guard.release().await.unwrap();
@@ -141,8 +141,45 @@ async fn at_the_memory_limit_nothing_new_is_locked_and_everything_is_released() 
     let _: String = cli.query(&["CONFIG", "SET", "maxmemory", "1"]).await;
     let refused = client.write("other").acquire().await.unwrap_err();
     assert!(refused.to_string().contains("OOM"), "{refused}");
-    eventually("renewed", LIMIT, async || write.state() == lock_core::LeaseState::Renewed).await;
+    eventually("renewed", LIMIT, async || write.state() == LeaseState::Renewed).await;
     write.release().await.unwrap();
     read.release().await.unwrap();
     assert_eq!(lock_keys(&server).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn after_a_restart_without_data_every_lock_is_lost_and_later_ones_are_renewed() {
+    let mut server = RedisServer::start().await;
+    let client = client(&server).await;
+    let lease = Duration::from_secs(3);
+    let kinds = [
+        (Kind::ReadWrite, Mode::Read),
+        (Kind::ReadWrite, Mode::Write),
+        (Kind::FairReadWrite, Mode::Write),
+        (Kind::Reentrant, Mode::Write),
+        (Kind::Fair, Mode::Write),
+    ];
+    let lock = |kind: Kind, mode: Mode| {
+        let key = format!("{kind}:{mode}");
+        client.lock(mode, key).kind(kind).lease(lease).wait(LONG).acquire()
+    };
+    let mut guards = Vec::new();
+    for (kind, mode) in kinds {
+        guards.push(lock(kind, mode).await.unwrap());
+    }
+    server.kill();
+    server.restart().await;
+    for guard in guards {
+        bounded(LIMIT, guard.lost()).await;
+        assert!(matches!(guard.release().await, Err(ReleaseError::Lost(_))));
+    }
+    eventually("connected", LIMIT, async || client.health().await.is_ready()).await;
+    let mut guards = Vec::new();
+    for (kind, mode) in kinds {
+        guards.push(lock(kind, mode).await.unwrap());
+    }
+    for guard in guards {
+        eventually("renewed", LIMIT, async || guard.state() == LeaseState::Renewed).await;
+        guard.release().await.unwrap();
+    }
 }

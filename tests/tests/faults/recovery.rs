@@ -9,7 +9,7 @@ use std::{
 };
 
 use lock_core::LockClient;
-use lock_tests::{Cli, Direction, LIMIT, RedisServer, eventually};
+use lock_tests::{Cli, Direction, LIMIT, RedisServer, bounded, eventually};
 use tokio::{task::JoinSet, time::sleep};
 
 use crate::client;
@@ -90,6 +90,15 @@ async fn shutdown_closes_what_is_being_connected() {
         sleep(ms(200)).await;
         assert_eq!(proxy.connections(), 0, "and none comes back");
     }
+}
+
+#[tokio::test]
+async fn a_patient_client_is_shut_down_by_its_deadline_all_the_same() {
+    let server = RedisServer::start().await;
+    let builder = LockClient::builder().command_timeout(LIMIT * 100);
+    let client = builder.connect(&server.url()).await.unwrap();
+    server.pause();
+    bounded(LIMIT, client.shutdown(ms(100))).await.unwrap();
 }
 
 #[tokio::test]

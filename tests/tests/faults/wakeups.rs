@@ -45,3 +45,70 @@ async fn channels_are_forgotten_when_nobody_waits() {
     })
     .await;
 }
+
+/// Redisson has room for 250 channels, and fails beyond them.
+#[tokio::test]
+async fn hundreds_of_keys_are_waited_for_over_one_connection() {
+    const KEYS: usize = 400;
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let (mut guards, mut waiters) = (Vec::new(), tokio::task::JoinSet::new());
+    for number in 0..KEYS {
+        let key = format!("k:{number}");
+        guards.push(here.write(&key).lease(LONG * 10).acquire().await.unwrap());
+        waiters.spawn(there.write(key).wait(LONG * 3).acquire());
+    }
+    eventually("all are listened for", LIMIT, async || {
+        let listening: Vec<_> = cli.client_list().await;
+        let listening: Vec<_> =
+            listening.iter().map(|client| client.field("sub")).filter(|sub| *sub != "0").collect();
+        listening == [KEYS.to_string()]
+    })
+    .await;
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    for granted in bounded(LIMIT * 2, waiters.join_all()).await {
+        granted.unwrap().release().await.unwrap();
+    }
+    eventually("no channel left", LIMIT, async || {
+        cli.query::<Vec<String>>(&["PUBSUB", "CHANNELS", "*"]).await.is_empty()
+    })
+    .await;
+}
+
+/// Redisson waits for a message without a timer, and none comes.
+#[tokio::test]
+async fn a_holder_without_end_that_goes_silently_is_noticed() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = client(&server).await;
+    let _: u64 = cli.query(&["HSET", "lock:k", "mode", "write", "j:1:write", "1"]).await;
+    let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
+    eventually("it waits", LIMIT, async || cli.exists("lock_next:{lock:k}").await).await;
+    assert_eq!(cli.pttl("lock:k").await, -1);
+    assert!(cli.del("lock:k").await);
+    bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+}
+
+/// Redisson gives up a lock for which it cannot listen.
+#[tokio::test]
+async fn waiters_that_may_not_listen_get_there_all_the_same() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let guard = here.write("k").lease(LONG * 10).acquire().await.unwrap();
+    let deaf = ["ACL", "SETUSER", "default", "resetchannels"];
+    let _: String = cli.query(&deaf).await;
+    let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
+    eventually("it waits", LIMIT, async || cli.exists("lock_next:{lock:k}").await).await;
+    eventually("it may not listen", LIMIT, async || {
+        let denied: redis::Value = cli.query(&["ACL", "LOG"]).await;
+        format!("{denied:?}").contains("channel")
+    })
+    .await;
+    cli.del("lock:k").await;
+    drop(bounded(LIMIT, waiter).await.unwrap().unwrap());
+    drop(guard);
+}

@@ -7,4 +7,5 @@ mod http;
 mod process;
 mod proxy;
 mod redis_server;
+mod tables;
 mod waiting;

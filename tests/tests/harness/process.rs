@@ -15,6 +15,15 @@ async fn a_line_is_awaited_and_the_environment_is_passed() {
 }
 
 #[tokio::test]
+async fn what_is_said_is_heard_line_by_line() {
+    let process = shell(r#"while read line; do echo "heard $line"; done"#).hears().start();
+    process.say("one");
+    process.line("heard one", LIMIT).await;
+    process.say("two");
+    process.line("heard two", LIMIT).await;
+}
+
+#[tokio::test]
 async fn an_exit_shows_its_status_and_all_output() {
     let process = shell("echo out; echo err >&2; exit 3").start();
     assert_eq!(process.exited(LIMIT).await.code(), Some(3));

@@ -3,15 +3,16 @@
 use lock_tests::Cli;
 use redis::{RedisError, RedisResult};
 
+use crate::any_call::{acquire_all, asked, force_release, of, request_release};
 use crate::call::{
-    Call, acquire_read, acquire_write, downgrade, inspect, release_read, release_write, renew_read,
+    Call, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,
     renew_write, upgrade,
 };
-use crate::crowd;
 use crate::store::Store;
+use crate::{any_call, crowd, fair_call, fair_rw_call, plain_call, semaphore_call};
 
-/// What a Redis user must be allowed for the scripts of the read/write lock: EVALSHA and SCRIPT
-/// LOAD to run them, the rest for what they call. A client that connects, listens and looks after
+/// What a Redis user must be allowed for the scripts: EVALSHA and SCRIPT LOAD to run them, the rest
+/// for what they call. A client that connects, listens and looks after
 /// its links needs more than this.
 const COMMANDS: &[&str] = &[
     "+evalsha",
@@ -31,18 +32,51 @@ const COMMANDS: &[&str] = &[
     "+pttl",
     "+time",
     "+publish",
+    "+type",
+    "+persist",
+    "+incrby",
+    "+llen",
+    "+lpos",
+    "+lindex",
+    "+lrange",
+    "+lrem",
+    "+ltrim",
+    "+rpush",
+    "+zadd",
+    "+zcard",
+    "+zcount",
+    "+zrange",
+    "+zrangebyscore",
+    "+zrank",
+    "+zrem",
+    "+zremrangebyscore",
+    "+zscore",
+    "+sadd",
+    "+scard",
+    "+sismember",
 ];
 
 /// For the prefix `lock:`. A lock's key that has a hash tag of its own gets no further braces: who
-/// uses such keys adds the last four without the brace. The channel is handed over like a key, so
-/// it needs a pattern of both sorts.
+/// uses such keys adds these but the first two without the brace. Channels are handed over like
+/// keys, so they need a pattern of both sorts.
 const KEYS: &[&str] = &[
     "~lock:*",
     "~{lock:*",
     "~lock_next:{lock:*",
     "~redisson_lock_token:{lock:*",
     "~redisson_rwlock:{lock:*",
+    "~redisson_lock__channel:{lock:*",
+    "~redisson_lock_queue:{lock:*",
+    "~redisson_lock_timeout:{lock:*",
+    "~redisson_sc:{lock:*",
+    "~lock_alive:{lock:*",
+    "~lock_turn:{lock:*",
+    "~lock_asked:{lock:*",
     "&redisson_rwlock:{lock:*",
+    "&redisson_lock__channel:{lock:*",
+    "&redisson_sc:{lock:*",
+    "&lock_turn:{lock:*",
+    "&lock_asked:{lock:*",
 ];
 
 /// A connection with all of these rights but `missing`.
@@ -74,7 +108,6 @@ fn walk() -> Vec<(Call, &'static str)> {
         (acquire_read("a:1", 1), "GRANTED"),
         (acquire_read("a:1", 2), "GRANTED"),
         (renew_read("a:1"), "RENEWED 1"),
-        (inspect("a:1"), "STATE"),
         (acquire_write("b:2", 1), "BUSY"),
         (acquire_read("c:3", 1), "YIELD"),
         (release_write("b:2", 0).with("marked", 1), "GONE"),
@@ -88,6 +121,54 @@ fn walk() -> Vec<(Call, &'static str)> {
     ]
 }
 
+/// The same for the other kinds.
+fn walk_on() -> Vec<(Call, &'static str)> {
+    let twice = [of("x", acquire_write("a:1", 1)), of("y", semaphore_call::acquire(1, 1))];
+    vec![
+        (plain_call::acquire("a:1", 1), "GRANTED"),
+        (plain_call::renew("a:1"), "RENEWED 1"),
+        (plain_call::acquire("b:2", 1), "BUSY"),
+        (plain_call::release("b:2", 0).with("marked", 1), "GONE"),
+        (plain_call::release("a:1", 0), "FREED"),
+        (fair_call::acquire("a:1", 1), "GRANTED"),
+        (fair_call::acquire("b:2", 1), "BUSY"),
+        (fair_call::acquire("c:3", 1), "BUSY"),
+        (request_release(), "ASKED 1"),
+        (asked("a:1"), "ASKED 1"),
+        (force_release(), "FREED"),
+        (fair_call::leave("b:2"), "GONE"),
+        (fair_call::acquire("c:3", 1), "GRANTED"),
+        (fair_call::release("c:3", 0), "FREED"),
+        (fair_rw_call::write("a:1"), "GRANTED"),
+        (fair_rw_call::renew("write", "a:1"), "RENEWED 1"),
+        (fair_rw_call::read("b:2"), "BUSY"),
+        (fair_rw_call::read("c:3"), "BUSY"),
+        (any_call::inspect(), "STATE"),
+        (fair_rw_call::downgrade("a:1", 1, 0), "RELEASED"),
+        (fair_rw_call::read("b:2"), "GRANTED"),
+        (fair_rw_call::leave("read", "c:3"), "GONE"),
+        (fair_rw_call::release("read", "b:2", 0), "RELEASED"),
+        (fair_rw_call::upgrade("a:1", 0, 1), "GRANTED"),
+        (fair_rw_call::release("write", "a:1", 0), "FREED"),
+        (of("s", semaphore_call::resize(1, 0)), "RESIZED 1"),
+        (of("s", semaphore_call::acquire(1, 1)), "GRANTED"),
+        (of("s", semaphore_call::acquire(2, 1)), "BUSY"),
+        (of("s", semaphore_call::renew(1)), "RENEWED 1"),
+        (of("s", semaphore_call::release(1)), "FREED"),
+        (acquire_all(&twice), "GRANTED"),
+    ]
+}
+
+/// A waiter of a fair lock has died.
+async fn past_the_dead(store: &Store, cli: &Cli) -> bool {
+    for (owner, status) in [("a:1", "GRANTED"), ("b:2", "BUSY"), ("c:3", "BUSY")] {
+        assert_eq!(store.ask(&of("d", fair_call::acquire(owner, 1))).await[0], status);
+    }
+    store.set(&["ZADD", "lock_alive:{lock:d}", "1", "b:2"]).await;
+    let released = ask(store, cli, &of("d", fair_call::release("a:1", 0))).await;
+    released.inspect_err(|error| assert!(forbidden(error), "{error}")).is_ok()
+}
+
 /// Redis refuses a script with NOPERM, but a command inside a script in words alone.
 pub(crate) fn forbidden(error: &RedisError) -> bool {
     error.code() == Some("NOPERM")
@@ -98,7 +179,7 @@ pub(crate) fn forbidden(error: &RedisError) -> bool {
 async fn goes_well(store: &Store, cli: &Cli) -> bool {
     store.set(&["SCRIPT", "FLUSH"]).await;
     store.set(&["FLUSHALL"]).await;
-    for (call, expected) in walk() {
+    for (call, expected) in walk().into_iter().chain(walk_on()) {
         match ask(store, cli, &call).await {
             // A renewal does not fail for one hold, it says -1.
             Ok(reply) if reply[0] == "RENEWED" && reply[1] == "-1" => return false,
@@ -108,6 +189,9 @@ async fn goes_well(store: &Store, cli: &Cli) -> bool {
                 return false;
             }
         }
+    }
+    if !past_the_dead(store, cli).await {
+        return false;
     }
     crowd::add(store, 1_100).await;
     let behind = ask(store, cli, &acquire_write("b:2", 1)).await;

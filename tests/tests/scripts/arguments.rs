@@ -6,9 +6,10 @@ use crate::call::{
 };
 use crate::keys::lock;
 use crate::store::Store;
+use crate::{any_call, fair_call, fair_rw_call, plain_call, semaphore_call};
 
 /// Redis would refuse some of them after the first write, or take them for no lease at all.
-const NO_NUMBERS: &[&str] = &[
+pub(crate) const NO_NUMBERS: &[&str] = &[
     "-1",
     "1.5",
     "abc",
@@ -56,8 +57,51 @@ fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
             upgrade("a:1", 0, 1),
             &[("lease", false), ("read_holds", true), ("write_holds", false), ("token_ttl", true)],
         ),
+        (
+            plain_call::acquire("a:1", 1),
+            &[
+                ("lease", false),
+                ("holds", false),
+                ("mark_ms", true),
+                ("waited_ms", true),
+                ("token_ttl", true),
+            ],
+        ),
+        (
+            fair_rw_call::write("a:1"),
+            &[
+                ("mode", false),
+                ("lease", false),
+                ("holds", false),
+                ("place_ms", true),
+                ("token_ttl", true),
+            ],
+        ),
+        (fair_rw_call::leave("read", "a:1"), &[("mode", false), ("holds", true)]),
+        (any_call::force_release(), &[("token_ttl", true)]),
+        (any_call::request_release(), &[("ttl", false)]),
+        (semaphore_call::acquire(1, 2), &[("lease", false), ("total", true)]),
+        (semaphore_call::resize(2, 0), &[("total", true)]),
+        (
+            fair_call::acquire("a:1", 1),
+            &[
+                ("lease", false),
+                ("holds", false),
+                ("place_ms", true),
+                ("wait_ms", false),
+                ("token_ttl", true),
+            ],
+        ),
+        (fair_call::leave("a:1"), &[("holds", true), ("wait_ms", false)]),
+        (plain_call::release("a:1", 0).with("marked", 1), &[("holds", true)]),
         (downgrade("a:1", 1, 0), &[("lease", false), ("read_holds", false), ("write_holds", true)]),
     ]
+}
+
+/// What a call names its owner, if it has one.
+fn owner(call: &Call) -> Option<&'static str> {
+    let names = call.args.iter().map(|(name, _)| *name);
+    names.into_iter().find(|name| ["owner", "permit"].contains(name))
 }
 
 async fn refuses_all(store: &mut Store) {
@@ -70,14 +114,19 @@ async fn refuses_all(store: &mut Store) {
                 assert_eq!(store.ask(&call).await, ["INVALID"], "{name} {value:?} in {call:?}");
             }
         }
-        assert_eq!(store.ask(&call.with("owner", "")).await, ["INVALID"], "{call:?}");
+        if let Some(owner) = owner(&call) {
+            assert_eq!(store.ask(&call.with(owner, "")).await, ["INVALID"], "{call:?}");
+        }
     }
-    for call in [renew_read("a:1"), renew_write("a:1")] {
+    for call in
+        [renew_read("a:1"), renew_write("a:1"), plain_call::renew("a:1"), semaphore_call::renew(1)]
+    {
         for value in NO_NUMBERS.iter().chain(&["0"]) {
             let call = call.with("lease", value);
             assert_eq!(store.ask(&call).await, ["RENEWED", "-1"], "{call:?}");
         }
-        assert_eq!(store.ask(&call.with("owner", "")).await, ["RENEWED", "0"]);
+        let nobody = call.with(owner(&call).unwrap(), "");
+        assert_eq!(store.ask(&nobody).await, ["RENEWED", "0"]);
     }
     store.unchanged_since(&before).await;
     assert!(store.told().await.is_empty());

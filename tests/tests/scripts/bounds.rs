@@ -1,6 +1,7 @@
 //! The outermost values of arguments.
 
-use crate::call::{LEASE, acquire_read, acquire_write, inspect, release_read, release_write};
+use crate::any_call::inspect;
+use crate::call::{LEASE, acquire_read, acquire_write, release_read, release_write};
 use crate::keys::{LOCK, MARK, within};
 use crate::store::Store;
 
@@ -54,7 +55,7 @@ async fn a_switch_is_on_for_1_alone() {
         store.granted(&read).await;
         assert_eq!(store.ask(&release_read("a:1", 0)).await, ["RELEASED"]);
     }
-    assert_eq!(store.ask(&inspect("a:1")).await[..3], ["STATE", "read", "1"]);
+    assert_eq!(store.ask(&inspect()).await[..3], ["STATE", "read_write", "read"]);
 
     let mark = store.cli.string(MARK).await.unwrap();
     store.set(&["SET", MARK, &mark.replace("write", "read"), "PX", "300000"]).await;

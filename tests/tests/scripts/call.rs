@@ -21,7 +21,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    fn new<const K: usize, const A: usize>(
+    pub(crate) fn new<const K: usize, const A: usize>(
         script: &'static str,
         keys: [&str; K],
         args: [(&'static str, &dyn Display); A],
@@ -148,9 +148,4 @@ pub(crate) fn downgrade(owner: &str, read_holds: u32, write_holds: u32) -> Call 
             ("write_holds", &write_holds),
         ],
     )
-}
-
-pub(crate) fn inspect(owner: &str) -> Call {
-    let args: [(_, &dyn Display); 2] = [("owner", &owner), ("tag", &TAG)];
-    Call::new("read_write/inspect", [LOCK], args)
 }

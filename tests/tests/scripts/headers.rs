@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lock_core::__private::SCRIPTS;
+use lock_core::__private::{SCRIPTS, SHARDED_SCRIPTS};
 
 use crate::call::{
-    Call, acquire_read, acquire_write, downgrade, inspect, release_read, release_write, renew_read,
+    Call, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,
     renew_write, upgrade,
 };
+use crate::{any_call, fair_call, fair_rw_call, plain_call, semaphore_call};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../lock-core/src/redis/scripts")
@@ -51,18 +52,55 @@ fn every_file_says_its_name_first() {
     }
 }
 
+/// What goes before a script: files of shared functions, and other scripts as functions.
+fn used<'a>(mut before: &'a str, files: &[(String, String)]) -> Option<&'a str> {
+    while !before.is_empty() {
+        before = files.iter().find_map(|(name, text)| {
+            let function = name.replace('/', "_");
+            match name.strip_prefix("shared/") {
+                Some(_) => before.strip_prefix(text.as_str()),
+                None => before
+                    .strip_prefix(&format!("local function {function}(KEYS, ARGV)\n"))?
+                    .strip_prefix(text.as_str())?
+                    .strip_prefix("end\n\n"),
+            }
+        })?;
+    }
+    Some(before)
+}
+
 #[test]
-fn every_script_is_sent_to_redis_whole_and_after_what_it_shares() {
-    let files = scripts();
-    assert_eq!(files.len(), SCRIPTS.len());
-    for (name, text) in files {
-        let script =
-            SCRIPTS.iter().find(|script| script.name == name).expect("a script of the file");
-        let shared = script.text.strip_suffix(text.as_str()).expect("the file comes last");
-        assert!(shared.lines().all(|line| !line.contains("KEYS[") && !line.contains("ARGV[")));
-        let calls =
-            shared.lines().filter(|line| line.starts_with("redis.") || line.starts_with("return"));
-        assert_eq!(calls.count(), 0, "{name}: shared files only define");
+fn every_script_is_sent_to_redis_whole_and_after_what_it_uses() {
+    let files = files();
+    let count = files.iter().filter(|(name, _)| !name.starts_with("shared/")).count();
+    for (scripts, opening) in
+        [(SCRIPTS, "local SHARDED = false\n\n"), (SHARDED_SCRIPTS, "local SHARDED = true\n\n")]
+    {
+        assert_eq!(count, scripts.len());
+        for script in scripts {
+            let (_, text) = files.iter().find(|(name, _)| name == script.name).expect("its file");
+            let before = script.text.strip_suffix(text.as_str()).expect("the file comes last");
+            let before = before.strip_prefix(opening).expect("whether shards are told comes first");
+            assert_eq!(used(before, &files), Some(""), "{}", script.name);
+        }
+    }
+}
+
+#[test]
+fn shared_files_only_define_and_take_nothing() {
+    for (name, text) in files().iter().filter(|(name, _)| name.starts_with("shared/")) {
+        assert!(!text.contains("KEYS") && !text.contains("ARGV"), "{name}");
+        let effect = |line: &&str| line.starts_with("redis.") || line.starts_with("return");
+        assert_eq!(text.lines().filter(effect).count(), 0, "{name}");
+        assert!(text.ends_with("\n\n"), "{name}: a blank line parts it from what follows");
+    }
+}
+
+/// Messages go through `tell`, or a cluster's shards would not hear of them.
+#[test]
+fn nothing_is_published_but_by_tell() {
+    for (name, text) in files().iter().filter(|(name, _)| name != "shared/tell") {
+        assert!(!text.contains("publish'"), "{name}");
     }
 }
 
@@ -100,30 +138,47 @@ fn arguments_are_named_at_the_top_and_nowhere_else() {
         let code = text.lines().filter(|line| !is_header(line));
         let after_names = code.skip_while(|line| line.starts_with("local "));
         let raw = after_names.filter(|line| line.contains("KEYS") || line.contains("ARGV")).count();
-        // A renewal walks over its arguments.
-        assert_eq!(raw > 0, name.starts_with("read_write/renew_"), "{name}");
+        // These walk over their arguments.
+        let walks = name.contains("/renew") || name == "any/acquire_all";
+        assert_eq!(raw > 0, walks, "{name}");
     }
 }
 
 #[test]
 fn the_calls_of_these_tests_name_arguments_as_the_headers_do() {
-    let calls: [Call; 7] = [
+    let files = scripts();
+    let calls: Vec<Call> = vec![
+        plain_call::acquire("a:1", 1),
+        plain_call::release("a:1", 0),
+        any_call::inspect(),
+        any_call::force_release(),
+        any_call::request_release(),
+        any_call::asked("a:1"),
+        fair_rw_call::write("a:1"),
+        fair_rw_call::release("read", "a:1", 0),
+        fair_rw_call::upgrade("a:1", 0, 1),
+        fair_rw_call::downgrade("a:1", 1, 0),
+        semaphore_call::acquire(1, 2),
+        semaphore_call::release(1),
+        semaphore_call::resize(2, 0),
+        fair_call::acquire("a:1", 1),
+        fair_call::release("a:1", 0),
         acquire_read("a:1", 1),
         acquire_write("a:1", 1),
         release_read("a:1", 0),
         release_write("a:1", 0),
         upgrade("a:1", 0, 1),
         downgrade("a:1", 1, 0),
-        inspect("a:1"),
     ];
     for call in calls {
-        let declared = call.text().lines().filter(is_header);
+        let (_, text) = files.iter().find(|(name, _)| name == call.script).unwrap();
+        let declared = text.lines().filter(is_header);
         let declared =
             declared.filter_map(|line| line.strip_prefix("-- ARGV[")?.split_whitespace().nth(1));
         let called = ["nonce"].into_iter().chain(call.args.iter().map(|(name, _)| *name));
         assert!(declared.eq(called), "{call:?}");
     }
-    for call in [renew_read("a:1"), renew_write("a:1")] {
+    for call in [renew_read("a:1"), renew_write("a:1"), plain_call::renew("a:1")] {
         assert_eq!(call.args.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["owner", "lease"]);
     }
 }

@@ -5,6 +5,14 @@ use std::fmt;
 pub(crate) const LOCK: &str = "lock:k";
 pub(crate) const TAG: &str = "{lock:k}";
 pub(crate) const CHANNEL: &str = "redisson_rwlock:{lock:k}";
+pub(crate) const LOCK_CHANNEL: &str = "redisson_lock__channel:{lock:k}";
+pub(crate) const QUEUE: &str = "redisson_lock_queue:{lock:k}";
+pub(crate) const DEADLINES: &str = "redisson_lock_timeout:{lock:k}";
+pub(crate) const ALIVE: &str = "lock_alive:{lock:k}";
+pub(crate) const LEASES: &str = "{lock:k}:timeout";
+pub(crate) const SEMAPHORE_CHANNEL: &str = "redisson_sc:{lock:k}";
+pub(crate) const TURN: &str = "lock_turn:{lock:k}";
+pub(crate) const ASKED: &str = "lock_asked:{lock:k}";
 pub(crate) const TOKEN: &str = "redisson_lock_token:{lock:k}";
 pub(crate) const MARK: &str = "lock_next:{lock:k}";
 

@@ -1,6 +1,7 @@
 //! The mark of the one waiter that is next: who leaves it, and who takes it over.
 
-use crate::call::{Call, LEASE, LONGER, acquire_read, acquire_write, inspect, renew_write};
+use crate::any_call::inspect;
+use crate::call::{Call, LEASE, LONGER, acquire_read, acquire_write, renew_write};
 use crate::keys::{MARK, lock, mark, read};
 use crate::store::{STOPPED_MS, Store};
 use crate::waiter::{WAITERS, waiting, waiting_writer};
@@ -137,7 +138,7 @@ async fn re_entry_renewal_and_a_look_leave_it_alone() {
         assert_eq!(store.ask(&acquire_write("a:1", 2)).await, ["GRANTED", ""]);
         assert_eq!(store.ask(&acquire_read("a:1", 1)).await, ["GRANTED", ""]);
         assert_eq!(store.ask(&renew_write("a:1")).await, ["RENEWED", "1"]);
-        assert_eq!(store.ask(&inspect("b:2")).await[0], "STATE");
+        assert_eq!(store.ask(&inspect()).await[0], "STATE");
         assert_eq!(value(&store).await, mark);
     }
 }

@@ -93,3 +93,42 @@ async fn one_from_the_future_is_taken_over() {
         }
     }
 }
+
+/// The fair read/write lock keeps its line there: one lock is of one kind.
+#[tokio::test]
+async fn a_line_of_the_fair_kind_makes_it_another_lock() {
+    for waiter in WAITERS {
+        let mut store = Store::start().await;
+        store.set(&["ZADD", MARK, "0", "fair"]).await;
+        for yields in [0, 1] {
+            let before = store.keys().await;
+            let call = (waiter.acquire)("b:2", 1).with("yields", yields);
+            for mark_ms in [0, 300_000] {
+                assert_eq!(store.ask(&call.with("mark_ms", mark_ms)).await, ["WRONG_KIND"]);
+            }
+            store.unchanged_since(&before).await;
+        }
+        // Held, for one that writes and for one that reads.
+        for holder in WAITERS {
+            store.set(&["DEL", MARK]).await;
+            store.granted(&(holder.acquire)("a:1", 1)).await;
+            store.set(&["ZADD", MARK, "0", "fair"]).await;
+            let before = store.keys().await;
+            for mark_ms in [0, 300_000] {
+                let call = (waiter.acquire)("b:2", 1).with("mark_ms", mark_ms);
+                assert_eq!(
+                    store.ask(&call).await,
+                    ["WRONG_KIND"],
+                    "{} {}",
+                    holder.mode,
+                    waiter.mode
+                );
+            }
+            store.unchanged_since(&before).await;
+            // What is held already stays so.
+            assert_eq!(store.ask(&(holder.acquire)("a:1", 2)).await, ["GRANTED", ""]);
+            assert_eq!(store.ask(&(holder.release)("a:1", 0)).await, ["FREED"]);
+            let _told = store.told().await;
+        }
+    }
+}

@@ -1,22 +1,17 @@
 //! Redis at its memory limit: nothing new is granted, everything held can be kept and given back.
 
+use crate::any_call::inspect;
 use crate::call::{
-    LEASE, LONGER, acquire_read, acquire_write, downgrade, inspect, release_read, release_write,
-    renew_read, renew_write, upgrade,
+    LEASE, LONGER, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,
+    renew_write, upgrade,
 };
 use crate::keys::{lock, mark, read, with};
 use crate::store::Store;
 
-async fn full(store: &Store) {
-    store.set(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    let refused = store.cli.try_query::<()>(&["SET", "x", "y"]).await;
-    assert_eq!(refused.unwrap_err().code(), Some("OOM"));
-}
-
 #[tokio::test]
 async fn nothing_is_granted_and_nothing_left() {
     let mut store = Store::start().await;
-    full(&store).await;
+    store.fill().await;
     for call in [acquire_read("a:1", 1), acquire_write("a:1", 1)] {
         let refused = store.try_ask(&call).await.unwrap_err();
         assert_eq!(refused.code(), Some("OOM"), "{refused}");
@@ -31,7 +26,7 @@ async fn nothing_is_granted_and_nothing_left() {
 async fn a_held_lock_stays_as_it_is_for_those_who_want_more() {
     let store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
-    full(&store).await;
+    store.fill().await;
     let before = store.keys().await;
     for call in [acquire_read("b:2", 1), acquire_write("b:2", 1), upgrade("a:1", 0, 1)] {
         let refused = store.try_ask(&call).await.unwrap_err();
@@ -40,14 +35,14 @@ async fn a_held_lock_stays_as_it_is_for_those_who_want_more() {
     }
     let no_mark = acquire_write("b:2", 1).with("mark_ms", 0);
     assert_eq!(store.refused(&no_mark, "BUSY", LEASE).await, ["0"]);
-    assert_eq!(store.ask(&inspect("a:1")).await[..3], ["STATE", "read", "1"]);
+    assert_eq!(store.ask(&inspect()).await[..3], ["STATE", "read_write", "read"]);
 }
 
 #[tokio::test]
 async fn nobody_queues_behind_a_writer() {
     let store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
-    full(&store).await;
+    store.fill().await;
     let before = store.keys().await;
     for call in [acquire_read("b:2", 1), acquire_write("b:2", 1)] {
         let refused = store.try_ask(&call).await.unwrap_err();
@@ -62,7 +57,7 @@ async fn nobody_queues_behind_a_writer() {
 async fn a_reader_renews_re_enters_and_releases() {
     let mut store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
-    full(&store).await;
+    store.fill().await;
     let longer = renew_read("a:1").with("lease", LONGER);
     assert_eq!(store.ask(&longer).await, ["RENEWED", "1"]);
     assert_eq!(store.ask(&acquire_read("a:1", 2)).await, ["GRANTED", ""]);
@@ -77,7 +72,7 @@ async fn a_reader_renews_re_enters_and_releases() {
 async fn a_writer_renews_re_enters_and_releases() {
     let mut store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
-    full(&store).await;
+    store.fill().await;
     let longer = renew_write("a:1").with("lease", LONGER);
     assert_eq!(store.ask(&longer).await, ["RENEWED", "1"]);
     assert_eq!(store.ask(&acquire_write("a:1", 2)).await, ["GRANTED", ""]);
@@ -95,7 +90,7 @@ async fn reads_inside_a_write_end_in_any_order() {
     for holds in 1..=3 {
         assert_eq!(store.ask(&acquire_read("a:1", holds)).await, ["GRANTED", ""]);
     }
-    full(&store).await;
+    store.fill().await;
     assert_eq!(store.ask(&renew_write("a:1")).await, ["RENEWED", "1"]);
     assert_eq!(store.ask(&release_read("a:1", 2)).await, ["RELEASED"]);
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["RELEASED"]);
@@ -110,7 +105,7 @@ async fn reads_inside_a_write_end_in_any_order() {
 async fn a_writer_becomes_a_reader() {
     let mut store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
-    full(&store).await;
+    store.fill().await;
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;
     assert_eq!(store.told().await, ["1"]);
@@ -121,7 +116,7 @@ async fn a_waiting_writer_leaves() {
     let mut store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
     store.refused(&acquire_write("b:2", 1), "BUSY", LEASE).await;
-    full(&store).await;
+    store.fill().await;
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE), mark("write:b:2")]).await;
     assert_eq!(store.ask(&release_write("b:2", 0).with("marked", 1)).await, ["GONE"]);
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;
@@ -133,7 +128,7 @@ async fn a_waiting_reader_leaves() {
     let mut store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
     store.refused(&acquire_read("b:2", 1), "BUSY", LEASE).await;
-    full(&store).await;
+    store.fill().await;
     assert_eq!(store.ask(&release_read("b:2", 0).with("marked", 1)).await, ["GONE"]);
     store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
     assert_eq!(store.told().await, ["1"]);
@@ -145,7 +140,7 @@ async fn a_lapsed_reader_among_others_is_told_and_forgotten() {
     store.granted(&acquire_read("a:1", 1)).await;
     store.granted(&acquire_read("b:2", 1)).await;
     store.lapse("a:1", 1).await;
-    full(&store).await;
+    store.fill().await;
     assert_eq!(store.ask(&renew_read("a:1")).await, ["RENEWED", "0"]);
     store.stands([lock("b:2=1 mode=read", LEASE), read("b:2", 1, LEASE)]).await;
 }

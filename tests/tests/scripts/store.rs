@@ -3,11 +3,12 @@
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lock_tests::{Cli, Messages, RedisServer};
+use lock_tests::{Cli, RedisServer};
 use redis::{RedisResult, Value, from_redis_value};
 
 use crate::call::{Call, reads};
 use crate::keys::{CHANNEL, Key, LOCK, TOKEN, difference, within};
+use crate::news::News;
 
 pub(crate) const STOPPED_MS: i64 = 1_700_000_000_999;
 
@@ -23,7 +24,7 @@ end}
 pub(crate) struct Store {
     pub(crate) server: RedisServer,
     pub(crate) cli: Cli,
-    messages: Messages,
+    news: News,
     published: u64,
     nonces: AtomicU32,
 }
@@ -32,8 +33,8 @@ impl Store {
     pub(crate) async fn start() -> Self {
         let server = RedisServer::start().await;
         let cli = server.cli().await;
-        let messages = server.messages(CHANNEL).await;
-        Self { server, cli, messages, published: 0, nonces: AtomicU32::new(1) }
+        let news = News::of(&server).await;
+        Self { server, cli, news, published: 0, nonces: AtomicU32::new(1) }
     }
 
     /// The reply without its nonce, which must be this call's.
@@ -65,6 +66,7 @@ impl Store {
         let words = call.words(how, &nonce);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let reply: Vec<Value> = cli.try_query(&words).await?;
+        // A member's reply inside this one carries the nonce once more.
         let mut reply: Vec<String> = reply.into_iter().map(text).collect();
         assert_eq!(reply.remove(1), nonce, "{call:?} answers with its own nonce");
         Ok(reply)
@@ -101,6 +103,17 @@ impl Store {
                 }
                 "string" => format!("string {}", self.cli.string(&name).await.unwrap()),
                 "list" => format!("list {}", self.cli.list(&name).await.join(" ")),
+                // Without the scores, which are times.
+                "zset" => {
+                    let members = self.cli.sorted_set(&name).await.into_iter();
+                    let members: Vec<_> = members.map(|(member, _)| member).collect();
+                    format!("zset {}", members.join(" "))
+                }
+                "set" => {
+                    let mut members: Vec<String> = self.cli.query(&["SMEMBERS", &name]).await;
+                    members.sort();
+                    format!("set {}", members.join(" "))
+                }
                 other => panic!("a {other} under {name}"),
             };
             let ttl = self.cli.pttl(&name).await;
@@ -136,15 +149,37 @@ impl Store {
         }
     }
 
-    /// What was published since the last look: on the lock's channel, and nowhere else.
+    /// What was published since the last look: on the read/write lock's channel, and nowhere else.
     pub(crate) async fn told(&mut self) -> Vec<String> {
-        let messages = self.messages.so_far().await;
+        let told = self.told_where().await.into_iter();
+        told.map(|(channel, message)| {
+            assert_eq!(channel, CHANNEL, "{message}");
+            message
+        })
+        .collect()
+    }
+
+    /// What was published since the last look, with its channel.
+    pub(crate) async fn told_where(&mut self) -> Vec<(String, String)> {
+        let news = self.news.so_far().await;
         let counts = self.cli.command_counts().await;
         let count = |command: &str| counts.get(command).copied().unwrap_or_default();
         let published = count("publish") + count("spublish");
-        assert_eq!(published - self.published, messages.len() as u64);
+        assert_eq!(published - self.published, news.len() as u64);
         self.published = published;
-        messages
+        news
+    }
+
+    /// The score of a member of a sorted set.
+    pub(crate) async fn score(&self, key: &str, member: &str) -> Option<i64> {
+        let score: Option<f64> = self.cli.query(&["ZSCORE", key, member]).await;
+        score.map(|score| score as i64)
+    }
+
+    /// Redis' time in ms.
+    pub(crate) async fn now(&self) -> i64 {
+        let time: (i64, i64) = self.cli.query(&["TIME"]).await;
+        time.0 * 1_000 + time.1 / 1_000
     }
 
     /// The time of the lock is over.
@@ -159,6 +194,13 @@ impl Store {
         }
     }
 
+    /// Redis is at its memory limit from here on.
+    pub(crate) async fn fill(&self) {
+        self.set(&["CONFIG", "SET", "maxmemory", "1"]).await;
+        let refused = self.cli.try_query::<()>(&["SET", "x", "y"]).await;
+        assert_eq!(refused.unwrap_err().code(), Some("OOM"));
+    }
+
     pub(crate) async fn set(&self, words: &[&str]) {
         let _: Value = self.cli.query(words).await;
     }
@@ -167,6 +209,9 @@ impl Store {
 fn text(value: Value) -> String {
     match value {
         Value::Int(number) => number.to_string(),
+        Value::Array(parts) => {
+            format!("[{}]", parts.into_iter().map(text).collect::<Vec<_>>().join(" "))
+        }
         value => from_redis_value(value).unwrap(),
     }
 }

@@ -1,5 +1,6 @@
 -- read_write/acquire_read: takes an owner's read hold number `holds`, unless another owner writes
 -- or, where the caller yields, a writer is next. Asking again for a hold that was granted grants it.
+-- A lock that stands as a fair read/write lock is of another kind.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:holds (strings, one per read hold)
@@ -38,6 +39,7 @@ if mode == 'read' then
 elseif mode == 'write' then
   if writes == 0 then
     if holds > 1 then return {'LOST', nonce} end
+    if select(3, next_waiter(mark)) then return {'WRONG_KIND', nonce} end
     local marked = leave_mark(mark, 'read:' .. owner, mark_ms, waited_ms)
     return {'BUSY', nonce, redis.call('pttl', lock), marked}
   end
@@ -47,8 +49,9 @@ end
 if held < holds - 1 then return {'LOST', nonce} end
 
 local outermost = holds == 1 and writes == 0
-local waiting, their_since
-if outermost then waiting, their_since = next_waiter(mark) end
+local waiting, their_since, fair
+if outermost then waiting, their_since, fair = next_waiter(mark) end
+if held == 0 and fair then return {'WRONG_KIND', nonce} end
 local ahead = waiting and string.sub(waiting, 1, 6) == 'write:'
 if held == 0 and yields and ahead and their_since <= waiting_since(waited_ms) then
   return {'YIELD', nonce, redis.call('pttl', mark)}

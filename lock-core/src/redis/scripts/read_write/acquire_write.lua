@@ -1,7 +1,7 @@
 -- read_write/acquire_write: takes an owner's write hold number `holds`, unless anybody else holds
 -- the lock or, where the caller yields, another waiter is next. Readers whose time is over are
 -- forgotten. Asking again for a hold that was granted grants it. The owner's reads inside live as
--- long as the lock.
+-- long as the lock. A lock that stands as a fair read/write lock is of another kind.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] mark    string  since:mode:owner of the waiter that is next
@@ -50,6 +50,8 @@ end
 if mode and mode ~= 'read' and mode ~= 'write' then return {'WRONG_KIND', nonce} end
 if not mode and redis.call('exists', lock) == 1 then return {'WRONG_KIND', nonce} end
 if holds > 1 then return {'LOST', nonce} end
+local waiting, their_since, fair = next_waiter(mark)
+if fair then return {'WRONG_KIND', nonce} end
 if mode == 'write' then
   return {'BUSY', nonce, redis.call('pttl', lock), leave_mark(mark, me, mark_ms, waited_ms)}
 end
@@ -65,7 +67,6 @@ if mode == 'read' then
   redis.call('del', lock)
 end
 
-local waiting, their_since = next_waiter(mark)
 if yields and waiting and waiting ~= me and their_since <= waiting_since(waited_ms) then
   return {'YIELD', nonce, redis.call('pttl', mark)}
 end

@@ -43,6 +43,6 @@ if write_holds > 0 then
 else
   redis.call('hdel', lock, own)
   redis.call('hset', lock, 'mode', 'read')
-  redis.call('publish', channel, '1')
+  tell(channel, '1')
 end
 return {'RELEASED', nonce}

@@ -22,7 +22,7 @@ local nonce, owner, holds = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS)
 local marked, tag = ARGV[4] == '1', ARGV[5]
 if not holds or owner == '' then return {'INVALID', nonce} end
 
-if marked then lift_mark(mark, 'read:' .. owner, channel) end
+if marked then lift_mark(mark, 'read:' .. owner, channel, '1') end
 
 -- A longer look at other readers is left to the writer that waits: a release stays cheap in a crowd.
 local FEW_FIELDS = 9
@@ -53,5 +53,5 @@ if fields > 1 then
   end
 end
 redis.call('del', lock)
-redis.call('publish', channel, '0')
+tell(channel, '0')
 return {lapsed and 'GONE' or 'FREED', nonce}

@@ -20,7 +20,7 @@ local lock, reads, channel, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, owner, holds, marked = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS), ARGV[4] == '1'
 if not holds or owner == '' then return {'INVALID', nonce} end
 
-if marked then lift_mark(mark, 'write:' .. owner, channel) end
+if marked then lift_mark(mark, 'write:' .. owner, channel, '1') end
 
 local own = owner .. ':write'
 local state = redis.pcall('hmget', lock, 'mode', own, owner)
@@ -41,5 +41,5 @@ if reading_ms > 0 then
 else
   redis.call('del', lock)
 end
-redis.call('publish', channel, '1')
+tell(channel, '1')
 return {reading_ms > 0 and 'RELEASED' or 'FREED', nonce}

@@ -2,18 +2,24 @@
 -- leaves its mark unless that of one who has waited for longer stands; who has waited for less
 -- stands back behind it. So no crowd of readers, no stream of writers and no process that asks again at once can keep
 -- a waiter out. The mark has a short life of its own, which its waiter renews.
+--
+-- The fair read/write lock keeps its line under the mark's name, as a sorted set. Where one stands
+-- the lock is of that kind.
 local function next_waiter(mark)
   local waiting = redis.pcall('get', mark)
   if not waiting then return nil end
+  if type(waiting) == 'table' then
+    local line = redis.pcall('zcard', mark)
+    return nil, 0, type(line) == 'number' and line > 0
+  end
   -- Anything else under the mark's name, or without an end, stops nobody and is left alone.
-  if type(waiting) == 'table' or redis.call('pttl', mark) == -1 then return nil, 0 end
+  if redis.call('pttl', mark) == -1 then return nil, 0 end
   local since, who = string.match(waiting, '^(%d+):(%a+:.+)$')
   return who, tonumber(since or 0)
 end
 
 local function waiting_since(waited_ms)
-  local now = redis.call('time')
-  return tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000) - waited_ms
+  return now_ms() - waited_ms
 end
 
 local function leave_mark(mark, own, mark_ms, waited_ms)
@@ -25,10 +31,10 @@ local function leave_mark(mark, own, mark_ms, waited_ms)
   return 1
 end
 
-local function lift_mark(mark, own, channel)
+local function lift_mark(mark, own, channel, message)
   if next_waiter(mark) == own then
     redis.call('del', mark)
-    redis.call('publish', channel, '1')
+    tell(channel, message)
   end
 end
 

@@ -8,8 +8,7 @@ local function next_token(key, ttl_ms)
   if type(stored) == 'table' and not string.find(stored.err, 'WRONGTYPE') then redis.call('get', key) end
   local last = whole(stored or 0, 0, MOST_TOKEN - 1)
   if not last then return nil end
-  local now = redis.call('time')
-  local token = math.max(last + 1, tonumber(now[1]) * 1000000 + tonumber(now[2]))
+  local token = math.max(last + 1, now_us())
   token = string.format('%.0f', token) -- tostring() would write 1.79e+15
   if ttl_ms == 0 or (stored and redis.call('pttl', key) == -1) then
     redis.call('set', key, token)

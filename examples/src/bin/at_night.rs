@@ -1,0 +1,42 @@
+//! Which lock is stuck, who holds it, and how it is freed: asked kindly, then by force.
+//!
+//! `cargo run -p examples --bin at_night`; with `REDIS_URL` on a Redis instead of in memory.
+
+use std::{env, error::Error, time::Duration};
+
+use lock_tower::{Inspection, LockClient};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let locks = match env::var("REDIS_URL") {
+        Ok(url) => LockClient::builder().client_name("reports", "reports-1").connect(&url).await?,
+        Err(_) => LockClient::in_memory(),
+    };
+    let guard = locks.write("report").acquire().await?;
+    show(&locks.inspect("report").await?);
+
+    // A holder that listens.
+    let listening = tokio::spawn(async move {
+        guard.release_requested().await;
+        println!("the holder was asked, and releases");
+        guard.release().await
+    });
+    println!("{} holder is asked", locks.request_release("report").await?);
+    listening.await??;
+
+    // One that does not.
+    let guard = locks.write("report").lease(Duration::from_secs(1)).acquire().await?;
+    let forced = locks.force_release("report").await?;
+    let (old, new) = (guard.fencing_token(), forced.fencing_token);
+    println!("taken away; its token {old} is stale, since {new:?} was given out");
+    println!("the holder is told: {}", guard.lost().await);
+    locks.shutdown(Duration::from_secs(5)).await?;
+    Ok(())
+}
+
+fn show(seen: &Inspection) {
+    println!("{:?}, held for {:?}:", seen.kind, seen.mode);
+    for holder in &seen.holders {
+        println!("  by {} {:?}, for {:?} more", holder.owner, holder.client, holder.remaining);
+    }
+}

@@ -1,0 +1,95 @@
+//! What a client can be asked for: one method per kind of lock.
+
+use crate::{
+    Acquire, IntoLockKey, Kind, LockClient, Mode,
+    multi::{Member, MultiLock},
+    semaphore::Semaphore,
+    target::SingleLock,
+};
+
+impl LockClient {
+    /// Asks for the read lock on `key`: shared with other readers, never with a writer.
+    pub fn read(&self, key: impl IntoLockKey) -> Acquire {
+        self.ask(Kind::ReadWrite, Mode::Read, key)
+    }
+
+    /// Asks for the write lock on `key`: exclusive.
+    pub fn write(&self, key: impl IntoLockKey) -> Acquire {
+        self.ask(Kind::ReadWrite, Mode::Write, key)
+    }
+
+    /// Asks for the read/write lock on `key` in a mode that is known at run time only.
+    pub fn lock(&self, mode: Mode, key: impl IntoLockKey) -> Acquire {
+        self.ask(Kind::ReadWrite, mode, key)
+    }
+
+    /// Asks for the [fair](Kind::FairReadWrite) read lock on `key`: shared with other readers, in
+    /// order of arrival, so behind every writer that came before.
+    pub fn fair_read(&self, key: impl IntoLockKey) -> Acquire {
+        self.ask(Kind::FairReadWrite, Mode::Read, key)
+    }
+
+    /// Asks for the [fair](Kind::FairReadWrite) write lock on `key`: exclusive, in order of arrival.
+    pub fn fair_write(&self, key: impl IntoLockKey) -> Acquire {
+        self.ask(Kind::FairReadWrite, Mode::Write, key)
+    }
+
+    /// Asks for the [reentrant](Kind::Reentrant) lock on `key`: Redisson's `getLock`.
+    pub fn reentrant(&self, key: impl IntoLockKey) -> Acquire {
+        self.ask(Kind::Reentrant, Mode::Write, key)
+    }
+
+    /// Asks for the [non-reentrant](Kind::NonReentrant) lock on `key`: a scope that holds it is
+    /// refused at once.
+    pub fn non_reentrant(&self, key: impl IntoLockKey) -> Acquire {
+        self.ask(Kind::NonReentrant, Mode::Write, key)
+    }
+
+    /// Asks for the [fair](Kind::Fair) lock on `key`: Redisson's `getFairLock`.
+    pub fn fair(&self, key: impl IntoLockKey) -> Acquire {
+        self.ask(Kind::Fair, Mode::Write, key)
+    }
+
+    /// Asks for the [fenced](Kind::Fenced) lock on `key`: Redisson's `getFencedLock`.
+    pub fn fenced(&self, key: impl IntoLockKey) -> Acquire {
+        self.ask(Kind::Fenced, Mode::Write, key)
+    }
+
+    /// Asks for several locks at once, all or nothing.
+    ///
+    /// Where one command of the store can take them all (always in memory and on one server; in a
+    /// cluster when their keys share a hash tag) no other process is shut out of the rest while one
+    /// of them is waited for; other acquisitions of this process do queue behind it, at every key that
+    /// it has come to. Otherwise they are taken in the order of their keys, whatever order they are
+    /// given in. Either way two such acquisitions never wait for each other. Wait, lease, renewal and `max_hold` are
+    /// those of the whole; the members' own do not count.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// let both = locks.multi_lock([locks.write("account:1"), locks.write("account:2")]);
+    /// let guard = both.acquire().await?;
+    /// // ... move money from one to the other ...
+    /// guard.release().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn multi_lock<M: Into<Member>>(
+        &self,
+        members: impl IntoIterator<Item = M>,
+    ) -> Acquire<MultiLock> {
+        Acquire::new(MultiLock::new(self, members.into_iter().map(Into::into)))
+    }
+
+    /// A semaphore of `permits` permits under `key`: Redisson's `getPermitExpirableSemaphore`.
+    ///
+    /// The number counts for the first who asks; [`Semaphore::set_permits`] changes it later.
+    #[must_use]
+    pub fn semaphore(&self, key: impl IntoLockKey, permits: u32) -> Semaphore {
+        Semaphore::new(self, key.into_lock_key(), permits)
+    }
+
+    fn ask(&self, kind: Kind, mode: Mode, key: impl IntoLockKey) -> Acquire {
+        let (client, key) = (self.clone(), key.into_lock_key());
+        Acquire::new(SingleLock { client, kind, key, mode, permits: 0 })
+    }
+}

@@ -1,0 +1,85 @@
+//! From a request to its guard: into what the scope holds already, or anew.
+
+use std::sync::Arc;
+
+use crate::{
+    AcquireError, Kind, LockGuard, Scope, contend,
+    engine::Engine,
+    reenter::reenter,
+    request::{Patience, Request},
+};
+
+/// Acquires all that is asked for, or nothing; `requests` are sorted by key and of one client.
+/// Guards come in their order.
+pub(crate) async fn enter(
+    engine: &Arc<Engine>,
+    scope: Option<Scope>,
+    requests: &[Request],
+    patience: Patience,
+) -> Result<Vec<LockGuard>, AcquireError> {
+    engine.tasks.enter();
+    let Some(scope) = scope else {
+        return acquire_anew(engine, requests, patience).await;
+    };
+
+    let place = |request: &Request| {
+        // Every permit of a semaphore is one more.
+        let reentrant = request.kind != Kind::Semaphore;
+        reentrant.then(|| scope.place(engine.owners.client(), &request.key))
+    };
+    let places: Vec<_> = requests.iter().map(place).collect();
+    // Two acquisitions of one scope: the second enters what the first is still acquiring.
+    let mut turns = Vec::with_capacity(places.len());
+    for (place, request) in places.iter().zip(requests) {
+        let Some(place) = place else { continue };
+        let turn_by = patience.or_within(engine.settings.command_timeout);
+        let turn = tokio::time::timeout_at(turn_by, place.turn.lock()).await;
+        turns.push(turn.map_err(|_| patience.busy(request, None))?);
+    }
+    let mut guards: Vec<Option<LockGuard>> = Vec::with_capacity(requests.len());
+    for (place, request) in places.iter().zip(requests) {
+        guards.push(match place.as_ref().and_then(|place| place.hold()) {
+            Some(hold) if reenter(&hold, request, patience).await? => {
+                Some(LockGuard::new(hold, request.mode))
+            }
+            _ => None,
+        });
+    }
+    let missing: Vec<Request> = requests
+        .iter()
+        .zip(&guards)
+        .filter(|(_, guard)| guard.is_none())
+        .map(|(request, _)| request.clone())
+        .collect();
+    let mut anew = acquire_anew(engine, &missing, patience).await?.into_iter();
+    let all = guards.into_iter().zip(&places).map(|(guard, place)| {
+        guard.unwrap_or_else(|| {
+            let guard = anew.next().expect("BUG: a grant without a guard");
+            if let Some(place) = place {
+                place.set(guard.hold());
+            }
+            guard
+        })
+    });
+    Ok(all.collect())
+}
+
+/// In one step where the store can do that; otherwise one after another, in the order of their
+/// keys, so that no two acquisitions wait for each other.
+async fn acquire_anew(
+    engine: &Arc<Engine>,
+    requests: &[Request],
+    patience: Patience,
+) -> Result<Vec<LockGuard>, AcquireError> {
+    let keys: Vec<_> = requests.iter().map(|request| &request.key).collect();
+    let at_once = if keys.len() > 1 && !engine.backend.in_one_step(&keys) { 1 } else { keys.len() };
+    let mut guards = Vec::with_capacity(requests.len());
+    for requests in requests.chunks(at_once.max(1)) {
+        let holds = contend::acquire(engine, requests, patience).await?;
+        guards.extend(holds.into_iter().zip(requests).map(|(hold, request)| {
+            engine.schedule.add(&hold);
+            LockGuard::new(hold, request.mode)
+        }));
+    }
+    Ok(guards)
+}

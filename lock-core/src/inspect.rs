@@ -1,0 +1,221 @@
+//! Looking at a lock from outside, and taking it away.
+
+use std::time::Duration;
+
+use crate::{
+    FencingToken, InspectError, IntoLockKey, Kind, LockClient, LockKey, Mode, Scope,
+    backend::{Holds, Standing},
+    error::WrongKind,
+};
+
+/// What stands in the store for a key, at the moment of looking: from [`LockClient::inspect`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// `None`: nobody holds it and nobody waits. The plain kinds share one shape: with waiters in
+    /// line it is [`Kind::Fair`], with a permanent token [`Kind::Fenced`], else [`Kind::Reentrant`].
+    pub kind: Option<Kind>,
+    /// How it is held; `None`: not at all.
+    pub mode: Option<Mode>,
+    /// Who holds it.
+    pub holders: Vec<Holding>,
+    /// What is left of the lease that ends last, on the store's clock; a holder that lives renews
+    /// it. `None`: nobody holds it, or it has no end.
+    pub remaining: Option<Duration>,
+    /// Who waits: of the fair kinds all, in order; of the others only who is next, if anybody said
+    /// so. Waiters that stand behind another one of their own process are not known to the store.
+    pub waiters: Vec<Waiting>,
+    /// A semaphore's free permits, negative while more are in use than there should be.
+    pub free_permits: Option<i64>,
+    /// The last fencing token that was handed out, as long as it is known.
+    pub fencing_token: Option<FencingToken>,
+    /// Whether all holders and waiters are listed: crowds are cut at about a thousand.
+    pub complete: bool,
+}
+
+/// One owner that holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holding {
+    /// `<client>:<number>`, or the permit of a semaphore.
+    pub owner: String,
+    /// Which process that is, if it said so.
+    pub client: Option<ClientInfo>,
+    /// How often it reads.
+    pub reads: u32,
+    /// How often it writes, or holds a lock that knows no readers.
+    pub writes: u32,
+    /// What is left of its lease, on the store's clock. `None`: it has no end.
+    pub remaining: Option<Duration>,
+}
+
+/// One owner that waits for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Waiting {
+    /// `<client>:<number>`.
+    pub owner: String,
+    /// Which process that is, if it said so.
+    pub client: Option<ClientInfo>,
+    /// What it waits to do.
+    pub mode: Mode,
+}
+
+/// Who a client said it is: see [`client_name`](crate::LockClientBuilder::client_name).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientInfo {
+    /// The service.
+    pub service: String,
+    /// Which of its instances.
+    pub instance: String,
+}
+
+/// What [`LockClient::force_release`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ForcedRelease {
+    /// Whether anybody held the lock.
+    pub was_held: bool,
+    /// Exceeds every token handed out before: claim the resource with it, and whoever lost the lock
+    /// is refused there. A semaphore has none.
+    pub fencing_token: Option<FencingToken>,
+}
+
+impl LockClient {
+    /// Whether anybody, in any process, holds `key` in this mode; of kinds without readers, and of
+    /// semaphores, whoever holds them writes. True at the moment of looking, so good for a dashboard
+    /// and useless as a condition.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    pub async fn is_locked(&self, key: impl IntoLockKey, mode: Mode) -> Result<bool, InspectError> {
+        let standing = self.standing(&key.into_lock_key()?).await?;
+        Ok(match mode {
+            Mode::Read => standing.holders.iter().any(|holder| holder.holds.read > 0),
+            Mode::Write => standing.mode == Some(Mode::Write),
+        })
+    }
+
+    /// Whether the ambient [`Scope`] holds `key` in this mode, as the store sees it. False outside
+    /// a scope.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    pub async fn is_held(&self, key: impl IntoLockKey, mode: Mode) -> Result<bool, InspectError> {
+        Ok(self.hold_count(key, mode).await? > 0)
+    }
+
+    /// How many times the ambient [`Scope`] holds `key` in this mode, as the store sees it. Zero
+    /// outside a scope.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    pub async fn hold_count(&self, key: impl IntoLockKey, mode: Mode) -> Result<u32, InspectError> {
+        let key = key.into_lock_key()?;
+        let client = self.engine().owners.client();
+        let hold = Scope::current().and_then(|scope| scope.place(client, &key).hold());
+        let standing = self.standing(&key).await?;
+        let Some(hold) = hold else { return Ok(0) };
+        let own = standing.holders.iter().find(|holder| holder.owner == hold.owner.as_str());
+        // What is released but not yet confirmed does not count.
+        let stored = own.map_or_else(Holds::default, |own| own.holds).of(mode);
+        Ok(stored.min(hold.state().guards.of(mode)))
+    }
+
+    /// Looks at a lock: who holds it, for how long still, and who waits.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    pub async fn inspect(&self, key: impl IntoLockKey) -> Result<Inspection, InspectError> {
+        let standing = self.standing(&key.into_lock_key()?).await?;
+        let holders = standing.holders.iter().map(|holder| &holder.owner);
+        let owners = holders.chain(standing.waiters.iter().map(|waiter| &waiter.owner));
+        let mut clients: Vec<_> = owners.filter_map(|owner| client_of(owner)).collect();
+        clients.sort_unstable();
+        clients.dedup();
+        let infos = self.engine().backend.client_names(&clients).await?;
+        let info = |owner: &str| {
+            let at = clients.binary_search(&client_of(owner)?).ok()?;
+            infos.get(at).cloned().flatten()
+        };
+        let holders = standing.holders.iter().map(|holder| Holding {
+            client: info(&holder.owner),
+            owner: holder.owner.clone(),
+            reads: holder.holds.read,
+            writes: holder.holds.write,
+            remaining: holder.remaining,
+        });
+        let waiters = standing.waiters.iter().map(|waiter| Waiting {
+            client: info(&waiter.owner),
+            owner: waiter.owner.clone(),
+            mode: waiter.mode,
+        });
+        Ok(Inspection {
+            kind: standing.kind,
+            mode: standing.mode,
+            holders: holders.collect(),
+            remaining: standing.remaining,
+            waiters: waiters.collect(),
+            free_permits: standing.free_permits,
+            fencing_token: standing.token,
+            complete: standing.complete,
+        })
+    }
+
+    /// Takes a lock away from whoever holds it, wakes those who wait for it, and makes the holder's
+    /// fencing token stale. The holder learns of it at its next renewal and is
+    /// [lost](crate::LockGuard::lost) then; until then it may go on, so let the resource refuse it
+    /// by the token.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`]. After [`InspectError::Unavailable`] it may have been done; it may be
+    /// asked again, but then it may take the lock from the next holder.
+    ///
+    /// # Cancel safety
+    ///
+    /// It may have been done.
+    pub async fn force_release(
+        &self,
+        key: impl IntoLockKey,
+    ) -> Result<ForcedRelease, InspectError> {
+        self.engine().tasks.enter();
+        let key = key.into_lock_key()?;
+        let forced = self.engine().backend.force_release(&key).await?;
+        let forced = forced.ok_or(WrongKind { key, kind: Kind::ReadWrite })?;
+        Ok(ForcedRelease { was_held: forced.was_held, fencing_token: forced.token })
+    }
+
+    /// Asks whoever holds `key` to release it, and says how many there are. It is for the holders to
+    /// listen ([`LockGuard::release_requested`](crate::LockGuard::release_requested)) and to follow:
+    /// nothing is taken from anybody. Those who hold it later are not meant.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    ///
+    /// # Cancel safety
+    ///
+    /// The holders may have been asked.
+    pub async fn request_release(&self, key: impl IntoLockKey) -> Result<u32, InspectError> {
+        self.engine().tasks.enter();
+        let key: LockKey = key.into_lock_key()?;
+        Ok(self.engine().backend.request_release(&key).await?)
+    }
+
+    async fn standing(&self, key: &LockKey) -> Result<Standing, InspectError> {
+        self.engine().tasks.enter();
+        let standing = self.engine().backend.inspect(key).await?;
+        Ok(standing.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
+    }
+}
+
+/// The client in an owner of the shape `<client>:<number>`.
+fn client_of(owner: &str) -> Option<String> {
+    owner.rsplit_once(':').map(|(client, _)| client.to_owned())
+}

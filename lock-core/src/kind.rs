@@ -1,0 +1,75 @@
+use std::fmt;
+
+use crate::Mode;
+
+/// What kind of lock stands under a key. All users of a key, in every process and language, must
+/// agree on it.
+///
+/// Kinds that cannot be confused on the wire refuse each other
+/// ([`WrongKind`](crate::AcquireError::WrongKind)). The plain ones ([`Reentrant`](Self::Reentrant),
+/// [`NonReentrant`](Self::NonReentrant), [`Fair`](Self::Fair) and [`Fenced`](Self::Fenced)) share one
+/// shape, as in Redisson: they exclude each other, but a waiter of one may not hear the release of
+/// another, and who is first in a fair line is overtaken by those who know of no line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Any number of readers or one writer: Redisson's `RReadWriteLock`.
+    #[default]
+    ReadWrite,
+    /// As [`ReadWrite`](Self::ReadWrite), in order of arrival: a reader waits behind a writer that
+    /// came before it. Readers that follow each other share. On the wire it is an `RReadWriteLock`
+    /// with a line of waiters that Redisson does not see.
+    FairReadWrite,
+    /// One holder, reentrant within a [`Scope`](crate::Scope): Redisson's `RLock`.
+    Reentrant,
+    /// One holder, never reentrant: within a scope a second acquisition is refused at once, where
+    /// it would wait for itself for ever. On the wire an `RLock`.
+    NonReentrant,
+    /// One holder, first come first served across processes, in order of arrival at the store:
+    /// Redisson's `RFairLock`.
+    Fair,
+    /// One holder, whose fencing tokens are kept in the store for ever: Redisson's `RFencedLock`.
+    Fenced,
+    /// A number of permits, each with a lease: Redisson's `RPermitExpirableSemaphore`.
+    /// See [`LockClient::semaphore`](crate::LockClient::semaphore).
+    Semaphore,
+}
+
+impl Kind {
+    /// The name in attributes, policy files, logs and errors, such as `"fair_read_write"`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::ReadWrite => "read_write",
+            Kind::FairReadWrite => "fair_read_write",
+            Kind::Reentrant => "reentrant",
+            Kind::NonReentrant => "non_reentrant",
+            Kind::Fair => "fair",
+            Kind::Fenced => "fenced",
+            Kind::Semaphore => "semaphore",
+        }
+    }
+
+    /// Whether the lock can be read as well as written.
+    #[must_use]
+    pub fn has_readers(self) -> bool {
+        matches!(self, Kind::ReadWrite | Kind::FairReadWrite)
+    }
+
+    /// Whether waiters stand in a line in the store, in order of arrival there.
+    #[must_use]
+    pub fn is_fair(self) -> bool {
+        matches!(self, Kind::Fair | Kind::FairReadWrite)
+    }
+
+    /// Whether there is such a mode.
+    pub(crate) fn supports(self, mode: Mode) -> bool {
+        mode == Mode::Write || self.has_readers()
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,229 @@
+//! The steps of the store in memory: each one under the mutex, as a script is alone in Redis.
+
+use std::{future::ready, time::Duration};
+
+use futures_util::{FutureExt, future::BoxFuture};
+
+use super::{
+    lock::{Lock, Scene},
+    news::Channel,
+    store::{Keys, MemoryStore},
+};
+use crate::{
+    ClientInfo, Kind, LockKey, Mode,
+    backend::{
+        AcquireStep, Acquired, AcquiredAll, Answer, Backend, ConvertStep, Downgraded, Forced,
+        Holder, Identity, ReleaseStep, Released, RenewStep, Renewal, Standing, StoreHealth, Topic,
+        Upgraded, Wakeups,
+    },
+    error::Unavailable,
+};
+
+fn answer<'a, T: Send + 'a>(answer: T) -> Answer<'a, T> {
+    ready(Ok(answer)).boxed()
+}
+
+impl Keys {
+    fn acquire(&mut self, step: &AcquireStep<'_>) -> Acquired {
+        let acquired = self.with(step.key, Some((step.kind, step.permits)), |kept, scene| {
+            if !kept.lock.becomes(step.kind) {
+                return Acquired::WrongKind;
+            }
+            kept.lock.shape().acquire(step, scene)
+        });
+        acquired.unwrap_or(Acquired::WrongKind)
+    }
+
+    fn release(&mut self, step: &ReleaseStep<'_>) -> Released {
+        let Holder { kind, key, .. } = step.holder;
+        let of_kind = self.of_kind(key, kind, |lock, scene| lock.shape().release(step, scene));
+        of_kind.unwrap_or(Released::Gone)
+    }
+
+    /// All or none: what was granted before the first refusal is released again, as if it had been
+    /// held for a moment.
+    fn acquire_all(&mut self, steps: &[AcquireStep<'_>]) -> AcquiredAll {
+        let mut tokens = Vec::with_capacity(steps.len());
+        let mut granted: Vec<&AcquireStep<'_>> = Vec::with_capacity(steps.len());
+        for (at, step) in steps.iter().enumerate() {
+            let held_before = self.holds(step) >= step.holds;
+            match self.acquire(step) {
+                Acquired::Granted(token) => {
+                    tokens.push(token);
+                    granted.extend((!held_before).then_some(step));
+                }
+                answer => {
+                    for step in granted {
+                        let AcquireStep { kind, key, owner, mode, .. } = *step;
+                        let holder = Holder { kind, key, owner };
+                        let holds = step.holds - 1;
+                        self.release(&ReleaseStep { holder, mode, holds, in_line: false });
+                    }
+                    return AcquiredAll::Refused { at, answer };
+                }
+            }
+        }
+        AcquiredAll::Granted(tokens)
+    }
+
+    fn holds(&mut self, step: &AcquireStep<'_>) -> u32 {
+        let standing = self.standing(step.key);
+        let own = standing.holders.iter().find(|holder| holder.owner == step.owner.as_str());
+        own.map_or(0, |own| own.holds.of(step.mode))
+    }
+
+    fn standing(&mut self, key: &LockKey) -> Standing {
+        let standing = self.with(key, None, |kept, scene| Standing {
+            token: kept.token,
+            ..kept.lock.shape().standing(scene.now)
+        });
+        standing.unwrap_or(Standing { complete: true, ..Standing::default() })
+    }
+
+    /// Works on a lock that stands, unless it is of another kind.
+    fn of_kind<T>(
+        &mut self,
+        key: &LockKey,
+        kind: Kind,
+        work: impl FnOnce(&mut Lock, &mut Scene<'_>) -> T,
+    ) -> Option<T> {
+        let work =
+            |lock: &mut Lock, scene: &mut Scene<'_>| lock.is_of(kind).then(|| work(lock, scene));
+        self.with(key, None, |kept, scene| work(&mut kept.lock, scene)).flatten()
+    }
+
+    fn force_release(&mut self, key: &LockKey) -> Forced {
+        let forced = self.with(key, Some((Kind::ReadWrite, 0)), |kept, scene| {
+            let was_held = kept.lock.shape().standing(scene.now).mode.is_some();
+            kept.lock.shape().take_away(scene);
+            let has_tokens = !kept.lock.is_of(Kind::Semaphore);
+            Forced { was_held, token: has_tokens.then(|| scene.token()) }
+        });
+        forced.unwrap_or(Forced { was_held: false, token: None })
+    }
+
+    fn request_release(&mut self, key: &LockKey) -> usize {
+        let asked = self.with(key, None, |kept, scene| {
+            scene.tell(Channel::ReleaseRequest);
+            let holders = kept.lock.shape().standing(scene.now).holders;
+            kept.asked = holders.into_iter().map(|holder| holder.owner).collect();
+            kept.asked.len()
+        });
+        asked.unwrap_or(0)
+    }
+
+    fn set_permits(&mut self, key: &LockKey, permits: u32, only_missing: bool) -> Option<i64> {
+        let work = |lock: &mut Lock, scene: &mut Scene<'_>| {
+            let Lock::Semaphore(semaphore) = lock else { return None };
+            if !only_missing {
+                semaphore.resize(permits, scene);
+            }
+            Some(semaphore.free())
+        };
+        let make = Some((Kind::Semaphore, permits));
+        self.with(key, make, |kept, scene| work(&mut kept.lock, scene)).flatten()
+    }
+}
+
+impl Backend for MemoryStore {
+    fn acquire<'a>(&'a self, step: &'a AcquireStep<'a>) -> Answer<'a, Acquired> {
+        answer(self.keys().acquire(step))
+    }
+
+    fn in_one_step(&self, _keys: &[&LockKey]) -> bool {
+        true
+    }
+
+    fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll> {
+        answer(self.keys().acquire_all(steps))
+    }
+
+    fn release<'a>(&'a self, step: &'a ReleaseStep<'a>) -> Answer<'a, Released> {
+        answer(self.keys().release(step))
+    }
+
+    fn shard(&self, _key: &LockKey) -> u16 {
+        0
+    }
+
+    fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>> {
+        let mut keys = self.keys();
+        let renewed = steps.iter().map(|step| {
+            let Holder { kind, key, owner } = step.holder;
+            let renewed = keys.of_kind(key, kind, |lock, scene| {
+                lock.shape().renew(owner.as_str(), mode, scene.now.after(step.lease))
+            });
+            renewed.unwrap_or(Renewal::Lost)
+        });
+        answer(renewed.collect())
+    }
+
+    fn upgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Upgraded> {
+        let Holder { kind, key, .. } = step.holder;
+        let upgraded =
+            self.keys().of_kind(key, kind, |lock, scene| lock.shape().upgrade(step, scene));
+        answer(upgraded.unwrap_or(Upgraded::Lost))
+    }
+
+    fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded> {
+        let Holder { kind, key, .. } = step.holder;
+        let downgraded =
+            self.keys().of_kind(key, kind, |lock, scene| lock.shape().downgrade(step, scene));
+        answer(downgraded.unwrap_or(Downgraded::Lost))
+    }
+
+    fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>> {
+        answer(Some(self.keys().standing(key)))
+    }
+
+    fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>> {
+        answer(vec![None; clients.len()])
+    }
+
+    fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>> {
+        answer(Some(self.keys().force_release(key)))
+    }
+
+    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, u32> {
+        let asked = self.keys().request_release(key);
+        answer(u32::try_from(asked).unwrap_or(u32::MAX))
+    }
+
+    fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool> {
+        let asked = self
+            .keys()
+            .with(holder.key, None, |kept, _| kept.asked.contains(holder.owner.as_str()));
+        answer(asked.unwrap_or(false))
+    }
+
+    fn set_permits<'a>(
+        &'a self,
+        key: &'a LockKey,
+        permits: u32,
+        only_missing: bool,
+    ) -> Answer<'a, Option<i64>> {
+        answer(self.keys().set_permits(key, permits, only_missing))
+    }
+
+    fn wakeups(&self, topic: Topic<'_>) -> Wakeups {
+        self.keys().ears.listen(topic)
+    }
+
+    fn link(&self) -> Result<(), Unavailable> {
+        Ok(())
+    }
+
+    fn identity(&self) -> Answer<'_, Identity> {
+        answer(MemoryStore::identity(self))
+    }
+
+    fn health(&self) -> BoxFuture<'_, StoreHealth> {
+        let health =
+            StoreHealth { kind: "memory", round_trip: Ok(Duration::ZERO), warnings: Vec::new() };
+        ready(health).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+}

@@ -1,0 +1,138 @@
+//! One key's lock, whatever shape it has.
+
+use std::{collections::HashSet, time::SystemTime};
+
+use super::{
+    fair_read_write::FairReadWrite, news::Channel, next_waiter::NextWaiter, plain::Plain,
+    read_write::ReadWrite, semaphore::Semaphore,
+};
+use crate::{
+    FencingToken, Kind, Mode,
+    backend::{
+        AcquireStep, Acquired, ConvertStep, Downgraded, ReleaseStep, Released, Renewal, Standing,
+        Upgraded,
+    },
+    clock::Moment,
+};
+
+/// What a step finds beside the lock: the time and the last token; and whom it tells.
+pub(super) struct Scene<'a> {
+    pub(super) now: Moment,
+    pub(super) last_token: &'a mut u64,
+    pub(super) given: Option<FencingToken>,
+    pub(super) told: Vec<Channel>,
+}
+
+impl Scene<'_> {
+    /// Tokens of all keys are one sequence: more than each of them needs, and it never forgets.
+    pub(super) fn token(&mut self) -> FencingToken {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = u64::try_from(now.as_micros()).unwrap_or(0);
+        *self.last_token = (*self.last_token + 1).max(now);
+        let token = FencingToken::new(*self.last_token);
+        self.given = Some(token);
+        token
+    }
+
+    pub(super) fn tell(&mut self, channel: Channel) {
+        self.told.push(channel);
+    }
+
+    pub(super) fn tell_turn(&mut self, owner: &str) {
+        self.tell(Channel::Turn(owner.to_owned()));
+    }
+}
+
+/// What every shape can be asked. Nothing in it is over when it is asked: see [`expire`](Self::expire).
+pub(super) trait Shape {
+    /// Forgets everything whose time is over.
+    fn expire(&mut self, now: Moment);
+    /// Whether there is nothing to remember.
+    fn is_over(&self) -> bool;
+    fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired;
+    fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released;
+    fn renew(&mut self, owner: &str, mode: Mode, until: Moment) -> Renewal;
+    fn upgrade(&mut self, _step: &ConvertStep<'_>, _scene: &mut Scene<'_>) -> Upgraded {
+        Upgraded::Lost
+    }
+    fn downgrade(&mut self, _step: &ConvertStep<'_>, _scene: &mut Scene<'_>) -> Downgraded {
+        Downgraded::Lost
+    }
+    fn standing(&self, now: Moment) -> Standing;
+    /// Takes it away from all who hold it. Who waits keeps its place, and is told.
+    fn take_away(&mut self, scene: &mut Scene<'_>);
+}
+
+#[derive(Debug)]
+pub(super) enum Lock {
+    Plain(Plain),
+    ReadWrite(ReadWrite),
+    FairReadWrite(FairReadWrite),
+    Semaphore(Semaphore),
+}
+
+impl Lock {
+    /// As the first who asks finds it.
+    pub(super) fn new(kind: Kind, permits: u32) -> Self {
+        match kind {
+            Kind::ReadWrite => Self::ReadWrite(ReadWrite::default()),
+            Kind::FairReadWrite => Self::FairReadWrite(FairReadWrite::default()),
+            Kind::Semaphore => Self::Semaphore(Semaphore::of(permits)),
+            Kind::Reentrant | Kind::NonReentrant | Kind::Fair | Kind::Fenced => {
+                Self::Plain(Plain::default())
+            }
+        }
+    }
+
+    pub(super) fn shape(&mut self) -> &mut dyn Shape {
+        match self {
+            Self::Plain(shape) => shape,
+            Self::ReadWrite(shape) => shape,
+            Self::FairReadWrite(shape) => shape,
+            Self::Semaphore(shape) => shape,
+        }
+    }
+
+    pub(super) fn is_of(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::ReadWrite => matches!(self, Self::ReadWrite(_)),
+            Kind::FairReadWrite => matches!(self, Self::FairReadWrite(_)),
+            Kind::Semaphore => matches!(self, Self::Semaphore(_)),
+            Kind::Reentrant | Kind::NonReentrant | Kind::Fair | Kind::Fenced => {
+                matches!(self, Self::Plain(_))
+            }
+        }
+    }
+
+    /// Whether it can be asked for as this kind. The mark of a waiter that is gone says nothing of
+    /// the kind, and stands on.
+    pub(super) fn becomes(&mut self, kind: Kind) -> bool {
+        if self.is_of(kind) {
+            return true;
+        }
+        match (self.mark_alone(), kind) {
+            (None, _) | (Some(_), Kind::FairReadWrite | Kind::Semaphore) => return false,
+            (Some(next), Kind::ReadWrite) => *self = Self::ReadWrite(ReadWrite::marked(next)),
+            (Some(next), _) => *self = Self::Plain(Plain::marked(next)),
+        }
+        true
+    }
+
+    fn mark_alone(&mut self) -> Option<NextWaiter> {
+        match self {
+            Self::Plain(plain) => plain.mark_alone(),
+            Self::ReadWrite(read_write) => read_write.mark_alone(),
+            Self::FairReadWrite(_) | Self::Semaphore(_) => None,
+        }
+    }
+}
+
+/// What is kept for a key.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) lock: Lock,
+    /// The last one, for those who look.
+    pub(super) token: Option<FencingToken>,
+    /// Holders that were asked to release.
+    pub(super) asked: HashSet<String>,
+}

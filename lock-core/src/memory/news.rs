@@ -1,0 +1,62 @@
+//! Who listens, and what is told to whom.
+
+use std::collections::HashMap;
+
+use tokio::sync::watch;
+
+use crate::{
+    Kind, LockKey,
+    backend::{News, Topic, Wakeups},
+};
+
+/// Where a key's news are told, as on Redis: who listens on one hears nothing of the others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Channel {
+    Plain,
+    ReadWrite,
+    Permits,
+    /// One waiter's own.
+    Turn(String),
+    ReleaseRequest,
+}
+
+impl Channel {
+    fn of(topic: Topic<'_>) -> (LockKey, Self) {
+        let holder = match topic {
+            Topic::ReleaseRequest(key) => return (key.clone(), Self::ReleaseRequest),
+            Topic::Turn(holder) => holder,
+        };
+        let channel = match holder.kind {
+            Kind::ReadWrite => Self::ReadWrite,
+            Kind::Semaphore => Self::Permits,
+            Kind::Fair | Kind::FairReadWrite => Self::Turn(holder.owner.as_str().to_owned()),
+            Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => Self::Plain,
+        };
+        (holder.key.clone(), channel)
+    }
+}
+
+/// As long as somebody listens.
+#[derive(Debug, Default)]
+pub(super) struct Ears(HashMap<(LockKey, Channel), watch::Sender<News>>);
+
+impl Ears {
+    pub(super) fn listen(&mut self, topic: Topic<'_>) -> Wakeups {
+        let heard = News { subscribed: true, count: 0 };
+        if self.0.len() == self.0.capacity() {
+            // Before it grows: nobody may be left to listen for keys that ended by themselves.
+            self.0.retain(|_, news| news.receiver_count() > 0);
+        }
+        let news = self.0.entry(Channel::of(topic)).or_insert_with(|| watch::Sender::new(heard));
+        Wakeups(news.subscribe())
+    }
+
+    pub(super) fn tell(&mut self, key: &LockKey, channel: Channel) {
+        let ear = (key.clone(), channel);
+        let Some(news) = self.0.get(&ear) else { return };
+        news.send_modify(|news| news.count += 1);
+        if news.receiver_count() == 0 {
+            self.0.remove(&ear);
+        }
+    }
+}

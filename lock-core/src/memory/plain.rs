@@ -1,0 +1,144 @@
+//! The locks with one holder. They share one shape: to the fair one belongs the line, to the others
+//! the mark of the waiter that is next, and neither knows of the other's.
+
+use super::{
+    holders::{Asked, Holders},
+    line::Line,
+    lock::{Scene, Shape},
+    news::Channel,
+    next_waiter::NextWaiter,
+};
+use crate::{
+    Kind, Mode,
+    backend::{AcquireStep, Acquired, ReleaseStep, Released, Renewal, Standing},
+    clock::Moment,
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Plain {
+    holders: Holders,
+    next: NextWaiter,
+    line: Line,
+    /// Its tokens are kept for ever.
+    fenced: bool,
+}
+
+impl Plain {
+    pub(super) fn marked(next: NextWaiter) -> Self {
+        Self { next, ..Self::default() }
+    }
+
+    pub(super) fn mark_alone(&mut self) -> Option<NextWaiter> {
+        let alone = self.holders.is_free() && self.line.is_empty();
+        alone.then(|| std::mem::take(&mut self.next))
+    }
+
+    fn acquire_in_line(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
+        let (owner, now) = (step.owner.as_str(), scene.now);
+        let asked = self.holders.ask(step);
+        match asked {
+            Asked::Lost => return Acquired::Lost,
+            Asked::Free { fresh: false } => {}
+            Asked::Free { fresh: true } | Asked::Held { .. } => {
+                let passed = self.line.drop_dead_heads_but(owner, now);
+                let first = self.line.head().is_none_or(|head| head.owner == owner);
+                if !(first && self.holders.is_free()) {
+                    if passed {
+                        self.tell_head(scene);
+                    }
+                    return self.refuse(step, now);
+                }
+                self.line.leave(owner);
+            }
+        }
+        let due = self.holders.grant(step, now);
+        Acquired::Granted(due.then(|| scene.token()))
+    }
+
+    fn refuse(&mut self, step: &AcquireStep<'_>, now: Moment) -> Acquired {
+        if let Some(life) = step.place {
+            self.line.stand(step, life, now);
+        }
+        let head = self.line.head().map(|head| head.until);
+        let until = self.holders.until().or(head).unwrap_or(now);
+        let in_line = self.line.has(step.owner.as_str());
+        Acquired::Busy { remaining: Some(now.until(until)), in_line }
+    }
+
+    fn release_in_line(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
+        if step.in_line {
+            self.line.leave(step.holder.owner.as_str());
+        }
+        let (released, _) = self.holders.release(step, scene.now);
+        if self.holders.is_free() {
+            self.line.drop_dead_heads_but("", scene.now);
+        }
+        self.tell_head(scene);
+        released
+    }
+
+    fn tell_head(&self, scene: &mut Scene<'_>) {
+        let head = self.line.first_living(scene.now);
+        if let Some(head) = head.filter(|_| self.holders.is_free()) {
+            scene.tell_turn(&head.owner);
+        }
+    }
+}
+
+impl Shape for Plain {
+    fn expire(&mut self, now: Moment) {
+        self.holders.expire(now);
+        self.next.expire(now);
+        // Whoever takes a dead one's place tells the next.
+        self.line.expire(now);
+    }
+
+    fn is_over(&self) -> bool {
+        self.holders.is_free() && self.next.is_none() && self.line.is_empty()
+    }
+
+    fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
+        let answer = match step.kind {
+            Kind::Fair => self.acquire_in_line(step, scene),
+            _ => self.next.acquire(&mut self.holders, step, scene),
+        };
+        self.fenced |= step.kind == Kind::Fenced && matches!(answer, Acquired::Granted(_));
+        answer
+    }
+
+    fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
+        if step.holder.kind == Kind::Fair {
+            return self.release_in_line(step, scene);
+        }
+        let lifted = step.in_line && self.next.lift(step.holder.owner.as_str());
+        let (released, opened) = self.holders.release(step, scene.now);
+        if lifted || opened {
+            scene.tell(Channel::Plain);
+        }
+        released
+    }
+
+    fn renew(&mut self, owner: &str, mode: Mode, until: Moment) -> Renewal {
+        self.holders.renew(owner, mode, until)
+    }
+
+    fn standing(&self, now: Moment) -> Standing {
+        let lined_up: Vec<_> = self.line.standing(now).collect();
+        let kind = match (lined_up.is_empty(), self.fenced) {
+            (false, _) => Kind::Fair,
+            (true, true) => Kind::Fenced,
+            (true, false) => Kind::Reentrant,
+        };
+        Standing {
+            kind: Some(kind),
+            waiters: lined_up.into_iter().chain(self.next.standing()).collect(),
+            ..self.holders.standing(now)
+        }
+    }
+
+    fn take_away(&mut self, scene: &mut Scene<'_>) {
+        self.holders = Holders::default();
+        scene.tell(Channel::Plain);
+        self.tell_head(scene);
+    }
+}

@@ -1,0 +1,187 @@
+//! Several locks at once, all or nothing.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+use futures_util::future::{join_all, select_all};
+
+use crate::{
+    Acquire, AcquireError, FencingToken, InvalidOptions, Kind, LockClient, LockGuard, LockKey,
+    LockView, Lost, LostCause, ReleaseError, Scope, Semaphore, entry,
+    request::{Patience, Request},
+    target::{SingleLock, Target, sealed},
+    terms::Asked,
+};
+
+/// One of the locks of a [multi-lock](LockClient::multi_lock): made from what asks for it alone.
+#[derive(Debug, Clone)]
+pub struct Member(SingleLock);
+
+impl From<Acquire> for Member {
+    fn from(lock: Acquire) -> Self {
+        Self(lock.target)
+    }
+}
+
+impl From<Acquire<Semaphore>> for Member {
+    fn from(permit: Acquire<Semaphore>) -> Self {
+        Self(permit.target.into_target())
+    }
+}
+
+/// Several locks that are acquired all or nothing: from [`LockClient::multi_lock`].
+#[derive(Debug, Clone)]
+pub struct MultiLock {
+    client: LockClient,
+    members: Vec<SingleLock>,
+}
+
+impl MultiLock {
+    pub(crate) fn new(client: &LockClient, members: impl Iterator<Item = Member>) -> Self {
+        Self { client: client.clone(), members: members.map(|member| member.0).collect() }
+    }
+
+    /// What is asked for, in the order of the keys.
+    fn requests(self, asked: Asked) -> Result<Vec<Request>, AcquireError> {
+        let invalid = |why: String| Err(InvalidOptions(why).into());
+        if self.members.is_empty() {
+            return invalid("a multi-lock without members locks nothing".to_owned());
+        }
+        let client = self.client.engine().owners.client().clone();
+        let mut requests = Vec::with_capacity(self.members.len());
+        for member in self.members {
+            if *member.client.engine().owners.client() != client {
+                return invalid("a multi-lock's members must be of its own client".to_owned());
+            }
+            requests.push(member.request(asked)?);
+        }
+        requests.sort_by(|one, other| one.key.cmp(&other.key));
+        if let Some(twice) = requests.windows(2).find(|pair| pair[0].key == pair[1].key) {
+            return invalid(format!("a multi-lock names \"{}\" twice", twice[0].key));
+        }
+        Ok(requests)
+    }
+}
+
+impl sealed::Sealed for MultiLock {}
+
+impl Target for MultiLock {
+    type Guard = MultiGuard;
+
+    fn client(&self) -> &LockClient {
+        &self.client
+    }
+
+    async fn acquire(
+        self,
+        asked: Asked,
+        scope: Option<Scope>,
+        patience: Patience,
+    ) -> Result<MultiGuard, AcquireError> {
+        let client = self.client.clone();
+        let requests = self.requests(asked)?;
+        let guards = entry::enter(client.engine(), scope, &requests, patience).await?;
+        Ok(MultiGuard { guards })
+    }
+
+    async fn protect<F: Future>(guard: &MultiGuard, work: F) -> Result<F::Output, Lost> {
+        guard.protect(work).await
+    }
+}
+
+/// Proof that several locks are held, until it is dropped, released or one of them is lost.
+#[must_use = "the locks are released as soon as the guard is dropped"]
+#[derive(Debug)]
+pub struct MultiGuard {
+    guards: Vec<LockGuard>,
+}
+
+impl MultiGuard {
+    /// The keys, sorted.
+    pub fn keys(&self) -> impl Iterator<Item = &LockKey> {
+        self.guards.iter().map(LockGuard::key)
+    }
+
+    /// The fencing token of one of the locks; `None` when it is not one of them, or a semaphore.
+    #[must_use]
+    pub fn fencing_token(&self, key: &str) -> Option<FencingToken> {
+        let guard = self.guards.iter().find(|guard| guard.key().as_str() == key)?;
+        guard.hold().state().token
+    }
+
+    /// Looks at the single locks, in the order of their keys, that can be handed around and keep
+    /// nothing held. Permits of semaphores are not among them.
+    pub fn views(&self) -> impl Iterator<Item = LockView> {
+        let locks = self.guards.iter().filter(|guard| guard.hold().kind != Kind::Semaphore);
+        locks.map(LockGuard::view)
+    }
+
+    /// For how long all of them may still be relied upon if no renewal gets through: see
+    /// [`LockGuard::remaining`].
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.guards.iter().map(LockGuard::remaining).min().unwrap_or_default()
+    }
+
+    /// Whether all of them are still held at this moment.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.guards.iter().all(LockGuard::is_held)
+    }
+
+    /// A future that resolves when the first of them is lost. It does not borrow the guard.
+    pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
+        let signals: Vec<_> = self.guards.iter().map(LockGuard::lost).collect();
+        async move { select_all(signals).await.0 }
+    }
+
+    /// Runs `work` for as long as all of them are held: see [`LockView::protect`].
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when one of them was lost first.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this drops the work. The guard stays.
+    pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
+        let mut lost = pin!(self.lost());
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if let Some(gone) = self.guards.iter().find(|guard| guard.hold().was_released()) {
+                return Poll::Ready(Err(gone.hold().lost(LostCause::Released)));
+            }
+            if let Poll::Ready(lost) = lost.as_mut().poll(context) {
+                return Poll::Ready(Err(lost));
+            }
+            work.as_mut().poll(context).map(Ok)
+        })
+        .await
+    }
+
+    /// Resolves when somebody asks for one of them back: see [`LockGuard::release_requested`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this stops listening. The guard stays.
+    pub async fn release_requested(&self) {
+        select_all(self.guards.iter().map(|guard| Box::pin(guard.release_requested()))).await;
+    }
+
+    /// Releases all of them and waits until the store has confirmed it.
+    ///
+    /// # Errors
+    ///
+    /// The first error, when all were released or tried: see [`LockGuard::release`].
+    ///
+    /// # Cancel safety
+    ///
+    /// The releases go on in the background, as if the guard had been dropped.
+    pub async fn release(self) -> Result<(), ReleaseError> {
+        join_all(self.guards.into_iter().map(LockGuard::release)).await.into_iter().collect()
+    }
+}

@@ -1,0 +1,148 @@
+//! What is asked of a server, and in which manner.
+
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline, Script};
+
+use super::script::LockScript;
+
+/// What is asked over a wire.
+pub(super) enum Question<'a> {
+    Command(&'a Cmd),
+    Script(&'a Call),
+}
+
+impl Question<'_> {
+    /// Whether it must not be put again when it may have been carried out.
+    pub(super) fn once(&self) -> bool {
+        matches!(self, Question::Script(call) if call.once)
+    }
+}
+
+/// A call of a script. Which of its forms is called is the server's to say.
+pub(super) struct Call {
+    script: &'static LockScript,
+    keys: Vec<String>,
+    /// The first argument of every script, which its answer carries.
+    pub(super) nonce: String,
+    args: Vec<Vec<u8>>,
+    /// Not to be asked again when it may have been carried out.
+    pub(super) once: bool,
+}
+
+impl Call {
+    pub(super) fn new(script: &'static LockScript) -> Self {
+        Self { script, keys: Vec::new(), nonce: String::new(), args: Vec::new(), once: false }
+    }
+
+    pub(super) fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
+    pub(super) fn key(mut self, key: impl Into<String>) -> Self {
+        self.keys.push(key.into());
+        self
+    }
+
+    pub(super) fn arg(mut self, arg: impl AsRef<[u8]>) -> Self {
+        self.args.push(arg.as_ref().to_vec());
+        self
+    }
+
+    pub(super) fn number(self, number: impl Into<u64>) -> Self {
+        let number: u64 = number.into();
+        self.arg(number.to_string())
+    }
+
+    pub(super) fn flag(self, flag: bool) -> Self {
+        self.arg(if flag { "1" } else { "0" })
+    }
+
+    /// Milliseconds, rounded up: a lease is at least what was asked for.
+    pub(super) fn ms(self, span: Duration) -> Self {
+        let ms = span.as_nanos().div_ceil(1_000_000);
+        self.number(u64::try_from(ms).unwrap_or(u64::MAX))
+    }
+
+    /// Another call as a part of this one, which asks for several.
+    pub(super) fn member(mut self, member: Self) -> Self {
+        self = self
+            .arg(member.script.name)
+            .arg(member.keys.len().to_string())
+            .arg(member.args.len().to_string());
+        self.keys.extend(member.keys);
+        self.args.extend(member.args);
+        self
+    }
+
+    /// The key that says where in a cluster the script runs.
+    pub(super) fn first_key(&self) -> &[u8] {
+        self.keys.first().map_or(&[], String::as_bytes)
+    }
+
+    pub(super) fn script(&self, sharded: bool) -> &Script {
+        if sharded { self.script.sharded() } else { self.script }
+    }
+
+    pub(super) fn command(&self, sharded: bool) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(self.script(sharded).get_hash()).arg(self.keys.len());
+        command.arg(&self.keys).arg(&self.nonce);
+        for arg in &self.args {
+            command.arg(arg.as_slice());
+        }
+        command
+    }
+}
+
+/// How many replicas must have what was written, and how long they may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Replicas {
+    pub(crate) count: u32,
+    pub(crate) timeout: Duration,
+}
+
+/// How a question is put.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Manner {
+    /// To a node that is about to take the slot over.
+    pub(super) asking: bool,
+    /// Waits until replicas have what was written.
+    pub(super) replicas: Option<Replicas>,
+}
+
+impl Manner {
+    /// The command with what must stand around it, in one piece.
+    pub(super) fn around(self, command: &Cmd) -> Option<Pipeline> {
+        if !self.asking && self.replicas.is_none() {
+            return None;
+        }
+        let mut pipeline = redis::pipe();
+        if self.asking {
+            pipeline.cmd("ASKING");
+        }
+        pipeline.add_command(command.clone());
+        if let Some(replicas) = self.replicas {
+            // Rounded up: 0 would be for ever.
+            let timeout = replicas.timeout.as_nanos().div_ceil(1_000_000);
+            let timeout = u64::try_from(timeout).unwrap_or(u64::MAX);
+            pipeline.cmd("WAIT").arg(replicas.count).arg(timeout);
+        }
+        Some(pipeline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_below_a_millisecond_is_not_for_ever() {
+        let replicas = Replicas { count: 1, timeout: Duration::from_micros(300) };
+        let manner = Manner { asking: false, replicas: Some(replicas) };
+        let sent = manner.around(&redis::cmd("PING")).expect("more than the command");
+        let sent = String::from_utf8(sent.get_packed_pipeline()).expect("text");
+        assert!(sent.ends_with("$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n1\r\n"), "{sent:?}");
+    }
+}

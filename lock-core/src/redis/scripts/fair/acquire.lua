@@ -1,0 +1,67 @@
+-- fair/acquire: takes an owner's hold number `holds` of a fair lock, if nobody else holds it and
+-- nobody stands before the caller in the queue. Asking again for a hold that was granted grants it,
+-- and re-entry passes the queue. Waiters that have died are dropped from its head; who is then next
+-- on a free lock is told.
+--
+-- KEYS[1] lock       hash     owner -> holds
+-- KEYS[2] queue      list     waiting owners, next first
+-- KEYS[3] deadlines  zset     owner -> epoch ms after which Redisson passes it by
+-- KEYS[4] alive      zset     owner -> epoch ms until which a waiter of ours lives unless it asks again
+-- KEYS[5] token      string   last fencing token
+-- KEYS[6] channel    prefix   of the waiters' channels channel:owner, which are told 0
+-- ARGV[1] nonce
+-- ARGV[2] owner
+-- ARGV[3] lease   ms
+-- ARGV[4] holds   this owner's holds once granted; 1 is the outermost
+-- ARGV[5] place_ms  life of the caller's place in the queue unless it asks again, 0: does not queue
+-- ARGV[6] wait_ms   what Redisson counts for each waiter in the queue
+-- ARGV[7] token_ttl  ms, 0: for ever
+--
+-- Returns {GRANTED, nonce, token ('' on re-entry)}
+--         {BUSY, nonce, ms until it is worth looking again unless told (-1: no limit), 1 if the caller stands in the queue}
+--         {LOST, nonce} when the owner's earlier holds are gone
+--         {WRONG_KIND, nonce} {INVALID, nonce}
+local lock, queue, deadlines, alive, token, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local nonce, owner = ARGV[1], ARGV[2]
+local lease_ms, holds = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 1, MOST_HOLDS)
+local place_ms, wait_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6], 1, MOST_LEASE_MS)
+local token_ttl_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
+if not (lease_ms and holds and place_ms and wait_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
+
+local held, taken = sole(lock, owner)
+if not held or not is_queue(queue, deadlines, alive) then return {'WRONG_KIND', nonce} end
+
+if held > 0 then
+  if held < holds - 1 then return {'LOST', nonce} end
+  local fence = ''
+  if holds == 1 then
+    fence = next_token(token, token_ttl_ms)
+    if not fence then return {'WRONG_KIND', nonce} end
+  end
+  hold_again(lock, owner, math.max(held, holds), lease_ms)
+  return {'GRANTED', nonce, fence}
+end
+if holds > 1 then return {'LOST', nonce} end
+
+local now = now_ms()
+local head, head_left_ms, dead = head_of(queue, deadlines, alive, now, owner)
+if not taken and (not head or head == owner) then
+  local fence = next_token(token, token_ttl_ms)
+  if not fence then return {'WRONG_KIND', nonce} end
+  drop_heads(queue, deadlines, alive, dead, wait_ms)
+  leave_queue(queue, deadlines, alive, owner, wait_ms)
+  redis.call('hset', lock, owner, 1)
+  redis.call('pexpire', lock, lease_ms)
+  return {'GRANTED', nonce, fence}
+end
+
+drop_heads(queue, deadlines, alive, dead, wait_ms)
+local left_ms = taken and redis.call('pttl', lock) or head_left_ms
+if place_ms > 0 then
+  stand_in_queue(queue, deadlines, alive, owner, now, taken and math.max(left_ms, 0) or 0, place_ms, wait_ms)
+end
+local queued = redis.call('zscore', deadlines, owner) and 1 or 0
+if not taken and dead > 0 then tell(channel .. ':' .. head, '0') end
+-- At least 1: whoever looks again at once would do so without end.
+if left_ms ~= -1 or not taken then left_ms = math.max(left_ms, 1) end
+return {'BUSY', nonce, left_ms, queued}

@@ -1,0 +1,100 @@
+-- fair_read_write/acquire: takes an owner's hold number `holds`, unless others are in the way or
+-- have come before: for a reader a writer that stands before it in line, for a writer anybody. Who
+-- is refused takes a place in line, or keeps its own alive. Re-entry passes the line. Asking again
+-- for a hold that was granted grants it.
+--
+-- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
+-- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:n
+-- KEYS[3] line    zset    mode:owner of each waiter -> number of arrival; fair -> 0
+-- KEYS[4] alive   zset    mode:owner -> epoch ms until which its place lives
+-- KEYS[5] token   string  last fencing token
+-- KEYS[6] turn    prefix  of the waiters' channels turn:owner, told 1
+-- ARGV[1] nonce
+-- ARGV[2] owner
+-- ARGV[3] mode    read or write
+-- ARGV[4] lease   ms
+-- ARGV[5] holds   this owner's holds of that mode once granted; 1 is the outermost
+-- ARGV[6] place_ms  life of the place in line unless asked again, 0: takes none
+-- ARGV[7] token_ttl  ms, 0: for ever
+-- ARGV[8] tag     prefix of every owner's read keys
+--
+-- Returns {GRANTED, nonce, token ('' on re-entry)}
+--         {BUSY, nonce, ms after which to look again unless told (-1: no limit), 1 if it stands in line}
+--         {LOST, nonce} when the owner's earlier holds are gone
+--         {WRONG_KIND, nonce} also when clients of ours hold it as a plain read/write lock
+--         {INVALID, nonce}
+local lock, reads, line, alive, token, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local nonce, owner, mode = ARGV[1], ARGV[2], ARGV[3]
+local lease_ms, holds = whole(ARGV[4], 1, MOST_LEASE_MS), whole(ARGV[5], 1, MOST_HOLDS)
+local place_ms, token_ttl_ms = whole(ARGV[6], 0, MOST_LEASE_MS), whole(ARGV[7], 0, MOST_LEASE_MS)
+local tag = ARGV[8]
+if not (lease_ms and holds and place_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
+if mode ~= 'read' and mode ~= 'write' then return {'INVALID', nonce} end
+
+local state = redis.pcall('hmget', lock, 'mode', owner, owner .. ':write')
+if state.err then return string.find(state.err, 'WRONGTYPE') and {'WRONG_KIND', nonce} or state end
+local held_as, own_reads, own_writes = state[1], whole(state[2], 1, MOST_HOLDS), whole(state[3], 1, MOST_HOLDS)
+if held_as ~= 'read' and held_as ~= 'write' and redis.call('exists', lock) == 1 then return {'WRONG_KIND', nonce} end
+own_reads = own_reads and mode == 'read' and (own_writes or redis.call('exists', reads .. ':1') == 1)
+local inside = own_writes or own_reads
+
+local stands = line_stands(line, alive)
+if stands == nil then return {'WRONG_KIND', nonce} end
+if held_as and not (stands or inside) and held_by_ours(lock, tag, held_as) then return {'WRONG_KIND', nonce} end
+
+local me = mode .. ':' .. owner
+local blocked, met_dead = false, false
+if not inside and holds == 1 and held_as ~= 'write' then
+  met_dead = walk_line(line, alive, 1, me, function(waiter)
+    if waiter == me then return true end
+    blocked = mode == 'write' or not is_reader(waiter)
+    return blocked
+  end)
+end
+
+local left_ms = held_as and redis.call('pttl', lock) or -1
+if not blocked then
+  -- The plain steps look for a mark; this name is nobody's key.
+  local mark, reply = reads, nil
+  if mode == 'read' then
+    reply = read_write_acquire_read({lock, reads, mark, token}, {nonce, owner, lease_ms, holds, '0', '0', '0', token_ttl_ms})
+  else
+    reply = read_write_acquire_write({lock, mark, token}, {nonce, owner, lease_ms, holds, '0', '0', '0', token_ttl_ms, tag})
+  end
+  if reply[1] == 'GRANTED' then
+    local rank = redis.call('zrank', line, me)
+    if rank then
+      leave_line(line, alive, me)
+      if mode == 'read' then call_reader_at(line, alive, turn, rank) end
+    end
+    keep_line(line, redis.call('pttl', lock))
+    return reply
+  end
+  if reply[1] ~= 'BUSY' then return reply end
+  left_ms = reply[3]
+end
+
+local queued = place_ms > 0
+if queued then
+  if not redis.call('zscore', line, me) then
+    local last = redis.call('zrange', line, -1, -1, 'withscores')[2] or 0
+    redis.call('zadd', line, string.format('%.0f', math.max(last + 1, now_us())), me)
+  end
+  redis.call('zadd', alive, string.format('%.0f', now_ms() + place_ms), me)
+  if redis.call('pttl', alive) < place_ms then redis.call('pexpire', alive, place_ms) end
+  keep_line(line, math.max(place_ms, redis.call('pttl', lock)))
+end
+if met_dead then call_next(held_as, line, alive, turn) end
+
+local rank = redis.call('zrank', line, me) or redis.call('zcard', line)
+for before = rank - 1, 1, -1 do
+  local waiter = redis.call('zrange', line, before, before)[1]
+  local place_left_ms = place_left(alive, waiter, now_ms())
+  if place_left_ms > 0 then
+    left_ms = left_ms < 0 and place_left_ms or math.min(left_ms, place_left_ms)
+    break
+  end
+  leave_line(line, alive, waiter)
+end
+if left_ms >= 0 then left_ms = math.max(left_ms, 1) end
+return {'BUSY', nonce, left_ms, queued and 1 or 0}

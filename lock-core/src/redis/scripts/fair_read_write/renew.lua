@@ -1,0 +1,31 @@
+-- fair_read_write/renew: gives holds of one mode their lease again, and lets the line stand for as
+-- long as the lock. A lease is never shortened. One foreign or broken key spoils only its own answer.
+--
+-- KEYS[3i-2] lock   hash    mode, owner -> reads, owner:write -> writes
+-- KEYS[3i-1] reads  prefix  of the owner's keys reads:1 .. reads:n
+-- KEYS[3i]   line   zset    mode:owner of each waiter -> number of arrival; fair -> 0
+-- ARGV[1]    nonce
+-- ARGV[2]    mode   read or write
+-- ARGV[2i+1] owner
+-- ARGV[2i+2] lease  ms
+--
+-- Returns {RENEWED, nonce, one 1 (renewed), 0 (lost) or -1 (failed, state unknown) per hold}
+--         {INVALID, nonce}
+local nonce, mode = ARGV[1], ARGV[2]
+if mode ~= 'read' and mode ~= 'write' then return {'INVALID', nonce} end
+
+local keys, args = {}, {nonce}
+for at = 1, #KEYS / 3 do
+  keys[2 * at - 1], keys[2 * at] = KEYS[3 * at - 2], KEYS[3 * at - 1]
+  args[2 * at], args[2 * at + 1] = ARGV[2 * at + 1], ARGV[2 * at + 2]
+end
+local reply = mode == 'read' and read_write_renew_read(keys, args) or read_write_renew_write(keys, args)
+
+-- A line that cannot be kept costs nobody the hold.
+local function keep(lock, line)
+  if line_stands(line, line) ~= nil then keep_line(line, redis.call('pttl', lock)) end
+end
+for at = 1, #KEYS / 3 do
+  if reply[at + 2] == 1 then pcall(keep, KEYS[3 * at - 2], KEYS[3 * at]) end
+end
+return reply

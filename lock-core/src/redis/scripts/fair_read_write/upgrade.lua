@@ -1,0 +1,26 @@
+-- fair_read_write/upgrade: read_write/upgrade of a fair lock, whose line lives as long as it does.
+--
+-- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
+-- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:n
+-- KEYS[3] token   string  last fencing token
+-- KEYS[4] line    zset    read:owner or write:owner -> number of arrival; fair -> 0
+-- ARGV[1] nonce
+-- ARGV[2] owner
+-- ARGV[3] lease   ms
+-- ARGV[4] read_holds   the owner's reads once upgraded
+-- ARGV[5] write_holds  the owner's writes once upgraded
+-- ARGV[6] token_ttl  ms, 0: for ever
+-- ARGV[7] tag     prefix of every owner's read keys
+--
+-- Returns {GRANTED, nonce, token}
+--         {BUSY, nonce, ms the longest other reader still has}
+--         {LOST, nonce} when the owner's hold is gone
+--         {WRONG_KIND, nonce} {INVALID, nonce}
+local lock, reads, token, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local nonce, owner, lease_ms, read_holds = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local write_holds, token_ttl_ms, tag = ARGV[5], ARGV[6], ARGV[7]
+
+local reply = read_write_upgrade(
+  {lock, reads, token}, {nonce, owner, lease_ms, read_holds, write_holds, token_ttl_ms, tag})
+if reply[1] == 'GRANTED' and line_stands(line, line) ~= nil then keep_line(line, redis.call('pttl', lock)) end
+return reply

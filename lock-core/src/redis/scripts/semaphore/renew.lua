@@ -1,0 +1,29 @@
+-- semaphore/renew: gives permits their lease again. A lease is never shortened, and one that is over
+-- is lost. One foreign or broken key spoils only its own answer.
+--
+-- KEYS[i]    leases  zset    permit -> epoch ms at which its lease ends
+-- ARGV[1]    nonce
+-- ARGV[2i]   permit  the owner, 16 bytes
+-- ARGV[2i+1] lease   ms
+--
+-- Returns {RENEWED, nonce, one 1 (renewed), 0 (lost) or -1 (failed, state unknown) per hold}
+local nonce = ARGV[1]
+local now = now_ms()
+
+local function renew(leases, permit, lease_ms)
+  local ends = tonumber(redis.call('zscore', leases, permit) or 0)
+  if ends <= now then return 0 end
+  -- It has no TTL; Redis lets a script that has begun to write go on at its memory limit.
+  redis.call('persist', leases)
+  redis.call('zadd', leases, math.max(ends, now + lease_ms), permit)
+  return 1
+end
+
+local reply = {'RENEWED', nonce}
+for at = 1, #KEYS do
+  local lease_ms = whole(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
+  local done, renewed = false, -1
+  if lease_ms then done, renewed = pcall(renew, KEYS[at], ARGV[2 * at], lease_ms) end
+  reply[#reply + 1] = done and renewed or -1
+end
+return reply

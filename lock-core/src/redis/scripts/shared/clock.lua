@@ -1,0 +1,10 @@
+-- shared/clock: Redis' time in milliseconds, and in microseconds.
+local function now_us()
+  local now = redis.call('time')
+  return tonumber(now[1]) * 1000000 + tonumber(now[2])
+end
+
+local function now_ms()
+  return math.floor(now_us() / 1000)
+end
+

@@ -1,0 +1,40 @@
+-- shared/sole: a lock with one holder, `owner -> holds` and nothing else in its hash. First how many
+-- holds an owner has and whether anybody holds it; nil when something else stands under its name.
+local function sole(lock, owner)
+  local state = redis.pcall('hmget', lock, 'mode', owner)
+  if state.err then
+    if not string.find(state.err, 'WRONGTYPE') then redis.call('hmget', lock, 'mode', owner) end
+    return nil
+  end
+  local held = whole(state[2] or 0, 0, MOST_HOLDS)
+  if state[1] or not held then return nil end
+  if held > 0 then return held, true end
+  local fields = redis.call('hlen', lock)
+  if fields == 0 then return 0, false end
+  -- An application's record is nobody's lock, and waiting for its end would be for ever.
+  if fields > 1 or not whole(redis.call('hgetall', lock)[2], 1, MOST_HOLDS) then return nil end
+  return 0, true
+end
+
+-- Another hold on top of those that are there, which live as long as it.
+local function hold_again(lock, owner, holds, lease_ms)
+  redis.call('pexpire', lock, math.max(lease_ms, redis.call('pttl', lock)))
+  redis.call('hset', lock, owner, holds)
+end
+
+-- Brings an owner's holds down; says FREED, RELEASED or GONE.
+local function release_sole(lock, owner, holds)
+  local held = sole(lock, owner) or 0
+  if held == 0 or held < holds then return 'GONE' end
+  if held == holds then return 'RELEASED' end
+  if holds == 0 then
+    redis.call('del', lock)
+    return 'FREED'
+  end
+  -- Removes nothing: Redis lets a script that has begun to write go on at its memory limit, and
+  -- without its only field the hash would lose its TTL.
+  redis.call('hdel', lock, '')
+  redis.call('hset', lock, owner, holds)
+  return 'RELEASED'
+end
+

@@ -1,0 +1,313 @@
+//! Which script takes which step, with which keys and arguments.
+
+use std::time::Duration;
+
+use super::{
+    names::LockNames,
+    question::Call,
+    script::{self, LockScript},
+};
+use crate::{
+    Kind, LockKey, Mode,
+    backend::{AcquireStep, ConvertStep, Holder, ReleaseStep, RenewStep, Topic},
+};
+
+/// How long a token outlives the last grant of its key.
+const TOKEN_TTL: Duration = Duration::from_secs(60 * 60);
+/// What a place in a fair line counts for in Redisson's deadlines: its `fairLockWaitTimeout`.
+const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
+/// How long a holder may take to notice that it was asked to release.
+const REQUEST_TTL: Duration = Duration::from_secs(60 * 60);
+
+#[derive(Debug)]
+pub(super) struct Steps {
+    pub(super) prefix: String,
+    pub(super) permanent_tokens: bool,
+}
+
+impl Steps {
+    pub(super) fn names(&self, key: &LockKey) -> LockNames {
+        LockNames::new(&self.prefix, key)
+    }
+
+    fn token_ttl(&self, kind: Kind) -> Duration {
+        let permanent = self.permanent_tokens || kind == Kind::Fenced;
+        if permanent { Duration::ZERO } else { TOKEN_TTL }
+    }
+
+    pub(super) fn acquire(&self, step: &AcquireStep<'_>) -> Call {
+        let (names, owner) = (self.names(step.key), step.owner.as_str());
+        let (place, token_ttl) = (step.place.unwrap_or_default(), self.token_ttl(step.kind));
+        let holds = |call: Call| call.arg(owner).ms(step.lease).number(step.holds);
+        let waits = |call: Call| call.flag(step.yields).ms(place).ms(step.waited).ms(token_ttl);
+        match (step.kind, step.mode) {
+            (Kind::ReadWrite, Mode::Read) => {
+                let call = Call::new(&script::ACQUIRE_READ)
+                    .key(&names.lock)
+                    .key(names.reads(owner))
+                    .key(names.mark())
+                    .key(names.token());
+                waits(holds(call))
+            }
+            (Kind::ReadWrite, Mode::Write) => {
+                let call = Call::new(&script::ACQUIRE_WRITE)
+                    .key(&names.lock)
+                    .key(names.mark())
+                    .key(names.token());
+                waits(holds(call)).arg(&names.tag)
+            }
+            (Kind::FairReadWrite, mode) => {
+                let call = Call::new(&script::FAIR_READ_WRITE_ACQUIRE)
+                    .key(&names.lock)
+                    .key(names.reads(owner))
+                    .key(names.mark())
+                    .key(names.alive())
+                    .key(names.token())
+                    .key(names.turn());
+                call.arg(owner)
+                    .arg(mode.as_str())
+                    .ms(step.lease)
+                    .number(step.holds)
+                    .ms(place)
+                    .ms(token_ttl)
+                    .arg(&names.tag)
+            }
+            (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
+                let call = Call::new(&script::LOCK_ACQUIRE)
+                    .key(&names.lock)
+                    .key(names.mark())
+                    .key(names.token());
+                waits(holds(call))
+            }
+            (Kind::Fair, _) => {
+                let call = Call::new(&script::FAIR_ACQUIRE)
+                    .key(&names.lock)
+                    .key(names.queue())
+                    .key(names.deadlines())
+                    .key(names.alive())
+                    .key(names.token())
+                    .key(names.lock_channel());
+                holds(call).ms(place).ms(JAVA_FAIR_WAIT).ms(token_ttl)
+            }
+            (Kind::Semaphore, _) => self
+                .semaphore(&script::SEMAPHORE_ACQUIRE, &names)
+                .arg(permit(owner))
+                .ms(step.lease)
+                .number(step.permits),
+        }
+    }
+
+    /// All or none of them, in one script: see `any/acquire_all`.
+    pub(super) fn acquire_all(&self, steps: &[AcquireStep<'_>]) -> Call {
+        steps.iter().fold(Call::new(&script::ACQUIRE_ALL), |call, step| {
+            let names = self.names(step.key);
+            let mut member = self.acquire(step);
+            match (step.kind, step.mode) {
+                (Kind::ReadWrite, Mode::Read) => {
+                    member = member.key(names.channel()).arg(&names.tag);
+                }
+                (Kind::ReadWrite, Mode::Write) => {
+                    member = member.key(names.reads(step.owner.as_str())).key(names.channel());
+                }
+                (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
+                    member = member.key(names.lock_channel());
+                }
+                (Kind::FairReadWrite, _) => member = member.key(names.channel()),
+                (Kind::Fair | Kind::Semaphore, _) => {}
+            }
+            call.member(member)
+        })
+    }
+
+    pub(super) fn release(&self, step: &ReleaseStep<'_>) -> Call {
+        let Holder { kind, key, owner } = step.holder;
+        let (names, owner) = (self.names(key), owner.as_str());
+        let rest = |call: Call| call.arg(owner).number(step.holds).flag(step.in_line);
+        match (kind, step.mode) {
+            (Kind::ReadWrite, mode) => {
+                let script = match mode {
+                    Mode::Read => &script::RELEASE_READ,
+                    Mode::Write => &script::RELEASE_WRITE,
+                };
+                let call = Call::new(script)
+                    .key(&names.lock)
+                    .key(names.reads(owner))
+                    .key(names.channel())
+                    .key(names.mark());
+                let call = rest(call);
+                if mode == Mode::Read { call.arg(&names.tag) } else { call }
+            }
+            (Kind::FairReadWrite, mode) => Call::new(&script::FAIR_READ_WRITE_RELEASE)
+                .key(&names.lock)
+                .key(names.reads(owner))
+                .key(names.channel())
+                .key(names.mark())
+                .key(names.alive())
+                .key(names.turn())
+                .arg(owner)
+                .arg(mode.as_str())
+                .number(step.holds)
+                .flag(step.in_line)
+                .arg(&names.tag),
+            (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
+                let call = Call::new(&script::LOCK_RELEASE)
+                    .key(&names.lock)
+                    .key(names.lock_channel())
+                    .key(names.mark());
+                rest(call)
+            }
+            (Kind::Fair, _) => {
+                let call = Call::new(&script::FAIR_RELEASE)
+                    .key(&names.lock)
+                    .key(names.queue())
+                    .key(names.deadlines())
+                    .key(names.alive())
+                    .key(names.lock_channel());
+                rest(call).ms(JAVA_FAIR_WAIT)
+            }
+            (Kind::Semaphore, _) => {
+                self.semaphore(&script::SEMAPHORE_RELEASE, &names).arg(permit(owner))
+            }
+        }
+    }
+
+    /// All steps are of one kind and mode.
+    pub(super) fn renew(&self, mode: Mode, steps: &[RenewStep<'_>]) -> Call {
+        let kind = steps.first().map_or(Kind::ReadWrite, |step| step.holder.kind);
+        let mut call = match (kind, mode) {
+            (Kind::ReadWrite, Mode::Read) => Call::new(&script::RENEW_READ),
+            (Kind::ReadWrite, Mode::Write) => Call::new(&script::RENEW_WRITE),
+            (Kind::FairReadWrite, mode) => {
+                Call::new(&script::FAIR_READ_WRITE_RENEW).arg(mode.as_str())
+            }
+            (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced | Kind::Fair, _) => {
+                Call::new(&script::LOCK_RENEW)
+            }
+            (Kind::Semaphore, _) => Call::new(&script::SEMAPHORE_RENEW),
+        };
+        for RenewStep { holder, lease } in steps {
+            let (names, owner) = (self.names(holder.key), holder.owner.as_str());
+            call = match kind {
+                Kind::Semaphore => call.key(names.leases()).arg(permit(owner)),
+                Kind::ReadWrite => call.key(&names.lock).key(names.reads(owner)).arg(owner),
+                Kind::FairReadWrite => {
+                    call.key(&names.lock).key(names.reads(owner)).key(names.mark()).arg(owner)
+                }
+                _ => call.key(&names.lock).arg(owner),
+            };
+            call = call.ms(*lease);
+        }
+        call
+    }
+
+    pub(super) fn upgrade(&self, step: &ConvertStep<'_>) -> Call {
+        let names = self.names(step.holder.key);
+        let fair = step.holder.kind == Kind::FairReadWrite;
+        let call =
+            Call::new(if fair { &script::FAIR_READ_WRITE_UPGRADE } else { &script::UPGRADE })
+                .key(&names.lock)
+                .key(names.reads(step.holder.owner.as_str()))
+                .key(names.token());
+        let call = if fair { call.key(names.mark()) } else { call };
+        converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
+    }
+
+    pub(super) fn downgrade(&self, step: &ConvertStep<'_>) -> Call {
+        let names = self.names(step.holder.key);
+        let fair = step.holder.kind == Kind::FairReadWrite;
+        let call =
+            Call::new(if fair { &script::FAIR_READ_WRITE_DOWNGRADE } else { &script::DOWNGRADE })
+                .key(&names.lock)
+                .key(names.reads(step.holder.owner.as_str()))
+                .key(names.channel());
+        let call =
+            if fair { call.key(names.mark()).key(names.alive()).key(names.turn()) } else { call };
+        converted(call, step)
+    }
+
+    /// Where that is told.
+    pub(super) fn channel(&self, topic: Topic<'_>) -> String {
+        let holder = match topic {
+            Topic::Turn(holder) => holder,
+            Topic::ReleaseRequest(key) => return self.names(key).asked(),
+        };
+        let names = self.names(holder.key);
+        match holder.kind {
+            Kind::ReadWrite => names.channel(),
+            Kind::FairReadWrite => format!("{}:{}", names.turn(), holder.owner.as_str()),
+            Kind::Fair => format!("{}:{}", names.lock_channel(), holder.owner.as_str()),
+            Kind::Semaphore => names.semaphore_channel(),
+            Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => names.lock_channel(),
+        }
+    }
+
+    pub(super) fn force_release(&self, key: &LockKey) -> Call {
+        let names = self.names(key);
+        Call::new(&script::FORCE_RELEASE)
+            .key(&names.lock)
+            .key(names.mark())
+            .key(names.queue())
+            .key(names.deadlines())
+            .key(names.alive())
+            .key(names.token())
+            .key(names.leases())
+            .key(names.lock_channel())
+            .key(names.channel())
+            .key(names.turn())
+            .key(names.semaphore_channel())
+            .arg(&names.tag)
+            .ms(self.token_ttl(Kind::ReadWrite))
+            // The second time it would take the lock from the next holder.
+            .once()
+    }
+
+    pub(super) fn request_release(&self, key: &LockKey) -> Call {
+        let names = self.names(key);
+        Call::new(&script::REQUEST_RELEASE)
+            .key(&names.lock)
+            .key(names.asked())
+            .key(names.leases())
+            .arg(&names.tag)
+            .ms(REQUEST_TTL)
+    }
+
+    pub(super) fn release_requested(&self, holder: &Holder<'_>) -> Call {
+        Call::new(&script::ASKED).key(self.names(holder.key).asked()).arg(holder.owner.as_str())
+    }
+
+    pub(super) fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> Call {
+        self.semaphore(&script::SEMAPHORE_RESIZE, &self.names(key))
+            .number(permits)
+            .flag(only_missing)
+    }
+
+    fn semaphore(&self, script: &'static LockScript, names: &LockNames) -> Call {
+        Call::new(script).key(&names.lock).key(names.leases()).key(names.semaphore_channel())
+    }
+}
+
+/// Looks at whatever stands there.
+pub(super) fn inspect(names: &LockNames) -> Call {
+    Call::new(&script::INSPECT)
+        .key(&names.lock)
+        .key(names.mark())
+        .key(names.queue())
+        .key(names.deadlines())
+        .key(names.alive())
+        .key(names.token())
+        .key(names.leases())
+        .arg(&names.tag)
+}
+
+fn converted(call: Call, step: &ConvertStep<'_>) -> Call {
+    call.arg(step.holder.owner.as_str())
+        .ms(step.lease)
+        .number(step.after.read)
+        .number(step.after.write)
+}
+
+/// A permit as Redisson stores it: the bytes that its hexadecimal digits stand for.
+fn permit(owner: &str) -> Vec<u8> {
+    let digit = |at: usize| owner.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
+    (0..owner.len()).step_by(2).filter_map(digit).collect()
+}

@@ -1,0 +1,171 @@
+//! A number of permits, each with a lease.
+
+use std::{future::Future, time::Duration};
+
+use crate::{
+    Acquire, AcquireError, InspectError, KeyError, Kind, LeaseState, LockClient, LockGuard,
+    LockKey, Lost, LostSignal, Mode, ReleaseError, Scope,
+    error::WrongKind,
+    request::Patience,
+    target::{SingleLock, Target, sealed},
+    terms::Asked,
+};
+
+/// A number of permits that all processes share: from [`LockClient::semaphore`].
+///
+/// A permit is a lease: that of a process that died returns when the lease ends. Permits are not
+/// reentrant, are handed out in no particular order between processes, and have no fencing token.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let locks = lock_core::LockClient::in_memory();
+/// let printers = locks.semaphore("printers", 3);
+/// let permit = printers.permit().acquire().await?;
+/// assert_eq!(printers.free_permits().await?, 2);
+/// permit.release().await?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Semaphore(SingleLock);
+
+impl Semaphore {
+    pub(crate) fn new(client: &LockClient, key: Result<LockKey, KeyError>, permits: u32) -> Self {
+        let (client, kind, mode) = (client.clone(), Kind::Semaphore, Mode::Write);
+        Self(SingleLock { client, kind, key, mode, permits })
+    }
+
+    /// Asks for one permit.
+    pub fn permit(&self) -> Acquire<Semaphore> {
+        Acquire::new(self.clone())
+    }
+
+    /// Makes it a semaphore of `permits` permits from now on, those in use counted. With more in
+    /// use than that, the next are granted when enough were returned. Says how many are free then,
+    /// which is negative while too many are in use.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`]. After [`InspectError::Unavailable`] it may have been done.
+    pub async fn set_permits(&self, permits: u32) -> Result<i64, InspectError> {
+        self.resize(permits, false).await
+    }
+
+    /// How many permits are free, as the store sees it: true at the moment of looking.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    pub async fn free_permits(&self) -> Result<i64, InspectError> {
+        self.resize(self.0.permits, true).await
+    }
+
+    pub(crate) fn into_target(self) -> SingleLock {
+        self.0
+    }
+
+    async fn resize(&self, permits: u32, only_missing: bool) -> Result<i64, InspectError> {
+        let engine = self.0.client.engine();
+        engine.tasks.enter();
+        let key = self.0.key.clone()?;
+        let free = engine.backend.set_permits(&key, permits, only_missing).await?;
+        Ok(free.ok_or(WrongKind { key, kind: Kind::Semaphore })?)
+    }
+}
+
+impl sealed::Sealed for Semaphore {}
+
+impl Target for Semaphore {
+    type Guard = PermitGuard;
+
+    fn client(&self) -> &LockClient {
+        &self.0.client
+    }
+
+    async fn acquire(
+        self,
+        asked: Asked,
+        _scope: Option<Scope>,
+        patience: Patience,
+    ) -> Result<PermitGuard, AcquireError> {
+        // Never in a scope: every permit is one more.
+        self.0.acquire(asked, None, patience).await.map(PermitGuard)
+    }
+
+    async fn protect<F: Future>(guard: &PermitGuard, work: F) -> Result<F::Output, Lost> {
+        guard.protect(work).await
+    }
+}
+
+/// One permit of a [`Semaphore`], until it is dropped, released or lost.
+///
+/// As a [`LockGuard`], but without a mode and without a fencing token: others hold permits at the
+/// same time.
+#[must_use = "the permit is returned as soon as the guard is dropped"]
+#[derive(Debug)]
+pub struct PermitGuard(LockGuard);
+
+impl PermitGuard {
+    /// The semaphore's key.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        self.0.key()
+    }
+
+    /// See [`LockGuard::remaining`].
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.0.remaining()
+    }
+
+    /// What is known of the lease.
+    #[must_use]
+    pub fn state(&self) -> LeaseState {
+        self.0.state()
+    }
+
+    /// Whether the permit is still held at this moment.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.0.is_held()
+    }
+
+    /// A future that resolves when the permit is lost. It does not borrow the guard.
+    pub fn lost(&self) -> LostSignal {
+        self.0.lost()
+    }
+
+    /// Runs `work` for as long as the permit is held: see [`LockGuard::protect`].
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when the permit was lost first.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this drops the work. The guard stays.
+    pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
+        self.0.protect(work).await
+    }
+
+    /// Resolves when somebody asks for the permits back: see [`LockGuard::release_requested`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this stops listening. The guard stays.
+    pub async fn release_requested(&self) {
+        self.0.release_requested().await;
+    }
+
+    /// Returns the permit and waits until the store has confirmed it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LockGuard::release`].
+    ///
+    /// # Cancel safety
+    ///
+    /// The release goes on in the background, as if the guard had been dropped.
+    pub async fn release(self) -> Result<(), ReleaseError> {
+        self.0.release().await
+    }
+}

@@ -1,0 +1,244 @@
+//! The steps of a client's store one by one, in plain types: for tests that compare stores with a
+//! model of what they should do. Not part of the public interface.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    Kind, LockClient, LockKey, Mode, Unavailable,
+    backend::{
+        AcquireStep, Acquired, ConvertStep, Downgraded, Holder, Holds, ReleaseStep, Released,
+        RenewStep, Renewal, Topic, Upgraded, Wakeups,
+    },
+    engine::Engine,
+    owner::OwnerId,
+};
+
+/// One owner on one key, with an ear for its turn.
+#[derive(Debug)]
+pub struct StepOwner {
+    kind: Kind,
+    key: LockKey,
+    owner: OwnerId,
+    ears: Wakeups,
+}
+
+impl StepOwner {
+    /// As the store writes it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.owner.as_str()
+    }
+
+    /// How often it was told that it may be its turn.
+    #[must_use]
+    pub fn told(&self) -> u64 {
+        self.ears.0.borrow().count
+    }
+
+    /// Waits until it is told whatever is told from now on.
+    pub async fn listens(&mut self) {
+        self.ears.subscribed().await;
+    }
+
+    fn holder(&self) -> Holder<'_> {
+        Holder { kind: self.kind, key: &self.key, owner: &self.owner }
+    }
+}
+
+/// What is asked of the store for an outermost hold, or for one more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// How it is to be held.
+    pub mode: Mode,
+    /// The number of the hold; 1 is the outermost.
+    pub holds: u32,
+    /// Its lease.
+    pub lease: Duration,
+    /// Whether it stands back behind another waiter that is next.
+    pub yields: bool,
+    /// The life of its place in line, if it takes one.
+    pub place: Option<Duration>,
+    /// For how long it has waited.
+    pub waited: Duration,
+    /// The permits of a semaphore that it makes.
+    pub permits: u32,
+}
+
+/// One step of one owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in the steps of the store")]
+pub enum Step {
+    Acquire(Ask),
+    Release { mode: Mode, holds: u32, in_line: bool },
+    Renew { mode: Mode, lease: Duration },
+    Upgrade { reads: u32, writes: u32, lease: Duration },
+    Downgrade { reads: u32, writes: u32, lease: Duration },
+    SetPermits { permits: u32, only_missing: bool },
+    TakeAway,
+}
+
+/// What the store says to a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in the answers of the store")]
+pub enum Answer {
+    Granted { token: Option<u64> },
+    Busy { remaining: Option<Duration>, in_line: bool },
+    Yield { remaining: Duration },
+    Lost,
+    WrongKind,
+    NotSole,
+    Freed,
+    StillHeld,
+    Gone,
+    Done,
+    Failed,
+    Free(i64),
+    TakenAway { was_held: bool, token: Option<u64> },
+}
+
+/// What stands in the store for a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as the store shows it")]
+pub struct Seen {
+    pub kind: Option<Kind>,
+    pub mode: Option<Mode>,
+    pub holders: Vec<SeenHolder>,
+    pub waiters: Vec<(String, Mode)>,
+    pub free_permits: Option<i64>,
+}
+
+/// Who holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as the store shows it")]
+pub struct SeenHolder {
+    pub owner: String,
+    pub reads: u32,
+    pub writes: u32,
+    pub remaining: Option<Duration>,
+}
+
+/// The store did not answer.
+pub type Unanswered = Unavailable;
+
+/// The steps of the store that a client has.
+#[derive(Debug, Clone)]
+pub struct Steps(Arc<Engine>);
+
+impl Steps {
+    /// Of this client's store.
+    #[must_use]
+    pub fn of(client: &LockClient) -> Self {
+        client.engine().tasks.enter();
+        Self(Arc::clone(client.engine()))
+    }
+
+    /// Somebody new.
+    #[must_use]
+    pub fn owner(&self, kind: Kind, key: &LockKey) -> StepOwner {
+        let owner = match kind {
+            Kind::Semaphore => OwnerId::permit(),
+            _ => self.0.owners.next(),
+        };
+        let (key, backend) = (key.clone(), &self.0.backend);
+        let ears = backend.wakeups(Topic::Turn(Holder { kind, key: &key, owner: &owner }));
+        StepOwner { kind, key, owner, ears }
+    }
+
+    /// Takes one step.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer: the step may have been taken.
+    pub async fn take(&self, who: &StepOwner, step: Step) -> Result<Answer, Unanswered> {
+        let (backend, holder) = (&self.0.backend, who.holder());
+        let convert = |reads, writes, lease| ConvertStep {
+            holder,
+            after: Holds { read: reads, write: writes },
+            lease,
+        };
+        Ok(match step {
+            Step::Acquire(ask) => acquired(backend.acquire(&asked(who, ask)).await?),
+            Step::Release { mode, holds, in_line } => {
+                let step = ReleaseStep { holder, mode, holds, in_line };
+                match backend.release(&step).await? {
+                    Released::Freed => Answer::Freed,
+                    Released::StillHeld => Answer::StillHeld,
+                    Released::Gone => Answer::Gone,
+                }
+            }
+            Step::Renew { mode, lease } => {
+                let renewed = backend.renew(mode, &[RenewStep { holder, lease }]).await?;
+                match renewed.first() {
+                    Some(Renewal::Renewed) => Answer::Done,
+                    Some(Renewal::Lost) => Answer::Lost,
+                    Some(Renewal::Failed) | None => Answer::Failed,
+                }
+            }
+            Step::Upgrade { reads, writes, lease } => {
+                match backend.upgrade(&convert(reads, writes, lease)).await? {
+                    Upgraded::Granted(token) => Answer::Granted { token: Some(token.get()) },
+                    Upgraded::NotSole => Answer::NotSole,
+                    Upgraded::Lost => Answer::Lost,
+                }
+            }
+            Step::Downgrade { reads, writes, lease } => {
+                match backend.downgrade(&convert(reads, writes, lease)).await? {
+                    Downgraded::Done => Answer::Done,
+                    Downgraded::Lost => Answer::Lost,
+                }
+            }
+            Step::SetPermits { permits, only_missing } => {
+                let free = backend.set_permits(&who.key, permits, only_missing).await?;
+                free.map_or(Answer::WrongKind, Answer::Free)
+            }
+            Step::TakeAway => match backend.force_release(&who.key).await? {
+                Some(forced) => Answer::TakenAway {
+                    was_held: forced.was_held,
+                    token: forced.token.map(crate::FencingToken::get),
+                },
+                None => Answer::WrongKind,
+            },
+        })
+    }
+
+    /// What stands under a key; `None` for what is no lock.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub async fn look(&self, key: &LockKey) -> Result<Option<Seen>, Unanswered> {
+        let standing = self.0.backend.inspect(key).await?;
+        Ok(standing.map(|standing| {
+            let holders = standing.holders.into_iter().map(|holder| SeenHolder {
+                owner: holder.owner,
+                reads: holder.holds.read,
+                writes: holder.holds.write,
+                remaining: holder.remaining,
+            });
+            let waiters = standing.waiters.into_iter().map(|waiter| (waiter.owner, waiter.mode));
+            Seen {
+                kind: standing.kind,
+                mode: standing.mode,
+                holders: holders.collect(),
+                waiters: waiters.collect(),
+                free_permits: standing.free_permits,
+            }
+        }))
+    }
+}
+
+fn asked(who: &StepOwner, ask: Ask) -> AcquireStep<'_> {
+    let Ask { mode, holds, lease, yields, place, waited, permits } = ask;
+    let (kind, key, owner) = (who.kind, &who.key, &who.owner);
+    AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, permits }
+}
+
+fn acquired(answer: Acquired) -> Answer {
+    match answer {
+        Acquired::Granted(token) => Answer::Granted { token: token.map(crate::FencingToken::get) },
+        Acquired::Busy { remaining, in_line } => Answer::Busy { remaining, in_line },
+        Acquired::Yield { remaining } => Answer::Yield { remaining },
+        Acquired::Lost => Answer::Lost,
+        Acquired::WrongKind => Answer::WrongKind,
+    }
+}

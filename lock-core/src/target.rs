@@ -1,0 +1,92 @@
+//! What can be acquired, behind the one builder.
+
+use std::{fmt, future::Future};
+
+use crate::{
+    AcquireError, InvalidOptions, KeyError, Kind, LockClient, LockGuard, LockKey, Lost, Mode,
+    Scope, entry,
+    request::{Patience, Request},
+    settings::check_terms,
+    terms::Asked,
+};
+
+/// What an [`Acquire`](crate::Acquire) can ask for. Nobody else can implement it.
+pub trait Target: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
+    /// Proof that it is held.
+    type Guard: Send;
+
+    #[doc(hidden)]
+    fn client(&self) -> &LockClient;
+
+    #[doc(hidden)]
+    fn acquire(
+        self,
+        asked: Asked,
+        scope: Option<Scope>,
+        patience: Patience,
+    ) -> impl Future<Output = Result<Self::Guard, AcquireError>> + Send;
+
+    #[doc(hidden)]
+    fn protect<F: Future>(
+        guard: &Self::Guard,
+        work: F,
+    ) -> impl Future<Output = Result<F::Output, Lost>>;
+}
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+/// One lock under one key.
+#[derive(Debug, Clone)]
+pub struct SingleLock {
+    pub(crate) client: LockClient,
+    pub(crate) kind: Kind,
+    pub(crate) key: Result<LockKey, KeyError>,
+    pub(crate) mode: Mode,
+    pub(crate) permits: u32,
+}
+
+impl SingleLock {
+    /// Checks everything that can be checked before anything is sent.
+    pub(crate) fn request(self, asked: Asked) -> Result<Request, AcquireError> {
+        let (kind, mode) = (self.kind, self.mode);
+        if !kind.supports(mode) {
+            let why = format!("a {kind} lock has no {mode} mode: write it, or use read_write");
+            return Err(InvalidOptions(why).into());
+        }
+        if kind == Kind::Semaphore && self.permits == 0 {
+            let why = "a semaphore without permits or not from LockClient::semaphore: it would never be granted";
+            return Err(InvalidOptions(why.to_owned()).into());
+        }
+        let terms = asked.terms(self.client.engine().settings.lease);
+        check_terms(&terms)?;
+        Ok(Request { kind, key: self.key?, mode, permits: self.permits, asked, terms })
+    }
+}
+
+impl sealed::Sealed for SingleLock {}
+
+impl Target for SingleLock {
+    type Guard = LockGuard;
+
+    fn client(&self) -> &LockClient {
+        &self.client
+    }
+
+    async fn acquire(
+        self,
+        asked: Asked,
+        scope: Option<Scope>,
+        patience: Patience,
+    ) -> Result<LockGuard, AcquireError> {
+        let client = self.client.clone();
+        let requests = [self.request(asked)?];
+        let mut guards = entry::enter(client.engine(), scope, &requests, patience).await?;
+        Ok(guards.pop().expect("BUG: a grant without a guard"))
+    }
+
+    async fn protect<F: Future>(guard: &LockGuard, work: F) -> Result<F::Output, Lost> {
+        guard.protect(work).await
+    }
+}

@@ -1,0 +1,179 @@
+//! One try at a hold, or at several at once, and what is remembered of it.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use crate::{
+    FencingToken, Kind,
+    backend::{AcquireStep, Acquired, AcquiredAll, ReleaseStep},
+    clock::Moment,
+    error::{AcquireError, Unavailable},
+    hold::Hold,
+    lease,
+    request::{Patience, Request},
+};
+
+/// How long a waiter's place in line lives unless it is renewed, and how often it is: a waiter that
+/// died holds others back for no longer. Where the line is one mark, little is lost by losing it;
+/// in a fair line it is the waiter's turn.
+pub(crate) fn place_in_line(kind: Kind) -> (Duration, Duration) {
+    if kind.is_fair() {
+        (Duration::from_secs(3), Duration::from_secs(1))
+    } else {
+        (Duration::from_millis(1_500), Duration::from_millis(500))
+    }
+}
+
+/// Holds whose acquisition is under way. Dropped at any point, it leaves nothing in the store.
+#[derive(Default)]
+pub(crate) struct Attempt {
+    pub(crate) holds: Vec<Arc<Hold>>,
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        for hold in self.holds.drain(..) {
+            if !hold.finish() {
+                hold.state().set_leaving(true);
+                hold.engine.clone().settle(hold);
+            }
+        }
+    }
+}
+
+/// What came of a try.
+pub(crate) enum Tried {
+    Granted,
+    Refused { at: usize, answer: Acquired },
+}
+
+impl Attempt {
+    /// Tries once, for all or none.
+    pub(crate) async fn ask(
+        &self,
+        requests: &[Request],
+        patience: Patience,
+        yields: bool,
+        limit: Option<Instant>,
+    ) -> Result<Tried, AcquireError> {
+        let steps: Vec<_> = self
+            .holds
+            .iter()
+            .zip(requests)
+            .map(|(hold, request)| hold.first_step(request, patience, yields))
+            .collect();
+        let [first, ..] = self.holds.as_slice() else { return Ok(Tried::Granted) };
+        let sent = Moment::now();
+        let asked = async {
+            match steps.as_slice() {
+                [step] => Ok(match first.engine.backend.acquire(step).await? {
+                    Acquired::Granted(token) => AcquiredAll::Granted(vec![token]),
+                    answer => AcquiredAll::Refused { at: 0, answer },
+                }),
+                steps => first.engine.backend.acquire_all(steps).await,
+            }
+        };
+        let answer = match limit {
+            Some(limit) => tokio::time::timeout_at(limit, asked).await.unwrap_or_else(|_| {
+                Err(Unavailable::unsent("the wait was over before the last try was answered"))
+            }),
+            None => asked.await,
+        };
+        let lease = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
+        match answer.map_err(|unavailable| unavailable.held_for(lease))? {
+            AcquiredAll::Granted(tokens) => {
+                if !self.holds.iter().all(|hold| hold.in_time(sent)) {
+                    let late = Unavailable::unsent("the lock was granted too late to be of use");
+                    return Err(late.held_for(lease).into());
+                }
+                for ((hold, request), token) in self.holds.iter().zip(requests).zip(tokens) {
+                    hold.granted(request, sent, token);
+                }
+                Ok(Tried::Granted)
+            }
+            AcquiredAll::Refused { at, answer } => {
+                for (place, (hold, request)) in self.holds.iter().zip(requests).enumerate() {
+                    hold.refused(request, (place == at).then_some(answer));
+                }
+                Ok(Tried::Refused { at, answer })
+            }
+        }
+    }
+}
+
+impl Hold {
+    /// Asks for the outermost hold. From here on the store may hold something.
+    fn first_step<'a>(
+        &'a self,
+        request: &'a Request,
+        patience: Patience,
+        yields: bool,
+    ) -> AcquireStep<'a> {
+        let waits = patience.deadline.is_some();
+        {
+            let mut state = self.state();
+            *state.stored.of_mut(request.mode) = 1;
+            state.in_line = waits.then_some(request.mode);
+            state.may_be_stored(request.terms.lease);
+        }
+        AcquireStep {
+            kind: request.kind,
+            key: &request.key,
+            owner: &self.owner,
+            mode: request.mode,
+            holds: 1,
+            lease: request.terms.lease,
+            yields,
+            place: waits.then(|| place_in_line(request.kind).0),
+            waited: patience.asked_at.elapsed(),
+            permits: request.permits,
+        }
+    }
+
+    /// Whether a grant of what was sent then would still be of use.
+    fn in_time(&self, sent: Moment) -> bool {
+        let state = self.state();
+        let believed = self.engine.believed_lease(state.terms.lease, state.stored);
+        Moment::now() < sent.after(lease::belief(believed))
+    }
+
+    fn granted(&self, request: &Request, sent: Moment, token: Option<FencingToken>) {
+        let mut state = self.state();
+        let believed = self.engine.believed_lease(request.terms.lease, state.stored);
+        state.granted_at = Moment::now();
+        state.confirm(sent, believed);
+        state.token = token;
+        state.in_line = None;
+        *state.confirmed.of_mut(request.mode) = 1;
+        state.add_guard(request.mode);
+        if let Some(permit) = &mut state.permit {
+            permit.stay();
+        }
+    }
+
+    /// Takes in a refusal: this hold's own, or of another that was asked for together with it,
+    /// which says nothing of this one's place in line.
+    fn refused(&self, request: &Request, own: Option<Acquired>) {
+        let mut state = self.state();
+        *state.stored.of_mut(request.mode) = 0;
+        if let Some(answer) = own {
+            let stands = matches!(answer, Acquired::Busy { in_line: true, .. });
+            state.in_line = stands.then_some(request.mode);
+            if let Some(permit) = &mut state.permit {
+                permit.refused();
+            }
+        }
+    }
+
+    /// Gives up the place in a fair line in which this one of several stands, since another one is
+    /// in the way now: those behind it can be served. Without an answer the place ends by itself.
+    pub(crate) async fn leave_line(&self) {
+        let in_line = self.state().in_line;
+        let Some(mode) = in_line.filter(|_| self.kind.is_fair()) else { return };
+        let step = ReleaseStep { holder: self.holder(), mode, holds: 0, in_line: true };
+        if self.engine.backend.release(&step).await.is_ok() {
+            self.state().in_line = None;
+        }
+    }
+}

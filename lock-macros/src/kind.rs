@@ -1,0 +1,64 @@
+//! The kinds of lock that an attribute can take.
+
+use proc_macro2::Span;
+use syn::{Error, LitStr, Result};
+
+use crate::suggest::did_you_mean;
+
+/// One kind, as the attribute spells it and as the library does.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    word: &'static str,
+    pub(crate) variant: &'static str,
+    has_readers: bool,
+}
+
+/// All of them, the default first, in the order in which messages and the documentation name them.
+const KINDS: [Kind; 6] = [
+    Kind { word: "read_write", variant: "ReadWrite", has_readers: true },
+    Kind { word: "fair_read_write", variant: "FairReadWrite", has_readers: true },
+    Kind { word: "reentrant", variant: "Reentrant", has_readers: false },
+    Kind { word: "non_reentrant", variant: "NonReentrant", has_readers: false },
+    Kind { word: "fair", variant: "Fair", has_readers: false },
+    Kind { word: "fenced", variant: "Fenced", has_readers: false },
+];
+
+impl Default for Kind {
+    fn default() -> Self {
+        KINDS[0]
+    }
+}
+
+impl Kind {
+    pub(crate) fn of(literal: &LitStr) -> Result<Self> {
+        let word = literal.value();
+        let refused = |text: String| Error::new(literal.span(), text);
+        if word == "semaphore" {
+            return Err(refused(
+                "the attribute takes no permits of a semaphore: use `LockClient::semaphore` in \
+                 the function's body"
+                    .to_owned(),
+            ));
+        }
+        KINDS.into_iter().find(|kind| kind.word == word).ok_or_else(|| {
+            let hint = did_you_mean(&word, KINDS.map(|kind| kind.word));
+            let legal = KINDS.map(|kind| kind.word).join(", ");
+            refused(format!("`{}` is not a kind; legal are {legal}{hint}", word.escape_debug()))
+        })
+    }
+
+    /// Checks that there is something to read; `asked` is where that is asked for.
+    pub(crate) fn check_readers(self, asked: Span) -> Result<()> {
+        if self.has_readers {
+            return Ok(());
+        }
+        let word = self.word;
+        Err(Error::new(
+            asked,
+            format!(
+                "a {word} lock has one holder and nobody who reads: leave `mode` out, or use the \
+                 kind read_write or fair_read_write"
+            ),
+        ))
+    }
+}

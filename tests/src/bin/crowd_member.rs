@@ -1,0 +1,128 @@
+//! One process of a crowd: does what the lines of its standard input say, each at once.
+//!
+//! | line | what it does | then says |
+//! |---|---|---|
+//! | `stream <mode> <key> <log> <until>` | locks `key` again and again, 10 ms each, until the key `until` exists; writes to the list `log` when it asks and when it is granted | `streamed` |
+//! | `hold <kind> <key>` | locks `key` until `release` | `held` |
+//! | `release` | | `released` |
+//! | `turn <kind> <key> <log> <name>` | locks `key` once and writes its name to the list `log` meanwhile | `turned <name>` |
+//! | `both <one> <other> <turns> <counter>` | locks both, in the order given, and counts up in steps | `done` |
+
+use std::{env, error::Error, time::Duration};
+
+use lock_core::{Kind, LockClient, LockGuard, Mode};
+use lock_tests::Cli;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, stdin},
+    time::sleep,
+};
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+const WAIT: Duration = Duration::from_secs(300);
+const HOLD: Duration = Duration::from_millis(10);
+
+#[derive(Clone)]
+struct Member {
+    locks: LockClient,
+    cli: Cli,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Failure> {
+    let url = env::var("REDIS_URL")?;
+    // What is shown is an order, and a machine that stands still for a moment must not change it.
+    let patience = Duration::from_secs(30);
+    let builder = LockClient::builder().command_timeout(patience).yielding(WAIT);
+    let member = Member { locks: builder.connect(&url).await?, cli: Cli::connect(&url).await };
+    println!("ready");
+
+    let mut held: Option<LockGuard> = None;
+    let mut lines = BufReader::new(stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["hold", kind, key] => {
+                held = Some(member.ask(kind, key)?.acquire().await?);
+                println!("held");
+            }
+            ["release"] => {
+                held.take().ok_or("nothing is held")?.release().await?;
+                println!("released");
+            }
+            _ => {
+                let member = member.clone();
+                tokio::spawn(async move {
+                    if let Err(failure) = member.work(&line).await {
+                        println!("error in {line:?}: {failure}");
+                    }
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Member {
+    async fn work(&self, line: &str) -> Result<(), Failure> {
+        match line.split(' ').collect::<Vec<_>>().as_slice() {
+            ["stream", mode, key, log, until] => self.stream(mode, key, log, until).await,
+            ["turn", kind, key, log, name] => {
+                let guard = self.ask(kind, key)?.acquire().await?;
+                self.write(log, name).await;
+                guard.release().await?;
+                println!("turned {name}");
+                Ok(())
+            }
+            ["both", one, other, turns, counter] => {
+                self.both([one, other], turns.parse()?, counter).await
+            }
+            _ => Err("no such verb".into()),
+        }
+    }
+
+    async fn stream(&self, mode: &str, key: &str, log: &str, until: &str) -> Result<(), Failure> {
+        let mode = if mode == "read" { Mode::Read } else { Mode::Write };
+        let process = std::process::id();
+        for turn in 0.. {
+            if self.cli.exists(until).await {
+                break;
+            }
+            self.write(log, &format!("asks {process}:{turn}")).await;
+            let guard = self.locks.lock(mode, key).wait(WAIT).acquire().await?;
+            self.write(log, &format!("has {process}:{turn}")).await;
+            sleep(HOLD).await;
+            guard.release().await?;
+        }
+        println!("streamed");
+        Ok(())
+    }
+
+    async fn both(&self, keys: [&str; 2], turns: u32, counter: &str) -> Result<(), Failure> {
+        for _ in 0..turns {
+            let locks = keys.map(|key| self.locks.write(key));
+            let guard = self.locks.multi_lock(locks).wait(WAIT).acquire().await?;
+            let count = self.cli.string(counter).await.unwrap_or_else(|| "0".to_owned());
+            let count: u64 = count.parse()?;
+            let () = self.cli.query(&["SET", counter, &(count + 1).to_string()]).await;
+            guard.release().await?;
+        }
+        println!("done");
+        Ok(())
+    }
+
+    fn ask(&self, kind: &str, key: &str) -> Result<lock_core::Acquire, Failure> {
+        let kind = match kind {
+            "fair" => Kind::Fair,
+            "fair_read_write" => Kind::FairReadWrite,
+            "read_write" => Kind::ReadWrite,
+            _ => return Err(format!("no kind {kind}").into()),
+        };
+        Ok(self.locks.write(key).kind(kind).wait(WAIT))
+    }
+
+    async fn write(&self, log: &str, line: &str) {
+        let _length: i64 = self.cli.query(&["RPUSH", log, line]).await;
+    }
+}

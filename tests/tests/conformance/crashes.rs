@@ -1,0 +1,42 @@
+//! What a dead process held is free when its lease is over.
+
+use std::time::Duration;
+
+use crate::world::{LOCKS, LONG, World, on_every_backend, written};
+
+on_every_backend! {
+    what_a_dead_process_held_passes_on
+    dead_readers_and_dead_permits_pass_on
+}
+
+const SHORT: Duration = Duration::from_millis(500);
+
+async fn what_a_dead_process_held_passes_on(world: World) {
+    let lives = world.client().await;
+    for kind in LOCKS {
+        let take = move |client| async move {
+            written(&client, kind, "k").lease(SHORT).acquire().await.unwrap()
+        };
+        world.crash_holding(take).await;
+        let next = written(&lives, kind, "k").wait(LONG).acquire().await;
+        next.unwrap_or_else(|error| panic!("{kind}: {error}")).release().await.unwrap();
+    }
+}
+
+async fn dead_readers_and_dead_permits_pass_on(world: World) {
+    let lives = world.client().await;
+    // A living reader does not keep the dead one alive.
+    let beside = lives.read("k").acquire().await.unwrap();
+    let read = |client: lock_core::LockClient| async move {
+        client.read("k").lease(SHORT).acquire().await.unwrap()
+    };
+    world.crash_holding(read).await;
+    beside.release().await.unwrap();
+    lives.write("k").wait(LONG).acquire().await.unwrap().release().await.unwrap();
+    let permit = |client: lock_core::LockClient| async move {
+        client.semaphore("s", 1).permit().lease(SHORT).acquire().await.unwrap()
+    };
+    world.crash_holding(permit).await;
+    let next = lives.semaphore("s", 1).permit().wait(LONG).acquire().await;
+    next.unwrap().release().await.unwrap();
+}

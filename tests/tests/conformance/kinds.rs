@@ -1,0 +1,231 @@
+//! What every kind of lock does alike, and where kinds differ.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use lock_core::{Acquire, AcquireError, DowngradeError, Kind, LockClient, LostCause, ReleaseError};
+use lock_tests::{LIMIT, eventually};
+use tokio::task::JoinSet;
+
+use crate::world::{LOCKS, LONG, World, on_every_backend, soon, written};
+
+on_every_backend! {
+    one_holder_at_a_time
+    re_entry_by_kind
+    tokens_grow_whatever_the_kind
+    a_release_wakes_the_next_of_its_kind
+    leases_are_renewed_and_end
+    a_removed_lock_is_lost_whatever_its_kind
+    crowds_never_overlap
+    a_wait_that_is_over_or_abandoned_leaves_nothing
+    locks_without_readers
+    shapes_refuse_each_other
+}
+
+const SHORT: Duration = Duration::from_millis(300);
+
+fn busy<G>(answer: Result<G, AcquireError>) -> bool {
+    matches!(answer, Err(AcquireError::Busy(_)))
+}
+
+async fn one_holder_at_a_time(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in LOCKS {
+        let guard = written(&here, kind, "k").try_acquire().await.unwrap();
+        assert!(busy(written(&there, kind, "k").try_acquire().await), "{kind}: other process");
+        assert!(busy(written(&here, kind, "k").try_acquire().await), "{kind}: same process");
+        guard.release().await.unwrap();
+        written(&there, kind, "k").try_acquire().await.unwrap().release().await.unwrap();
+        written(&here, kind, "k").try_acquire().await.unwrap().release().await.unwrap();
+    }
+}
+
+async fn re_entry_by_kind(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in LOCKS {
+        let scope = here.scope();
+        let ask = || written(&here, kind, "k").in_scope(&scope).wait(LONG);
+        let outer = ask().acquire().await.unwrap();
+        if kind == Kind::NonReentrant {
+            // It would wait for itself for ever.
+            for inner in [ask().acquire().await, ask().try_acquire().await] {
+                assert!(matches!(inner, Err(AcquireError::AlreadyHeld { .. })), "{inner:?}");
+            }
+        } else {
+            let inner = ask().acquire().await.unwrap();
+            assert_eq!(inner.fencing_token(), outer.fencing_token());
+            inner.release().await.unwrap();
+            assert!(busy(written(&there, kind, "k").try_acquire().await), "{kind}: one is left");
+        }
+        assert!(outer.is_held());
+        outer.release().await.unwrap();
+        written(&there, kind, "k").try_acquire().await.unwrap().release().await.unwrap();
+    }
+}
+
+async fn tokens_grow_whatever_the_kind(world: World) {
+    let clients = [world.client().await, world.client().await];
+    let mut last = None;
+    for round in 0..3 {
+        // The plain kinds share one lock, and one sequence of tokens.
+        for kind in [Kind::Fenced, Kind::Reentrant, Kind::Fair, Kind::NonReentrant] {
+            let guard = written(&clients[round % 2], kind, "k").acquire().await.unwrap();
+            assert!(last < Some(guard.fencing_token()), "{kind}");
+            last = Some(guard.fencing_token());
+            guard.release().await.unwrap();
+        }
+    }
+}
+
+async fn a_release_wakes_the_next_of_its_kind(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in LOCKS {
+        // The holder's lease is so long that only the message can wake the waiter in time.
+        let guard = written(&here, kind, "k").lease(LONG * 10).acquire().await.unwrap();
+        let waiter = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
+        eventually("the waiter stands before the lock", LIMIT, async || {
+            there.health().await.holds == 1
+        })
+        .await;
+        guard.release().await.unwrap();
+        soon(waiter).await.unwrap().unwrap().release().await.unwrap();
+    }
+}
+
+async fn leases_are_renewed_and_end(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let mut renewed = Vec::new();
+    let mut left = Vec::new();
+    for kind in LOCKS {
+        let (one, other) = (format!("renewed:{kind}"), format!("left:{kind}"));
+        renewed.push((kind, written(&here, kind, &one).lease(SHORT).acquire().await.unwrap()));
+        let once = written(&here, kind, &other).lease(SHORT).renew(false);
+        left.push((kind, once.acquire().await.unwrap()));
+    }
+    for (kind, guard) in left {
+        let next = written(&there, kind, guard.key().as_str()).wait(LONG).acquire().await.unwrap();
+        assert!(!guard.is_held(), "{kind}: the holder knew before the next one entered");
+        assert_eq!(soon(guard.lost()).await.cause(), LostCause::Expired);
+        assert!(matches!(guard.release().await, Err(ReleaseError::Lost(_))));
+        assert!(next.is_held(), "{kind}: a late release touches nothing");
+        next.release().await.unwrap();
+    }
+    tokio::time::sleep(SHORT * 3).await;
+    for (kind, guard) in renewed {
+        assert!(guard.is_held(), "{kind}");
+        assert!(busy(written(&there, kind, guard.key().as_str()).try_acquire().await), "{kind}");
+        guard.release().await.unwrap();
+    }
+}
+
+async fn a_removed_lock_is_lost_whatever_its_kind(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in LOCKS {
+        let guard = written(&here, kind, "k").lease(SHORT).acquire().await.unwrap();
+        world.remove("k").await;
+        assert_eq!(soon(guard.lost()).await.cause(), LostCause::Refused, "{kind}");
+        let next = written(&there, kind, "k").wait(LONG).acquire().await.unwrap();
+        assert!(matches!(guard.release().await, Err(ReleaseError::Lost(_))), "{kind}");
+        assert!(next.is_held());
+        next.release().await.unwrap();
+    }
+}
+
+async fn crowds_never_overlap(world: World) {
+    let mut tasks = JoinSet::new();
+    let entered = Arc::new(AtomicUsize::new(0));
+    for kind in LOCKS {
+        let inside = Arc::new(AtomicUsize::new(0));
+        for _ in 0..3 {
+            let client = world.client().await;
+            for _ in 0..3 {
+                let (client, inside, entered) = (client.clone(), inside.clone(), entered.clone());
+                tasks.spawn(async move {
+                    for _ in 0..8 {
+                        let ask = written(&client, kind, &format!("crowd:{kind}")).wait(LONG * 3);
+                        let guard = ask.acquire().await.unwrap();
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "{kind}");
+                        tokio::task::yield_now().await;
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        entered.fetch_add(1, Ordering::SeqCst);
+                        drop(guard);
+                    }
+                });
+            }
+        }
+    }
+    lock_tests::bounded(LIMIT * 4, tasks.join_all()).await;
+    assert_eq!(entered.load(Ordering::SeqCst), LOCKS.len() * 72);
+}
+
+async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in LOCKS {
+        let guard = written(&here, kind, "k").acquire().await.unwrap();
+        let asked = tokio::time::Instant::now();
+        let over = written(&there, kind, "k").wait(SHORT / 3).acquire().await;
+        assert!(busy(over) && asked.elapsed() >= SHORT / 3, "{kind}");
+        let abandoned = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
+        eventually("it waits", LIMIT, async || there.health().await.holds > 0).await;
+        abandoned.abort();
+        eventually("it left nothing", LIMIT, async || there.health().await.holds == 0).await;
+        guard.release().await.unwrap();
+        // Whoever had stayed in line would be next.
+        written(&here, kind, "k").try_acquire().await.unwrap().release().await.unwrap();
+    }
+}
+
+async fn locks_without_readers(world: World) {
+    let client = world.client().await;
+    for kind in LOCKS.into_iter().filter(|kind| !kind.has_readers()) {
+        let refused = client.read("k").kind(kind).acquire().await.unwrap_err();
+        assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{kind}: {refused}");
+        let mut guard = written(&client, kind, "k").acquire().await.unwrap();
+        let refused = guard.downgrade().await.unwrap_err();
+        assert!(matches!(refused, DowngradeError::NoReaders { .. }), "{kind}: {refused}");
+        assert!(guard.is_held());
+        guard.release().await.unwrap();
+    }
+    assert_eq!(client.health().await.holds, 0);
+}
+
+/// Kinds that stand for their shapes.
+const SHAPES: [Kind; 4] = [Kind::ReadWrite, Kind::FairReadWrite, Kind::Reentrant, Kind::Fair];
+
+fn same_shape(one: Kind, other: Kind) -> bool {
+    one == other || !one.has_readers() && !other.has_readers()
+}
+
+async fn shapes_refuse_each_other(world: World) {
+    fn wrong<G>(answer: Result<G, AcquireError>) -> bool {
+        matches!(answer, Err(AcquireError::WrongKind(_)))
+    }
+    let (here, there) = (world.client().await, world.client().await);
+    let ask = |client: &LockClient, kind, key: &str| -> Acquire { written(client, kind, key) };
+    for held in SHAPES {
+        for asked in SHAPES {
+            let key = format!("{held}:{asked}");
+            let guard = ask(&here, held, &key).acquire().await.unwrap();
+            let refused = ask(&there, asked, &key).wait(SHORT / 3).acquire().await;
+            if same_shape(held, asked) {
+                assert!(busy(refused), "{asked} on {held}");
+            } else {
+                assert!(wrong(refused), "{asked} on {held}");
+            }
+            guard.release().await.unwrap();
+            ask(&there, asked, &key).acquire().await.unwrap().release().await.unwrap();
+        }
+        let key = format!("{held}:semaphore");
+        let guard = ask(&here, held, &key).acquire().await.unwrap();
+        assert!(wrong(there.semaphore(&*key, 1).permit().acquire().await), "semaphore on {held}");
+        guard.release().await.unwrap();
+        let permit = there.semaphore(&*key, 1).permit().acquire().await.unwrap();
+        assert!(wrong(ask(&here, held, &key).acquire().await), "{held} on a semaphore");
+        permit.release().await.unwrap();
+    }
+}

@@ -1,0 +1,178 @@
+//! Looking at a lock from outside, taking it away, and asking for it back.
+
+use std::time::Duration;
+
+use lock_core::{Kind, LostCause, Mode, ReleaseError};
+
+use crate::world::{LOCKS, LONG, World, on_every_backend, soon, written};
+
+on_every_backend! {
+    a_free_lock_has_nobody
+    holders_are_named_with_their_counts
+    participants_stand_in_order
+    a_semaphores_permits_are_its_holders
+    taking_away_makes_stale_and_wakes
+    taking_away_what_nobody_holds
+    asked_to_release_the_holder_hears_it
+    whoever_holds_later_was_not_asked
+}
+
+const SHORT: Duration = Duration::from_millis(300);
+
+async fn a_free_lock_has_nobody(world: World) {
+    let client = world.client().await;
+    let seen = client.inspect("k").await.unwrap();
+    assert_eq!((seen.kind, seen.mode, seen.remaining), (None, None, None));
+    assert!(seen.holders.is_empty() && seen.waiters.is_empty() && seen.complete);
+    assert_eq!(seen.free_permits, None);
+    assert_eq!(client.request_release("k").await.unwrap(), 0);
+}
+
+async fn holders_are_named_with_their_counts(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in LOCKS {
+        let scope = here.scope();
+        let guard = written(&here, kind, "k").in_scope(&scope).lease(LONG).acquire().await.unwrap();
+        let seen = there.inspect("k").await.unwrap();
+        let shown = match kind {
+            // The plain kinds share one shape, and a line is all that tells a fair one.
+            Kind::NonReentrant | Kind::Fair => Kind::Reentrant,
+            kind => kind,
+        };
+        assert_eq!((seen.kind, seen.mode), (Some(shown), Some(Mode::Write)), "{kind}");
+        assert_eq!(seen.fencing_token, Some(guard.fencing_token()), "{kind}");
+        assert!(seen.remaining.is_some_and(|left| left > LONG / 2 && left <= LONG), "{kind}");
+        let [holder] = seen.holders.as_slice() else { panic!("{kind}: {seen:?}") };
+        assert_eq!((holder.reads, holder.writes), (0, 1), "{kind}");
+        assert!(holder.owner.contains(':'));
+        guard.release().await.unwrap();
+        // A fenced lock's tokens stay, and would show the next plain one as fenced.
+        world.forget("k").await;
+    }
+    for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
+        let scope = here.scope();
+        let outer = written(&here, kind, "k").in_scope(&scope).acquire().await.unwrap();
+        let read = || here.read("k").kind(kind).in_scope(&scope);
+        let (one, two) = (read().acquire().await.unwrap(), read().acquire().await.unwrap());
+        let seen = there.inspect("k").await.unwrap();
+        assert_eq!((seen.holders[0].reads, seen.holders[0].writes), (2, 1));
+        outer.release().await.unwrap();
+        let beside = there.read("k").kind(kind).acquire().await.unwrap();
+        let seen = there.inspect("k").await.unwrap();
+        assert_eq!((seen.mode, seen.holders.len()), (Some(Mode::Read), 2));
+        assert!(there.is_locked("k", Mode::Read).await.unwrap());
+        assert!(!there.is_locked("k", Mode::Write).await.unwrap());
+        one.release().await.unwrap();
+        two.release().await.unwrap();
+        beside.release().await.unwrap();
+    }
+}
+
+async fn participants_stand_in_order(world: World) {
+    let clients = [world.client().await, world.client().await];
+    let modes = [Mode::Read, Mode::Write, Mode::Write, Mode::Read, Mode::Read];
+    let guard = clients[0].fair_write("k").acquire().await.unwrap();
+    let mut waiting = Vec::new();
+    for (at, mode) in modes.into_iter().enumerate() {
+        let client = &clients[at % 2];
+        let ask = client.lock(mode, "k").kind(Kind::FairReadWrite).wait(LONG);
+        waiting.push(tokio::spawn(ask.acquire()));
+        world.until_waiters(client, "k", at + 1).await;
+    }
+    let seen = clients[1].inspect("k").await.unwrap();
+    let shown: Vec<_> = seen.waiters.iter().map(|waiter| waiter.mode).collect();
+    assert_eq!(shown, modes);
+    waiting.remove(1).abort();
+    world.until_waiters(&clients[0], "k", 4).await;
+    let after = clients[0].inspect("k").await.unwrap();
+    let mut expected = seen.waiters;
+    expected.remove(1);
+    assert_eq!(after.waiters, expected);
+    drop(guard);
+    for waiter in waiting {
+        drop(soon(waiter).await.unwrap().unwrap());
+    }
+    let guard = clients[0].fair("plain").acquire().await.unwrap();
+    let waiter = tokio::spawn(clients[1].fair("plain").wait(LONG).acquire());
+    world.until_waiters(&clients[0], "plain", 1).await;
+    assert_eq!(clients[0].inspect("plain").await.unwrap().kind, Some(Kind::Fair));
+    drop(guard);
+    soon(waiter).await.unwrap().unwrap().release().await.unwrap();
+}
+
+async fn a_semaphores_permits_are_its_holders(world: World) {
+    let client = world.client().await;
+    let semaphore = client.semaphore("k", 3);
+    let _one = semaphore.permit().acquire().await.unwrap();
+    let _two = semaphore.permit().acquire().await.unwrap();
+    let seen = client.inspect("k").await.unwrap();
+    assert_eq!((seen.kind, seen.free_permits), (Some(Kind::Semaphore), Some(1)));
+    assert_eq!((seen.holders.len(), seen.fencing_token), (2, None));
+    assert!(seen.holders.iter().all(|holder| holder.owner.len() == 32 && holder.writes == 1));
+    assert!(client.is_locked("k", Mode::Write).await.unwrap());
+    assert!(client.force_release("k").await.unwrap().was_held);
+    assert!(!client.is_locked("k", Mode::Write).await.unwrap());
+    assert_eq!(semaphore.free_permits().await.unwrap(), 3);
+}
+
+async fn taking_away_makes_stale_and_wakes(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in LOCKS {
+        let guard = written(&here, kind, "k").lease(LONG * 10).acquire().await.unwrap();
+        let waiter = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
+        world.until_waiters(&there, "k", 1).await;
+        let forced = there.force_release("k").await.unwrap();
+        assert!(forced.was_held, "{kind}");
+        assert!(forced.fencing_token > Some(guard.fencing_token()), "{kind}");
+        let next = soon(waiter).await.unwrap().unwrap();
+        assert!(Some(next.fencing_token()) > forced.fencing_token, "{kind}");
+        let release = guard.release().await;
+        let Err(ReleaseError::Lost(lost)) = release else { panic!("{kind}: {release:?}") };
+        assert_eq!(lost.cause(), LostCause::Refused);
+        next.release().await.unwrap();
+    }
+}
+
+async fn taking_away_what_nobody_holds(world: World) {
+    let client = world.client().await;
+    let forced = client.force_release("k").await.unwrap();
+    assert!(!forced.was_held && forced.fencing_token.is_some());
+    let guard = client.write("k").acquire().await.unwrap();
+    assert!(Some(guard.fencing_token()) > forced.fencing_token);
+}
+
+async fn asked_to_release_the_holder_hears_it(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for kind in LOCKS {
+        let guard = written(&here, kind, "k").acquire().await.unwrap();
+        let nobody_asked = tokio::time::timeout(SHORT / 3, guard.release_requested()).await;
+        assert!(nobody_asked.is_err(), "{kind}");
+        let asked = async {
+            tokio::task::yield_now().await;
+            there.request_release("k").await.unwrap()
+        };
+        let ((), asked) = soon(async { tokio::join!(guard.release_requested(), asked) }).await;
+        assert_eq!(asked, 1, "{kind}");
+        assert!(guard.is_held(), "nothing is taken from anybody");
+        // Asked before it listens, too.
+        soon(guard.release_requested()).await;
+        guard.release().await.unwrap();
+    }
+    let semaphore = here.semaphore("s", 2);
+    let (one, two) =
+        (semaphore.permit().acquire().await.unwrap(), semaphore.permit().acquire().await.unwrap());
+    assert_eq!(there.request_release("s").await.unwrap(), 2);
+    soon(one.release_requested()).await;
+    soon(two.release_requested()).await;
+}
+
+async fn whoever_holds_later_was_not_asked(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let first = here.write("k").acquire().await.unwrap();
+    assert_eq!(there.request_release("k").await.unwrap(), 1);
+    soon(first.release_requested()).await;
+    first.release().await.unwrap();
+    let second = here.write("k").acquire().await.unwrap();
+    let asked = tokio::time::timeout(SHORT, second.release_requested()).await;
+    assert!(asked.is_err());
+}

@@ -1,0 +1,142 @@
+//! A number of permits, each with a lease.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use lock_core::{AcquireError, LostCause};
+use lock_tests::{LIMIT, bounded, eventually};
+use tokio::task::JoinSet;
+
+use crate::world::{LONG, World, on_every_backend, soon};
+
+on_every_backend! {
+    as_many_as_there_are_permits
+    tries_at_the_same_time_all_get_what_is_free
+    a_scope_takes_one_permit_more_each_time
+    a_returned_permit_wakes_the_waiter
+    permits_are_renewed_and_return_with_their_lease
+    more_and_fewer_permits
+    the_first_who_asks_says_how_many
+    crowds_never_exceed_it
+    a_semaphore_without_permits_is_refused
+}
+
+const SHORT: Duration = Duration::from_millis(300);
+
+async fn as_many_as_there_are_permits(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let (one, two) = (here.semaphore("k", 2), there.semaphore("k", 2));
+    assert_eq!(one.free_permits().await.unwrap(), 2);
+    let first = one.permit().try_acquire().await.unwrap();
+    let second = two.permit().try_acquire().await.unwrap();
+    assert!(matches!(one.permit().try_acquire().await, Err(AcquireError::Busy(_))));
+    assert_eq!(two.free_permits().await.unwrap(), 0);
+    first.release().await.unwrap();
+    let third = two.permit().try_acquire().await.unwrap();
+    second.release().await.unwrap();
+    third.release().await.unwrap();
+    assert_eq!(one.free_permits().await.unwrap(), 2);
+}
+
+async fn tries_at_the_same_time_all_get_what_is_free(world: World) {
+    let semaphore = world.client().await.semaphore("k", 3);
+    let try_one = || semaphore.permit().try_acquire();
+    let (one, two, three) = tokio::join!(try_one(), try_one(), try_one());
+    let permits = (one.unwrap(), two.unwrap(), three.unwrap());
+    assert!(matches!(try_one().await, Err(AcquireError::Busy(_))));
+    drop(permits);
+}
+
+async fn a_scope_takes_one_permit_more_each_time(world: World) {
+    let client = world.client().await;
+    let (scope, semaphore) = (client.scope(), client.semaphore("k", 2));
+    let one = semaphore.permit().in_scope(&scope).try_acquire().await.unwrap();
+    let two = semaphore.permit().in_scope(&scope).try_acquire().await.unwrap();
+    assert!(semaphore.permit().in_scope(&scope).try_acquire().await.is_err());
+    drop((one, two));
+}
+
+async fn a_returned_permit_wakes_the_waiter(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let permit = here.semaphore("k", 1).permit().lease(LONG * 10).acquire().await.unwrap();
+    let waiter = tokio::spawn(there.semaphore("k", 1).permit().wait(LONG).acquire());
+    eventually("it waits", LIMIT, async || there.health().await.holds == 1).await;
+    permit.release().await.unwrap();
+    soon(waiter).await.unwrap().unwrap().release().await.unwrap();
+}
+
+async fn permits_are_renewed_and_return_with_their_lease(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let semaphore = here.semaphore("k", 2);
+    let kept = semaphore.permit().lease(SHORT).acquire().await.unwrap();
+    let left = semaphore.permit().lease(SHORT).renew(false).acquire().await.unwrap();
+    let next = there.semaphore("k", 2).permit().wait(LONG).acquire().await.unwrap();
+    assert!(!left.is_held());
+    assert_eq!(soon(left.lost()).await.cause(), LostCause::Expired);
+    assert!(left.release().await.is_err());
+    tokio::time::sleep(SHORT * 3).await;
+    assert!(kept.is_held() && next.is_held());
+    assert!(there.semaphore("k", 2).permit().try_acquire().await.is_err());
+}
+
+async fn more_and_fewer_permits(world: World) {
+    let client = world.client().await;
+    let semaphore = client.semaphore("k", 1);
+    let first = semaphore.permit().acquire().await.unwrap();
+    let waiter = tokio::spawn(semaphore.permit().wait(LONG).lease(LONG).acquire());
+    eventually("it waits", LIMIT, async || client.health().await.holds == 2).await;
+    assert!(semaphore.set_permits(2).await.unwrap() >= 0);
+    let second = soon(waiter).await.unwrap().unwrap();
+    // Nobody loses a permit: the next one is granted when enough were returned.
+    assert_eq!(semaphore.set_permits(1).await.unwrap(), -1);
+    assert!(first.is_held() && second.is_held());
+    first.release().await.unwrap();
+    assert!(semaphore.permit().try_acquire().await.is_err());
+    second.release().await.unwrap();
+    semaphore.permit().try_acquire().await.unwrap().release().await.unwrap();
+    assert_eq!(semaphore.free_permits().await.unwrap(), 1);
+}
+
+async fn the_first_who_asks_says_how_many(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    assert_eq!(here.semaphore("k", 1).free_permits().await.unwrap(), 1);
+    assert_eq!(there.semaphore("k", 5).free_permits().await.unwrap(), 1);
+    let _permit = there.semaphore("k", 5).permit().acquire().await.unwrap();
+    assert!(there.semaphore("k", 5).permit().try_acquire().await.is_err());
+}
+
+async fn crowds_never_exceed_it(world: World) {
+    let inside = Arc::new(AtomicUsize::new(0));
+    let mut tasks = JoinSet::new();
+    for _ in 0..3 {
+        let client = world.client().await;
+        for _ in 0..3 {
+            let (client, inside) = (client.clone(), Arc::clone(&inside));
+            tasks.spawn(async move {
+                for _ in 0..15 {
+                    let ask = client.semaphore("k", 3).permit().wait(LONG * 3);
+                    let permit = ask.acquire().await.unwrap();
+                    assert!(inside.fetch_add(1, Ordering::SeqCst) < 3);
+                    tokio::task::yield_now().await;
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    drop(permit);
+                }
+            });
+        }
+    }
+    bounded(LIMIT * 4, tasks.join_all()).await;
+    let client = world.client().await;
+    let semaphore = client.semaphore("k", 3);
+    eventually("all are back", LIMIT, async || semaphore.free_permits().await.unwrap() == 3).await;
+}
+
+async fn a_semaphore_without_permits_is_refused(world: World) {
+    let client = world.client().await;
+    let refused = client.semaphore("k", 0).permit().acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{refused}");
+}

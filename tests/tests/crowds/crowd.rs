@@ -1,0 +1,39 @@
+//! The processes of a crowd, at one Redis.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lock_tests::{Cli, LIMIT, Process, RedisServer, bounded};
+
+/// Far more than anything here takes.
+pub(crate) const LONG: Duration = Duration::from_secs(240);
+
+pub(crate) struct Crowd {
+    _server: RedisServer,
+    pub(crate) cli: Cli,
+    pub(crate) members: Vec<Process>,
+}
+
+impl Crowd {
+    pub(crate) async fn start(processes: usize) -> Self {
+        let server = RedisServer::start().await;
+        let members: Vec<_> = (0..processes)
+            .map(|_| {
+                let member = Process::builder(env!("CARGO_BIN_EXE_crowd_member"));
+                member.env("REDIS_URL", server.url()).hears().start()
+            })
+            .collect();
+        join_all(members.iter().map(|member| member.line("ready", 2 * LIMIT))).await;
+        Self { cli: server.cli().await, _server: server, members }
+    }
+
+    /// What was written to a list, in order.
+    pub(crate) async fn log(&self, name: &str) -> Vec<String> {
+        self.cli.query(&["LRANGE", name, "0", "-1"]).await
+    }
+
+    pub(crate) async fn all_say(&self, what: &str) {
+        let said = self.members.iter().map(|member| member.line(what, LONG));
+        bounded(LONG, join_all(said)).await;
+    }
+}

@@ -1,0 +1,130 @@
+//! The tables of what others' tests check, and of their defects, name tests that exist.
+
+use std::{
+    collections::HashSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Rows that name no test begin with one of these, and say why.
+const REASONS: [&str; 2] = ["Not built", "Does not apply"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|char: char| !char.is_alphanumeric() && char != '_').filter(|word| !word.is_empty())
+}
+
+/// The tests of a source file: functions marked as such, and cases that a macro makes tests of.
+fn tests_in(source: &str) -> HashSet<&str> {
+    let (mut functions, mut marked, mut cases) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let (mut is_test, mut in_cases) = (false, false);
+    for line in source.lines().map(str::trim) {
+        if line.starts_with("on_every_") && line.ends_with('{') {
+            in_cases = true;
+        } else if in_cases {
+            in_cases = line != "}";
+            cases.extend(words(line));
+        } else if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
+            is_test = true;
+        } else if let Some(name) = line.split("fn ").nth(1).and_then(|rest| words(rest).next()) {
+            functions.insert(name);
+            if std::mem::take(&mut is_test) {
+                marked.insert(name);
+            }
+        }
+    }
+    cases.retain(|case| functions.contains(case));
+    marked.extend(cases);
+    marked
+}
+
+/// The file of a test's module, and the one that must declare that module.
+fn files(modules: &[&str]) -> (PathBuf, Option<PathBuf>) {
+    let [target, inner @ ..] = modules else { unreachable!("a name has a target") };
+    let root = root();
+    let targets = root.join("tests/tests").join(target);
+    match (*target, inner) {
+        ("lock_core", [.., "tests"]) => {
+            (root.join("lock-core/src").join(inner.join("/")).with_extension("rs"), None)
+        }
+        (_, []) => (root.join("lock-core/tests").join(target).with_extension("rs"), None),
+        _ => (targets.join(inner.join("/")).with_extension("rs"), Some(targets.join("main.rs"))),
+    }
+}
+
+fn missing(test: &str) -> Option<String> {
+    let parts: Vec<_> = test.split("::").collect();
+    let (name, modules) = parts.split_last().unwrap();
+    let (file, main) = files(modules);
+    let Ok(source) = fs::read_to_string(&file) else {
+        return Some(format!("{test}: there is no {}", file.display()));
+    };
+    if !tests_in(&source).contains(name) {
+        return Some(format!("{test}: no such test in {}", file.display()));
+    }
+    let declared = format!("mod {};", modules.last().unwrap());
+    let main = main.map(|main| fs::read_to_string(main).unwrap());
+    let is_part = main.is_none_or(|main| main.lines().any(|line| line == declared));
+    (!is_part).then(|| format!("{test}: the target has no such module"))
+}
+
+/// The names of tests in a cell.
+fn named(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2).filter(|code| code.contains("::"))
+}
+
+/// What is wrong with a table.
+fn wrong(document: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for row in document.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let &[theirs, ours] = cells.as_slice() else {
+            wrong.push(format!("not two cells: {row}"));
+            continue;
+        };
+        let says_why = REASONS.iter().any(|reason| ours.starts_with(reason));
+        if theirs.is_empty() || !says_why && named(ours).next().is_none() && ours != "Ours" {
+            wrong.push(format!("neither a test nor a reason: {row}"));
+        }
+        wrong.extend(named(ours).filter_map(missing));
+    }
+    wrong
+}
+
+#[test]
+fn every_test_in_the_tables_exists() {
+    for name in ["conformance.md", "defects.md"] {
+        let document = fs::read_to_string(root().join("tests").join(name)).unwrap();
+        let wrong = wrong(&document);
+        assert!(wrong.is_empty(), "{name}:\n{}", wrong.join("\n"));
+        assert!(document.lines().filter(|line| line.starts_with("| ")).count() > 50, "{name}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_table_is_found() {
+    let row = |ours: &str| wrong(&format!("| Theirs | Ours |\n|---|---|\n| theirs | {ours} |"));
+    for right in [
+        "`harness::tables::what_is_wrong_with_a_table_is_found`",
+        "`conformance::matrix::between_processes`, `edges::times_beyond_all_bounds_do_no_harm`",
+        "`lock_core::gate::tests::who_gives_up_blocks_nobody`",
+        "Not built: nobody asked for it",
+    ] {
+        assert_eq!(row(right), [""; 0], "{right}");
+    }
+    for bad in [
+        "",
+        "Surely",
+        "`harness::tables::wrong`",
+        "`harness::tables::no_such_test`",
+        "`conformance::no_such_file::between_processes`",
+        "`no_such_target::matrix::between_processes`",
+        "Does not apply, but `conformance::matrix::entered` has it",
+        "one | more cell",
+    ] {
+        assert_eq!(row(bad).len(), 1, "{bad}");
+    }
+}

@@ -1,0 +1,117 @@
+//! The Java program, built by Maven with one release of Redisson.
+
+use std::{
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Mutex, PoisonError},
+};
+
+const INSTALL: &str = "Install a JDK (17 or later) and Maven: apt-get install \
+    default-jdk-headless maven (Debian, Ubuntu), dnf install java-devel maven (Fedora), \
+    brew install openjdk maven (macOS)";
+
+/// A release of Redisson.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redisson {
+    Current,
+    /// Of the line that most of those use who have not moved to 4.
+    Older,
+}
+
+impl Redisson {
+    fn version(self) -> &'static str {
+        match self {
+            Self::Current => "4.7.0",
+            Self::Older => "3.27.2",
+        }
+    }
+}
+
+/// The class path of the program, which is built unless these very sources have been before.
+pub(crate) async fn class_path(redisson: Redisson) -> String {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let built = tokio::task::spawn_blocking(move || {
+        let _one_at_a_time = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = place(redisson);
+        if !place.exists() {
+            build(redisson, &place);
+        }
+        format!("{0}/classes:{0}/lib/*", place.display())
+    });
+    match built.await {
+        Ok(path) => path,
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    }
+}
+
+/// Where this program with this Redisson is kept. Other sources have another place.
+fn place(redisson: Redisson) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    let mut left = vec![project()];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).expect("cannot list the Java project");
+            let mut entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+            entries.sort();
+            left.append(&mut entries);
+        } else {
+            path.strip_prefix(project()).unwrap().hash(&mut hasher);
+            fs::read(&path).expect("cannot read the Java project").hash(&mut hasher);
+        }
+    }
+    let test = std::env::current_exe().expect("a running test has a path");
+    // <target>/<profile>/deps/<test>
+    let target = test.ancestors().nth(3).expect("a test in a target directory");
+    target.join("interop").join(format!("{}-{:016x}", redisson.version(), hasher.finish()))
+}
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("interop")
+}
+
+fn build(redisson: Redisson, place: &Path) {
+    // Maven needs the compiler, but says something else when only a runtime is there.
+    run(Command::new("javac").arg("-version")).unwrap_or_else(|why| panic!("{why}"));
+    // Another test process may be building the same.
+    let own = place.with_extension(std::process::id().to_string());
+    let maven = |more: &[&str]| {
+        let mut command = Command::new("mvn");
+        command
+            .args(["--quiet", "--batch-mode"])
+            .args(more)
+            .arg("--file")
+            .arg(project().join("pom.xml"))
+            .arg(format!("-Dredisson.version={}", redisson.version()))
+            .arg(format!("-Dout={}", own.display()))
+            .arg("compile");
+        run(&mut command)
+    };
+    // What has been downloaded before needs no network.
+    if maven(&["--offline"]).is_err() {
+        maven(&[]).unwrap_or_else(|why| panic!("{why}"));
+    }
+    if let Err(error) = fs::rename(&own, place) {
+        assert!(place.exists(), "cannot keep the Java program: {error}");
+        let _ = fs::remove_dir_all(&own);
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let name = command.get_program().display().to_string();
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(format!(
+            "{command:?}: {}\n{}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(format!("{name} not found on PATH. {INSTALL}"))
+        }
+        Err(error) => Err(format!("cannot run {name}: {error}")),
+    }
+}

@@ -1,0 +1,160 @@
+//! A process that does as it is told, in Java or in Rust.
+
+use std::{
+    panic::Location,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use lock_tests::{Cli, LIMIT, Process, ProcessBuilder};
+use tokio::time::timeout;
+
+use crate::java_program::{Redisson, class_path};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    Java,
+    Rust,
+}
+pub(crate) use Language::{Java, Rust};
+
+impl Language {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Java => Rust,
+            Rust => Java,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    process: Arc<Process>,
+    next: Arc<AtomicU32>,
+}
+
+/// How long a waiter is given to be granted what it was told of, before it is told again.
+const TOLD: Duration = Duration::from_secs(3);
+
+/// One line that was sent, and may be answered later.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    process: Arc<Process>,
+    line: String,
+    begin: String,
+}
+
+impl Peer {
+    pub(crate) async fn start(
+        language: Language,
+        redisson: Redisson,
+        environment: &[(&str, String)],
+    ) -> Self {
+        let mut builder = match language {
+            Java => java(redisson).await,
+            Rust => Process::builder(env!("CARGO_BIN_EXE_peer")),
+        };
+        for (name, value) in environment {
+            builder = builder.env(name, value);
+        }
+        let process = builder.hears().start();
+        process.line("ready", 2 * LIMIT).await;
+        Self { process: Arc::new(process), next: Arc::default() }
+    }
+
+    /// Tells a thread of the process what to do: `acquire write key 1000 0`.
+    pub(crate) fn tell(&self, thread: &str, words: impl AsRef<str>) -> Asked {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let line = format!("{id} {thread} {}", words.as_ref());
+        self.process.say(&line);
+        Asked { process: Arc::clone(&self.process), line, begin: format!("#{id} ") }
+    }
+
+    /// As [`tell`](Self::tell), with the answer, whatever it is.
+    #[track_caller]
+    pub(crate) fn ask(&self, thread: &str, words: impl AsRef<str>) -> impl Future<Output = String> {
+        self.tell(thread, words).answer_within(LIMIT)
+    }
+
+    /// As [`tell`](Self::tell), where one answer alone will do.
+    #[track_caller]
+    pub(crate) fn must(
+        &self,
+        answer: &str,
+        thread: &str,
+        words: impl AsRef<str>,
+    ) -> impl Future<Output = ()> {
+        self.tell(thread, words).must(answer)
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&self) {
+        self.process.kill();
+    }
+}
+
+impl Asked {
+    pub(crate) fn is_answered(&self) -> bool {
+        self.process.output().lines().any(|line| line.starts_with(&self.begin))
+    }
+
+    /// Returns when there is an answer.
+    pub(crate) async fn answered(&self) {
+        self.process.line(&self.begin, 2 * LIMIT).await;
+    }
+
+    /// Whether there was an answer before somebody was told once more what it waits for. A waiter
+    /// of Redisson's misses a message that comes between its last try and its sleep.
+    pub(crate) async fn answered_at_once(&self, cli: &Cli) -> bool {
+        let at_once = timeout(TOLD, self.answered()).await.is_ok();
+        while !self.is_answered() {
+            let heard: Vec<String> = cli.query(&["PUBSUB", "CHANNELS", "redisson_*"]).await;
+            for channel in heard {
+                cli.publish(&channel, "1").await;
+            }
+            let _ = timeout(TOLD, self.answered()).await;
+        }
+        at_once
+    }
+
+    #[track_caller]
+    pub(crate) fn answer_within(self, limit: Duration) -> impl Future<Output = String> {
+        let caller = Location::caller();
+        async move {
+            // The shorter one says who waits.
+            let line = timeout(limit, self.process.line(&self.begin, 2 * limit)).await;
+            let Ok(line) = line else {
+                panic!("{caller}: no answer to {:?} in {limit:?}", self.line);
+            };
+            line[self.begin.len()..].to_owned()
+        }
+    }
+
+    /// One answer alone will do. Tokens and permits that follow it do not count.
+    #[track_caller]
+    pub(crate) fn must(self, answer: &str) -> impl Future<Output = ()> {
+        let caller = Location::caller();
+        async move {
+            let said = timeout(LIMIT, self.process.line(&self.begin, 2 * LIMIT)).await;
+            let Ok(said) = said else {
+                panic!("{caller}: no answer to {:?} in {LIMIT:?}", self.line);
+            };
+            let word = said.split(' ').nth(1).unwrap_or_default();
+            assert_eq!(word, answer, "{caller}: {said:?} to {:?}", self.line);
+        }
+    }
+}
+
+async fn java(redisson: Redisson) -> ProcessBuilder {
+    // Small and quick to start: these processes live for seconds.
+    Process::builder("java")
+        .arg("-Xmx128m")
+        .arg("-XX:+UseSerialGC")
+        .arg("-XX:TieredStopAtLevel=1")
+        .arg("-cp")
+        .arg(class_path(redisson).await)
+        .arg("peer.Peer")
+}

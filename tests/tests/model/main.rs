@@ -1,0 +1,41 @@
+//! Random histories of many owners, compared step by step: a model of each kind of lock, the store
+//! in memory on a clock that the test moves, and a real Redis.
+//!
+//! `MODEL_HISTORIES` says how many histories of each kind are tried. A failure prints the shortest
+//! history that was found to show it.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod compare;
+mod history;
+mod on_memory;
+mod on_redis;
+mod plan;
+mod rules;
+
+use history::Family;
+
+const HISTORIES: usize = 1_000;
+
+fn histories() -> usize {
+    let asked = std::env::var("MODEL_HISTORIES").ok();
+    asked.map_or(HISTORIES, |count| count.parse().expect("MODEL_HISTORIES is a number"))
+}
+
+macro_rules! families {
+    ($($name:ident = $family:ident;)*) => {
+        mod memory {
+            $(#[test] fn $name() { super::on_memory::agrees(super::Family::$family, super::histories()); })*
+        }
+        mod redis {
+            $(#[test] fn $name() { super::on_redis::agrees(super::Family::$family, super::histories()); })*
+        }
+    };
+}
+
+families! {
+    read_write = ReadWrite;
+    plain = Plain;
+    fair = Fair;
+    fair_read_write = FairReadWrite;
+    semaphore = Semaphore;
+}

@@ -1,0 +1,82 @@
+//! Calls of any/*.
+
+use std::fmt::Display;
+
+use crate::call::{Call, HOUR};
+use crate::keys::{
+    ALIVE, ASKED, CHANNEL, DEADLINES, LEASES, LOCK, LOCK_CHANNEL, MARK, QUEUE, SEMAPHORE_CHANNEL,
+    TAG, TOKEN, TURN,
+};
+
+pub(crate) fn inspect() -> Call {
+    let args: [(_, &dyn Display); 1] = [("tag", &TAG)];
+    Call::new("any/inspect", [LOCK, MARK, QUEUE, DEADLINES, ALIVE, TOKEN, LEASES], args)
+}
+
+pub(crate) fn force_release() -> Call {
+    let keys = [
+        LOCK,
+        MARK,
+        QUEUE,
+        DEADLINES,
+        ALIVE,
+        TOKEN,
+        LEASES,
+        LOCK_CHANNEL,
+        CHANNEL,
+        TURN,
+        SEMAPHORE_CHANNEL,
+    ];
+    let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("token_ttl", &HOUR)];
+    Call::new("any/force_release", keys, args)
+}
+
+pub(crate) fn request_release() -> Call {
+    let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("ttl", &HOUR)];
+    Call::new("any/request_release", [LOCK, ASKED, LEASES], args)
+}
+
+pub(crate) fn asked(owner: &str) -> Call {
+    let args: [(_, &dyn Display); 1] = [("owner", &owner)];
+    Call::new("any/asked", [ASKED], args)
+}
+
+/// All of these acquires in one; the further keys of their releases are put in.
+pub(crate) fn acquire_all(members: &[Call]) -> Call {
+    let mut all = Call { script: "any/acquire_all", keys: Vec::new(), args: Vec::new() };
+    for member in members {
+        let mut member = member.clone();
+        // The lock's name stands first; side keys of another lock are made from it.
+        let name = member.keys[0].clone();
+        let owner = member.args[0].1.clone();
+        let more: &[String] = match member.script {
+            "read_write/acquire_read" => {
+                member.args.push(("tag", format!("{{{name}}}")));
+                &[format!("redisson_rwlock:{{{name}}}")]
+            }
+            "read_write/acquire_write" => &[
+                format!("{{{name}}}:{owner}:rwlock_timeout"),
+                format!("redisson_rwlock:{{{name}}}"),
+            ],
+            "lock/acquire" => &[format!("redisson_lock__channel:{{{name}}}")],
+            "fair_read_write/acquire" => &[format!("redisson_rwlock:{{{name}}}")],
+            _ => &[],
+        };
+        member.keys.extend_from_slice(more);
+        all.args.push(("which", member.script.to_owned()));
+        all.args.push(("keys", member.keys.len().to_string()));
+        all.args.push(("args", member.args.len().to_string()));
+        all.keys.extend(member.keys);
+        all.args.extend(member.args);
+    }
+    all
+}
+
+/// The same call for the lock `lock:<name>` instead of `lock:k`.
+pub(crate) fn of(name: &str, call: Call) -> Call {
+    let mut call = call;
+    for text in call.keys.iter_mut().chain(call.args.iter_mut().map(|(_, value)| value)) {
+        *text = text.replace("lock:k", &format!("lock:{name}"));
+    }
+    call
+}

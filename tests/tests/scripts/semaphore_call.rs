@@ -1,0 +1,37 @@
+//! Calls of semaphore/*.
+
+use std::fmt::Display;
+
+use crate::call::{Call, LEASE};
+use crate::keys::{LEASES, LOCK, SEMAPHORE_CHANNEL};
+
+/// A permit's 16 bytes.
+pub(crate) fn permit(number: u32) -> String {
+    format!("permit-{number:09}")
+}
+
+pub(crate) fn acquire(number: u32, total: i64) -> Call {
+    Call::new(
+        "semaphore/acquire",
+        [LOCK, LEASES, SEMAPHORE_CHANNEL],
+        [("permit", &permit(number)), ("lease", &LEASE), ("total", &total)],
+    )
+}
+
+pub(crate) fn release(number: u32) -> Call {
+    let args: [(_, &dyn Display); 1] = [("permit", &permit(number))];
+    Call::new("semaphore/release", [LOCK, LEASES, SEMAPHORE_CHANNEL], args)
+}
+
+pub(crate) fn renew(number: u32) -> Call {
+    let args: [(_, &dyn Display); 2] = [("permit", &permit(number)), ("lease", &LEASE)];
+    Call::new("semaphore/renew", [LEASES], args)
+}
+
+pub(crate) fn resize(total: i64, only_missing: u32) -> Call {
+    Call::new(
+        "semaphore/resize",
+        [LOCK, LEASES, SEMAPHORE_CHANNEL],
+        [("total", &total), ("only_missing", &only_missing)],
+    )
+}
