@@ -243,14 +243,7 @@ impl Steps {
 
     pub(super) fn force_release(&self, key: &LockKey) -> Call {
         let names = self.names(key);
-        Call::new(&script::FORCE_RELEASE)
-            .key(&names.lock)
-            .key(names.mark())
-            .key(names.queue())
-            .key(names.deadlines())
-            .key(names.alive())
-            .key(names.token())
-            .key(names.leases())
+        whatever_stands(&script::FORCE_RELEASE, &names)
             .key(names.lock_channel())
             .key(names.channel())
             .key(names.turn())
@@ -269,6 +262,8 @@ impl Steps {
             .key(names.leases())
             .arg(&names.tag)
             .ms(REQUEST_TTL)
+            // The second time it would ask the next holder.
+            .once()
     }
 
     pub(super) fn release_requested(&self, holder: &Holder<'_>) -> Call {
@@ -288,7 +283,12 @@ impl Steps {
 
 /// Looks at whatever stands there.
 pub(super) fn inspect(names: &LockNames) -> Call {
-    Call::new(&script::INSPECT)
+    whatever_stands(&script::INSPECT, names).arg(&names.tag)
+}
+
+/// A script that finds out what kind of lock it has before it.
+fn whatever_stands(script: &'static LockScript, names: &LockNames) -> Call {
+    Call::new(script)
         .key(&names.lock)
         .key(names.mark())
         .key(names.queue())
@@ -296,7 +296,6 @@ pub(super) fn inspect(names: &LockNames) -> Call {
         .key(names.alive())
         .key(names.token())
         .key(names.leases())
-        .arg(&names.tag)
 }
 
 fn converted(call: Call, step: &ConvertStep<'_>) -> Call {
