@@ -12,6 +12,7 @@ use crate::{
     compare::Subject,
     history::{Failure, Family, History},
     plan::{Plan, plan},
+    seeded,
 };
 
 const UNIT: Duration = Duration::from_millis(100);
@@ -22,7 +23,7 @@ pub(crate) fn agrees(family: Family, histories: usize) {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    let tried = TestRunner::new(config).run(&History::any(family), |history| {
+    let tried = TestRunner::new_with_rng(config, seeded()).run(&History::any(family), |history| {
         let why = run(&plan(&history));
         why.map_err(|why| TestCaseError::fail(format!("{why}\n{}", history.until_it_fails(&why))))
     });

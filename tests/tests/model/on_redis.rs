@@ -14,6 +14,7 @@ use std::{
 use lock_core::LockClient;
 use lock_tests::{LIMIT, RedisServer};
 use proptest::{
+    prelude::ProptestConfig,
     strategy::{Strategy, ValueTree},
     test_runner::TestRunner,
 };
@@ -23,6 +24,7 @@ use crate::{
     compare::Subject,
     history::{Failure, Family, History},
     plan::{Plan, Planned, plan},
+    seeded,
 };
 
 /// Histories under way at once, of all families: as many as two busy cores keep in step.
@@ -56,7 +58,7 @@ pub(crate) fn agrees(family: Family, histories: usize) {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let server = Server::start().await;
-        let mut runner = TestRunner::default();
+        let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), seeded());
         let tree = |_| History::any(family).new_tree(&mut runner).unwrap();
         let mut trees: Vec<_> = (0..histories).map(tree).collect();
         let (mut pending, mut scale): (Vec<_>, _) = ((0..histories).collect(), 1);

@@ -30,6 +30,8 @@ if writes <= write_holds then
   -- The caller believes in a whole lease from here on, whatever it was before.
   local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
   redis.call('pexpire', lock, ttl_ms)
+  -- Among other readers the lock may live for longer than the caller's reads.
+  if writes == 0 then ttl_ms = math.max(lease_ms, redis.call('pttl', reads .. ':1')) end
   hold_reads(reads, held, ttl_ms)
   return {'RELEASED', nonce}
 end

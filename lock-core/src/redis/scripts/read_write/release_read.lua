@@ -31,9 +31,9 @@ local state = redis.pcall('hmget', lock, 'mode', owner, owner .. ':write')
 if state.err then return string.find(state.err, 'WRONGTYPE') and {'GONE', nonce} or state end
 local mode, held, writes = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
 if (mode ~= 'read' and mode ~= 'write') or held < holds or (held == 0 and writes == 0) then return {'GONE', nonce} end
-if held == holds then return {'RELEASED', nonce} end
-
 local lapsed = writes == 0 and redis.call('exists', reads .. ':1') == 0
+if held == holds and not lapsed then return {'RELEASED', nonce} end
+
 for hold = holds + 1, held do redis.call('del', reads .. ':' .. hold) end
 redis.call('hdel', lock, owner)
 if holds > 0 and not lapsed then

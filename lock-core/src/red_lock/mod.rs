@@ -1,0 +1,210 @@
+//! One lock on a majority of independent servers.
+//!
+//! The algorithm is Redlock (<https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/>),
+//! corrected where it is weak: servers are told apart by their run ids, one that has restarted is
+//! not counted until every lease that it may have forgotten is over, and every server's own lease
+//! is renewed, believed in and given back by itself.
+
+mod guard;
+mod round;
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+
+use crate::{
+    Acquire, AcquireError, IntoLockKey, InvalidOptions, KeyError, Kind, LockClient, LockKey, Lost,
+    Mode, Overloaded, Scope, ShutdownError,
+    gate::{Access, Entry, Gate, Permit},
+    request::{Patience, Request},
+    target::{SingleLock, Target, sealed},
+    terms::Asked,
+};
+pub use guard::RedLockGuard;
+use round::Round;
+
+/// With fewer, not one server may fail.
+const LEAST_SERVERS: usize = 3;
+
+/// A lock service on several independent Redis servers, of which a majority must grant: from
+/// [`LockClientBuilder::red_lock`](crate::LockClientBuilder::red_lock).
+///
+/// It outlives the loss of a minority of the servers, where a single Redis with replicas may grant a
+/// lock twice in a failover. It costs two commands on every server (the lock, and then which server it is), has no read locks and no fencing
+/// tokens (no server knows all grants), is not reentrant and not fair. **Like every lease it does not
+/// protect from a process that pauses**, and it trusts that the servers' clocks run at nearly the
+/// same speed.
+///
+/// On each server it is a [plain lock](Kind::NonReentrant), as the members of Redisson's `RedissonRedLock`.
+#[derive(Debug, Clone)]
+pub struct RedLock(Arc<Servers>);
+
+#[derive(Debug)]
+struct Servers {
+    clients: Vec<LockClient>,
+    gate: Arc<Gate>,
+}
+
+impl RedLock {
+    pub(crate) fn new(clients: Vec<LockClient>) -> Result<Self, InvalidOptions> {
+        let count = clients.len();
+        if count < LEAST_SERVERS {
+            return Err(InvalidOptions(format!(
+                "a lock on a majority of {count} servers survives the loss of none: use \
+                 {LEAST_SERVERS} or more, or a LockClient"
+            )));
+        }
+        let gate = Gate::new(clients[0].engine().settings.max_waiters);
+        Ok(Self(Arc::new(Servers { clients, gate })))
+    }
+
+    /// Refuses two addresses of one server. Who does not answer now is found out when it grants.
+    pub(crate) async fn check_distinct(&self) -> Result<(), InvalidOptions> {
+        let identities = self.0.clients.iter().map(|client| client.engine().backend.identity());
+        let mut ids = HashSet::new();
+        for identity in join_all(identities).await.into_iter().flatten() {
+            if !ids.insert(identity.id.clone()) {
+                return Err(InvalidOptions(format!(
+                    "two of the servers are one, of run id {}: a majority of independent servers \
+                     needs independent servers",
+                    identity.id
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the lock on `key`: exclusive.
+    pub fn lock(&self, key: impl IntoLockKey) -> Acquire<RedLockOn> {
+        Acquire::new(RedLockOn { servers: Arc::clone(&self.0), key: key.into_lock_key() })
+    }
+
+    /// How many servers must grant.
+    #[must_use]
+    pub fn majority(&self) -> usize {
+        self.0.majority()
+    }
+
+    /// The client of each server, to look at its [`health`](LockClient::health).
+    #[must_use]
+    pub fn servers(&self) -> &[LockClient] {
+        &self.0.clients
+    }
+
+    /// Stops granting and waits until all is released on all servers: see
+    /// [`LockClient::shutdown`].
+    ///
+    /// # Errors
+    ///
+    /// [`ShutdownError`] with the most that one server may still hold.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing more is granted; call it again to go on waiting.
+    pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
+        let ends = join_all(self.0.clients.iter().map(|client| client.shutdown(deadline))).await;
+        let left = ends.into_iter().filter_map(Result::err).max_by_key(|error| error.held);
+        left.map_or(Ok(()), Err)
+    }
+}
+
+impl Servers {
+    fn majority(&self) -> usize {
+        self.clients.len() / 2 + 1
+    }
+
+    /// The longest lease that may be asked for, which is how long a server that has restarted
+    /// may have forgotten one.
+    fn longest_lease(&self) -> Duration {
+        self.clients[0].engine().settings.lease
+    }
+}
+
+/// A lock on a majority of servers under one key: see [`RedLock::lock`].
+#[derive(Debug, Clone)]
+pub struct RedLockOn {
+    servers: Arc<Servers>,
+    key: Result<LockKey, KeyError>,
+}
+
+impl sealed::Sealed for RedLockOn {}
+
+impl Target for RedLockOn {
+    type Guard = RedLockGuard;
+
+    fn client(&self) -> &LockClient {
+        &self.servers.clients[0]
+    }
+
+    async fn acquire(
+        self,
+        asked: Asked,
+        scope: Option<Scope>,
+        patience: Patience,
+    ) -> Result<RedLockGuard, AcquireError> {
+        let servers = self.servers;
+        let on = |client: &LockClient| SingleLock {
+            client: client.clone(),
+            kind: Kind::NonReentrant,
+            key: self.key.clone(),
+            mode: Mode::Write,
+            permits: 0,
+        };
+        let request = on(&servers.clients[0]).request(asked)?;
+        if request.terms.lease > servers.longest_lease() {
+            return Err(InvalidOptions(format!(
+                "a lease of {:?} is longer than the {:?} of this RedLock, for which servers that \
+                 restarted are not counted: set a longer one where it is built",
+                request.terms.lease,
+                servers.longest_lease()
+            ))
+            .into());
+        }
+        if let Some(scope) = &scope
+            && servers.clients.iter().any(|client| {
+                let place = scope.place(client.engine().owners.client(), &request.key);
+                place.hold().is_some_and(|hold| !hold.state().guards.none())
+            })
+        {
+            return Err(AcquireError::AlreadyHeld { key: request.key });
+        }
+        let members: Vec<_> = servers.clients.iter().map(on).collect();
+        let round = Round { servers: &servers, members: &members, asked, scope: &scope };
+        let mut draining = servers.clients[0].engine().draining.subscribe();
+        let granted = tokio::select! {
+            biased;
+            _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
+            granted = async {
+                let permit = pass_gate(&servers, &request, patience).await?;
+                Ok((permit, round.until_granted(&request, patience).await?))
+            } => granted,
+        };
+        let (permit, guards) = granted?;
+        let majority = servers.majority();
+        Ok(RedLockGuard { key: request.key, guards, majority, _permit: permit })
+    }
+
+    async fn protect<F: Future>(guard: &RedLockGuard, work: F) -> Result<F::Output, Lost> {
+        guard.protect(work).await
+    }
+}
+
+async fn pass_gate(
+    servers: &Servers,
+    request: &Request,
+    patience: Patience,
+) -> Result<Permit, AcquireError> {
+    let key = &request.key;
+    match servers.gate.enter(key, Access::Write, patience.deadline.is_some()) {
+        Entry::Admitted(permit) => Ok(permit),
+        Entry::Busy => Err(patience.busy(request, None)),
+        Entry::Full(waiters) => {
+            Err(AcquireError::Overloaded(Overloaded { key: key.clone(), waiters }))
+        }
+        Entry::Queued(mut place) => {
+            let limit = patience.or_within(Duration::ZERO);
+            let admitted = tokio::time::timeout_at(limit, place.admitted()).await;
+            admitted.map_err(|_| patience.busy(request, None))
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! One lock asked of every server at once, again and again until a majority grants.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use futures_util::{
+    future::select_all,
+    stream::{FuturesUnordered, StreamExt},
+};
+use tokio::time::Instant;
+
+use super::{Servers, guard::remaining};
+use crate::{
+    AcquireError, Kind, LockGuard, Scope, Unavailable,
+    backend::{Holder, Identity, Topic, Wakeups},
+    lease::MAX_LEASE,
+    owner::OwnerId,
+    request::{Patience, Request},
+    target::{SingleLock, Target},
+    terms::Asked,
+};
+
+/// What the slower servers get once a majority has granted, at the least.
+const LEAST_GRACE: Duration = Duration::from_millis(10);
+/// How long a refused acquisition stands back, at random up to this, so that two that split the
+/// servers between them do not do so again. It also bounds how often one wakes itself by giving back
+/// what a minority had granted.
+const STAND_BACK: Duration = Duration::from_millis(40);
+/// How long it waits for news then.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// What is asked of every server, again and again.
+pub(super) struct Round<'a> {
+    pub(super) servers: &'a Servers,
+    pub(super) members: &'a [SingleLock],
+    pub(super) asked: Asked,
+    pub(super) scope: &'a Option<Scope>,
+}
+
+/// What the servers said to one round.
+#[derive(Default)]
+struct Answers {
+    granted: Vec<(LockGuard, Identity)>,
+    refused: usize,
+    unavailable: Option<Unavailable>,
+    other: Option<AcquireError>,
+}
+
+impl Round<'_> {
+    pub(super) async fn until_granted(
+        &self,
+        request: &Request,
+        patience: Patience,
+    ) -> Result<Vec<LockGuard>, AcquireError> {
+        let mut ears: Vec<Wakeups> = Vec::new();
+        loop {
+            let answers = self.ask_all().await;
+            let held: Vec<_> = answers.granted.into_iter().map(|(guard, _)| guard).collect();
+            if remaining(&held, self.servers.majority()) > Duration::ZERO {
+                return Ok(held);
+            }
+            // Given back before anything else is tried.
+            drop(held);
+            if let Some(other) = answers.other {
+                return Err(other);
+            }
+            if patience.is_over() {
+                return Err(match answers.unavailable {
+                    Some(unavailable) if answers.refused == 0 => unavailable.into(),
+                    _ => patience.busy(request, None),
+                });
+            }
+            if ears.is_empty() {
+                ears = self.listen(request);
+            }
+            let limit = patience.or_within(Duration::ZERO);
+            tokio::time::sleep_until(limit.min(Instant::now() + jittered(STAND_BACK))).await;
+            let woken = select_all(ears.iter_mut().map(|ears| Box::pin(ears.woken())));
+            let again = limit.min(Instant::now() + jittered(RETRY));
+            let _ = tokio::time::timeout_at(again, woken).await;
+            ears.iter_mut().for_each(Wakeups::listen);
+        }
+    }
+
+    fn listen(&self, request: &Request) -> Vec<Wakeups> {
+        let owner = OwnerId::permit();
+        let kind = Kind::NonReentrant;
+        let holder = Holder { kind, key: &request.key, owner: &owner };
+        let wakeups = |member: &SingleLock| {
+            let mut ears = member.client.engine().backend.wakeups(Topic::Turn(holder));
+            ears.listen();
+            ears
+        };
+        self.members.iter().map(wakeups).collect()
+    }
+
+    /// Asks all servers at once, and waits until it is clear what comes of it. Whoever has not
+    /// answered then, or answers that it was restarted, is given back what it may have granted.
+    async fn ask_all(&self) -> Answers {
+        let started = Instant::now();
+        let mut answers = Answers::default();
+        let mut ids = HashSet::new();
+        let mut asked: FuturesUnordered<_> =
+            self.members.iter().map(|member| self.ask(member.clone())).collect();
+        let mut enough_at = None;
+        loop {
+            let limit = enough_at.unwrap_or(started + MAX_LEASE);
+            let Ok(Some(answer)) = tokio::time::timeout_at(limit, asked.next()).await else {
+                return answers;
+            };
+            match answer {
+                // Two addresses of one server are one server.
+                Ok((guard, identity)) if ids.insert(identity.id.clone()) => {
+                    answers.granted.push((guard, identity));
+                }
+                Ok((_, identity)) => {
+                    tracing::warn!(
+                        run_id = identity.id,
+                        "two of the servers are one: counted once"
+                    );
+                    answers.refused += 1;
+                }
+                Err(AcquireError::Unavailable(why)) => answers.unavailable = Some(why),
+                Err(AcquireError::Busy(_)) => answers.refused += 1,
+                Err(other) => answers.other = Some(other),
+            }
+            if answers.granted.len() >= self.servers.majority() && enough_at.is_none() {
+                enough_at = Some(Instant::now() + started.elapsed().max(LEAST_GRACE));
+            }
+            let lost = self.members.len() - asked.len() - answers.granted.len();
+            if self.members.len() - lost < self.servers.majority() {
+                return answers;
+            }
+        }
+    }
+
+    async fn ask(&self, member: SingleLock) -> Result<(LockGuard, Identity), AcquireError> {
+        let backend = Arc::clone(&member.client.engine().backend);
+        let at_once = Patience::of(Duration::ZERO);
+        let guard = member.acquire(self.asked, self.scope.clone(), at_once).await?;
+        // After the grant: a server that was up for so long now was up when it granted.
+        let identity = backend.identity().await?;
+        let longest = self.servers.longest_lease();
+        if identity.up < longest {
+            let (up, id) = (identity.up, &identity.id);
+            return Err(Unavailable::unsent(format!(
+                "server {id} started {up:?} ago and may have forgotten leases of up to {longest:?}"
+            ))
+            .into());
+        }
+        Ok((guard, identity))
+    }
+}
+
+/// From half of it up to it.
+fn jittered(span: Duration) -> Duration {
+    let mut byte = [0_u8];
+    let _ = getrandom::fill(&mut byte);
+    span.mul_f64(0.5 + f64::from(byte[0]) / 512.0)
+}
