@@ -149,7 +149,7 @@ impl Stage<'_> {
     fn missed_its_turn(&self, who: usize) -> bool {
         let player = &self.players[who];
         let stood = player.waiting.is_some_and(|ask| ask.place.is_some());
-        self.history.kind == Kind::FairReadWrite && stood && !self.lock.waits(player.owner)
+        self.history.kind.is_fair() && stood && !self.lock.waits(player.owner)
     }
 
     fn take(&mut self, who: usize, step: Do) {
