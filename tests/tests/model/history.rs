@@ -23,7 +23,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    fn kinds(self) -> &'static [Kind] {
+    pub(crate) fn kinds(self) -> &'static [Kind] {
         match self {
             Self::ReadWrite => &[Kind::ReadWrite],
             Self::Plain => &[Kind::Reentrant, Kind::NonReentrant, Kind::Fenced],

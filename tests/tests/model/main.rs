@@ -18,9 +18,11 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 
 const HISTORIES: usize = 1_000;
 
-fn histories() -> usize {
+fn histories(family: Family) -> usize {
     let asked = std::env::var("MODEL_HISTORIES").ok();
-    asked.map_or(HISTORIES, |count| count.parse().expect("MODEL_HISTORIES is a number"))
+    let of_each_kind =
+        asked.map_or(HISTORIES, |count| count.parse().expect("MODEL_HISTORIES is a number"));
+    of_each_kind * family.kinds().len()
 }
 
 fn seeded() -> TestRng {
@@ -34,10 +36,10 @@ fn seeded() -> TestRng {
 macro_rules! families {
     ($($name:ident = $family:ident;)*) => {
         mod memory {
-            $(#[test] fn $name() { super::on_memory::agrees(super::Family::$family, super::histories()); })*
+            $(#[test] fn $name() { super::on_memory::agrees(super::Family::$family, super::histories(super::Family::$family)); })*
         }
         mod redis {
-            $(#[test] fn $name() { super::on_redis::agrees(super::Family::$family, super::histories()); })*
+            $(#[test] fn $name() { super::on_redis::agrees(super::Family::$family, super::histories(super::Family::$family)); })*
         }
     };
 }
