@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, future::Future, time::Duration};
 
 pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
 
-use crate::{Acquire, IntoLockKey, LockError, MultiLock};
+use crate::{
+    Acquire, AcquireError, IntoLockKey, InvalidOptions, LockClientBuilder, LockError, LockKey,
+    LostCause, MultiLock, Scope,
+};
 pub use crate::{
     Kind, LockClient, Mode,
     redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText},
@@ -39,7 +42,7 @@ impl Spec {
     ///
     /// A value that cannot stand in a key.
     pub fn acquire(self, client: &LockClient) -> Result<Acquire<MultiLock>, ValueError> {
-        let mut acquire = all_of(client, self.kind, self.mode, self.keys?);
+        let mut acquire = all_of(client, self.kind, self.mode, self.keys?).called_from(self.name);
         if let Some(wait) = self.wait {
             acquire = acquire.wait(wait);
         }
@@ -58,6 +61,7 @@ impl Spec {
 
 /// Asks for all of these keys, in one mode and kind. Keys that are made from values may turn out
 /// equal: each is locked once.
+#[track_caller]
 pub fn all_of<K: IntoLockKey + Ord>(
     client: &LockClient,
     kind: Kind,
@@ -66,6 +70,59 @@ pub fn all_of<K: IntoLockKey + Ord>(
 ) -> Acquire<MultiLock> {
     let keys: BTreeSet<K> = keys.into_iter().collect();
     client.multi_lock(keys.into_iter().map(|key| client.lock(mode, key).kind(kind)))
+}
+
+/// An error of the layers above.
+#[must_use]
+pub fn invalid_options(why: impl Into<String>) -> InvalidOptions {
+    InvalidOptions(why.into())
+}
+
+/// Whether it was the store that did not do its part. A wait that was over before its last try was
+/// answered says nothing of the store: somebody may well hold the lock.
+#[must_use]
+pub fn store_is_down(error: &AcquireError) -> bool {
+    matches!(error, AcquireError::Unavailable(why) if !why.late)
+}
+
+/// A client for locks of this process alone, always the same one and set as `client` is: for those
+/// who go on while the store of `client` does not answer. It ends with `client`.
+#[must_use]
+pub fn local(client: &LockClient) -> &LockClient {
+    let engine = client.engine();
+    engine.local.get_or_init(|| LockClientBuilder::of(engine.settings.clone()).in_memory())
+}
+
+/// Whether another scope of this process still holds the lock of the store on this key, in a way that
+/// excludes `mode`. At the cost of a look at all holds.
+#[must_use]
+pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode) -> bool {
+    let engine = client.engine();
+    let own = scope.held(engine.owners.client());
+    if own.iter().any(|(held, _)| held == key) {
+        return false;
+    }
+    engine.schedule.holds_on(key).iter().any(|hold| {
+        let guards = hold.state().guards;
+        let excludes = guards.write > 0 || guards.read > 0 && mode == Mode::Write;
+        excludes && hold.check().is_ok()
+    })
+}
+
+/// Takes every hold of this client on this key away, here and in the store, as if the store had
+/// refused to renew it; says how many there were. For tests of what a service does then.
+#[must_use]
+pub fn lose(client: &LockClient, key: &LockKey) -> usize {
+    client.engine().tasks.enter();
+    let holds = client.engine().schedule.holds_on(key);
+    holds.iter().filter(|hold| hold.lose(LostCause::Refused)).count()
+}
+
+/// Whether the ambient scope holds this key, in this mode or a stronger one, through whichever
+/// client: as far as is known here and now, nobody is asked. False outside a scope.
+#[must_use]
+pub fn held(key: &str, mode: Mode) -> bool {
+    Scope::current().is_some_and(|scope| scope.holds(key, mode))
 }
 
 /// Runs a function's body under its locks.

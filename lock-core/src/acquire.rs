@@ -1,7 +1,8 @@
-use std::{future::Future, time::Duration};
+use std::{future::Future, pin::pin, time::Duration};
 
 use crate::{
     AcquireError, Kind, LockError, Scope,
+    call_site::CallSite,
     request::Patience,
     target::{SingleLock, Target},
     terms::Asked,
@@ -41,9 +42,10 @@ pub struct Acquire<T = SingleLock> {
 }
 
 impl<T: Target> Acquire<T> {
+    #[track_caller]
     pub(crate) fn new(target: T) -> Self {
         let wait = target.client().engine().settings.wait;
-        Self { target, scope: Scope::current(), wait, asked: Asked::default() }
+        Self { target, scope: Scope::current(), wait, asked: Asked::at(CallSite::here()) }
     }
 
     /// How long [`acquire`](Self::acquire) waits for other holders, from the call, on this process'
@@ -51,6 +53,12 @@ impl<T: Target> Acquire<T> {
     /// which is 1 s unless set.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
+        self
+    }
+
+    /// Shortens the wait to `limit` where it is longer: for a caller whose own time is limited.
+    pub fn wait_at_most(mut self, limit: Duration) -> Self {
+        self.wait = self.wait.min(limit);
         self
     }
 
@@ -76,9 +84,56 @@ impl<T: Target> Acquire<T> {
         self
     }
 
+    /// How many acquisitions of this process may wait for this key, or for one of these keys, before
+    /// this one is refused at once as [`Overloaded`](AcquireError::Overloaded), instead of becoming
+    /// one more. With zero it waits for nobody: what is free is still granted, and so is what this
+    /// process is about to release. Waiters of other processes do not count. Default: the client's
+    /// [`max_waiters`](crate::LockClientBuilder::max_waiters).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use lock_core::AcquireError;
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// let _guard = locks.write("report").max_waiters(0).acquire().await?;
+    /// let refused = locks.write("report").max_waiters(0).acquire().await;
+    /// assert!(matches!(refused, Err(AcquireError::Overloaded(_))));
+    /// # Ok(()) }
+    /// ```
+    pub fn max_waiters(mut self, max_waiters: usize) -> Self {
+        self.asked.max_waiters = Some(max_waiters);
+        self
+    }
+
+    /// Whether this acquisition fails as [`Unavailable`](AcquireError::Unavailable) at once, and not
+    /// after the command timeout, while the store is known not to answer: from the first acquisition
+    /// of this client that was not answered until a probe in the background is, every 250 ms. In a
+    /// cluster that is known slot by slot. Default: `false`, every acquisition asks.
+    pub fn fail_fast(mut self, fail_fast: bool) -> Self {
+        self.asked.fail_fast = fail_fast;
+        self
+    }
+
     /// Acquires in `scope` instead of the ambient one.
     pub fn in_scope(mut self, scope: &Scope) -> Self {
         self.scope = Some(scope.clone());
+        self
+    }
+
+    /// Names the place that asks, instead of where this was made in the source: for code that asks
+    /// on behalf of an attribute or a policy. See [`LockClient::lock_order_inversions`].
+    ///
+    /// [`LockClient::lock_order_inversions`]: crate::LockClient::lock_order_inversions
+    #[doc(hidden)]
+    pub fn called_from(mut self, name: &str) -> Self {
+        self.asked.site = CallSite::named(name);
+        self
+    }
+
+    /// Says nothing of the order of locks: for code that goes on while this waits, and has said in
+    /// which order it is asked for before.
+    #[doc(hidden)]
+    pub fn out_of_order(mut self) -> Self {
+        self.asked.in_order = false;
         self
     }
 
@@ -145,7 +200,8 @@ impl<T: Target> Acquire<T> {
     pub async fn run<F: Future>(mut self, work: F) -> Result<F::Output, LockError> {
         let scope = self.scope.take().unwrap_or_else(|| self.target.client().scope());
         let guard = self.in_scope(&scope).acquire().await?;
-        Ok(T::protect(&guard, scope.run(work)).await?)
+        let work = pin!(scope.run(work));
+        Ok(T::protect(&guard, work).await?)
     }
 }
 

@@ -5,7 +5,9 @@ use std::{fmt, time::Duration};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::{ClientInfo, FencingToken, Kind, LockKey, Mode, error::Unavailable, owner::OwnerId};
+use crate::{
+    ClientInfo, FencingToken, Kind, Listing, LockKey, Mode, error::Unavailable, owner::OwnerId,
+};
 
 /// A step's answer, or the news that nobody knows whether it was done.
 pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, Unavailable>>;
@@ -267,12 +269,15 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync + 'static {
     fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded>;
     /// `None` when something that is no lock stands under the key.
     fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>>;
+    /// The locks whose keys begin so, sorted: at most so many.
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> Answer<'a, Listing>;
     /// Who clients are, by the first part of their owners: `None` for those not known.
     fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>>;
     /// `None` when something that is no lock stands under the key.
     fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>>;
-    /// Asks every holder to release; says how many there are.
-    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, u32>;
+    /// Asks every holder to release; says how many there are. `None` when something else stands
+    /// under the key.
+    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<u32>>;
     /// Whether this holder was asked to release.
     fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool>;
     /// Sets a semaphore's permits, held ones counted; says how many are free then. `None` when

@@ -39,6 +39,11 @@ pub struct LockClientBuilder {
 }
 
 impl LockClientBuilder {
+    /// With the settings of a client that is there already.
+    pub(crate) fn of(settings: Settings) -> Self {
+        Self { settings, redis: RedisOptions::default() }
+    }
+
     /// What stands before every lock's key in Redis, so that a lock never meets the application's
     /// own data. At most 64 bytes, without braces and control characters. Default: `lock:`.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
@@ -94,9 +99,17 @@ impl LockClientBuilder {
     }
 
     /// How many acquisitions of this process may wait for one key before others are refused as
-    /// [`Overloaded`](crate::AcquireError::Overloaded). Default: 1,024.
+    /// [`Overloaded`](crate::AcquireError::Overloaded); with zero nobody waits. For a single
+    /// acquisition see [`Acquire::max_waiters`](crate::Acquire::max_waiters). Default: 1,024.
     pub fn max_waiters(mut self, max_waiters: usize) -> Self {
         self.settings.max_waiters = max_waiters;
+        self
+    }
+
+    /// Whether keys are named in what is logged at the levels `info`, `warn` and `error`: leave it
+    /// off where they carry personal data. At `debug` they are named in any case. Default: off.
+    pub fn log_keys(mut self, log_keys: bool) -> Self {
+        self.settings.log_keys = log_keys;
         self
     }
 

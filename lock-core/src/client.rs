@@ -89,6 +89,7 @@ impl LockClient {
             warnings: store.warnings,
             holds: self.0.holds.load(Ordering::Acquire),
             waiting: self.0.gate.waiting(),
+            breaker_open: self.0.breaker.is_open(),
             draining: *self.0.draining.borrow(),
         }
     }
@@ -118,13 +119,21 @@ impl LockClient {
                 ended.await;
             }
         };
-        let in_time = tokio::time::timeout(deadline, drained).await;
+        let locally = async {
+            match self.0.local.get() {
+                Some(local) => Box::pin(local.shutdown(deadline)).await,
+                None => Ok(()),
+            }
+        };
+        let (in_time, locally) = tokio::join!(tokio::time::timeout(deadline, drained), locally);
         let left = self.0.holds.load(Ordering::Acquire);
         self.0.queue.hurry();
         self.0.backend.close().await;
-        match in_time {
-            Ok(()) => Ok(()),
-            Err(_) => Err(ShutdownError { held: left }),
+        match (in_time, locally) {
+            (Ok(()), locally) => locally,
+            (Err(_), locally) => {
+                Err(ShutdownError { held: left + locally.err().map_or(0, |left| left.held) })
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use crate::{
     Lost, LostCause,
     backend::{Acquired, Topic, Wakeups},
+    clock::Moment,
     engine::Engine,
     error::{AcquireError, Overloaded, Unavailable, WrongKind},
     gate::{Access, Entry, Permit, QueuePlace},
@@ -34,6 +35,7 @@ pub(crate) async fn acquire(
         granted = async {
             let mut attempt = Attempt::default();
             for request in requests {
+                engine.check_breaker(request)?;
                 let permit = pass_gate(engine, request, patience).await?;
                 attempt.holds.push(Hold::new(engine, request, permit));
             }
@@ -48,15 +50,17 @@ async fn pass_gate(
     patience: Patience,
 ) -> Result<Permit, AcquireError> {
     let (key, access) = (&request.key, request.kind.access(request.mode));
-    if patience.deadline.is_none()
+    let most_waiting = request.asked.max_waiters;
+    if (patience.deadline.is_none() || most_waiting == Some(0))
         && matches!(access, Access::Line | Access::Turn)
         && let Some(leavers) = engine.gate.leavers(key)
     {
         // Who has just released and asks again must not meet itself.
         let limit = patience.asked_at + engine.settings.command_timeout;
+        let limit = patience.deadline.map_or(limit, |deadline| deadline.min(limit));
         let _ = tokio::time::timeout_at(limit, leavers).await;
     }
-    match engine.gate.enter(key, access, patience.deadline.is_some()) {
+    match engine.gate.enter(key, access, patience.deadline.is_some(), most_waiting) {
         Entry::Admitted(permit) => Ok(permit),
         Entry::Busy => Err(patience.busy(request, None)),
         Entry::Full(waiters) => {
@@ -79,7 +83,11 @@ async fn stand_in_queue(
             return Ok(permit);
         }
         // While the store cannot be reached, whoever is inside gets nowhere.
-        engine.backend.link()?;
+        if let Err(why) = engine.backend.link() {
+            engine.open_breaker(&request.key, Moment::now());
+            return Err(why.silence().into());
+        }
+        engine.check_breaker(request)?;
         if patience.deadline.is_none() {
             let why = "an earlier release of this process is not confirmed";
             return Err(Unavailable::unsent(why).into());
@@ -131,6 +139,7 @@ async fn contend(
         };
         if let Some(before) = last.replace(at).filter(|before| *before != at) {
             attempt.holds[before].leave_line().await;
+            attempt.holds[before].waits_no_more();
         }
         let request = &requests[at];
         let (look_again, holder_remaining) = match answer {
@@ -155,6 +164,7 @@ async fn contend(
         if patience.is_over() {
             return Err(patience.busy(request, holder_remaining));
         }
+        attempt.holds[at].waits(request)?;
         let deadline = patience.or_within(Duration::ZERO);
         limit = Some(deadline + LAST_ANSWER);
         // A millisecond more than the holder has, or the try would come too early.

@@ -1,16 +1,19 @@
 //! What one client's holds, waiters and tasks share.
 
 use std::{
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{Arc, OnceLock, atomic::AtomicUsize},
     time::Duration,
 };
 
 use tokio::sync::{Notify, watch};
 
 use crate::{
+    LockClient,
     backend::{Backend, Holds},
+    breaker::Breaker,
     gate::Gate,
     hold::Hold,
+    lock_order::LockOrder,
     owner::Owners,
     renewal::{self, Schedule},
     settings::Settings,
@@ -24,6 +27,8 @@ pub(crate) struct Engine {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) settings: Settings,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) breaker: Breaker,
+    pub(crate) lock_order: LockOrder,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) schedule: Arc<Schedule>,
     pub(crate) queue: Arc<SettleQueue>,
@@ -32,6 +37,8 @@ pub(crate) struct Engine {
     pub(crate) hold_ended: Notify,
     /// True once nothing more is granted.
     pub(crate) draining: watch::Sender<bool>,
+    /// Locks of this process alone, for those who go on without the store.
+    pub(crate) local: OnceLock<LockClient>,
 }
 
 impl Engine {
@@ -55,6 +62,8 @@ impl Engine {
             owners,
             backend,
             gate: Gate::new(settings.max_waiters),
+            breaker: Breaker::default(),
+            lock_order: LockOrder::default(),
             settings,
             tasks,
             schedule,
@@ -62,6 +71,7 @@ impl Engine {
             holds: AtomicUsize::new(0),
             hold_ended: Notify::new(),
             draining: watch::Sender::new(false),
+            local: OnceLock::new(),
         })
     }
 

@@ -18,6 +18,7 @@ pub(crate) async fn enter(
     patience: Patience,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     engine.tasks.enter();
+    engine.note_order(scope.as_ref(), requests);
     let Some(scope) = scope else {
         return acquire_anew(engine, requests, patience).await;
     };

@@ -124,6 +124,11 @@ impl Overloaded {
 pub struct Unavailable {
     pub(crate) reason: String,
     pub(crate) may_be_held_for: Duration,
+    /// Whether that is because the store did not answer, or there was no connection to it.
+    pub(crate) silent: bool,
+    /// Whether the caller's own wait was over before there was an answer: of the store that says
+    /// nothing.
+    pub(crate) late: bool,
     #[source]
     pub(crate) source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -131,18 +136,32 @@ pub struct Unavailable {
 impl Unavailable {
     /// Nothing was sent.
     pub(crate) fn unsent(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), may_be_held_for: Duration::ZERO, source: None }
+        Self {
+            reason: reason.into(),
+            may_be_held_for: Duration::ZERO,
+            silent: false,
+            late: false,
+            source: None,
+        }
+    }
+
+    /// The wait was over before the last try was answered.
+    pub(crate) fn late() -> Self {
+        let why = "the wait was over before the last try was answered";
+        Self { late: true, ..Self::unsent(why) }
     }
 
     pub(crate) fn because(
         reason: impl Into<String>,
         source: impl StdError + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            reason: reason.into(),
-            may_be_held_for: Duration::ZERO,
-            source: Some(Arc::new(source)),
-        }
+        Self { source: Some(Arc::new(source)), ..Self::unsent(reason) }
+    }
+
+    /// The store did not answer.
+    pub(crate) fn silence(mut self) -> Self {
+        self.silent = true;
+        self
     }
 
     pub(crate) fn held_for(mut self, lease: Duration) -> Self {

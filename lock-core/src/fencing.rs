@@ -11,7 +11,7 @@ use std::fmt;
 /// writes. Let the *first* statement claim the row, and later ones ask for the claim:
 ///
 /// ```sql
-/// UPDATE orders SET fence = $token WHERE id = $id AND fence < $token RETURNING *;
+/// UPDATE orders SET fence = $token WHERE id = $id AND fence <= $token RETURNING *;
 /// -- ... decide ...
 /// UPDATE orders SET state = $state WHERE id = $id AND fence = $token;
 /// ```
@@ -21,6 +21,9 @@ use std::fmt;
 pub struct FencingToken(u64);
 
 impl FencingToken {
+    /// Less than every token that is ever handed out: a resource that checks refuses it.
+    pub const NONE: Self = Self(0);
+
     pub(crate) fn new(value: u64) -> Self {
         Self(value)
     }
@@ -29,6 +32,13 @@ impl FencingToken {
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
+    }
+
+    /// The number as SQL has it, which knows no unsigned ones: for a column of type `BIGINT`.
+    #[must_use]
+    pub fn as_i64(self) -> i64 {
+        // Where it did not fit it would be less than any other, and so be refused everywhere.
+        self.0.cast_signed()
     }
 }
 

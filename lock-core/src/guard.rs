@@ -66,6 +66,18 @@ impl LockGuard {
         self.view.remaining()
     }
 
+    /// Whether others were in the way before the lock was granted: see [`LockView::waited`].
+    #[must_use]
+    pub fn waited(&self) -> bool {
+        self.view.waited()
+    }
+
+    /// The closest call of its renewals so far: see [`LockView::least_remaining`].
+    #[must_use]
+    pub fn least_remaining(&self) -> Option<Duration> {
+        self.view.least_remaining()
+    }
+
     /// What is known of the lease.
     #[must_use]
     pub fn state(&self) -> LeaseState {

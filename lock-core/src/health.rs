@@ -16,6 +16,9 @@ pub struct Health {
     pub holds: usize,
     /// Acquisitions that wait for another one of this process.
     pub waiting: usize,
+    /// Whether the store, or a part of it, is known not to answer: acquisitions that
+    /// [fail fast](crate::Acquire::fail_fast) are refused there until a probe is answered.
+    pub breaker_open: bool,
     /// Whether the client is shutting down.
     pub draining: bool,
 }

@@ -13,10 +13,12 @@ use std::{
 };
 
 use tokio::sync::watch;
+use tracing::field::display;
 
 use crate::{
     FencingToken, Kind, LeaseState, LockKey, Lost, LostCause, Mode,
     backend::{Holder, Holds, Topic},
+    call_site::CallSite,
     clock::Moment,
     engine::Engine,
     error::Unavailable,
@@ -36,6 +38,8 @@ pub(crate) struct Hold {
     pub(crate) kind: Kind,
     pub(crate) key: LockKey,
     pub(crate) owner: OwnerId,
+    /// Where it was asked for.
+    pub(crate) site: CallSite,
     /// Steps of one hold are never asked at the same time.
     pub(crate) steps: Arc<tokio::sync::Mutex<()>>,
     state: Mutex<HoldState>,
@@ -69,6 +73,10 @@ pub(crate) struct HoldState {
     /// After this the store cannot hold anything more for us.
     pub(crate) stored_until: Moment,
     pub(crate) lease_state: LeaseState,
+    /// Whether others were in the way before it was granted.
+    pub(crate) waited: bool,
+    /// The least that was left of the belief when a renewal was confirmed, or given up.
+    pub(crate) least_remaining: Option<Duration>,
     pub(crate) lost: Option<LostCause>,
     /// The mode in which this waiter may stand in line in the store.
     pub(crate) in_line: Option<Mode>,
@@ -95,6 +103,7 @@ impl Hold {
             engine: Arc::clone(engine),
             kind: request.kind,
             key: request.key.clone(),
+            site: request.asked.site.clone(),
             steps: Arc::default(),
             state: Mutex::new(HoldState {
                 guards: Holds::default(),
@@ -106,6 +115,8 @@ impl Hold {
                 believed_until: now,
                 stored_until: now,
                 lease_state: LeaseState::Held,
+                waited: permit.queued,
+                least_remaining: None,
                 lost: None,
                 in_line: None,
                 mode_in_doubt: false,
@@ -184,25 +195,31 @@ impl Hold {
         Lost { key: self.key.clone(), cause }
     }
 
-    /// Ends the belief in this hold. What the store may still hold is released.
-    pub(crate) fn lose(self: &Arc<Self>, cause: LostCause) {
+    /// Ends the belief in this hold. What the store may still hold is released. Says whether there
+    /// was anything to lose.
+    pub(crate) fn lose(self: &Arc<Self>, cause: LostCause) -> bool {
         {
             let mut state = self.state();
             if state.lost.is_some() || state.guards.none() {
-                return;
+                return false;
             }
             state.lost = Some(cause);
             state.lease_state = LeaseState::Lost;
-            tracing::warn!(
-                key = %self.key,
-                %cause,
-                held_for_ms = Moment::now().since(state.granted_at).as_millis(),
-                "lock lost"
-            );
+            if cause == LostCause::Expired && state.terms.renew {
+                state.least_remaining = Some(Duration::ZERO);
+            }
+            let held_for_ms = Moment::now().since(state.granted_at).as_millis();
+            // Keys may carry personal data.
+            let key = self.engine.settings.log_keys.then(|| display(&self.key));
+            tracing::warn!(key, %cause, held_for_ms, "lock lost");
+            if key.is_none() {
+                tracing::debug!(key = %self.key, %cause, "lock lost");
+            }
             state.set_leaving(true);
         }
         self.changed.send_replace(Some(cause));
         self.engine.settle(Arc::clone(self));
+        true
     }
 
     /// One guard fewer. Never blocks, never fails, needs no runtime.

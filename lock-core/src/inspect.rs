@@ -205,7 +205,8 @@ impl LockClient {
     pub async fn request_release(&self, key: impl IntoLockKey) -> Result<u32, InspectError> {
         self.engine().tasks.enter();
         let key: LockKey = key.into_lock_key()?;
-        Ok(self.engine().backend.request_release(&key).await?)
+        let asked = self.engine().backend.request_release(&key).await?;
+        Ok(asked.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
     async fn standing(&self, key: &LockKey) -> Result<Standing, InspectError> {

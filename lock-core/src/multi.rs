@@ -57,7 +57,7 @@ impl MultiLock {
             if *member.client.engine().owners.client() != client {
                 return invalid("a multi-lock's members must be of its own client".to_owned());
             }
-            requests.push(member.request(asked)?);
+            requests.push(member.request(asked.clone())?);
         }
         requests.sort_by(|one, other| one.key.cmp(&other.key));
         if let Some(twice) = requests.windows(2).find(|pair| pair[0].key == pair[1].key) {
@@ -127,6 +127,18 @@ impl MultiGuard {
         self.guards.iter().map(LockGuard::remaining).min().unwrap_or_default()
     }
 
+    /// Whether others were in the way of any of them: see [`LockView::waited`].
+    #[must_use]
+    pub fn waited(&self) -> bool {
+        self.guards.iter().any(LockGuard::waited)
+    }
+
+    /// The closest call of all their renewals so far: see [`LockView::least_remaining`].
+    #[must_use]
+    pub fn least_remaining(&self) -> Option<Duration> {
+        self.guards.iter().filter_map(LockGuard::least_remaining).min()
+    }
+
     /// Whether all of them are still held at this moment.
     #[must_use]
     pub fn is_held(&self) -> bool {
@@ -134,7 +146,7 @@ impl MultiGuard {
     }
 
     /// A future that resolves when the first of them is lost. It does not borrow the guard.
-    pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
+    pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static + use<> {
         let signals: Vec<_> = self.guards.iter().map(LockGuard::lost).collect();
         async move { select_all(signals).await.0 }
     }

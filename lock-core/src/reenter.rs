@@ -60,6 +60,10 @@ pub(crate) async fn reenter(
     if hold.kind == Kind::NonReentrant {
         return Err(AcquireError::AlreadyHeld { key: hold.key.clone() });
     }
+    let engine = &hold.engine;
+    if mode == Mode::Read || hold.state().guards.write > 0 {
+        engine.check_breaker(request)?;
+    }
     let (holds, terms) = {
         let mut state = hold.state();
         // The last guard may have gone since.
@@ -69,7 +73,7 @@ pub(crate) async fn reenter(
         if mode == Mode::Write && state.guards.write == 0 {
             return Err(AcquireError::ReadHeld { key: hold.key.clone() });
         }
-        let terms = state.terms.longest(request.asked);
+        let terms = state.terms.longest(&request.asked);
         let holds = state.guards.of(mode) + 1;
         let stored = state.stored.of_mut(mode);
         *stored = holds.max(*stored);
@@ -90,7 +94,12 @@ pub(crate) async fn reenter(
         permits: request.permits,
     };
     let sent = Moment::now();
-    let answer = hold.engine.backend.acquire(&step).await;
+    let answer = engine.backend.acquire(&step).await;
+    if let Err(why) = &answer
+        && why.silent
+    {
+        engine.open_breaker(&hold.key, sent);
+    }
     match answer.map_err(|unavailable| unavailable.held_for(terms.lease))? {
         // With a token it is a new outermost hold: the one that was to be entered is gone.
         Acquired::Granted(Some(_)) => {

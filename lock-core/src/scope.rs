@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use crate::{Acquire, IntoLockKey, LockClient, LockKey, Mode, hold::Hold, owner::ClientId};
+use crate::{
+    Acquire, IntoLockKey, LockClient, LockKey, Mode, call_site::CallSite, hold::Hold,
+    owner::ClientId,
+};
 
 tokio::task_local! {
     static AMBIENT: Scope;
@@ -78,8 +81,9 @@ impl Scope {
     /// # Cancel safety
     ///
     /// Dropping this drops the work, and with it the guards inside.
-    pub async fn run<F: Future>(&self, work: F) -> F::Output {
-        AMBIENT.scope(self.clone(), work).await
+    pub fn run<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        // No async fn, which would have room for the work twice.
+        AMBIENT.scope(self.clone(), work)
     }
 
     /// The client that opened the scope.
@@ -89,18 +93,51 @@ impl Scope {
     }
 
     /// Asks for the read lock on `key`, in this scope: see [`LockClient::read`].
+    #[track_caller]
     pub fn read(&self, key: impl IntoLockKey) -> Acquire {
         self.lock(Mode::Read, key)
     }
 
     /// Asks for the write lock on `key`, in this scope: see [`LockClient::write`].
+    #[track_caller]
     pub fn write(&self, key: impl IntoLockKey) -> Acquire {
         self.lock(Mode::Write, key)
     }
 
     /// Asks for the lock on `key` in a mode that is known at run time only.
+    #[track_caller]
     pub fn lock(&self, mode: Mode, key: impl IntoLockKey) -> Acquire {
         self.0.client.lock(mode, key).in_scope(self)
+    }
+
+    /// What is held through this client, and where it was asked for.
+    pub(crate) fn held(&self, client: &ClientId) -> Vec<(LockKey, CallSite)> {
+        let holds: Vec<_> = {
+            let places = self.0.places.lock().unwrap_or_else(PoisonError::into_inner);
+            let own = places.iter().filter(|((of, _), _)| of == client);
+            own.filter_map(|(_, place)| place.hold()).collect()
+        };
+        let live = holds.iter().filter(|hold| !hold.state().wanted().none());
+        live.map(|hold| (hold.key.clone(), hold.site.clone())).collect()
+    }
+
+    /// Whether a live hold on this key has at least this mode.
+    pub(crate) fn holds(&self, key: &str, mode: Mode) -> bool {
+        let holds = |(place, known): (&(ClientId, LockKey), &Arc<Place>)| {
+            if place.1.as_str() != key {
+                return None;
+            }
+            known.hold()
+        };
+        let on_key: Vec<_> = {
+            let places = self.0.places.lock().unwrap_or_else(PoisonError::into_inner);
+            places.iter().filter_map(holds).collect()
+        };
+        on_key.iter().any(|hold| {
+            let guards = hold.state().guards;
+            let enough = guards.write > 0 || mode == Mode::Read && guards.read > 0;
+            enough && hold.check().is_ok()
+        })
     }
 
     pub(crate) fn place(&self, client: &ClientId, key: &LockKey) -> Arc<Place> {

@@ -35,6 +35,7 @@ impl Semaphore {
     }
 
     /// Asks for one permit.
+    #[track_caller]
     pub fn permit(&self) -> Acquire<Semaphore> {
         Acquire::new(self.clone())
     }

@@ -24,6 +24,7 @@ pub(crate) struct Settings {
     pub(crate) max_waiters: usize,
     pub(crate) redisson_watchdog: Option<Duration>,
     pub(crate) yielding: Duration,
+    pub(crate) log_keys: bool,
 }
 
 impl Default for Settings {
@@ -35,6 +36,7 @@ impl Default for Settings {
             max_waiters: DEFAULT_MAX_WAITERS,
             redisson_watchdog: None,
             yielding: DEFAULT_YIELDING,
+            log_keys: false,
         }
     }
 }

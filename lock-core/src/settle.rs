@@ -112,10 +112,12 @@ async fn settle(mut under_way: UnderWay, at_once: &Semaphore) {
     };
     let mut retry = FIRST_RETRY;
     while !hold.finish() {
+        let sent;
         let done = {
             let _steps = hold.steps.lock().await;
             let _one = at_once.acquire().await.expect("BUG: nobody closes it");
             let step = hold.state().next_step();
+            sent = Moment::now();
             match step {
                 Some(step) => step.take(&hold).await,
                 None => {
@@ -126,6 +128,9 @@ async fn settle(mut under_way: UnderWay, at_once: &Semaphore) {
         };
         hold.announce();
         let Err(failure) = done else { continue };
+        if failure.silent {
+            hold.engine.open_breaker(&hold.key, sent);
+        }
         let over = {
             let mut state = hold.state();
             state.last_failure = Some(failure);

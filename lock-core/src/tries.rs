@@ -8,7 +8,7 @@ use crate::{
     FencingToken, Kind,
     backend::{AcquireStep, Acquired, AcquiredAll, ReleaseStep},
     clock::Moment,
-    error::{AcquireError, Unavailable},
+    error::{AcquireError, Overloaded, Unavailable},
     hold::Hold,
     lease,
     request::{Patience, Request},
@@ -75,11 +75,17 @@ impl Attempt {
             }
         };
         let answer = match limit {
-            Some(limit) => tokio::time::timeout_at(limit, asked).await.unwrap_or_else(|_| {
-                Err(Unavailable::unsent("the wait was over before the last try was answered"))
-            }),
+            Some(limit) => {
+                let answer = tokio::time::timeout_at(limit, asked).await;
+                answer.unwrap_or_else(|_| Err(Unavailable::late()))
+            }
             None => asked.await,
         };
+        if let Err(why) = &answer
+            && why.silent
+        {
+            first.engine.open_breaker(&first.key, sent);
+        }
         let lease = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
         match answer.map_err(|unavailable| unavailable.held_for(lease))? {
             AcquiredAll::Granted(tokens) => {
@@ -148,6 +154,7 @@ impl Hold {
         *state.confirmed.of_mut(request.mode) = 1;
         state.add_guard(request.mode);
         if let Some(permit) = &mut state.permit {
+            permit.wait_no_more();
             permit.stay();
         }
     }
@@ -157,12 +164,28 @@ impl Hold {
     fn refused(&self, request: &Request, own: Option<Acquired>) {
         let mut state = self.state();
         *state.stored.of_mut(request.mode) = 0;
+        state.waited = true;
         if let Some(answer) = own {
             let stands = matches!(answer, Acquired::Busy { in_line: true, .. });
             state.in_line = stands.then_some(request.mode);
             if let Some(permit) = &mut state.permit {
                 permit.refused();
             }
+        }
+    }
+
+    /// It becomes one of those who wait for the store, unless too many do.
+    pub(crate) fn waits(&self, request: &Request) -> Result<(), Overloaded> {
+        let mut state = self.state();
+        let Some(permit) = &mut state.permit else { return Ok(()) };
+        let key = &self.key;
+        let counted = permit.wait(request.asked.max_waiters);
+        counted.map_err(|waiters| Overloaded { key: key.clone(), waiters })
+    }
+
+    pub(crate) fn waits_no_more(&self) {
+        if let Some(permit) = &mut self.state().permit {
+            permit.wait_no_more();
         }
     }
 

@@ -46,6 +46,22 @@ impl LockView {
         if self.is_held() { Moment::now().until(self.hold.end()) } else { Duration::ZERO }
     }
 
+    /// Whether others were in the way before the lock was granted: the outermost acquisition of this
+    /// hold had to queue in this process, or was refused by the store at least once. So it was
+    /// handed over, and not simply free.
+    #[must_use]
+    pub fn waited(&self) -> bool {
+        self.hold.state().waited
+    }
+
+    /// The closest call so far: the least time for which the lock could still be
+    /// [relied upon](Self::remaining), leaving `max_hold` aside, at the moment when a renewal was
+    /// confirmed. Zero once renewal has failed until the end of the lease. `None`: never renewed.
+    #[must_use]
+    pub fn least_remaining(&self) -> Option<Duration> {
+        self.hold.state().least_remaining
+    }
+
     /// What is known of the lease.
     #[must_use]
     pub fn state(&self) -> LeaseState {
@@ -55,7 +71,19 @@ impl LockView {
     /// Whether the lock is held at this moment: not released, not lost.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        !self.hold.was_released() && self.hold.check().is_ok()
+        self.ensure_held().is_ok()
+    }
+
+    /// As [`is_held`](Self::is_held), with the reason why it is not.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when the lock was lost, or released.
+    pub fn ensure_held(&self) -> Result<(), Lost> {
+        if self.hold.was_released() {
+            return Err(self.hold.lost(LostCause::Released));
+        }
+        self.hold.check()
     }
 
     /// A future that resolves when the lock is lost.

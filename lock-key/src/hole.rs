@@ -1,7 +1,11 @@
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
+
+use crate::canonical::canonical;
+use crate::{MAX_HASHED_BYTES, MAX_VALUE_BYTES, ValueError, ValueFault};
 
 /// A place in a template that is filled with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,11 +13,18 @@ use std::str::FromStr;
 pub struct Hole {
     /// The name and the fields after it: `["id"]` for `{id}`, `["body", "id"]` for `{body.id}`.
     ///
-    /// Never empty. The first is a name, the others are names or tuple indices.
+    /// Never empty. The first is a name, the others are names, which may contain `-` as those of
+    /// headers do, or tuple indices.
     pub path: Vec<String>,
     /// How the value is made canonical. [`HoleType::Text`] when the template names no type.
     pub ty: HoleType,
-    /// Where the path stands in the template's source, in bytes, without braces and type.
+    /// What stands for a value that is missing: the `1` of `{query.page|default=1}`. It is a legal
+    /// value of the hole, and one with the same text gives the same key.
+    pub default: Option<String>,
+    /// Whether the key has the value's SHA-256 in its place: `{header.email|hash}`.
+    pub hash: bool,
+    /// Where the path stands in the template's source, in bytes, without braces, type and
+    /// options.
     pub span: Range<usize>,
 }
 
@@ -21,6 +32,29 @@ impl Hole {
     /// The path as it is written in the template, such as `body.id`.
     pub fn name(&self) -> String {
         self.path.join(".")
+    }
+
+    /// The one spelling of `value` for this hole: what a [hashed](Self::hash) hole's digest is made
+    /// of.
+    ///
+    /// # Errors
+    ///
+    /// [`ValueError`] when the value is empty, too long or not of the hole's type. At most
+    /// [`MAX_VALUE_BYTES`] bytes are allowed, in a hashed hole [`MAX_HASHED_BYTES`].
+    pub fn canonical<'v>(&self, value: &'v str) -> Result<Cow<'v, str>, ValueError> {
+        let most = if self.hash { MAX_HASHED_BYTES } else { MAX_VALUE_BYTES };
+        let refuse = |fault| Err(ValueError::of_hole(&self.name(), fault));
+        match value.len() {
+            0 => refuse(ValueFault::Empty),
+            bytes if bytes > most => refuse(ValueFault::TooLong { bytes, most }),
+            _ => canonical(self.ty, value)
+                .map_or_else(|| refuse(ValueFault::NotOfType { expected: self.ty }), Ok),
+        }
+    }
+
+    /// Whether what it adds to a key always has the same number of bytes.
+    pub(crate) fn is_of_fixed_length(&self) -> bool {
+        self.hash || self.ty == HoleType::Uuid
     }
 }
 

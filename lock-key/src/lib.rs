@@ -14,10 +14,13 @@
 //! | `{name:u64}`, `{name:i64}` | a whole number: `7`, `+7` and `007` give one key |
 //! | `{name:uuid}` | a UUID: with or without hyphens, in any case, gives one key |
 //! | `{name:lower}` | text in lower case: `Ann` and `ann` give one key |
+//! | `{name\|default=1}` | where the value is missing, `1` stands for it |
+//! | `{name\|hash}`, `{name:lower\|hash}` | the SHA-256 of the value, for long ones and personal data |
 //! | `{{`, `}}` | a literal brace: `order:{{{id}}}` puts the id into a Redis hash tag |
 //!
 //! Literal braces form one hash tag with something in it, or there are none.
-//! Names are ASCII letters, digits and `_`.
+//! Names are ASCII letters, digits and `_`; behind the first `.` also `-`, as in
+//! `{header.x-tenant}`. The attribute macro knows no options: its values are never missing.
 //!
 //! # One key, one meaning
 //!
@@ -25,7 +28,10 @@
 //! separated by text that no value can contain. So two different sets of values never give the
 //! same key of one template, whatever a client sends.
 //!
-//! A value has 1 to [`MAX_VALUE_BYTES`] bytes before encoding, a key at most [`MAX_KEY_BYTES`].
+//! A digest always has 64 bytes, so text beside it cannot be taken for a part of it.
+//!
+//! A value has 1 to [`MAX_VALUE_BYTES`] bytes before encoding, a hashed one up to
+//! [`MAX_HASHED_BYTES`], a key at most [`MAX_KEY_BYTES`].
 //!
 //! # Examples
 //!
@@ -48,8 +54,10 @@
 
 mod brace;
 mod canonical;
+mod closest;
 mod encode;
 mod hole;
+mod inside;
 mod part;
 mod scan;
 mod separation;
@@ -59,6 +67,7 @@ mod value_error;
 mod writer;
 
 pub use brace::{BraceError, BraceFault, check_braces};
+pub use closest::closest;
 pub use hole::{Hole, HoleType, UnknownHoleType};
 pub use part::KeyPart;
 pub use template::{RenderError, Segment, Template};
@@ -73,3 +82,9 @@ pub const MAX_KEY_BYTES: usize = 512;
 
 /// The longest value of one hole, in bytes before encoding: 128.
 pub const MAX_VALUE_BYTES: usize = 128;
+
+/// The longest value of a hashed hole, in bytes before hashing: 8 KiB.
+pub const MAX_HASHED_BYTES: usize = 8 * 1024;
+
+/// What a hashed value takes in a key: a SHA-256 in hex.
+pub(crate) const DIGEST_BYTES: usize = 64;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::template_error::{TemplateError, TemplateFault};
-use crate::{Hole, HoleType, MAX_KEY_BYTES, Segment, brace};
+use crate::{DIGEST_BYTES, HoleType, MAX_KEY_BYTES, Segment, brace, inside};
 
 pub(crate) fn segments(source: &str) -> Result<Vec<Segment>, TemplateError> {
     if source.is_empty() {
@@ -61,7 +61,7 @@ impl Scan {
             _ => return Err(TemplateError::new(TemplateFault::UnclosedHole, at..start)),
         };
         self.end_literal();
-        self.segments.push(Segment::Hole(hole(source, start..end)?));
+        self.segments.push(Segment::Hole(inside::hole(source, start..end)?));
         Ok(end + 1)
     }
 
@@ -89,62 +89,8 @@ impl Scan {
 fn shortest(segment: &Segment) -> usize {
     match segment {
         Segment::Literal(text) => text.len(),
+        Segment::Hole(hole) if hole.hash => DIGEST_BYTES,
         Segment::Hole(hole) if hole.ty == HoleType::Uuid => 36,
         Segment::Hole(_) => 1,
     }
-}
-
-/// The hole whose inside, without the braces, is at `inside`.
-fn hole(source: &str, inside: Range<usize>) -> Result<Hole, TemplateError> {
-    let text = &source[inside.clone()];
-    let (path, ty) = match text.split_once(':') {
-        Some((path, ty)) => (path, Some(ty)),
-        None => (text, None),
-    };
-    if path.is_empty() {
-        let whole = inside.start - 1..inside.end + 1;
-        return Err(TemplateError::new(TemplateFault::EmptyHole, whole));
-    }
-    let span = inside.start..inside.start + path.len();
-    let path = names(path, span.start)?;
-    let ty = match ty {
-        None => HoleType::Text,
-        Some(word) => word.parse().map_err(|_| {
-            // An empty type has no place of its own: point at its colon.
-            let start = if word.is_empty() { span.end } else { span.end + 1 };
-            TemplateError::new(TemplateFault::UnknownType(word.to_owned()), start..inside.end)
-        })?,
-    };
-    Ok(Hole { path, ty, span })
-}
-
-/// The words of a path that begins at byte `start`.
-fn names(path: &str, start: usize) -> Result<Vec<String>, TemplateError> {
-    let mut names = Vec::new();
-    let mut at = start;
-    for word in path.split('.') {
-        let legal = is_name(word) || (!names.is_empty() && is_index(word));
-        if !legal {
-            // An empty word has no place of its own: show the whole path.
-            let (word, span) = match word {
-                "" => (path, start..start + path.len()),
-                word => (word, at..at + word.len()),
-            };
-            return Err(TemplateError::new(TemplateFault::BadName(word.to_owned()), span));
-        }
-        at += word.len() + 1;
-        names.push(word.to_owned());
-    }
-    Ok(names)
-}
-
-fn is_name(word: &str) -> bool {
-    word != "_"
-        && word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
-/// A field of a tuple, spelled as Rust spells it.
-fn is_index(word: &str) -> bool {
-    word.parse::<u32>().is_ok_and(|index| index.to_string() == word)
 }

@@ -6,7 +6,7 @@
 
 use crate::encode::may_contain;
 use crate::template_error::{TemplateError, TemplateFault};
-use crate::{Hole, HoleType, Segment};
+use crate::{Hole, Segment};
 
 pub(crate) fn check(segments: &[Segment]) -> Result<(), TemplateError> {
     let gaps = gaps(segments);
@@ -32,8 +32,8 @@ struct Gap<'t> {
 impl Gap<'_> {
     /// Whether a value of `hole` cannot run on across the text of this gap unnoticed.
     fn bounds(&self, hole: &Hole) -> bool {
-        // A canonical UUID always has 36 bytes.
-        hole.ty == HoleType::Uuid || self.text.bytes().any(|byte| !may_contain(hole.ty, byte))
+        // A canonical UUID always has 36 bytes, a digest 64.
+        hole.is_of_fixed_length() || self.text.bytes().any(|byte| !may_contain(hole.ty, byte))
     }
 }
 

@@ -68,6 +68,10 @@ impl Template {
 
     /// The key for the values that `resolve` gives, which it is asked for hole by hole.
     ///
+    /// What a hole's options ask for is up to `resolve`: it gives the [default](Hole::default) for
+    /// a value that is missing, and for a [hashed](Hole::hash) hole the SHA-256 of the value's
+    /// [canonical](Hole::canonical) spelling, as 64 lower-case hex digits.
+    ///
     /// # Errors
     ///
     /// [`RenderError::Resolve`] with the first error of `resolve`, [`RenderError::Value`] when a
@@ -82,7 +86,11 @@ impl Template {
                 Segment::Literal(text) => writer.literal(text),
                 Segment::Hole(hole) => {
                     let value = resolve(hole).map_err(RenderError::Resolve)?;
-                    writer.value(&hole.name(), hole.ty, &value)?;
+                    if hole.hash {
+                        writer.digest(&hole.name(), &value)?;
+                    } else {
+                        writer.value(&hole.name(), hole.ty, &value)?;
+                    }
                 }
             }
         }

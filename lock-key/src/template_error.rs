@@ -2,7 +2,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use crate::{BraceFault, MAX_KEY_BYTES};
+use crate::{BraceFault, HoleType, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 
 /// A key template is not legal.
 ///
@@ -58,6 +58,12 @@ pub enum TemplateFault {
     BadName(String),
     /// A hole's type is none of those there are.
     UnknownType(String),
+    /// A word behind a `|` is no option.
+    UnknownOption(String),
+    /// An option is given twice.
+    OptionTwice(&'static str),
+    /// A default is no value of the hole's type, or too long.
+    BadDefault(HoleType),
     /// The literal braces do not form one hash tag.
     HashTag(BraceFault),
     /// Different values of two neighbouring holes could make one key.
@@ -101,6 +107,19 @@ impl fmt::Display for TemplateFault {
                 "`{}` is not a type; legal are `{{name:u64}}`, `{{name:i64}}`, `{{name:uuid}}`, \
                  `{{name:lower}}` and `{{name}}` for any text",
                 word.escape_debug()
+            ),
+            Self::UnknownOption(word) => write!(
+                f,
+                "`{}` is not an option; legal are `{{name|hash}}` and `{{name|default=value}}`",
+                word.escape_debug()
+            ),
+            Self::OptionTwice(option) => {
+                write!(f, "the option `{option}` is given twice; write it once")
+            }
+            Self::BadDefault(ty) => write!(
+                f,
+                "this default is no value of type {ty}; write 1 to {MAX_VALUE_BYTES} bytes of that \
+                 type, such as `{{name:u64|default=1}}`"
             ),
             Self::HashTag(fault) => fault.fmt(f),
             Self::Ambiguous { left, right } => write!(

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::{HoleType, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+use crate::{DIGEST_BYTES, HoleType, MAX_KEY_BYTES};
 
 /// A value cannot stand in a key. No lock was asked for.
 ///
@@ -52,11 +52,16 @@ impl Error for ValueError {}
 pub enum ValueFault {
     /// The value has no text.
     Empty,
-    /// The value has more than [`MAX_VALUE_BYTES`] bytes.
+    /// The value has more bytes than its hole takes.
     TooLong {
         /// How many it has, before encoding.
         bytes: usize,
+        /// How many are allowed: [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES), in a hashed hole
+        /// [`MAX_HASHED_BYTES`](crate::MAX_HASHED_BYTES).
+        most: usize,
     },
+    /// The hole is hashed, and what was given for it is no digest.
+    NotADigest,
     /// The hole has a type and the value is not of it.
     NotOfType {
         /// The hole's type.
@@ -73,8 +78,11 @@ impl fmt::Display for ValueFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("is empty"),
-            Self::TooLong { bytes } => {
-                write!(f, "has {bytes} bytes; at most {MAX_VALUE_BYTES} are allowed")
+            Self::TooLong { bytes, most } => {
+                write!(f, "has {bytes} bytes; at most {most} are allowed")
+            }
+            Self::NotADigest => {
+                write!(f, "is no digest; a hashed hole takes {DIGEST_BYTES} lower-case hex digits")
             }
             Self::NotOfType { expected } => write!(f, "is not of type {expected}"),
             Self::KeyTooLong { bytes } => {

@@ -1,6 +1,6 @@
 use crate::canonical::canonical;
 use crate::encode::percent_encode;
-use crate::{HoleType, MAX_KEY_BYTES, MAX_VALUE_BYTES, ValueError, ValueFault};
+use crate::{DIGEST_BYTES, HoleType, MAX_KEY_BYTES, MAX_VALUE_BYTES, ValueError, ValueFault};
 
 /// Builds a key piece by piece: the one way in which every key comes about.
 ///
@@ -47,12 +47,27 @@ impl KeyWriter {
             return refuse(ValueFault::Empty);
         }
         if value.len() > MAX_VALUE_BYTES {
-            return refuse(ValueFault::TooLong { bytes: value.len() });
+            return refuse(ValueFault::TooLong { bytes: value.len(), most: MAX_VALUE_BYTES });
         }
         match canonical(ty, value) {
             Some(value) => percent_encode(&mut self.key, &value),
             None => return refuse(ValueFault::NotOfType { expected: ty }),
         }
+        Ok(())
+    }
+
+    /// Appends what stands for the value of a hashed hole: the SHA-256 of its
+    /// [canonical](crate::Hole::canonical) spelling, in lower-case hex. `hole` names it in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`ValueError`] when `digest` is none. The key is as it was.
+    pub fn digest(&mut self, hole: &str, digest: &str) -> Result<(), ValueError> {
+        let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if digest.len() != DIGEST_BYTES || !digest.bytes().all(is_hex) {
+            return Err(ValueError::of_hole(hole, ValueFault::NotADigest));
+        }
+        self.key.push_str(digest);
         Ok(())
     }
 

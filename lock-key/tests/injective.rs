@@ -9,7 +9,23 @@ use lock_key::{HoleType, KeyWriter, Template, check_braces};
 
 fn render(template: &Template, values: &[&str]) -> Option<String> {
     let mut values = values.iter();
-    template.render(|_| Ok::<_, Infallible>(Cow::Borrowed(*values.next().unwrap()))).ok()
+    template
+        .render(|hole| {
+            let value = *values.next().unwrap();
+            Ok::<_, Infallible>(if hole.hash {
+                digest(&hole.canonical(value).unwrap()).into()
+            } else {
+                Cow::Borrowed(value)
+            })
+        })
+        .ok()
+}
+
+/// Stands for SHA-256: of its length and letters, and as different for different (short) texts.
+fn digest(text: &str) -> String {
+    let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert!(hex.len() < 64, "{text:?} is too long");
+    format!("{hex:f>64}")
 }
 
 /// Every text of 1 to `longest` of these letters.
@@ -58,6 +74,28 @@ fn pairs_of_a_number_and_text() {
     all_pairs_differ("o:{a}-{b:u64}", &texts, &numbers);
     all_pairs_differ("o:{a:u64}-{b:i64}", &numbers, &signed);
     all_pairs_differ("o:{a:i64}x{b}", &signed, &texts);
+}
+
+#[test]
+fn pairs_of_a_digest_and_text() {
+    let texts = texts(&["a", "f", "6", "-", ":"], 3);
+    for source in ["o:{a|hash}{b}", "o:{a}{b|hash}", "{a|hash}f{b}", "{a|hash}{b|hash}"] {
+        all_pairs_differ(source, &texts, &texts);
+    }
+}
+
+#[test]
+fn a_default_is_the_key_of_its_own_text_alone() {
+    let template = Template::parse("{a|default=x}:{b:u64|default=7}").unwrap();
+    let defaults: Vec<&str> =
+        template.holes().map(|hole| hole.default.as_deref().unwrap()).collect();
+    let missing = render(&template, &defaults).unwrap();
+    for a in texts(&["x", "X", "%", ":"], 2) {
+        for b in ["7", "07", "8", "77"] {
+            let same = a == "x" && b.trim_start_matches('0') == "7";
+            assert_eq!(render(&template, &[&a, b]).unwrap() == missing, same, "{a} {b}");
+        }
+    }
 }
 
 #[test]
@@ -116,6 +154,8 @@ fn random_templates_never_panic_and_never_collide() {
         "{b:u64}",
         "{c:uuid}",
         "{d:lower}",
+        "{e|hash}",
+        "{f|default=x}",
         "{",
         "}",
         "{{",

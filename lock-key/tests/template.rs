@@ -118,3 +118,53 @@ fn a_key_of_long_values_is_refused_as_a_whole() {
     let error = render(&template, &[("a", &wide), ("b", &wider)]).unwrap_err();
     assert_eq!(error.to_string(), "the key has 514 bytes; at most 512 are allowed");
 }
+
+#[test]
+fn options_stand_behind_the_type_in_any_order() {
+    let source = "{query.page:u64|default=1}:{header.x-user|hash}:{a:lower|hash|default=X:y}:\
+                  {b|default=-|hash}";
+    let template = Template::parse(source).unwrap();
+    let holes: Vec<_> = template
+        .holes()
+        .map(|hole| (hole.name(), hole.ty, hole.default.as_deref(), hole.hash))
+        .collect();
+    assert_eq!(
+        holes,
+        [
+            ("query.page".to_owned(), HoleType::U64, Some("1"), false),
+            ("header.x-user".to_owned(), HoleType::Text, None, true),
+            ("a".to_owned(), HoleType::Lower, Some("X:y"), true),
+            ("b".to_owned(), HoleType::Text, Some("-"), true),
+        ]
+    );
+    assert_eq!(&source[template.holes().nth(1).unwrap().span.clone()], "header.x-user");
+}
+
+#[test]
+fn a_hashed_hole_takes_a_digest_alone() {
+    let template = Template::parse("u:{id|hash}").unwrap();
+    let digest = "0123456789abcdef".repeat(4);
+    assert_eq!(render(&template, &[("id", &digest)]).unwrap(), format!("u:{digest}"));
+    for text in ["", "ann", &digest[1..], &digest.to_uppercase(), &format!("{digest}0")] {
+        let RenderError::Value(error) = render(&template, &[("id", text)]).unwrap_err() else {
+            panic!("{text:?}");
+        };
+        assert_eq!(error.fault(), ValueFault::NotADigest, "{text:?}");
+        assert!(error.to_string().contains("64"), "{error}");
+    }
+}
+
+#[test]
+fn a_hole_makes_values_canonical() {
+    let template = Template::parse("{a:lower|hash}:{b:u64}").unwrap();
+    let [a, b] = template.holes().collect::<Vec<_>>()[..] else { panic!("{template:?}") };
+    assert_eq!(a.canonical("ANN").unwrap(), "ann");
+    assert_eq!(b.canonical("007").unwrap(), "7");
+    assert!(a.canonical(&"x".repeat(8192)).is_ok());
+    let too_long = |hole: &lock_key::Hole, text: &str| hole.canonical(text).unwrap_err().fault();
+    let long = "0".repeat(8193);
+    assert_eq!(too_long(a, &long), ValueFault::TooLong { bytes: 8193, most: 8192 });
+    assert_eq!(too_long(b, &long[..129]), ValueFault::TooLong { bytes: 129, most: 128 });
+    assert_eq!(too_long(a, ""), ValueFault::Empty);
+    assert_eq!(too_long(b, "x"), ValueFault::NotOfType { expected: HoleType::U64 });
+}

@@ -1,6 +1,6 @@
 //! Every way in which a template is refused: what is said, and where.
 
-use lock_key::{BraceFault, Template, TemplateFault};
+use lock_key::{BraceFault, HoleType, Template, TemplateFault};
 
 /// The fault, and the part of the source that the span covers.
 #[track_caller]
@@ -64,7 +64,7 @@ fn words_that_are_no_names() {
         ("o:{7up}", "7up"),
         ("o:{_}", "_"),
         ("o:{größe}", "größe"),
-        ("o:{body.order-id}", "order-id"),
+        ("o:{body.-id}", "-id"),
         ("o:{body.0x}", "0x"),
         ("o:{body.01}", "01"),
         ("o:{body.99999999999}", "99999999999"),
@@ -97,6 +97,41 @@ fn unknown_types() {
 }
 
 #[test]
+fn options_that_are_none() {
+    for (source, word) in
+        [("o:{id|hsah}", "hsah"), ("o:{id|default}", "default"), ("o:{a|b|c}", "b")]
+    {
+        let fault = TemplateFault::UnknownOption(word.to_owned());
+        assert_eq!(refused(source), (fault, word), "{source}");
+    }
+    for source in ["o:{id|}", "o:{id:u64|}", "o:{id|hash|}"] {
+        let fault = TemplateFault::UnknownOption(String::new());
+        assert_eq!(refused(source), (fault, "|"), "{source}");
+    }
+    assert_eq!(refused("o:{id|hash|hash}"), (TemplateFault::OptionTwice("hash"), "hash"));
+    let twice = TemplateFault::OptionTwice("default");
+    assert_eq!(refused("o:{id|default=1|default=2}"), (twice, "default=2"));
+    let legal = Template::parse("o:{id|hsah}").expect_err("hsah").to_string();
+    assert!(legal.contains("{name|hash}") && legal.contains("{name|default=value}"), "{legal}");
+}
+
+#[test]
+fn defaults_that_could_not_stand_there() {
+    let long = format!("default={}", "x".repeat(129));
+    for (ty, option) in [
+        (HoleType::U64, "default=one"),
+        (HoleType::Uuid, "default=0"),
+        (HoleType::Text, "default="),
+        (HoleType::Text, "default=a\tb"),
+        (HoleType::Text, &long),
+    ] {
+        let ty_word = if ty == HoleType::Text { String::new() } else { format!(":{ty}") };
+        let source = format!("o:{{id{ty_word}|{option}}}");
+        assert_eq!(refused(&source), (TemplateFault::BadDefault(ty), option), "{source}");
+    }
+}
+
+#[test]
 fn literal_braces_that_are_no_hash_tag() {
     for (source, fault, place) in [
         ("o:{{}}", BraceFault::EmptyTag, "{{}}"),
@@ -122,6 +157,8 @@ fn more_than_any_key_may_have() {
     assert_eq!(refused(&format!("{}{{id}}", "x".repeat(512))).0, TemplateFault::TooLong);
     assert!(Template::parse(&format!("{}{{id:uuid}}", "x".repeat(476))).is_ok());
     assert_eq!(refused(&format!("{}{{id:uuid}}", "x".repeat(477))).0, TemplateFault::TooLong);
+    assert!(Template::parse(&format!("{}{{id|hash}}", "x".repeat(448))).is_ok());
+    assert_eq!(refused(&format!("{}{{id|hash}}", "x".repeat(449))).0, TemplateFault::TooLong);
 }
 
 #[test]
@@ -145,6 +182,8 @@ fn holes_that_end_where_one_can_see_it() {
         "o:{{{a}}}{b}",
         "o:{a:u64}-{b}",
         "o:{a}-{b:u64}",
+        "o:{a|hash}{b}",
+        "o:{a}{b:lower|hash}",
         "o:{a:uuid}{b}",
         "o:{a}{b:uuid}",
         "o:{a:u64}-{b}-{c:u64}",

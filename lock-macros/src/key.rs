@@ -48,6 +48,13 @@ impl Key {
 
 fn value(hole: &Hole, literal: &LitStr, bindings: &Bindings) -> Result<KeyValue> {
     let span = place::within(literal, hole.span.clone());
+    if hole.hash || hole.default.is_some() {
+        return Err(Error::new(
+            span,
+            "`|hash` and `|default` are for policy files and layers: an argument is never missing, \
+             and its hash can be an argument or a field itself",
+        ));
+    }
     let [word, fields @ ..] = hole.path.as_slice() else {
         return Err(Error::new(span, "BUG: a hole without a name"));
     };
@@ -75,7 +82,8 @@ fn member(field: &str, span: Span) -> Result<Member> {
     // What is a keyword in Rust needs `r#`, which the template leaves out; four cannot have it.
     let ident = match syn::parse_str::<Ident>(field) {
         Ok(_) => Ident::new(field, span),
-        Err(_) if matches!(field, "self" | "Self" | "super" | "crate") => {
+        // A raw identifier cannot be made of these either.
+        Err(_) if field.contains('-') || matches!(field, "self" | "Self" | "super" | "crate") => {
             return Err(Error::new(span, format!("`{field}` cannot be the name of a field")));
         }
         Err(_) => Ident::new_raw(field, span),

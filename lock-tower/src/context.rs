@@ -1,11 +1,14 @@
 //! What the locks of one request share: its scope, and what is known of it.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
+use futures_util::FutureExt;
 use http::request::Parts;
 use lock_core::{Kind, LockClient, LockKey, Mode, Scope};
 
-use crate::{key::RequestKey, name::Name, outcome::Caller};
+use crate::{
+    RequestDeadline, attribute_rules::AttributeRules, key::RequestKey, name::Name, outcome::Caller,
+};
 
 tokio::task_local! {
     static AMBIENT: RequestContext;
@@ -19,6 +22,9 @@ pub(crate) struct RequestContext {
     pub(crate) client: LockClient,
     pub(crate) scope: Scope,
     pub(crate) caller: Caller,
+    pub(crate) deadline: Option<RequestDeadline>,
+    /// What the policy file around says of attributes.
+    pub(crate) attributes: Option<Arc<AttributeRules>>,
     around: Option<Arc<Enclosing>>,
 }
 
@@ -29,6 +35,8 @@ pub(crate) struct Enclosing {
     pub(crate) keys: Vec<RequestKey>,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
+    /// Whether it counts for all of its keys: a policy can have it not count.
+    pub(crate) enforced: bool,
     pub(crate) around: Option<Arc<Enclosing>>,
 }
 
@@ -45,8 +53,19 @@ impl RequestContext {
             scope: outer.as_ref().map_or_else(|| client.scope(), |outer| outer.scope.clone()),
             client: client.clone(),
             caller: Caller::of(parts),
+            deadline: earliest(
+                parts.extensions.get().copied(),
+                outer.as_ref().and_then(|outer| outer.deadline),
+            ),
+            attributes: outer.as_ref().and_then(|outer| outer.attributes.clone()),
             around: outer.and_then(|outer| outer.around),
         }
+    }
+
+    /// The same with this deadline, if it is the earlier one: set between the layer and the handler.
+    #[cfg(feature = "axum")]
+    pub(crate) fn no_later_than(self, deadline: Option<RequestDeadline>) -> Self {
+        Self { deadline: earliest(self.deadline, deadline), ..self }
     }
 
     /// What the current task runs in.
@@ -54,13 +73,20 @@ impl RequestContext {
         let scope = Scope::current()?;
         Some(match AMBIENT.try_with(Self::clone) {
             Ok(context) => Self { scope, ..context },
-            Err(_) => Self {
-                client: scope.client().clone(),
-                scope,
-                caller: Caller::default(),
-                around: None,
-            },
+            Err(_) => Self::of(scope),
         })
+    }
+
+    /// Of work that is no request.
+    pub(crate) fn of(scope: Scope) -> Self {
+        Self {
+            client: scope.client().clone(),
+            scope,
+            caller: Caller::default(),
+            deadline: None,
+            attributes: None,
+            around: None,
+        }
     }
 
     pub(crate) fn inside(&self, lock: Enclosing) -> Self {
@@ -86,9 +112,32 @@ impl RequestContext {
         None
     }
 
-    /// Runs `work` with the request's scope as the ambient one.
-    pub(crate) async fn run<F: Future>(self, work: F) -> F::Output {
-        let scope = self.scope.clone();
-        AMBIENT.scope(self, scope.run(work)).await
+    /// Whether a lock further out lets this request run without the lock on `key`: for one that has
+    /// no key nobody can tell which it would have been.
+    pub(crate) fn lets_pass(&self, key: &LockKey) -> bool {
+        let around = iter::successors(self.around.as_deref(), |lock| lock.around.as_deref());
+        around
+            .filter(|lock| !lock.enforced)
+            .any(|lock| lock.keys.is_empty() || lock.keys.iter().any(|known| known.key == *key))
     }
+
+    /// Takes one step of some work with the request's scope as the ambient one.
+    pub(crate) fn step<T>(&self, step: impl FnOnce() -> T) -> T {
+        let done = self.clone().run(async { step() }).now_or_never();
+        done.expect("BUG: there is nothing to wait for")
+    }
+
+    /// Runs `work` with the request's scope as the ambient one.
+    pub(crate) fn run<F: Future>(self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        let work = self.scope.run(work);
+        AMBIENT.scope(self, work)
+    }
+}
+
+/// The earlier of those that there are.
+fn earliest(
+    one: Option<RequestDeadline>,
+    other: Option<RequestDeadline>,
+) -> Option<RequestDeadline> {
+    one.into_iter().chain(other).min()
 }

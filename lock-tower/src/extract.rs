@@ -1,6 +1,6 @@
 //! The extractor side of [`Locked`].
 
-use axum::{extract::FromRequestParts, response::Response};
+use axum::{body::Body, extract::FromRequestParts, response::Response};
 use http::request::Parts;
 
 use crate::{
@@ -15,7 +15,7 @@ impl<S: Sync> FromRequestParts<S> for Locked {
         Self::from_extensions(&parts.extensions).ok_or_else(|| {
             let why = "a handler asks for `Locked` and has no lock: add `RequestLockLayer` by \
                        `Router::route_layer`, or `#[distributed_lock]` to the handler";
-            Refusal::misconfigured(&Caller::of(parts), why).respond()
+            Refusal::misconfigured(&Caller::of(parts), why).answer_at_once().map(Body::from)
         })
     }
 }

@@ -75,15 +75,26 @@ impl Clone for MeanTime {
 static OF_ATTRIBUTES: LazyLock<RwLock<HashMap<&'static str, Arc<HoldTimes>>>> =
     LazyLock::new(RwLock::default);
 
+/// Those of the attribute of that name; `first` is called when it is asked for the first time.
 #[cfg_attr(not(feature = "axum"), allow(dead_code))]
-pub(crate) fn of_attribute(name: &'static str) -> Arc<HoldTimes> {
+pub(crate) fn of_attribute(name: &'static str, first: impl FnOnce()) -> Arc<HoldTimes> {
     let known = OF_ATTRIBUTES.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(times) = known.get(name) {
         return Arc::clone(times);
     }
     drop(known);
     let mut known = OF_ATTRIBUTES.write().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(known.entry(name).or_default())
+    let times = known.entry(name).or_insert_with(|| {
+        first();
+        Arc::default()
+    });
+    Arc::clone(times)
+}
+
+/// Whether an attribute of that name has run.
+#[cfg(feature = "policy")]
+pub(crate) fn knows_attribute(name: &str) -> bool {
+    OF_ATTRIBUTES.read().unwrap_or_else(PoisonError::into_inner).contains_key(name)
 }
 
 #[cfg(test)]

@@ -26,10 +26,14 @@
 //! # Ok::<(), lock_tower::KeyTemplateError>(())
 //! ```
 //!
-//! # Three ways in
+//! # Ways in
 //!
 //! | what is locked | with | see |
 //! |---|---|---|
+#![cfg_attr(
+    feature = "policy",
+    doc = "| every route, from one file | [`Policies`](policies::Policies) | [`policies`], [`policy_file`] |"
+)]
 //! | routes, without touching the handlers | [`RequestLockLayer`] | [`request_lock`] |
 #![cfg_attr(
     feature = "macros",
@@ -60,14 +64,15 @@
 //!
 //! Each is a problem document; with `executed: false` the handler was not called and the request
 //! may be repeated, even a `POST`. [`Outcome`] has every header and member. A handler never runs
-//! without its lock.
+//! without its lock, unless the lock is told to let it: in shadow mode ([`Enforce`]), while the store
+//! is down ([`OnStoreDown`]), without a key ([`OnMissingKey`]). [`Locked::unlocked`] tells it so.
 //!
 //! # What this does not protect from
 //!
 //! A lock in Redis is a lease. A handler whose process was stopped for longer than its lease is
 //! not polled again, but what it had sent to a database before, or sends between waking up and its
 //! next `.await`, may still arrive; and a Redis that fails over or loses its data can grant a lock twice. A resource that
-//! checks the [`FencingToken`] refuses the late one: see [`Locked`].
+//! checks the [`FencingToken`] refuses the late one: see [`FencedTable`].
 //!
 //! # When not to use it
 //!
@@ -79,39 +84,75 @@
 //!
 //! | feature | gives | default |
 //! |---|---|---|
-//! | `axum` | keys from path parameters, [`Locked`] as an extractor, the attribute on handlers | yes |
+//! | `axum` | keys from templates, [`Locked`] and `Fence` as extractors, the attribute on handlers | yes |
 //! | `macros` | the attribute `#[distributed_lock]` | yes |
+//! | `testing` | `testing`: locks that are busy, lost or out of reach at a test's will | no |
+//! | `policy` | policy files: each route its lock; implies `axum` | yes |
 //!
 //! Without `axum`, the layers work for any Tower service over [`http`] requests.
 
+mod asked;
+mod assert_held;
+mod attribute_rules;
+mod carry_out;
+mod conduct;
 mod conflict;
 mod context;
+mod deadline;
+mod degraded;
+mod enforce;
 #[cfg(feature = "axum")]
 mod extract;
+#[cfg(feature = "axum")]
+mod fence;
+mod fenced_table;
+mod held;
 mod hold_times;
 mod key;
+mod keyless;
+mod kill_switch;
+mod lock_body;
 mod locked;
+pub mod metrics;
 mod mode;
 mod name;
+mod observe;
 mod outcome;
+#[cfg(feature = "policy")]
+pub mod policies;
+mod policy;
+#[cfg(feature = "policy")]
+pub mod policy_file;
 pub mod request_lock;
 pub mod request_scope;
 mod response_future;
+mod route_lock;
+mod shadow;
 mod slot;
-mod under_lock;
+mod spans;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod time_left;
 
 #[doc(hidden)]
 pub mod __private;
 
-pub use key::BadKey;
+pub use conduct::{Enforce, HoldUntil, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release};
+pub use deadline::RequestDeadline;
+#[cfg(feature = "axum")]
+pub use fence::Fence;
+pub use fenced_table::{Claimed, FencedTable, InvalidName, Placeholders};
+pub use held::Unlocked;
 #[cfg(feature = "axum")]
 pub use key::KeyTemplateError;
+pub use key::{BadKey, KeyValues};
+pub use lock_body::LockBody;
 pub use lock_core::*;
 pub use lock_key::{Hole, HoleType, KeyWriter, RenderError};
 #[cfg(feature = "macros")]
 pub use lock_macros::distributed_lock;
 pub use locked::Locked;
 pub use mode::LockMode;
-pub use outcome::Outcome;
+pub use outcome::{Outcome, Refused};
 pub use request_lock::{RequestLock, RequestLockLayer};
 pub use request_scope::{RequestScope, RequestScopeLayer};

@@ -6,10 +6,13 @@ use std::{
 };
 
 use http::Extensions;
-use lock_core::{FencingToken, LockGuard, LockView, Lost, Mode, MultiGuard};
+use lock_core::{
+    __private::invalid_options, AcquireError, FencingToken, LockGuard, LockView, Lost, Mode,
+    MultiGuard,
+};
 
 use crate::{
-    name::Name,
+    Unlocked,
     slot::{Entry, Slot},
 };
 
@@ -25,7 +28,7 @@ use crate::{
 /// use lock_tower::{LockClient, Locked, RequestLockLayer};
 ///
 /// async fn update(Path(id): Path<u64>, lock: Locked) -> String {
-///     // UPDATE orders SET ..., fence = $token WHERE id = $id AND fence < $token
+///     // What a database refuses a former holder by: see `FencedTable`.
 ///     format!("order {id} with token {}", lock.fencing_token())
 /// }
 ///
@@ -83,12 +86,73 @@ impl Locked {
     }
 
     fn filled(name: String, views: Vec<LockView>) -> Self {
+        let mode = weakest(&views).unwrap_or(Mode::Write);
         let slot = Slot::default();
-        slot.fill(Name::from(name), views);
+        slot.fill(Entry { name: name.into(), mode, views, unlocked: None, again: None });
         Self(slot)
     }
 
+    /// Why the request runs without its lock, if it does: its policy says so. Then
+    /// [`is_held`](Self::is_held) is false and the token is [`FencingToken::NONE`]; only of
+    /// [`Unlocked::Local`] there is a lock, in this process alone.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn unlocked(&self) -> Option<Unlocked> {
+        self.entry().unlocked
+    }
+
+    /// Takes the same lock once more, for work that goes on after the request: give the guard to the
+    /// task that is spawned for it. The lock is held, and renewed, until the request is over and
+    /// that guard is gone. A loss cancels the task only if it asks:
+    /// [`MultiGuard::protect`] does it.
+    ///
+    #[cfg_attr(feature = "axum", doc = "```")]
+    #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+    /// use axum::http::StatusCode;
+    /// use lock_tower::Locked;
+    /// # async fn rewrite_report() {}
+    ///
+    /// async fn rewrite(lock: Locked) -> Result<StatusCode, StatusCode> {
+    ///     let guard = lock.keep().await.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    ///     tokio::spawn(async move {
+    ///         let _ = guard.protect(rewrite_report()).await;
+    ///         drop(guard); // and only now the next request gets the lock
+    ///     });
+    ///     Ok(StatusCode::ACCEPTED)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`AcquireError::Lost`] when the lock is lost or the request over, [`AcquireError::Unavailable`] when the store
+    /// does not answer, [`AcquireError::InvalidOptions`] when there is no lock to keep: the request
+    /// runs [unlocked](Self::unlocked), or this was made by [`of`](Self::of).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this keeps nothing.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    pub async fn keep(&self) -> Result<MultiGuard, AcquireError> {
+        let Some(again) = &self.entry().again else {
+            return Err(invalid_options("there is no lock of a request to keep").into());
+        };
+        // Of a request that is over there is nothing to keep.
+        self.views().iter().try_for_each(LockView::ensure_held)?;
+        let guard = again.clone().acquire().await?;
+        // One that ended meanwhile has left a lock of another hold.
+        self.views().iter().try_for_each(LockView::ensure_held)?;
+        Ok(guard)
+    }
+
     /// The number by which a resource can refuse a holder whose time is over.
+    /// [`FencingToken::NONE`], which a resource that checks refuses, while the request runs
+    /// [unlocked](Self::unlocked).
     ///
     /// # Panics
     ///
@@ -96,7 +160,15 @@ impl Locked {
     /// see [`fencing_token_of`](Self::fencing_token_of).
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
-        self.view().fencing_token()
+        match self.views() {
+            [view] => self.token(view),
+            [] => FencingToken::NONE,
+            views => panic!(
+                "`Locked` was asked for the token of its one lock, and has {}: use \
+                 `fencing_token_of`",
+                views.len()
+            ),
+        }
     }
 
     /// The fencing token of one of the keys, as it was made from its template: of `account:{from}`
@@ -108,7 +180,15 @@ impl Locked {
     #[must_use]
     pub fn fencing_token_of(&self, key: &str) -> Option<FencingToken> {
         let view = self.views().iter().find(|view| view.key().as_str() == key)?;
-        Some(view.fencing_token())
+        Some(self.token(view))
+    }
+
+    /// What one process knows alone is no token: another one may hold the lock.
+    fn token(&self, view: &LockView) -> FencingToken {
+        match self.entry().unlocked {
+            None => view.fencing_token(),
+            Some(_) => FencingToken::NONE,
+        }
     }
 
     /// For how long the lock may still be relied upon if no renewal gets through: on this process'
@@ -123,15 +203,15 @@ impl Locked {
         self.views().iter().map(LockView::remaining).min().unwrap_or_default()
     }
 
-    /// The strongest mode in which the request holds the key, or all of several keys.
+    /// The strongest mode in which the request holds the key, or all of several keys; while it runs
+    /// [unlocked](Self::unlocked), the mode that it would have.
     ///
     /// # Panics
     ///
     /// Before the handler's body runs.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        let read = self.views().iter().any(|view| view.mode() == Mode::Read);
-        if read { Mode::Read } else { Mode::Write }
+        weakest(self.views()).unwrap_or(self.entry().mode)
     }
 
     /// Whether the lock is held at this moment: not lost, and the request not over. Of several keys,
@@ -142,7 +222,8 @@ impl Locked {
     /// Before the handler's body runs.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.views().iter().all(LockView::is_held)
+        let views = self.views();
+        self.unlocked().is_none() && !views.is_empty() && views.iter().all(LockView::is_held)
     }
 
     /// A future that resolves when the lock is lost, or the first of several keys: for work that the
@@ -171,23 +252,22 @@ impl Locked {
         &self.entry().name
     }
 
-    /// The look at the lock itself, with all that it can tell.
+    /// The look at the lock itself, with all that it can tell. `None` with several keys, or none:
+    /// see [`views`](Self::views).
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs; and with several keys: see [`views`](Self::views).
+    /// Before the handler's body runs.
     #[must_use]
-    pub fn view(&self) -> &LockView {
+    pub fn view(&self) -> Option<&LockView> {
         match self.views() {
-            [view] => view,
-            views => panic!(
-                "`Locked` was asked for its one lock, and has {}: use `fencing_token_of` or `views`",
-                views.len()
-            ),
+            [view] => Some(view),
+            _ => None,
         }
     }
 
-    /// The look at the lock on each key, in the order of the keys.
+    /// The look at the lock on each key that is locked, in the order of the keys. None while the
+    /// request runs [unlocked](Self::unlocked).
     ///
     /// # Panics
     ///
@@ -202,4 +282,9 @@ impl Locked {
             .get()
             .expect("`Locked` was used before the handler's body ran: its lock is not taken yet")
     }
+}
+
+fn weakest(views: &[LockView]) -> Option<Mode> {
+    let read = views.iter().any(|view| view.mode() == Mode::Read);
+    (!views.is_empty()).then_some(if read { Mode::Read } else { Mode::Write })
 }

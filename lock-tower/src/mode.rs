@@ -30,6 +30,15 @@ impl LockMode {
         }
     }
 
+    /// Every mode that a request on this kind may have.
+    pub(crate) fn possible(self, kind: Kind) -> &'static [Mode] {
+        match self {
+            Self::ByMethod if kind.has_readers() => &[Mode::Read, Mode::Write],
+            Self::Read => &[Mode::Read],
+            Self::Write | Self::ByMethod => &[Mode::Write],
+        }
+    }
+
     /// The mode for a request on this kind. A reader that was asked for stays one, even on a kind
     /// without readers: that is a mistake, to be told.
     pub(crate) fn on(self, kind: Kind, method: &Method) -> Mode {

@@ -1,10 +1,22 @@
 use std::{fmt, ops::Deref, sync::Arc};
 
+use metrics::SharedString;
+
 /// What logs and problem documents call a lock: a layer's name, or an attribute's.
 #[derive(Debug, Clone)]
 pub(crate) enum Name {
     Fixed(&'static str),
     Shared(Arc<str>),
+}
+
+impl Name {
+    /// As a label of metrics, without a copy.
+    pub(crate) fn label(&self) -> SharedString {
+        match self {
+            Self::Fixed(name) => SharedString::const_str(name),
+            Self::Shared(name) => SharedString::from_shared(Arc::clone(name)),
+        }
+    }
 }
 
 impl Deref for Name {

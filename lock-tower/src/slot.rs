@@ -1,28 +1,86 @@
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU8, Ordering},
+};
 
-use lock_core::LockView;
+use lock_core::{Acquire, LockView, Mode, MultiLock};
 
-use crate::name::Name;
+use crate::{Outcome, Unlocked, name::Name};
 
-/// Where `Locked` finds the innermost lock around a handler. An attribute's slot is put into the
-/// request before its lock is acquired, because extractors run first.
+/// Where `Locked` and `Fence` find the innermost lock around a handler. An attribute's slot is put
+/// into the request before its lock is acquired, because extractors run first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Slot(Arc<OnceLock<Entry>>);
+pub(crate) struct Slot(Arc<Inside>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    entry: OnceLock<Entry>,
+    /// A [`FenceAsked`].
+    fence_asked: AtomicU8,
+}
+
+/// Whether the handler wants a `Fence`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+#[cfg_attr(not(feature = "axum"), allow(dead_code))]
+pub(crate) enum FenceAsked {
+    IfAny = 1,
+    Always = 2,
+}
 
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: Name,
-    /// One for each key, in the order of the keys.
+    pub(crate) mode: Mode,
+    /// One for each key that is locked, in the order of the keys.
     pub(crate) views: Vec<LockView>,
+    pub(crate) unlocked: Option<Unlocked>,
+    /// Enters the same lock once more. None: there is none, or no request.
+    pub(crate) again: Option<Acquire<MultiLock>>,
 }
 
 impl Slot {
-    pub(crate) fn fill(&self, name: Name, views: Vec<LockView>) {
+    pub(crate) fn fill(&self, entry: Entry) {
         // Filled twice by nobody: each acquisition has a slot of its own.
-        let _ = self.0.set(Entry { name, views });
+        let _ = self.0.entry.set(entry);
     }
 
     pub(crate) fn get(&self) -> Option<&Entry> {
-        self.0.get()
+        self.0.entry.get()
+    }
+
+    /// The handler wants a `Fence`: who fills the slot later is to ask `fence_refused`.
+    #[cfg(feature = "axum")]
+    pub(crate) fn ask_for_fence(&self, asked: FenceAsked) {
+        self.0.fence_asked.fetch_max(asked as u8, Ordering::Relaxed);
+    }
+
+    /// Why the handler must not run with the `Fence` that it has asked for, as far as is known yet.
+    pub(crate) fn fence_refused(&self) -> Option<(Outcome, &'static str)> {
+        let asked = self.0.fence_asked.load(Ordering::Relaxed);
+        let entry = self.get().filter(|_| asked > 0)?;
+        entry.fence_refused(asked == FenceAsked::Always as u8)
+    }
+}
+
+impl Entry {
+    /// Why this lock has no `Fence` to give: the one place where that is decided.
+    fn fence_refused(&self, always: bool) -> Option<(Outcome, &'static str)> {
+        if self.views.len() > 1 {
+            let why = "a handler asks for `Fence`, which is the token of one key, under a lock on \
+                       several: take `Locked`, whose `fencing_token_of` has the token of each";
+            return Some((Outcome::Misconfigured, why));
+        }
+        match self.unlocked.filter(|_| always)? {
+            Unlocked::Open | Unlocked::Local => Some((
+                Outcome::Unavailable,
+                "the handler asks for `Fence`, and without the lock store there is no token",
+            )),
+            Unlocked::Shadow | Unlocked::Off | Unlocked::NoKey => Some((
+                Outcome::Misconfigured,
+                "a handler asks for `Fence`, and the request runs without its lock, as the policy \
+                 says: let it take `Option<Fence>`, or enforce the policy",
+            )),
+        }
     }
 }

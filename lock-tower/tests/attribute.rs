@@ -121,7 +121,7 @@ impl FromRef<App> for LockClient {
 
 #[distributed_lock(key = "order:{id:u64}", client = state, wait = "0s", name = "from-state")]
 async fn from_state(State(app): State<App>, Path(id): Path<String>, lock: Locked) -> String {
-    let held = app.locks.hold_count(lock.view().key(), Mode::Write).await;
+    let held = app.locks.hold_count(lock.view().unwrap().key(), Mode::Write).await;
     format!("{} {id} {}", lock.name(), held.unwrap_or(0))
 }
 
@@ -150,4 +150,19 @@ async fn an_attribute_finds_its_client_in_the_state() {
         )
         .with_state(App { locks });
     assert_eq!(call(&layered, "PUT", "/orders/7").await.text, "from-state 7 2");
+}
+
+#[distributed_lock(key = "order:7")]
+async fn with_room_for_a_page() -> String {
+    let page = [1_u8; 4096];
+    tokio::task::yield_now().await;
+    page[page.len() - 1].to_string()
+}
+
+/// The future of an attribute's handler has room for the body a few times, not for every layer of
+/// the way to it: debug builds have it on the stack.
+#[test]
+fn the_future_of_a_handler_is_small() {
+    let size = size_of_val(&with_room_for_a_page());
+    assert!(size < 5 * 4096, "{size} bytes");
 }

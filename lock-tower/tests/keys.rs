@@ -17,12 +17,12 @@ use lock_tower::{
 };
 
 async fn key(lock: Locked) -> String {
-    lock.view().key().as_str().to_owned()
+    lock.view().unwrap().key().as_str().to_owned()
 }
 
 #[distributed_lock(key = "{shop}:order:{id:u64}", mode = "write")]
 async fn key_of_attribute(Path((shop, id)): Path<(String, String)>, lock: Locked) -> String {
-    lock.view().key().as_str().to_owned()
+    lock.view().unwrap().key().as_str().to_owned()
 }
 
 const TEMPLATE: &str = "{shop}:order:{id:u64}";
@@ -116,7 +116,7 @@ fn a_template_that_is_none_is_refused_at_once() {
     assert_eq!(why.span(), 6..7, "{error}");
     assert!(error.to_string().contains("order:{id"), "{error}");
 
-    for template in ["x:{header.tenant}", "x:{path.a.b}", "x:{a.b}"] {
+    for template in ["x:{body.tenant}", "x:{path.a.b}", "x:{a.b}"] {
         let error = refused(template);
         let KeyTemplateError::UnknownSource { span, hole, .. } = &error else { panic!("{error}") };
         assert_eq!(&template[span.clone()], hole);

@@ -52,12 +52,12 @@ async fn it_keeps_nothing_held_after_the_request() {
 
 #[distributed_lock(key = "line:{id}", name = "line")]
 async fn line(lock: Locked, Path(id): Path<u64>) -> String {
-    format!("{} {} {id}", lock.name(), lock.view().key())
+    format!("{} {} {id}", lock.name(), lock.view().unwrap().key())
 }
 
 #[distributed_lock(key = "body:{body}", name = "body")]
 async fn body(Path(_): Path<u64>, lock: Locked, Json(body): Json<String>) -> String {
-    format!("{} {}", lock.name(), lock.view().key())
+    format!("{} {}", lock.name(), lock.view().unwrap().key())
 }
 
 #[distributed_lock(key = "body:{body}", name = "body-alone")]

@@ -3,6 +3,8 @@
 use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
@@ -58,6 +60,22 @@ impl OwnedChild {
     /// SIGCONT.
     pub(crate) fn resume(&self) {
         self.signal(Signal::CONT);
+    }
+
+    /// SIGQUIT, so that it can tidy up; SIGKILL if it has not ended after `patience`.
+    pub(crate) fn quit(&self, patience: Duration) {
+        let end = Instant::now() + patience;
+        {
+            let mut child = self.lock();
+            if let Ok(None) = child.try_wait() {
+                // Fails only for a child that is gone already.
+                let _ = kill_process(Pid::from_child(&child), Signal::QUIT);
+            }
+        }
+        while matches!(self.lock().try_wait(), Ok(None)) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.kill();
     }
 
     /// SIGKILL, which ends a stopped process too; on return it is gone and its ports are free.

@@ -1,20 +1,23 @@
-//! The table, and the two statements that fence it.
+use std::error::Error;
 
-use lock_tower::FencingToken;
+use lock_tower::{Claimed, FencedTable, FencingToken};
 use sqlx::{
-    SqlitePool,
-    sqlite::{SqliteConnectOptions, SqlitePoolOptions},
+    AnyPool, Row,
+    any::{AnyPoolOptions, install_default_drivers},
 };
 
-/// Accounts in SQLite.
-#[derive(Debug, Clone)]
-pub(crate) struct Accounts {
-    database: SqlitePool,
+/// Accounts in SQLite or PostgreSQL, whichever the URL says. The statements are the same.
+#[derive(Debug)]
+pub struct Accounts {
+    database: AnyPool,
+    table: FencedTable,
+    claim: String,
+    write: String,
 }
 
 /// An account as it was when the holder of this token claimed it.
-#[derive(Debug)]
-pub(crate) struct Claim {
+#[derive(Debug, Clone, Copy)]
+pub struct Claim {
     id: i64,
     token: i64,
     balance: i64,
@@ -22,30 +25,54 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// Nobody with an earlier token has written since it was read.
-    pub(crate) fn balance(&self) -> i64 {
+    #[must_use]
+    pub fn balance(&self) -> i64 {
         self.balance
     }
 }
 
 impl Accounts {
-    pub(crate) async fn open() -> Result<Self, sqlx::Error> {
+    /// Those in the database with this URL, such as `sqlite::memory:`.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be reached.
+    pub async fn open(url: &str) -> Result<Self, Box<dyn Error>> {
+        install_default_drivers();
         // A database in memory belongs to its connection, so there is one, which stays.
-        let pool =
-            SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
-        let options = SqliteConnectOptions::new().in_memory(true);
-        let database = pool.connect_with(options).await?;
-        // Less than any token, so that the first holder may claim.
-        let table = "CREATE TABLE accounts (
-            id      INTEGER PRIMARY KEY,
-            balance INTEGER NOT NULL,
-            fence   INTEGER NOT NULL DEFAULT 0
-        )";
-        sqlx::query(table).execute(&database).await?;
-        Ok(Self { database })
+        let pool = AnyPoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+        let table = FencedTable::new("fenced_accounts", "id", "fence")?;
+        Ok(Self {
+            database: pool.connect(url).await?,
+            claim: table.claim_returning_sql(&["balance"])?,
+            write: table.guarded_update_sql(&["balance"])?,
+            table,
+        })
     }
 
-    pub(crate) async fn create(&self, id: i64, balance: i64) -> Result<(), sqlx::Error> {
-        let insert = "INSERT INTO accounts (id, balance) VALUES ($1, $2)";
+    /// Begins anew, with no account. Last comes what a table that is there already needs.
+    ///
+    /// # Errors
+    ///
+    /// The database does not let us.
+    pub async fn create_table(&self) -> Result<(), sqlx::Error> {
+        for statement in [
+            "DROP TABLE IF EXISTS fenced_accounts",
+            "CREATE TABLE fenced_accounts (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)",
+            &self.table.migration_sql(),
+        ] {
+            sqlx::query(statement).execute(&self.database).await?;
+        }
+        Ok(())
+    }
+
+    /// Opens an account, which nobody has claimed yet.
+    ///
+    /// # Errors
+    ///
+    /// There is one with this id, or the database does not answer.
+    pub async fn create(&self, id: i64, balance: i64) -> Result<(), sqlx::Error> {
+        let insert = "INSERT INTO fenced_accounts (id, balance) VALUES ($1, $2)";
         let insert = sqlx::query(insert).bind(id).bind(balance);
         insert.execute(&self.database).await?;
         Ok(())
@@ -53,28 +80,34 @@ impl Accounts {
 
     /// Reads an account and shuts out all who have an earlier token, in one statement. `None` when
     /// somebody with a later one was here, or there is no such account.
-    pub(crate) async fn claim(
-        &self,
-        id: i64,
-        token: FencingToken,
-    ) -> Result<Option<Claim>, sqlx::Error> {
-        let token = token.get().cast_signed();
-        let claim = "UPDATE accounts SET fence = $2 WHERE id = $1 AND fence < $2 RETURNING balance";
-        let claim = sqlx::query_scalar(claim).bind(id).bind(token);
-        let balance = claim.fetch_optional(&self.database).await?;
-        Ok(balance.map(|balance| Claim { id, token, balance }))
+    ///
+    /// # Errors
+    ///
+    /// The database does not answer. It may be claimed all the same: claim it again.
+    pub async fn claim(&self, id: i64, token: FencingToken) -> Result<Option<Claim>, sqlx::Error> {
+        let token = token.as_i64();
+        let claim = sqlx::query(&self.claim).bind(token).bind(id);
+        let Some(row) = claim.fetch_optional(&self.database).await? else { return Ok(None) };
+        Ok(Some(Claim { id, token, balance: row.try_get("balance")? }))
     }
 
-    /// Writes, unless somebody else has claimed the account since. Says whether it has.
-    pub(crate) async fn write(&self, claim: &Claim, balance: i64) -> Result<bool, sqlx::Error> {
-        let write = "UPDATE accounts SET balance = $3 WHERE id = $1 AND fence = $2";
-        let write = sqlx::query(write).bind(claim.id).bind(claim.token).bind(balance);
-        let written = write.execute(&self.database).await?;
-        Ok(written.rows_affected() == 1)
+    /// Writes, unless somebody else has claimed the account since.
+    ///
+    /// # Errors
+    ///
+    /// The database does not answer. It may be written all the same: write it again.
+    pub async fn write(&self, claim: &Claim, balance: i64) -> Result<Claimed, sqlx::Error> {
+        let write = sqlx::query(&self.write).bind(balance).bind(claim.id).bind(claim.token);
+        Ok(Claimed::by(write.execute(&self.database).await?.rows_affected()))
     }
 
-    pub(crate) async fn balance(&self, id: i64) -> Result<i64, sqlx::Error> {
-        let select = sqlx::query_scalar("SELECT balance FROM accounts WHERE id = $1").bind(id);
-        select.fetch_one(&self.database).await
+    /// What is on the account, for looking only: a decision rests on [`Claim::balance`].
+    ///
+    /// # Errors
+    ///
+    /// There is no such account, or the database does not answer.
+    pub async fn balance(&self, id: i64) -> Result<i64, sqlx::Error> {
+        let select = "SELECT balance FROM fenced_accounts WHERE id = $1";
+        sqlx::query_scalar(select).bind(id).fetch_one(&self.database).await
     }
 }

@@ -3,22 +3,22 @@
 //! A lock in Redis is a lease. Who is stopped for longer than it, or has a failover take it away,
 //! may still believe in it for a moment. The fencing token closes that gap: it grows with every
 //! grant, and the database lets nobody write whose token is not the latest.
+//!
+//! In SQLite, or where `DATABASE_URL` points: `postgres://user@localhost/database`. There it makes
+//! a table `fenced_accounts`.
 
-mod accounts;
-#[cfg(test)]
-mod tests;
+use std::{env, error::Error};
 
-use std::error::Error;
-
-use lock_tower::{LockClient, LockGuard, MemoryStore};
-
-use crate::accounts::{Accounts, Claim};
+use fenced_sql::{Accounts, Claim};
+use lock_tower::{Claimed, LockClient, LockGuard, MemoryStore};
 
 const ADA: i64 = 7;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let accounts = Accounts::open().await?;
+    let url = env::var("DATABASE_URL").unwrap_or_else(|_| "sqlite::memory:".to_owned());
+    let accounts = Accounts::open(&url).await?;
+    accounts.create_table().await?;
     accounts.create(ADA, 100).await?;
     println!("the account has 100");
 
@@ -66,8 +66,8 @@ async fn withdraw(
     let Some(claim) = claim else { return Ok(()) };
     let balance = claim.balance() - amount;
     match accounts.write(&claim, balance).await? {
-        true => println!("{who} writes {balance}"),
-        false => println!("{who} writes {balance}: refused"),
+        Claimed::Ours => println!("{who} writes {balance}"),
+        Claimed::Stale => println!("{who} writes {balance}: refused"),
     }
     Ok(())
 }

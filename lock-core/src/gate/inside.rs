@@ -16,6 +16,8 @@ pub(super) struct Inside {
     pub(super) refused: bool,
     /// How many stand in the store's own line.
     pub(super) lined_up: usize,
+    /// How many of those inside the store has refused, and wait for it.
+    pub(super) waiting_inside: usize,
     /// How many hold what others may hold beside them.
     staying: usize,
     /// Those inside that have been released but not confirmed, by when they began to leave.
@@ -68,7 +70,7 @@ impl Inside {
         while self.queue.front().is_some_and(|waiter| waiter.admit.is_closed()) {
             self.queue.pop_front();
         }
-        if self.queue.len() >= most_waiting {
+        if self.waiting() >= most_waiting {
             self.queue.retain(|waiter| !waiter.admit.is_closed());
         }
     }
@@ -79,6 +81,17 @@ impl Inside {
             waiter.admit.is_closed() || access == Access::Read && waiter.access == Access::Read
         };
         self.leaving.len() == self.count() && self.queue.iter().all(alike)
+    }
+
+    /// How many wait: here and at the store.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.len() + self.waiting_inside
+    }
+
+    /// How many may wait, if so many should: behind those who are only leaving there is room for
+    /// one in any case, for what they leave is as good as free.
+    pub(super) fn most_waiting(&self, most: usize) -> usize {
+        if self.leaving.len() == self.count() { most.max(1) } else { most }
     }
 
     pub(super) fn begin_to_leave(&mut self) -> u64 {

@@ -69,16 +69,26 @@ impl Gate {
         Arc::new(Self { keys: Mutex::default(), most_waiting })
     }
 
-    /// Who does not wait stands in the queue only behind those who are leaving.
-    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, access: Access, waits: bool) -> Entry {
+    /// Who does not wait stands in the queue only behind those who are leaving. `most_waiting` of
+    /// this one, if it has one of its own, says how many may wait before it.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        key: &LockKey,
+        access: Access,
+        waits: bool,
+        most_waiting: Option<usize>,
+    ) -> Entry {
+        let most_waiting = most_waiting.unwrap_or(self.most_waiting);
         let mut keys = self.lock();
         let inside = keys.entry(key.clone()).or_default();
-        inside.forget_who_left(self.most_waiting);
+        inside.forget_who_left(most_waiting);
         // Whether a permit is free the store can say, while who asks for one has no answer yet.
         let asks_only = access == Access::Turn && !waits && !inside.refused;
         let access = if asks_only { Access::Line } else { access };
-        // One may contend, where nobody may wait.
-        if access == Access::Line && waits && inside.lined_up >= self.most_waiting.max(1) {
+        // Where the line is in the store, whoever may not wait asks it first whether it must; but
+        // not when others wait already, nor in a crowd.
+        let crowd = inside.waiting_inside >= most_waiting.max(1) || inside.lined_up > most_waiting;
+        if access == Access::Line && waits && crowd {
             return Entry::Full(inside.lined_up);
         }
         if inside.queue.is_empty() && inside.admits(access) {
@@ -88,8 +98,8 @@ impl Gate {
         if !waits && !inside.hurries_in(access) {
             return Entry::Busy;
         }
-        if inside.queue.len() >= self.most_waiting {
-            return Entry::Full(inside.queue.len());
+        if inside.waiting() >= inside.most_waiting(most_waiting) {
+            return Entry::Full(inside.waiting());
         }
         let (admit, admitted) = oneshot::channel();
         inside.queue.push_back(Waiter { access, admit });
@@ -114,7 +124,14 @@ impl Gate {
     }
 
     fn permit(self: &Arc<Self>, key: &LockKey, access: Access) -> Permit {
-        Permit { gate: Arc::clone(self), key: key.clone(), access, leaving: None }
+        Permit {
+            gate: Arc::clone(self),
+            key: key.clone(),
+            access,
+            leaving: None,
+            queued: false,
+            waits: false,
+        }
     }
 
     /// Changes who is inside and lets in whom that makes room for.

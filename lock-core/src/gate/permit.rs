@@ -21,7 +21,8 @@ impl QueuePlace {
         let Some(admitted) = &mut self.admitted else {
             return std::future::pending().await;
         };
-        let permit = admitted.await.expect("BUG: a waiter was dropped from the queue");
+        let mut permit = admitted.await.expect("BUG: a waiter was dropped from the queue");
+        permit.queued = true;
         self.admitted = None;
         permit
     }
@@ -45,6 +46,10 @@ pub(crate) struct Permit {
     pub(super) access: Access,
     /// Its number among those who leave.
     pub(super) leaving: Option<u64>,
+    /// Whether it had to queue for it.
+    pub(crate) queued: bool,
+    /// Whether it waits for the store.
+    pub(super) waits: bool,
 }
 
 impl Permit {
@@ -64,6 +69,33 @@ impl Permit {
     pub(crate) fn refused(&mut self) {
         if self.access == Access::Turn {
             self.gate.change(&self.key, |inside| inside.refused = true);
+        }
+    }
+
+    /// The store has refused, and it is to be waited for there: unless more than so many wait
+    /// already, whose number comes back.
+    pub(crate) fn wait(&mut self, most: Option<usize>) -> Result<(), usize> {
+        if self.waits {
+            return Ok(());
+        }
+        let most = most.unwrap_or(self.gate.most_waiting);
+        let mut waiting = None;
+        self.gate.change(&self.key, |inside| {
+            inside.forget_who_left(most);
+            // Those in the queue stand behind this one.
+            if inside.waiting_inside < most {
+                inside.waiting_inside += 1;
+            } else {
+                waiting = Some(inside.waiting_inside);
+            }
+        });
+        self.waits = waiting.is_none();
+        waiting.map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn wait_no_more(&mut self) {
+        if std::mem::take(&mut self.waits) {
+            self.gate.change(&self.key, |inside| inside.waiting_inside -= 1);
         }
     }
 
@@ -112,6 +144,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        self.wait_no_more();
         let (access, leaving) = (self.access, self.leaving);
         self.gate.change(&self.key, |inside| {
             inside.leave(access);

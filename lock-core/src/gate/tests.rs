@@ -29,10 +29,10 @@ fn queued(entry: Entry) -> QueuePlace {
 #[test]
 fn first_come_first_served_and_readers_together() {
     let gate = Gate::new(10);
-    let first = admitted(gate.enter(&key(), Access::Read, true));
-    let mut writer = queued(gate.enter(&key(), Access::Write, true));
-    let mut reader = queued(gate.enter(&key(), Access::Read, true));
-    let mut reader_too = queued(gate.enter(&key(), Access::Read, true));
+    let first = admitted(gate.enter(&key(), Access::Read, true, None));
+    let mut writer = queued(gate.enter(&key(), Access::Write, true, None));
+    let mut reader = queued(gate.enter(&key(), Access::Read, true, None));
+    let mut reader_too = queued(gate.enter(&key(), Access::Read, true, None));
     assert!(reader.try_admitted().is_none(), "a reader stands behind an earlier writer");
     drop(first);
     let permit = writer.try_admitted().expect("the writer's turn");
@@ -47,12 +47,12 @@ fn first_come_first_served_and_readers_together() {
 #[test]
 fn who_gives_up_blocks_nobody() {
     let gate = Gate::new(10);
-    let first = admitted(gate.enter(&key(), Access::Read, true));
-    let writer = queued(gate.enter(&key(), Access::Write, true));
+    let first = admitted(gate.enter(&key(), Access::Read, true, None));
+    let writer = queued(gate.enter(&key(), Access::Write, true, None));
     drop(writer);
-    let second = admitted(gate.enter(&key(), Access::Read, true));
-    let writer = queued(gate.enter(&key(), Access::Write, true));
-    let mut reader = queued(gate.enter(&key(), Access::Read, true));
+    let second = admitted(gate.enter(&key(), Access::Read, true, None));
+    let writer = queued(gate.enter(&key(), Access::Write, true, None));
+    let mut reader = queued(gate.enter(&key(), Access::Read, true, None));
     drop(writer);
     drop((first, second));
     assert!(reader.try_admitted().is_some());
@@ -61,12 +61,12 @@ fn who_gives_up_blocks_nobody() {
 #[test]
 fn the_hurried_wait_for_the_leaving_alone() {
     let gate = Gate::new(1);
-    let mut first = admitted(gate.enter(&key(), Access::Write, false));
-    assert!(matches!(gate.enter(&key(), Access::Write, false), Entry::Busy));
+    let mut first = admitted(gate.enter(&key(), Access::Write, false, None));
+    assert!(matches!(gate.enter(&key(), Access::Write, false, None), Entry::Busy));
     first.set_leaving(true);
-    let mut next = queued(gate.enter(&key(), Access::Write, false));
-    assert!(matches!(gate.enter(&key(), Access::Write, false), Entry::Busy));
-    assert!(matches!(gate.enter(&key(), Access::Write, true), Entry::Full(1)));
+    let mut next = queued(gate.enter(&key(), Access::Write, false, None));
+    assert!(matches!(gate.enter(&key(), Access::Write, false, None), Entry::Busy));
+    assert!(matches!(gate.enter(&key(), Access::Write, true, None), Entry::Full(1)));
     drop(first);
     assert!(next.try_admitted().is_some());
 }
@@ -74,12 +74,12 @@ fn the_hurried_wait_for_the_leaving_alone() {
 #[test]
 fn upgrade_needs_the_sole_reader() {
     let gate = Gate::new(10);
-    let mut first = admitted(gate.enter(&key(), Access::Read, true));
-    let second = admitted(gate.enter(&key(), Access::Read, true));
+    let mut first = admitted(gate.enter(&key(), Access::Read, true, None));
+    let second = admitted(gate.enter(&key(), Access::Read, true, None));
     assert!(!first.upgrade());
     drop(second);
     assert!(first.upgrade());
-    let mut reader = queued(gate.enter(&key(), Access::Read, true));
+    let mut reader = queued(gate.enter(&key(), Access::Read, true, None));
     first.downgrade();
     assert!(reader.try_admitted().is_some());
 }
@@ -87,8 +87,8 @@ fn upgrade_needs_the_sole_reader() {
 #[test]
 fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
     let gate = Gate::new(10);
-    let mut first = admitted(gate.enter(&key(), Access::Line, true));
-    let mut second = admitted(gate.enter(&key(), Access::Line, true));
+    let mut first = admitted(gate.enter(&key(), Access::Line, true, None));
+    let mut second = admitted(gate.enter(&key(), Access::Line, true, None));
     first.set_leaving(true);
     let mut leavers = gate.leavers(&key()).expect("one is leaving");
     second.set_leaving(true);
@@ -105,13 +105,52 @@ fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
 #[test]
 fn who_only_asks_for_a_permit_is_kept_back_by_those_alone_who_wait_for_one() {
     let gate = Gate::new(10);
-    let mut asking = admitted(gate.enter(&key(), Access::Turn, true));
-    drop(admitted(gate.enter(&key(), Access::Turn, false)));
+    let mut asking = admitted(gate.enter(&key(), Access::Turn, true, None));
+    drop(admitted(gate.enter(&key(), Access::Turn, false, None)));
     asking.refused();
-    assert!(matches!(gate.enter(&key(), Access::Turn, false), Entry::Busy));
+    assert!(matches!(gate.enter(&key(), Access::Turn, false, None), Entry::Busy));
     asking.stay();
-    let asking = admitted(gate.enter(&key(), Access::Turn, true));
-    let waiting = queued(gate.enter(&key(), Access::Turn, true));
-    assert!(matches!(gate.enter(&key(), Access::Turn, false), Entry::Busy));
+    let asking = admitted(gate.enter(&key(), Access::Turn, true, None));
+    let waiting = queued(gate.enter(&key(), Access::Turn, true, None));
+    assert!(matches!(gate.enter(&key(), Access::Turn, false, None), Entry::Busy));
     drop((asking, waiting));
+}
+
+#[test]
+fn who_lets_fewer_wait_is_refused_sooner() {
+    let gate = Gate::new(10);
+    let enter = |most| gate.enter(&key(), Access::Write, true, most);
+    let mut first = admitted(enter(Some(0)));
+    assert!(matches!(enter(Some(0)), Entry::Full(0)));
+    let one = queued(enter(Some(1)));
+    assert!(matches!(enter(Some(1)), Entry::Full(1)));
+    let two = queued(enter(None));
+    // Whoever is inside waits too once the store has refused it, and not for those behind it.
+    first.wait(Some(1)).expect("room for one");
+    assert!(matches!(enter(Some(3)), Entry::Full(3)));
+    first.wait_no_more();
+    drop(queued(enter(Some(3))));
+    drop((one, two));
+    first.set_leaving(true);
+    let mut next = queued(enter(Some(0)));
+    assert!(matches!(enter(Some(0)), Entry::Full(1)));
+    drop(first);
+    assert!(next.try_admitted().is_some());
+}
+
+#[test]
+fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
+    let gate = Gate::new(10);
+    let enter = |most| gate.enter(&key(), Access::Line, true, most);
+    let mut first = admitted(enter(Some(1)));
+    let mut second = admitted(enter(Some(1)));
+    assert!(matches!(enter(Some(1)), Entry::Full(2)), "a crowd does not even ask");
+    first.wait(Some(1)).expect("room for one");
+    assert_eq!(second.wait(Some(1)), Err(1));
+    drop(second);
+    assert!(matches!(enter(Some(1)), Entry::Full(1)));
+    drop(first);
+    let mut holds = admitted(enter(Some(0)));
+    holds.stay();
+    assert_eq!(admitted(enter(Some(0))).wait(Some(0)), Err(0));
 }

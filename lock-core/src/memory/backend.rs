@@ -5,12 +5,12 @@ use std::{future::ready, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{
-    lock::{Lock, Scene},
+    lock::{Kept, Lock, Scene},
     news::Channel,
     store::{Keys, MemoryStore},
 };
 use crate::{
-    ClientInfo, Kind, LockKey, Mode,
+    ClientInfo, Kind, Listing, LockKey, Mode,
     backend::{
         AcquireStep, Acquired, AcquiredAll, Answer, Backend, ConvertStep, Downgraded, Forced,
         Holder, Identity, ReleaseStep, Released, RenewStep, Renewal, Standing, StoreHealth, Topic,
@@ -19,8 +19,15 @@ use crate::{
     error::Unavailable,
 };
 
-fn answer<'a, T: Send + 'a>(answer: T) -> Answer<'a, T> {
-    ready(Ok(answer)).boxed()
+impl MemoryStore {
+    fn ask<'a, T: Send + 'a>(&self, step: impl FnOnce(&mut Keys) -> T) -> Answer<'a, T> {
+        let mut keys = self.keys();
+        let answer = keys.up().map(|()| step(&mut keys));
+        match keys.latency {
+            Duration::ZERO => ready(answer).boxed(),
+            latency => tokio::time::sleep(latency).map(|()| answer).boxed(),
+        }
+    }
 }
 
 impl Keys {
@@ -127,7 +134,7 @@ impl Keys {
 
 impl Backend for MemoryStore {
     fn acquire<'a>(&'a self, step: &'a AcquireStep<'a>) -> Answer<'a, Acquired> {
-        answer(self.keys().acquire(step))
+        self.ask(|keys| keys.acquire(step))
     }
 
     fn in_one_step(&self, _keys: &[&LockKey]) -> bool {
@@ -135,11 +142,11 @@ impl Backend for MemoryStore {
     }
 
     fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll> {
-        answer(self.keys().acquire_all(steps))
+        self.ask(|keys| keys.acquire_all(steps))
     }
 
     fn release<'a>(&'a self, step: &'a ReleaseStep<'a>) -> Answer<'a, Released> {
-        answer(self.keys().release(step))
+        self.ask(|keys| keys.release(step))
     }
 
     fn shard(&self, _key: &LockKey) -> u16 {
@@ -147,53 +154,69 @@ impl Backend for MemoryStore {
     }
 
     fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>> {
-        let mut keys = self.keys();
-        let renewed = steps.iter().map(|step| {
-            let Holder { kind, key, owner } = step.holder;
-            let renewed = keys.of_kind(key, kind, |lock, scene| {
-                lock.shape().renew(owner.as_str(), mode, scene.now.after(step.lease))
+        self.ask(|keys| {
+            let renewed = steps.iter().map(|step| {
+                let Holder { kind, key, owner } = step.holder;
+                let renewed = keys.of_kind(key, kind, |lock, scene| {
+                    lock.shape().renew(owner.as_str(), mode, scene.now.after(step.lease))
+                });
+                renewed.unwrap_or(Renewal::Lost)
             });
-            renewed.unwrap_or(Renewal::Lost)
-        });
-        answer(renewed.collect())
+            renewed.collect()
+        })
     }
 
     fn upgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Upgraded> {
         let Holder { kind, key, .. } = step.holder;
-        let upgraded =
-            self.keys().of_kind(key, kind, |lock, scene| lock.shape().upgrade(step, scene));
-        answer(upgraded.unwrap_or(Upgraded::Lost))
+        self.ask(|keys| {
+            let upgraded = keys.of_kind(key, kind, |lock, scene| lock.shape().upgrade(step, scene));
+            upgraded.unwrap_or(Upgraded::Lost)
+        })
     }
 
     fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded> {
         let Holder { kind, key, .. } = step.holder;
-        let downgraded =
-            self.keys().of_kind(key, kind, |lock, scene| lock.shape().downgrade(step, scene));
-        answer(downgraded.unwrap_or(Downgraded::Lost))
+        self.ask(|keys| {
+            let downgraded =
+                keys.of_kind(key, kind, |lock, scene| lock.shape().downgrade(step, scene));
+            downgraded.unwrap_or(Downgraded::Lost)
+        })
     }
 
     fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>> {
-        answer(Some(self.keys().standing(key)))
+        self.ask(|keys| Some(keys.standing(key)))
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> Answer<'a, Listing> {
+        self.ask(|keys| {
+            let mut held = keys.begin_with(prefix);
+            held.retain(|key| {
+                let standing = keys.standing(key);
+                !standing.holders.is_empty() || standing.kind == Some(Kind::Semaphore)
+            });
+            let complete = held.len() <= limit;
+            held.truncate(limit);
+            Listing { keys: held, complete }
+        })
     }
 
     fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>> {
-        answer(vec![None; clients.len()])
+        self.ask(|_| vec![None; clients.len()])
     }
 
     fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>> {
-        answer(Some(self.keys().force_release(key)))
+        self.ask(|keys| Some(keys.force_release(key)))
     }
 
-    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, u32> {
-        let asked = self.keys().request_release(key);
-        answer(u32::try_from(asked).unwrap_or(u32::MAX))
+    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<u32>> {
+        self.ask(|keys| Some(u32::try_from(keys.request_release(key)).unwrap_or(u32::MAX)))
     }
 
     fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool> {
-        let asked = self
-            .keys()
-            .with(holder.key, None, |kept, _| kept.asked.contains(holder.owner.as_str()));
-        answer(asked.unwrap_or(false))
+        self.ask(|keys| {
+            let asked = |kept: &mut Kept| kept.asked.contains(holder.owner.as_str());
+            keys.with(holder.key, None, |kept, _| asked(kept)).unwrap_or(false)
+        })
     }
 
     fn set_permits<'a>(
@@ -202,7 +225,7 @@ impl Backend for MemoryStore {
         permits: u32,
         only_missing: bool,
     ) -> Answer<'a, Option<i64>> {
-        answer(self.keys().set_permits(key, permits, only_missing))
+        self.ask(|keys| keys.set_permits(key, permits, only_missing))
     }
 
     fn wakeups(&self, topic: Topic<'_>) -> Wakeups {
@@ -210,16 +233,17 @@ impl Backend for MemoryStore {
     }
 
     fn link(&self) -> Result<(), Unavailable> {
-        Ok(())
+        self.keys().up()
     }
 
     fn identity(&self) -> Answer<'_, Identity> {
-        answer(MemoryStore::identity(self))
+        let identity = MemoryStore::identity(self);
+        self.ask(|_| identity)
     }
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
-        let health =
-            StoreHealth { kind: "memory", round_trip: Ok(Duration::ZERO), warnings: Vec::new() };
+        let round_trip = self.keys().up().map(|()| Duration::ZERO);
+        let health = StoreHealth { kind: "memory", round_trip, warnings: Vec::new() };
         ready(health).boxed()
     }
 

@@ -8,7 +8,7 @@ use super::{
     lock::{Kept, Lock, Scene},
     news::Ears,
 };
-use crate::{Kind, LockKey, backend::Identity, clock::Moment};
+use crate::{Kind, LockKey, Unavailable, backend::Identity, clock::Moment};
 
 /// Locks in memory that several clients share, each of them like a process of its own.
 ///
@@ -39,6 +39,8 @@ pub(super) struct Keys {
     last_token: u64,
     /// When it lost everything, if ever.
     restarted: Option<Moment>,
+    down: bool,
+    pub(super) latency: Duration,
 }
 
 impl MemoryStore {
@@ -65,6 +67,33 @@ impl MemoryStore {
         keys.restarted = Some(Moment::now());
     }
 
+    /// Has the store answer nothing until it is set up again: every acquisition, renewal and release
+    /// fails as [`Unavailable`] at once and changes nothing. For tests of what a service does while
+    /// Redis is gone. Locks that are held run out by their own clocks, here as well as at their
+    /// holders. Default: `false`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use lock_core::{AcquireError, LockClient, MemoryStore};
+    /// let store = MemoryStore::new();
+    /// let locks = LockClient::builder().in_memory_on(&store);
+    /// store.set_down(true);
+    /// let refused = locks.write("order:42").acquire().await;
+    /// assert!(matches!(refused, Err(AcquireError::Unavailable(_))));
+    /// store.set_down(false);
+    /// locks.write("order:42").acquire().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn set_down(&self, down: bool) {
+        self.keys().down = down;
+    }
+
+    /// Has every answer come so much after the step was taken. For tests. Default: none.
+    #[doc(hidden)]
+    pub fn set_latency(&self, latency: Duration) {
+        self.keys().latency = latency;
+    }
+
     /// As [`Backend::identity`](crate::backend::Backend::identity). A store counts as always up until it is restarted.
     pub(super) fn identity(&self) -> Identity {
         let restarted = self.keys().restarted;
@@ -80,6 +109,22 @@ impl MemoryStore {
 }
 
 impl Keys {
+    /// Whether it answers.
+    pub(super) fn up(&self) -> Result<(), Unavailable> {
+        if self.down {
+            return Err(Unavailable::unsent("the store in memory is set down").silence());
+        }
+        Ok(())
+    }
+
+    /// The keys of which anything is known, sorted.
+    pub(super) fn begin_with(&self, prefix: &str) -> Vec<LockKey> {
+        let begin = self.kept.keys().filter(|key| key.as_str().starts_with(prefix));
+        let mut keys: Vec<_> = begin.cloned().collect();
+        keys.sort();
+        keys
+    }
+
     /// Works on a key's lock as it stands now, and tells those whom the work says to tell. `None`
     /// when there is none, and none to be [made](Self::make_with) of a kind with so many permits.
     pub(super) fn with<T>(

@@ -75,6 +75,7 @@ impl RedLock {
     }
 
     /// Asks for the lock on `key`: exclusive.
+    #[track_caller]
     pub fn lock(&self, key: impl IntoLockKey) -> Acquire<RedLockOn> {
         Acquire::new(RedLockOn { servers: Arc::clone(&self.0), key: key.into_lock_key() })
     }
@@ -150,7 +151,7 @@ impl Target for RedLockOn {
             mode: Mode::Write,
             permits: 0,
         };
-        let request = on(&servers.clients[0]).request(asked)?;
+        let request = on(&servers.clients[0]).request(asked.clone())?;
         if request.terms.lease > servers.longest_lease() {
             return Err(InvalidOptions(format!(
                 "a lease of {:?} is longer than the {:?} of this RedLock, for which servers that \
@@ -175,8 +176,10 @@ impl Target for RedLockOn {
             biased;
             _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
             granted = async {
-                let permit = pass_gate(&servers, &request, patience).await?;
-                Ok((permit, round.until_granted(&request, patience).await?))
+                let mut permit = pass_gate(&servers, &request, patience).await?;
+                let guards = round.until_granted(&request, patience, &mut permit).await?;
+                permit.wait_no_more();
+                Ok((permit, guards))
             } => granted,
         };
         let (permit, guards) = granted?;
@@ -195,7 +198,8 @@ async fn pass_gate(
     patience: Patience,
 ) -> Result<Permit, AcquireError> {
     let key = &request.key;
-    match servers.gate.enter(key, Access::Write, patience.deadline.is_some()) {
+    let (waits, most) = (patience.deadline.is_some(), request.asked.max_waiters);
+    match servers.gate.enter(key, Access::Write, waits, most) {
         Entry::Admitted(permit) => Ok(permit),
         Entry::Busy => Err(patience.busy(request, None)),
         Entry::Full(waiters) => {

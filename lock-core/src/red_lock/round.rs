@@ -10,8 +10,9 @@ use tokio::time::Instant;
 
 use super::{Servers, guard::remaining};
 use crate::{
-    AcquireError, Kind, LockGuard, Scope, Unavailable,
+    AcquireError, Kind, LockGuard, Overloaded, Scope, Unavailable,
     backend::{Holder, Identity, Topic, Wakeups},
+    gate::Permit,
     lease::MAX_LEASE,
     owner::OwnerId,
     request::{Patience, Request},
@@ -50,6 +51,7 @@ impl Round<'_> {
         &self,
         request: &Request,
         patience: Patience,
+        permit: &mut Permit,
     ) -> Result<Vec<LockGuard>, AcquireError> {
         let mut ears: Vec<Wakeups> = Vec::new();
         loop {
@@ -69,6 +71,9 @@ impl Round<'_> {
                     _ => patience.busy(request, None),
                 });
             }
+            let key = &request.key;
+            let counted = permit.wait(request.asked.max_waiters);
+            counted.map_err(|waiters| Overloaded { key: key.clone(), waiters })?;
             if ears.is_empty() {
                 ears = self.listen(request);
             }
@@ -136,7 +141,7 @@ impl Round<'_> {
     async fn ask(&self, member: SingleLock) -> Result<(LockGuard, Identity), AcquireError> {
         let backend = Arc::clone(&member.client.engine().backend);
         let at_once = Patience::of(Duration::ZERO);
-        let guard = member.acquire(self.asked, self.scope.clone(), at_once).await?;
+        let guard = member.acquire(self.asked.clone(), self.scope.clone(), at_once).await?;
         // After the grant: a server that was up for so long now was up when it granted.
         let identity = backend.identity().await?;
         let longest = self.servers.longest_lease();

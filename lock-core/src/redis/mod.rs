@@ -7,6 +7,7 @@ mod dial;
 mod ears;
 mod endpoint;
 mod link;
+mod listing;
 mod name;
 mod names;
 mod options;

@@ -68,14 +68,6 @@ impl LockNames {
         self.named("lock_next")
     }
 
-    fn named(&self, what: &str) -> String {
-        format!("{what}:{}", self.tag)
-    }
-}
-
-/// Of the kinds that are not built yet.
-#[allow(dead_code, reason = "these kinds of locks are not built yet")]
-impl LockNames {
     /// Where releases of a plain lock are told; `:O` follows for a waiter of a fair one.
     pub(super) fn lock_channel(&self) -> String {
         self.named("redisson_lock__channel")
@@ -116,6 +108,38 @@ impl LockNames {
     pub(super) fn of_waiter(channel: &str, owner: &str) -> String {
         format!("{channel}:{owner}")
     }
+
+    fn named(&self, what: &str) -> String {
+        format!("{what}:{}", self.tag)
+    }
+}
+
+/// What stands before the tag in the names that are not locks.
+const BESIDE: [&str; 10] = [
+    "redisson_rwlock:",
+    "redisson_lock__channel:",
+    "redisson_sc:",
+    "redisson_lock_queue:",
+    "redisson_lock_timeout:",
+    "redisson_lock_token:",
+    "lock_next:",
+    "lock_alive:",
+    "lock_turn:",
+    "lock_asked:",
+];
+
+/// The key whose lock has this name, if it is the name of one and of a client with this prefix.
+pub(super) fn key_of(prefix: &str, name: &str) -> Option<LockKey> {
+    let beside = BESIDE.iter().any(|what| name.starts_with(what) && name.contains('{'))
+        || name.starts_with("lock_client:");
+    // Behind the tag stand a semaphore's leases and an owner's reads.
+    let behind = name.rsplit_once('}').is_some_and(|(_, behind)| {
+        behind.ends_with(":timeout") || behind.contains(":rwlock_timeout:")
+    });
+    if beside || behind {
+        return None;
+    }
+    LockKey::try_from(name.strip_prefix(prefix)?).ok()
 }
 
 pub(super) fn client(id: &str) -> String {
@@ -125,6 +149,32 @@ pub(super) fn client(id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_locks_name_is_told_from_those_beside_it() {
+        for prefix in ["", "lock:", "lock_"] {
+            for key in ["order:42", "order:{42}", "{42}:x", "a:timeout", "next:x", "k*[?"] {
+                let key = LockKey::try_from(key).expect("a key");
+                let names = LockNames::new(prefix, &key);
+                assert_eq!(key_of(prefix, &names.lock), Some(key));
+                for beside in [
+                    format!("{}:1", names.reads("u:1")),
+                    names.token(),
+                    names.mark(),
+                    names.queue(),
+                    names.deadlines(),
+                    names.alive(),
+                    names.leases(),
+                    names.asked(),
+                    client("u"),
+                ] {
+                    assert_eq!(key_of(prefix, &beside), None, "{beside}");
+                }
+            }
+        }
+        assert_eq!(key_of("lock:", "order:42"), None);
+        assert_eq!(key_of("lock:", "lock:"), None);
+    }
 
     #[test]
     fn side_keys_share_the_locks_slot() {

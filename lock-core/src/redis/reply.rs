@@ -159,10 +159,11 @@ impl Reply {
     }
 
     /// How many holders were asked to release.
-    pub(super) fn asked(&self) -> Result<u32, Unavailable> {
+    pub(super) fn asked(&self) -> Result<Option<u32>, Unavailable> {
         let number = self.number(2).and_then(|number| u32::try_from(number).ok());
         match (self.status()?, number) {
-            ("ASKED", Some(number)) => Ok(number),
+            ("ASKED", Some(number)) => Ok(Some(number)),
+            ("WRONG_KIND", _) => Ok(None),
             _ => Err(self.strange()),
         }
     }

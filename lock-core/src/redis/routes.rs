@@ -247,9 +247,10 @@ impl Routes {
         if let Way::Cluster(cluster) = &self.way {
             cluster.doubt();
         }
-        course.refusal.or(self.check().err()).unwrap_or_else(|| {
+        let why = course.refusal.or(self.check().err()).unwrap_or_else(|| {
             Unavailable::unsent(format!("no answer from {self} within {limit:?}"))
-        })
+        });
+        why.silence()
     }
 }
 

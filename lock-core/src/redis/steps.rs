@@ -234,8 +234,8 @@ impl Steps {
         let names = self.names(holder.key);
         match holder.kind {
             Kind::ReadWrite => names.channel(),
-            Kind::FairReadWrite => format!("{}:{}", names.turn(), holder.owner.as_str()),
-            Kind::Fair => format!("{}:{}", names.lock_channel(), holder.owner.as_str()),
+            Kind::FairReadWrite => LockNames::of_waiter(&names.turn(), holder.owner.as_str()),
+            Kind::Fair => LockNames::of_waiter(&names.lock_channel(), holder.owner.as_str()),
             Kind::Semaphore => names.semaphore_channel(),
             Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => names.lock_channel(),
         }

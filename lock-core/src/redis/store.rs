@@ -27,7 +27,7 @@ use super::{
     steps::{self, Steps},
 };
 use crate::{
-    ClientInfo, LockKey, Mode,
+    ClientInfo, Listing, LockKey, Mode,
     backend::{
         AcquireStep, Acquired, AcquiredAll, Answer, Backend, ConvertStep, Downgraded, Forced,
         Holder, Identity, ReleaseStep, Released, RenewStep, Renewal, Standing, StoreHealth, Topic,
@@ -92,7 +92,11 @@ impl RedisStore {
         self.routes.ask(slot, &Question::Script(&call), replicas, check).await
     }
 
-    async fn command(&self, slot: u16, command: &redis::Cmd) -> Result<Value, Unavailable> {
+    pub(super) async fn command(
+        &self,
+        slot: u16,
+        command: &redis::Cmd,
+    ) -> Result<Value, Unavailable> {
         let question = Question::Command(command);
         Ok(self.routes.ask(slot, &question, None, |_| Ok(())).await?.answer)
     }
@@ -149,6 +153,10 @@ impl Backend for RedisStore {
         async move { self.ask(steps::inspect(&self.steps.names(key))).await?.standing() }.boxed()
     }
 
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> Answer<'a, Listing> {
+        async move { RedisStore::list(self, prefix, limit).await }.boxed()
+    }
+
     fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>> {
         let asked = clients.iter().map(|client| async move {
             let (slot, asked) = name::of(client);
@@ -162,13 +170,16 @@ impl Backend for RedisStore {
         async move { self.ask(self.steps.force_release(key)).await?.forced() }.boxed()
     }
 
-    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, u32> {
+    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<u32>> {
         async move { self.ask(self.steps.request_release(key)).await?.asked() }.boxed()
     }
 
     fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool> {
-        async move { Ok(self.ask(self.steps.release_requested(holder)).await?.asked()? > 0) }
-            .boxed()
+        async move {
+            let asked = self.ask(self.steps.release_requested(holder)).await?.asked()?;
+            Ok(asked.is_some_and(|asked| asked > 0))
+        }
+        .boxed()
     }
 
     fn set_permits<'a>(

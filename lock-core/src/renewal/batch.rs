@@ -147,6 +147,9 @@ impl Hold {
             Renewal::Renewed => {
                 {
                     let mut state = self.state();
+                    let left = now.until(state.believed_until);
+                    state.least_remaining =
+                        Some(state.least_remaining.map_or(left, |least| least.min(left)));
                     state.confirm(sent, self.engine.believed_lease(lease, stored));
                     if state.lost.is_none() {
                         state.lease_state = LeaseState::Renewed;

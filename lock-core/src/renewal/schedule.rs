@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::{clock::Moment, hold::Hold, lease};
+use crate::{LockKey, clock::Moment, hold::Hold, lease};
 
 /// A hold's place in the schedule.
 pub(crate) type Place = (Moment, u64);
@@ -73,7 +73,14 @@ impl Schedule {
         self.lock().holds.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Takes out what is due, and what is due so soon that it may come along.
+    /// The live holds on a key, at the cost of a look at all: for tests, and while the store is down.
+    pub(crate) fn holds_on(&self, key: &LockKey) -> Vec<Arc<Hold>> {
+        let holds: Vec<_> = self.lock().holds.values().filter_map(Weak::upgrade).collect();
+        holds.into_iter().filter(|hold| hold.key == *key).collect()
+    }
+
+    /// Takes what is due, and what is due so soon that it may come along. Until it is given its next
+    /// place it stands at its end: it is looked at then, whatever became of it.
     pub(super) fn take_due(&self, now: Moment) -> Vec<Arc<Hold>> {
         let mut taken = Vec::new();
         let mut due = self.lock();
@@ -92,10 +99,40 @@ impl Schedule {
                 taken.push(hold);
             }
         }
+        for hold in &taken {
+            let end = hold.end();
+            if end > now {
+                due.next += 1;
+                let place = (end, due.next);
+                hold.state().due = Some(place);
+                due.holds.insert(place, Arc::downgrade(hold));
+            }
+        }
         taken
     }
 
     fn lock(&self) -> MutexGuard<'_, Due> {
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LockClient;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hold_that_is_being_renewed_stays_known_and_is_looked_at_at_its_end() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let schedule = &client.engine().schedule;
+        let due = guard.hold().due(Moment::now());
+        let taken = schedule.take_due(due);
+        assert_eq!((taken.len(), schedule.first()), (1, Some(guard.hold().end())));
+        assert_eq!(schedule.holds_on(guard.key()).len(), 1);
+        schedule.add(guard.hold());
+        assert_eq!(schedule.first(), Some(due), "it has one place");
+        guard.release().await.expect("it is held");
+        assert_eq!(schedule.first(), None);
     }
 }

@@ -1,6 +1,7 @@
 //! How an attribute's lock client gets into a handler.
 
 use axum::{
+    body::Body,
     extract::{FromRef, FromRequestParts},
     response::Response,
 };
@@ -19,13 +20,18 @@ pub struct Handle {
     /// None: there is no layer around the handler.
     pub(super) context: Option<RequestContext>,
     pub(super) slot: Slot,
+    /// For a function that answers in place of the handler, if there is one.
+    pub(super) request: Option<Parts>,
 }
 
 impl Handle {
     fn of(context: RequestContext, parts: &mut Parts) -> Self {
         let slot = Slot::default();
         parts.extensions.insert(slot.clone());
-        Self { context: Some(context), slot }
+        let rules = context.attributes.as_ref();
+        let has_fallbacks = rules.is_some_and(|rules| rules.has_fallbacks());
+        let request = has_fallbacks.then(|| parts.clone());
+        Self { context: Some(context), slot, request }
     }
 }
 
@@ -54,8 +60,11 @@ impl<S: Sync> FromRequestParts<S> for LayerHandle {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
         match RequestContext::find(parts) {
-            Some(context) => Ok(Self(Handle::of(context, parts))),
-            None => Err(no_client(&Caller::of(parts)).respond()),
+            Some(context) => {
+                let context = context.no_later_than(parts.extensions.get().copied());
+                Ok(Self(Handle::of(context, parts)))
+            }
+            None => Err(no_client(&Caller::of(parts)).answer_at_once().map(Body::from)),
         }
     }
 }
@@ -76,7 +85,7 @@ where
 /// around it comes with the task.
 #[must_use]
 pub fn ambient_handle() -> LayerHandle {
-    LayerHandle(Handle { context: RequestContext::ambient(), slot: Slot::default() })
+    LayerHandle(Handle { context: RequestContext::ambient(), slot: Slot::default(), request: None })
 }
 
 pub(super) fn no_client(caller: &Caller) -> Refusal {

@@ -1,16 +1,24 @@
-use std::{future::Future, time::Duration};
+use std::{convert::Infallible, future::Future, pin::pin, sync::Arc};
 
-use axum::response::{IntoResponse, Response};
-use lock_core::{__private::Spec, Acquire, LockKey, MultiLock};
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use lock_core::{__private::Spec, LockKey};
+use tracing::Instrument;
 
-use super::handle::{Handle, no_client};
+use super::{
+    handle::{Handle, no_client},
+    in_force::of_handler,
+};
 use crate::{
-    context::RequestContext,
-    hold_times,
+    BadKey, LockBody,
+    asked::Asked,
+    carry_out::{end, under},
     key::RequestKey,
-    name::Name,
-    outcome::{Caller, Refusal},
-    under_lock::Asked,
+    keyless::keys_of,
+    outcome::Caller,
 };
 
 /// Runs a handler's body under its attribute's locks.
@@ -23,34 +31,39 @@ where
     F: Future<Output: IntoResponse>,
 {
     let handle = handle.into();
-    let name = Name::from(spec.name);
-    let (kind, mode) = (spec.kind, spec.mode);
-    let Some(context) = &handle.context else {
-        let refusal = no_client(&Caller::default());
-        return refusal.of_lock(&name, kind, mode).respond();
+    let rules = handle.context.as_ref().and_then(|context| context.attributes.as_ref());
+    let (policy, mode) = of_handler(rules, &spec);
+    let (policy, request) = (Arc::new(policy), handle.request);
+    let Some(context) = handle.context else {
+        let refusal = no_client(&Caller::default()).of_lock(&policy, mode);
+        return refusal.answer(request).await.map(Body::from);
     };
-    let waits = spec.wait != Some(Duration::ZERO);
-    let holds = hold_times::of_attribute(spec.name);
-    let (keys, acquire) = match keys_and_acquire(spec, context) {
-        Ok(asked) => asked,
-        Err(refusal) => return refusal.of_lock(&name, kind, mode).respond(),
+    let keys = match keys_of(&policy, mode, &context.caller, keys(&spec)) {
+        Ok(keys) => keys,
+        Err(refusal) => return refusal.answer(request).await.map(Body::from),
     };
-    let asked =
-        Asked { name: &name, keys, kind, mode, waits, acquire, holds: &holds, slot: handle.slot };
-    let answer = asked.run(context, |_| async move { body.await.into_response() }).await;
-    answer.unwrap_or_else(Refusal::respond)
+    let client = context.client.clone();
+    let asked = Asked { policy, client, keys, mode, slot: handle.slot };
+    let answer = match asked.enter(&context).await {
+        Ok((mut held, inside)) => {
+            let span = held.span();
+            let body = body.map(|answer| Ok::<_, Infallible>(answer.into_response()));
+            let work = pin!(inside.run(body).fuse());
+            let done = under(&mut held, work).instrument(span.clone()).await;
+            end(held, request, done).instrument(span).await
+        }
+        Err(refusal) => Ok(refusal.answer(request).await.map(LockBody::ours)),
+    };
+    match answer {
+        Ok(answer) => answer.map(Body::new),
+        Err(never) => match never {},
+    }
 }
 
 /// The values of an attribute's keys come from the request: one that is refused is the client's
 /// fault.
-fn keys_and_acquire(
-    spec: Spec,
-    context: &RequestContext,
-) -> Result<(Vec<RequestKey>, Acquire<MultiLock>), Refusal> {
-    let bad_key = |bad| Refusal::bad_key(&context.caller, bad);
-    let keys = spec.keys.as_ref().map_err(|error| bad_key(error.clone().into()))?;
-    let keys = keys.iter().map(|key| LockKey::try_from(key).map(RequestKey::from));
-    let keys = keys.collect::<Result<_, _>>().map_err(|error| bad_key(error.into()))?;
-    let acquire = spec.acquire(&context.client).map_err(|error| bad_key(error.into()))?;
-    Ok((keys, acquire))
+fn keys(spec: &Spec) -> Result<Vec<RequestKey>, BadKey> {
+    let keys = spec.keys.as_ref().map_err(Clone::clone)?;
+    let keys = keys.iter().map(|key| Ok(RequestKey::from(LockKey::try_from(key)?)));
+    keys.collect()
 }

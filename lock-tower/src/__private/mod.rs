@@ -1,10 +1,15 @@
 //! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
 
+mod asserted;
+mod function;
 #[cfg(feature = "axum")]
 mod handle;
 #[cfg(feature = "axum")]
 mod handler;
+mod in_force;
 
+pub use asserted::assert_held;
+pub use function::run;
 pub use lock_core::__private::*;
 pub use std::time::Duration;
 

@@ -1,10 +1,15 @@
 //! Where a layer's keys come from.
 
 mod bad_key;
+mod registered;
 #[cfg(feature = "axum")]
-mod path;
+mod source;
 #[cfg(feature = "axum")]
 mod template_error;
+#[cfg(feature = "axum")]
+mod templates;
+#[cfg(feature = "axum")]
+mod values;
 
 use std::{fmt, sync::Arc};
 
@@ -14,10 +19,17 @@ use lock_core::LockKey;
 use crate::name::Name;
 
 pub use bad_key::BadKey;
-#[cfg(feature = "axum")]
-pub(crate) use path::PathTemplates;
+pub use registered::KeyValues;
+#[cfg(feature = "policy")]
+pub(crate) use source::{SOURCES, Source};
 #[cfg(feature = "axum")]
 pub use template_error::KeyTemplateError;
+#[cfg(feature = "axum")]
+pub(crate) use templates::KeyTemplates;
+#[cfg(feature = "policy")]
+pub(crate) use templates::stands_in;
+#[cfg(feature = "policy")]
+pub(crate) use values::Values;
 
 type Closure = dyn Fn(&Parts) -> Result<Vec<LockKey>, BadKey> + Send + Sync;
 
@@ -39,16 +51,33 @@ impl From<LockKey> for RequestKey {
 #[derive(Clone)]
 pub(crate) enum KeySource {
     #[cfg(feature = "axum")]
-    Path(Arc<PathTemplates>),
+    Templates(Arc<KeyTemplates>),
     Closure(Arc<Closure>),
 }
 
 impl KeySource {
+    /// The path parameters that templates cannot do without.
+    #[cfg(feature = "policy")]
+    pub(crate) fn parameters(&self) -> Vec<&str> {
+        let Self::Templates(templates) = self else { return Vec::new() };
+        let holes = templates.iter().flat_map(|template| template.template().holes());
+        let needed = holes.filter(|hole| hole.default.is_none());
+        let parameter = |hole| match Source::of(hole) {
+            Some(Source::Path(name)) => Some(name),
+            _ => None,
+        };
+        needed.filter_map(parameter).collect()
+    }
+
     /// At least one key.
-    pub(crate) async fn keys(&self, parts: &mut Parts) -> Result<Vec<RequestKey>, BadKey> {
+    pub(crate) async fn keys(
+        &self,
+        parts: &mut Parts,
+        #[cfg_attr(not(feature = "axum"), expect(unused_variables))] values: &KeyValues,
+    ) -> Result<Vec<RequestKey>, BadKey> {
         match self {
             #[cfg(feature = "axum")]
-            Self::Path(templates) => templates.keys(parts).await,
+            Self::Templates(templates) => templates.keys(parts, values).await,
             Self::Closure(keys) => {
                 let keys = keys(parts)?;
                 if keys.is_empty() {
@@ -65,7 +94,7 @@ impl KeySource {
     pub(crate) fn templates(&self) -> Option<String> {
         match self {
             #[cfg(feature = "axum")]
-            Self::Path(templates) => Some(templates.sources()),
+            Self::Templates(templates) => Some(templates.sources()),
             Self::Closure(_) => None,
         }
     }

@@ -16,10 +16,12 @@ pub enum KeyTemplateError {
         #[source]
         error: TemplateError,
     },
-    /// A hole names something else than a path parameter.
+    /// A hole names nothing that a request has.
     #[error(
-        "in the key template `{template}`: `{hole}` is no path parameter; a layer knows `{{name}}` \
-         and `{{path.name}}`, and takes a key from anything else by `RequestLockLayer::with_key`"
+        "in the key template `{template}`: `{hole}` is nothing of a request; legal are `{{name}}` \
+         or `{{path.name}}` for a path parameter, `{{query.name}}`, `{{header.name}}`, \
+         `{{cookie.name}}`, `{{claim.name}}` and `{{ext.name}}`; a key of anything else comes from \
+         `RequestLockLayer::with_key`"
     )]
     UnknownSource {
         /// The text.

@@ -2,8 +2,10 @@
 
 mod problem;
 mod refusal;
+mod refused;
 mod retry;
 mod table;
 
-pub(crate) use refusal::{Caller, Refusal};
+pub(crate) use refusal::{Caller, Refusal, milliseconds};
+pub use refused::Refused;
 pub use table::Outcome;

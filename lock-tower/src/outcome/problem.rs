@@ -1,28 +1,29 @@
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{
     HeaderValue, Response,
     header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER},
 };
 use serde_json::json;
 
-use super::{Outcome, Refusal, retry::whole_seconds, table::Executed};
+use super::{Refusal, retry::whole_seconds, table::Executed};
 
 /// The answer, as a problem document (RFC 9457).
-pub(super) fn respond<B: From<String>>(
-    refusal: &Refusal,
-    outcome: Outcome,
-    retry_after: Option<Duration>,
-) -> Response<B> {
+pub(super) fn respond(refusal: &Refusal, retry_after: Option<Duration>) -> Response<Bytes> {
+    let outcome = refusal.outcome();
     let row = outcome.row();
+    let said = refusal.lock.as_ref().and_then(|(policy, _)| policy.answer(outcome));
+    let status = said.and_then(|said| said.status).unwrap_or(row.status);
+    let detail = said.and_then(|said| said.detail.as_deref()).unwrap_or(row.detail);
     let detail = match &refusal.reason {
-        Some(reason) if row.tells_why => format!("{}: {reason}. {}", row.title, row.detail),
-        _ => row.detail.to_owned(),
+        Some(reason) if row.tells_why => format!("{}: {reason}. {detail}", row.title),
+        _ => detail.to_owned(),
     };
     let mut document = json!({
         "type": format!("urn:lock-tower:problem:{}", row.problem),
         "title": row.title,
-        "status": row.status.as_u16(),
+        "status": status.as_u16(),
         "detail": detail,
         "executed": match row.executed {
             Executed::No => json!(false),
@@ -30,13 +31,9 @@ pub(super) fn respond<B: From<String>>(
         },
     });
     let caller = &refusal.caller;
-    if let Some(lock) = &refusal.lock {
-        document["lock"] = json!(&**lock);
-    }
-    if let Some(kind) = refusal.kind {
-        document["kind"] = json!(kind.as_str());
-    }
-    if let Some(mode) = refusal.mode {
+    if let Some((policy, mode)) = &refusal.lock {
+        document["lock"] = json!(&*policy.name);
+        document["kind"] = json!(policy.kind.as_str());
         document["mode"] = json!(mode.as_str());
     }
     if let Some(retry_after) = retry_after {
@@ -46,8 +43,8 @@ pub(super) fn respond<B: From<String>>(
         document["request_id"] = json!(&**request_id);
     }
 
-    let mut response = Response::new(B::from(document.to_string()));
-    *response.status_mut() = row.status;
+    let mut response = Response::new(Bytes::from(document.to_string()));
+    *response.status_mut() = status;
     response.extensions_mut().insert(outcome);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

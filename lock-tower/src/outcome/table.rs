@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use lock_core::AcquireError;
 
 /// Why a request was not carried out under its lock, and so how it is answered.
 ///
@@ -24,12 +25,13 @@ use http::StatusCode;
 ///
 /// A response that is such an answer has its `Outcome` among its extensions, for middleware that
 /// counts them or says it in other words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
     /// Another request holds the lock, and the wait is over.
     Busy,
-    /// Too many requests of this process wait for this lock.
+    /// Too many requests of this process wait for this lock, or the request's
+    /// [deadline](crate::RequestDeadline) leaves it no time to wait and work.
     Overloaded,
     /// The lock store does not answer.
     Unavailable,
@@ -98,6 +100,19 @@ impl Outcome {
         self.row().problem
     }
 
+    /// What a request is answered that was refused its lock with this error.
+    pub(crate) fn of(error: &AcquireError) -> Self {
+        match error {
+            AcquireError::Busy(_) => Self::Busy,
+            AcquireError::Overloaded(_) => Self::Overloaded,
+            AcquireError::Unavailable(_) => Self::Unavailable,
+            AcquireError::Draining => Self::Draining,
+            AcquireError::Lost(_) => Self::Lost,
+            AcquireError::Key(_) => Self::KeyInvalid,
+            _ => Self::Misconfigured,
+        }
+    }
+
     pub(super) fn row(self) -> Row {
         match self {
             Self::Busy => Row {
@@ -113,8 +128,8 @@ impl Outcome {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 problem: "lock-overloaded",
                 title: "Too many requests wait for this resource",
-                detail: "Too many requests are waiting for this resource. Nothing was done; you \
-                         can repeat this request later.",
+                detail: "So many requests wait for this resource that this one would come too late. \
+                         Nothing was done; you can repeat this request later.",
                 retry: Retry::After(Duration::from_millis(1_500)),
                 ..REFUSED
             },

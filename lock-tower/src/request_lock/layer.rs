@@ -1,13 +1,23 @@
-use std::{sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
-use http::request::Parts;
+use bytes::Bytes;
+use http::{Response, request::Parts};
 use lock_core::{IntoLockKey, Kind, LockClient};
 use tower_layer::Layer;
 
-use super::{RequestLock, policy::Policy};
+use super::RequestLock;
 #[cfg(feature = "axum")]
-use crate::key::{KeyTemplateError, PathTemplates};
-use crate::{BadKey, LockMode, key::KeySource};
+use crate::key::{KeyTemplateError, KeyTemplates};
+use crate::{
+    BadKey, Enforce, HoldUntil, KeyValues, LockMode, OnDisconnect, OnLost, OnMissingKey,
+    OnStoreDown, Outcome, Refused, Release,
+    conduct::Conduct,
+    key::KeySource,
+    metrics,
+    name::Name,
+    policy::{Policy, fallback},
+    route_lock::RouteLock,
+};
 
 /// Takes a lock for each request, for exactly as long as the request is worked on.
 ///
@@ -16,20 +26,29 @@ use crate::{BadKey, LockMode, key::KeySource};
 #[derive(Debug, Clone)]
 #[must_use = "a layer does nothing until it is added to a router or a service"]
 pub struct RequestLockLayer {
-    policy: Arc<Policy>,
+    lock: Arc<RouteLock>,
 }
 
 impl RequestLockLayer {
-    /// A lock whose key is a template over the route's path parameters: `{id}`, or `{path.id}`, is
-    /// the parameter `id`. The grammar is that of [`Template`](crate::Template).
+    /// A lock whose key is a template over the request. The grammar is that of
+    /// [`Template`](crate::Template); a hole names
     ///
-    /// For [`Router::route_layer`](axum::Router::route_layer): elsewhere the parameters cannot be
+    /// | hole | what stands there | when the request lacks it |
+    /// |---|---|---|
+    /// | `{id}`, `{path.id}` | the route's path parameter, percent-decoded | 500 |
+    /// | `{query.page}` | the parameter of the query string, decoded | 400 |
+    /// | `{header.x-tenant}` | the header | 400 |
+    /// | `{cookie.sid}` | the cookie, as it was sent | 400 |
+    /// | `{claim.sub}`, `{ext.tenant}` | what [`values`](Self::values) gives | 500 |
+    ///
+    /// A query parameter, header or cookie that is sent twice is answered 400 `lock-key-invalid`.
+    ///
+    /// For [`Router::route_layer`](axum::Router::route_layer): elsewhere path parameters cannot be
     /// seen, and every request is answered 500 `lock-misconfigured`.
     ///
     /// # Errors
     ///
-    /// [`KeyTemplateError`] when `template` is not legal, or names something else than a path
-    /// parameter. Whether the route has that parameter is only seen when a request comes in.
+    /// [`KeyTemplateError`] when `template` is not legal, or names nothing of a request. Whether the route has that parameter is only seen when a request comes in.
     #[cfg(feature = "axum")]
     pub fn new(client: LockClient, template: &str) -> Result<Self, KeyTemplateError> {
         Self::multi(client, [template])
@@ -47,8 +66,8 @@ impl RequestLockLayer {
         client: LockClient,
         templates: impl IntoIterator<Item = &'t str>,
     ) -> Result<Self, KeyTemplateError> {
-        let templates = PathTemplates::parse(templates)?;
-        Ok(Self::from_source(client, KeySource::Path(Arc::new(templates))))
+        let templates = KeyTemplates::parse(templates)?;
+        Ok(Self::from_source(client, KeySource::Templates(Arc::new(templates))))
     }
 
     /// A lock whose key a closure takes from the request's parts: headers, URI, extensions. It is
@@ -82,7 +101,11 @@ impl RequestLockLayer {
     }
 
     fn from_source(client: LockClient, keys: KeySource) -> Self {
-        Self { policy: Arc::new(Policy::new(client, keys)) }
+        let name = keys.templates().map_or(Name::Fixed("request"), Name::from);
+        let policy = Arc::new(Policy::new(name, Kind::default()));
+        let (values, on_missing_key) = (KeyValues::default(), OnMissingKey::default());
+        let mode = LockMode::default();
+        Self { lock: Arc::new(RouteLock { client, keys, values, on_missing_key, mode, policy }) }
     }
 
     /// Which kind of lock to take. On a kind without readers, such as [`Kind::Fair`], every method
@@ -94,14 +117,16 @@ impl RequestLockLayer {
 
     /// Which lock to take. Default: [`LockMode::ByMethod`].
     pub fn mode(self, mode: LockMode) -> Self {
-        self.with(|policy| policy.mode = mode)
+        let mut lock = self.lock;
+        Arc::make_mut(&mut lock).mode = mode;
+        Self { lock }
     }
 
     /// How long a request waits for those who hold the lock, from when the layer asks, on this
     /// process' clock. With zero it never waits for another holder, only for the store's answer.
     /// Default: the client's, which is 1 s unless set.
     pub fn wait(self, wait: Duration) -> Self {
-        self.with(|policy| policy.wait = Some(wait))
+        self.conduct(|conduct| conduct.wait = Some(wait))
     }
 
     /// How long the store keeps the lock after the last sign of life, on the store's clock, from
@@ -109,20 +134,27 @@ impl RequestLockLayer {
     /// are shut out when this process dies, not how long a request may take. One out of bounds is
     /// answered 500 `lock-misconfigured`. Default: the client's, which is 30 s unless set.
     pub fn lease(self, lease: Duration) -> Self {
-        self.with(|policy| policy.lease = Some(lease))
+        self.conduct(|conduct| conduct.lease = Some(lease))
     }
 
     /// The longest that a request may hold the lock, from the grant, on this process' clock, from
     /// 100 ms to a year. When it is over, the lock is lost: the handler is cancelled. One out of
     /// bounds is answered 500 `lock-misconfigured`. Default: no limit.
     pub fn max_hold(self, max_hold: Duration) -> Self {
-        self.with(|policy| policy.max_hold = Some(max_hold))
+        self.conduct(|conduct| conduct.max_hold = Some(max_hold))
     }
 
     /// Whether the lease is renewed while the request is worked on. Without it the lock is lost
     /// when the lease ends. Default: `true`.
     pub fn renew(self, renew: bool) -> Self {
-        self.with(|policy| policy.renew = renew)
+        self.conduct(|conduct| conduct.renew = Some(renew))
+    }
+
+    /// Where `{claim.x}` and `{ext.x}` of the templates come from. Default: nowhere.
+    pub fn values(self, values: KeyValues) -> Self {
+        let mut lock = self.lock;
+        Arc::make_mut(&mut lock).values = values;
+        Self { lock }
     }
 
     /// What logs and problem documents call this lock. Clients read it.
@@ -132,8 +164,86 @@ impl RequestLockLayer {
         self.with(|policy| policy.name = name.into())
     }
 
+    /// What becomes of a request without what names its lock. Default: [`OnMissingKey::Reject`].
+    pub fn on_missing_key(self, on_missing_key: OnMissingKey) -> Self {
+        let mut lock = self.lock;
+        Arc::make_mut(&mut lock).on_missing_key = on_missing_key;
+        Self { lock }
+    }
+
+    /// What is kept for the handler of the time that the request has until its
+    /// [`RequestDeadline`](crate::RequestDeadline): the wait is shortened by so much, and a request
+    /// with less time than that is answered 503 `lock-overloaded` at once. Default: nothing.
+    pub fn reserve(self, reserve: Duration) -> Self {
+        self.conduct(|conduct| conduct.reserve = Some(reserve))
+    }
+
+    /// How many requests of this process may wait for one key; one more is answered 503
+    /// `lock-overloaded` at once. Default: the client's, which is 1,024 unless set.
+    pub fn max_waiters(self, max_waiters: usize) -> Self {
+        self.conduct(|conduct| conduct.max_waiters = Some(max_waiters))
+    }
+
+    /// When the lock is released. Default: [`HoldUntil::Handler`].
+    pub fn hold_until(self, hold_until: HoldUntil) -> Self {
+        self.conduct(|conduct| conduct.hold_until = Some(hold_until))
+    }
+
+    /// What becomes of the handler when the client hangs up. Default: [`OnDisconnect::Cancel`].
+    pub fn on_disconnect(self, on_disconnect: OnDisconnect) -> Self {
+        self.conduct(|conduct| conduct.on_disconnect = Some(on_disconnect))
+    }
+
+    /// What becomes of the handler when the lock is lost. Default: [`OnLost::Cancel`].
+    pub fn on_lost(self, on_lost: OnLost) -> Self {
+        self.conduct(|conduct| conduct.on_lost = Some(on_lost))
+    }
+
+    /// What becomes of requests while the store does not answer. Default: [`OnStoreDown::Closed`].
+    pub fn on_store_down(self, on_store_down: OnStoreDown) -> Self {
+        self.conduct(|conduct| conduct.on_store_down = Some(on_store_down))
+    }
+
+    /// Whether the response waits for the release. Default: [`Release::Background`].
+    pub fn release(self, release: Release) -> Self {
+        self.conduct(|conduct| conduct.release = Some(release))
+    }
+
+    /// For which requests the lock counts. Default: [`Enforce::On`].
+    pub fn enforce(self, enforce: Enforce) -> Self {
+        self.conduct(|conduct| conduct.enforce = Some(enforce))
+    }
+
+    /// Has `answer` answer requests with this outcome in place of [`Outcome`]'s table. The log line
+    /// and the metrics stay, and so does the [`Outcome`] among the response's extensions.
+    ///
+    /// ```
+    /// use http::{Response, StatusCode};
+    /// use lock_tower::{LockClient, Outcome, RequestLockLayer};
+    ///
+    /// let lock = RequestLockLayer::with_key(LockClient::in_memory(), |_| Ok("report"))
+    ///     .answer(Outcome::Busy, async |_| {
+    ///         let mut response = Response::new("being written; here is yesterday's".into());
+    ///         *response.status_mut() = StatusCode::OK;
+    ///         response
+    ///     });
+    /// # let _ = lock;
+    /// ```
+    pub fn answer<F, A>(self, outcome: Outcome, answer: F) -> Self
+    where
+        F: Fn(Refused) -> A + Send + Sync + 'static,
+        A: Future<Output = Response<Bytes>> + Send + 'static,
+    {
+        let fallback = fallback(answer);
+        self.with(|policy| _ = policy.fallbacks.insert(outcome, fallback))
+    }
+
+    fn conduct(self, change: impl FnOnce(&mut Conduct)) -> Self {
+        self.with(|policy| change(&mut policy.conduct))
+    }
+
     fn with(mut self, change: impl FnOnce(&mut Policy)) -> Self {
-        change(Arc::make_mut(&mut self.policy));
+        change(Arc::make_mut(&mut Arc::make_mut(&mut self.lock).policy));
         self
     }
 }
@@ -142,6 +252,8 @@ impl<S> Layer<S> for RequestLockLayer {
     type Service = RequestLock<S>;
 
     fn layer(&self, inner: S) -> RequestLock<S> {
-        RequestLock::new(inner, Arc::clone(&self.policy))
+        let policy = &self.lock.policy;
+        metrics::begin(&policy.name, self.lock.mode.possible(policy.kind));
+        RequestLock::new(inner, Arc::clone(&self.lock))
     }
 }

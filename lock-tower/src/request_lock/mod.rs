@@ -61,6 +61,7 @@
 //! ```
 //! use std::convert::Infallible;
 //! use http::{Request, Response, request::Parts};
+//! use http_body_util::BodyExt;
 //! use lock_tower::{BadKey, LockClient, RequestLockLayer, Template};
 //! use tower::{ServiceBuilder, ServiceExt, service_fn};
 //!
@@ -79,7 +80,8 @@
 //!
 //! let response = service.oneshot(Request::new(())).await?;
 //! assert_eq!(response.status(), 400);
-//! assert!(response.body().contains("the header `x-tenant` is missing"));
+//! let body = response.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();
+//! assert!(str::from_utf8(&body)?.contains("the header `x-tenant` is missing"));
 //! # Ok(()) }
 //! ```
 //!
@@ -149,7 +151,6 @@
 //! back together, and is at most two seconds.
 
 mod layer;
-mod policy;
 mod service;
 
 pub use layer::RequestLockLayer;

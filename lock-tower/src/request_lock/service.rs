@@ -4,11 +4,13 @@ use std::{
     task::{Context, Poll},
 };
 
+use bytes::Bytes;
 use http::{Request, Response};
+use http_body::Body;
 use tower_service::Service;
 
-use super::{ResponseFuture, policy::Policy};
-use crate::context::RequestContext;
+use super::ResponseFuture;
+use crate::{LockBody, carry_out::carry_out, context::RequestContext, route_lock::RouteLock};
 
 /// Works on each request under its lock: from [`RequestLockLayer`](super::RequestLockLayer).
 ///
@@ -16,12 +18,12 @@ use crate::context::RequestContext;
 #[derive(Debug, Clone)]
 pub struct RequestLock<S> {
     inner: S,
-    policy: Arc<Policy>,
+    lock: Arc<RouteLock>,
 }
 
 impl<S> RequestLock<S> {
-    pub(super) fn new(inner: S, policy: Arc<Policy>) -> Self {
-        Self { inner, policy }
+    pub(super) fn new(inner: S, lock: Arc<RouteLock>) -> Self {
+        Self { inner, lock }
     }
 }
 
@@ -29,12 +31,13 @@ impl<S, B, R> Service<Request<B>> for RequestLock<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
     S::Future: Send,
+    S::Error: Send + 'static,
     B: Send + 'static,
-    R: From<String> + 'static,
+    R: Body<Data = Bytes> + Send + 'static,
 {
-    type Response = Response<R>;
+    type Response = Response<LockBody<R>>;
     type Error = S::Error;
-    type Future = ResponseFuture<Response<R>, S::Error>;
+    type Future = ResponseFuture<Self::Response, S::Error>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         // The lock is not waited for here: readiness has no request yet, and so no key.
@@ -45,33 +48,14 @@ where
         // The instance that was polled ready has to be the one that is called.
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
-        ResponseFuture::new(carry_out(Arc::clone(&self.policy), inner, request))
-    }
-}
-
-async fn carry_out<S, B, R>(
-    policy: Arc<Policy>,
-    mut inner: S,
-    request: Request<B>,
-) -> Result<Response<R>, S::Error>
-where
-    S: Service<Request<B>, Response = Response<R>>,
-    R: From<String>,
-{
-    let (mut parts, body) = request.into_parts();
-    let context = RequestContext::join(&policy.client, &parts);
-    let asked = match policy.asked(&context, &mut parts).await {
-        Ok(asked) => asked,
-        Err(refusal) => return Ok(refusal.respond()),
-    };
-    let slot = asked.slot.clone();
-    let answer = asked.run(&context, |inside| {
-        parts.extensions.insert(inside);
-        parts.extensions.insert(slot);
-        inner.call(Request::from_parts(parts, body))
-    });
-    match answer.await {
-        Ok(answer) => answer,
-        Err(refusal) => Ok(refusal.respond()),
+        let lock = Arc::clone(&self.lock);
+        ResponseFuture::new(async move {
+            let (mut parts, body) = request.into_parts();
+            let context = RequestContext::join(&lock.client, &parts);
+            match lock.asked(&context, &mut parts).await {
+                Ok(asked) => carry_out(asked, context, inner, parts, body).await,
+                Err(refusal) => Ok(refusal.answer(Some(parts)).await.map(LockBody::ours)),
+            }
+        })
     }
 }

@@ -2,6 +2,9 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod logs;
+pub mod metrics;
+pub mod socket;
+pub mod spans;
 
 use std::time::Duration;
 

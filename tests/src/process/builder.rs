@@ -1,6 +1,7 @@
 //! What a process is started with.
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
@@ -31,6 +32,13 @@ impl ProcessBuilder {
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// Runs in this directory instead of the test's own.
+    #[must_use]
+    pub fn directory(mut self, directory: impl AsRef<Path>) -> Self {
+        self.command.current_dir(directory);
         self
     }
 

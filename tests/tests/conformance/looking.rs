@@ -15,6 +15,7 @@ on_every_backend! {
     taking_away_what_nobody_holds
     asked_to_release_the_holder_hears_it
     whoever_holds_later_was_not_asked
+    locks_are_listed_by_prefix
 }
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -175,4 +176,54 @@ async fn whoever_holds_later_was_not_asked(world: World) {
     let second = here.write("k").acquire().await.unwrap();
     let asked = tokio::time::timeout(SHORT, second.release_requested()).await;
     assert!(asked.is_err());
+}
+
+async fn locks_are_listed_by_prefix(world: World) {
+    let client = world.client().await;
+    let mut guards = Vec::new();
+    for kind in LOCKS {
+        let key = format!("a:{kind}");
+        guards.push(written(&client, kind, &key).acquire().await.unwrap());
+    }
+    for key in ["a:{tag}:x", "b:*", "b:[x]", "b:\\x", "b:?", "b:x"] {
+        guards.push(client.read(key).acquire().await.unwrap());
+    }
+    let semaphore = client.semaphore("a:{tag}:semaphore", 2);
+    let permit = semaphore.permit().acquire().await.unwrap();
+    // Who waits has names beside the lock's.
+    let waiter = tokio::spawn(client.fair("a:fair").wait(LONG).acquire());
+    world.until_waiters(&client, "a:fair", 1).await;
+    let list = async |prefix: &str, limit| {
+        let listing = client.list(prefix, limit).await.unwrap();
+        let keys = listing.keys.iter().map(ToString::to_string).collect::<Vec<_>>();
+        (keys, listing.complete)
+    };
+    let of_a = [
+        "a:fair",
+        "a:fair_read_write",
+        "a:fenced",
+        "a:non_reentrant",
+        "a:read_write",
+        "a:reentrant",
+        "a:{tag}:semaphore",
+        "a:{tag}:x",
+    ];
+    assert_eq!(list("a:", 100).await, (of_a.map(String::from).to_vec(), true));
+    assert!(list("a:", of_a.len()).await.1, "as many as there are");
+    let (some, complete) = list("a:", 3).await;
+    assert!(some.len() == 3 && !complete, "{some:?}");
+    assert!(some.iter().all(|key| of_a.contains(&key.as_str())), "{some:?}");
+    for odd in ["b:*", "b:[", "b:\\", "b:?"] {
+        let (keys, complete) = list(odd, 100).await;
+        assert!(keys.len() == 1 && keys[0].starts_with(odd) && complete, "{odd}: {keys:?}");
+    }
+    assert_eq!(list("", 100).await.0.len(), of_a.len() + 5);
+    assert_eq!(list("c", 100).await, (Vec::new(), true));
+    assert_eq!(list("a:", 0).await, (Vec::new(), false));
+    waiter.abort();
+    drop(permit);
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    assert_eq!(list("b", 100).await, (Vec::new(), true), "nobody holds them");
 }

@@ -12,7 +12,7 @@ use lock_core::{AcquireError, Mode};
 use lock_tests::{LIMIT, eventually};
 use tokio::time::Instant;
 
-use crate::world::{LONG, World, on_every_backend, soon};
+use crate::world::{LOCKS, LONG, World, on_every_backend, soon, written};
 
 on_every_backend! {
     a_release_wakes_the_waiter
@@ -21,6 +21,7 @@ on_every_backend! {
     critical_sections_never_overlap
     local_waiters_are_served_in_order
     too_many_waiters_are_refused
+    an_acquisition_lets_as_few_wait_as_it_says
     an_abandoned_wait_leaves_nothing
     ask_again_at_once_is_never_busy
     shutdown_ends_waits_and_waits_for_releases
@@ -134,6 +135,42 @@ async fn too_many_waiters_are_refused(world: World) {
     assert!(matches!(&refused, AcquireError::Overloaded(over) if over.waiters() == 2), "{refused}");
     guard.release().await.unwrap();
     soon(waiting.join_all()).await;
+}
+
+async fn an_acquisition_lets_as_few_wait_as_it_says(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let overloaded = |refused: Result<_, AcquireError>, most: usize| match refused {
+        Err(AcquireError::Overloaded(over)) => assert_eq!(over.waiters(), most),
+        Err(other) => panic!("{other}"),
+        Ok(()) => panic!("granted"),
+    };
+    for kind in LOCKS {
+        let ask = |most| written(&here, kind, kind.as_str()).wait(LONG).max_waiters(most);
+        let guard = written(&there, kind, kind.as_str()).acquire().await.unwrap();
+        overloaded(soon(ask(0).acquire()).await.map(drop), 0);
+        // It has left the line, too.
+        world.until_waiters(&here, kind.as_str(), 0).await;
+        let waiter = tokio::spawn(ask(1).acquire());
+        world.until_waiters(&here, kind.as_str(), 1).await;
+        overloaded(soon(ask(1).acquire()).await.map(drop), 1);
+        let more = tokio::spawn(ask(2).acquire());
+        let queued = async || match kind.is_fair() {
+            true => world.waiters(&here, kind.as_str()).await == 2,
+            false => here.health().await.waiting == 1,
+        };
+        eventually("two wait", LIMIT, queued).await;
+        overloaded(soon(ask(2).acquire()).await.map(drop), 2);
+        guard.release().await.unwrap();
+        drop(soon(waiter).await.unwrap().unwrap());
+        drop(soon(more).await.unwrap().unwrap());
+        // Behind what is only leaving there is room.
+        soon(ask(0).acquire()).await.unwrap().release().await.unwrap();
+    }
+    let permit = |client: &lock_core::LockClient| client.semaphore("s", 1).permit().wait(LONG);
+    let taken = permit(&there).acquire().await.unwrap();
+    overloaded(soon(permit(&here).max_waiters(0).acquire()).await.map(drop), 0);
+    taken.release().await.unwrap();
+    soon(permit(&here).max_waiters(0).acquire()).await.unwrap().release().await.unwrap();
 }
 
 async fn an_abandoned_wait_leaves_nothing(world: World) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt, future::join_all};
 use lock_core::{AcquireError, LeaseState, LostCause};
 use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
 
@@ -83,4 +83,30 @@ async fn what_it_held_keeps_no_other_release_waiting() {
     cluster.node(1).pause();
     drop(held);
     bounded(LIMIT, other.release()).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_fails_fast_is_refused_in_the_slots_of_a_dead_node_alone() {
+    let cluster = partial().await;
+    let client = client(&cluster.url()).await;
+    let keys = keys(&cluster).await;
+    let ask = |at: usize| client.write(keys[at].as_str()).fail_fast(true).acquire();
+    for at in 0..keys.len() {
+        drop(ask(at).await.unwrap());
+    }
+    let held = ask(1).await.unwrap();
+    cluster.node(1).pause();
+    // Its release is not answered, and who waits behind it is told why.
+    drop(held);
+    let refused = ask(1).await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    assert!(matches!(ask(1).now_or_never(), Some(Err(AcquireError::Unavailable(_)))));
+    for _ in 0..20 {
+        drop((ask(0).await.unwrap(), ask(2).await.unwrap()));
+    }
+    let health = client.health().await;
+    assert!(health.breaker_open && health.is_ready(), "{health:?}");
+    cluster.node(1).resume();
+    eventually("closed", LIMIT, async || !client.health().await.breaker_open).await;
+    drop(ask(1).await.unwrap());
 }

@@ -3,6 +3,7 @@
 
 mod background_release;
 mod banks;
+mod before_response;
 mod buyers;
 mod deleted_key;
 mod endings;
@@ -10,9 +11,13 @@ mod examples;
 mod job;
 mod long_request;
 mod outage;
+mod outcome_scene;
+mod outcome_table;
 mod problem;
 mod quickstart;
 mod quickstart_settings;
+mod readme_walk;
+mod reload;
 mod restart;
 mod service;
 mod shop;

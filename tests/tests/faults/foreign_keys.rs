@@ -32,6 +32,8 @@ async fn other_types_and_other_kinds_are_refused() {
             assert_eq!(client.inspect("k").await.unwrap().kind, Some(Kind::Reentrant));
         } else {
             assert!(matches!(looked, Err(InspectError::WrongKind(_))), "{command:?}: {looked:?}");
+            let asked = client.request_release("k").await;
+            assert!(matches!(asked, Err(InspectError::WrongKind(_))), "{command:?}: {asked:?}");
         }
         let after: Vec<u8> = cli.query(&["DUMP", "lock:k"]).await;
         assert_eq!(before, after, "{command:?}");

@@ -1,6 +1,7 @@
 //! Real faults on a real Redis: what is promised when a connection, a server or a future goes.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod breaker;
 mod cancellation;
 mod connecting;
 mod costs;

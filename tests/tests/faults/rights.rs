@@ -51,3 +51,34 @@ async fn a_client_does_all_it_does_with_the_least_rights() {
     let denied: Vec<redis::Value> = cli.query(&["ACL", "LOG"]).await;
     assert!(denied.is_empty(), "{denied:?}");
 }
+
+#[tokio::test]
+async fn listing_is_for_those_who_may_scan() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let mut user = vec!["ACL", "SETUSER", "locks", "on", ">secret", "resetchannels", "-@all"];
+    user.extend(least_rights());
+    let _: String = cli.query(&user).await;
+    for number in 0..2_500 {
+        let _: String = cli.query(&["SET", &format!("application:{number}"), "x"]).await;
+    }
+    let url = format!("redis://locks:secret@{}", server.addr());
+    let client = LockClient::connect(&url).await.unwrap();
+    let _guard = client.write("order:42").acquire().await.unwrap();
+    let refused = client.list("order:", 10).await.unwrap_err().to_string();
+    assert!(refused.contains("scan"), "{refused}");
+    assert!(DOCUMENT.contains("`+scan`"));
+    let _: String = cli.query(&["ACL", "SETUSER", "locks", "+scan"]).await;
+    cli.reset_stats().await;
+    let listing = client.list("order:", 10).await.unwrap();
+    assert_eq!((listing.keys.len(), listing.complete), (1, true));
+    assert!(cli.calls("scan").await >= 3, "a thousand keys at a time");
+    assert_eq!(cli.calls("keys").await, 0);
+    // Without a prefix, names alone do not tell.
+    let url = server.url();
+    let redisson = LockClient::builder().redisson().connect(&url).await.unwrap();
+    let listing = redisson.list("", 5_000).await.unwrap();
+    assert_eq!((listing.keys.len(), listing.complete), (2_501, true));
+    let some = redisson.list("", 100).await.unwrap();
+    assert_eq!((some.keys.len(), some.complete), (100, false));
+}

@@ -4,6 +4,7 @@
 mod assertions;
 mod clients;
 mod http;
+mod postgres_server;
 mod process;
 mod proxy;
 mod redis_server;

@@ -1,0 +1,33 @@
+//! A holder that looks at nothing but its claim: for the tests, which stop it for longer than its
+//! lease.
+//!
+//! It takes the lock in the Redis at `$REDIS_URL`, claims account 7 in the database at
+//! `$DATABASE_URL`, waits for a line on its standard input, and writes.
+
+use std::{env, error::Error, io, time::Duration};
+
+use fenced_sql::Accounts;
+use lock_tower::LockClient;
+
+/// Short, so that it ends soon while the process is stopped.
+const LEASE: Duration = Duration::from_secs(1);
+const ACCOUNT: i64 = 7;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let locks = LockClient::builder().lease(LEASE).connect(&env::var("REDIS_URL")?).await?;
+    let accounts = Accounts::open(&env::var("DATABASE_URL")?).await?;
+
+    let lock = locks.write("account:7").acquire().await?;
+    let claim = accounts.claim(ACCOUNT, lock.fencing_token()).await?;
+    let claim = claim.ok_or("somebody has claimed the account before")?;
+    println!("claimed, reads {}", claim.balance());
+
+    tokio::task::spawn_blocking(|| io::stdin().read_line(&mut String::new())).await??;
+    for balance in [claim.balance() - 30, claim.balance() - 60] {
+        println!("writes {balance}: {:?}", accounts.write(&claim, balance).await?);
+    }
+    let again = accounts.claim(ACCOUNT, lock.fencing_token()).await?;
+    println!("claims again: {}", if again.is_some() { "Ours" } else { "Stale" });
+    Ok(())
+}

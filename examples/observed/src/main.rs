@@ -1,0 +1,61 @@
+//! A service whose locks can be seen.
+//!
+//! `cargo run -p observed` serves orders, imports, reports and reminders under the locks of
+//! `locks.toml`, and at `/metrics` what became of them, for Prometheus. Beside this file are
+//! `dashboard.json`, to import into Grafana, and `alerts.yml`, rules for Prometheus. Every wait and
+//! every hold is a line of the log when it ends.
+//!
+//! | variable | meaning | default |
+//! |---|---|---|
+//! | `PORT` | where it listens, on 127.0.0.1; `0` for any free port | 3000 |
+//! | `REDIS_URL` | where the locks are | `redis://127.0.0.1/` |
+//! | `LOCKS_FILE` | the policy file, looked at every second | the one beside this package |
+//! | `LEASE` | the lease of the policy file | 10s |
+
+mod recorder;
+mod service;
+
+use std::{env, error::Error, net::Ipv4Addr, time::Duration};
+
+use lock_tower::{LockClient, policies::Policies};
+use tokio::{net::TcpListener, signal::unix};
+use tracing_subscriber::fmt::format::FmtSpan;
+
+const LOCKS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locks.toml");
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    tracing_subscriber::fmt().with_ansi(false).with_span_events(FmtSpan::CLOSE).init();
+    // Before the policies come into force: their counters begin at zero then.
+    let recorder = recorder::install()?;
+
+    let redis = variable("REDIS_URL", "redis://127.0.0.1/");
+    let locks = LockClient::builder().client_name("observed", instance()).connect(&redis).await?;
+    let policies = Policies::builder(locks.clone()).read(variable("LOCKS_FILE", LOCKS_FILE))?;
+    policies.watch();
+    let service = service::router(&policies).merge(recorder::router(recorder));
+
+    let port = variable("PORT", "3000").parse()?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    println!("serving on http://{}", listener.local_addr()?);
+    let mut terminate = unix::signal(unix::SignalKind::terminate())?;
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    };
+    axum::serve(listener, service).with_graceful_shutdown(stop).await?;
+    // Every request has been answered by now, but the last releases may still be on their way.
+    locks.shutdown(Duration::from_secs(5)).await?;
+    Ok(())
+}
+
+fn variable(name: &str, default: &str) -> String {
+    env::var(name).unwrap_or_else(|_| default.to_owned())
+}
+
+/// What `lockctl inspect` will call this process.
+fn instance() -> String {
+    format!("{}-{}", variable("HOSTNAME", "localhost"), std::process::id())
+}

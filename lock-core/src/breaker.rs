@@ -1,0 +1,108 @@
+//! Where the store is known not to answer, whoever asked for it is told at once instead of after
+//! the command timeout.
+//!
+//! A shard is open from the first acquisition that the store did not answer until a probe in the
+//! background is answered.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use crate::{LockKey, clock::Moment, engine::Engine, error::Unavailable, request::Request};
+
+/// Between two probes of a shard.
+const PROBE: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Default)]
+pub(crate) struct Breaker(Mutex<Shards>);
+
+#[derive(Debug, Default)]
+struct Shards {
+    open: HashSet<u16>,
+    /// When a probe was last answered. What was sent before that says nothing of now.
+    last_closed: Option<Moment>,
+}
+
+impl Breaker {
+    /// Whether any shard is known not to answer.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.lock().open.is_empty()
+    }
+
+    fn close(&self, shard: u16) {
+        let mut shards = self.lock();
+        shards.open.remove(&shard);
+        shards.last_closed = Some(Moment::now());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shards> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// Refuses who wants to fail fast while the store is known not to answer.
+    pub(crate) fn check_breaker(&self, request: &Request) -> Result<(), Unavailable> {
+        if !request.asked.fail_fast
+            || !self.breaker.lock().open.contains(&self.backend.shard(&request.key))
+        {
+            return Ok(());
+        }
+        Err(Unavailable::unsent("it did not answer just now and is being probed: not asked again"))
+    }
+
+    /// The store did not answer what was sent at `sent`.
+    pub(crate) fn open_breaker(self: &Arc<Self>, key: &LockKey, sent: Moment) {
+        let shard = self.backend.shard(key);
+        {
+            let mut shards = self.breaker.lock();
+            let outdated = shards.last_closed.is_some_and(|closed| sent < closed);
+            if outdated || !shards.open.insert(shard) {
+                return;
+            }
+        }
+        let (engine, key) = (Arc::downgrade(self), key.clone());
+        self.tasks.keep(move || Box::pin(probe(Weak::clone(&engine), shard, key.clone())));
+    }
+}
+
+/// Asks until there is an answer, or nobody is left who would want to know.
+async fn probe(engine: Weak<Engine>, shard: u16, key: LockKey) {
+    loop {
+        tokio::time::sleep(PROBE).await;
+        let Some(backend) = engine.upgrade().map(|engine| Arc::clone(&engine.backend)) else {
+            return;
+        };
+        // A refusal is an answer too.
+        let answered = !matches!(backend.inspect(&key).await, Err(why) if why.silent);
+        let Some(engine) = engine.upgrade() else { return };
+        if answered || *engine.draining.borrow() {
+            engine.breaker.close(shard);
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LockClient;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_sent_before_it_closed_does_not_open_it_again() {
+        let client = LockClient::in_memory();
+        let engine = client.engine();
+        let key = LockKey::try_from("k").expect("a key");
+        let before = Moment::now();
+        engine.open_breaker(&key, before);
+        assert!(engine.breaker.is_open());
+        tokio::time::sleep(PROBE * 2).await;
+        assert!(!engine.breaker.is_open(), "the store answers");
+        engine.open_breaker(&key, before);
+        assert!(!engine.breaker.is_open(), "its answer was only late");
+        engine.open_breaker(&key, Moment::now());
+        assert!(engine.breaker.is_open());
+    }
+}

@@ -1,0 +1,49 @@
+//! Which locks there are under a prefix: for operators.
+
+use crate::{InspectError, LockClient, LockKey};
+
+/// The locks under a prefix: from [`LockClient::list`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Listing {
+    /// Their keys, sorted.
+    pub keys: Vec<LockKey>,
+    /// Whether these are all: not cut at the limit, not given up halfway, and no node of a cluster
+    /// missing.
+    pub complete: bool,
+}
+
+impl LockClient {
+    /// Lists the locks whose keys begin with `prefix` (of this client's own prefix nothing need be
+    /// said) and that somebody holds, or that are semaphores: at most `limit` of them.
+    ///
+    /// **For the operator's hand, not for programs**: on Redis it walks through all keys of every
+    /// server, those of other applications too, in steps of a thousand (SCAN, never KEYS). After a
+    /// thousand steps in all, or as soon as there are more than `limit`, it ends and says that it is
+    /// not [complete](Listing::complete). What is taken or released meanwhile may be listed or not. A client without
+    /// a prefix, as beside Redisson, cannot tell locks from other keys by their names and lists
+    /// both: [`inspect`](Self::inspect) can.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// let _guard = locks.write("order:42").acquire().await?;
+    /// let orders = locks.list("order:", 100).await?;
+    /// assert_eq!(orders.keys[0].as_str(), "order:42");
+    /// assert!(orders.complete);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InspectError::Unavailable`] when the store does not answer, of a cluster no node, or the
+    /// user may not SCAN.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is changed in any case.
+    pub async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, InspectError> {
+        self.engine().tasks.enter();
+        Ok(self.engine().backend.list(prefix, limit).await?)
+    }
+}

@@ -1,0 +1,85 @@
+//! Keys may carry personal data: nobody logs them unless asked to.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::{
+    fmt::Write as _,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use lock_core::{__private::lose, LockClient, LockClientBuilder, LockKey, MemoryStore};
+use tracing::{Event, Level, Metadata, Subscriber, field::Visit, span};
+
+const KEY: &str = "patient:jane-doe";
+
+/// Everything that is logged, a line each.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<Vec<(Level, String)>>>);
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        write!(self.0, "{field}={value:?} ").unwrap();
+    }
+}
+
+impl Subscriber for Recorder {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        self.0.lock().unwrap().push((*event.metadata().level(), line.0));
+    }
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+/// A service's worst day, as its log has it at `info` and above.
+async fn log(builder: LockClientBuilder) -> Vec<String> {
+    let recorder = Recorder::default();
+    let _recording = tracing::subscriber::set_default(recorder.clone());
+    let store = MemoryStore::new();
+    let client = builder.in_memory_on(&store);
+    let ask = || client.write(KEY).lease(Duration::from_secs(1)).acquire();
+    let guard = ask().await.unwrap();
+    assert_eq!(lose(&client, &LockKey::try_from(KEY).unwrap()), 1);
+    drop(guard);
+    let guard = ask().await.unwrap();
+    store.set_down(true);
+    guard.lost().await;
+    assert!(ask().await.is_err());
+    store.set_down(false);
+    let scope = client.scope();
+    let outer = scope.write("a").acquire().await.unwrap();
+    drop((scope.write(KEY).acquire().await.unwrap(), outer));
+    let outer = scope.write(KEY).acquire().await.unwrap();
+    drop((scope.write("a").acquire().await.unwrap(), outer));
+    let lines = recorder.0.lock().unwrap();
+    let loud = lines.iter().filter(|(level, _)| *level <= Level::INFO);
+    loud.map(|(_, line)| line.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_key_is_logged_unless_asked_for() {
+    let lines = log(LockClient::builder()).await;
+    assert_eq!(lines.iter().filter(|line| line.contains("lock lost")).count(), 2, "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("renewal failed")), "{lines:?}");
+    let opposite = lines.iter().any(|line| line.contains("opposite orders"));
+    assert_eq!(opposite, cfg!(debug_assertions), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains(KEY)), "{lines:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_logged_where_that_is_allowed() {
+    let lines = log(LockClient::builder().log_keys(true)).await;
+    let lost = |line: &&String| line.contains("lock lost") && line.contains(KEY);
+    assert_eq!(lines.iter().filter(lost).count(), 2, "{lines:?}");
+}

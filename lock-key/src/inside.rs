@@ -1,0 +1,99 @@
+//! What stands between the braces of a hole: a path, a type, options.
+
+use std::ops::Range;
+
+use crate::template_error::{TemplateError, TemplateFault};
+use crate::{Hole, HoleType, MAX_VALUE_BYTES, canonical::canonical};
+
+/// The hole whose inside, without the braces, is at `inside`.
+pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Hole, TemplateError> {
+    let mut words = source[inside.clone()].split('|');
+    let head = words.next().unwrap_or_default();
+    let (path, ty) = match head.split_once(':') {
+        Some((path, ty)) => (path, Some(ty)),
+        None => (head, None),
+    };
+    if path.is_empty() {
+        let whole = inside.start - 1..inside.end + 1;
+        return Err(TemplateError::new(TemplateFault::EmptyHole, whole));
+    }
+    let span = inside.start..inside.start + path.len();
+    let mut at = inside.start + head.len();
+    let path = names(path, span.start)?;
+    let ty = match ty {
+        None => HoleType::Text,
+        Some(word) => word.parse().map_err(|_| {
+            // An empty type has no place of its own: point at its colon.
+            let start = if word.is_empty() { span.end } else { span.end + 1 };
+            TemplateError::new(TemplateFault::UnknownType(word.to_owned()), start..at)
+        })?,
+    };
+    let mut hole = Hole { path, ty, default: None, hash: false, span };
+    for word in words {
+        // As with a type: an empty option is shown by its bar.
+        let start = if word.is_empty() { at } else { at + 1 };
+        at += 1 + word.len();
+        option(&mut hole, word).map_err(|fault| TemplateError::new(fault, start..at))?;
+    }
+    Ok(hole)
+}
+
+fn option(hole: &mut Hole, word: &str) -> Result<(), TemplateFault> {
+    match word.split_once('=') {
+        None if word == "hash" && hole.hash => Err(TemplateFault::OptionTwice("hash")),
+        None if word == "hash" => {
+            hole.hash = true;
+            Ok(())
+        }
+        Some(("default", _)) if hole.default.is_some() => {
+            Err(TemplateFault::OptionTwice("default"))
+        }
+        Some(("default", value)) if can_stand(hole.ty, value) => {
+            hole.default = Some(value.to_owned());
+            Ok(())
+        }
+        Some(("default", _)) => Err(TemplateFault::BadDefault(hole.ty)),
+        _ => Err(TemplateFault::UnknownOption(word.to_owned())),
+    }
+}
+
+fn can_stand(ty: HoleType, value: &str) -> bool {
+    (1..=MAX_VALUE_BYTES).contains(&value.len())
+        && !value.contains(char::is_control)
+        && canonical(ty, value).is_some()
+}
+
+/// The words of a path that begins at byte `start`.
+fn names(path: &str, start: usize) -> Result<Vec<String>, TemplateError> {
+    let mut names = Vec::new();
+    let mut at = start;
+    for word in path.split('.') {
+        let legal = if names.is_empty() {
+            is_name(word)
+        } else {
+            (!word.starts_with('-') && is_name(&word.replace('-', "_"))) || is_index(word)
+        };
+        if !legal {
+            // An empty word has no place of its own: show the whole path.
+            let (word, span) = match word {
+                "" => (path, start..start + path.len()),
+                word => (word, at..at + word.len()),
+            };
+            return Err(TemplateError::new(TemplateFault::BadName(word.to_owned()), span));
+        }
+        at += word.len() + 1;
+        names.push(word.to_owned());
+    }
+    Ok(names)
+}
+
+fn is_name(word: &str) -> bool {
+    word != "_"
+        && word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// A field of a tuple, spelled as Rust spells it.
+fn is_index(word: &str) -> bool {
+    word.parse::<u32>().is_ok_and(|index| index.to_string() == word)
+}

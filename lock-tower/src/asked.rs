@@ -1,0 +1,175 @@
+//! From a request to its locks, or to what its policy has instead.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use lock_core::{
+    __private::all_of, Acquire, AcquireError, LockClient, LockKey, Mode, MultiGuard, MultiLock,
+};
+
+use crate::{
+    Enforce, Unlocked, conflict,
+    context::{Enclosing, RequestContext},
+    degraded::Granted,
+    enforce::Split,
+    held::Held,
+    key::RequestKey,
+    kill_switch, observe,
+    outcome::Refusal,
+    policy::Policy,
+    shadow::{Shadow, Would},
+    slot::{Entry, Slot},
+    time_left::TimeLeft,
+};
+
+/// What is about to be locked for a request: all the keys, or none.
+pub(crate) struct Asked {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) client: LockClient,
+    /// None: the request names no lock, and its policy lets it pass.
+    pub(crate) keys: Vec<RequestKey>,
+    pub(crate) mode: Mode,
+    pub(crate) slot: Slot,
+}
+
+impl Asked {
+    /// Acquires the locks, waiting as the policy and the request's deadline allow. With them comes
+    /// the context for what runs under them.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this gives up the place in the queue.
+    pub(crate) async fn enter(
+        self,
+        context: &RequestContext,
+    ) -> Result<(Held, RequestContext), Refusal> {
+        let configured = self.policy.conduct.enforce.unwrap_or_default();
+        let enforce = kill_switch::in_force(&self.policy.name, configured);
+        let Split { enforced, shadowed } = enforce.split(&self.keys);
+        let shadow = self.shadow(context, enforce, shadowed);
+        let granted = if !enforced.is_empty() {
+            self.granted(context, &enforced).await?
+        } else {
+            let unlocked = match enforce {
+                _ if self.keys.is_empty() => Unlocked::NoKey,
+                Enforce::Off => Unlocked::Off,
+                _ => Unlocked::Shadow,
+            };
+            Granted { guard: None, unlocked: Some(unlocked) }
+        };
+        let all_enforced = granted.unlocked.is_none() && enforced.len() == self.keys.len();
+        self.slot.fill(Entry {
+            name: self.policy.name.clone(),
+            mode: self.mode,
+            views: granted.guard.iter().flat_map(MultiGuard::views).collect(),
+            unlocked: granted.unlocked,
+            again: granted.unlocked.is_none().then(|| {
+                let keys = enforced.into_iter().map(|key| key.key);
+                self.acquire(&self.client, context, keys)
+            }),
+        });
+        // An attribute's handler has asked before anybody could know.
+        if let Some((outcome, why)) = self.slot.fence_refused() {
+            let refusal = Refusal::without_fence(&context.caller, outcome, why);
+            return Err(refusal.of_lock(&self.policy, self.mode));
+        }
+        // Counted where nothing is in the way of the work any more: each request once.
+        match granted.unlocked {
+            None => observe::granted(&self.policy.name, self.mode),
+            Some(why) => observe::unlocked(&self.policy.name, self.mode, why),
+        }
+        let inside = context.inside(Enclosing {
+            name: self.policy.name.clone(),
+            keys: self.keys,
+            kind: self.policy.kind,
+            mode: self.mode,
+            enforced: all_enforced,
+            around: None,
+        });
+        let Granted { guard, unlocked } = granted;
+        Ok((Held::new(inside.clone(), self.policy, self.mode, guard, unlocked, shadow), inside))
+    }
+
+    fn acquire(
+        &self,
+        client: &LockClient,
+        context: &RequestContext,
+        keys: impl IntoIterator<Item = LockKey>,
+    ) -> Acquire<MultiLock> {
+        let acquire = all_of(client, self.policy.kind, self.mode, keys);
+        let acquire = self.policy.conduct.applied_to(acquire).in_scope(&context.scope);
+        acquire.called_from(&self.policy.name)
+    }
+
+    /// What measures the keys for which the lock does not count.
+    fn shadow(
+        &self,
+        context: &RequestContext,
+        enforce: Enforce,
+        keys: Vec<LockKey>,
+    ) -> Option<Shadow> {
+        let name = &self.policy.name;
+        if keys.is_empty() {
+            if enforce == Enforce::Shadow && !self.keys.is_empty() {
+                observe::shadow(name, Would::NotMeasured);
+            }
+            return None;
+        }
+        let acquire = self.acquire(&self.client, context, keys);
+        let acquire = self.time_left(context).limit(acquire);
+        if acquire.is_none() {
+            observe::shadow(name, Would::Refuse);
+        }
+        Some(Shadow::new(name.clone(), acquire?))
+    }
+
+    /// Waits for the locks of `client` as long as the policy says and the request has time.
+    pub(crate) async fn wait(
+        &self,
+        client: &LockClient,
+        context: &RequestContext,
+        keys: &[RequestKey],
+    ) -> Result<Result<MultiGuard, (AcquireError, Duration)>, Refusal> {
+        let acquire = self.acquire(client, context, keys.iter().map(|key| key.key.clone()));
+        let Some(acquire) = self.time_left(context).limit(acquire) else {
+            return Err(self.too_late(context));
+        };
+        let acquired = pin!(acquire.acquire());
+        let (granted, waited) = observe::wait(context, &self.policy, self.mode, acquired).await;
+        Ok(match granted {
+            // The store may have taken longer than the wait: the time of the handler is its own.
+            Ok(_) if self.time_left(context) == TimeLeft::None => {
+                return Err(self.too_late(context).after(waited));
+            }
+            Ok(guard) => {
+                observe::waited(&self.policy.name, &guard);
+                Ok(guard)
+            }
+            Err(error) => Err((error, waited)),
+        })
+    }
+
+    pub(crate) fn time_left(&self, context: &RequestContext) -> TimeLeft {
+        TimeLeft::of(context.deadline, self.policy.conduct.reserve.unwrap_or_default())
+    }
+
+    pub(crate) fn too_late(&self, context: &RequestContext) -> Refusal {
+        Refusal::too_late(&context.caller, &self.policy, self.mode)
+    }
+
+    pub(crate) fn refused(
+        &self,
+        context: &RequestContext,
+        error: &AcquireError,
+        waited: Duration,
+    ) -> Refusal {
+        let keys: Vec<&LockKey> = self.keys.iter().map(|key| &key.key).collect();
+        let (name, kind) = (&self.policy.name, self.policy.kind);
+        // Never above debug: a key may be personal.
+        tracing::debug!(policy = &**name, route = context.caller.route(), ?keys, %error, "lock not acquired");
+        let refusal = match conflict::told(context, name, kind, error) {
+            Some(why) => Refusal::misconfigured(&context.caller, why),
+            None => Refusal::not_acquired(&context.caller, error, &self.policy.holds),
+        };
+        refusal.of_lock(&self.policy, self.mode).after(waited)
+    }
+}

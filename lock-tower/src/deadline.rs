@@ -1,0 +1,48 @@
+use tokio::time::Instant;
+
+/// When a request's time is over, on this process' clock: among a request's extensions it bounds
+/// the wait for every lock inside, so that nothing is granted to a request whose client has been
+/// answered by a timeout already.
+///
+/// Let whatever sets the timeout insert it, outside of the lock's layer; a
+/// [policy file](crate::policy_file) can do so too (`[request] deadline`). Of several the earliest
+/// counts.
+///
+#[cfg_attr(feature = "axum", doc = "```")]
+#[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+/// use std::time::Duration;
+/// use axum::{Router, extract::Request, middleware::map_request, routing::put};
+/// use lock_tower::{LockClient, RequestDeadline, RequestLockLayer};
+/// use tokio::time::Instant;
+/// use tower_http::timeout::TimeoutLayer;
+///
+/// const LIMIT: Duration = Duration::from_secs(10);
+/// let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id:u64}")?
+///     .wait(Duration::from_secs(30)) // at most what is left of the ten seconds, less the reserve
+///     .reserve(Duration::from_secs(2));
+/// let app: Router = Router::new()
+///     .route("/orders/{id}", put(|| async { "changed" }))
+///     .route_layer(lock)
+///     .layer(map_request(async |mut request: Request| {
+///         request.extensions_mut().insert(RequestDeadline::at(Instant::now() + LIMIT));
+///         request
+///     }))
+///     .layer(TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, LIMIT));
+/// # Ok::<(), lock_tower::KeyTemplateError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestDeadline(Instant);
+
+impl RequestDeadline {
+    /// At this moment of Tokio's clock.
+    #[must_use]
+    pub fn at(moment: Instant) -> Self {
+        Self(moment)
+    }
+
+    /// The moment.
+    #[must_use]
+    pub fn moment(self) -> Instant {
+        self.0
+    }
+}

@@ -1,0 +1,192 @@
+mod claimed;
+mod name;
+mod placeholders;
+
+pub use claimed::Claimed;
+pub use name::InvalidName;
+pub use placeholders::Placeholders;
+
+use name::{column, table};
+
+/// The SQL statements by which a table refuses whoever no longer holds the lock on a row.
+///
+/// It gives texts, to be run by whatever database library the service has, with the
+/// [`FencingToken`](crate::FencingToken) of the lock: [`Fence`](crate::Fence) in a handler,
+/// [`LockGuard::fencing_token`](crate::LockGuard::fencing_token) elsewhere.
+///
+/// ```
+/// use lock_tower::FencedTable;
+///
+/// let orders = FencedTable::new("orders", "id", "fence")?;
+/// // Once, in a migration.
+/// assert_eq!(
+///     orders.migration_sql(),
+///     r#"ALTER TABLE "orders" ADD COLUMN "fence" BIGINT NOT NULL DEFAULT 0"#
+/// );
+/// // First: claim the row, and read it as it is from now on. Bind token, id.
+/// assert_eq!(
+///     orders.claim_returning_sql(&["state", "total"])?,
+///     r#"UPDATE "orders" SET "fence" = $1 WHERE "id" = $2 AND "fence" <= $1 RETURNING "state", "total""#
+/// );
+/// // Then: write what was decided, as often as needed. Bind state, total, id, token.
+/// assert_eq!(
+///     orders.guarded_update_sql(&["state", "total"])?,
+///     r#"UPDATE "orders" SET "state" = $1, "total" = $2 WHERE "id" = $3 AND "fence" = $4"#
+/// );
+/// # Ok::<(), lock_tower::InvalidName>(())
+/// ```
+///
+/// # The rule
+///
+/// 1. The first statement of the work *claims* the row, before anything of it is read or decided.
+/// 2. What the decision rests on is read by the claim or after it.
+/// 3. Every later write asks for the claim: `fence = $token`.
+/// 4. A statement that meets no row ends the work: see [`Claimed::Stale`].
+///
+/// Whoever claims shuts out all who have an earlier token, those too that have claimed before.
+///
+/// # Why a check of each write is not enough
+///
+/// It is tempting to keep the read as it was and to write with `fence < $token`. Two holders, the
+/// first of whom has lost the lock and does not know it, have 100 on the account between them:
+///
+/// | first, token 1 | second, token 2 | with a check of the write | with a claim |
+/// |---|---|---|---|
+/// | begins, reads 100 | | | `fence` is 1 |
+/// | | begins, reads 100 | | `fence` is 2 |
+/// | takes 30, writes 70 | | done: 1 is the greatest token that has written | refused: `fence` is not 1 |
+/// | | takes 50, writes 50 | done, as 2 is greater; the 30 are back | done |
+///
+/// Both were told that it is done, and what the first did is lost. The claim makes the second's
+/// *reading* count.
+///
+/// # A claim repeated
+///
+/// A holder may claim a row again (`<=`, not `<`): when the answer to the first claim was lost, or
+/// when a locked function that calls another enters the same hold again, with the same token. No
+/// two holders of a write lock have the same token. Readers may, so claim under a write lock or a
+/// lock without readers.
+///
+/// # What it takes
+///
+/// - The column `id` is unique: a statement meets one row or none.
+/// - A row is claimed under one key only. Tokens of two keys say nothing about each other.
+/// - Every write to what is protected goes through a claim, those of other programs too.
+/// - A row is there before it is claimed: insert it with the default, a fence of 0, such as by
+///   `INSERT ... ON CONFLICT DO NOTHING`.
+/// - The claim is committed before others see it. In a transaction with the writes it is safe too,
+///   as it locks the row; but a holder that is stopped there blocks its successor until the
+///   database drops its connection. At isolation levels above `READ COMMITTED` PostgreSQL may
+///   refuse one of two claims with a serialization error: repeat the transaction from its claim.
+///
+/// # Databases
+///
+/// The statements are plain SQL; names are in double quotes, so give them as the database has
+/// them, upper and lower case. Tested on PostgreSQL and SQLite. MySQL needs the mode `ANSI_QUOTES`,
+/// a connection that counts the rows found, not those changed (`CLIENT_FOUND_ROWS`), and, as it has
+/// no `RETURNING`, a `SELECT` after the claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FencedTable {
+    // All in quotes.
+    table: String,
+    id: String,
+    fence: String,
+    placeholders: Placeholders,
+}
+
+impl FencedTable {
+    /// The table with this name, such as `orders` or `shop.orders`; the column by which a row is
+    /// found, which is unique; and the column that has the last claim's token.
+    ///
+    /// Names are letters, digits and `_`, at most 63, no digit first.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidName`]: a name has other characters, or the two columns are one.
+    pub fn new(name: &str, id: &str, fence: &str) -> Result<Self, InvalidName> {
+        if same(id, fence) {
+            return Err(InvalidName::new(fence, "is both the id and the fence: take two columns"));
+        }
+        let (table, id, fence) = (table(name)?, column(id)?, column(fence)?);
+        Ok(Self { table, id, fence, placeholders: Placeholders::default() })
+    }
+
+    /// How the statements name what is bound to them. Default: [`Placeholders::Dollar`].
+    #[must_use]
+    pub fn placeholders(self, placeholders: Placeholders) -> Self {
+        Self { placeholders, ..self }
+    }
+
+    /// Adds the column for the fence, with 0 in every row: less than any token.
+    #[must_use]
+    pub fn migration_sql(&self) -> String {
+        let Self { table, fence, .. } = self;
+        format!("ALTER TABLE {table} ADD COLUMN {fence} BIGINT NOT NULL DEFAULT 0")
+    }
+
+    /// The first statement of the work: shuts out all who have an earlier token.
+    ///
+    /// Bind token, id; and the token once more with [`Placeholders::Question`], which cannot name
+    /// one value twice. [`Claimed::by`] reads the number of rows.
+    #[must_use]
+    pub fn claim_sql(&self) -> String {
+        let Self { table, id, fence, .. } = self;
+        let mut place = self.placeholders.places();
+        let (token, wanted_id) = (place.next(), place.next());
+        let again = place.again(1);
+        format!(
+            "UPDATE {table} SET {fence} = {token} WHERE {id} = {wanted_id} AND {fence} <= {again}"
+        )
+    }
+
+    /// As [`claim_sql`](Self::claim_sql), and reads these columns of the claimed row. No row comes
+    /// back from a claim that was refused.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidName`]: a column's name is not one, or there are none.
+    pub fn claim_returning_sql(&self, columns: &[&str]) -> Result<String, InvalidName> {
+        let columns = self.columns(columns)?.join(", ");
+        Ok(format!("{} RETURNING {columns}", self.claim_sql()))
+    }
+
+    /// Every later statement: writes these columns, unless somebody else has claimed the row since.
+    ///
+    /// Bind the columns' values in their order, then id, token. [`Claimed::by`] reads the number of
+    /// rows.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidName`]: a column's name is not one, there are none, or it is the fence's or the
+    /// id's, which no such write may change.
+    pub fn guarded_update_sql(&self, columns: &[&str]) -> Result<String, InvalidName> {
+        let Self { table, id, fence, .. } = self;
+        let columns = self.columns(columns)?;
+        if let Some(kept) = columns.iter().find(|name| same(name, id) || same(name, fence)) {
+            let why = "is the id or the fence: a guarded update leaves both as they are";
+            return Err(InvalidName::new(&bare(kept), why));
+        }
+        let mut place = self.placeholders.places();
+        let values = columns.iter().map(|column| format!("{column} = {}", place.next()));
+        let values = values.collect::<Vec<_>>().join(", ");
+        let (wanted_id, token) = (place.next(), place.next());
+        Ok(format!("UPDATE {table} SET {values} WHERE {id} = {wanted_id} AND {fence} = {token}"))
+    }
+
+    fn columns(&self, columns: &[&str]) -> Result<Vec<String>, InvalidName> {
+        if columns.is_empty() {
+            return Err(InvalidName::new(&bare(&self.table), "is given no columns: name one"));
+        }
+        columns.iter().map(|name| column(name)).collect()
+    }
+}
+
+/// Not every database tells `Fence` from `fence`, quoted or not.
+fn same(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+/// As it was given, for an error.
+fn bare(quoted: &str) -> String {
+    quoted.replace('"', "")
+}

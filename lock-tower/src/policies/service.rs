@@ -1,0 +1,97 @@
+use std::{
+    mem,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{Request, Response, request::Parts};
+use http_body::Body;
+use tower_service::Service;
+
+use super::{Policies, Version};
+use crate::{
+    BadKey, LockBody, attribute_rules::AttributeRules, carry_out::carry_out,
+    context::RequestContext, request_lock::ResponseFuture,
+};
+
+/// Works on each request under its policy's lock: from [`PolicyLayer`](super::PolicyLayer).
+#[derive(Debug, Clone)]
+pub struct PolicyService<S> {
+    inner: S,
+    policies: Policies,
+}
+
+impl<S> PolicyService<S> {
+    pub(super) fn new(inner: S, policies: Policies) -> Self {
+        Self { inner, policies }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for PolicyService<S>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send + 'static,
+    B: Send + 'static,
+    R: Body<Data = Bytes> + Send + 'static,
+{
+    type Response = Response<LockBody<R>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<Self::Response, S::Error>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The instance that was polled ready has to be the one that is called.
+        let clone = self.inner.clone();
+        let inner = mem::replace(&mut self.inner, clone);
+        // A version that comes into force while the request is worked on is not for it.
+        let version = self.policies.current();
+        let client = self.policies.0.registered.client.clone();
+        let (mut parts, body) = request.into_parts();
+        version.limit(&mut parts);
+        let mut context = RequestContext::join(&client, &parts);
+        let around = context.attributes.take();
+        context.attributes = Some(AttributeRules::inside(&version.attributes, around));
+        ResponseFuture::new(work(version, context, inner, parts, body))
+    }
+}
+
+const NO_ROUTE: &str = "the request's path is that of a policy, and its route is not known where \
+                        the layer stands: add the layer by `Router::route_layer`, to the router \
+                        that has the route";
+
+async fn work<S, B, R>(
+    version: Arc<Version>,
+    context: RequestContext,
+    mut inner: S,
+    mut parts: Parts,
+    body: B,
+) -> Result<Response<LockBody<R>>, S::Error>
+where
+    S: Service<Request<B>, Response = Response<R>> + Send + 'static,
+    S::Future: Send,
+    S::Error: Send + 'static,
+    B: Send + 'static,
+    R: Body<Data = Bytes> + Send + 'static,
+{
+    let Some(found) = version.find(&parts) else {
+        parts.extensions.insert(context.clone());
+        let request = Request::from_parts(parts, body);
+        let answer = context.run(async move { inner.call(request).await }).await?;
+        return Ok(answer.map(LockBody::passed_on));
+    };
+    let asked = if found.is_sure {
+        found.lock.asked(&context, &mut parts).await
+    } else {
+        // To let it pass would be to leave every lock out, for a layer in the wrong place.
+        found.lock.asked_with(&context, &parts.method, Err(BadKey::misconfigured(NO_ROUTE)))
+    };
+    match asked {
+        Ok(asked) => carry_out(asked, context, inner, parts, body).await,
+        Err(refusal) => Ok(refusal.answer(Some(parts)).await.map(LockBody::ours)),
+    }
+}

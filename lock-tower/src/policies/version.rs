@@ -1,0 +1,162 @@
+//! One version of a policy file, ready for requests.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use ::metrics::{counter, gauge};
+use axum::extract::MatchedPath;
+use http::{HeaderName, request::Parts};
+use tokio::time::Instant;
+
+use super::PoliciesError;
+use crate::{
+    KeyValues, LockClient, RequestDeadline,
+    attribute_rules::{AttributeRule, AttributeRules},
+    hold_times::HoldTimes,
+    key::KeySource,
+    metrics,
+    policy::{Fallback, Policy},
+    policy_file::{Matcher, PolicyFile, RequestBudget, RouteMatch, Rule, Way, host_of},
+    route_lock::RouteLock,
+};
+
+/// What all versions are made with.
+#[derive(Clone)]
+pub(super) struct Registered {
+    pub(super) client: LockClient,
+    pub(super) values: KeyValues,
+    pub(super) fallbacks: BTreeMap<String, Fallback>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Version {
+    /// The how manieth of this process, from one.
+    pub(super) number: u64,
+    pub(super) file: PolicyFile,
+    pub(super) routes: Vec<RouteRule>,
+    pub(super) attributes: Arc<AttributeRules>,
+}
+
+#[derive(Debug)]
+pub(super) struct RouteRule {
+    pub(super) matches: RouteMatch,
+    pub(super) lock: RouteLock,
+}
+
+/// The rule for a request.
+pub(super) struct Found<'v> {
+    pub(super) lock: &'v RouteLock,
+    /// Or else it names a route, and nobody knows which one the request goes to.
+    pub(super) is_sure: bool,
+}
+
+impl Version {
+    /// What `before` has observed of a rule's hold times goes on under its name.
+    pub(super) fn new(
+        registered: &Registered,
+        file: PolicyFile,
+        before: Option<&Version>,
+    ) -> Result<Self, PoliciesError> {
+        let mut routes = Vec::new();
+        let mut attributes = HashMap::new();
+        for rule in file.rules() {
+            let policy = policy(registered, rule, before)?;
+            match &rule.matcher {
+                Matcher::Attribute(attribute) => {
+                    let (kind, mode) = (rule.kind, rule.mode);
+                    attributes.insert(Arc::clone(attribute), AttributeRule { kind, mode, policy });
+                }
+                Matcher::Route(matches) => {
+                    let Some(keys) = &rule.keys else { continue };
+                    let lock = RouteLock {
+                        client: registered.client.clone(),
+                        keys: KeySource::Templates(Arc::clone(keys)),
+                        values: registered.values.clone(),
+                        on_missing_key: rule.on_missing_key.clone(),
+                        mode: rule.mode.unwrap_or_default(),
+                        policy: Arc::new(policy),
+                    };
+                    routes.push(RouteRule { matches: matches.clone(), lock });
+                }
+            }
+        }
+        let number = before.map_or(1, |before| before.number + 1);
+        Ok(Self { number, file, routes, attributes: Arc::new(AttributeRules::of(attributes)) })
+    }
+
+    /// Tells the metrics which version is in force now, and of which policies there will be some.
+    pub(super) fn measure(&self) {
+        metrics::describe();
+        for rule in self.file.rules() {
+            let (kind, mode) = (rule.kind.unwrap_or_default(), rule.mode.unwrap_or_default());
+            metrics::begin(&rule.name.to_string().into(), mode.possible(kind));
+        }
+        gauge!(metrics::POLICY_VERSION).set(self.number as f64);
+        gauge!(metrics::POLICY_INFO, "id" => self.file.version().to_owned()).set(1);
+        counter!(metrics::POLICY_RELOADS, "result" => "applied").increment(1);
+        counter!(metrics::POLICY_RELOADS, "result" => "refused").increment(0);
+    }
+
+    /// The first rule that is for this request.
+    pub(super) fn find(&self, parts: &Parts) -> Option<Found<'_>> {
+        let route = parts.extensions.get().map(MatchedPath::as_str);
+        let way = route.map_or(Way::Path(parts.uri.path()), Way::Route);
+        let host = host_of(&parts.uri, &parts.headers);
+        let mut rules = self.routes.iter();
+        let rule = rules.find(|rule| {
+            rule.matches.mismatch(&parts.method, way, host, &parts.headers).is_none()
+        })?;
+        let is_sure = route.is_some() || !rule.matches.needs_route();
+        Some(Found { lock: &rule.lock, is_sure })
+    }
+
+    /// Ends the request's time where the file does.
+    pub(super) fn limit(&self, parts: &mut Parts) {
+        let Some(limit) = limit(self.file.request(), parts) else { return };
+        let ours = RequestDeadline::at(Instant::now() + limit);
+        let known = parts.extensions.get().copied();
+        parts.extensions.insert(known.map_or(ours, |known: RequestDeadline| known.min(ours)));
+    }
+
+    fn hold_times(&self, name: &str) -> Option<&Arc<HoldTimes>> {
+        let of_routes = self.routes.iter().map(|rule| &*rule.lock.policy);
+        let mut policies = of_routes.chain(self.attributes.iter().map(|(_, rule)| &rule.policy));
+        policies.find(|policy| &*policy.name == name).map(|policy| &policy.holds)
+    }
+}
+
+fn policy(
+    registered: &Registered,
+    rule: &Rule,
+    before: Option<&Version>,
+) -> Result<Policy, PoliciesError> {
+    let mut policy = Policy::new(rule.name.to_string().into(), rule.kind.unwrap_or_default());
+    for (outcome, answer) in &rule.conduct.answers {
+        let Some(name) = &answer.fallback else { continue };
+        let fallback = registered.fallbacks.get(&**name).ok_or_else(|| {
+            let known = registered.fallbacks.keys().cloned().collect();
+            PoliciesError::unknown_fallback(rule, name, known)
+        })?;
+        policy.fallbacks.insert(*outcome, Arc::clone(fallback));
+    }
+    policy.conduct = rule.conduct.clone();
+    if let Some(holds) = before.and_then(|before| before.hold_times(&rule.name)) {
+        policy.holds = Arc::clone(holds);
+    }
+    Ok(policy)
+}
+
+/// The time that the file gives the request; a header can only shorten it.
+fn limit(budget: &RequestBudget, parts: &Parts) -> Option<Duration> {
+    let asked = budget.header.as_ref().and_then(|name| milliseconds(name, parts));
+    asked.into_iter().chain(budget.deadline).min()
+}
+
+/// What is no number says nothing: the rest of the service may know what it means.
+fn milliseconds(name: &HeaderName, parts: &Parts) -> Option<Duration> {
+    let value = parts.headers.get(name)?.to_str().ok()?;
+    value.trim().parse().ok().map(Duration::from_millis)
+}

@@ -1,0 +1,126 @@
+//! What a rule says, or the defaults for it.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::{
+    fields::Table,
+    page::Page,
+    rule::Said,
+    value::{Fields, Read, Value},
+};
+use crate::{
+    Enforce, HoldUntil, OnDisconnect, OnLost, OnStoreDown, Outcome, Release,
+    conduct::{Answer, Conduct},
+};
+
+/// The fields of a rule over those of the defaults.
+pub(super) struct SaidOf<'f> {
+    pub(super) rule: &'f Fields,
+    pub(super) defaults: Option<&'f Fields>,
+    /// Defaults that an attribute cannot have are not for it.
+    pub(super) of_attribute: bool,
+}
+
+impl<'f> SaidOf<'f> {
+    pub(super) fn get(&self, name: &str) -> Option<&'f Read> {
+        self.rule.get(name).or_else(|| self.default(name))
+    }
+
+    fn default(&self, name: &str) -> Option<&'f Read> {
+        let defaults = self.defaults?;
+        let field = Table::Defaults.fields().find(|field| field.name == name)?;
+        let fits = !self.of_attribute || field.not_on_attributes.is_none();
+        if fits { defaults.get(name) } else { None }
+    }
+
+    pub(super) fn duration(&self, name: &str) -> Option<Duration> {
+        self.get(name)?.duration()
+    }
+
+    pub(super) fn word(&self, name: &str) -> Option<&'static str> {
+        self.get(name)?.word()
+    }
+
+    pub(super) fn conduct(&self) -> Conduct {
+        Conduct {
+            wait: self.duration("wait"),
+            reserve: self.duration("reserve"),
+            lease: self.duration("lease"),
+            renew: self.get("renew").and_then(Read::flag),
+            max_hold: self.duration("max_hold"),
+            max_waiters: self.get("max_waiters").and_then(|read| match read.value {
+                Value::Count(count) => Some(count),
+                _ => None,
+            }),
+            hold_until: self.word("hold_until").map(|word| match word {
+                "body" => HoldUntil::Body,
+                _ => HoldUntil::Handler,
+            }),
+            on_disconnect: self.word("on_disconnect").map(|word| match word {
+                "finish" => OnDisconnect::Finish,
+                _ => OnDisconnect::Cancel,
+            }),
+            on_lost: self.word("on_lost").map(|word| match word {
+                "signal" => OnLost::Signal,
+                _ => OnLost::Cancel,
+            }),
+            on_store_down: self.word("on_store_down").map(|word| match word {
+                "open" => OnStoreDown::Open,
+                "local" => OnStoreDown::Local,
+                _ => OnStoreDown::Closed,
+            }),
+            release: self.word("release").map(|word| match word {
+                "before_response" => Release::BeforeResponse,
+                _ => Release::Background,
+            }),
+            enforce: self.enforce(),
+            answers: self.answers(),
+        }
+    }
+
+    fn enforce(&self) -> Option<Enforce> {
+        match self.get("enforce")?.value {
+            Value::Enforce(enforce) => Some(enforce),
+            _ => None,
+        }
+    }
+
+    /// An answer of the rule replaces the defaults' for the same outcome as a whole.
+    fn answers(&self) -> BTreeMap<Outcome, Answer> {
+        let mut answers = BTreeMap::new();
+        for fields in [self.defaults, Some(self.rule)].into_iter().flatten() {
+            let busy = fields.table("on_busy").map(|fields| (Outcome::Busy, answer(fields)));
+            let others = fields.table("answers").into_iter().flat_map(|others| &others.read);
+            let others = others.filter_map(|(name, read)| {
+                let outcome = match *name {
+                    "overloaded" => Outcome::Overloaded,
+                    "unavailable" => Outcome::Unavailable,
+                    "draining" => Outcome::Draining,
+                    "lost" => Outcome::Lost,
+                    "key_missing" => Outcome::KeyMissing,
+                    "key_invalid" => Outcome::KeyInvalid,
+                    "misconfigured" => Outcome::Misconfigured,
+                    _ => return None,
+                };
+                Some((outcome, answer(read.table()?)))
+            });
+            answers.extend(busy.into_iter().chain(others));
+        }
+        answers
+    }
+
+    pub(super) fn origins(&self, page: &Page) -> BTreeMap<&'static str, Said> {
+        let said = Table::Policy.fields().filter_map(|field| {
+            let read = self.get(field.name)?;
+            let by_defaults = self.rule.get(field.name).is_none();
+            let line = page.place(read.key.start).line;
+            Some((field.name, Said { shown: read.shown.clone(), line, by_defaults }))
+        });
+        said.collect()
+    }
+}
+
+fn answer(fields: &Fields) -> Answer {
+    let text = |name| fields.text(name).map(|text| Arc::from(text.value.as_str()));
+    Answer { status: fields.status(), detail: text("detail"), fallback: text("fallback") }
+}

@@ -1,0 +1,113 @@
+//! Texts and numbers as what their fields need.
+
+use std::{ops::Range, time::Duration};
+
+use http::StatusCode;
+use lock_core::MIN_LEASE;
+use lock_key::closest;
+
+use super::{enforce::enforce, fault::Fault, shape::Shape, text::Text, value::Value};
+
+pub(super) fn of_text(name: &str, shape: Shape, text: Text) -> Result<Value, Fault> {
+    let fault = |what: String, help: String| Err(Fault::new(text.span.clone(), what).help(help));
+    match shape {
+        Shape::Text(_) if text.value.is_empty() => {
+            fault(format!("`{name}` is empty"), format!("it is {}", shape.expected()))
+        }
+        Shape::Text(_) => Ok(Value::Text(text)),
+        Shape::Word(words) | Shape::WordOrTable(words, _) => {
+            word(name, shape, words, &text).map(Value::Word)
+        }
+        Shape::Duration(least) => duration(name, least, &text).map(Value::Duration),
+        Shape::Enforce => enforce(&text.value).map(Value::Enforce).or_else(|help| {
+            fault(
+                format!("\"{}\" is nothing that `{name}` can be", text.value.escape_debug()),
+                help,
+            )
+        }),
+        _ => fault(format!("`{name}` cannot be a text"), format!("it is {}", shape.expected())),
+    }
+}
+
+/// `None`: no number can stand there.
+pub(super) fn of_number(
+    name: &str,
+    shape: Shape,
+    number: Option<i128>,
+    span: Range<usize>,
+) -> Option<Result<Value, Fault>> {
+    let value = match shape {
+        Shape::Version => number.filter(|number| *number == 1).map(|_| Value::Version),
+        Shape::Count => number.and_then(|n| usize::try_from(n).ok()).map(Value::Count),
+        Shape::Status(allowed) => number
+            .and_then(|number| u16::try_from(number).ok())
+            .filter(
+                |n| if allowed.is_empty() { (400..600).contains(n) } else { allowed.contains(n) },
+            )
+            .and_then(|number| StatusCode::from_u16(number).ok())
+            .map(Value::Status),
+        _ => return None,
+    };
+    Some(value.ok_or_else(|| {
+        Fault::new(span, format!("`{name}` cannot be this number"))
+            .help(format!("it is {}", shape.expected()))
+    }))
+}
+
+pub(super) fn word(
+    name: &str,
+    shape: Shape,
+    words: &'static [&'static str],
+    text: &Text,
+) -> Result<&'static str, Fault> {
+    let value = text.value.as_str();
+    if let Some(word) = words.iter().find(|word| **word == value) {
+        return Ok(word);
+    }
+    let what = format!("\"{}\" is nothing that `{name}` can be", value.escape_debug());
+    let same = words.iter().find(|word| word.eq_ignore_ascii_case(value)).copied();
+    let help = match same.or_else(|| closest(value, words.iter().copied())) {
+        _ if name == "kind" && value == "semaphore" => {
+            "a semaphore has permits, not a key that excludes; take it in the handler, by \
+             `LockClient::semaphore`"
+                .to_owned()
+        }
+        Some(word) => format!("did you mean \"{word}\"?"),
+        None => format!("it is {}", shape.expected()),
+    };
+    Err(Fault::new(text.span.clone(), what).help(help))
+}
+
+fn duration(name: &str, least: Duration, text: &Text) -> Result<Duration, Fault> {
+    let fault = |what: String, help: String| Err(Fault::new(text.span.clone(), what).help(help));
+    let value = text.value.as_str();
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = value.split_at(digits);
+    let factor = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => 0,
+    };
+    if number.is_empty() || factor == 0 {
+        return fault(
+            format!("\"{}\" is not a duration", value.escape_debug()),
+            "write a whole number and a unit (ms, s, m or h), such as \"250ms\" or \"2s\""
+                .to_owned(),
+        );
+    }
+    // A number that overflows is as certainly too long as one that does not.
+    let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    match ms.map(Duration::from_millis) {
+        Some(duration) if duration < least => {
+            let why = if least == MIN_LEASE { ": below that it cannot be kept up" } else { "" };
+            fault(
+                format!("this `{name}` is too short"),
+                format!("it is at least {}ms{why}", least.as_millis()),
+            )
+        }
+        Some(duration) if duration <= Shape::LONGEST => Ok(duration),
+        _ => fault(format!("this `{name}` is too long"), "it is at most a year, 8760h".to_owned()),
+    }
+}

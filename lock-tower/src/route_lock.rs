@@ -1,0 +1,69 @@
+//! What a layer locks for each request.
+
+use std::sync::Arc;
+
+use http::{Method, request::Parts};
+use lock_core::LockClient;
+
+use crate::{
+    BadKey, KeyValues, LockMode, OnMissingKey, Outcome,
+    asked::Asked,
+    context::RequestContext,
+    key::{KeySource, RequestKey},
+    keyless,
+    outcome::Refusal,
+    policy::Policy,
+    slot::Slot,
+};
+
+/// Shared by all services that one layer wraps.
+#[derive(Debug, Clone)]
+pub(crate) struct RouteLock {
+    pub(crate) client: LockClient,
+    pub(crate) keys: KeySource,
+    pub(crate) values: KeyValues,
+    pub(crate) on_missing_key: OnMissingKey,
+    pub(crate) mode: LockMode,
+    pub(crate) policy: Arc<Policy>,
+}
+
+impl RouteLock {
+    /// The locks for this request.
+    pub(crate) async fn asked(
+        &self,
+        context: &RequestContext,
+        parts: &mut Parts,
+    ) -> Result<Asked, Refusal> {
+        let keys = self.keys.keys(parts, &self.values).await;
+        self.asked_with(context, &parts.method, keys)
+    }
+
+    /// The locks on `keys`, or what the policy has instead of them.
+    pub(crate) fn asked_with(
+        &self,
+        context: &RequestContext,
+        method: &Method,
+        keys: Result<Vec<RequestKey>, BadKey>,
+    ) -> Result<Asked, Refusal> {
+        let mode = self.mode.on(self.policy.kind, method);
+        let keys = keys.or_else(|bad| self.without_key(bad));
+        let keys = keyless::keys_of(&self.policy, mode, &context.caller, keys)?;
+        Ok(Asked {
+            policy: Arc::clone(&self.policy),
+            client: self.client.clone(),
+            keys,
+            mode,
+            slot: Slot::default(),
+        })
+    }
+
+    /// What is locked for a request that does not name its lock.
+    fn without_key(&self, bad: BadKey) -> Result<Vec<RequestKey>, BadKey> {
+        match &self.on_missing_key {
+            _ if bad.outcome() != Outcome::KeyMissing => Err(bad),
+            OnMissingKey::Reject => Err(bad),
+            OnMissingKey::Skip => Ok(Vec::new()),
+            OnMissingKey::Constant(key) => Ok(vec![key.clone().into()]),
+        }
+    }
+}

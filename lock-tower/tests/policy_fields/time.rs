@@ -1,0 +1,132 @@
+//! How long requests wait for their locks and have them: on a paused clock.
+
+use std::time::Duration;
+
+use axum::{Router, body::Body, routing::put};
+use http::Request;
+use lock_tower::{RequestLockLayer, policies::Policies};
+use tokio::time::Instant;
+
+use crate::{
+    common::{NEVER, request},
+    world::{KEY, World, both, file, plain},
+};
+
+fn within(milliseconds: &str) -> Request<Body> {
+    let mut request = request("PUT", "/orders/7");
+    request.headers_mut().insert("x-ms", milliseconds.parse().unwrap());
+    request
+}
+
+/// How long a request waits for an order that others hold on and on.
+async fn waits(world: &World, request: Request<Body>) -> u64 {
+    let _held = world.locks.hold("order:7").await;
+    let (answer, waited) = world.timed(request).await;
+    answer.assert_problem(423, "lock-busy");
+    waited
+}
+
+/// After how many seconds the handler's lock is lost; `None`: not within 100.
+async fn lost_after(world: &mut World, store_down: bool) -> Option<u64> {
+    let request = world.at_work().await;
+    let began = Instant::now();
+    if store_down {
+        world.locks.store_down();
+    }
+    let answer = tokio::time::timeout(Duration::from_secs(100), request).await.ok()?.unwrap();
+    answer.assert_problem(503, "lock-lost");
+    Some(began.elapsed().as_secs())
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_wait() {
+    assert_eq!(waits(&plain(), request("PUT", "/orders/7")).await, 1);
+    for file in both(r#"wait = "5s""#) {
+        assert_eq!(waits(&World::new(&file), request("PUT", "/orders/7")).await, 5);
+    }
+    // What the rule says counts more.
+    let world = World::new(&file("wait = \"5s\"", &format!("{KEY}\nwait = \"3s\"")));
+    assert_eq!(waits(&world, request("PUT", "/orders/7")).await, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_reserve() {
+    let wait = "wait = \"1m\"";
+    let world = World::new(&file(wait, KEY));
+    assert_eq!(waits(&world, within("10000")).await, 10);
+    for file in both(r#"reserve = "4s""#) {
+        let file = file.replace("[[policy]]", "[[policy]]\nwait = \"1m\"");
+        assert_eq!(waits(&World::new(&file), within("10000")).await, 6);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_lease() {
+    let after = lost_after(&mut plain(), true).await.unwrap();
+    assert!((15..=30).contains(&after), "{after}");
+    for file in both(r#"lease = "6s""#) {
+        let after = lost_after(&mut World::new(&file), true).await.unwrap();
+        assert!((3..=6).contains(&after), "{after}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_renew() {
+    assert_eq!(lost_after(&mut plain(), false).await, None);
+    for file in both(r#"renew = false"#) {
+        let after = lost_after(&mut World::new(&file), false).await.unwrap();
+        assert!((25..=30).contains(&after), "{after}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_max_hold() {
+    for file in both(r#"max_hold = "40s""#) {
+        let after = lost_after(&mut World::new(&file), false).await.unwrap();
+        assert!((38..=40).contains(&after), "{after}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_max_waiters() {
+    for file in both(r#"max_waiters = 0"#) {
+        let world = World::new(&file);
+        let _held = world.locks.client().write("order:7").acquire().await.unwrap();
+        let (answer, waited) = world.timed(request("PUT", "/orders/7")).await;
+        answer.assert_problem(503, "lock-overloaded");
+        assert_eq!(waited, 0);
+    }
+}
+
+const LIMITED: &str = "version = 1\n[request]\ndeadline = \"8s\"\ndeadline_header = \"x-ms\"\n\
+    [[policy]]\nname = \"order\"\nmatch = {}\nkey = \"order:{id}\"\nwait = \"8s\"\n";
+
+#[tokio::test(start_paused = true)]
+async fn request_deadline() {
+    let world = World::new(&LIMITED.replace("wait = \"8s\"", "wait = \"5s\"\nreserve = \"3s\""));
+    assert_eq!(waits(&world, within("7000")).await, 4);
+    // A layer inside has no more time than the file gives the request.
+    let mut world = World::new(LIMITED);
+    let inner = RequestLockLayer::new(world.locks.client(), "inner:{id}").unwrap().wait(NEVER);
+    let policies = Policies::builder(world.locks.client()).parse("locks.toml", LIMITED).unwrap();
+    let app = Router::new().route("/orders/{id}", put(|| async { "done" }));
+    world.app = app.route_layer(inner).route_layer(policies.layer());
+    let _inner = world.locks.hold("inner:7").await;
+    let (answer, waited) = world.timed(request("PUT", "/orders/7")).await;
+    answer.assert_problem(423, "lock-busy");
+    assert_eq!(waited, 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_deadline_header() {
+    let world = World::new(LIMITED);
+    assert_eq!(waits(&world, within("2000")).await, 2);
+    // Never longer; and what is no number is somebody else's.
+    for milliseconds in ["60000", "18446744073709551615", "soon", "-1", "1e3"] {
+        assert_eq!(waits(&world, within(milliseconds)).await, 8, "{milliseconds}");
+    }
+    world.send(within("0")).await.assert_problem(503, "lock-overloaded");
+    let alone = World::new(&LIMITED.replace("deadline = \"8s\"\n", ""));
+    assert_eq!(waits(&alone, within("3000")).await, 3);
+    assert_eq!(waits(&alone, within("18446744073709551615")).await, 8);
+}

@@ -1,0 +1,64 @@
+use std::path::PathBuf;
+
+use lock_tower::policy_file::{PolicyErrors, PolicyFile};
+use serde_json::{Value, json};
+
+use crate::outcome::{Answer, Exit, Outcome};
+
+const FIELDS: &str = "\
+Environment variables in a file are replaced by those of this process.
+
+With --json:
+  {\"files\": [{\"file\": text, \"ok\": bool, \"rules\": number | null, \"version\": text | null,
+    \"errors\": [{\"file\", \"line\", \"column\", \"message\", \"help\": text | null, \"related\": [...]}]}]}";
+
+/// Checks policy files and prints everything that is wrong with them
+#[derive(Debug, clap::Args)]
+#[command(after_help = FIELDS)]
+pub(crate) struct Args {
+    /// Policy files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Args {
+    #[allow(clippy::unnecessary_wraps, reason = "as every command")]
+    pub(crate) fn run(&self) -> Outcome {
+        let (mut right, mut wrong, mut documents) = (Vec::new(), Vec::new(), Vec::new());
+        for path in &self.files {
+            let name = path.display().to_string();
+            match PolicyFile::read(path) {
+                Ok(file) => {
+                    right.push(line(&name, &file));
+                    documents.push(document(&name, Ok(&file)));
+                }
+                Err(errors) => {
+                    wrong.push(errors.to_string());
+                    documents.push(document(&name, Err(&errors)));
+                }
+            }
+        }
+        Ok(Answer {
+            exit: if wrong.is_empty() { Exit::Done } else { Exit::Wrong },
+            text: right.join("\n"),
+            note: wrong.join("\n\n"),
+            json: json!({ "files": documents }),
+        })
+    }
+}
+
+fn line(name: &str, file: &PolicyFile) -> String {
+    let rules = file.names().count();
+    let plural = if rules == 1 { "" } else { "s" };
+    format!("ok: {name}: {rules} rule{plural}, version {}", file.version())
+}
+
+fn document(name: &str, file: Result<&PolicyFile, &PolicyErrors>) -> Value {
+    json!({
+        "file": name,
+        "ok": file.is_ok(),
+        "rules": file.ok().map(|file| file.names().count()),
+        "version": file.ok().map(PolicyFile::version),
+        "errors": file.err().map_or_else(|| json!([]), PolicyErrors::to_json),
+    })
+}

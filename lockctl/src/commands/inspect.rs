@@ -1,0 +1,89 @@
+use lock_tower::{FencingToken, Inspection, Kind, Mode};
+use serde_json::json;
+
+use crate::{
+    live::{Live, Server, not_done},
+    outcome::{Answer, Exit, Outcome},
+    participants::{self, holders_to_json, left, millis, waiters_to_json},
+};
+
+const FIELDS: &str = "\
+A holder without a name is no client of lock-tower (Redisson, say), one that died, or a permit.
+
+With --json:
+  {\"redis\": {\"url\", \"from\"}, \"key\", \"kind\": text | null, \"mode\": \"read\" | \"write\" | null,
+    \"remaining_ms\": number | null, \"free_permits\": number | null,
+    \"fencing_token\": number | null, \"complete\": bool,
+    \"holders\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"reads\", \"writes\",
+      \"remaining_ms\": number | null}],
+    \"waiters\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"mode\"}]}";
+
+/// Prints who holds a lock, for how long still, and who waits for it
+#[derive(Debug, clap::Args)]
+#[command(after_help = FIELDS)]
+pub(crate) struct Args {
+    /// The lock's key, without --prefix
+    key: String,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Args {
+    pub(crate) fn run(&self) -> Outcome {
+        self.server.carry_out(async |live| {
+            let seen = live.locks.inspect(self.key.as_str()).await;
+            Ok(self.answer(live, &seen.map_err(|why| not_done(&why))?))
+        })
+    }
+
+    fn answer(&self, live: &Live, seen: &Inspection) -> Answer {
+        Answer {
+            exit: if seen.kind.is_some() { Exit::Done } else { Exit::Nothing },
+            text: self.screen(seen),
+            note: live.note(),
+            json: json!({
+                "redis": live.to_json(),
+                "key": self.key,
+                "kind": seen.kind.map(Kind::as_str),
+                "mode": seen.mode.map(Mode::as_str),
+                "remaining_ms": millis(seen.remaining),
+                "free_permits": seen.free_permits,
+                "fencing_token": seen.fencing_token.map(FencingToken::get),
+                "complete": seen.complete,
+                "holders": holders_to_json(&seen.holders),
+                "waiters": waiters_to_json(&seen.waiters),
+            }),
+        }
+    }
+
+    fn screen(&self, seen: &Inspection) -> String {
+        let held = match (seen.kind, seen.mode) {
+            _ if seen.holders.is_empty() => "held by nobody".to_owned(),
+            (Some(Kind::Semaphore), _) | (_, None) => format!("in use, {}", left(seen.remaining)),
+            (_, Some(mode)) => format!("held to {mode}, {}", left(seen.remaining)),
+        };
+        let kind = seen.kind.map(|kind| format!("{kind}, ")).unwrap_or_default();
+        let mut lines = vec![format!("{}: {kind}{held}", self.key)];
+        if let Some(free) = seen.free_permits {
+            lines.push(format!("free permits: {free}"));
+        }
+        if let Some(token) = seen.fencing_token {
+            lines.push(format!("last fencing token: {token}"));
+        }
+        if !seen.holders.is_empty() {
+            lines.push(format!("holders: {}", seen.holders.len()));
+            lines.extend(participants::holders(&seen.holders, seen.kind));
+        }
+        if !seen.waiters.is_empty() {
+            let fair = seen.kind.is_some_and(Kind::is_fair);
+            // Of the others the store knows only who is next.
+            let which = if fair { "waiters, in order" } else { "next waiter" };
+            lines.push(format!("{which}: {}", seen.waiters.len()));
+            lines.extend(participants::waiters(&seen.waiters));
+        }
+        if !seen.complete {
+            lines.push("there are more than are counted here".to_owned());
+        }
+        lines.join("\n")
+    }
+}

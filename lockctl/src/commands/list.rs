@@ -1,0 +1,68 @@
+use lock_tower::Listing;
+use serde_json::json;
+
+use crate::{
+    live::{Live, Server, not_done},
+    outcome::{Answer, Exit, Outcome},
+};
+
+const FIELDS: &str = "\
+It walks through all keys of every server with SCAN, those of other applications too, and gives
+up after about a million: it is for the operator's hand, not for a cron job.
+
+With --json:
+  {\"redis\": {\"url\", \"from\"}, \"key_prefix\": text, \"limit\": number, \"complete\": bool,
+    \"keys\": [text]}";
+
+/// Lists the locks that somebody holds, and semaphores: one key per line, sorted
+#[derive(Debug, clap::Args)]
+#[command(after_help = FIELDS)]
+pub(crate) struct Args {
+    /// Only keys that begin with this, literally; --prefix is not part of it
+    #[arg(value_name = "KEY-PREFIX", default_value = "")]
+    key_prefix: String,
+    /// At most so many keys
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Args {
+    pub(crate) fn run(&self) -> Outcome {
+        self.server.carry_out(async |live| {
+            let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+            let listed = live.locks.list(&self.key_prefix, limit).await;
+            Ok(self.answer(live, &listed.map_err(|why| not_done(&why))?))
+        })
+    }
+
+    fn answer(&self, live: &Live, listing: &Listing) -> Answer {
+        let keys: Vec<_> = listing.keys.iter().map(|key| key.as_str()).collect();
+        let (exit, said) = match keys.len() {
+            count if !listing.complete => (
+                Exit::Wrong,
+                format!(
+                    "{count} shown, and this is NOT all: there may be more than --limit {}, too \
+                     many keys in Redis, or a node that does not answer",
+                    self.limit
+                ),
+            ),
+            0 => (Exit::Nothing, format!("no lock's key begins with \"{}\"", self.key_prefix)),
+            count => (Exit::Done, format!("{count} in all")),
+        };
+        Answer {
+            exit,
+            text: keys.join("\n"),
+            note: format!("{}\n{said}", live.note()),
+            json: json!({
+                "redis": live.to_json(),
+                "key_prefix": self.key_prefix,
+                "limit": self.limit,
+                "complete": listing.complete,
+                "keys": keys,
+            }),
+        }
+    }
+}

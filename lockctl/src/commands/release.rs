@@ -1,0 +1,131 @@
+use lock_tower::{FencingToken, ForcedRelease, Inspection};
+use serde_json::json;
+
+use crate::{
+    live::{Live, Server, not_done},
+    outcome::{Answer, Exit, Failure, Outcome},
+    participants::{self, holders_to_json},
+};
+
+const FIELDS: &str = "\
+--ask is the kind way: holders that listen (LockGuard::release_requested) finish and let go, and
+nothing is taken from anybody. With --force the holder learns of it at its next renewal and may
+go on until then: claim the resource with the new fencing token, so that it refuses the old one.
+
+With --json:
+  --force  {\"redis\": {\"url\", \"from\"}, \"key\", \"action\": \"force\", \"was_held\": bool,
+             \"holders\": [...] as they were just before, as in `inspect`,
+             \"fencing_token\": number | null}
+  --ask    {\"redis\": {\"url\", \"from\"}, \"key\", \"action\": \"ask\", \"asked\": number}";
+
+/// Takes a lock away from whoever holds it (--force), or asks them to let go (--ask)
+#[derive(Debug, clap::Args)]
+#[command(after_help = FIELDS)]
+pub(crate) struct Args {
+    /// The lock's key, without --prefix
+    key: String,
+    /// Takes the lock away, although its holders may be at work
+    #[arg(long, conflicts_with = "ask")]
+    force: bool,
+    /// Asks the holders to let go
+    #[arg(long)]
+    ask: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Args {
+    pub(crate) fn run(&self) -> Outcome {
+        match (self.force, self.ask) {
+            (true, _) => self.server.carry_out(async |live| self.take(live).await),
+            (_, true) => self.server.carry_out(async |live| self.ask(live).await),
+            _ => Err(Failure::usage(&format!(
+                "release takes \"{0}\" away from whoever holds it, who may be at work and go on \
+                 until the next renewal\n\n\
+                 The kind way asks the holders to let go:  lockctl release '{0}' --ask\n\
+                 Who they are:                             lockctl inspect '{0}'\n\
+                 To take it away all the same:             lockctl release '{0}' --force",
+                self.key
+            ))),
+        }
+    }
+
+    async fn take(&self, live: &Live) -> Outcome {
+        let before = live.locks.inspect(self.key.as_str()).await;
+        let before = before.map_err(|why| not_done(&why))?;
+        let forced = live.locks.force_release(self.key.as_str()).await;
+        let forced = forced.map_err(|why| {
+            let mut failure = not_done(&why);
+            if failure.exit == Exit::Redis {
+                failure.message += "; it may have been done: inspect the lock before you repeat it";
+            }
+            failure
+        })?;
+        Ok(Answer {
+            exit: if forced.was_held { Exit::Done } else { Exit::Nothing },
+            text: self.told(&before, forced),
+            note: live.note(),
+            json: json!({
+                "redis": live.to_json(),
+                "key": self.key,
+                "action": "force",
+                "was_held": forced.was_held,
+                "holders": holders_to_json(&before.holders),
+                "fencing_token": forced.fencing_token.map(FencingToken::get),
+            }),
+        })
+    }
+
+    fn told(&self, before: &Inspection, forced: ForcedRelease) -> String {
+        let mut lines = Vec::new();
+        if forced.was_held {
+            lines.push(format!("{}: taken away from", self.key));
+            lines.extend(participants::holders(&before.holders, before.kind));
+            if before.holders.is_empty() {
+                // Who came between the look and the deed.
+                lines.push("  somebody who had taken it just then".to_owned());
+            }
+        } else {
+            lines.push(format!("{}: held by nobody", self.key));
+        }
+        match forced.fencing_token {
+            Some(token) => {
+                lines.push(format!("new fencing token: {token}"));
+                lines.push(
+                    "Claim the resource with it now (UPDATE ... SET fence = token WHERE fence < \
+                     token): whatever a former holder still writes is refused then."
+                        .to_owned(),
+                );
+            }
+            None => lines.push(
+                "A semaphore has no fencing token: former holders are not stopped before their \
+                 next renewal."
+                    .to_owned(),
+            ),
+        }
+        lines.join("\n")
+    }
+
+    async fn ask(&self, live: &Live) -> Outcome {
+        let asked = live.locks.request_release(self.key.as_str()).await;
+        let asked = asked.map_err(|why| not_done(&why))?;
+        let text = match asked {
+            0 => format!("{}: held by nobody", self.key),
+            count => format!(
+                "{}: holders asked to let go: {count}; those that listen will, when they can",
+                self.key
+            ),
+        };
+        Ok(Answer {
+            exit: if asked > 0 { Exit::Done } else { Exit::Nothing },
+            text,
+            note: live.note(),
+            json: json!({
+                "redis": live.to_json(),
+                "key": self.key,
+                "action": "ask",
+                "asked": asked,
+            }),
+        })
+    }
+}

@@ -1,0 +1,18 @@
+use lock_tower::policy_file::PolicyFile;
+
+use crate::{
+    outcome::{Answer, Exit, Outcome},
+    output::pretty,
+};
+
+/// Prints the JSON Schema of policy files, for editors
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+impl Args {
+    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as every command")]
+    pub(crate) fn run(&self) -> Outcome {
+        let json = PolicyFile::schema();
+        Ok(Answer { exit: Exit::Done, text: pretty(&json), note: String::new(), json })
+    }
+}

@@ -1,0 +1,144 @@
+//! Which Redis a command is about, and how it comes there.
+
+use std::{env, time::Duration};
+
+use lock_tower::{ConnectError, InspectError, LockClient};
+use serde_json::{Value, json};
+
+use crate::outcome::{Failure, Outcome};
+
+const VARIABLE: &str = "REDIS_URL";
+/// A service is better refused at once; an operator asks when Redis is slow.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// For taking the client's name out of Redis, which would go by itself within a minute.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Where the locks are.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Redis")]
+pub(crate) struct Server {
+    /// The services' Redis, by any URL that they take. Default: $REDIS_URL, which hides a password
+    #[arg(long, value_name = "URL")]
+    redis: Option<String>,
+    /// What stands before every key, as in the services' settings. Default: lock:
+    #[arg(long, value_name = "PREFIX", conflicts_with = "redisson")]
+    prefix: Option<String>,
+    /// Locks shared with Redisson: no prefix, permanent tokens
+    #[arg(long)]
+    redisson: bool,
+}
+
+/// A connection, as long as a command needs it.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) locks: LockClient,
+    url: String,
+    from: &'static str,
+}
+
+impl Server {
+    /// Carries out `work` on a connection that is closed afterwards.
+    pub(crate) fn carry_out(&self, work: impl AsyncFnOnce(&Live) -> Outcome) -> Outcome {
+        let (url, from) = self.url()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime =
+            runtime.map_err(|why| Failure::redis(format!("no connection can be opened: {why}")))?;
+        runtime.block_on(async {
+            let connected = self.builder().connect(&url).await;
+            let locks = connected.map_err(|why| not_connected(&why, from))?;
+            let live = Live { locks, url: without_secrets(&url), from };
+            let outcome = work(&live).await;
+            // It holds nothing, so there is nothing that could be left.
+            let _ = live.locks.shutdown(FAREWELL).await;
+            outcome
+        })
+    }
+
+    fn url(&self) -> Result<(String, &'static str), Failure> {
+        if let Some(url) = &self.redis {
+            return Ok((url.clone(), "--redis"));
+        }
+        match env::var(VARIABLE) {
+            Ok(url) if !url.is_empty() => Ok((url, VARIABLE)),
+            _ => Err(Failure::usage(&format!(
+                "no Redis is named: set {VARIABLE} to the services' Redis, or say --redis URL"
+            ))),
+        }
+    }
+
+    /// Who this is, to Redis and to others, is the default: the program's name and the host's.
+    fn builder(&self) -> lock_tower::LockClientBuilder {
+        let builder = LockClient::builder().command_timeout(PATIENCE);
+        match &self.prefix {
+            _ if self.redisson => builder.redisson(),
+            Some(prefix) => builder.prefix(prefix),
+            None => builder,
+        }
+    }
+}
+
+impl Live {
+    /// For stderr.
+    pub(crate) fn note(&self) -> String {
+        format!("redis: {} (from {})", self.url, self.from)
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({ "url": self.url, "from": self.from })
+    }
+}
+
+/// Why a lock could not be looked at or worked on.
+pub(crate) fn not_done(why: &InspectError) -> Failure {
+    match why {
+        InspectError::Key(why) => Failure::usage(&why.to_string()),
+        InspectError::WrongKind(why) => Failure::not_a_lock(format!(
+            "something that is no lock stands under \"{}\", and was left as it is: is that the \
+             key, and --prefix the services' prefix?",
+            why.key()
+        )),
+        why => Failure::redis(why.to_string()),
+    }
+}
+
+fn not_connected(why: &ConnectError, from: &str) -> Failure {
+    let told = format!("{why} (the URL is that of {from})");
+    match why {
+        ConnectError::InvalidUrl { .. } => Failure::usage(&told),
+        ConnectError::InvalidOptions(why) => Failure::usage(&why.to_string()),
+        _ => Failure::redis(told),
+    }
+}
+
+/// A URL that was connected to, without user, password and query.
+fn without_secrets(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
+    let shown = if scheme.ends_with("unix") {
+        // A path may have an `@`, and the password is in the query.
+        let path = rest.split_once('?').map_or(rest, |(path, _)| path);
+        path.find('/').map_or("", |at| &path[at..])
+    } else {
+        let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        host.split_once('?').map_or(host, |(host, _)| host)
+    };
+    format!("{scheme}://{shown}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_secrets;
+
+    #[test]
+    fn a_url_is_shown_without_its_secrets() {
+        for (url, shown) in [
+            ("redis://localhost", "redis://localhost"),
+            ("rediss://ann:s3cret@db:7000/2", "rediss://db:7000/2"),
+            ("redis://:s3@cret@db/?protocol=resp3", "redis://db/"),
+            ("redis+sentinel://:s3cret@a:1,b:2/main", "redis+sentinel://a:1,b:2/main"),
+            ("redis+unix:///run/redis@1.sock?pass=s3@cret", "redis+unix:///run/redis@1.sock"),
+            ("redis+unix://:s3cret@/run/x.sock", "redis+unix:///run/x.sock"),
+        ] {
+            assert_eq!(without_secrets(url), shown);
+        }
+    }
+}

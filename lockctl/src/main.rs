@@ -1,0 +1,31 @@
+//! `lockctl`: checks and explains policy files, and looks at live locks in Redis.
+//!
+//! Install it with `cargo install lockctl`; `lockctl --help` has the commands and the exit codes,
+//! `lockctl COMMAND --help` the fields of what `--json` prints.
+
+mod args;
+mod commands;
+mod live;
+mod outcome;
+mod output;
+mod participants;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::{
+    args::Args,
+    outcome::{Answer, Failure},
+};
+
+fn main() -> ExitCode {
+    let (json, outcome) = match Args::try_parse() {
+        Ok(args) => (args.json, args.command.run()),
+        Err(refusal) if refusal.use_stderr() => {
+            (args::ask_for_json(std::env::args_os()), Err(Failure::usage(&refusal.to_string())))
+        }
+        Err(help) => (false, Ok(Answer::help(&help.to_string()))),
+    };
+    output::print(outcome, json)
+}

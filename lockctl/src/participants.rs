@@ -1,0 +1,107 @@
+//! Who holds a lock and who waits for it, for people and for programs.
+
+use std::time::Duration;
+
+use lock_tower::{ClientInfo, Holding, Kind, Waiting};
+use serde_json::{Value, json};
+
+/// More would not fit on one screen.
+const MOST_SHOWN: usize = 15;
+
+/// One line for each holder, of the first few.
+pub(crate) fn holders(holders: &[Holding], kind: Option<Kind>) -> Vec<String> {
+    let rows = holders.iter().take(MOST_SHOWN).map(|holder| {
+        let holds = match kind {
+            Some(Kind::Semaphore) => "permit".to_owned(),
+            _ => holds(holder),
+        };
+        [who(holder.client.as_ref()), holds, visible(&holder.owner), left(holder.remaining)]
+    });
+    shortened(aligned(&rows.collect::<Vec<_>>()), holders.len())
+}
+
+/// One line for each waiter, of the first few, in the order of the line.
+pub(crate) fn waiters(waiters: &[Waiting]) -> Vec<String> {
+    let rows = waiters.iter().take(MOST_SHOWN).map(|waiter| {
+        [who(waiter.client.as_ref()), waiter.mode.to_string(), visible(&waiter.owner)]
+    });
+    shortened(aligned(&rows.collect::<Vec<_>>()), waiters.len())
+}
+
+pub(crate) fn holders_to_json(holders: &[Holding]) -> Value {
+    let holders = holders.iter().map(|holder| {
+        json!({
+            "owner": holder.owner,
+            "service": holder.client.as_ref().map(|client| &client.service),
+            "instance": holder.client.as_ref().map(|client| &client.instance),
+            "reads": holder.reads,
+            "writes": holder.writes,
+            "remaining_ms": millis(holder.remaining),
+        })
+    });
+    holders.collect()
+}
+
+pub(crate) fn waiters_to_json(waiters: &[Waiting]) -> Value {
+    let waiters = waiters.iter().map(|waiter| {
+        json!({
+            "owner": waiter.owner,
+            "service": waiter.client.as_ref().map(|client| &client.service),
+            "instance": waiter.client.as_ref().map(|client| &client.instance),
+            "mode": waiter.mode.as_str(),
+        })
+    });
+    waiters.collect()
+}
+
+pub(crate) fn millis(remaining: Option<Duration>) -> Option<u64> {
+    remaining.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// What is left of a lease.
+pub(crate) fn left(remaining: Option<Duration>) -> String {
+    remaining.map_or_else(
+        || "no end".to_owned(),
+        |remaining| format!("{:.1} s left", remaining.as_secs_f64()),
+    )
+}
+
+fn who(client: Option<&ClientInfo>) -> String {
+    client.map_or_else(
+        || "(unnamed)".to_owned(),
+        |client| visible(&format!("{} {}", client.service, client.instance)),
+    )
+}
+
+fn holds(holder: &Holding) -> String {
+    let counted = |count: u32, what: &str| match count {
+        0 => None,
+        1 => Some(what.to_owned()),
+        more => Some(format!("{what} x{more}")),
+    };
+    let both = [counted(holder.writes, "write"), counted(holder.reads, "read")];
+    both.into_iter().flatten().collect::<Vec<_>>().join(" + ")
+}
+
+/// Names and owners come out of Redis, where anybody may have written them: no control character
+/// of theirs reaches the terminal.
+fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> Vec<String> {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| width(column).unwrap_or_default());
+    let line = |row: &[String; COLUMNS]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+fn shortened(mut lines: Vec<String>, count: usize) -> Vec<String> {
+    if count > lines.len() {
+        lines.push(format!("  and {} more: --json has them", count - lines.len()));
+    }
+    lines
+}

@@ -1,0 +1,128 @@
+//! A PostgreSQL server of the test's own.
+
+mod programs;
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::child::OwnedChild;
+use crate::{LIMIT, eventually};
+use programs::Programs;
+
+/// A part of the socket's name, nothing else: the directory is the server's own.
+const PORT: &str = "5432";
+const LOG: &str = "postgres.log";
+
+/// A running server with an empty database `postgres`, which listens at a Unix socket in a
+/// directory of its own and at no port. Ended on drop.
+///
+/// It takes most of a second to start: it begins with making its files.
+#[derive(Debug)]
+pub struct PostgresServer {
+    // Before `directory`: the process ends before its directory goes.
+    child: OwnedChild,
+    directory: TempDir,
+    programs: Programs,
+}
+
+impl PostgresServer {
+    /// A server that is ready for statements. Who runs the test as root, as whom PostgreSQL runs
+    /// nothing, has it run as the user `postgres`.
+    pub async fn start() -> Self {
+        let programs = Programs::find();
+        let directory = tempfile::tempdir().expect("no temporary directory");
+        programs.give_away(directory.path());
+        make_files(&programs, directory.path()).await;
+
+        let mut server = programs.command("postgres", directory.path());
+        server.args(["-D", "data", "-k"]).arg(directory.path()).args(["-p", PORT]);
+        // The files are not to outlive the server.
+        server.args(["-c", "listen_addresses=", "-c", "fsync=off"]);
+        let child = spawn(&mut server, directory.path());
+        let server = Self { child, directory, programs };
+        let ready = async || server.is_ready();
+        eventually("PostgreSQL to be ready", LIMIT, ready).await;
+        server
+    }
+
+    /// The URL of the database `postgres`, at the socket.
+    pub fn url(&self) -> String {
+        self.url_of("postgres")
+    }
+
+    /// Makes an empty database, and gives its URL.
+    pub fn create_database(&self, name: &str) -> String {
+        self.sql(&format!("CREATE DATABASE {name}"));
+        self.url_of(name)
+    }
+
+    fn url_of(&self, database: &str) -> String {
+        let directory = self.directory.path().display();
+        format!("postgres://postgres@localhost:{PORT}/{database}?host={directory}")
+    }
+
+    /// What `psql` prints for a statement in the database `postgres`: a line for each row, its
+    /// columns separated by `|`.
+    pub fn sql(&self, statement: &str) -> String {
+        let mut psql = self.programs.command("psql", self.directory.path());
+        psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-p", PORT, "-h"]);
+        psql.arg(self.directory.path()).args(["-c", statement]);
+        let output = psql.output().expect("cannot run psql");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{statement}: {errors}");
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn is_ready(&self) -> bool {
+        if let Some(status) = self.child.ended() {
+            panic!("PostgreSQL did not start: {}", told(status, self.directory.path()));
+        }
+        // Its last line is the state, written by the server for `pg_ctl`.
+        let state = std::fs::read_to_string(self.directory.path().join("data/postmaster.pid"));
+        let state = state.unwrap_or_default();
+        state.lines().last().is_some_and(|state| state.trim_end() == "ready")
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        // SIGKILL alone would leave its shared memory behind, of which a machine has so many.
+        self.child.quit(Duration::from_secs(5));
+    }
+}
+
+async fn make_files(programs: &Programs, directory: &Path) {
+    let mut initdb = programs.command("initdb", directory);
+    initdb.args(["-D", "data", "-U", "postgres", "-A", "trust"]);
+    initdb.args(["-E", "UTF8", "--locale=C", "--no-sync"]);
+    let child = spawn(&mut initdb, directory);
+    let ended = async || child.ended().is_some();
+    eventually("initdb to make PostgreSQL's files", 2 * LIMIT, ended).await;
+    let status = child.ended().expect("BUG: it has ended");
+    assert!(status.success(), "initdb failed: {}", told(status, directory));
+}
+
+fn spawn(command: &mut Command, directory: &Path) -> OwnedChild {
+    let log = File::options().append(true).create(true).open(directory.join(LOG));
+    let log = log.expect("cannot write a log file");
+    command.stdin(Stdio::null()).stderr(log.try_clone().expect("cannot share a log file"));
+    command.stdout(log);
+    match OwnedChild::spawn(command) {
+        Ok(child) => child,
+        Err(error) => panic!("cannot run {}: {error}", command.get_program().display()),
+    }
+}
+
+fn told(status: ExitStatus, directory: &Path) -> String {
+    let log = std::fs::read_to_string(directory.join(LOG)).unwrap_or_default();
+    format!("{status}\n{log}")
+}

@@ -1,0 +1,57 @@
+//! Running the program, and those whose locks it looks at.
+
+use std::process::{Output, Stdio};
+
+use lock_core::{Inspection, LockClient};
+use lock_tests::{LIMIT, bounded, eventually, workspace_binary};
+use serde_json::Value;
+use tokio::process::Command;
+
+/// What a run said, and its exit code.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Run {
+    pub(crate) fn of(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let code = output.status.code().expect("ended by itself");
+        Self { code, out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// The one document of a run with `--json`, which says nothing else.
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.err, "");
+        serde_json::from_str(&self.out).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+    }
+}
+
+/// The program, in an environment that says nothing of Redis.
+pub(crate) async fn program() -> Command {
+    let mut command = Command::new(workspace_binary("lockctl", "lockctl").await);
+    command.env_remove("REDIS_URL").env_remove("LOCK_TOWER_ENFORCE").stdin(Stdio::null());
+    command
+}
+
+pub(crate) async fn run(args: &[&str]) -> Run {
+    Run::of(bounded(LIMIT, program().await.args(args).output()).await.unwrap())
+}
+
+/// A run at this Redis.
+pub(crate) async fn run_at(url: &str, args: &[&str]) -> Run {
+    let mut command = program().await;
+    Run::of(bounded(LIMIT, command.env("REDIS_URL", url).args(args).output()).await.unwrap())
+}
+
+/// A service whose locks are looked at.
+pub(crate) async fn service(url: &str, name: &str, instance: &str) -> LockClient {
+    LockClient::builder().client_name(name, instance).connect(url).await.unwrap()
+}
+
+pub(crate) async fn until(client: &LockClient, key: &str, what: impl Fn(&Inspection) -> bool) {
+    let seen = async || what(&client.inspect(key).await.unwrap());
+    eventually("the lock to be as wanted", LIMIT, seen).await;
+}
