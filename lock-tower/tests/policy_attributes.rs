@@ -207,11 +207,15 @@ async fn what_no_attribute_is_called_is_told() {
     assert_eq!(policies.attributes_not_seen(), ["misspelt-handler"]);
 }
 
-/// Runs the test of that name with `LOCK_TOWER_ENFORCE`, which is read once in a process.
-fn under(enforce: &str, test: &str) {
+/// What a process with `LOCK_TOWER_ENFORCE` is to show, which is read once in a process.
+const SHOWS: &str = "SHOWS";
+
+/// Runs this test once more in a process of its own.
+fn under(enforce: &str, shows: &str) {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--ignored", "--nocapture"])
+        .args(["the_environment_counts_more_than_the_file", "--exact", "--nocapture"])
         .env("LOCK_TOWER_ENFORCE", enforce)
+        .env(SHOWS, shows)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -220,17 +224,27 @@ fn under(enforce: &str, test: &str) {
 
 #[test]
 fn the_environment_counts_more_than_the_file() {
-    under("off", "off_by_the_environment");
-    under("handler=off,function=off,order=off,no-arguments=shadow", "off_by_the_environment");
-    under("on", "on_by_the_environment");
-    under("handler=on,function=on,no-arguments=on", "on_by_the_environment");
-    // A word that it does not know lets no lock go.
-    under("of", "nothing_by_the_environment");
-    under("oder=off", "told_at_the_start");
+    let Ok(shows) = std::env::var(SHOWS) else {
+        under("off", "off");
+        under("handler=off,function=off,order=off,no-arguments=shadow", "off");
+        under("on", "on");
+        under("handler=on,function=on,no-arguments=on", "on");
+        // A word that it does not know lets no lock go.
+        under("of", "nothing");
+        under("oder=off", "told at the start");
+        return;
+    };
+    let mut clock = tokio::runtime::Builder::new_current_thread();
+    let runtime = clock.enable_all().start_paused(true).build().unwrap();
+    match shows.as_str() {
+        "off" => runtime.block_on(off_by_the_environment()),
+        "on" => runtime.block_on(on_by_the_environment()),
+        "nothing" => runtime.block_on(nothing_by_the_environment()),
+        "told at the start" => told_at_the_start(),
+        shows => panic!("{shows}"),
+    }
 }
 
-#[tokio::test(start_paused = true)]
-#[ignore = "run by the_environment_counts_more_than_the_file"]
 async fn off_by_the_environment() {
     for path in ["/orders/7", "/all", "/stock/7"] {
         assert_eq!(with("enforce = \"on\"\nwait = \"9s\"", path).await, (200, 0), "{path}");
@@ -242,16 +256,12 @@ async fn off_by_the_environment() {
     assert_eq!(call(&app, "PUT", "/").await.text, "done");
 }
 
-#[tokio::test(start_paused = true)]
-#[ignore = "run by the_environment_counts_more_than_the_file"]
 async fn on_by_the_environment() {
     for (path, busy) in [("/orders/7", 423), ("/all", 423), ("/stock/7", 409)] {
         assert_eq!(with("enforce = \"off\"", path).await, (busy, 2), "{path}");
     }
 }
 
-#[test]
-#[ignore = "run by the_environment_counts_more_than_the_file"]
 fn told_at_the_start() {
     let logs = Logs::collect();
     let _no_request_yet = policies(&TestLocks::new(), &rule("order", ""));
@@ -260,8 +270,6 @@ fn told_at_the_start() {
     assert!(text.contains("names what the policy file does not have: oder;"), "{text}");
 }
 
-#[tokio::test(start_paused = true)]
-#[ignore = "run by the_environment_counts_more_than_the_file"]
 async fn nothing_by_the_environment() {
     assert_eq!(with("enforce = \"off\"", "/orders/7").await, (200, 0));
     assert_eq!(with("", "/orders/7").await, (423, 2));
