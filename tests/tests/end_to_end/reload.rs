@@ -34,7 +34,7 @@ fn version(number: u64) -> String {
         (20 + number % 7, 5 + number % 11, [423, 409, 429][number as usize % 3]);
     format!(
         "version = 1\n\
-         [[policy]]\nname = \"other-{number}\"\nmatch = {{ path = \"/other/{{id}}\" }}\n\
+         [[policy]]\nname = \"other-{number}\"\nmatch = {{ path = \"/other-{number}/{{id}}\" }}\n\
          key = \"other-{number}:{{id}}\"\n\
          [[policy]]\nname = \"counter\"\nmatch = {{ path = \"/counters/{{id}}\" }}\n\
          key = \"counter:{{id:u64}}\"\nwait = \"{wait}s\"\nlease = \"{lease}s\"\n\
