@@ -110,7 +110,13 @@ fn not_connected(why: &ConnectError, from: &str) -> Failure {
     }
 }
 
-/// A URL that was connected to, without user, password and query.
+/// A refusal that repeats what was typed, but of URLs only what may be seen.
+pub(crate) fn without_typed_secrets(refusal: &str, typed: impl Iterator<Item = String>) -> String {
+    let urls = typed.filter(|argument| argument.contains("://"));
+    urls.fold(refusal.to_owned(), |text, url| text.replace(&url, &without_secrets(&url)))
+}
+
+/// A URL without user, password and query.
 fn without_secrets(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
     let shown = if scheme.ends_with("unix") {

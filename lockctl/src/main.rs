@@ -23,7 +23,9 @@ fn main() -> ExitCode {
     let (json, outcome) = match Args::try_parse() {
         Ok(args) => (args.json, args.command.run()),
         Err(refusal) if refusal.use_stderr() => {
-            (args::ask_for_json(std::env::args_os()), Err(Failure::usage(&refusal.to_string())))
+            let typed = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+            let refusal = live::without_typed_secrets(&refusal.to_string(), typed);
+            (args::ask_for_json(std::env::args_os()), Err(Failure::usage(&refusal)))
         }
         Err(help) => (false, Ok(Answer::help(&help.to_string()))),
     };

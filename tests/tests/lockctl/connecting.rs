@@ -53,6 +53,17 @@ async fn a_password_is_never_shown() {
 }
 
 #[tokio::test]
+async fn a_url_in_the_wrong_place_keeps_its_password() {
+    let url = "redis://user:s3cret@host:6379/?password=s3cret";
+    for arguments in [&["list", "a", url][..], &[url], &["list", "--json", "a", url]] {
+        let refused = run(arguments).await;
+        assert_eq!(refused.code, 2, "{refused:?}");
+        let said = format!("{}{}", refused.out, refused.err);
+        assert!(said.contains("redis://host:6379") && !said.contains("s3cret"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn which_redis_is_meant() {
     let redis = RedisServer::start().await;
     let at = ["--redis", &redis.url()];
