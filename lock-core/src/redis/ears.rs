@@ -88,6 +88,7 @@ impl Share {
 
 /// What came of an attempt to subscribe.
 enum Subscribed {
+    /// What may be heard is.
     Done,
     /// Not all of it; in a moment it may work.
     Later,
@@ -219,13 +220,14 @@ impl Ear {
             for answer in answers {
                 if let Value::ServerError(error) = answer {
                     match self.refused(target, &error.into()) {
+                        Subscribed::Done => {}
                         Subscribed::Never => {
                             // Not every refusal ends the connection, but a new one is the only
                             // remedy.
                             tokio::time::sleep(SLOWEST_BACKOFF).await;
                             return Subscribed::Never;
                         }
-                        _ => outcome = Subscribed::Later,
+                        Subscribed::Later => outcome = Subscribed::Later,
                     }
                 }
             }
@@ -253,7 +255,9 @@ impl Ear {
                 if !self.told.swap(true, Ordering::Relaxed) {
                     tracing::warn!(redis = %target.address, %error, "cannot subscribe: waiters poll");
                 }
-                Subscribed::Never
+                // One channel that may not be heard is asked for again at the next tick, and costs
+                // the others nothing.
+                if error.code() == Some("NOPERM") { Subscribed::Done } else { Subscribed::Never }
             }
         }
     }

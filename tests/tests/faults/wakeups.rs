@@ -1,5 +1,8 @@
 //! A message is a hint: waiters get there without it.
 
+use std::time::Duration;
+
+use lock_core::AcquireError;
 use lock_tests::{LIMIT, RedisServer, bounded, eventually};
 
 use crate::{LONG, client};
@@ -111,4 +114,35 @@ async fn waiters_that_may_not_listen_get_there_all_the_same() {
     cli.del("lock:k").await;
     drop(bounded(LIMIT, waiter).await.unwrap().unwrap());
     drop(guard);
+}
+
+/// One channel that may not be heard costs no other its messages: the connection stays.
+#[tokio::test]
+async fn a_channel_that_is_refused_ends_no_other_subscription() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let only_one = ["ACL", "SETUSER", "default", "resetchannels", "&redisson_rwlock:{lock:heard}"];
+    let _: String = cli.query(&only_one).await;
+    let (heard, deaf) = (here.write("heard"), here.write("deaf"));
+    let heard = heard.lease(LONG * 10).acquire().await.unwrap();
+    let deaf = deaf.lease(LONG * 10).acquire().await.unwrap();
+    let ear = async || {
+        let clients = cli.client_list().await;
+        let mut ears = clients.iter().filter(|client| client.field("sub") == "1");
+        ears.next().map(|ear| ear.field("id").to_owned())
+    };
+
+    let listens = tokio::spawn(there.write("heard").wait(LONG).acquire());
+    eventually("one waiter listens", LIMIT, async || ear().await.is_some()).await;
+    let connection = ear().await;
+    // Longer than a connection lived that was refused a channel.
+    let looks = there.write("deaf").wait(Duration::from_millis(2_500)).acquire().await;
+    assert!(matches!(looks, Err(AcquireError::Busy(_))), "{looks:?}");
+    let denied: redis::Value = cli.query(&["ACL", "LOG"]).await;
+    assert!(format!("{denied:?}").contains("{lock:deaf}"), "{denied:?}");
+    assert_eq!(ear().await, connection, "the subscriber's connection was replaced");
+    heard.release().await.unwrap();
+    drop(bounded(LIMIT, listens).await.unwrap().unwrap());
+    drop(deaf);
 }
