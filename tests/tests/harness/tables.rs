@@ -9,6 +9,9 @@ use std::{
 /// Rows that name no test begin with one of these, and say why.
 const REASONS: [&str; 2] = ["Not built", "Does not apply"];
 
+/// Where targets are.
+const PACKAGES: [&str; 5] = ["tests", "lock-core", "lock-key", "lock-tower", "lockctl"];
+
 /// What the column of tests is called.
 const TITLES: [&str; 2] = ["Ours", "Tests"];
 
@@ -44,18 +47,24 @@ fn tests_in(source: &str) -> HashSet<&str> {
     marked
 }
 
-/// The file of a test's module, and the one that must declare that module.
+/// The file of a test's module, and the one that must declare that module. Targets are looked for
+/// in this package first; a crate's own name stands for the tests beside its code.
 fn files(modules: &[&str]) -> (PathBuf, Option<PathBuf>) {
     let [target, inner @ ..] = modules else { unreachable!("a name has a target") };
     let root = root();
-    let targets = root.join("tests/tests").join(target);
-    match (*target, inner) {
-        ("lock_core", [.., "tests"]) => {
-            (root.join("lock-core/src").join(inner.join("/")).with_extension("rs"), None)
-        }
-        (_, []) => (root.join("lock-core/tests").join(target).with_extension("rs"), None),
-        _ => (targets.join(inner.join("/")).with_extension("rs"), Some(targets.join("main.rs"))),
+    let beside = root.join(target.replace('_', "-")).join("src");
+    if beside.is_dir() {
+        return (beside.join(inner.join("/")).with_extension("rs"), None);
     }
+    let targets = PACKAGES.map(|package| root.join(package).join("tests").join(target));
+    if inner.is_empty() {
+        let mut files =
+            targets.iter().flat_map(|target| [target.with_extension("rs"), target.join("main.rs")]);
+        return (files.find(|file| file.is_file()).unwrap_or_default(), None);
+    }
+    let mut folders = targets.iter().filter(|target| target.join("main.rs").is_file());
+    let folder = folders.next().unwrap_or(&targets[0]);
+    (folder.join(inner.join("/")).with_extension("rs"), Some(folder.join("main.rs")))
 }
 
 fn missing(test: &str) -> Option<String> {
@@ -117,6 +126,7 @@ fn what_is_wrong_with_a_table_is_found() {
         "`harness::tables::what_is_wrong_with_a_table_is_found`",
         "`conformance::matrix::between_processes`, `edges::times_beyond_all_bounds_do_no_harm`",
         "`lock_core::gate::tests::who_gives_up_blocks_nobody`",
+        "`ends::a_client_that_hangs_up_releases`",
         "Not built: nobody asked for it",
     ] {
         assert_eq!(row(right), [""; 0], "{right}");
