@@ -1,0 +1,8 @@
+//! Thousands of schedules on a scripted store under a paused clock: what is promised must hold
+//! whatever becomes of each step, wherever a future is dropped, and whenever the client is shut down.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod cancelled;
+mod polled;
+mod public_operations;
+mod world;
