@@ -5,4 +5,5 @@
 mod cancelled;
 mod polled;
 mod public_operations;
+mod random;
 mod world;

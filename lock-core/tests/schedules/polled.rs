@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-/// A future that is not ready after so long waits for something that does not come.
-const QUIET: Duration = Duration::from_secs(100);
+/// What is not ready after so long waits for something that does not come, or does the same again.
+const QUIET: Duration = Duration::from_secs(8);
 
 /// What became of a future that was dropped after a number of polls, if it was not ready by then.
 #[derive(Debug, PartialEq, Eq)]

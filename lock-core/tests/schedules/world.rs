@@ -85,7 +85,7 @@ impl World {
 }
 
 /// The keys that are used here.
-pub(crate) const KEYS: [&str; 4] = ["a", "b", "k", "s"];
+pub(crate) const KEYS: [&str; 8] = ["a", "b", "k", "s", "x", "y", "z", "majority"];
 
 /// What the store knows of holders and waiters.
 pub(crate) async fn left(client: &LockClient) -> Vec<String> {

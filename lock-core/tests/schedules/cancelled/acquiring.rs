@@ -115,7 +115,7 @@ async fn in_the_way(world: Arc<World>, kind: Kind, mode: Mode, polls: usize) -> 
     let other = ask(&world.there).acquire().await.unwrap();
     world.begin();
     let waits = world.here.lock(mode, "k").kind(kind).wait(ms(4_000));
-    let between = tokio::spawn({ async move { polled(waits.acquire(), polls).await.is_over() } });
+    let between = tokio::spawn(async move { polled(waits.acquire(), polls).await.is_over() });
     tokio::time::sleep(ms(20)).await;
     let behind = tokio::spawn(ask(&world.there).wait(LONG).acquire());
     tokio::time::sleep(ms(1_500)).await;
