@@ -2,6 +2,7 @@
 //! whatever becomes of each step, wherever a future is dropped, and whenever the client is shut down.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod bounds;
 mod cancelled;
 mod polled;
 mod public_operations;

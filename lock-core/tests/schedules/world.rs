@@ -60,12 +60,16 @@ impl World {
     }
 
     pub(crate) fn begin(&self) {
-        self.link.set(self.fate);
+        self.set(self.fate);
+    }
+
+    pub(crate) fn set(&self, fate: Fate) {
+        self.link.set(fate);
     }
 
     /// From now on everything is answered at once.
     pub(crate) fn end(&self) {
-        self.link.set(Fate::AT_ONCE);
+        self.set(Fate::AT_ONCE);
     }
 
     /// A majority of three servers behind the same link, and somebody beside each of them.

@@ -77,7 +77,7 @@ impl Actor {
         let key = KEYS[terms.key];
         if self.kinds[terms.key] == Kind::Semaphore {
             let ask = self.client.semaphore(key, PERMITS).permit();
-            let Some(guard) = self.ask(ask, terms).await else { return };
+            let Some(guard) = self.ask(ask, terms, 1).await else { return };
             let guard = Arc::new(guard);
             self.promises.granted_permit(terms.key, &guard);
             self.held.push(Held::Permit(guard));
@@ -85,7 +85,7 @@ impl Actor {
         }
         let before = self.promises.written(terms.key);
         let ask = self.client.lock(terms.mode, key).kind(self.kinds[terms.key]);
-        let Some(guard) = self.ask(ask, terms).await else { return };
+        let Some(guard) = self.ask(ask, terms, 1).await else { return };
         let thread = self.thread(terms);
         self.promises.granted(terms.key, thread, guard.view(), before);
         self.held.push(Held::Lock { key: terms.key, thread, guard });
@@ -102,7 +102,7 @@ impl Actor {
             }
         };
         let ask = self.client.multi_lock(keys.map(member));
-        let Some(guard) = self.ask(ask, terms).await else { return };
+        let Some(guard) = self.ask(ask, terms, 2).await else { return };
         let thread = self.thread(terms);
         for view in guard.views() {
             let at = keys.iter().position(|key| KEYS[*key] == view.key().as_str()).unwrap();
@@ -112,7 +112,9 @@ impl Actor {
     }
 
     async fn acquire_majority(&mut self, terms: Terms) {
-        let Some(guard) = self.ask(self.red_lock.lock("majority"), terms).await else { return };
+        // Each server is asked who it is, too.
+        let ask = self.red_lock.lock("majority");
+        let Some(guard) = self.ask(ask, terms, 2).await else { return };
         let guard = Arc::new(guard);
         self.promises.granted_majority(&guard);
         self.held.push(Held::Majority(guard));
@@ -124,7 +126,13 @@ impl Actor {
         self.number * 1_000 + if terms.in_scope { 0 } else { self.acquired }
     }
 
-    async fn ask<T: Target>(&mut self, ask: Acquire<T>, terms: Terms) -> Option<T::Guard> {
+    /// What comes of an acquisition that takes so many steps of the store at the most, one after another.
+    async fn ask<T: Target>(
+        &mut self,
+        ask: Acquire<T>,
+        terms: Terms,
+        steps: u32,
+    ) -> Option<T::Guard> {
         let mut ask = ask.wait(terms.wait).lease(terms.lease).renew(terms.renew);
         if let Some(most) = terms.max_hold {
             ask = ask.max_hold(most);
@@ -134,9 +142,9 @@ impl Actor {
         }
         let (draining, started) = (self.process.is_draining(), Instant::now());
         let ended = dropped_after(terms.dropped_after, ask.acquire()).await;
-        // A try still waits for what its own process is about to release, and of a majority's servers
-        // each is asked for its identity too.
-        let longest = terms.wait + COMMAND_TIMEOUT * 2 + LAST_ANSWER + TICK;
+        // Who does not wait for others still waits for what its own process is about to release.
+        let wait = terms.wait.max(COMMAND_TIMEOUT);
+        let longest = wait + COMMAND_TIMEOUT * steps + LAST_ANSWER + TICK;
         let took = started.elapsed();
         assert!(took <= longest, "{terms:?}: it took {took:?}");
         let Some(ended) = ended else {

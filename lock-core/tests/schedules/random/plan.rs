@@ -36,9 +36,15 @@ pub(super) enum Deed {
     /// Two keys at once.
     AcquireBoth(Terms),
     AcquireMajority(Terms),
-    Upgrade { dropped_after: Option<Duration> },
-    Downgrade { dropped_after: Option<Duration> },
-    Release { dropped_after: Option<Duration> },
+    Upgrade {
+        dropped_after: Option<Duration>,
+    },
+    Downgrade {
+        dropped_after: Option<Duration>,
+    },
+    Release {
+        dropped_after: Option<Duration>,
+    },
     Drop,
     Suspend(Duration),
     ShutDown(Duration),

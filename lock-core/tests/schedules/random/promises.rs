@@ -49,11 +49,7 @@ pub(super) struct Promises {
 }
 
 impl Promises {
-    pub(super) fn new(
-        judge: LockClient,
-        kinds: [Kind; KEYS.len()],
-        tolerance: Duration,
-    ) -> Self {
+    pub(super) fn new(judge: LockClient, kinds: [Kind; KEYS.len()], tolerance: Duration) -> Self {
         let (looks, written, watches) = (Mutex::default(), Mutex::default(), Mutex::default());
         Self { judge, kinds, looks, written, watches, tolerance }
     }
