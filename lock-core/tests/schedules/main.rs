@@ -4,7 +4,9 @@
 
 mod bounds;
 mod cancelled;
+mod ending;
 mod polled;
 mod public_operations;
 mod random;
+mod suspended;
 mod world;
