@@ -1,7 +1,8 @@
 //! A service whose handlers are visits to a room that sees for itself who is inside.
 //!
-//! Every route locks `{key}` in the Redis at `$REDIS_URL`; the room is the directory `$ROOM`. It
-//! listens on `$PORT`, says where, and on SIGTERM ends as the README teaches.
+//! Every route locks `{key}` in the Redis at `$REDIS_URL`, with a lease of `$LEASE_MS` and a command
+//! timeout of `$COMMAND_TIMEOUT_MS`; the room is the directory `$ROOM`. It listens on `$PORT`, says
+//! where, and on SIGTERM ends as the README teaches.
 //!
 //! | route | what it does under its lock |
 //! |---|---|
@@ -17,12 +18,12 @@ use std::{env, error::Error, fs, io, net::Ipv4Addr, time::Duration};
 use axum::{
     Router,
     body::{Body, to_bytes},
-    extract::{Path, Request, State},
-    http::StatusCode,
+    extract::{Path, State},
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
     routing::{any, get},
 };
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use hyper::body::Bytes;
 use lock_tests::{Room, Visit, raise_file_limit};
 use lock_tower::{HoldUntil, LockClient, Locked, Mode, RequestLockLayer};
@@ -32,7 +33,6 @@ use tokio::{
     time::sleep,
 };
 
-const LEASE: Duration = Duration::from_secs(1);
 const WAIT: Duration = Duration::from_secs(5);
 const LONG_WAIT: Duration = Duration::from_secs(5 * 60);
 const MOST: Duration = Duration::from_millis(1_500);
@@ -41,7 +41,11 @@ const CONNECTIONS: u64 = 12_000;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     raise_file_limit(CONNECTIONS);
-    let locks = LockClient::connect(&env::var("REDIS_URL")?).await?;
+    let locks = LockClient::builder()
+        .lease(milliseconds("LEASE_MS")?)
+        .command_timeout(milliseconds("COMMAND_TIMEOUT_MS")?)
+        .connect(&env::var("REDIS_URL")?)
+        .await?;
     let port: u16 = env::var("PORT")?.parse()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -57,9 +61,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn milliseconds(variable: &str) -> Result<Duration, Box<dyn Error>> {
+    Ok(Duration::from_millis(env::var(variable)?.parse()?))
+}
+
 fn router(locks: &LockClient, room: Room) -> Result<Router, Box<dyn Error>> {
-    let lock =
-        || Ok::<_, Box<dyn Error>>(RequestLockLayer::new(locks.clone(), "{key}")?.lease(LEASE));
+    let lock = || RequestLockLayer::new(locks.clone(), "{key}");
     let crowd = lock()?.wait(LONG_WAIT).max_waiters(20_000);
     let download = lock()?.max_hold(MOST).hold_until(HoldUntil::Body);
     let route =
@@ -76,13 +83,14 @@ fn router(locks: &LockClient, room: Room) -> Result<Router, Box<dyn Error>> {
 }
 
 /// Enters the room, which must be locked by now.
-fn enter(room: &Room, key: &str, lock: &Locked, request: &Request) -> io::Result<Visit> {
-    let id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
+fn enter(room: &Room, key: &str, lock: &Locked, head: &HeaderMap, step: u32) -> io::Result<Visit> {
+    let id = head.get("x-request-id").and_then(|id| id.to_str().ok());
     let id = id.ok_or_else(|| io::Error::other("a request without an x-request-id"))?;
+    let id = if step == 0 { id.to_owned() } else { format!("{id}.{step}") };
     if !lock.is_held() {
         room.wrong(&format!("{key}: {id} is not locked"))?;
     }
-    room.enter(key, id, lock.mode() == Mode::Write)
+    room.enter(key, &id, lock.mode() == Mode::Write)
 }
 
 fn failed(error: impl Error) -> Response {
@@ -93,9 +101,9 @@ async fn stay(
     State(room): State<Room>,
     Path((key, ms)): Path<(String, u64)>,
     lock: Locked,
-    request: Request,
+    head: HeaderMap,
 ) -> Response {
-    match enter(&room, &key, &lock, &request) {
+    match enter(&room, &key, &lock, &head, 0) {
         Ok(_visit) => {
             sleep(Duration::from_millis(ms)).await;
             "done".into_response()
@@ -108,32 +116,30 @@ async fn upload(
     State(room): State<Room>,
     Path(key): Path<String>,
     lock: Locked,
-    request: Request,
+    head: HeaderMap,
+    body: Body,
 ) -> Response {
-    let _visit = match enter(&room, &key, &lock, &request) {
+    let _visit = match enter(&room, &key, &lock, &head, 0) {
         Ok(visit) => visit,
         Err(error) => return failed(error),
     };
-    match to_bytes(request.into_body(), usize::MAX).await {
+    match to_bytes(body, usize::MAX).await {
         Ok(body) => format!("{} bytes", body.len()).into_response(),
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     }
 }
 
+/// Each part of the body is a visit: one that nobody reads takes no step.
 async fn send(
     State(room): State<Room>,
     Path(key): Path<String>,
     lock: Locked,
-    request: Request,
+    head: HeaderMap,
 ) -> Response {
-    let visit = match enter(&room, &key, &lock, &request) {
-        Ok(visit) => visit,
-        Err(error) => return failed(error),
-    };
     let part = Bytes::from(vec![b'x'; 64 * 1024]);
-    let parts = stream::unfold((visit, 0), move |(visit, sent)| {
-        let part = part.clone();
-        async move { (sent < 4 * 1024).then(|| (Ok::<_, io::Error>(part), (visit, sent + 1))) }
+    let parts = stream::iter(0..4 * 1024).map(move |number| {
+        let visit = enter(&room, &key, &lock, &head, number);
+        visit.map(|_visit| part.clone())
     });
     Response::new(Body::from_stream(parts))
 }

@@ -1,6 +1,6 @@
 //! A Redis that hangs: connections stay open and nobody answers.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ::http::Method;
 use lock_tests::{LIMIT, eventually};
@@ -8,9 +8,12 @@ use tokio::task::JoinSet;
 
 use crate::world::{World, ms};
 
+const LEASE: Duration = ms(1_000);
+const COMMAND_TIMEOUT: Duration = ms(500);
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everybody_is_told_and_everything_goes_on_when_it_answers_again() {
-    let world = Arc::new(World::new().await);
+    let world = Arc::new(World::with(LEASE, COMMAND_TIMEOUT).await);
     let ask = |replica: usize, path: &'static str| {
         let world = Arc::clone(&world);
         async move { world.ask(replica, Method::POST, path).await }
@@ -54,7 +57,7 @@ async fn everybody_is_told_and_everything_goes_on_when_it_answers_again() {
 /// It hangs now and then for a moment, under load.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn moments_of_silence_under_load_let_nobody_in_beside_another() {
-    let world = Arc::new(World::new().await);
+    let world = Arc::new(World::with(LEASE, COMMAND_TIMEOUT).await);
     let mut clients = JoinSet::new();
     for number in 0..12_u64 {
         let world = Arc::clone(&world);

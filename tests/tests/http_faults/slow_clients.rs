@@ -51,7 +51,6 @@ async fn who_does_not_read_what_is_sent_under_the_lock_is_not_sent_the_rest() {
     let mut slow = world.raw(0).await;
     slow.send(&head("/download/k", 0)).await;
     let mut read = slow.read_until("\r\n\r\n").await.len();
-    world.inside("k", 1).await;
     assert_eq!(world.ask(1, Method::POST, "/work/k/0").await, "done");
     // What lay in the sockets comes, and then the end, without the end of the body.
     let rest = slow.read_to_end().await;

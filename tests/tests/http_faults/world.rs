@@ -24,13 +24,21 @@ pub(crate) struct World {
     pub(crate) room: Room,
     pub(crate) replicas: Vec<Replica>,
     directory: TempDir,
+    lease: Duration,
+    command_timeout: Duration,
 }
 
 impl World {
+    /// In which nobody runs out of patience because the machine is busy.
     pub(crate) async fn new() -> Self {
+        Self::with(ms(10_000), ms(10_000)).await
+    }
+
+    pub(crate) async fn with(lease: Duration, command_timeout: Duration) -> Self {
         let (redis, directory) = (RedisServer::start().await, tempfile::tempdir().unwrap());
         let room = Room::at(directory.path());
-        let mut world = Self { redis, room, replicas: Vec::new(), directory };
+        let replicas = Vec::new();
+        let mut world = Self { redis, room, replicas, directory, lease, command_timeout };
         for _ in 0..2 {
             let replica = world.start(free_port()).await;
             world.replicas.push(replica);
@@ -43,6 +51,8 @@ impl World {
             .env("REDIS_URL", self.redis.url())
             .env("ROOM", self.directory.path())
             .env("PORT", port.to_string())
+            .env("LEASE_MS", self.lease.as_millis().to_string())
+            .env("COMMAND_TIMEOUT_MS", self.command_timeout.as_millis().to_string())
             .start();
         process.line("listening on ", LIMIT).await;
         Replica { process, port }
