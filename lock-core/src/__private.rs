@@ -10,7 +10,9 @@ use crate::{
 };
 pub use crate::{
     Kind, LockClient, Mode,
+    clock::suspend,
     redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText},
+    scripted::{Fate, Question, Script, client as scripted},
     steps::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered},
 };
 

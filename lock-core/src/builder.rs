@@ -203,8 +203,22 @@ impl LockClientBuilder {
     /// A client on a store in memory that it shares with others.
     #[must_use]
     pub fn in_memory_on(self, store: &MemoryStore) -> LockClient {
+        self.on(|_| store.clone())
+    }
+
+    pub(crate) fn on<B: Backend>(self, store: impl FnOnce(&Settings) -> B) -> LockClient {
         let (owners, tasks) = beginnings();
-        self.start(owners, Arc::new(store.clone()), tasks)
+        let backend = Arc::new(store(&self.settings));
+        self.start(owners, backend, tasks)
+    }
+
+    /// As [`red_lock_in_memory`](Self::red_lock_in_memory), on clients that a test has made, each of
+    /// a store of its own.
+    #[doc(hidden)]
+    pub async fn red_lock_of(clients: Vec<LockClient>) -> Result<RedLock, InvalidOptions> {
+        let red_lock = RedLock::new(clients)?;
+        red_lock.check_distinct().await?;
+        Ok(red_lock)
     }
 
     /// Connects to several independent Redis servers, for locks that a majority of them must grant.
@@ -264,10 +278,8 @@ impl LockClientBuilder {
         self,
         stores: &[MemoryStore],
     ) -> Result<RedLock, InvalidOptions> {
-        let clients = stores.iter().map(|store| self.clone().in_memory_on(store)).collect();
-        let red_lock = RedLock::new(clients)?;
-        red_lock.check_distinct().await?;
-        Ok(red_lock)
+        Self::red_lock_of(stores.iter().map(|store| self.clone().in_memory_on(store)).collect())
+            .await
     }
 
     fn check(&self) -> Result<(), InvalidOptions> {

@@ -6,9 +6,18 @@
 //! `CLOCK_BOOTTIME` has gained on it is added, or a woken holder would believe in a lease that
 //! Redis gave away hours ago.
 
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 use tokio::time::Instant;
+
+thread_local! {
+    static PRETENDED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// As if the machine were suspended for so long now, for whatever runs on this thread: for tests.
+pub fn suspend(span: Duration) {
+    PRETENDED.set(PRETENDED.get() + span);
+}
 
 /// A moment on the lease clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +28,7 @@ pub(crate) struct Moment {
 
 impl Moment {
     pub(crate) fn now() -> Self {
-        Self { at: Instant::now() + suspended() }
+        Self { at: Instant::now() + suspended() + PRETENDED.get() }
     }
 
     pub(crate) fn until(self, later: Moment) -> Duration {

@@ -78,7 +78,7 @@ async fn stand_in_queue(
 ) -> Result<Permit, AcquireError> {
     loop {
         let look_up = Instant::now() + engine.settings.command_timeout;
-        let limit = patience.deadline.map_or(look_up, |deadline| deadline.min(look_up));
+        let limit = patience.or_within(engine.settings.command_timeout).min(look_up);
         if let Ok(permit) = tokio::time::timeout_at(limit, place.admitted()).await {
             return Ok(permit);
         }

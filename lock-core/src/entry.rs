@@ -20,7 +20,7 @@ pub(crate) async fn enter(
     engine.tasks.enter();
     engine.note_order(scope.as_ref(), requests);
     let Some(scope) = scope else {
-        return acquire_anew(engine, requests, patience).await;
+        return still_held(acquire_anew(engine, requests, patience).await?);
     };
 
     let place = |request: &Request| {
@@ -62,7 +62,15 @@ pub(crate) async fn enter(
             guard
         })
     });
-    Ok(all.collect())
+    still_held(all.collect())
+}
+
+/// While one of several was waited for, another may have been lost.
+fn still_held(guards: Vec<LockGuard>) -> Result<Vec<LockGuard>, AcquireError> {
+    if guards.len() > 1 {
+        guards.iter().try_for_each(|guard| guard.hold().check())?;
+    }
+    Ok(guards)
 }
 
 /// In one step where the store can do that; otherwise one after another, in the order of their

@@ -44,6 +44,7 @@ mod reenter;
 mod renewal;
 mod request;
 mod scope;
+mod scripted;
 mod semaphore;
 mod settings;
 mod settle;

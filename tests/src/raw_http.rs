@@ -56,6 +56,20 @@ impl RawHttp {
         .await
     }
 
+    /// Sends no more (FIN), and goes on listening.
+    pub async fn half_close(&mut self) {
+        let closed = bounded(LIMIT, self.stream.shutdown()).await;
+        closed.expect("the server has closed the connection");
+    }
+
+    /// All that comes until the connection ends, in whichever way.
+    pub async fn read_to_end(&mut self) -> String {
+        let mut read = Vec::new();
+        bounded(LIMIT, async { while matches!(self.stream.read_buf(&mut read).await, Ok(1..)) {} })
+            .await;
+        String::from_utf8_lossy(&read).into_owned()
+    }
+
     /// Leaves with a reset, as a client does whose process dies with unread data.
     pub fn reset(self) {
         let lingering = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));

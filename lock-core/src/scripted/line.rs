@@ -1,0 +1,129 @@
+//! From a step to its fate.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{oneshot, watch},
+    time::{Instant, sleep_until},
+};
+
+use super::{Fate, Question, Script};
+use crate::{
+    MemoryStore,
+    backend::{Answer, News, Wakeups},
+    error::Unavailable,
+    owner::OwnerId,
+};
+
+/// Between two steps of one owner that would be taken at the same moment.
+const IN_ORDER: Duration = Duration::from_millis(1);
+
+/// One client's link to the store.
+pub(super) struct Line {
+    pub(super) store: MemoryStore,
+    pub(super) script: Arc<dyn Script>,
+    timeout: Duration,
+    /// When each owner's last step is taken: on one connection, nothing overtakes.
+    last_taken: Mutex<HashMap<OwnerId, Instant>>,
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Line").finish_non_exhaustive()
+    }
+}
+
+impl Line {
+    pub(super) fn new(store: MemoryStore, script: Arc<dyn Script>, timeout: Duration) -> Self {
+        Self { store, script, timeout, last_taken: Mutex::default() }
+    }
+
+    /// Asks for a step, which is taken when its time comes, whatever became of who asked.
+    pub(super) fn ask<'a, T: Send + 'static>(
+        &'a self,
+        question: Question,
+        owners: Vec<OwnerId>,
+        step: impl FnOnce(&MemoryStore) -> Result<T, Unavailable> + Send + 'static,
+    ) -> Answer<'a, T> {
+        Box::pin(async move {
+            let fate = self.script.fate(question);
+            let asked = Instant::now();
+            let taken = fate.taken.map(|after| self.turn(&owners, asked + after));
+            let (tell, told) = oneshot::channel();
+            if let Some(taken) = taken {
+                let store = self.store.clone();
+                let take = move || drop(tell.send(step(&store)));
+                if taken <= asked {
+                    take();
+                } else {
+                    tokio::spawn(async move {
+                        sleep_until(taken).await;
+                        take();
+                    });
+                }
+            }
+            let limit = asked + self.timeout;
+            match answer_at(fate, asked, taken).filter(|at| *at < limit) {
+                Some(at) if taken.is_some_and(|taken| taken <= at) => {
+                    let answer = told.await;
+                    sleep_until(at).await;
+                    answer.expect("BUG: a step was not taken")
+                }
+                Some(at) => {
+                    sleep_until(at).await;
+                    Err(Unavailable::unsent("the script breaks the connection"))
+                }
+                None => {
+                    sleep_until(limit).await;
+                    Err(Unavailable::unsent("the script has no answer").silence())
+                }
+            }
+        })
+    }
+
+    /// The moment at which a step of these owners is taken that may be taken from `at` on.
+    fn turn(&self, owners: &[OwnerId], at: Instant) -> Instant {
+        let mut last = self.last_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        last.retain(|_, taken| *taken > now);
+        let before = owners.iter().filter_map(|owner| last.get(owner)).max();
+        let at = before.map_or(at, |before| at.max(*before + IN_ORDER));
+        last.extend(owners.iter().map(|owner| (owner.clone(), at)));
+        at
+    }
+
+    /// What of the store's news gets through.
+    pub(super) fn hear(&self, mut from: Wakeups) -> Wakeups {
+        let (tell, hears) = watch::channel(News { subscribed: true, count: 0 });
+        let script = Arc::clone(&self.script);
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = tell.closed() => return,
+                    () = from.woken() => {}
+                }
+                from.listen();
+                let Some(after) = script.heard() else { continue };
+                let tell = tell.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(after).await;
+                    tell.send_modify(|news| news.count += 1);
+                });
+            }
+        });
+        Wakeups(hears)
+    }
+}
+
+/// When there is an answer: never before the step that it is the answer to.
+fn answer_at(fate: Fate, asked: Instant, taken: Option<Instant>) -> Option<Instant> {
+    let answered = fate.answered?;
+    let at = asked + answered;
+    let tells = fate.taken.is_some_and(|after| after <= answered);
+    Some(taken.filter(|_| tells).map_or(at, |taken| at.max(taken)))
+}

@@ -1,0 +1,65 @@
+//! A store in memory over a link that follows a script: answers that come late, never, or for a step
+//! that is taken all the same; wake-ups that get lost. For tests under a paused clock. Not part of the
+//! public interface.
+
+mod backend;
+mod line;
+mod owned;
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{LockClient, LockClientBuilder, MemoryStore};
+
+/// What kind of step it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in the steps of the store")]
+pub enum Question {
+    Acquire,
+    Release,
+    Renew,
+    Upgrade,
+    Downgrade,
+    /// Looks, and what operators do.
+    Other,
+}
+
+/// What becomes of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fate {
+    /// After how long the store takes it; `None`: never. Steps of one owner keep their order.
+    pub taken: Option<Duration>,
+    /// After how long the client is answered: with what the step came to if it was taken by then,
+    /// otherwise with an error. `None`: never, which the client notices by its command timeout.
+    pub answered: Option<Duration>,
+}
+
+impl Fate {
+    /// Taken and answered at once.
+    pub const AT_ONCE: Self = Self { taken: Some(Duration::ZERO), answered: Some(Duration::ZERO) };
+}
+
+/// Says what becomes of each step, in the order in which they are asked for.
+pub trait Script: Send + Sync + 'static {
+    /// The fate of the next step.
+    fn fate(&self, question: Question) -> Fate;
+
+    /// After how long the next wake-up is heard; `None`: never.
+    fn heard(&self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+
+    /// Whether several locks are taken in one step, as on one server; or one by one, as in a cluster.
+    fn in_one_step(&self) -> bool {
+        true
+    }
+}
+
+/// A client whose link to `store` follows `script`; its command timeout is the builder's.
+#[must_use]
+pub fn client(
+    builder: LockClientBuilder,
+    store: &MemoryStore,
+    script: Arc<dyn Script>,
+) -> LockClient {
+    builder.on(|settings| line::Line::new(store.clone(), script, settings.command_timeout))
+}

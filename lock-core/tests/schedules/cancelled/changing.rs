@@ -1,0 +1,81 @@
+//! Upgrade, downgrade and release.
+
+use lock_core::{Kind, Mode};
+
+use super::{Case, case};
+use crate::{
+    polled::{Polled, polled},
+    world::ms,
+};
+
+/// Longer than any step is in doubt.
+const SETTLED: std::time::Duration = ms(2_500);
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
+        let name = kind.as_str();
+        cases.push(case("guard.rs::upgrade", name, move |world, polls| async move {
+            let mut guard = world.here.read("k").kind(kind).acquire().await.unwrap();
+            let token = guard.fencing_token();
+            world.begin();
+            let ended = polled(guard.upgrade(), polls).await;
+            world.end();
+            let done = matches!(ended, Polled::Ready(Ok(())));
+            let mode = if done { Mode::Write } else { Mode::Read };
+            assert_eq!(guard.mode(), mode, "the guard still reads unless it was told otherwise");
+            assert_eq!(guard.fencing_token() > token, done);
+            tokio::time::sleep(SETTLED).await;
+            let stored = world.there.inspect("k").await.unwrap();
+            assert_eq!(stored.mode, Some(mode), "an upgrade that happened is taken back");
+            assert!(guard.is_held());
+            guard.release().await.unwrap();
+            ended.is_over()
+        }));
+        cases.push(case("guard.rs::downgrade", name, move |world, polls| async move {
+            let mut guard = world.here.write("k").kind(kind).acquire().await.unwrap();
+            world.begin();
+            let ended = polled(guard.downgrade(), polls).await;
+            world.end();
+            if polls > 0 {
+                assert_eq!(guard.mode(), Mode::Read, "the guard reads in any case");
+            }
+            tokio::time::sleep(SETTLED).await;
+            let stored = world.there.inspect("k").await.unwrap();
+            assert_eq!(stored.mode, Some(guard.mode()), "it is completed in the background");
+            assert!(guard.is_held());
+            guard.release().await.unwrap();
+            ended.is_over()
+        }));
+    }
+    cases.push(case("guard.rs::release", "a lock", |world, polls| async move {
+        let guard = world.here.write("k").acquire().await.unwrap();
+        world.begin();
+        polled(guard.release(), polls).await.is_over()
+    }));
+    cases.push(case("guard.rs::release", "entered twice", |world, polls| async move {
+        let scope = world.here.scope();
+        let outer = scope.write("k").acquire().await.unwrap();
+        let inner = scope.write("k").acquire().await.unwrap();
+        world.begin();
+        let over = polled(inner.release(), polls).await.is_over();
+        world.end();
+        tokio::time::sleep(SETTLED).await;
+        assert!(outer.is_held());
+        assert_eq!(world.there.inspect("k").await.unwrap().holders[0].writes, 1);
+        outer.release().await.unwrap();
+        over
+    }));
+    cases.push(case("multi.rs::release", "two locks", |world, polls| async move {
+        let both = world.here.multi_lock([world.here.write("a"), world.here.read("b")]);
+        let guard = both.acquire().await.unwrap();
+        world.begin();
+        polled(guard.release(), polls).await.is_over()
+    }));
+    cases.push(case("semaphore.rs::release", "a permit", |world, polls| async move {
+        let guard = world.here.semaphore("s", 1).permit().acquire().await.unwrap();
+        world.begin();
+        polled(guard.release(), polls).await.is_over()
+    }));
+    cases
+}

@@ -1,0 +1,12 @@
+//! Thousands of schedules on a scripted store under a paused clock: what is promised must hold
+//! whatever becomes of each step, wherever a future is dropped, and whenever the client is shut down.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod bounds;
+mod cancelled;
+mod ending;
+mod polled;
+mod public_operations;
+mod random;
+mod suspended;
+mod world;

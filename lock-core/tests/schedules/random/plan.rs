@@ -1,0 +1,125 @@
+//! What actors do, by a seed.
+
+use std::time::Duration;
+
+use lock_core::{Kind, Mode};
+
+use super::seeded::Seeded;
+
+pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_millis(200);
+pub(super) const LONGEST_LEASE: Duration = Duration::from_millis(2_000);
+pub(super) const PERMITS: u32 = 2;
+const LONGEST_WAIT: u64 = 1_000;
+
+/// The keys of one schedule, with the kind of lock that each one is.
+pub(super) const KEYS: [&str; 3] = ["x", "y", "z"];
+
+/// What a lock is asked for with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// As a place in [`KEYS`].
+    pub(super) key: usize,
+    pub(super) mode: Mode,
+    pub(super) wait: Duration,
+    pub(super) lease: Duration,
+    pub(super) renew: bool,
+    pub(super) max_hold: Option<Duration>,
+    pub(super) in_scope: bool,
+    /// When who asks has enough of it.
+    pub(super) dropped_after: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Deed {
+    Sleep(Duration),
+    Acquire(Terms),
+    /// Two keys at once.
+    AcquireBoth(Terms),
+    AcquireMajority(Terms),
+    Upgrade {
+        dropped_after: Option<Duration>,
+    },
+    Downgrade {
+        dropped_after: Option<Duration>,
+    },
+    Release {
+        dropped_after: Option<Duration>,
+    },
+    Drop,
+    Suspend(Duration),
+    ShutDown(Duration),
+}
+
+/// The plan of one schedule.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) kinds: [Kind; KEYS.len()],
+    /// By process, by actor.
+    pub(super) deeds: Vec<Vec<Vec<Deed>>>,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind::ReadWrite,
+    Kind::ReadWrite,
+    Kind::FairReadWrite,
+    Kind::Reentrant,
+    Kind::NonReentrant,
+    Kind::Fair,
+    Kind::Fenced,
+    Kind::Semaphore,
+];
+
+impl Plan {
+    pub(super) fn of(drawn: &mut Seeded, with_ends: bool) -> Self {
+        let kinds = KEYS.map(|_| drawn.one_of(&KINDS));
+        let processes = 2 + drawn.below(2);
+        let deeds = (0..processes).map(|_| {
+            let actors = 1 + drawn.below(2);
+            (0..actors).map(|_| deeds(drawn, &kinds, with_ends)).collect()
+        });
+        Self { deeds: deeds.collect(), kinds }
+    }
+}
+
+fn deeds(drawn: &mut Seeded, kinds: &[Kind], with_ends: bool) -> Vec<Deed> {
+    let count = 3 + drawn.below(8);
+    (0..count).map(|_| deed(drawn, kinds, with_ends)).collect()
+}
+
+fn deed(drawn: &mut Seeded, kinds: &[Kind], with_ends: bool) -> Deed {
+    if with_ends && drawn.percent(8) {
+        return match drawn.below(4) {
+            0 => Deed::ShutDown(drawn.span(0, 1_500)),
+            _ => Deed::Suspend(drawn.span(1, 1_500)),
+        };
+    }
+    match drawn.below(100) {
+        0..20 => Deed::Sleep(drawn.span(0, 600)),
+        20..55 => Deed::Acquire(terms(drawn, kinds)),
+        55..62 => Deed::AcquireBoth(terms(drawn, kinds)),
+        62..67 => Deed::AcquireMajority(terms(drawn, kinds)),
+        67..74 => Deed::Upgrade { dropped_after: enough(drawn) },
+        74..80 => Deed::Downgrade { dropped_after: enough(drawn) },
+        80..92 => Deed::Release { dropped_after: enough(drawn) },
+        _ => Deed::Drop,
+    }
+}
+
+fn terms(drawn: &mut Seeded, kinds: &[Kind]) -> Terms {
+    let key = usize::try_from(drawn.below(KEYS.len() as u64)).unwrap();
+    let reads = kinds[key].has_readers() && drawn.percent(60);
+    Terms {
+        key,
+        mode: if reads { Mode::Read } else { Mode::Write },
+        wait: if drawn.percent(30) { Duration::ZERO } else { drawn.span(1, LONGEST_WAIT) },
+        lease: drawn.span(200, 2_000),
+        renew: drawn.percent(80),
+        max_hold: drawn.percent(10).then(|| drawn.span(100, 1_000)),
+        in_scope: drawn.percent(50),
+        dropped_after: enough(drawn),
+    }
+}
+
+fn enough(drawn: &mut Seeded) -> Option<Duration> {
+    drawn.percent(15).then(|| drawn.span(0, 60))
+}

@@ -1,0 +1,183 @@
+//! What must hold in every schedule, looked at whenever something was granted.
+
+use std::{
+    sync::{
+        Arc, Mutex, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::FutureExt;
+use lock_core::{
+    FencingToken, Inspection, Kind, LockClient, LockView, LostCause, LostSignal, Mode, PermitGuard,
+    RedLockGuard,
+};
+use tokio::{task::JoinSet, time::sleep};
+
+use super::plan::{KEYS, PERMITS};
+
+/// Whose hold it is: a scope's, or that of one acquisition alone.
+pub(super) type Thread = u64;
+
+enum Look {
+    Lock { key: usize, thread: Thread, view: LockView },
+    Permit { key: usize, guard: Weak<PermitGuard> },
+    Majority(Weak<RedLockGuard>),
+}
+
+impl Look {
+    fn is_held(&self) -> bool {
+        match self {
+            Self::Lock { view, .. } => view.is_held(),
+            Self::Permit { guard, .. } => guard.upgrade().is_some_and(|guard| guard.is_held()),
+            Self::Majority(guard) => guard.upgrade().is_some_and(|guard| guard.is_held()),
+        }
+    }
+}
+
+pub(super) struct Promises {
+    /// Sees the store as it is.
+    judge: LockClient,
+    kinds: [Kind; KEYS.len()],
+    looks: Mutex<Vec<Look>>,
+    /// The highest token of a write, by key.
+    written: Mutex<[Option<FencingToken>; KEYS.len()]>,
+    watches: Mutex<JoinSet<()>>,
+    /// How much later than its end the loss of a lock may be told.
+    tolerance: Duration,
+}
+
+impl Promises {
+    pub(super) fn new(judge: LockClient, kinds: [Kind; KEYS.len()], tolerance: Duration) -> Self {
+        let (looks, written, watches) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { judge, kinds, looks, written, watches, tolerance }
+    }
+
+    /// The highest token of a write by now.
+    pub(super) fn written(&self, key: usize) -> Option<FencingToken> {
+        self.written.lock().unwrap()[key]
+    }
+
+    /// A lock was granted, or made stronger, that was asked for when `before` was the highest token.
+    pub(super) fn granted(
+        &self,
+        key: usize,
+        thread: Thread,
+        view: LockView,
+        before: Option<FencingToken>,
+    ) {
+        let token = view.fencing_token();
+        let again = self.believed(key).iter().any(|(known, _)| *known == thread);
+        assert!(again || Some(token) > before, "{}: {token:?} after {before:?}", KEYS[key]);
+        if view.mode() == Mode::Write {
+            let mut written = self.written.lock().unwrap();
+            written[key] = written[key].max(Some(token));
+        }
+        self.watch(view.clone(), view.lost());
+        self.look(Look::Lock { key, thread, view });
+    }
+
+    pub(super) fn granted_permit(&self, key: usize, guard: &Arc<PermitGuard>) {
+        self.look(Look::Permit { key, guard: Arc::downgrade(guard) });
+    }
+
+    pub(super) fn granted_majority(&self, guard: &Arc<RedLockGuard>) {
+        self.look(Look::Majority(Arc::downgrade(guard)));
+    }
+
+    /// Nobody's watch is left, and none has seen anything wrong.
+    pub(super) async fn watched_to_the_end(&self) {
+        let watches = std::mem::take(&mut *self.watches.lock().unwrap());
+        watches.join_all().await;
+    }
+
+    fn look(&self, look: Look) {
+        {
+            let mut looks = self.looks.lock().unwrap();
+            looks.push(look);
+            looks.retain(Look::is_held);
+        }
+        for key in 0..KEYS.len() {
+            self.check(key);
+        }
+        let looks = self.looks.lock().unwrap();
+        let majorities = looks.iter().filter(|look| matches!(look, Look::Majority(_)));
+        let held = majorities.filter(|look| look.is_held()).count();
+        assert!(held <= 1, "{held} have a majority");
+    }
+
+    /// Who believes in a lock, each in its strongest mode.
+    fn believed(&self, key: usize) -> Vec<(Thread, Mode)> {
+        let mut believed: Vec<(Thread, Mode)> = Vec::new();
+        for look in self.looks.lock().unwrap().iter() {
+            let Look::Lock { key: of, thread, view } = look else { continue };
+            if *of == key && view.is_held() && believed.iter().all(|(known, _)| known != thread) {
+                believed.push((*thread, view.mode()));
+            }
+        }
+        believed
+    }
+
+    /// Beliefs exclude each other, and the store has whatever is believed.
+    fn check(&self, key: usize) {
+        let believed = self.believed(key);
+        let writes = believed.iter().any(|(_, mode)| *mode == Mode::Write);
+        assert!(!writes || believed.len() == 1, "{}: {believed:?}", KEYS[key]);
+        let stored = self.stored(key);
+        let permits = {
+            let looks = self.looks.lock().unwrap();
+            let own = |look: &&Look| matches!(look, Look::Permit { key: of, .. } if *of == key);
+            looks.iter().filter(own).filter(|look| look.is_held()).count()
+        };
+        assert!(permits <= PERMITS as usize, "{}: {permits} permits", KEYS[key]);
+        let holders = stored.holders.len();
+        assert!(holders >= believed.len() + permits, "{}: {believed:?} {stored:?}", KEYS[key]);
+        if writes {
+            assert_eq!(stored.mode, Some(Mode::Write), "{}: {believed:?} {stored:?}", KEYS[key]);
+        }
+        if self.kinds[key] == Kind::Semaphore {
+            assert!(holders <= PERMITS as usize, "{}: {stored:?}", KEYS[key]);
+        }
+    }
+
+    fn stored(&self, key: usize) -> Inspection {
+        let seen = self.judge.inspect(KEYS[key]).now_or_never().expect("it answers at once");
+        seen.expect("it is up")
+    }
+
+    /// Sees that a loss is told by the time the holder's clock has ended the lease, by a timer of its
+    /// own: to look at the lock would be to find it lost.
+    fn watch(&self, view: LockView, lost: LostSignal) {
+        let (told, tolerance) = (Arc::new(AtomicBool::new(false)), self.tolerance);
+        let hears = tokio::spawn({
+            let told = Arc::clone(&told);
+            async move {
+                lost.await;
+                told.store(true, Ordering::Relaxed);
+            }
+        });
+        self.watches.lock().unwrap().spawn(async move {
+            loop {
+                let left = view.remaining();
+                if !left.is_zero() {
+                    sleep(left + tolerance).await;
+                }
+                if told.load(Ordering::Relaxed) {
+                    return;
+                }
+                match view.ensure_held() {
+                    Ok(()) => {}
+                    Err(lost) if lost.cause() == LostCause::Released => return hears.abort(),
+                    Err(lost) => {
+                        // What was said just now is heard in a moment.
+                        sleep(Duration::from_millis(1)).await;
+                        let heard = told.load(Ordering::Relaxed);
+                        assert!(heard || lost.cause() != LostCause::Expired, "not told: {lost}");
+                        return hears.abort();
+                    }
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,129 @@
+//! Two clients of one store: one behind a link that the test has in its hands, one that is always
+//! answered.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use lock_core::{
+    __private::{Fate, Question, Script, scripted},
+    LockClient, LockClientBuilder, MemoryStore, RedLock,
+};
+use tokio::time::Instant;
+
+pub(crate) const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// Of every client here.
+pub(crate) const LEASE: Duration = ms(3_000);
+pub(crate) const COMMAND_TIMEOUT: Duration = ms(500);
+/// Far longer than anything takes.
+pub(crate) const LONG: Duration = ms(60_000);
+
+/// A link that treats every step alike, until it is told otherwise.
+#[derive(Debug)]
+pub(crate) struct Switch(Mutex<Fate>);
+
+impl Switch {
+    pub(crate) fn set(&self, fate: Fate) {
+        *self.0.lock().unwrap() = fate;
+    }
+}
+
+impl Script for Switch {
+    fn fate(&self, _: Question) -> Fate {
+        *self.0.lock().unwrap()
+    }
+}
+
+pub(crate) struct World {
+    fate: Fate,
+    link: Arc<Switch>,
+    pub(crate) here: LockClient,
+    pub(crate) there: LockClient,
+}
+
+fn builder() -> LockClientBuilder {
+    LockClient::builder().lease(LEASE).command_timeout(COMMAND_TIMEOUT)
+}
+
+impl World {
+    /// In which `fate` awaits what is asked of `here` once the test [begins](Self::begin).
+    pub(crate) fn new(fate: Fate) -> Self {
+        let (store, link) = (MemoryStore::new(), Arc::new(Switch(Mutex::new(Fate::AT_ONCE))));
+        let script: Arc<dyn Script> = Arc::clone(&link) as _;
+        let here = scripted(builder(), &store, script);
+        let there = builder().in_memory_on(&store);
+        Self { fate, link, here, there }
+    }
+
+    pub(crate) fn begin(&self) {
+        self.set(self.fate);
+    }
+
+    pub(crate) fn set(&self, fate: Fate) {
+        self.link.set(fate);
+    }
+
+    /// From now on everything is answered at once.
+    pub(crate) fn end(&self) {
+        self.set(Fate::AT_ONCE);
+    }
+
+    /// A majority of three servers behind the same link, and somebody beside each of them.
+    pub(crate) async fn red_lock(&self) -> (RedLock, Vec<LockClient>) {
+        let stores: Vec<_> = std::iter::repeat_with(MemoryStore::new).take(3).collect();
+        let behind = |store| scripted(builder(), store, Arc::clone(&self.link) as _);
+        let red_lock = LockClientBuilder::red_lock_of(stores.iter().map(behind).collect()).await;
+        let beside = stores.iter().map(|store| builder().in_memory_on(store)).collect();
+        (red_lock.unwrap(), beside)
+    }
+
+    /// Waits until nothing is held or waited for, in the store and in both clients; says how long it
+    /// took. Without end it panics.
+    pub(crate) async fn free(&self, what: &str) -> Duration {
+        free(what, &[&self.here, &self.there], &[&self.there]).await
+    }
+}
+
+/// The keys that are used here.
+pub(crate) const KEYS: [&str; 8] = ["a", "b", "k", "s", "x", "y", "z", "majority"];
+
+/// What the store knows of holders and waiters.
+pub(crate) async fn left(client: &LockClient) -> Vec<String> {
+    let mut left = Vec::new();
+    for key in KEYS {
+        let seen = client.inspect(key).await.unwrap();
+        if !seen.holders.is_empty() || !seen.waiters.is_empty() {
+            left.push(format!("{key}: {seen:?}"));
+        }
+    }
+    left
+}
+
+/// Waits until these clients and the stores of those have nothing held and nobody waiting; says how
+/// long it took. Without end it panics.
+pub(crate) async fn free(what: &str, clients: &[&LockClient], stores: &[&LockClient]) -> Duration {
+    let started = Instant::now();
+    loop {
+        let mut found = Vec::new();
+        for store in stores {
+            found.extend(left(store).await);
+        }
+        for client in clients {
+            let health = client.health().await;
+            if (health.holds, health.waiting) != (0, 0) {
+                found.push(format!("{} holds, {} waiters", health.holds, health.waiting));
+            }
+        }
+        if found.is_empty() {
+            return started.elapsed();
+        }
+        assert!(started.elapsed() < LONG * 3, "{what}: left {found:?}");
+        // To the millisecond where it may matter.
+        let pause = if started.elapsed() < ms(50) { ms(1) } else { ms(10) };
+        tokio::time::sleep(pause).await;
+    }
+}
