@@ -106,6 +106,12 @@ impl Cluster {
         Err(Unavailable::unsent(if why.is_empty() { none() } else { why }))
     }
 
+    /// Why the node that has this slot is not connected, if it is not.
+    pub(super) fn why_not(&self, slot: u16) -> Option<Unavailable> {
+        let map = Arc::clone(&self.map.borrow());
+        lock(&self.nodes).get(map.owner(slot)?)?.link.check().err()
+    }
+
     pub(super) fn has(&self, node: &Endpoint, slot: u16) -> bool {
         self.map.borrow().owner(slot) == Some(node)
     }
