@@ -10,7 +10,7 @@ use crate::{
 };
 pub use crate::{
     Kind, LockClient, Mode,
-    redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText},
+    redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText, strangers},
     steps::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered},
 };
 

@@ -21,6 +21,7 @@ mod sentinel;
 mod side;
 mod steps;
 mod store;
+pub mod strangers;
 mod target;
 mod tls;
 mod url;

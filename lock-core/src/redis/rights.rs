@@ -65,7 +65,7 @@ impl MissingRights {
         })
     }
 
-    fn parse(answer: &Value, prefix: &str) -> Self {
+    pub(super) fn parse(answer: &Value, prefix: &str) -> Self {
         let Value::Array(parts) = answer else { return Self::default() };
         let list = |at: usize| match parts.get(at) {
             Some(Value::Array(items)) => items.as_slice(),

@@ -42,7 +42,7 @@ pub(super) struct Identity {
 
 impl Identity {
     /// Out of `CLIENT INFO`.
-    fn parse(info: &str) -> Option<Self> {
+    pub(super) fn parse(info: &str) -> Option<Self> {
         let field = |name| info.split_whitespace().find_map(|field| field.strip_prefix(name));
         Some(Self { id: field("id=")?.to_owned(), address: field("addr=")?.to_owned() })
     }

@@ -30,6 +30,12 @@ use map::Map;
 use nodes::Node;
 pub(super) use slot::slot as slot_of;
 
+/// Whether this says who has which slot; every slot is looked up in it.
+pub(super) fn is_map(answer: &redis::Value, asked: &Endpoint) -> bool {
+    let map = Map::parse(answer, asked);
+    map.is_some_and(|map| (0..slot::SLOTS).any(|slot| map.owner(slot).is_some()))
+}
+
 #[derive(Debug)]
 pub(super) struct Cluster {
     seeds: Vec<Endpoint>,
