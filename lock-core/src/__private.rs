@@ -11,7 +11,7 @@ use crate::{
 pub use crate::{
     Kind, LockClient, Mode,
     clock::suspend,
-    redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText},
+    redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText, strangers},
     scripted::{Fate, Question, Script, client as scripted},
     steps::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered},
 };

@@ -106,6 +106,15 @@ impl LockClientBuilder {
         self
     }
 
+    /// How many acquisitions of this process may wait before all keys together; others are refused
+    /// as [`Overloaded`](crate::AcquireError::Overloaded) at once. It bounds the memory that many
+    /// requests for many keys can take, where [`max_waiters`](Self::max_waiters) bounds those for
+    /// one. Who has waited for others of this process already is not sent away. Default: 65,536.
+    pub fn max_waiters_in_all(mut self, max_waiters: usize) -> Self {
+        self.settings.max_waiters_in_all = max_waiters;
+        self
+    }
+
     /// Whether keys are named in what is logged at the levels `info`, `warn` and `error`: leave it
     /// off where they carry personal data. At `debug` they are named in any case. Default: off.
     pub fn log_keys(mut self, log_keys: bool) -> Self {

@@ -41,7 +41,8 @@ impl LockClient {
     /// # Errors
     ///
     /// [`ConnectError`] when the URL is malformed, the server cannot be reached, refuses the
-    /// credentials, or cannot run the scripts. Nothing is held.
+    /// credentials, cannot run the scripts, or does not allow the user all that they do. Nothing is
+    /// held.
     ///
     /// # Cancel safety
     ///
@@ -51,7 +52,8 @@ impl LockClient {
     }
 
     /// As [`connect`](Self::connect), but connects in the background: until that succeeds,
-    /// acquisitions fail as unavailable.
+    /// acquisitions fail as unavailable, and say why. What `connect` refuses is looked at over every
+    /// new connection.
     ///
     /// # Errors
     ///

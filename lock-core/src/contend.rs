@@ -63,8 +63,9 @@ async fn pass_gate(
     match engine.gate.enter(key, access, patience.deadline.is_some(), most_waiting) {
         Entry::Admitted(permit) => Ok(permit),
         Entry::Busy => Err(patience.busy(request, None)),
-        Entry::Full(waiters) => {
-            Err(AcquireError::Overloaded(Overloaded { key: key.clone(), waiters }))
+        Entry::Full(waiters) => Err(Overloaded { key: key.clone(), waiters, in_all: false }.into()),
+        Entry::FullInAll(waiters) => {
+            Err(Overloaded { key: key.clone(), waiters, in_all: true }.into())
         }
         Entry::Queued(place) => stand_in_queue(engine, request, patience, place).await,
     }

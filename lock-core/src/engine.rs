@@ -61,7 +61,7 @@ impl Engine {
         Arc::new(Self {
             owners,
             backend,
-            gate: Gate::new(settings.max_waiters),
+            gate: Gate::new(settings.max_waiters, settings.max_waiters_in_all),
             breaker: Breaker::default(),
             lock_order: LockOrder::default(),
             settings,

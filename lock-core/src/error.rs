@@ -22,7 +22,8 @@ pub enum AcquireError {
     /// Somebody else holds the lock, and the wait is over. Safe to ask again.
     #[error(transparent)]
     Busy(#[from] Busy),
-    /// Too many waiters of this process stand before this key. Safe to ask again later.
+    /// Too many waiters of this process stand before this key, or before all keys together. Safe to
+    /// ask again later.
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
     /// The store did not answer, or not in time. A release is on its way.
@@ -96,14 +97,17 @@ impl Busy {
     }
 }
 
-/// Too many waiters of this process stand before one key. Nothing is held by the caller.
+/// Too many waiters of this process stand before one key, or before all keys together. Nothing is
+/// held by the caller.
 #[derive(Debug, Clone, Error)]
 #[error(
-    "{waiters} waiters of this process stand before \"{key}\" already, which is the most allowed"
+    "{waiters} waiters of this process stand before {} already, which is the most allowed",
+    if *in_all { "its locks, all together,".to_owned() } else { format!("\"{key}\"") }
 )]
 pub struct Overloaded {
     pub(crate) key: LockKey,
     pub(crate) waiters: usize,
+    pub(crate) in_all: bool,
 }
 
 impl Overloaded {
@@ -113,10 +117,17 @@ impl Overloaded {
         &self.key
     }
 
-    /// How many waiters there were.
+    /// How many waiters there were: before the key, or [in all](Self::in_all).
     #[must_use]
     pub fn waiters(&self) -> usize {
         self.waiters
+    }
+
+    /// Whether it was the bound on the waiters of all keys together that was reached:
+    /// [`max_waiters_in_all`](crate::LockClientBuilder::max_waiters_in_all).
+    #[must_use]
+    pub fn in_all(&self) -> bool {
+        self.in_all
     }
 }
 

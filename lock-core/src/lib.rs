@@ -83,6 +83,9 @@ pub use red_lock::{RedLock, RedLockGuard, RedLockOn};
 pub use redis::{ConnectError, Tls};
 pub use scope::Scope;
 pub use semaphore::{PermitGuard, Semaphore};
-pub use settings::{DEFAULT_COMMAND_TIMEOUT, DEFAULT_MAX_WAITERS, DEFAULT_WAIT, DEFAULT_YIELDING};
+pub use settings::{
+    DEFAULT_COMMAND_TIMEOUT, DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_IN_ALL, DEFAULT_WAIT,
+    DEFAULT_YIELDING,
+};
 pub use target::{SingleLock, Target};
 pub use view::LockView;

@@ -15,6 +15,10 @@ pub const DEFAULT_YIELDING: Duration = Duration::from_secs(1);
 /// How many acquisitions of one process may wait for one key.
 pub const DEFAULT_MAX_WAITERS: usize = 1024;
 
+/// How many acquisitions of one process may wait, before all keys together: far more than wait in a
+/// service that is well, and no more than fit into some hundred megabytes.
+pub const DEFAULT_MAX_WAITERS_IN_ALL: usize = 65_536;
+
 /// How the engine works, as the builder has it.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -22,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) wait: Duration,
     pub(crate) command_timeout: Duration,
     pub(crate) max_waiters: usize,
+    pub(crate) max_waiters_in_all: usize,
     pub(crate) redisson_watchdog: Option<Duration>,
     pub(crate) yielding: Duration,
     pub(crate) log_keys: bool,
@@ -34,6 +39,7 @@ impl Default for Settings {
             wait: DEFAULT_WAIT,
             command_timeout: DEFAULT_COMMAND_TIMEOUT,
             max_waiters: DEFAULT_MAX_WAITERS,
+            max_waiters_in_all: DEFAULT_MAX_WAITERS_IN_ALL,
             redisson_watchdog: None,
             yielding: DEFAULT_YIELDING,
             log_keys: false,

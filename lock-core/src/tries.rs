@@ -178,9 +178,7 @@ impl Hold {
     pub(crate) fn waits(&self, request: &Request) -> Result<(), Overloaded> {
         let mut state = self.state();
         let Some(permit) = &mut state.permit else { return Ok(()) };
-        let key = &self.key;
-        let counted = permit.wait(request.asked.max_waiters);
-        counted.map_err(|waiters| Overloaded { key: key.clone(), waiters })
+        permit.wait(request.asked.max_waiters)
     }
 
     pub(crate) fn waits_no_more(&self) {

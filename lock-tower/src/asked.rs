@@ -16,6 +16,7 @@ use crate::{
     kill_switch, observe,
     outcome::Refusal,
     policy::Policy,
+    principal_limit::{Counted, Limited},
     shadow::{Shadow, Would},
     slot::{Entry, Slot},
     time_left::TimeLeft,
@@ -29,6 +30,8 @@ pub(crate) struct Asked {
     pub(crate) keys: Vec<RequestKey>,
     pub(crate) mode: Mode,
     pub(crate) slot: Slot,
+    /// Who has only so many locks.
+    pub(crate) limited: Option<Limited>,
 }
 
 impl Asked {
@@ -39,13 +42,14 @@ impl Asked {
     ///
     /// Dropping this gives up the place in the queue.
     pub(crate) async fn enter(
-        self,
+        mut self,
         context: &RequestContext,
     ) -> Result<(Held, RequestContext), Refusal> {
         let configured = self.policy.conduct.enforce.unwrap_or_default();
         let enforce = kill_switch::in_force(&self.policy.name, configured);
         let Split { enforced, shadowed } = enforce.split(&self.keys);
         let shadow = self.shadow(context, enforce, shadowed);
+        let counted = self.count(context, enforced.len())?;
         let granted = if !enforced.is_empty() {
             self.granted(context, &enforced).await?
         } else {
@@ -86,7 +90,21 @@ impl Asked {
             around: None,
         });
         let Granted { guard, unlocked } = granted;
-        Ok((Held::new(inside.clone(), self.policy, self.mode, guard, unlocked, shadow), inside))
+        let held = Held::new(inside.clone(), self.policy, self.mode, guard, unlocked, shadow);
+        Ok((held.counted(counted), inside))
+    }
+
+    /// These locks count for whoever has only so many, from now on.
+    fn count(
+        &mut self,
+        context: &RequestContext,
+        locks: usize,
+    ) -> Result<Option<Counted>, Refusal> {
+        let limited = self.limited.take().filter(|_| locks > 0);
+        let counted = limited.map(|limited| limited.count(locks)).transpose();
+        counted.map_err(|most| {
+            Refusal::over_limit(&context.caller, most).of_lock(&self.policy, self.mode)
+        })
     }
 
     fn acquire(

@@ -1,4 +1,10 @@
+use std::time::Duration;
+
+use http::request::Parts;
 use tokio::time::Instant;
+
+/// As good as never: Tokio's clock ends somewhere.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// When a request's time is over, on this process' clock: among a request's extensions it bounds
 /// the wait for every lock inside, so that nothing is granted to a request whose client has been
@@ -38,6 +44,16 @@ impl RequestDeadline {
     #[must_use]
     pub fn at(moment: Instant) -> Self {
         Self(moment)
+    }
+
+    pub(crate) fn within(time: Duration) -> Self {
+        Self(Instant::now() + time.min(LONGEST))
+    }
+
+    /// Ends the request's time then, unless it ends before.
+    pub(crate) fn shorten(self, parts: &mut Parts) {
+        let known: Option<Self> = parts.extensions.get().copied();
+        parts.extensions.insert(known.map_or(self, |known| known.min(self)));
     }
 
     /// The moment.

@@ -7,7 +7,8 @@ use tokio::time::Instant;
 use tracing::Span;
 
 use crate::{
-    OnLost, Release, context::RequestContext, observe, policy::Policy, shadow::Shadow, spans,
+    OnLost, Release, context::RequestContext, observe, policy::Policy, principal_limit::Counted,
+    shadow::Shadow, spans,
 };
 
 /// Why a request runs without its lock, as its policy says.
@@ -50,6 +51,8 @@ pub(crate) struct Held {
     guard: Option<MultiGuard>,
     pub(crate) unlocked: Option<Unlocked>,
     shadow: Option<Shadow>,
+    /// For somebody who has only so many locks.
+    counted: Option<Counted>,
     since: Instant,
     /// What runs under it runs in this.
     pub(crate) context: RequestContext,
@@ -70,7 +73,15 @@ impl Held {
     ) -> Self {
         let span = spans::hold(&context, &policy, mode);
         let since = Instant::now();
-        Self { policy, mode, guard, unlocked, shadow, since, context, span, done: false }
+        let (counted, done) = (None, false);
+        Self { policy, mode, guard, unlocked, shadow, counted, since, context, span, done }
+    }
+
+    /// The same, which counts for as long as this is there.
+    pub(crate) fn counted(self, counted: Option<Counted>) -> Self {
+        let mut held = self;
+        held.counted = counted;
+        held
     }
 
     /// Runs `work` for as long as the lock is held, or to its end where a loss is only signalled.

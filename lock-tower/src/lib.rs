@@ -59,6 +59,7 @@
 //! | the lock store does not answer | 503 `lock-unavailable` | `false` |
 //! | the service shuts down | 503 `lock-draining` | `false` |
 //! | the lock was lost while the handler ran | 503 `lock-lost` | `"unknown"` |
+//! | the request's sender has as many locks as it may | 429 `lock-over-limit` | `false` |
 //! | the request cannot name its lock | 400 `lock-key-missing`, `lock-key-invalid` | `false` |
 //! | the service is set up wrongly | 500 `lock-misconfigured` | `false` |
 //!
@@ -99,6 +100,7 @@ mod conduct;
 mod conflict;
 mod context;
 mod deadline;
+mod deadline_header;
 mod degraded;
 mod enforce;
 #[cfg(feature = "axum")]
@@ -123,6 +125,7 @@ pub mod policies;
 mod policy;
 #[cfg(feature = "policy")]
 pub mod policy_file;
+mod principal_limit;
 pub mod request_lock;
 pub mod request_scope;
 mod response_future;
@@ -154,5 +157,6 @@ pub use lock_macros::distributed_lock;
 pub use locked::Locked;
 pub use mode::LockMode;
 pub use outcome::{Outcome, Refused};
+pub use principal_limit::PrincipalLimit;
 pub use request_lock::{RequestLock, RequestLockLayer};
 pub use request_scope::{RequestScope, RequestScopeLayer};

@@ -40,14 +40,16 @@ pub(crate) const POLICY_RELOADS: &str = "lock_policy_reloads_total";
 
 pub(crate) const GRANTED: &str = "granted";
 
-const REFUSED: [Outcome; 8] = [
+const REFUSED: [Outcome; 10] = [
     Outcome::Busy,
     Outcome::Overloaded,
+    Outcome::OverLimit,
     Outcome::Unavailable,
     Outcome::Draining,
     Outcome::Lost,
     Outcome::KeyMissing,
     Outcome::KeyInvalid,
+    Outcome::DeadlineInvalid,
     Outcome::Misconfigured,
 ];
 const UNLOCKED: [Unlocked; 5] =

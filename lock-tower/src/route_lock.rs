@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use http::{Method, request::Parts};
+use http::{HeaderName, request::Parts};
 use lock_core::LockClient;
 
 use crate::{
-    BadKey, KeyValues, LockMode, OnMissingKey, Outcome,
+    BadKey, KeyValues, LockMode, OnMissingKey, Outcome, PrincipalLimit, RequestDeadline,
     asked::Asked,
     context::RequestContext,
+    deadline_header,
     key::{KeySource, RequestKey},
     keyless,
     outcome::Refusal,
@@ -25,9 +26,32 @@ pub(crate) struct RouteLock {
     pub(crate) on_missing_key: OnMissingKey,
     pub(crate) mode: LockMode,
     pub(crate) policy: Arc<Policy>,
+    /// By which a client may shorten its time.
+    pub(crate) deadline_header: Option<HeaderName>,
+    pub(crate) limit: Option<PrincipalLimit>,
 }
 
 impl RouteLock {
+    /// Ends the request's time where its client does; or says what is wrong with that.
+    pub(crate) fn limit_time(&self, parts: &mut Parts) -> Result<(), String> {
+        let Some(name) = &self.deadline_header else { return Ok(()) };
+        if let Some(asked) = deadline_header::milliseconds(name, &parts.headers)? {
+            RequestDeadline::within(asked).shorten(parts);
+        }
+        Ok(())
+    }
+
+    /// The answer to a request that says wrongly how much time it has.
+    pub(crate) fn bad_deadline(
+        &self,
+        context: &RequestContext,
+        parts: &Parts,
+        why: String,
+    ) -> Refusal {
+        let mode = self.mode.on(self.policy.kind, &parts.method);
+        Refusal::bad_deadline(&context.caller, why).of_lock(&self.policy, mode)
+    }
+
     /// The locks for this request.
     pub(crate) async fn asked(
         &self,
@@ -35,17 +59,17 @@ impl RouteLock {
         parts: &mut Parts,
     ) -> Result<Asked, Refusal> {
         let keys = self.keys.keys(parts, &self.values).await;
-        self.asked_with(context, &parts.method, keys)
+        self.asked_with(context, parts, keys)
     }
 
     /// The locks on `keys`, or what the policy has instead of them.
     pub(crate) fn asked_with(
         &self,
         context: &RequestContext,
-        method: &Method,
+        parts: &Parts,
         keys: Result<Vec<RequestKey>, BadKey>,
     ) -> Result<Asked, Refusal> {
-        let mode = self.mode.on(self.policy.kind, method);
+        let mode = self.mode.on(self.policy.kind, &parts.method);
         let keys = keys.or_else(|bad| self.without_key(bad));
         let keys = keyless::keys_of(&self.policy, mode, &context.caller, keys)?;
         Ok(Asked {
@@ -54,6 +78,7 @@ impl RouteLock {
             keys,
             mode,
             slot: Slot::default(),
+            limited: self.limit.as_ref().and_then(|limit| limit.of(parts)),
         })
     }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 use axum::{Router, routing::put};
 use common::{NEVER, logs::Logs, metrics::Metrics, request};
 use http::Response;
-use lock_tower::{BadKey, LockClient, MemoryStore, Mode, OnDisconnect, Outcome, RequestLockLayer};
+use lock_tower::{
+    BadKey, LockClient, MemoryStore, Mode, OnDisconnect, Outcome, PrincipalLimit, RequestLockLayer,
+};
 use tower::ServiceExt;
 
 struct Scene {
@@ -50,6 +52,11 @@ impl Scene {
         }
         let lock = match outcome {
             Outcome::Overloaded => scene.lock.max_waiters(0).wait(NEVER),
+            Outcome::OverLimit => {
+                scene.lock.limit_principals(PrincipalLimit::new(0, |_| Some("jane".to_owned())))
+            }
+            // Every request has it, and it is no number.
+            Outcome::DeadlineInvalid => scene.lock.deadline_header(REQUEST_ID),
             Outcome::Lost => scene.lock.max_hold(Duration::from_secs(60)),
             _ => scene.lock,
         };
@@ -57,9 +64,13 @@ impl Scene {
     }
 }
 
-const ALL: [Outcome; 8] = [
+const REQUEST_ID: http::HeaderName = http::HeaderName::from_static("x-request-id");
+
+const ALL: [Outcome; 10] = [
     Outcome::Busy,
     Outcome::Overloaded,
+    Outcome::OverLimit,
+    Outcome::DeadlineInvalid,
     Outcome::Unavailable,
     Outcome::Draining,
     Outcome::Lost,

@@ -9,6 +9,7 @@ mod inside;
 mod permit;
 #[cfg(test)]
 mod tests;
+mod waiters;
 
 use std::{
     collections::HashMap,
@@ -20,11 +21,14 @@ use tokio::sync::oneshot;
 use crate::{Kind, LockKey, Mode};
 use inside::{Inside, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
+use waiters::Waiters;
 
 #[derive(Debug)]
 pub(crate) struct Gate {
     keys: Mutex<HashMap<LockKey, Inside>>,
     most_waiting: usize,
+    /// Before all keys.
+    waiters: Arc<Waiters>,
 }
 
 /// How an acquisition may pass the gate.
@@ -36,6 +40,8 @@ pub(crate) enum Entry {
     Busy,
     /// The queue is full.
     Full(usize),
+    /// The queues are, all together.
+    FullInAll(usize),
 }
 
 /// What an acquisition wants of the gate.
@@ -65,8 +71,9 @@ impl Kind {
 }
 
 impl Gate {
-    pub(crate) fn new(most_waiting: usize) -> Arc<Self> {
-        Arc::new(Self { keys: Mutex::default(), most_waiting })
+    pub(crate) fn new(most_waiting: usize, most_in_all: usize) -> Arc<Self> {
+        let waiters = Waiters::new(most_in_all);
+        Arc::new(Self { keys: Mutex::default(), most_waiting, waiters })
     }
 
     /// Who does not wait stands in the queue only behind those who are leaving. `most_waiting` of
@@ -101,12 +108,17 @@ impl Gate {
         if inside.waiting() >= inside.most_waiting(most_waiting) {
             return Entry::Full(inside.waiting());
         }
+        let one = match waits.then(|| self.waiters.join(false)).transpose() {
+            Ok(one) => one,
+            Err(waiters) => return Entry::FullInAll(waiters),
+        };
         let (admit, admitted) = oneshot::channel();
         inside.queue.push_back(Waiter { access, admit });
         Entry::Queued(QueuePlace {
             gate: Arc::clone(self),
             key: key.clone(),
             admitted: Some(admitted),
+            _one: one,
         })
     }
 
@@ -130,7 +142,7 @@ impl Gate {
             access,
             leaving: None,
             queued: false,
-            waits: false,
+            waits: None,
         }
     }
 

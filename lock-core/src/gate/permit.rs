@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{Access, Gate};
-use crate::LockKey;
+use super::{Access, Gate, waiters::OneWaiter};
+use crate::{LockKey, error::Overloaded};
 
 /// A place in a key's queue; dropping it is leaving.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(crate) struct QueuePlace {
     pub(super) gate: Arc<Gate>,
     pub(super) key: LockKey,
     pub(super) admitted: Option<oneshot::Receiver<Permit>>,
+    /// Who waits for nobody but those who are leaving does not count.
+    pub(super) _one: Option<OneWaiter>,
 }
 
 impl QueuePlace {
@@ -49,7 +51,7 @@ pub(crate) struct Permit {
     /// Whether it had to queue for it.
     pub(crate) queued: bool,
     /// Whether it waits for the store.
-    pub(super) waits: bool,
+    pub(super) waits: Option<OneWaiter>,
 }
 
 impl Permit {
@@ -73,11 +75,14 @@ impl Permit {
     }
 
     /// The store has refused, and it is to be waited for there: unless more than so many wait
-    /// already, whose number comes back.
-    pub(crate) fn wait(&mut self, most: Option<usize>) -> Result<(), usize> {
-        if self.waits {
+    /// already.
+    pub(crate) fn wait(&mut self, most: Option<usize>) -> Result<(), Overloaded> {
+        if self.waits.is_some() {
             return Ok(());
         }
+        let overloaded = |waiters, in_all| Overloaded { key: self.key.clone(), waiters, in_all };
+        let one =
+            self.gate.waiters.join(self.queued).map_err(|waiters| overloaded(waiters, true))?;
         let most = most.unwrap_or(self.gate.most_waiting);
         let mut waiting = None;
         self.gate.change(&self.key, |inside| {
@@ -89,12 +94,15 @@ impl Permit {
                 waiting = Some(inside.waiting_inside);
             }
         });
-        self.waits = waiting.is_none();
-        waiting.map_or(Ok(()), Err)
+        if let Some(waiting) = waiting {
+            return Err(overloaded(waiting, false));
+        }
+        self.waits = Some(one);
+        Ok(())
     }
 
     pub(crate) fn wait_no_more(&mut self) {
-        if std::mem::take(&mut self.waits) {
+        if self.waits.take().is_some() {
             self.gate.change(&self.key, |inside| inside.waiting_inside -= 1);
         }
     }

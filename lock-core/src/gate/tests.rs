@@ -28,7 +28,7 @@ fn queued(entry: Entry) -> QueuePlace {
 
 #[test]
 fn first_come_first_served_and_readers_together() {
-    let gate = Gate::new(10);
+    let gate = Gate::new(10, usize::MAX);
     let first = admitted(gate.enter(&key(), Access::Read, true, None));
     let mut writer = queued(gate.enter(&key(), Access::Write, true, None));
     let mut reader = queued(gate.enter(&key(), Access::Read, true, None));
@@ -46,7 +46,7 @@ fn first_come_first_served_and_readers_together() {
 
 #[test]
 fn who_gives_up_blocks_nobody() {
-    let gate = Gate::new(10);
+    let gate = Gate::new(10, usize::MAX);
     let first = admitted(gate.enter(&key(), Access::Read, true, None));
     let writer = queued(gate.enter(&key(), Access::Write, true, None));
     drop(writer);
@@ -60,7 +60,7 @@ fn who_gives_up_blocks_nobody() {
 
 #[test]
 fn the_hurried_wait_for_the_leaving_alone() {
-    let gate = Gate::new(1);
+    let gate = Gate::new(1, usize::MAX);
     let mut first = admitted(gate.enter(&key(), Access::Write, false, None));
     assert!(matches!(gate.enter(&key(), Access::Write, false, None), Entry::Busy));
     first.set_leaving(true);
@@ -73,7 +73,7 @@ fn the_hurried_wait_for_the_leaving_alone() {
 
 #[test]
 fn upgrade_needs_the_sole_reader() {
-    let gate = Gate::new(10);
+    let gate = Gate::new(10, usize::MAX);
     let mut first = admitted(gate.enter(&key(), Access::Read, true, None));
     let second = admitted(gate.enter(&key(), Access::Read, true, None));
     assert!(!first.upgrade());
@@ -86,7 +86,7 @@ fn upgrade_needs_the_sole_reader() {
 
 #[test]
 fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
-    let gate = Gate::new(10);
+    let gate = Gate::new(10, usize::MAX);
     let mut first = admitted(gate.enter(&key(), Access::Line, true, None));
     let mut second = admitted(gate.enter(&key(), Access::Line, true, None));
     first.set_leaving(true);
@@ -104,7 +104,7 @@ fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
 
 #[test]
 fn who_only_asks_for_a_permit_is_kept_back_by_those_alone_who_wait_for_one() {
-    let gate = Gate::new(10);
+    let gate = Gate::new(10, usize::MAX);
     let mut asking = admitted(gate.enter(&key(), Access::Turn, true, None));
     drop(admitted(gate.enter(&key(), Access::Turn, false, None)));
     asking.refused();
@@ -118,7 +118,7 @@ fn who_only_asks_for_a_permit_is_kept_back_by_those_alone_who_wait_for_one() {
 
 #[test]
 fn who_lets_fewer_wait_is_refused_sooner() {
-    let gate = Gate::new(10);
+    let gate = Gate::new(10, usize::MAX);
     let enter = |most| gate.enter(&key(), Access::Write, true, most);
     let mut first = admitted(enter(Some(0)));
     assert!(matches!(enter(Some(0)), Entry::Full(0)));
@@ -140,17 +140,54 @@ fn who_lets_fewer_wait_is_refused_sooner() {
 
 #[test]
 fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
-    let gate = Gate::new(10);
+    let gate = Gate::new(10, usize::MAX);
     let enter = |most| gate.enter(&key(), Access::Line, true, most);
     let mut first = admitted(enter(Some(1)));
     let mut second = admitted(enter(Some(1)));
     assert!(matches!(enter(Some(1)), Entry::Full(2)), "a crowd does not even ask");
     first.wait(Some(1)).expect("room for one");
-    assert_eq!(second.wait(Some(1)), Err(1));
+    assert!(second.wait(Some(1)).is_err_and(|over| over.waiters() == 1));
     drop(second);
     assert!(matches!(enter(Some(1)), Entry::Full(1)));
     drop(first);
     let mut holds = admitted(enter(Some(0)));
     holds.stay();
-    assert_eq!(admitted(enter(Some(0))).wait(Some(0)), Err(0));
+    assert!(admitted(enter(Some(0))).wait(Some(0)).is_err_and(|over| over.waiters() == 0));
+}
+
+#[test]
+fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
+    let gate = Gate::new(10, 2);
+    let other = LockKey::try_from("other").expect("a key");
+    let write = |key: &LockKey| gate.enter(key, Access::Write, true, None);
+    let (first, beside) = (admitted(write(&key())), admitted(write(&other)));
+    let mut second = queued(write(&key()));
+    let place = queued(write(&other));
+    assert!(matches!(write(&other), Entry::FullInAll(2)));
+    assert!(matches!(gate.enter(&other, Access::Write, false, None), Entry::Busy), "waits not");
+    drop(place);
+    let place = queued(write(&key()));
+    assert!(matches!(write(&key()), Entry::FullInAll(2)));
+
+    // Who comes in counts no longer, until the store refuses it.
+    drop(first);
+    let mut permit = second.try_admitted().expect("its turn");
+    permit.queued = true;
+    drop(second);
+    let last = queued(write(&other));
+    assert!(permit.wait(None).is_ok(), "who has waited is not sent away");
+    drop(last);
+    assert!(matches!(write(&other), Entry::FullInAll(2)));
+    permit.wait_no_more();
+    drop((queued(write(&other)), place, permit));
+
+    // Nor is one who has not waited yet let in where others fill all there is.
+    let mut beside = beside;
+    let full = (queued(write(&other)), queued(write(&other)));
+    assert!(beside.wait(None).is_err_and(|over| over.in_all() && over.waiters() == 2));
+    drop(full);
+    assert!(beside.wait(None).is_ok());
+    drop(beside);
+    assert!(gate.lock().is_empty());
+    assert!(matches!(gate.enter(&key(), Access::Write, true, None), Entry::Admitted(_)));
 }

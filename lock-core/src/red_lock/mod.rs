@@ -54,7 +54,8 @@ impl RedLock {
                  {LEAST_SERVERS} or more, or a LockClient"
             )));
         }
-        let gate = Gate::new(clients[0].engine().settings.max_waiters);
+        let settings = &clients[0].engine().settings;
+        let gate = Gate::new(settings.max_waiters, settings.max_waiters_in_all);
         Ok(Self(Arc::new(Servers { clients, gate })))
     }
 
@@ -202,8 +203,9 @@ async fn pass_gate(
     match servers.gate.enter(key, Access::Write, waits, most) {
         Entry::Admitted(permit) => Ok(permit),
         Entry::Busy => Err(patience.busy(request, None)),
-        Entry::Full(waiters) => {
-            Err(AcquireError::Overloaded(Overloaded { key: key.clone(), waiters }))
+        Entry::Full(waiters) => Err(Overloaded { key: key.clone(), waiters, in_all: false }.into()),
+        Entry::FullInAll(waiters) => {
+            Err(Overloaded { key: key.clone(), waiters, in_all: true }.into())
         }
         Entry::Queued(mut place) => {
             let limit = patience.or_within(Duration::ZERO);

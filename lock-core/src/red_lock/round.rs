@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Servers, guard::remaining};
 use crate::{
-    AcquireError, Kind, LockGuard, Overloaded, Scope, Unavailable,
+    AcquireError, Kind, LockGuard, Scope, Unavailable,
     backend::{Holder, Identity, Topic, Wakeups},
     gate::Permit,
     lease::MAX_LEASE,
@@ -71,9 +71,7 @@ impl Round<'_> {
                     _ => patience.busy(request, None),
                 });
             }
-            let key = &request.key;
-            let counted = permit.wait(request.asked.max_waiters);
-            counted.map_err(|waiters| Overloaded { key: key.clone(), waiters })?;
+            permit.wait(request.asked.max_waiters)?;
             if ears.is_empty() {
                 ears = self.listen(request);
             }

@@ -54,6 +54,19 @@ pub enum ConnectError {
         /// What the server said.
         reason: String,
     },
+    /// The server takes the user, who may not do all that the lock scripts do: a lock might be left
+    /// behind half made, for ever.
+    #[error(
+        "Redis at {address} does not allow this user all that the lock scripts do; grant what is \
+         missing: ACL SETUSER <user> {}", .rights.join(" ")
+    )]
+    MissingRights {
+        /// Host and port, or the path of the socket.
+        address: String,
+        /// What is missing, as `ACL SETUSER` takes it: commands (`+pexpire`), patterns of keys
+        /// (`~lock:*`) and of channels (`&redisson_rwlock:{lock:*`).
+        rights: Vec<String>,
+    },
     /// The server is there but cannot run the lock scripts.
     #[error(
         "Redis at {address} cannot run the lock scripts: {reason}; locks need a primary of Redis \

@@ -263,7 +263,7 @@ impl Ear {
     }
 
     /// Says whether something has to be subscribed to again.
-    fn take(&self, push: &PushInfo, asked: &mut HashSet<String>) -> bool {
+    pub(super) fn take(&self, push: &PushInfo, asked: &mut HashSet<String>) -> bool {
         let Some(Value::BulkString(channel)) = push.data.first() else {
             return false;
         };

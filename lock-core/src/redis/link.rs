@@ -17,8 +17,10 @@ use super::{
     ConnectError,
     name::{ClientName, REFRESH},
     place::Place,
+    rights::MissingRights,
     side::SideWires,
     target::Target,
+    warnings::Warnings,
     wire::{Failure, Identity, Wire},
 };
 use crate::error::Unavailable;
@@ -37,11 +39,15 @@ pub(super) struct Link {
     state: watch::Sender<State>,
     closed: CancellationToken,
     /// A connection that stands before there is a task to watch over it.
-    first: Mutex<Option<(Arc<Target>, Wire)>>,
+    first: Mutex<Option<First>>,
     /// The last connection, until Redis has been told to end it.
     old: Mutex<Option<Identity>>,
     pub(super) side: SideWires,
+    pub(super) warnings: Warnings,
 }
+
+/// A connection that was looked at already, and what was seen.
+pub(super) type First = (Arc<Target>, Wire, MissingRights);
 
 #[derive(Debug, Clone)]
 enum State {
@@ -54,11 +60,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Link {
-    pub(super) fn new(
-        place: Place,
-        name: Arc<ClientName>,
-        first: Option<(Arc<Target>, Wire)>,
-    ) -> Self {
+    pub(super) fn new(place: Place, name: Arc<ClientName>, first: Option<First>) -> Self {
         Self {
             place,
             name,
@@ -67,6 +69,7 @@ impl Link {
             first: Mutex::new(first),
             old: Mutex::default(),
             side: SideWires::default(),
+            warnings: Warnings::default(),
         }
     }
 
@@ -106,7 +109,7 @@ impl Link {
             let started = Instant::now();
             let most = match self.open().await {
                 Ok((target, wire)) => {
-                    self.refresh_name(&target, &wire).await;
+                    self.refresh(&target, &wire).await;
                     tracing::info!(redis = %target.address, "connected to Redis");
                     *lock(&self.old) = wire.identity.clone();
                     self.state.send_replace(State::Up(Arc::clone(&target), Arc::clone(&wire)));
@@ -134,12 +137,13 @@ impl Link {
     /// A connection over which anything may be asked: the one before it has been ended.
     async fn open(&self) -> Result<(Arc<Target>, Arc<Wire>), ConnectError> {
         let first = lock(&self.first).take();
-        let (target, wire) = match first {
+        let (target, wire, missing) = match first {
             Some(first) => first,
             None => {
                 let target = self.place.find().await?;
                 let wire = Wire::open(&target).await?;
-                (target, wire)
+                let missing = MissingRights::find(&wire, &target).await?;
+                (target, wire, missing)
             }
         };
         let old = lock(&self.old).clone();
@@ -152,6 +156,8 @@ impl Link {
                 Ok(Err(Failure::Dead)) | Err(_) => return Err(target.silent()),
             }
         }
+        missing.check(&target)?;
+        self.warnings.lack(&target, &missing);
         Ok((target, Arc::new(wire)))
     }
 
@@ -165,15 +171,24 @@ impl Link {
                     wire.dead.cancel();
                     return;
                 }
-                () = tokio::time::sleep(REFRESH) => self.refresh_name(target, wire).await,
+                () = tokio::time::sleep(REFRESH) => {
+                    self.refresh(target, wire).await;
+                    self.warnings.look_at_rights(wire, target).await;
+                }
             }
         }
     }
 
     /// Also asks whether an idle connection still stands.
-    async fn refresh_name(&self, target: &Target, wire: &Wire) {
+    async fn refresh(&self, target: &Target, wire: &Wire) {
         let sent = Instant::now();
-        let refreshed = self.name.refresh(wire, !target.in_cluster);
+        let refreshed = async {
+            // In a cluster it has a node of its own.
+            if !target.in_cluster {
+                self.name.refresh(wire).await;
+            }
+            self.warnings.look_for_eviction(wire, target).await;
+        };
         if tokio::time::timeout(target.connect_timeout, refreshed).await.is_err() {
             wire.silent_since(sent);
         }

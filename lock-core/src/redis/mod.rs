@@ -14,15 +14,18 @@ mod options;
 mod place;
 mod question;
 mod reply;
+mod rights;
 mod routes;
 mod script;
 mod sentinel;
 mod side;
 mod steps;
 mod store;
+pub mod strangers;
 mod target;
 mod tls;
 mod url;
+mod warnings;
 mod wire;
 
 use std::sync::{Arc, atomic::AtomicU64};
@@ -39,7 +42,7 @@ use crate::{owner::ClientId, tasks::Tasks};
 use channels::Channels;
 use cluster::Cluster;
 use ears::{Ear, Share};
-use link::Link;
+use link::{First, Link};
 use name::ClientName;
 use place::Place;
 use routes::{Routes, Way};
@@ -61,13 +64,13 @@ pub(crate) async fn connect(
     let plan = Plan::new(url, options, client)?;
     if plan.url.deployment == Deployment::Cluster {
         let cluster = plan.cluster(tasks);
-        cluster.meet(&plan.options.prefix).await?;
+        cluster.meet().await?;
         return Ok(plan.start_cluster(cluster, tasks));
     }
     let target = plan.place().find().await?;
     let wire = Wire::open(&target).await?;
-    wire.check(&target, &plan.options.prefix).await?;
-    Ok(plan.start_one(Some((target, wire)), tasks))
+    let missing = wire.check(&target).await?;
+    Ok(plan.start_one(Some((target, wire, missing)), tasks))
 }
 
 /// Connects in the background.
@@ -122,7 +125,7 @@ impl Plan {
         Place::Primary(Sentinels::new(sentinels, primary.clone(), self.target.clone()))
     }
 
-    fn start_one(self, first: Option<(Arc<Target>, Wire)>, tasks: &Arc<Tasks>) -> RedisStore {
+    fn start_one(self, first: Option<First>, tasks: &Arc<Tasks>) -> RedisStore {
         let channels = Arc::<Channels>::default();
         let ear = Arc::new(Ear::new(self.place(), Share::All, Arc::clone(&channels)));
         let link = Arc::new(Link::new(self.place(), Arc::clone(&self.name), first));

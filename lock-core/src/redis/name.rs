@@ -1,10 +1,6 @@
-//! Who this client is, kept in Redis for whoever asks which instance holds a lock; and what this
-//! Redis does that endangers locks.
+//! Who this client is, kept in Redis for whoever asks which instance holds a lock.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use redis::{Cmd, Value};
 
@@ -26,7 +22,6 @@ pub(super) struct ClientName {
     text: String,
     /// For `CLIENT LIST`.
     pub(super) connection: String,
-    warnings: Mutex<Vec<String>>,
 }
 
 impl ClientName {
@@ -42,37 +37,14 @@ impl ClientName {
                 since.as_millis()
             ),
             connection: visible(&format!("lock-tower:{service}:{instance}")),
-            warnings: Mutex::default(),
         }
     }
 
-    /// Writes the name anew, unless that is done elsewhere; also the sign of life on an idle
-    /// connection.
-    pub(super) async fn refresh(&self, wire: &Wire, write: bool) {
-        if write && let Err(Failure::Answered(why)) = wire.query::<Value>(&self.write()).await {
+    /// Writes the name anew.
+    pub(super) async fn refresh(&self, wire: &Wire) {
+        if let Err(Failure::Answered(why)) = wire.query::<Value>(&self.write()).await {
             // Not every user may write it, and locks work without.
             tracing::debug!(%why, "cannot write the client's name");
-        }
-        self.look_for_eviction(wire).await;
-    }
-
-    /// A Redis that evicts keys deletes locks; not every user may ask it.
-    async fn look_for_eviction(&self, wire: &Wire) {
-        let info = redis::cmd("INFO").arg("memory").to_owned();
-        let Ok(info) = wire.query::<String>(&info).await else {
-            return;
-        };
-        let policy = info.lines().find_map(|line| line.strip_prefix("maxmemory_policy:"));
-        let Some(policy) = policy.filter(|policy| *policy != "noeviction") else {
-            return;
-        };
-        let warning = format!(
-            "maxmemory-policy is {policy}: Redis may delete locks that are held; set it to noeviction"
-        );
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        if !warnings.contains(&warning) {
-            tracing::warn!("{warning}");
-            warnings.push(warning);
         }
     }
 
@@ -83,10 +55,6 @@ impl ClientName {
 
     pub(super) fn remove(&self) -> Cmd {
         redis::cmd("DEL").arg(&self.key).to_owned()
-    }
-
-    pub(super) fn warnings(&self) -> Vec<String> {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

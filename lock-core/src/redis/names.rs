@@ -43,6 +43,13 @@ impl LockNames {
         Self { tag: format!("{{{lock}}}"), lock }
     }
 
+    /// A lock that nobody can take: to ask what the user may do.
+    fn of_nobody(prefix: &str) -> Self {
+        // No key has a control character.
+        let lock = format!("{prefix}\u{1}rights");
+        Self { tag: format!("{{{lock}}}"), lock }
+    }
+
     pub(super) fn new(prefix: &str, key: &LockKey) -> Self {
         let lock = format!("{prefix}{key}");
         let tag = if lock.contains('{') { lock.clone() } else { format!("{{{lock}}}") };
@@ -112,6 +119,46 @@ impl LockNames {
     fn named(&self, what: &str) -> String {
         format!("{what}:{}", self.tag)
     }
+}
+
+/// A name of some sort that is nobody's, and the pattern that lets a user at all names of the sort.
+#[derive(Debug)]
+pub(super) struct Sort {
+    pub(super) name: String,
+    pub(super) pattern: String,
+}
+
+/// Every sort of key under a prefix; the locks themselves come first.
+pub(super) fn sorts_of_keys(prefix: &str) -> Vec<Sort> {
+    let names = LockNames::of_nobody(prefix);
+    let behind = |name: String| Sort { name, pattern: format!("~{{{prefix}*") };
+    let mut sorts = vec![
+        Sort { name: names.lock.clone(), pattern: format!("~{prefix}*") },
+        behind(names.leases()),
+        behind(names.reads("")),
+    ];
+    sorts.extend(BESIDE.map(|what| Sort {
+        name: format!("{what}{}", names.tag),
+        pattern: format!("~{what}{{{prefix}*"),
+    }));
+    sorts
+}
+
+/// Every sort of channel under a prefix.
+pub(super) fn sorts_of_channels(prefix: &str) -> Vec<Sort> {
+    let names = LockNames::of_nobody(prefix);
+    let channels = [
+        names.channel(),
+        names.lock_channel(),
+        names.semaphore_channel(),
+        names.turn(),
+        names.asked(),
+    ];
+    let sorts = channels.map(|name| {
+        let pattern = format!("&{}{{{prefix}*", name.trim_end_matches(&names.tag));
+        Sort { name, pattern }
+    });
+    sorts.into()
 }
 
 /// What stands before the tag in the names that are not locks.

@@ -26,7 +26,7 @@ pub(crate) struct Credentials {
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+        f.debug_struct("Credentials").finish_non_exhaustive()
     }
 }
 

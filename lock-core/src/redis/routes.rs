@@ -112,7 +112,7 @@ impl Routes {
             }
         })
         .await;
-        answered.unwrap_or_else(|_| Err(self.ran_out(course, limit)))
+        answered.unwrap_or_else(|_| Err(self.ran_out(slot, course, limit)))
     }
 
     /// Keeps the client's name in a cluster until this is closed; a single link does it by itself.
@@ -237,17 +237,19 @@ impl Routes {
         Ok(())
     }
 
-    fn ran_out(&self, course: Course, limit: Duration) -> Unavailable {
+    fn ran_out(&self, slot: u16, course: Course, limit: Duration) -> Unavailable {
         // A connection that came up a moment ago has not been silent for long.
         if let Some((wire, sent)) = course.last
             && sent.elapsed() >= limit.mul_f64(0.9)
         {
             wire.silent_since(sent);
         }
+        let mut why = course.refusal.or(self.check().err());
         if let Way::Cluster(cluster) = &self.way {
             cluster.doubt();
+            why = why.or_else(|| cluster.why_not(slot));
         }
-        let why = course.refusal.or(self.check().err()).unwrap_or_else(|| {
+        let why = why.unwrap_or_else(|| {
             Unavailable::unsent(format!("no answer from {self} within {limit:?}"))
         });
         why.silence()

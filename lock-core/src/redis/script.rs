@@ -142,4 +142,5 @@ scripts! {
     FORCE_RELEASE = "any/force_release" with "whole" "clock" "tell" "next_token" "mark" "sole" "ours" "queue" "line" "turns" "readers" "permits" "holders";
     REQUEST_RELEASE = "any/request_release" with "whole" "clock" "tell" "sole" "readers" "permits" "holders";
     ASKED = "any/asked";
+    MISSING_RIGHTS = "any/missing_rights" with "tell";
 }

@@ -48,9 +48,10 @@ pub(crate) struct RedisStore {
     pub(super) nonces: AtomicU64,
 }
 
+/// Where it is, and no more: who knows a client's number could release what it holds.
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.routes.fmt(f)
+        fmt::Display::fmt(&self.routes, f)
     }
 }
 
@@ -213,18 +214,14 @@ impl Backend for RedisStore {
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
         async move {
-            let mut warnings = self.name.warnings();
-            let round_trip = match &self.routes.way {
-                Way::One(_) => {
+            let (round_trip, warnings) = match &self.routes.way {
+                Way::One(link) => {
                     let sent = Instant::now();
                     let probe = steps::inspect(&LockNames::probe(&self.steps.prefix));
-                    self.ask(probe).await.map(|_| sent.elapsed())
+                    let round_trip = self.ask(probe).await.map(|_| sent.elapsed());
+                    (round_trip, link.warnings.all())
                 }
-                Way::Cluster(cluster) => {
-                    let (round_trip, amiss) = cluster.health(self.routes.command_timeout).await;
-                    warnings.extend(amiss);
-                    round_trip
-                }
+                Way::Cluster(cluster) => cluster.health(self.routes.command_timeout).await,
             };
             StoreHealth { kind: "redis", round_trip, warnings }
         }

@@ -30,6 +30,8 @@ pub(super) struct Target {
     pub(super) address: String,
     pub(super) connect_timeout: Duration,
     pub(super) in_cluster: bool,
+    /// Of the names of all locks.
+    pub(super) prefix: Arc<str>,
     tls: Option<Connector>,
     login: RedisConnectionInfo,
     /// What `CLIENT LIST` shows.
@@ -77,6 +79,7 @@ impl Target {
             endpoint,
             connect_timeout: options.connect_timeout,
             in_cluster: false,
+            prefix: options.prefix.as_str().into(),
             tls,
             login,
             connection_name: name.to_owned(),
@@ -197,9 +200,12 @@ impl Target {
     pub(super) fn refusal(&self, error: RedisError) -> ConnectError {
         let address = self.address.clone();
         let text = reason(&error);
-        // The last two are what Redis says of a command, and from 7 on of one inside a script.
-        let credentials =
-            ["WRONGPASS", "NOAUTH", "invalid password", "NOPERM", "ACL failure in script"];
+        if error.code() == Some("NOPERM")
+            && let Some(command) = text.split('\'').nth(1)
+        {
+            return ConnectError::MissingRights { address, rights: vec![format!("+{command}")] };
+        }
+        let credentials = ["WRONGPASS", "NOAUTH", "invalid password", "NOPERM"];
         match error.kind() {
             ErrorKind::AuthenticationFailed => ConnectError::Refused { address, reason: text },
             _ if credentials.iter().any(|word| text.contains(word)) => {

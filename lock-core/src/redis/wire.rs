@@ -16,6 +16,7 @@ use super::{
     ConnectError,
     names::LockNames,
     question::{Manner, Question},
+    rights::MissingRights,
     script, steps,
     target::{Connection, Target},
 };
@@ -41,7 +42,7 @@ pub(super) struct Identity {
 
 impl Identity {
     /// Out of `CLIENT INFO`.
-    fn parse(info: &str) -> Option<Self> {
+    pub(super) fn parse(info: &str) -> Option<Self> {
         let field = |name| info.split_whitespace().find_map(|field| field.strip_prefix(name));
         Some(Self { id: field("id=")?.to_owned(), address: field("addr=")?.to_owned() })
     }
@@ -109,9 +110,11 @@ impl Wire {
         })
     }
 
-    /// Refuses a server that does not run scripts or take writes.
-    pub(super) async fn check(&self, target: &Target, prefix: &str) -> Result<(), ConnectError> {
-        let mut probe = steps::inspect(&LockNames::probe(prefix));
+    /// Refuses a server that does not run scripts, all that they do, or take writes.
+    pub(super) async fn check(&self, target: &Target) -> Result<MissingRights, ConnectError> {
+        let missing = MissingRights::find(self, target).await?;
+        missing.check(target)?;
+        let mut probe = steps::inspect(&LockNames::probe(&target.prefix));
         probe.nonce = "probe".to_owned();
         let info = redis::cmd("INFO").arg("replication").to_owned();
         let asked = async {
@@ -127,7 +130,7 @@ impl Wire {
             if role.lines().any(|line| line == "role:slave") {
                 return Err(target.unsuitable("it is a read-only replica"));
             }
-            Ok(())
+            Ok(missing)
         };
         let asked = tokio::time::timeout(target.connect_timeout, asked).await;
         asked.unwrap_or_else(|_| Err(target.silent()))

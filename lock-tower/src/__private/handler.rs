@@ -43,7 +43,7 @@ where
         Err(refusal) => return refusal.answer(request).await.map(Body::from),
     };
     let client = context.client.clone();
-    let asked = Asked { policy, client, keys, mode, slot: handle.slot };
+    let asked = Asked { policy, client, keys, mode, slot: handle.slot, limited: None };
     let answer = match asked.enter(&context).await {
         Ok((mut held, inside)) => {
             let span = held.span();

@@ -1,6 +1,7 @@
 //! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
 
 mod asserted;
+pub mod clients;
 mod function;
 #[cfg(feature = "axum")]
 mod handle;

@@ -100,6 +100,15 @@ impl Refusal {
         Self::new(bad.outcome(), caller).because(bad.into_reason())
     }
 
+    pub(crate) fn bad_deadline(caller: &Caller, why: String) -> Self {
+        Self::new(Outcome::DeadlineInvalid, caller).because(why)
+    }
+
+    pub(crate) fn over_limit(caller: &Caller, most: usize) -> Self {
+        let why = format!("whoever sends the request may have {most} locks at once");
+        Self::new(Outcome::OverLimit, caller).because(why)
+    }
+
     pub(crate) fn not_acquired(caller: &Caller, error: &AcquireError, holds: &HoldTimes) -> Self {
         let refusal = Self::new(Outcome::of(error), caller);
         match error {
@@ -111,6 +120,9 @@ impl Refusal {
                 ),
                 ..refusal
             },
+            AcquireError::Overloaded(over) if over.in_all() => {
+                refusal.because("as many wait for locks as may in all: `max_waiters_in_all`")
+            }
             AcquireError::Overloaded(_) | AcquireError::Draining => refusal,
             AcquireError::Unavailable(unavailable) => refusal.because(unavailable.to_string()),
             AcquireError::Lost(lost) => Self { granted: false, ..Self::lost(caller, lost) },
@@ -213,10 +225,14 @@ impl Refusal {
             };
         }
         match self.outcome {
-            Outcome::Busy | Outcome::Draining | Outcome::KeyMissing | Outcome::KeyInvalid => {
-                line!(info);
+            Outcome::Busy
+            | Outcome::Draining
+            | Outcome::KeyMissing
+            | Outcome::KeyInvalid
+            | Outcome::DeadlineInvalid => line!(info),
+            Outcome::Overloaded | Outcome::OverLimit | Outcome::Unavailable | Outcome::Lost => {
+                line!(warn)
             }
-            Outcome::Overloaded | Outcome::Unavailable | Outcome::Lost => line!(warn),
             Outcome::Misconfigured => line!(error),
         }
     }

@@ -9,11 +9,13 @@ use lock_core::AcquireError;
 /// |---|---|---|---|---|---|
 /// | [`Busy`](Self::Busy) | 423 | `lock-busy` | `Retry-After` | `false` | repeat it, even a `POST` |
 /// | [`Overloaded`](Self::Overloaded) | 503 | `lock-overloaded` | `Retry-After` | `false` | repeat it later |
+/// | [`OverLimit`](Self::OverLimit) | 429 | `lock-over-limit` | `Retry-After` | `false` | wait until its other requests are done |
 /// | [`Unavailable`](Self::Unavailable) | 503 | `lock-unavailable` | `Retry-After` | `false` | repeat it later |
 /// | [`Draining`](Self::Draining) | 503 | `lock-draining` | `Retry-After`, `Connection: close` | `false` | repeat it over a new connection |
 /// | [`Lost`](Self::Lost) | 503 | `lock-lost` | | `"unknown"` | look first at what was done |
 /// | [`KeyMissing`](Self::KeyMissing) | 400 | `lock-key-missing` | | `false` | send what is missing |
 /// | [`KeyInvalid`](Self::KeyInvalid) | 400 | `lock-key-invalid` | | `false` | send another value |
+/// | [`DeadlineInvalid`](Self::DeadlineInvalid) | 400 | `lock-deadline-invalid` | | `false` | send whole milliseconds, once |
 /// | [`Misconfigured`](Self::Misconfigured) | 500 | `lock-misconfigured` | | `false` | tell the service's owner: its log says what to mend |
 ///
 /// The problem type is written `urn:lock-tower:problem:lock-busy`. The body is
@@ -30,9 +32,11 @@ use lock_core::AcquireError;
 pub enum Outcome {
     /// Another request holds the lock, and the wait is over.
     Busy,
-    /// Too many requests of this process wait for this lock, or the request's
-    /// [deadline](crate::RequestDeadline) leaves it no time to wait and work.
+    /// Too many requests of this process wait for this lock, or for all of them together, or the
+    /// request's [deadline](crate::RequestDeadline) leaves it no time to wait and work.
     Overloaded,
+    /// Whoever sends the request has as many locks as its [limit](crate::PrincipalLimit) allows.
+    OverLimit,
     /// The lock store does not answer.
     Unavailable,
     /// The lock client is shutting down.
@@ -43,6 +47,8 @@ pub enum Outcome {
     KeyMissing,
     /// A value of the request cannot stand in a lock's key.
     KeyInvalid,
+    /// The header by which a client may shorten its time is no number of milliseconds.
+    DeadlineInvalid,
     /// The service is at fault.
     Misconfigured,
 }
@@ -133,6 +139,15 @@ impl Outcome {
                 retry: Retry::After(Duration::from_millis(1_500)),
                 ..REFUSED
             },
+            Self::OverLimit => Row {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                problem: "lock-over-limit",
+                title: "Too many resources in use at once",
+                detail: "Your other requests use or wait for as many resources as you may have at \
+                         once. Nothing was done; you can repeat this request when they are done.",
+                retry: Retry::After(Duration::from_secs(1)),
+                ..REFUSED
+            },
             Self::Unavailable => Row {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 problem: "lock-unavailable",
@@ -174,6 +189,14 @@ impl Outcome {
                 status: StatusCode::BAD_REQUEST,
                 problem: "lock-key-invalid",
                 title: "Request names its resource wrongly",
+                detail: "Nothing was done; repeating this request as it is will not help.",
+                tells_why: true,
+                ..REFUSED
+            },
+            Self::DeadlineInvalid => Row {
+                status: StatusCode::BAD_REQUEST,
+                problem: "lock-deadline-invalid",
+                title: "Request says wrongly how much time it has",
                 detail: "Nothing was done; repeating this request as it is will not help.",
                 tells_why: true,
                 ..REFUSED

@@ -87,7 +87,7 @@ use bytes::Bytes;
 use http::Response;
 
 use crate::{
-    KeyValues, LockClient, Refused, kill_switch, metrics,
+    KeyValues, LockClient, PrincipalLimit, Refused, kill_switch, metrics,
     policy::fallback,
     policy_file::{PolicyErrors, PolicyFile},
 };
@@ -127,8 +127,8 @@ pub struct PolicyVersion {
 impl Policies {
     /// Policies whose locks are those of `client`.
     pub fn builder(client: LockClient) -> PoliciesBuilder {
-        let (values, fallbacks) = Default::default();
-        PoliciesBuilder { registered: Registered { client, values, fallbacks } }
+        let (values, fallbacks, limit) = Default::default();
+        PoliciesBuilder { registered: Registered { client, values, fallbacks, limit } }
     }
 
     /// The layer, for [`Router::route_layer`](axum::Router::route_layer) after the routes it is for.
@@ -228,6 +228,13 @@ impl PoliciesBuilder {
     /// Where `{claim.x}` and `{ext.x}` of the keys come from. Default: nowhere.
     pub fn values(mut self, values: KeyValues) -> Self {
         self.registered.values = values;
+        self
+    }
+
+    /// How many locks of all rules for routes together one principal may hold and wait for at once.
+    /// Default: no limit.
+    pub fn limit_principals(mut self, limit: PrincipalLimit) -> Self {
+        self.registered.limit = Some(limit);
         self
     }
 

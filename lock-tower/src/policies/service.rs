@@ -52,11 +52,11 @@ where
         let version = self.policies.current();
         let client = self.policies.0.registered.client.clone();
         let (mut parts, body) = request.into_parts();
-        version.limit(&mut parts);
+        let time = version.limit_time(&mut parts);
         let mut context = RequestContext::join(&client, &parts);
         let around = context.attributes.take();
         context.attributes = Some(AttributeRules::inside(&version.attributes, around));
-        ResponseFuture::new(work(version, context, inner, parts, body))
+        ResponseFuture::new(work(version, context, inner, (parts, time), body))
     }
 }
 
@@ -68,7 +68,7 @@ async fn work<S, B, R>(
     version: Arc<Version>,
     context: RequestContext,
     mut inner: S,
-    mut parts: Parts,
+    (mut parts, time): (Parts, Result<(), String>),
     body: B,
 ) -> Result<Response<LockBody<R>>, S::Error>
 where
@@ -84,11 +84,13 @@ where
         let answer = context.run(async move { inner.call(request).await }).await?;
         return Ok(answer.map(LockBody::passed_on));
     };
-    let asked = if found.is_sure {
+    let asked = if let Err(why) = time {
+        Err(found.lock.bad_deadline(&context, &parts, why))
+    } else if found.is_sure {
         found.lock.asked(&context, &mut parts).await
     } else {
         // To let it pass would be to leave every lock out, for a layer in the wrong place.
-        found.lock.asked_with(&context, &parts.method, Err(BadKey::misconfigured(NO_ROUTE)))
+        found.lock.asked_with(&context, &parts, Err(BadKey::misconfigured(NO_ROUTE)))
     };
     match asked {
         Ok(asked) => carry_out(asked, context, inner, parts, body).await,

@@ -3,23 +3,22 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
-    time::Duration,
 };
 
 use ::metrics::{counter, gauge};
 use axum::extract::MatchedPath;
-use http::{HeaderName, request::Parts};
-use tokio::time::Instant;
+use http::request::Parts;
 
 use super::PoliciesError;
 use crate::{
-    KeyValues, LockClient, RequestDeadline,
+    KeyValues, LockClient, PrincipalLimit, RequestDeadline,
     attribute_rules::{AttributeRule, AttributeRules},
+    deadline_header,
     hold_times::HoldTimes,
     key::KeySource,
     metrics,
     policy::{Fallback, Policy},
-    policy_file::{Matcher, PolicyFile, RequestBudget, RouteMatch, Rule, Way, host_of},
+    policy_file::{Matcher, PolicyFile, RouteMatch, Rule, Way, host_of},
     route_lock::RouteLock,
 };
 
@@ -29,6 +28,7 @@ pub(super) struct Registered {
     pub(super) client: LockClient,
     pub(super) values: KeyValues,
     pub(super) fallbacks: BTreeMap<String, Fallback>,
+    pub(super) limit: Option<PrincipalLimit>,
 }
 
 #[derive(Debug)]
@@ -78,6 +78,8 @@ impl Version {
                         on_missing_key: rule.on_missing_key.clone(),
                         mode: rule.mode.unwrap_or_default(),
                         policy: Arc::new(policy),
+                        deadline_header: None,
+                        limit: registered.limit.clone(),
                     };
                     routes.push(RouteRule { matches: matches.clone(), lock });
                 }
@@ -113,12 +115,18 @@ impl Version {
         Some(Found { lock: &rule.lock, is_sure })
     }
 
-    /// Ends the request's time where the file does.
-    pub(super) fn limit(&self, parts: &mut Parts) {
-        let Some(limit) = limit(self.file.request(), parts) else { return };
-        let ours = RequestDeadline::at(Instant::now() + limit);
-        let known = parts.extensions.get().copied();
-        parts.extensions.insert(known.map_or(ours, |known: RequestDeadline| known.min(ours)));
+    /// Ends the request's time where the file and its client do; or says what is wrong with what
+    /// the client says.
+    pub(super) fn limit_time(&self, parts: &mut Parts) -> Result<(), String> {
+        let budget = self.file.request();
+        if let Some(limit) = budget.deadline {
+            RequestDeadline::within(limit).shorten(parts);
+        }
+        let Some(name) = &budget.header else { return Ok(()) };
+        if let Some(asked) = deadline_header::milliseconds(name, &parts.headers)? {
+            RequestDeadline::within(asked).shorten(parts);
+        }
+        Ok(())
     }
 
     fn hold_times(&self, name: &str) -> Option<&Arc<HoldTimes>> {
@@ -147,16 +155,4 @@ fn policy(
         policy.holds = Arc::clone(holds);
     }
     Ok(policy)
-}
-
-/// The time that the file gives the request; a header can only shorten it.
-fn limit(budget: &RequestBudget, parts: &Parts) -> Option<Duration> {
-    let asked = budget.header.as_ref().and_then(|name| milliseconds(name, parts));
-    asked.into_iter().chain(budget.deadline).min()
-}
-
-/// What is no number says nothing: the rest of the service may know what it means.
-fn milliseconds(name: &HeaderName, parts: &Parts) -> Option<Duration> {
-    let value = parts.headers.get(name)?.to_str().ok()?;
-    value.trim().parse().ok().map(Duration::from_millis)
 }

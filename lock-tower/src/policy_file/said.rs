@@ -94,11 +94,13 @@ impl<'f> SaidOf<'f> {
             let others = others.filter_map(|(name, read)| {
                 let outcome = match *name {
                     "overloaded" => Outcome::Overloaded,
+                    "over_limit" => Outcome::OverLimit,
                     "unavailable" => Outcome::Unavailable,
                     "draining" => Outcome::Draining,
                     "lost" => Outcome::Lost,
                     "key_missing" => Outcome::KeyMissing,
                     "key_invalid" => Outcome::KeyInvalid,
+                    "deadline_invalid" => Outcome::DeadlineInvalid,
                     "misconfigured" => Outcome::Misconfigured,
                     _ => return None,
                 };

@@ -77,7 +77,7 @@ pub(super) const REQUEST: &[Field] = &[
         Shape::Text("x-request-timeout-ms"),
         "none",
         "A header with whole milliseconds, by which a client may shorten the \
-         deadline, never lengthen it.",
+         deadline, never lengthen it; anything else in it is answered 400.",
     ),
 ];
 
@@ -287,11 +287,13 @@ const fn answer(name: &'static str, doc: &'static str) -> Field {
 
 pub(super) const ANSWERS: &[Field] = &[
     answer("overloaded", "Too many requests wait."),
+    answer("over_limit", "Whoever asks has as many locks as it may."),
     answer("unavailable", "The store does not answer."),
     answer("draining", "The service shuts down."),
     answer("lost", "The lock was lost while the handler ran."),
     answer("key_missing", "The request lacks what names the lock."),
     answer("key_invalid", "A value of the request cannot stand in a key."),
+    answer("deadline_invalid", "The deadline's header is no number of milliseconds."),
     answer("misconfigured", "The service is at fault."),
 ];
 

@@ -1,7 +1,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Response, request::Parts};
+use http::{HeaderName, Response, request::Parts};
 use lock_core::{IntoLockKey, Kind, LockClient};
 use tower_layer::Layer;
 
@@ -10,7 +10,7 @@ use super::RequestLock;
 use crate::key::{KeyTemplateError, KeyTemplates};
 use crate::{
     BadKey, Enforce, HoldUntil, KeyValues, LockMode, OnDisconnect, OnLost, OnMissingKey,
-    OnStoreDown, Outcome, Refused, Release,
+    OnStoreDown, Outcome, PrincipalLimit, Refused, Release,
     conduct::Conduct,
     key::KeySource,
     metrics,
@@ -104,8 +104,18 @@ impl RequestLockLayer {
         let name = keys.templates().map_or(Name::Fixed("request"), Name::from);
         let policy = Arc::new(Policy::new(name, Kind::default()));
         let (values, on_missing_key) = (KeyValues::default(), OnMissingKey::default());
-        let mode = LockMode::default();
-        Self { lock: Arc::new(RouteLock { client, keys, values, on_missing_key, mode, policy }) }
+        let (mode, deadline_header, limit) = Default::default();
+        let lock = RouteLock {
+            client,
+            keys,
+            values,
+            on_missing_key,
+            mode,
+            policy,
+            deadline_header,
+            limit,
+        };
+        Self { lock: Arc::new(lock) }
     }
 
     /// Which kind of lock to take. On a kind without readers, such as [`Kind::Fair`], every method
@@ -176,6 +186,22 @@ impl RequestLockLayer {
     /// with less time than that is answered 503 `lock-overloaded` at once. Default: nothing.
     pub fn reserve(self, reserve: Duration) -> Self {
         self.conduct(|conduct| conduct.reserve = Some(reserve))
+    }
+
+    /// A header with whole milliseconds by which a client may shorten its time, never lengthen it:
+    /// an earlier [`RequestDeadline`](crate::RequestDeadline) stands. Anything else in the header is
+    /// answered 400 `lock-deadline-invalid`. Default: no header has a say in it.
+    pub fn deadline_header(self, name: HeaderName) -> Self {
+        let mut lock = self.lock;
+        Arc::make_mut(&mut lock).deadline_header = Some(name);
+        Self { lock }
+    }
+
+    /// How many locks one principal may hold and wait for at once. Default: no limit.
+    pub fn limit_principals(self, limit: PrincipalLimit) -> Self {
+        let mut lock = self.lock;
+        Arc::make_mut(&mut lock).limit = Some(limit);
+        Self { lock }
     }
 
     /// How many requests of this process may wait for one key; one more is answered 503

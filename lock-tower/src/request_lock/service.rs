@@ -51,7 +51,12 @@ where
         let lock = Arc::clone(&self.lock);
         ResponseFuture::new(async move {
             let (mut parts, body) = request.into_parts();
+            let time = lock.limit_time(&mut parts);
             let context = RequestContext::join(&lock.client, &parts);
+            if let Err(why) = time {
+                let refusal = lock.bad_deadline(&context, &parts, why);
+                return Ok(refusal.answer(Some(parts)).await.map(LockBody::ours));
+            }
             match lock.asked(&context, &mut parts).await {
                 Ok(asked) => carry_out(asked, context, inner, parts, body).await,
                 Err(refusal) => Ok(refusal.answer(Some(parts)).await.map(LockBody::ours)),

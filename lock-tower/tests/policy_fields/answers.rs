@@ -1,5 +1,8 @@
 //! What a rule answers instead of the table of outcomes.
 
+use axum::{Router, routing::put};
+use lock_tower::{LockClient, PrincipalLimit, policies::Policies};
+
 use crate::{
     common::{Answer, call, request},
     world::{KEY, World, both, file},
@@ -103,6 +106,26 @@ async fn answers_key_missing() {
 async fn answers_key_invalid() {
     let answer = answering("key_invalid", "order:{id:u64}").put("/orders/seven").await;
     assert_tea(&answer, "lock-key-invalid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_deadline_invalid() {
+    let mut request = request("PUT", "/orders/7");
+    request.headers_mut().insert("x-ms", "soon".parse().unwrap());
+    let answer = answering("deadline_invalid", "order:{id}").send(request).await;
+    assert_tea(&answer, "lock-deadline-invalid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_over_limit() {
+    let file = r#"answers = { over_limit = { status = 418, detail = "Tea." } }"#;
+    let policies = Policies::builder(LockClient::in_memory())
+        .limit_principals(PrincipalLimit::new(0, |_| Some("jane".to_owned())))
+        .parse("locks.toml", &crate::world::file(file, KEY))
+        .unwrap();
+    let app = Router::new().route("/orders/{id}", put(|| async { "done" }));
+    let app = app.route_layer(policies.layer());
+    assert_tea(&call(&app, "PUT", "/orders/7").await, "lock-over-limit");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::{Router, body::Body, routing::put};
-use http::Request;
+use http::{HeaderValue, Request};
 use lock_tower::{RequestLockLayer, policies::Policies};
 use tokio::time::Instant;
 
@@ -121,10 +121,23 @@ async fn request_deadline() {
 async fn request_deadline_header() {
     let world = World::new(LIMITED);
     assert_eq!(waits(&world, within("2000")).await, 2);
-    // Never longer; and what is no number is somebody else's.
-    for milliseconds in ["60000", "18446744073709551615", "soon", "-1", "1e3"] {
+    // Never longer.
+    for milliseconds in ["60000", "18446744073709551615", " 9000 "] {
         assert_eq!(waits(&world, within(milliseconds)).await, 8, "{milliseconds}");
     }
+    let huge = "9".repeat(4_096);
+    for wrong in
+        ["", "soon", "-1", "+1", "1e3", "1.5", "NaN", "inf", "1 000", "18446744073709551616", &huge]
+    {
+        world.send(within(wrong)).await.assert_problem(400, "lock-deadline-invalid");
+    }
+    let mut bytes = within("0");
+    bytes.headers_mut().insert("x-ms", HeaderValue::from_bytes("\u{661}".as_bytes()).unwrap());
+    world.send(bytes).await.assert_problem(400, "lock-deadline-invalid");
+    let mut twice = within("2000");
+    twice.headers_mut().append("x-ms", HeaderValue::from_static("2000"));
+    let told = world.send(twice).await.assert_problem(400, "lock-deadline-invalid");
+    assert!(told["detail"].as_str().unwrap().contains("`x-ms` is given more than once"), "{told}");
     world.send(within("0")).await.assert_problem(503, "lock-overloaded");
     let alone = World::new(&LIMITED.replace("deadline = \"8s\"\n", ""));
     assert_eq!(waits(&alone, within("3000")).await, 3);

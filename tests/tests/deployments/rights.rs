@@ -56,6 +56,44 @@ async fn in_a_cluster() {
     }
 }
 
+/// Each node has users of its own.
+#[tokio::test]
+async fn a_right_that_one_node_of_a_cluster_does_not_give_is_named() {
+    let cluster = RedisCluster::builder().start().await;
+    let mut user = vec!["ACL", "SETUSER", "locks", "on", ">secret", "allkeys", "allchannels"];
+    user.push("+@all");
+    for node in 0..RedisCluster::PRIMARIES {
+        let _: String = cluster.cli(node).await.query(&user).await;
+    }
+    // Whichever node has the name that is asked for, two others do not.
+    for node in 0..RedisCluster::PRIMARIES {
+        let cli = cluster.cli(node).await;
+        let _: String = cli.query(&["ACL", "SETUSER", "locks", "-pexpire"]).await;
+        let url = cluster.url().replace("redis+cluster://", "redis+cluster://locks:secret@");
+        let client = LockClient::connect_lazy(&url).unwrap();
+        let mut key = 0;
+        eventually("the reason", LIMIT, async || {
+            key += 1;
+            let refused = client.write(format!("k{key}")).acquire().await.err();
+            refused.is_some_and(|why| why.to_string().contains("ACL SETUSER <user> +pexpire"))
+        })
+        .await;
+        for (name, ttl) in ttls(&cli).await {
+            assert!(ttl >= 0, "{name} stays for ever");
+        }
+        let _: String = cli.query(&["ACL", "SETUSER", "locks", "+pexpire"]).await;
+    }
+}
+
+async fn ttls(cli: &lock_tests::Cli) -> Vec<(String, i64)> {
+    let mut ttls = Vec::new();
+    for name in cli.keys().await {
+        let ttl = cli.pttl(&name).await;
+        ttls.push((name, ttl));
+    }
+    ttls
+}
+
 #[tokio::test]
 async fn at_sentinels() {
     let setup = SentinelSetup::start().await;

@@ -9,6 +9,7 @@ mod deleted_key;
 mod endings;
 mod examples;
 mod job;
+mod key_bytes;
 mod long_request;
 mod outage;
 mod outcome_scene;

@@ -17,7 +17,7 @@ use axum::{
     routing::put,
 };
 use lock_tests::{Cli, LIMIT, RedisServer, bounded, http, http::Reply};
-use lock_tower::{BadKey, LockClient, Outcome, RequestDeadline, RequestLockLayer};
+use lock_tower::{BadKey, LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer};
 use tokio::time::Instant;
 
 use crate::service::Service;
@@ -58,6 +58,16 @@ impl Scene {
                 let lock = scene.lock.wait(LIMIT).max_waiters(0);
                 let too_near = Self { limit: Some(Duration::ZERO), ..Self::new().await };
                 return vec![Self { lock, held: vec![Box::new(guard)], ..scene }, too_near];
+            }
+            "OverLimit" => {
+                let limit = PrincipalLimit::new(0, |_| Some("jane".to_owned()));
+                let lock = scene.lock.limit_principals(limit);
+                Self { lock, ..scene }
+            }
+            "DeadlineInvalid" => {
+                // Every request has it, and it is no number.
+                let lock = scene.lock.deadline_header(::http::header::HOST);
+                Self { lock, ..scene }
             }
             "Unavailable" => {
                 scene.redis.kill();

@@ -49,11 +49,13 @@ fn outcome(name: &str) -> Outcome {
     let all = [
         Outcome::Busy,
         Outcome::Overloaded,
+        Outcome::OverLimit,
         Outcome::Unavailable,
         Outcome::Draining,
         Outcome::Lost,
         Outcome::KeyMissing,
         Outcome::KeyInvalid,
+        Outcome::DeadlineInvalid,
         Outcome::Misconfigured,
     ];
     all.into_iter().find(|outcome| format!("{outcome:?}") == name).unwrap()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, ConnectError, LockClient};
-use lock_tests::{LIMIT, RedisServer, bounded, free_port};
+use lock_tests::{LIMIT, RedisServer, bounded, eventually, free_port};
 
 async fn refused(url: &str) -> ConnectError {
     bounded(LIMIT, LockClient::connect(url)).await.unwrap_err()
@@ -125,8 +125,23 @@ async fn bad_settings() {
 async fn an_eviction_policy_is_warned_of() {
     let server = RedisServer::builder().args(["--maxmemory-policy", "allkeys-lru"]).start().await;
     let client = LockClient::connect(&server.url()).await.unwrap();
-    lock_tests::eventually("the warning", LIMIT, async || {
+    eventually("the warning", LIMIT, async || {
         client.health().await.warnings.iter().any(|warning| warning.contains("allkeys-lru"))
     })
     .await;
+}
+
+#[tokio::test]
+async fn an_eviction_policy_that_is_mended_is_no_longer_warned_of() {
+    let server = RedisServer::builder().args(["--maxmemory-policy", "volatile-ttl"]).start().await;
+    let cli = server.cli().await;
+    let client = LockClient::connect(&server.url()).await.unwrap();
+    let warned = async || !client.health().await.warnings.is_empty();
+    eventually("the warning", LIMIT, warned).await;
+    let _: String = cli.query(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
+    // It is looked at over every new connection, and now and then over an old one.
+    for connection in cli.client_list().await {
+        cli.kill_client(&connection).await;
+    }
+    eventually("no warning", LIMIT, async || !warned().await).await;
 }

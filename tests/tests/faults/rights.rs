@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{LeaseState, LockClient};
+use lock_core::{ConnectError, LeaseState, LockClient};
 use lock_tests::{LIMIT, RedisServer, bounded, eventually};
 
 use crate::{LONG, lock_keys};
@@ -50,6 +50,91 @@ async fn a_client_does_all_it_does_with_the_least_rights() {
     assert_eq!(lock_keys(&server).await, [""; 0]);
     let denied: Vec<redis::Value> = cli.query(&["ACL", "LOG"]).await;
     assert!(denied.is_empty(), "{denied:?}");
+}
+
+/// Without these a client works, and not as well.
+const OPTIONAL: [&str; 8] = [
+    "+client|setname",
+    "+client|info",
+    "+client|kill",
+    "+info",
+    "+ping",
+    "+subscribe",
+    "+unsubscribe",
+    "~lock_client:*",
+];
+
+/// A user with the least rights but this one; the URL.
+async fn user_without(server: &RedisServer, right: &str) -> String {
+    let mut user = vec!["ACL", "SETUSER", "locks", "reset", "on", ">secret", "-@all"];
+    user.extend(least_rights().into_iter().filter(|each| *each != right));
+    let _: String = server.cli().await.query(&user).await;
+    format!("redis://locks:secret@{}", server.addr())
+}
+
+/// The lock that a script without PEXPIRE leaves behind would stay for ever.
+#[tokio::test]
+async fn a_right_that_is_missing_is_found_at_the_start_and_named() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let required = |right: &&str| {
+        !OPTIONAL.contains(right) && !right.starts_with('&') && !right.ends_with("publish")
+    };
+    // Nobody logs in without HELLO.
+    for right in least_rights().into_iter().filter(required).filter(|right| *right != "+hello") {
+        let url = user_without(&server, right).await;
+        let error = LockClient::connect(&url).await.unwrap_err();
+        let ConnectError::MissingRights { rights, .. } = &error else { panic!("{right}: {error}") };
+        assert_eq!(*rights, [right]);
+        assert!(error.to_string().ends_with(&format!("ACL SETUSER <user> {right}")), "{error}");
+        assert!(!error.to_string().contains("locks:secret"), "{error}");
+        assert_eq!(cli.keys().await, [""; 0], "{right}");
+    }
+}
+
+#[tokio::test]
+async fn without_the_optional_rights_locks_work() {
+    let server = RedisServer::start().await;
+    for right in OPTIONAL {
+        let client = LockClient::connect(&user_without(&server, right).await).await.unwrap();
+        client.write("k").acquire().await.unwrap().release().await.unwrap();
+        client.shutdown(LIMIT).await.unwrap();
+    }
+}
+
+/// A release whose message may not be sent has happened, and is no error.
+#[tokio::test]
+async fn without_the_right_to_publish_a_client_works_and_warns() {
+    let server = RedisServer::start().await;
+    let rights = least_rights().into_iter();
+    let silent = rights.filter(|right| right.starts_with('&') || *right == "+publish");
+    for right in silent {
+        let client = LockClient::connect(&user_without(&server, right).await).await.unwrap();
+        eventually("the warning", LIMIT, async || {
+            client.health().await.warnings.iter().any(|warning| warning.ends_with(right))
+        })
+        .await;
+        let guard = client.write("k").acquire().await.unwrap();
+        let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
+        guard.release().await.unwrap();
+        bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+        client.shutdown(LIMIT).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_lazy_client_grants_nothing_until_the_right_is_given() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = LockClient::connect_lazy(&user_without(&server, "+pexpire").await).unwrap();
+    eventually("the reason", LIMIT, async || {
+        let refused = client.write("k").acquire().await.unwrap_err().to_string();
+        refused.contains("ACL SETUSER <user> +pexpire")
+    })
+    .await;
+    assert_eq!(cli.keys().await, [""; 0]);
+    let _: String = cli.query(&["ACL", "SETUSER", "locks", "+pexpire"]).await;
+    eventually("a lock", LIMIT, async || client.write("k").acquire().await.is_ok()).await;
 }
 
 #[tokio::test]

@@ -8,5 +8,6 @@ mod postgres_server;
 mod process;
 mod proxy;
 mod redis_server;
+mod security;
 mod tables;
 mod waiting;

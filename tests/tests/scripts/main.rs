@@ -39,6 +39,7 @@ mod mark;
 mod mark_foreign;
 mod memory_limit;
 mod missing_right;
+mod missing_rights;
 mod news;
 mod plain;
 mod plain_call;

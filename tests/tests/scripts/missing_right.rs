@@ -1,15 +1,14 @@
 //! What is left where a right is missing.
 
-use crate::acl::{ask, forbidden, user};
+use crate::acl::{ask, user};
 use crate::call::{LEASE, acquire_read, acquire_write, downgrade, release_read, release_write};
 use crate::keys::{FOREVER, LOCK, lock, read};
 use crate::store::Store;
 use crate::waiter::{WAITERS, waiting};
 
-/// The message is the last thing a script does: the error says that nobody was told, not that the
-/// lock is still held. Waiters find it free by looking.
+/// The message is a hint: what it tells of has happened, and waiters find the lock free by looking.
 #[tokio::test]
-async fn without_publish_a_release_fails_and_the_hold_is_gone() {
+async fn without_publish_a_release_counts_and_nobody_is_told() {
     let mut store = Store::start().await;
     for missing in ["+publish", "&redisson_rwlock:{lock:*"] {
         let cli = user(&store, &[missing]).await;
@@ -18,17 +17,14 @@ async fn without_publish_a_release_fails_and_the_hold_is_gone() {
             (acquire_write("a:1", 1), release_write("a:1", 0)),
         ] {
             assert_eq!(ask(&store, &cli, &acquire).await.unwrap()[0], "GRANTED");
-            let refused = ask(&store, &cli, &release).await.unwrap_err();
-            assert!(forbidden(&refused), "{refused}");
+            assert_eq!(ask(&store, &cli, &release).await.unwrap(), ["FREED"]);
             store.stands([]).await;
-            assert_eq!(ask(&store, &cli, &release).await.unwrap(), ["GONE"]);
         }
 
         assert_eq!(ask(&store, &cli, &acquire_write("a:1", 1)).await.unwrap()[0], "GRANTED");
-        ask(&store, &cli, &downgrade("a:1", 1, 0)).await.unwrap_err();
-        store.stands([lock("a:1=1 mode=read", 600_000), read("a:1", 1, 600_000)]).await;
         assert_eq!(ask(&store, &cli, &downgrade("a:1", 1, 0)).await.unwrap(), ["RELEASED"]);
-        ask(&store, &cli, &release_read("a:1", 0)).await.unwrap_err();
+        store.stands([lock("a:1=1 mode=read", 600_000), read("a:1", 1, 600_000)]).await;
+        assert_eq!(ask(&store, &cli, &release_read("a:1", 0)).await.unwrap(), ["FREED"]);
         store.stands([]).await;
     }
     assert!(store.told().await.is_empty());
@@ -36,15 +32,13 @@ async fn without_publish_a_release_fails_and_the_hold_is_gone() {
 
 /// The same for a waiter: it is no more in anybody's way, and nobody hears of that at once.
 #[tokio::test]
-async fn without_publish_a_waiter_that_leaves_fails_and_its_mark_is_gone() {
+async fn without_publish_a_waiter_that_leaves_takes_its_mark_along() {
     for waiter in WAITERS {
         let mut store = waiting(waiter).await;
         let cli = user(&store, &["+publish"]).await;
         let leave = (waiter.release)("b:2", 0).with("marked", 1);
-        let refused = ask(&store, &cli, &leave).await.unwrap_err();
-        assert!(forbidden(&refused), "{refused}");
-        store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
         assert_eq!(ask(&store, &cli, &leave).await.unwrap(), ["GONE"]);
+        store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
         assert!(store.told().await.is_empty());
     }
 }

@@ -47,7 +47,10 @@ impl Cluster {
         if slowest.is_some() && unserved > 0 {
             amiss.push(format!("{unserved} slots of the cluster have no node"));
         }
+        amiss.extend(links.iter().flat_map(|link| link.warnings.all()));
         amiss.sort();
+        // What is amiss with one node mostly is with all.
+        amiss.dedup();
         (slowest.map_or(nobody, Ok), amiss)
     }
 }

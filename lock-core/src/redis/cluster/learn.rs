@@ -98,14 +98,14 @@ impl Cluster {
     }
 
     /// Learns the map and connects to a first node; for those who want to know at once.
-    pub(in super::super) async fn meet(self: &Arc<Self>, prefix: &str) -> Result<(), ConnectError> {
+    pub(in super::super) async fn meet(self: &Arc<Self>) -> Result<(), ConnectError> {
         let seeds = self.seeds.iter().map(|seed| self.node.elsewhere(seed.clone()));
         let (map, sharded) = self.ask_any(seeds).await?;
         let mut outcome = Err(self.node.unreachable("no node has a slot".to_owned()));
         for primary in map.primaries() {
             let target = self.node.elsewhere(primary);
             outcome = match Wire::open(&target).await {
-                Ok(wire) => wire.check(&target, prefix).await,
+                Ok(wire) => wire.check(&target).await.map(drop),
                 Err(why) => Err(why),
             };
             // The others will be found, or not, when their slots are asked for.

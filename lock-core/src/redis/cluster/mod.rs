@@ -30,6 +30,12 @@ use map::Map;
 use nodes::Node;
 pub(super) use slot::slot as slot_of;
 
+/// Whether this says who has which slot; every slot is looked up in it.
+pub(super) fn is_map(answer: &redis::Value, asked: &Endpoint) -> bool {
+    let map = Map::parse(answer, asked);
+    map.is_some_and(|map| (0..slot::SLOTS).any(|slot| map.owner(slot).is_some()))
+}
+
 #[derive(Debug)]
 pub(super) struct Cluster {
     seeds: Vec<Endpoint>,
@@ -104,6 +110,12 @@ impl Cluster {
         let why = lock(&self.why_down).clone();
         let none = || format!("no node of {self} is connected");
         Err(Unavailable::unsent(if why.is_empty() { none() } else { why }))
+    }
+
+    /// Why the node that has this slot is not connected, if it is not.
+    pub(super) fn why_not(&self, slot: u16) -> Option<Unavailable> {
+        let map = Arc::clone(&self.map.borrow());
+        lock(&self.nodes).get(map.owner(slot)?)?.link.check().err()
     }
 
     pub(super) fn has(&self, node: &Endpoint, slot: u16) -> bool {

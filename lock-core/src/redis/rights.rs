@@ -1,0 +1,105 @@
+//! Which of the rights that the scripts need the user lacks: asked over every new connection, so that
+//! a right that is missing is found before the first lock and not by it.
+
+use redis::Value;
+
+use super::{
+    ConnectError,
+    names::{self, Sort},
+    question::{Call, Manner, Question},
+    reply, script,
+    target::Target,
+    wire::{Failure, Wire},
+};
+
+/// The rights that are missing, as `ACL SETUSER` takes them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct MissingRights {
+    /// Without these a lock may be left behind half made.
+    pub(super) needed: Vec<String>,
+    /// Without these waiters look by themselves instead of being woken.
+    pub(super) to_publish: Vec<String>,
+}
+
+impl MissingRights {
+    /// What the user lacks with this server.
+    pub(super) async fn find(wire: &Wire, target: &Target) -> Result<Self, ConnectError> {
+        let asked = call(&target.prefix);
+        let question = Question::Script(&asked);
+        let answer = wire.ask(&question, Manner::default());
+        match tokio::time::timeout(target.connect_timeout, answer).await {
+            Ok(Ok(told)) => match reply::answers(&told.answer, &asked.nonce) {
+                Ok(()) => Ok(Self::parse(&told.answer, &target.prefix)),
+                Err(strange) => Err(target.unsuitable(&strange.to_string())),
+            },
+            Ok(Err(Failure::Answered(error))) => Err(target.refusal(error)),
+            Ok(Err(Failure::Dead)) | Err(_) => Err(target.silent()),
+        }
+    }
+
+    /// Refuses a server with which locks would be left behind.
+    pub(super) fn check(&self, target: &Target) -> Result<(), ConnectError> {
+        if self.needed.is_empty() {
+            return Ok(());
+        }
+        let rights = self.needed.iter().chain(&self.to_publish).cloned().collect();
+        Err(ConnectError::MissingRights { address: target.address.clone(), rights })
+    }
+
+    /// For whoever is on call.
+    pub(super) fn warning(&self) -> Option<String> {
+        let words = |rights: &[String]| rights.join(" ");
+        if !self.needed.is_empty() {
+            let rights = words(&self.needed);
+            return Some(format!(
+                "the user may not do what the lock scripts do, and locks may stay behind: \
+                 ACL SETUSER <user> {rights}"
+            ));
+        }
+        (!self.to_publish.is_empty()).then(|| {
+            format!(
+                "the user may not publish that locks are released, so that waiters find out by \
+                 looking, up to three seconds later: ACL SETUSER <user> {}",
+                words(&self.to_publish)
+            )
+        })
+    }
+
+    pub(super) fn parse(answer: &Value, prefix: &str) -> Self {
+        let Value::Array(parts) = answer else { return Self::default() };
+        let list = |at: usize| match parts.get(at) {
+            Some(Value::Array(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let (mut needed, mut to_publish) = (Vec::new(), Vec::new());
+        for command in list(2) {
+            let Value::BulkString(command) = command else { continue };
+            let right = format!("+{}", String::from_utf8_lossy(command));
+            if right.ends_with("publish") { &mut to_publish } else { &mut needed }.push(right);
+        }
+        needed.extend(patterns(list(3), 0, names::sorts_of_keys(prefix)));
+        to_publish.extend(patterns(list(4), 1, names::sorts_of_channels(prefix)));
+        Self { needed, to_publish }
+    }
+}
+
+fn call(prefix: &str) -> Call {
+    let names = |sorts: Vec<Sort>| sorts.into_iter().map(|sort| sort.name);
+    let mut keys = names(names::sorts_of_keys(prefix));
+    let mut call = Call::new(&script::MISSING_RIGHTS).arg(keys.next().unwrap_or_default());
+    call = call.arg(keys.len().to_string());
+    call.nonce = "rights".to_owned();
+    keys.chain(names(names::sorts_of_channels(prefix))).fold(call, Call::arg)
+}
+
+/// The patterns of those that are numbered, each once: several sorts can have one.
+fn patterns(numbers: &[Value], first: usize, sorts: Vec<Sort>) -> Vec<String> {
+    let number = |item: &Value| match item {
+        Value::Int(at) => usize::try_from(*at).ok()?.checked_sub(first),
+        _ => None,
+    };
+    let named = numbers.iter().filter_map(number).filter_map(|at| sorts.get(at));
+    let mut patterns: Vec<String> = named.map(|sort| sort.pattern.clone()).collect();
+    patterns.dedup();
+    patterns
+}

@@ -1,0 +1,28 @@
+//! The time that a client gives its request.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName};
+
+/// Whole milliseconds out of this header, if the request has it; or what is wrong with it. Nothing
+/// is guessed: what one side takes for seconds and the other for nothing is a request that waits for
+/// longer than anybody wants.
+pub(crate) fn milliseconds(
+    name: &HeaderName,
+    headers: &HeaderMap,
+) -> Result<Option<Duration>, String> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(format!("the header `{name}` is given more than once; send it once"));
+    }
+    let digits = value.to_str().ok().map(str::trim);
+    let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+    match digits.and_then(|digits| digits.parse().ok()) {
+        Some(milliseconds) => Ok(Some(Duration::from_millis(milliseconds))),
+        None => Err(format!(
+            "the header `{name}` is no whole number of milliseconds from 0 to {}",
+            u64::MAX
+        )),
+    }
+}

@@ -1,0 +1,28 @@
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use lock_tower::__private::clients;
+
+const NAME: HeaderName = HeaderName::from_static("x-ms");
+
+/// Lines: as many headers. One with nothing but digits is a time, and no other.
+///
+/// # Panics
+///
+/// When it is not.
+pub fn deadline_header(input: &[u8]) {
+    let mut headers = HeaderMap::new();
+    for line in input.split(|byte| *byte == b'\n') {
+        let Ok(value) = HeaderValue::from_bytes(line) else { return };
+        headers.append(NAME, value);
+    }
+    let told = clients::deadline(&NAME, &headers);
+    let text = String::from_utf8_lossy(input);
+    let number = text.trim().bytes().all(|byte| byte.is_ascii_digit());
+    let number = number.then(|| text.trim().parse::<u64>().ok()).flatten();
+    match (told, number) {
+        (Ok(time), number) => assert_eq!(time, number.map(Duration::from_millis), "{text:?}"),
+        (Err(why), None) => assert!(why.contains("x-ms"), "{why}"),
+        (Err(why), Some(_)) => panic!("{text:?}: {why}"),
+    }
+}

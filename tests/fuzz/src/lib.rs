@@ -1,0 +1,20 @@
+//! What must be true whatever others write: clients, servers, authors of templates and policy files.
+//!
+//! Each function takes any bytes and panics where something is not as it is promised. `tests/anything.rs`
+//! gives them the corpus (`corpus/<function>`), random bytes, and those of a fuzzer.
+
+mod deadline_header;
+mod keys;
+mod policy_file;
+mod redis_replies;
+mod redis_urls;
+mod request_keys;
+mod template;
+
+pub use deadline_header::deadline_header;
+pub use keys::keys;
+pub use policy_file::policy_file;
+pub use redis_replies::{redis_pushes, redis_replies};
+pub use redis_urls::redis_urls;
+pub use request_keys::request_keys;
+pub use template::template;

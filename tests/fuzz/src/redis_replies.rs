@@ -1,0 +1,36 @@
+use lock_core::__private::strangers;
+
+const NONCE: &str = "4711";
+const CHANNEL: &str = "redisson_rwlock:{lock:k}";
+
+/// Whatever a server answers is read, and is a grant only if it says so and carries the question's
+/// nonce.
+///
+/// # Panics
+///
+/// When it is taken for one.
+pub fn redis_replies(input: &[u8]) {
+    strangers::told(input);
+    let Some(reply) = strangers::reply(input, NONCE) else { return };
+    if reply.answers {
+        assert!(has(input, NONCE), "{}", input.escape_ascii());
+    }
+    if reply.grants {
+        assert!(reply.answers && has(input, "GRANTED"), "{}", input.escape_ascii());
+    }
+}
+
+/// Whatever a server sends unasked is read, and wakes only those who listen to what it names.
+///
+/// # Panics
+///
+/// When it wakes others.
+pub fn redis_pushes(input: &[u8]) {
+    if strangers::push(input, CHANNEL) {
+        assert!(has(input, CHANNEL), "{}", input.escape_ascii());
+    }
+}
+
+fn has(input: &[u8], text: &str) -> bool {
+    input.windows(text.len()).any(|part| part == text.as_bytes())
+}
