@@ -19,6 +19,7 @@
 mod authority;
 mod child;
 mod cli;
+mod clock_shift;
 mod eventually;
 mod free_port;
 pub mod http;
@@ -35,6 +36,7 @@ mod workspace_binary;
 
 pub use authority::{Authority, Identity};
 pub use cli::{Cli, ConnectedClient};
+pub use clock_shift::ClockShift;
 pub use eventually::{LIMIT, bounded, eventually};
 pub use free_port::free_port;
 pub use messages::Messages;
@@ -44,5 +46,5 @@ pub use proxy::{Direction, Proxy};
 pub use raw_http::RawHttp;
 pub use redis_cluster::{RedisCluster, RedisClusterBuilder};
 pub use redis_server::{RedisServer, RedisServerBuilder};
-pub use sentinels::SentinelSetup;
+pub use sentinels::{SentinelSetup, SentinelSetupBuilder};
 pub use workspace_binary::workspace_binary;
