@@ -36,6 +36,11 @@ impl fmt::Display for Planned {
     }
 }
 
+/// In every period the end is calm: nothing but deaths of workers and what they do themselves. Only
+/// then can be seen how long waiters wait, and in which order they are served.
+const PERIOD: Duration = Duration::from_secs(24);
+const CALM: Duration = Duration::from_secs(8);
+
 /// Rows with their variants that happen to workers.
 const FOR_WORKERS: &[(u8, u8)] = &[
     (1, 0),
@@ -140,15 +145,40 @@ impl Deck {
         while let Some((row, variant)) = self.deal(random) {
             let lasts = Duration::from_millis(lasts(row, variant, random));
             let amount = random.u64(..);
+            let takes = lasts + heals(row);
+            if is_disturbing(row) {
+                at = past_calm(at, takes);
+            }
             if at + lasts > length {
                 break;
             }
             faults.push(Planned { at, lane, row, variant, lasts, amount });
-            let gap = if lane == Lane::Servers { 200..2_000 } else { 500..4_000 };
-            at += lasts + Duration::from_millis(random.u64(gap));
+            let gap = if lane == Lane::Servers { 200..1_500 } else { 500..4_000 };
+            at += takes + Duration::from_millis(random.u64(gap));
         }
         faults
     }
+}
+
+/// Whether a fault of a lane is kept out of calm times.
+fn is_disturbing(row: u8) -> bool {
+    !matches!(row, 3 | 4 | 28..=36)
+}
+
+/// The first moment from `at` on at which something that takes so long is over before it is calm.
+fn past_calm(at: Duration, takes: Duration) -> Duration {
+    let periods = u32::try_from(at.as_nanos() / PERIOD.as_nanos()).unwrap_or(u32::MAX);
+    let begin = PERIOD * periods;
+    if at + takes.min(Duration::from_secs(4)) > begin + PERIOD - CALM { begin + PERIOD } else { at }
+}
+
+/// How long healing usually takes.
+fn heals(row: u8) -> Duration {
+    Duration::from_secs(match row {
+        12 => 6,
+        16 | 24 | 25 => 3,
+        _ => 0,
+    })
 }
 
 /// For how many milliseconds a fault lasts before it is healed.
@@ -156,7 +186,7 @@ fn lasts(row: u8, variant: u8, random: &mut Rng) -> u64 {
     match (row, variant) {
         (1, _) => random.u64(100..3_200),
         (5, _) => random.u64(100..2_800),
-        (7 | 26 | 29 | 30 | 32 | 33 | 34, _) | (6, 1 | 2) => random.u64(50..200),
+        (3 | 4 | 7 | 26 | 29 | 30 | 32 | 33 | 34, _) | (6, 1 | 2) => random.u64(50..200),
         (6, _) => random.u64(300..1_000),
         (8, _) => random.u64(300..1_500),
         // Shorter than what Sentinels and nodes take for a death.

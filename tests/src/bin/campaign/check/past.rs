@@ -38,6 +38,8 @@ pub(crate) enum Answer {
 /// One lock that was believed in, in one mode.
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
+    /// Which acquisition it came of: what one scope holds in turn shares a token.
+    pub(crate) ask: usize,
     pub(crate) worker: usize,
     pub(crate) key: String,
     pub(crate) access: Access,
@@ -117,11 +119,13 @@ impl Past {
                     (ask.end, ask.answer) = (at, Answer::Refused(why));
                 }
                 Record::Grant { n, at, left, tokens } => {
-                    let ask = &mut self.asks[asks[&n]];
+                    let number = asks[&n];
+                    let ask = &mut self.asks[number];
                     (ask.end, ask.answer) = (at, Answer::Granted);
                     let ask = ask.clone();
                     let first = self.holds.len();
                     self.holds.extend(ask.keys.iter().zip(tokens).map(|(key, token)| Hold {
+                        ask: number,
                         worker: ask.worker,
                         key: key.clone(),
                         access: ask.access,
@@ -160,9 +164,8 @@ impl Past {
                         hold.told = matches!(how, Ending::Lost(_)).then_some((at, deadline));
                     }
                     latest = at;
-                    asks.insert(n, asks[&n]);
                 }
-                Record::Freed { n, at, confirmed: true } => self.free(&asks, n, at),
+                Record::Freed { n, at, confirmed: true } => self.free(asks[&n], at),
                 Record::Freed { .. } => {}
                 Record::Row { row, .. } => self.rows.push(row),
                 Record::Wrong { at, what } => self.wrong.push((at, what)),
@@ -173,16 +176,10 @@ impl Past {
     }
 
     /// A release was confirmed: what this acquisition held is free from then on.
-    fn free(&mut self, asks: &HashMap<u64, usize>, n: u64, at: Nanos) {
-        let ask = &self.asks[asks[&n]];
-        let (worker, begin, keys) = (ask.worker, ask.end, ask.keys.clone());
-        // It is one of the latest.
-        for hold in self.holds.iter_mut().rev().take(2_000) {
-            if hold.worker == worker && hold.begin >= begin && keys.contains(&hold.key) {
-                if hold.last <= at && hold.over > at && hold.begin == begin {
-                    hold.over = at;
-                }
-            }
+    fn free(&mut self, ask: usize, at: Nanos) {
+        // Ended long ago it cannot have.
+        for hold in self.holds.iter_mut().rev().take(5_000).filter(|hold| hold.ask == ask) {
+            hold.over = hold.over.min(at);
         }
     }
 

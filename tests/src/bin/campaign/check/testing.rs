@@ -11,6 +11,8 @@ use crate::{
 
 pub(super) fn hold(worker: usize, access: Access, begin: Nanos, last: Nanos) -> Hold {
     Hold {
+        // Each of its own.
+        ask: usize::try_from(begin).unwrap_or_default(),
         worker,
         key: Family::ReadWrite.key(0),
         access,

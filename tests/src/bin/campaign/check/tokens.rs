@@ -19,24 +19,26 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     }
 }
 
-/// The greatest token so far of those whose time is over, and when it was granted.
-type Greatest = Option<(u64, Nanos)>;
+/// The greatest token so far of those whose time is over, when it was granted, and to whom.
+type Greatest = Option<(u64, Nanos, usize)>;
 
 fn of_one_key(holds: &[&Hold], windows: &Windows, verdict: &mut Verdict) {
-    let mut live: BinaryHeap<Reverse<(Nanos, u64, Nanos, bool)>> = BinaryHeap::new();
+    let mut live: BinaryHeap<Reverse<(Nanos, u64, Nanos, usize, bool)>> = BinaryHeap::new();
     let (mut any, mut written): (Greatest, Greatest) = (None, None);
     for hold in holds {
-        while let Some(Reverse((_, token, begin, write))) =
+        while let Some(Reverse((_, token, begin, ask, write))) =
             live.peek().copied().filter(|Reverse((last, ..))| *last < hold.begin)
         {
             live.pop();
-            any = any.max(Some((token, begin)));
-            written = written.max(write.then_some((token, begin)));
+            any = any.max(Some((token, begin, ask)));
+            written = written.max(write.then_some((token, begin, ask)));
         }
         let token = hold.token.unwrap_or_default();
         let write = hold.access == Access::Write;
         let earlier = if write { any } else { written };
-        if let Some((greatest, begin)) = earlier {
+        if let Some((greatest, begin, ask)) = earlier
+            && ask != hold.ask
+        {
             verdict.tokens += 1;
             // Tokens are Redis' memory and Redis' clock: both may have gone.
             if token <= greatest && windows.lost_between(begin, hold.begin) {
@@ -47,7 +49,7 @@ fn of_one_key(holds: &[&Hold], windows: &Windows, verdict: &mut Verdict) {
                 verdict.findings.push(Finding { check: "tokens", at: hold.begin, key, what });
             }
         }
-        live.push(Reverse((hold.last, token, hold.begin, write)));
+        live.push(Reverse((hold.last, token, hold.begin, hold.ask, write)));
     }
 }
 
@@ -72,5 +74,12 @@ mod tests {
         assert_eq!(findings(&[(Write, 0, 1, 5), (Read, 2, 3, 4)]), 1);
         assert_eq!(findings(&[(Read, 0, 1, 5), (Write, 2, 3, 4)]), 1);
         assert_eq!(findings(&[(Read, 0, 1, 5), (Read, 2, 3, 5)]), 0);
+    }
+
+    #[test]
+    fn who_reads_on_after_its_own_write_keeps_its_token() {
+        let write = Hold { token: Some(5), ..hold(0, Access::Write, 0, 1) };
+        let read = Hold { token: Some(5), ask: write.ask, ..hold(0, Access::Read, 2, 3) };
+        assert!(verdict_of(check, &past(vec![write, read]), &quiet()).findings.is_empty());
     }
 }

@@ -115,6 +115,9 @@ impl Crew {
                 member.process.resume();
             }
             (3 | 4, _) => {
+                // It takes care that it holds something, or waits for it.
+                member.process.say(&format!("do {}", planned.row));
+                sleep(planned.lasts).await;
                 self.bury(&member, true).await;
                 member.process = member.start.process();
             }

@@ -31,6 +31,8 @@ const DROPPED: u32 = 12;
 pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
     let random = &mut Rng::with_seed(seed);
     match row {
+        3 => hold_one_of_each(&worker, random).await,
+        4 => wait_in_lines(&worker, random).await,
         28 => drop_futures(&worker, random).await,
         29 => panic_while_holding(&worker, random).await,
         30 => end_a_runtime_while_holding(&worker, random).await,
@@ -41,7 +43,10 @@ pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
         36 => release_late(&worker, random).await,
         other => worker.wrong(format!("no worker can carry out row {other}")),
     }
-    worker.write(&Record::Row { row, at: now() });
+    // The others are counted by the one who kills.
+    if row >= 28 {
+        worker.write(&Record::Row { row, at: now() });
+    }
 }
 
 /// A turn at one key without anything special about it.
@@ -58,6 +63,32 @@ fn plain(random: &mut Rng, family: Family) -> Turn {
         polls: None,
         release: true,
         extra: Extra::Nothing,
+    }
+}
+
+/// To be killed with.
+async fn hold_one_of_each(worker: &Worker, random: &mut Rng) {
+    let turns = Family::ALL.map(|family| plain(random, family));
+    let holding = turns.iter().map(|turn| hold_for(worker, turn, turn.lease * 2));
+    futures_util::future::join_all(holding).await;
+}
+
+/// Holds fair locks and waits for them at the same time, to be killed so.
+async fn wait_in_lines(worker: &Worker, random: &mut Rng) {
+    let mut turns = Vec::new();
+    for family in [Family::Fair, Family::FairReadWrite] {
+        let turn = Turn { wait: Duration::from_secs(12), ..plain(random, family) };
+        turns.extend([turn.clone(), turn.clone(), turn]);
+    }
+    let waiting = turns.iter().map(|turn| hold_for(worker, turn, turn.lease));
+    futures_util::future::join_all(waiting).await;
+}
+
+async fn hold_for(worker: &Worker, turn: &Turn, time: Duration) {
+    if let Some((n, held)) = worker.acquire(turn, None).await {
+        let mut looked = Looked::begin();
+        worker.protect(n, &held, &mut looked, sleep(time)).await;
+        worker.let_go(n, held, &looked, true).await;
     }
 }
 

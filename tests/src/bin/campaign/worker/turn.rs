@@ -93,7 +93,7 @@ fn hold(random: &mut Rng, lease: Duration) -> Duration {
     match random.u16(..1_000) {
         0..750 => Duration::from_micros(random.u64(0..5_000)),
         750..970 => Duration::from_millis(random.u64(5..20)),
-        970..994 => Duration::from_millis(random.u64(20..200)),
+        970..995 => Duration::from_millis(random.u64(20..200)),
         _ => lease.mul_f64(1.2 + random.f64()),
     }
 }
