@@ -54,6 +54,10 @@ pub(crate) struct Verdict {
     pub(crate) notices: u64,
     pub(crate) longest_stall: Nanos,
     pub(crate) stalls_looked_at: u64,
+    /// Waiters that stood before a lock whose holder was killed.
+    pub(crate) heirs: u64,
+    /// The longest that one of them waited after the lease of the dead.
+    pub(crate) longest_inheritance: Nanos,
 }
 
 /// Looks at everything.

@@ -52,6 +52,8 @@ pub(crate) struct Hold {
     pub(crate) lease: Nanos,
     /// When its loss was told, and until when belief would have lasted.
     pub(crate) told: Option<(Nanos, Nanos)>,
+    /// When its process was killed, if it was while this was held.
+    pub(crate) killed: Option<Nanos>,
 }
 
 /// Everything that happened in a slice.
@@ -135,6 +137,7 @@ impl Past {
                         token,
                         lease: ask.lease,
                         told: None,
+                        killed: None,
                     }));
                     let holds = (first..self.holds.len()).collect();
                     open.insert(n, Open { holds, deadline: at + left, last: at });
@@ -209,6 +212,7 @@ impl Past {
                 // Nobody could tell it otherwise: it believed until it was killed, or until its end.
                 hold.last = end.min(open.deadline).max(open.last).max(hold.begin);
                 hold.over = end + hold.lease;
+                hold.killed = life.killed;
             }
         }
         if life.killed.is_some() {

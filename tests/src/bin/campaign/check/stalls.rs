@@ -4,21 +4,24 @@
 //! lease ended. A waiter that stands before a lock which is free and that nobody else is granted
 //! must have it within [`BOUND`] of time in which neither Redis nor its own links were disturbed:
 //! three seconds until it looks by itself, one for which it may stand back behind another, and one
-//! for the machine.
+//! for the machine. When the holder was killed the waiter knows when the lease ends, and nobody has
+//! a message to lose: it must have it within [`INHERITED`], a tenth of a second and the machine's
+//! one, unless it waits in a fair line behind others that are dead.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
-    Answer, Ask, Finding, Past, Verdict, Windows,
+    Answer, Ask, Finding, Hold, Past, Verdict, Windows,
     windows::{Span, outside, touches, union},
 };
 use crate::{
-    clock::{Nanos, SECOND},
+    clock::{MS, Nanos, SECOND},
     history::Refusal,
     keys::Family,
 };
 
 const BOUND: Nanos = 5 * SECOND;
+const INHERITED: Nanos = 1_100 * MS;
 /// Shorter waits cannot show anything.
 const WORTH_A_LOOK: Nanos = SECOND;
 /// A fair waiter that died keeps its place for so long.
@@ -26,6 +29,10 @@ const PLACE: Nanos = 3 * SECOND;
 
 pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     let blocked = blocked(past, windows);
+    let killed = past.holds.iter().filter(|hold| hold.killed.is_some());
+    let inheritances: HashSet<(&str, Nanos)> =
+        killed.clone().map(|hold| (hold.key.as_str(), hold.over)).collect();
+    verdict.heirs += killed.filter(|hold| has_heir(past, hold)).count() as u64;
     let waiters = past.asks.iter().filter(|ask| {
         // Which permit is free, nobody can say from outside.
         ask.family != Family::Semaphore && ask.end - ask.at > WORTH_A_LOOK
@@ -38,7 +45,12 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
         for gap in gaps((ask.at, ask.end), &blocked) {
             let stalled = outside(gap, troubles);
             verdict.longest_stall = verdict.longest_stall.max(stalled);
-            if stalled > BOUND {
+            let inherits = |key: &String| inheritances.contains(&(key.as_str(), gap.0));
+            let inherits = !ask.family.is_fair() && ask.keys.iter().any(inherits);
+            if inherits {
+                verdict.longest_inheritance = verdict.longest_inheritance.max(stalled);
+            }
+            if stalled > if inherits { INHERITED } else { BOUND } {
                 let what = format!(
                     "worker {} waited {:.3} s for a lock that was free",
                     ask.worker,
@@ -49,6 +61,13 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
             }
         }
     }
+}
+
+/// Whether somebody waited for it when its process was killed.
+fn has_heir(past: &Past, hold: &Hold) -> bool {
+    let waits =
+        |ask: &Ask| ask.at <= hold.last && hold.last < ask.end && ask.keys.contains(&hold.key);
+    past.asks.iter().any(|ask| ask.answer != Answer::Killed && waits(ask))
 }
 
 /// When each key was held, or may have been.
@@ -126,5 +145,21 @@ mod tests {
     fn who_waits_before_a_free_lock_is_found() {
         assert_eq!(stalls(11 * SECOND), 0);
         assert_eq!(stalls(SECOND), 1);
+    }
+
+    #[test]
+    fn who_inherits_late_is_found() {
+        let inherited = |after: Nanos| {
+            let killed = Hold {
+                killed: Some(SECOND),
+                over: 2 * SECOND,
+                ..hold(0, Access::Write, 0, SECOND)
+            };
+            let heir = ask(1, 0, 2 * SECOND + after);
+            let past = Past { asks: vec![heir], holds: vec![killed], ..Past::default() };
+            verdict_of(check, &past, &quiet())
+        };
+        assert_eq!((inherited(SECOND).findings.len(), inherited(SECOND).heirs), (0, 1));
+        assert_eq!(inherited(2 * SECOND).findings.len(), 1);
     }
 }

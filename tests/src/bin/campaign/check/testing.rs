@@ -22,6 +22,7 @@ pub(super) fn hold(worker: usize, access: Access, begin: Nanos, last: Nanos) -> 
         token: None,
         lease: 1_000,
         told: None,
+        killed: None,
     }
 }
 

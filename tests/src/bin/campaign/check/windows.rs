@@ -96,9 +96,10 @@ impl Windows {
         &self.troubles[worker]
     }
 
-    /// When something else than locks stood under keys, in order.
+    /// When something else than whole locks stood under keys, in order: what the campaign put there,
+    /// and what a script left that was stopped halfway by a command that it may not run.
     pub(crate) fn foreign(&self) -> Vec<Span> {
-        let windows = self.windows.iter().filter(|window| window.row == 37);
+        let windows = self.windows.iter().filter(|window| matches!(window.row, 21 | 37));
         union(windows.map(|window| (window.begin, window.end + SECOND)).collect())
     }
 

@@ -110,6 +110,7 @@ impl Crew {
         let mut member = self.members[at].lock().await;
         match (planned.row, planned.variant) {
             (1, _) => {
+                hold_something(&member).await;
                 member.process.pause();
                 sleep(planned.lasts).await;
                 member.process.resume();
@@ -122,6 +123,7 @@ impl Crew {
                 member.process = member.start.process();
             }
             (5..=8, _) => {
+                hold_something(&member).await;
                 member.links.fail(planned).await;
                 sleep(planned.lasts).await;
                 member.links.pass();
@@ -172,6 +174,12 @@ impl Crew {
     fn lives(&self) -> std::sync::MutexGuard<'_, Vec<Life>> {
         self.lives.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// For longer than a lease, so that there is something to lose.
+async fn hold_something(member: &Member) {
+    member.process.say("do 3");
+    sleep(Duration::from_millis(30)).await;
 }
 
 impl Links {

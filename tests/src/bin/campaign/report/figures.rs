@@ -30,6 +30,8 @@ struct OfSort {
     notices: u64,
     stalls: u64,
     longest_stall: Nanos,
+    heirs: u64,
+    longest_inheritance: Nanos,
     fenced: u64,
     fenced_lost: u64,
     stale: u64,
@@ -87,6 +89,8 @@ impl Figures {
         of.notices += verdict.notices;
         of.stalls += verdict.stalls_looked_at;
         of.longest_stall = of.longest_stall.max(verdict.longest_stall);
+        of.heirs += verdict.heirs;
+        of.longest_inheritance = of.longest_inheritance.max(verdict.longest_inheritance);
         of.fenced += evidence.tally.fenced_writes;
         of.fenced_lost += evidence.tally.fenced_lost;
         of.stale += evidence.tally.stale;
@@ -121,6 +125,8 @@ impl Figures {
                 "notices": of.notices,
                 "long_waits": of.stalls,
                 "longest_stall_ms": millis(of.longest_stall),
+                "killed_holders_with_waiters": of.heirs,
+                "longest_after_the_lease_of_the_dead_ms": millis(of.longest_inheritance),
                 "fenced_writes": of.fenced,
                 "fenced_lost": of.fenced_lost,
                 "stale_refused": of.stale,
@@ -149,6 +155,18 @@ impl Figures {
         let each: Vec<u64> = self.of.values().map(of).collect();
         let cells: String = each.iter().map(|count| format!(" {} |", grouped(*count))).collect();
         writeln!(f, "| {what} |{cells} {} |", grouped(each.iter().sum()))
+    }
+
+    /// The same for times, which have no sum.
+    fn millis(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        what: &str,
+        of: impl Fn(&OfSort) -> Nanos,
+    ) -> fmt::Result {
+        let cells: String =
+            self.of.values().map(|it| format!(" {:.0} |", millis(of(it)))).collect();
+        writeln!(f, "| {what}, ms |{cells} |")
     }
 }
 
@@ -186,9 +204,9 @@ impl fmt::Display for Figures {
         self.line(f, "pairs of fair waiters in order", |of| of.pairs)?;
         self.line(f, "losses told in time", |of| of.notices)?;
         self.line(f, "waits of more than a second", |of| of.stalls)?;
-        let stalls: String =
-            self.of.values().map(|of| format!(" {:.0} |", millis(of.longest_stall))).collect();
-        writeln!(f, "| longest wait for a lock that was free, ms |{stalls} |")?;
+        self.millis(f, "longest wait for a lock that was free", |of| of.longest_stall)?;
+        self.line(f, "killed holders that others waited for", |of| of.heirs)?;
+        self.millis(f, "longest wait after a dead holder's lease", |of| of.longest_inheritance)?;
         self.line(f, "fenced writes", |of| of.fenced)?;
         self.line(f, "fenced writes lost", |of| of.fenced_lost)?;
         self.line(f, "late writes refused", |of| of.stale)?;

@@ -66,7 +66,7 @@ fn plain(random: &mut Rng, family: Family) -> Turn {
     }
 }
 
-/// To be killed with.
+/// To be killed with, or cut off, or stopped.
 async fn hold_one_of_each(worker: &Worker, random: &mut Rng) {
     let turns = Family::ALL.map(|family| plain(random, family));
     let holding = turns.iter().map(|turn| hold_for(worker, turn, turn.lease * 2));
