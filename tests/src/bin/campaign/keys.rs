@@ -61,6 +61,12 @@ impl Family {
         format!("{}:{number}", self.name())
     }
 
+    /// The key that only this worker holds and only one other waits for: without a crowd around it
+    /// nobody but the waiter's own clock or the one message wakes it.
+    pub(crate) fn heirloom(worker: usize) -> String {
+        Self::ReadWrite.key(KEYS + worker)
+    }
+
     /// The family that a key belongs to.
     pub(crate) fn of(key: &str) -> Option<Self> {
         let (name, _) = key.split_once(':')?;

@@ -13,8 +13,9 @@ use crate::{
     schedule::Planned,
 };
 
-/// No lease of the campaign is longer, nor a place in a fair line.
-const LONGEST: Duration = Duration::from_secs(3);
+/// No lease of the campaign is longer, and a line of fair waiters that all died stands for twice as
+/// long as the place of one.
+const LONGEST: Duration = Duration::from_secs(6);
 /// How much longer than that what is left may take to go on a busy machine.
 const SLACK: Duration = Duration::from_secs(2);
 

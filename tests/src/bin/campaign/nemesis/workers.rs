@@ -49,6 +49,7 @@ struct Member {
 /// What a worker is started with.
 struct Start {
     worker: usize,
+    of: u8,
     url: String,
     directory: PathBuf,
     seed: u64,
@@ -71,6 +72,10 @@ impl Start {
             .arg(self.history(life))
             .arg("--resource")
             .arg(self.directory.join("resource"))
+            .arg("--number")
+            .arg(self.worker.to_string())
+            .arg("--of")
+            .arg(self.of.to_string())
             .arg("--seed")
             .arg(mix(&[self.seed, self.worker as u64, life]).to_string())
             .hears()
@@ -91,6 +96,7 @@ impl Crew {
             let links = Links::to(&deployment.addresses(), digit).await;
             let start = Start {
                 worker: usize::from(digit - 1),
+                of: workers,
                 url: deployment.url(digit),
                 directory: directory.to_owned(),
                 seed,

@@ -1,14 +1,14 @@
 //! What happened around a finding, for the one who must find out why.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use crate::{
     check::{Evidence, Finding, Past},
     clock::{Nanos, SECOND},
 };
 
-/// So many findings are told in full; the rest are counted.
-const TOLD: usize = 8;
+/// So many findings of each checker are told in full; the rest are counted.
+const TOLD: usize = 3;
 /// What happened so long before and after.
 const AROUND: Nanos = 3 * SECOND;
 const MOST_LINES: usize = 60;
@@ -18,16 +18,20 @@ const MOST_LINES: usize = 60;
 pub(crate) fn story(evidence: &Evidence, past: &Past, findings: &[Finding]) -> String {
     let zero = past.asks.iter().map(|ask| ask.at).min().unwrap_or_default();
     let mut text = String::new();
-    for finding in findings.iter().take(TOLD) {
-        let at = seconds(finding.at, zero);
-        let key = finding.key.as_deref().unwrap_or("-");
-        let _ = writeln!(text, "  {} at {at:.6} on {key}: {}", finding.check, finding.what);
-        for (at, line) in around(evidence, past, finding).into_iter().take(MOST_LINES) {
-            let _ = writeln!(text, "    {:>11.6} {line}", seconds(at, zero));
-        }
+    let mut by_check: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
+        by_check.entry(finding.check).or_default().push(finding);
     }
-    if findings.len() > TOLD {
-        let _ = writeln!(text, "  and {} more", findings.len() - TOLD);
+    for (check, findings) in by_check {
+        for finding in findings.iter().take(TOLD) {
+            let at = seconds(finding.at, zero);
+            let key = finding.key.as_deref().unwrap_or("-");
+            let _ = writeln!(text, "  {check} at {at:.6} on {key}: {}", finding.what);
+            for (at, line) in around(evidence, past, finding).into_iter().take(MOST_LINES) {
+                let _ = writeln!(text, "    {:>11.6} {line}", seconds(at, zero));
+            }
+        }
+        let _ = writeln!(text, "  {check}: {} in all", findings.len());
     }
     text
 }

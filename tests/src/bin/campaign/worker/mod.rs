@@ -50,6 +50,12 @@ pub(crate) struct Settings {
     /// The socket of the counters that the locks protect.
     #[arg(long)]
     pub(crate) resource: PathBuf,
+    /// Which of the workers it is, from 0.
+    #[arg(long)]
+    pub(crate) number: usize,
+    /// How many there are.
+    #[arg(long)]
+    pub(crate) of: usize,
     /// What it does follows from this number.
     #[arg(long)]
     pub(crate) seed: u64,
@@ -60,6 +66,8 @@ pub(crate) struct Worker {
     locks: LockClient,
     log: Log,
     resource: PathBuf,
+    /// Which of the workers it is.
+    place: usize,
     next: AtomicU64,
     finishing: AtomicBool,
 }
@@ -104,6 +112,7 @@ async fn run(settings: &Settings) -> ExitCode {
         locks,
         log,
         resource: settings.resource.clone(),
+        place: settings.number,
         next: AtomicU64::new(0),
         finishing: AtomicBool::new(false),
     });
@@ -112,6 +121,8 @@ async fn run(settings: &Settings) -> ExitCode {
     for task in 0..TASKS {
         tasks.spawn(work::work(Arc::clone(&worker), mix(&[settings.seed, task])));
     }
+    let other = (settings.number + 1) % settings.of;
+    tasks.spawn(work::inherit(Arc::clone(&worker), other));
     let mut told = BufReader::new(stdin()).lines();
     let mut number = TASKS;
     while let Ok(Some(line)) = told.next_line().await {

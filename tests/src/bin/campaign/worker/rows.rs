@@ -10,12 +10,7 @@ use futures_util::{
 use lock_core::{AcquireError, MAX_KEY_LEN, MAX_LEASE, ReleaseError};
 use tokio::time::sleep;
 
-use super::{
-    OnPurpose, Worker,
-    acquire::refusal,
-    hold::Looked,
-    turn::{Extra, Turn},
-};
+use super::{OnPurpose, Worker, acquire::refusal, hold::Looked, turn::Turn};
 use crate::{
     clock::now,
     history::{Ending, Record, Refusal},
@@ -49,26 +44,14 @@ pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
     }
 }
 
-/// A turn at one key without anything special about it.
 fn plain(random: &mut Rng, family: Family) -> Turn {
-    Turn {
-        family,
-        mode: lock_core::Mode::Write,
-        keys: vec![family.key(random.usize(..KEYS))],
-        wait: Duration::from_secs(2),
-        lease: Duration::from_secs(1),
-        renew: true,
-        max_hold: None,
-        hold: Duration::from_millis(2),
-        polls: None,
-        release: true,
-        extra: Extra::Nothing,
-    }
+    Turn::plain(family, &family.key(random.usize(..KEYS)))
 }
 
 /// To be killed with, or cut off, or stopped.
 async fn hold_one_of_each(worker: &Worker, random: &mut Rng) {
-    let turns = Family::ALL.map(|family| plain(random, family));
+    let mut turns = Family::ALL.map(|family| plain(random, family)).to_vec();
+    turns.push(Turn::plain(Family::ReadWrite, &Family::heirloom(worker.place)));
     let holding = turns.iter().map(|turn| hold_for(worker, turn, turn.lease * 2));
     futures_util::future::join_all(holding).await;
 }

@@ -38,6 +38,23 @@ pub(super) enum Extra {
 }
 
 impl Turn {
+    /// One without anything special about it.
+    pub(super) fn plain(family: Family, key: &str) -> Self {
+        Self {
+            family,
+            mode: Mode::Write,
+            keys: vec![key.to_owned()],
+            wait: Duration::from_secs(2),
+            lease: Duration::from_secs(1),
+            renew: true,
+            max_hold: None,
+            hold: Duration::from_millis(2),
+            polls: None,
+            release: true,
+            extra: Extra::Nothing,
+        }
+    }
+
     pub(super) fn random(random: &mut Rng) -> Self {
         let family = Family::ALL[random.usize(..Family::ALL.len())];
         let mut keys = vec![family.key(random.usize(..KEYS))];

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     clock::now,
     history::{Ending, Record},
+    keys::Family,
 };
 
 pub(super) async fn work(worker: Arc<Worker>, seed: u64) {
@@ -25,6 +26,18 @@ pub(super) async fn work(worker: Arc<Worker>, seed: u64) {
         let turn = Turn::random(&mut random);
         worker.take(&turn, &mut counter).await;
         sleep(Duration::from_micros(random.u64(0..2_000))).await;
+    }
+}
+
+/// Waits for what another worker alone holds, again and again.
+pub(super) async fn inherit(worker: Arc<Worker>, other: usize) {
+    let key = Family::heirloom(other);
+    while !worker.finishing.load(Ordering::SeqCst) {
+        let turn = Turn { wait: Duration::from_secs(12), ..Turn::plain(Family::ReadWrite, &key) };
+        if let Some((n, held)) = worker.acquire(&turn, None).await {
+            worker.let_go(n, held, &Looked::begin(), true).await;
+        }
+        sleep(Duration::from_millis(150)).await;
     }
 }
 
