@@ -19,6 +19,7 @@
 mod authority;
 mod child;
 mod cli;
+mod clock_shift;
 mod eventually;
 mod file_limit;
 mod free_port;
@@ -37,6 +38,7 @@ mod workspace_binary;
 
 pub use authority::{Authority, Identity};
 pub use cli::{Cli, ConnectedClient};
+pub use clock_shift::ClockShift;
 pub use eventually::{LIMIT, bounded, eventually};
 pub use file_limit::raise_file_limit;
 pub use free_port::free_port;
@@ -49,4 +51,5 @@ pub use redis_cluster::{RedisCluster, RedisClusterBuilder};
 pub use redis_server::{RedisServer, RedisServerBuilder};
 pub use room::{Room, Visit};
 pub use sentinels::SentinelSetup;
+pub use sentinels::{SentinelSetup, SentinelSetupBuilder};
 pub use workspace_binary::workspace_binary;

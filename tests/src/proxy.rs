@@ -1,8 +1,10 @@
 //! A TCP link that fails on command.
 
 mod link;
+mod spelling;
 mod way;
 
+use std::io;
 use std::mem;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
 use link::{Socket, link};
@@ -43,6 +46,8 @@ struct Shared {
     to_server: Way,
     to_client: Way,
     refusing: AtomicBool,
+    /// Connections with a smaller number lead nowhere any more.
+    forgotten: watch::Sender<u64>,
     links: Mutex<JoinSet<()>>,
 }
 
@@ -50,13 +55,31 @@ impl Proxy {
     /// A link to `upstream` that passes everything, on a port of its own on 127.0.0.1.
     pub async fn start(upstream: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, crate::free_port())).await;
-        let listener = listener.expect("cannot listen on 127.0.0.1");
+        Self::run(listener, upstream, Way::default())
+    }
+
+    /// A link to `upstream`, a server on 127.0.0.1, at `127.0.<digit>.1` and the server's own port.
+    ///
+    /// Wherever a reply names 127.0.0.1, the client reads `127.0.<digit>.1`: a node that is
+    /// announced by Sentinels or by other nodes of a cluster is reached through the proxy of the
+    /// same digit that stands before it. Linux has all these addresses; elsewhere they must be
+    /// given to the loopback interface first.
+    pub async fn in_front_of(upstream: SocketAddr, digit: u8) -> Self {
+        assert!((1..=9).contains(&digit), "one digit, or replies would change their length");
+        let host = Ipv4Addr::new(127, 0, digit, 1);
+        let listener = TcpListener::bind((host, upstream.port())).await;
+        Self::run(listener, upstream, Way::spelling(digit))
+    }
+
+    fn run(listener: io::Result<TcpListener>, upstream: SocketAddr, to_client: Way) -> Self {
+        let listener = listener.expect("cannot listen on a loopback address");
         let addr = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared {
             upstream,
             to_server: Way::default(),
-            to_client: Way::default(),
+            to_client,
             refusing: AtomicBool::new(false),
+            forgotten: watch::Sender::default(),
             links: Mutex::default(),
         });
         let accepting = tokio::spawn(accept(listener, shared.clone())).abort_handle();
@@ -92,6 +115,24 @@ impl Proxy {
     /// `cut_after(Direction::ToClient, 0)` cuts between an executed command and its reply.
     pub fn cut_after(&self, direction: Direction, bytes: u64) {
         self.ways(direction).for_each(|way| way.cut_after(bytes));
+    }
+
+    /// Passes what comes in this direction in pieces of at most `bytes`.
+    pub fn slice(&self, direction: Direction, bytes: usize) {
+        self.ways(direction).for_each(|way| way.slice(bytes));
+    }
+
+    /// Ends this direction of the connections that exist in an orderly way, and leaves the other
+    /// open: what still comes is not passed on.
+    pub fn half_close(&self, direction: Direction) {
+        self.ways(direction).for_each(Way::half_close);
+    }
+
+    /// Leaves the connections that exist half open: the server's end is reset, the client's end
+    /// stays and never hears anything again, as behind a firewall that has forgotten it. New
+    /// connections work.
+    pub fn forget(&self) {
+        self.shared.forgotten.send_modify(|count| *count += 1);
     }
 
     /// Resets new connections at once; those that exist go on.
@@ -152,10 +193,22 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn serve(client: Socket, shared: Arc<Shared>) {
+async fn serve(mut client: Socket, shared: Arc<Shared>) {
+    let mut forgotten = shared.forgotten.subscribe();
+    let number = *forgotten.borrow_and_update();
     // A new connection is a message to the server: a black hole holds it back too.
     shared.to_server.opened().await;
-    if let Ok(server) = TcpStream::connect(shared.upstream).await {
-        link(client, server.into(), &shared.to_server, &shared.to_client).await;
+    let Ok(server) = TcpStream::connect(shared.upstream).await else {
+        return;
+    };
+    let mut server = Socket::from(server);
+    let forgotten = async { forgotten.wait_for(|count| *count > number).await.is_ok() };
+    let forgotten = tokio::select! {
+        () = link(&mut client, &mut server, &shared.to_server, &shared.to_client) => false,
+        forgotten = forgotten => forgotten,
+    };
+    if forgotten {
+        drop(server);
+        client.swallow().await;
     }
 }

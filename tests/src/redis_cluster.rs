@@ -138,6 +138,16 @@ impl RedisCluster {
         &self.nodes[at]
     }
 
+    /// All nodes: primaries first.
+    pub fn nodes(&self) -> &[RedisServer] {
+        &self.nodes
+    }
+
+    /// A node, to be restarted.
+    pub fn node_mut(&mut self, at: usize) -> &mut RedisServer {
+        &mut self.nodes[at]
+    }
+
     /// A connection of the test's own to a node, for looking and for preparing.
     pub async fn cli(&self, at: usize) -> Cli {
         self.nodes[at].cli().await

@@ -130,6 +130,17 @@ impl RedisServer {
         self.child.kill();
     }
 
+    /// As [`restart`](Self::restart), without whatever it had written to its disk.
+    pub async fn restart_empty(&mut self) {
+        self.kill();
+        for name in ["appendonlydir", "dump.rdb"] {
+            let path = self.directory.path().join(name);
+            // There is nothing to remove where nothing was kept.
+            let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+        }
+        self.restart().await;
+    }
+
     /// Starts it again on the same port and directory, killing it first where it still runs.
     ///
     /// Data survive only where the builder asked for persistence. Connections made before are

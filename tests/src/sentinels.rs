@@ -1,4 +1,6 @@
-//! A primary, its replica, and three Sentinels that watch over them.
+//! A primary, its replicas, and three Sentinels that watch over them.
+
+use std::time::Duration;
 
 use crate::{Cli, LIMIT, RedisServer, RedisServerBuilder, eventually};
 
@@ -9,45 +11,108 @@ const QUORUM: usize = 2;
 /// By what the Sentinels know the primary.
 const NAME: &str = "main";
 
-/// A primary with a replica under Sentinels, that fails over in a second or two. All are killed on
+/// Settings of a [`SentinelSetup`] before it starts.
+#[derive(Clone, Debug)]
+pub struct SentinelSetupBuilder {
+    password: Option<String>,
+    replicas: usize,
+    arguments: Vec<String>,
+    down_after: Duration,
+}
+
+impl SentinelSetupBuilder {
+    /// Servers and Sentinels ask for this password (letters and digits).
+    #[must_use]
+    pub fn password(mut self, password: &str) -> Self {
+        self.password = Some(password.to_owned());
+        self
+    }
+
+    /// So many replicas instead of one.
+    #[must_use]
+    pub fn replicas(mut self, replicas: usize) -> Self {
+        self.replicas = replicas;
+        self
+    }
+
+    /// Further arguments for each server, but not for the Sentinels.
+    #[must_use]
+    pub fn args<S: Into<String>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// A primary that is silent for so long is replaced. Default: 800 ms.
+    #[must_use]
+    pub fn down_after(mut self, down_after: Duration) -> Self {
+        self.down_after = down_after;
+        self
+    }
+
+    /// Starts all of them and waits until each knows the others.
+    pub async fn start(self) -> SentinelSetup {
+        SentinelSetup::launch(self).await
+    }
+}
+
+/// A primary with replicas under Sentinels, that fails over in a second or two. All are killed on
 /// drop.
 #[derive(Debug)]
 pub struct SentinelSetup {
-    servers: [RedisServer; 2],
+    servers: Vec<RedisServer>,
     sentinels: Vec<RedisServer>,
     password: Option<String>,
 }
 
 impl SentinelSetup {
-    /// Servers and Sentinels that ask for no password.
+    /// By what the Sentinels know the primary.
+    pub const NAME: &str = NAME;
+
+    /// A primary with one replica, and Sentinels, that ask for no password.
     pub async fn start() -> Self {
-        Self::launch(None).await
+        Self::builder().start().await
     }
 
-    /// Servers and Sentinels that ask for this password (letters and digits).
+    /// The same with this password (letters and digits).
     pub async fn with_password(password: &str) -> Self {
-        Self::launch(Some(password.to_owned())).await
+        Self::builder().password(password).start().await
     }
 
-    async fn launch(password: Option<String>) -> Self {
+    /// A setup with further settings.
+    pub fn builder() -> SentinelSetupBuilder {
+        SentinelSetupBuilder {
+            password: None,
+            replicas: 1,
+            arguments: Vec::new(),
+            down_after: Duration::from_millis(800),
+        }
+    }
+
+    async fn launch(settings: SentinelSetupBuilder) -> Self {
+        let SentinelSetupBuilder { password, replicas, arguments, down_after } = settings;
         let secured = |builder: RedisServerBuilder| match &password {
             Some(password) => builder.password(password).args(["--masterauth", password]),
             None => builder,
         };
         let server = RedisServer::builder().args(["--repl-diskless-sync-delay", "0"]);
-        let primary = secured(server.clone()).start().await;
+        let server = secured(server.args(&arguments));
+        let primary = server.clone().start().await;
         let port = primary.port().to_string();
-        let replica = secured(server).args(["--replicaof", "127.0.0.1", &port]).start().await;
         let cli = primary.cli().await;
-        eventually("the replica is in step", LIMIT, async || {
+        let mut servers = vec![primary];
+        for _ in 0..replicas {
+            servers.push(server.clone().args(["--replicaof", "127.0.0.1", &port]).start().await);
+        }
+        eventually("the replicas are in step", LIMIT, async || {
             let info: String = cli.query(&["INFO", "replication"]).await;
-            info.contains("connected_slaves:1") && info.contains("state=online")
+            info.matches("state=online").count() == replicas
         })
         .await;
         let mut configuration = format!(
             "sentinel monitor {NAME} 127.0.0.1 {port} {QUORUM}\n\
-             sentinel down-after-milliseconds {NAME} 800\n\
-             sentinel failover-timeout {NAME} 4000\n"
+             sentinel down-after-milliseconds {NAME} {}\n\
+             sentinel failover-timeout {NAME} 4000\n",
+            down_after.as_millis()
         );
         if let Some(password) = &password {
             configuration += &format!(
@@ -65,14 +130,14 @@ impl SentinelSetup {
             };
             sentinels.push(builder.start().await);
         }
-        let setup = Self { servers: [primary, replica], sentinels, password };
+        let setup = Self { servers, sentinels, password };
         setup.hurry().await;
         for sentinel in &setup.sentinels {
             let cli = sentinel.cli().await;
-            eventually("the Sentinels know each other and the replica", LIMIT, async || {
+            eventually("the Sentinels know each other and the replicas", LIMIT, async || {
                 let others: Vec<redis::Value> = cli.query(&["SENTINEL", "SENTINELS", NAME]).await;
-                let replicas: Vec<redis::Value> = cli.query(&["SENTINEL", "REPLICAS", NAME]).await;
-                others.len() == SENTINELS - 1 && replicas.len() == 1
+                let known: Vec<redis::Value> = cli.query(&["SENTINEL", "REPLICAS", NAME]).await;
+                others.len() == SENTINELS - 1 && known.len() == replicas
             })
             .await;
         }
@@ -108,6 +173,21 @@ impl SentinelSetup {
     /// One of the Sentinels.
     pub fn sentinel(&self, at: usize) -> &RedisServer {
         &self.sentinels[at]
+    }
+
+    /// All servers: first the one that began as the primary.
+    pub fn servers(&self) -> &[RedisServer] {
+        &self.servers
+    }
+
+    /// A server, to be restarted.
+    pub fn server_mut(&mut self, at: usize) -> &mut RedisServer {
+        &mut self.servers[at]
+    }
+
+    /// All Sentinels.
+    pub fn sentinels(&self) -> &[RedisServer] {
+        &self.sentinels
     }
 
     /// The server that began as the primary.

@@ -35,8 +35,21 @@ impl Drop for Socket {
     }
 }
 
+impl Socket {
+    /// Reads and forgets whatever comes, until the other end has gone.
+    pub(super) async fn swallow(&mut self) {
+        let mut piece = vec![0; PIECE];
+        while matches!(self.stream.read(&mut piece).await, Ok(read) if read > 0) {}
+    }
+}
+
 /// Copies both ways until both have ended, or until one breaks, which resets both.
-pub(super) async fn link(mut client: Socket, mut server: Socket, to_server: &Way, to_client: &Way) {
+pub(super) async fn link(
+    client: &mut Socket,
+    server: &mut Socket,
+    to_server: &Way,
+    to_client: &Way,
+) {
     let (from_client, into_client) = client.stream.split();
     let (from_server, into_server) = server.stream.split();
     let both = tokio::try_join!(
@@ -55,15 +68,21 @@ async fn copy(
     back: &Way,
 ) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
+    let mut spelling = way.spelled();
+    let mut half_closed = way.half_closed();
     loop {
-        let read = from.read(&mut piece).await;
+        let read = tokio::select! {
+            read = from.read(&mut piece) => read,
+            () = half_closed.wait() => return to.shutdown().await,
+        };
         way.admit().await;
         let read = read?;
         if read == 0 {
             return to.shutdown().await;
         }
         let granted = way.grant(read);
-        if let Err(error) = to.write_all(&piece[..granted]).await {
+        spelling.respell(&mut piece[..granted]);
+        if let Err(error) = write(&mut to, &piece[..granted], way).await {
             // The far end is gone: for the near end that is news from the other direction.
             back.opened().await;
             return Err(error);
@@ -72,4 +91,16 @@ async fn copy(
             return Err(io::ErrorKind::ConnectionReset.into());
         }
     }
+}
+
+async fn write(to: &mut WriteHalf<'_>, bytes: &[u8], way: &Way) -> io::Result<()> {
+    let Some(most) = way.most_at_once() else {
+        return to.write_all(bytes).await;
+    };
+    for slice in bytes.chunks(most) {
+        to.write_all(slice).await?;
+        // The other end has a chance to read before there is more.
+        tokio::task::yield_now().await;
+    }
+    Ok(())
 }

@@ -4,10 +4,27 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::spelling::Spelling;
+
 /// Shared by all connections of a proxy.
 #[derive(Debug, Default)]
 pub(super) struct Way {
     faults: watch::Sender<Faults>,
+    /// How often this way was ended for all that went it.
+    half_closed: watch::Sender<u64>,
+    digit: Option<u8>,
+}
+
+/// Says when one connection's way was ended.
+pub(super) struct HalfClosed {
+    count: watch::Receiver<u64>,
+}
+
+impl HalfClosed {
+    pub(super) async fn wait(&mut self) {
+        let changed = self.count.changed().await;
+        changed.expect("BUG: the sender is borrowed");
+    }
 }
 
 #[derive(Debug, Default)]
@@ -16,9 +33,37 @@ struct Faults {
     delay: Duration,
     /// Bytes that still pass before a cut.
     budget: Option<u64>,
+    most_at_once: Option<usize>,
 }
 
 impl Way {
+    /// One on which 127.0.0.1 is spelled `127.0.<digit>.1`.
+    pub(super) fn spelling(digit: u8) -> Self {
+        Self { digit: Some(digit), ..Self::default() }
+    }
+
+    /// For the bytes of one connection.
+    pub(super) fn spelled(&self) -> Spelling {
+        Spelling::new(self.digit)
+    }
+
+    pub(super) fn slice(&self, bytes: usize) {
+        self.faults.send_modify(|faults| faults.most_at_once = Some(bytes.max(1)));
+    }
+
+    pub(super) fn most_at_once(&self) -> Option<usize> {
+        self.faults.borrow().most_at_once
+    }
+
+    pub(super) fn half_close(&self) {
+        self.half_closed.send_modify(|count| *count += 1);
+    }
+
+    /// For one connection, from now on.
+    pub(super) fn half_closed(&self) -> HalfClosed {
+        HalfClosed { count: self.half_closed.subscribe() }
+    }
+
     pub(super) fn close(&self) {
         self.faults.send_modify(|faults| faults.closed = true);
     }

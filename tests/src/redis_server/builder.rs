@@ -26,6 +26,7 @@ pub struct RedisServerBuilder {
     tls: Option<TlsPort>,
     unix_socket: bool,
     sentinel: Option<String>,
+    environment: Vec<(String, OsString)>,
 }
 
 /// A second port, for TLS.
@@ -44,6 +45,13 @@ impl RedisServerBuilder {
     #[must_use]
     pub fn args<S: Into<String>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// One more environment variable, on top of the test's own environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
         self
     }
 
@@ -119,6 +127,7 @@ impl RedisServerBuilder {
             .args(["--daemonize", "no", "--dir"])
             .arg(directory)
             .args(&self.arguments);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if self.unix_socket {
             command.arg("--unixsocket").arg(directory.join(SOCKET));
         }

@@ -3,6 +3,7 @@
 
 mod assertions;
 mod clients;
+mod clock_shift;
 mod http;
 mod postgres_server;
 mod process;

@@ -2,7 +2,9 @@
 
 mod black_hole;
 mod cut;
+mod half;
 mod passing;
+mod pieces;
 mod socket;
 
 use std::time::Duration;

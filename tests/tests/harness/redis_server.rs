@@ -47,6 +47,18 @@ async fn the_url_carries_the_password_that_the_server_asks_for() {
 }
 
 #[tokio::test]
+async fn a_server_that_keeps_its_data_can_be_restarted_with_and_without_them() {
+    let keeps = ["--appendonly", "yes"];
+    let mut server = RedisServer::builder().args(keeps).start().await;
+    let () = server.cli().await.query(&["SET", "key", "value"]).await;
+    server.restart().await;
+    assert!(server.cli().await.exists("key").await);
+    server.restart_empty().await;
+    assert!(server.cli().await.keys().await.is_empty());
+    let () = server.cli().await.query(&["SET", "key", "value"]).await;
+}
+
+#[tokio::test]
 async fn a_restarted_server_is_a_new_process_on_the_old_port_without_data() {
     let mut server = RedisServer::start().await;
     let (port, pid) = (server.port(), server.pid());

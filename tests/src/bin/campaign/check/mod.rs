@@ -1,0 +1,97 @@
+//! Whether what happened was promised: each checker reads the same evidence and looks for one thing.
+
+mod exclusion;
+mod leftovers;
+mod notice;
+mod order;
+mod outcomes;
+mod past;
+mod permits;
+mod stalls;
+#[cfg(test)]
+mod testing;
+mod tokens;
+mod windows;
+
+use crate::{
+    clock::Nanos,
+    deployment::Sort,
+    nemesis::{Life, Window},
+    resource::Tally,
+};
+
+pub(crate) use leftovers::Leftover;
+pub(crate) use past::{Answer, Ask, Hold, Past};
+pub(crate) use windows::Windows;
+
+/// What a slice leaves to look at.
+pub(crate) struct Evidence {
+    pub(crate) sort: Sort,
+    pub(crate) lives: Vec<Life>,
+    pub(crate) windows: Vec<Window>,
+    pub(crate) trouble: Vec<String>,
+    pub(crate) tally: Tally,
+    pub(crate) leftovers: Vec<Leftover>,
+}
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) check: &'static str,
+    pub(crate) at: Nanos,
+    pub(crate) key: Option<String>,
+    pub(crate) what: String,
+}
+
+/// What the checkers found, and how much they saw.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) findings: Vec<Finding>,
+    /// Overlaps where data were lost by nature.
+    pub(crate) allowed: u64,
+    pub(crate) pairs_in_order: u64,
+    pub(crate) tokens: u64,
+    pub(crate) notices: u64,
+    pub(crate) longest_stall: Nanos,
+    pub(crate) stalls_looked_at: u64,
+    /// Waiters that stood before a lock whose holder was killed.
+    pub(crate) heirs: u64,
+    /// The longest that one of them waited after the lease of the dead.
+    pub(crate) longest_inheritance: Nanos,
+}
+
+/// Looks at everything.
+pub(crate) fn check(evidence: &Evidence, past: &Past) -> Verdict {
+    let windows = Windows::new(evidence.sort, &evidence.windows);
+    let mut verdict = Verdict::default();
+    exclusion::check(past, &windows, &mut verdict);
+    permits::check(past, &windows, &mut verdict);
+    tokens::check(past, &windows, &mut verdict);
+    stalls::check(past, &windows, &mut verdict);
+    order::check(past, &windows, &mut verdict);
+    notice::check(past, &windows, &mut verdict);
+    outcomes::check(past, &windows, &mut verdict);
+    leftovers::check(&evidence.leftovers, &mut verdict);
+    fenced(evidence.tally, &mut verdict);
+    verdict
+}
+
+/// A resource that is fenced by the claiming rule loses nothing, whatever happened.
+fn fenced(tally: Tally, verdict: &mut Verdict) {
+    if tally.fenced_lost > 0 {
+        let what = format!("{} fenced writes were lost", tally.fenced_lost);
+        verdict.findings.push(Finding { check: "fencing", at: 0, key: None, what });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_write_is_found() {
+        let mut verdict = Verdict::default();
+        fenced(Tally { fenced_lost: 1, ..Tally::default() }, &mut verdict);
+        assert_eq!(verdict.findings.len(), 1);
+    }
+}

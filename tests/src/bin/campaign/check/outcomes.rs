@@ -1,0 +1,84 @@
+//! Every acquisition ends in time, and with an outcome that it may end with; no worker saw what must
+//! not be.
+
+use super::{Answer, Ask, Finding, Past, Verdict, Windows, windows::touches};
+use crate::{
+    clock::{MS, Nanos, SECOND},
+    history::Refusal,
+};
+
+/// What comes on top of the wait: the command timeout, once for a release of the own process that is
+/// on its way and once for the last answer.
+const ANSWERS: Nanos = 2 * 500 * MS + 50 * MS;
+/// For the machine.
+const SLACK: Nanos = 3 * SECOND;
+
+pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
+    let foreign = windows.foreign();
+    for ask in &past.asks {
+        if let Some(what) = wrong(ask, windows, &foreign) {
+            let key = ask.keys.first().cloned();
+            verdict.findings.push(Finding { check: "outcomes", at: ask.end, key, what });
+        }
+    }
+    for (at, what) in &past.wrong {
+        let what = what.clone();
+        verdict.findings.push(Finding { check: "workers", at: *at, key: None, what });
+    }
+}
+
+fn wrong(ask: &Ask, windows: &Windows, foreign: &[(Nanos, Nanos)]) -> Option<String> {
+    let stops = windows.stops(ask.worker).iter();
+    let stopped: Nanos =
+        stops.filter(|it| it.0 < ask.end && ask.at < it.1).map(|it| it.1 - it.0).sum();
+    let took = ask.end - ask.at;
+    if took > ask.wait + ANSWERS + SLACK + stopped {
+        let (took, wait) = (took as f64 / 1e9, ask.wait as f64 / 1e9);
+        return Some(format!(
+            "worker {} waited {took:.3} s, not {wait:.3} s, for {:?}",
+            ask.worker, ask.answer
+        ));
+    }
+    match &ask.answer {
+        Answer::Missing => Some(format!("worker {} was never answered", ask.worker)),
+        // An eviction that takes one of a lock's keys leaves others that make no lock.
+        Answer::Refused(Refusal::WrongKind)
+            if !touches((ask.at, ask.end), foreign) && !windows.lost_between(ask.at, ask.end) =>
+        {
+            Some(format!("worker {} found something else than a lock", ask.worker))
+        }
+        Answer::Refused(Refusal::Other(why)) => Some(format!("worker {}: {why}", ask.worker)),
+        Answer::Refused(Refusal::Lost) => {
+            Some(format!("worker {} lost what it had not been granted", ask.worker))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, quiet, verdict_of};
+    use super::*;
+
+    fn findings(answer: Answer, end: Nanos) -> usize {
+        let ask = Ask { answer, wait: SECOND, ..ask(0, 0, end) };
+        let past = Past { asks: vec![ask], ..Past::default() };
+        verdict_of(check, &past, &quiet()).findings.len()
+    }
+
+    #[test]
+    fn the_stuck_and_the_strange_are_found() {
+        assert_eq!(findings(Answer::Granted, 2 * SECOND), 0);
+        assert_eq!(findings(Answer::Granted, 6 * SECOND), 1);
+        assert_eq!(findings(Answer::Missing, SECOND), 1);
+        assert_eq!(findings(Answer::Refused(Refusal::Busy), SECOND), 0);
+        assert_eq!(findings(Answer::Refused(Refusal::WrongKind), SECOND), 1);
+        assert_eq!(findings(Answer::Refused(Refusal::Other("?".to_owned())), SECOND), 1);
+    }
+
+    #[test]
+    fn what_a_worker_saw_is_told() {
+        let past = Past { wrong: vec![(0, "panicked".to_owned())], ..Past::default() };
+        assert_eq!(verdict_of(check, &past, &quiet()).findings.len(), 1);
+    }
+}

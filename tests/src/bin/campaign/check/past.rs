@@ -1,0 +1,229 @@
+//! What the workers wrote down, put together: who asked for what, who held what and for how long.
+
+use std::{collections::HashMap, io};
+
+use crate::{
+    clock::Nanos,
+    history::{self, Ending, Record, Refusal},
+    keys::{Access, Family},
+    nemesis::Life,
+};
+
+/// One acquisition.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    pub(crate) worker: usize,
+    pub(crate) life: usize,
+    pub(crate) family: Family,
+    pub(crate) access: Access,
+    pub(crate) keys: Vec<String>,
+    pub(crate) at: Nanos,
+    pub(crate) wait: Nanos,
+    pub(crate) lease: Nanos,
+    /// When it was answered, or its process was killed.
+    pub(crate) end: Nanos,
+    pub(crate) answer: Answer,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Granted,
+    Refused(Refusal),
+    /// Its process was killed before.
+    Killed,
+    /// Never, though its process ended in order.
+    Missing,
+}
+
+/// One lock that was believed in, in one mode.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    /// Which acquisition it came of: what one scope holds in turn shares a token.
+    pub(crate) ask: usize,
+    pub(crate) worker: usize,
+    pub(crate) key: String,
+    pub(crate) access: Access,
+    pub(crate) begin: Nanos,
+    /// The last moment at which it was believed in.
+    pub(crate) last: Nanos,
+    /// From when on Redis cannot have it any more, if nothing holds up the release or the expiry.
+    pub(crate) over: Nanos,
+    pub(crate) token: Option<u64>,
+    pub(crate) lease: Nanos,
+    /// When its loss was told, and until when belief would have lasted.
+    pub(crate) told: Option<(Nanos, Nanos)>,
+    /// When its process was killed, if it was while this was held.
+    pub(crate) killed: Option<Nanos>,
+}
+
+/// Everything that happened in a slice.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    pub(crate) asks: Vec<Ask>,
+    pub(crate) holds: Vec<Hold>,
+    /// Rows that workers carried out themselves.
+    pub(crate) rows: Vec<u8>,
+    /// What workers saw that must not be, and what they should not have said.
+    pub(crate) wrong: Vec<(Nanos, String)>,
+    /// Kills of workers that held something, and that waited in a fair line.
+    pub(crate) killed_holding: u64,
+    pub(crate) killed_in_line: u64,
+}
+
+/// A hold of which the end is not known yet.
+struct Open {
+    holds: Vec<usize>,
+    deadline: Nanos,
+    last: Nanos,
+}
+
+impl Past {
+    pub(crate) fn of(lives: &[Life]) -> io::Result<Self> {
+        let mut past = Self::default();
+        for (number, life) in lives.iter().enumerate() {
+            // One that was killed before it was ready has written nothing.
+            let records = match history::read(&life.history) {
+                Ok(records) => records,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+                Err(error) => return Err(error),
+            };
+            past.take(number, life, records);
+        }
+        Ok(past)
+    }
+
+    pub(crate) fn take(&mut self, number: usize, life: &Life, records: Vec<Record>) {
+        let mut asks: HashMap<u64, usize> = HashMap::new();
+        let mut open: HashMap<u64, Open> = HashMap::new();
+        let (mut finished, mut latest) = (false, 0);
+        for record in records {
+            match record {
+                Record::Ask { n, at, family, access, keys, wait, lease } => {
+                    asks.insert(n, self.asks.len());
+                    let (worker, life) = (life.worker, number);
+                    let (end, answer) = (at, Answer::Missing);
+                    self.asks.push(Ask {
+                        worker,
+                        life,
+                        family,
+                        access,
+                        keys,
+                        at,
+                        wait,
+                        lease,
+                        end,
+                        answer,
+                    });
+                    latest = at;
+                }
+                Record::Refused { n, at, why } => {
+                    let ask = &mut self.asks[asks[&n]];
+                    (ask.end, ask.answer) = (at, Answer::Refused(why));
+                }
+                Record::Grant { n, at, left, tokens } => {
+                    let number = asks[&n];
+                    let ask = &mut self.asks[number];
+                    (ask.end, ask.answer) = (at, Answer::Granted);
+                    let ask = ask.clone();
+                    let first = self.holds.len();
+                    self.holds.extend(ask.keys.iter().zip(tokens).map(|(key, token)| Hold {
+                        ask: number,
+                        worker: ask.worker,
+                        key: key.clone(),
+                        access: ask.access,
+                        begin: at,
+                        last: at,
+                        over: at + ask.lease,
+                        token,
+                        lease: ask.lease,
+                        told: None,
+                        killed: None,
+                    }));
+                    let holds = (first..self.holds.len()).collect();
+                    open.insert(n, Open { holds, deadline: at + left, last: at });
+                }
+                Record::Look { n, at, left } => {
+                    if let Some(open) = open.get_mut(&n) {
+                        (open.deadline, open.last) = (at + left, at);
+                    }
+                }
+                Record::Mode { n, last, at, access, token } => {
+                    if let Some(open) = open.get_mut(&n) {
+                        for hold in &mut open.holds {
+                            let mut next = self.holds[*hold].clone();
+                            self.holds[*hold].last = last;
+                            (next.begin, next.last) = (at, at);
+                            (next.access, next.token) = (access, token);
+                            *hold = self.holds.len();
+                            self.holds.push(next);
+                        }
+                    }
+                }
+                Record::End { n, last, at, deadline, how } => {
+                    for hold in open.remove(&n).into_iter().flat_map(|open| open.holds) {
+                        let hold = &mut self.holds[hold];
+                        hold.last = last.max(hold.begin);
+                        hold.over = at + hold.lease;
+                        hold.told = matches!(how, Ending::Lost(_)).then_some((at, deadline));
+                    }
+                    latest = at;
+                }
+                Record::Freed { n, at, confirmed: true } => self.free(asks[&n], at),
+                Record::Freed { .. } => {}
+                Record::Row { row, .. } => self.rows.push(row),
+                Record::Wrong { at, what } => self.wrong.push((at, what)),
+                Record::Finished { .. } => finished = true,
+            }
+        }
+        self.end(life, number, &open, finished, latest);
+    }
+
+    /// A release was confirmed: what this acquisition held is free from then on.
+    fn free(&mut self, ask: usize, at: Nanos) {
+        // Ended long ago it cannot have.
+        for hold in self.holds.iter_mut().rev().take(5_000).filter(|hold| hold.ask == ask) {
+            hold.over = hold.over.min(at);
+        }
+    }
+
+    /// What a life that ended, in order or not, has left open.
+    fn end(
+        &mut self,
+        life: &Life,
+        number: usize,
+        open: &HashMap<u64, Open>,
+        finished: bool,
+        latest: Nanos,
+    ) {
+        let end = life.killed.unwrap_or(latest);
+        let mut in_line = false;
+        for ask in self.asks.iter_mut().filter(|ask| ask.life == number) {
+            if ask.answer == Answer::Missing {
+                ask.end = end.max(ask.at);
+                if life.killed.is_some() {
+                    ask.answer = Answer::Killed;
+                    in_line |= ask.family.is_fair();
+                }
+            }
+        }
+        for open in open.values() {
+            for hold in &open.holds {
+                let hold = &mut self.holds[*hold];
+                // Nobody could tell it otherwise: it believed until it was killed, or until its end.
+                hold.last = end.min(open.deadline).max(open.last).max(hold.begin);
+                hold.over = end + hold.lease;
+                hold.killed = life.killed;
+            }
+        }
+        if life.killed.is_some() {
+            self.killed_holding += u64::from(!open.is_empty());
+            self.killed_in_line += u64::from(in_line);
+        }
+        for line in life.said.lines().filter(|line| !["ready", "finished"].contains(line)) {
+            self.wrong.push((end, format!("worker {} said: {line}", life.worker)));
+        }
+        if life.killed.is_none() && !finished {
+            self.wrong.push((end, format!("worker {} ended before its time", life.worker)));
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Nobody waits for a lock that is free: a waiter looks by itself, whatever message was lost.
+//!
+//! A lock counts as free when every hold of it was certainly over: its release confirmed, or its
+//! lease ended. A waiter that stands before a lock which is free and that nobody else is granted
+//! must have it within [`BOUND`] of time in which neither Redis nor its own links were disturbed:
+//! three seconds until it looks by itself, one for which it may stand back behind another, and one
+//! for the machine. When the holder was killed the waiter knows when the lease ends, and nobody has
+//! a message to lose: it must have it within [`INHERITED`], a tenth of a second and the machine's
+//! one, unless it waits in a fair line behind others that are dead.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    Answer, Ask, Finding, Hold, Past, Verdict, Windows,
+    windows::{Span, outside, touches, union},
+};
+use crate::{
+    clock::{MS, Nanos, SECOND},
+    history::Refusal,
+    keys::Family,
+};
+
+const BOUND: Nanos = 5 * SECOND;
+const INHERITED: Nanos = 1_100 * MS;
+/// Shorter waits cannot show anything.
+const WORTH_A_LOOK: Nanos = SECOND;
+/// A fair waiter that died keeps its place for so long.
+const PLACE: Nanos = 3 * SECOND;
+
+pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
+    let blocked = blocked(past, windows);
+    let killed = past.holds.iter().filter(|hold| hold.killed.is_some());
+    let inheritances: HashSet<(&str, Nanos)> =
+        killed.clone().map(|hold| (hold.key.as_str(), hold.over)).collect();
+    verdict.heirs += killed.filter(|hold| has_heir(past, hold)).count() as u64;
+    let waiters = past.asks.iter().filter(|ask| {
+        // Which permit is free, nobody can say from outside.
+        ask.family != Family::Semaphore && ask.end - ask.at > WORTH_A_LOOK
+    });
+    for ask in waiters {
+        verdict.stalls_looked_at += 1;
+        let troubles = windows.troubles(ask.worker);
+        let spans = ask.keys.iter().filter_map(|key| blocked.get(key.as_str()));
+        let blocked = union(spans.flatten().copied().collect());
+        for gap in gaps((ask.at, ask.end), &blocked) {
+            let stalled = outside(gap, troubles);
+            verdict.longest_stall = verdict.longest_stall.max(stalled);
+            let inherits = |key: &String| inheritances.contains(&(key.as_str(), gap.0));
+            let inherits = !ask.family.is_fair() && ask.keys.iter().any(inherits);
+            if inherits {
+                verdict.longest_inheritance = verdict.longest_inheritance.max(stalled);
+            }
+            if stalled > if inherits { INHERITED } else { BOUND } {
+                let what = format!(
+                    "worker {} waited {:.3} s for a lock that was free",
+                    ask.worker,
+                    stalled as f64 / 1e9
+                );
+                let key = ask.keys.first().cloned();
+                verdict.findings.push(Finding { check: "stalls", at: gap.0, key, what });
+            }
+        }
+    }
+}
+
+/// Whether somebody waited for it when its process was killed.
+fn has_heir(past: &Past, hold: &Hold) -> bool {
+    let waits =
+        |ask: &Ask| ask.at <= hold.last && hold.last < ask.end && ask.keys.contains(&hold.key);
+    past.asks.iter().any(|ask| ask.answer != Answer::Killed && waits(ask))
+}
+
+/// When each key was held, or may have been.
+fn blocked<'a>(past: &'a Past, windows: &Windows) -> HashMap<&'a str, Vec<Span>> {
+    let servers = windows.of_servers();
+    // What ends while a server is disturbed may be noticed there when that is over.
+    let late = |at: Nanos, over: Nanos| {
+        let from = servers.partition_point(|it| it.1 < at);
+        let disturbed = servers.get(from).filter(|it| it.0 <= over);
+        disturbed.map_or(over, |it| over.max(it.1 + (over - at)))
+    };
+    let mut blocked: HashMap<&str, Vec<Span>> = HashMap::new();
+    for hold in &past.holds {
+        blocked.entry(&hold.key).or_default().push((hold.begin, late(hold.last, hold.over)));
+    }
+    for ask in &past.asks {
+        let Some(over) = may_hold_until(ask, windows.troubles(ask.worker)) else { continue };
+        for key in &ask.keys {
+            blocked.entry(key).or_default().push((ask.end, late(ask.end, over)));
+        }
+    }
+    for spans in blocked.values_mut() {
+        spans.extend(windows.foreign());
+        *spans = union(std::mem::take(spans));
+    }
+    blocked
+}
+
+/// Until when an acquisition that was not granted may stand in others' way.
+fn may_hold_until(ask: &Ask, troubles: &[Span]) -> Option<Nanos> {
+    let in_doubt = matches!(
+        ask.answer,
+        Answer::Killed
+            | Answer::Refused(Refusal::Cancelled | Refusal::Unavailable(_) | Refusal::Lost)
+    );
+    let disturbed = touches((ask.at, ask.end), troubles);
+    match (in_doubt, ask.family.is_fair() && (disturbed || ask.answer == Answer::Killed)) {
+        (_, true) => Some(ask.end + ask.lease.max(PLACE)),
+        (true, false) => Some(ask.end + ask.lease),
+        (false, false) => None,
+    }
+}
+
+/// What `blocked` leaves of `span`, piece by piece.
+fn gaps(span: Span, blocked: &[Span]) -> Vec<Span> {
+    let (mut gaps, mut from) = (Vec::new(), span.0);
+    for (begin, end) in blocked.iter().filter(|it| it.1 > span.0 && it.0 < span.1) {
+        if *begin > from {
+            gaps.push((from, *begin));
+        }
+        from = from.max(*end);
+    }
+    if from < span.1 {
+        gaps.push((from, span.1));
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, hold, quiet, verdict_of};
+    use super::*;
+    use crate::keys::Access;
+
+    fn stalls(held_until: Nanos) -> usize {
+        let mut waiter = ask(1, 0, 12 * SECOND);
+        waiter.answer = Answer::Refused(Refusal::Busy);
+        let mut held = hold(0, Access::Write, 0, held_until);
+        held.over = held_until;
+        let past = Past { asks: vec![waiter], holds: vec![held], ..Past::default() };
+        verdict_of(check, &past, &quiet()).findings.len()
+    }
+
+    #[test]
+    fn who_waits_before_a_free_lock_is_found() {
+        assert_eq!(stalls(11 * SECOND), 0);
+        assert_eq!(stalls(SECOND), 1);
+    }
+
+    #[test]
+    fn who_inherits_late_is_found() {
+        let inherited = |after: Nanos| {
+            let killed = Hold {
+                killed: Some(SECOND),
+                over: 2 * SECOND,
+                ..hold(0, Access::Write, 0, SECOND)
+            };
+            let heir = ask(1, 0, 2 * SECOND + after);
+            let past = Past { asks: vec![heir], holds: vec![killed], ..Past::default() };
+            verdict_of(check, &past, &quiet())
+        };
+        assert_eq!((inherited(SECOND).findings.len(), inherited(SECOND).heirs), (0, 1));
+        assert_eq!(inherited(2 * SECOND).findings.len(), 1);
+    }
+}

@@ -1,0 +1,85 @@
+//! A write's token exceeds every earlier token of its key, a read's every earlier write's.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+};
+
+use super::{Finding, Hold, Past, Verdict, Windows};
+use crate::{clock::Nanos, keys::Access};
+
+pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
+    let mut by_key: BTreeMap<&str, Vec<&Hold>> = BTreeMap::new();
+    for hold in past.holds.iter().filter(|hold| hold.token.is_some()) {
+        by_key.entry(&hold.key).or_default().push(hold);
+    }
+    for holds in by_key.values_mut() {
+        holds.sort_unstable_by_key(|hold| hold.begin);
+        of_one_key(holds, windows, verdict);
+    }
+}
+
+/// The greatest token so far of those whose time is over, when it was granted, and to whom.
+type Greatest = Option<(u64, Nanos, usize)>;
+
+fn of_one_key(holds: &[&Hold], windows: &Windows, verdict: &mut Verdict) {
+    let mut live: BinaryHeap<Reverse<(Nanos, u64, Nanos, usize, bool)>> = BinaryHeap::new();
+    let (mut any, mut written): (Greatest, Greatest) = (None, None);
+    for hold in holds {
+        while let Some(Reverse((_, token, begin, ask, write))) =
+            live.peek().copied().filter(|Reverse((last, ..))| *last < hold.begin)
+        {
+            live.pop();
+            any = any.max(Some((token, begin, ask)));
+            written = written.max(write.then_some((token, begin, ask)));
+        }
+        let token = hold.token.unwrap_or_default();
+        let write = hold.access == Access::Write;
+        let earlier = if write { any } else { written };
+        if let Some((greatest, begin, ask)) = earlier
+            && ask != hold.ask
+        {
+            verdict.tokens += 1;
+            // Tokens are Redis' memory and Redis' clock: both may have gone.
+            if token <= greatest && windows.lost_between(begin, hold.begin) {
+                (any, written) = (None, None);
+            } else if token <= greatest {
+                let what = format!("token {token} of worker {} after {greatest}", hold.worker);
+                let key = Some(hold.key.clone());
+                verdict.findings.push(Finding { check: "tokens", at: hold.begin, key, what });
+            }
+        }
+        live.push(Reverse((hold.last, token, hold.begin, hold.ask, write)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{hold, past, quiet, verdict_of};
+    use super::*;
+
+    fn findings(holds: &[(Access, Nanos, Nanos, u64)]) -> usize {
+        let held = |(access, begin, last, token): &(Access, Nanos, Nanos, u64)| Hold {
+            token: Some(*token),
+            ..hold(0, *access, *begin, *last)
+        };
+        verdict_of(check, &past(holds.iter().map(held).collect()), &quiet()).findings.len()
+    }
+
+    #[test]
+    fn tokens_grow_but_among_readers() {
+        use Access::{Read, Write};
+        assert_eq!(findings(&[(Write, 0, 1, 5), (Write, 2, 3, 6)]), 0);
+        assert_eq!(findings(&[(Write, 0, 1, 5), (Write, 2, 3, 5)]), 1);
+        assert_eq!(findings(&[(Write, 0, 1, 5), (Read, 2, 3, 4)]), 1);
+        assert_eq!(findings(&[(Read, 0, 1, 5), (Write, 2, 3, 4)]), 1);
+        assert_eq!(findings(&[(Read, 0, 1, 5), (Read, 2, 3, 5)]), 0);
+    }
+
+    #[test]
+    fn who_reads_on_after_its_own_write_keeps_its_token() {
+        let write = Hold { token: Some(5), ..hold(0, Access::Write, 0, 1) };
+        let read = Hold { token: Some(5), ask: write.ask, ..hold(0, Access::Read, 2, 3) };
+        assert!(verdict_of(check, &past(vec![write, read]), &quiet()).findings.is_empty());
+    }
+}

@@ -1,0 +1,163 @@
+//! When what was broken, as the checkers ask for it.
+
+use crate::{
+    clock::{MS, Nanos, SECOND},
+    deployment::Sort,
+    nemesis::{SEEN, Window},
+    schedule::Lane,
+};
+
+/// No lease is longer, with what it may have been prolonged by while it was on its way.
+const LONGEST_LEASE: Nanos = 2_200 * MS;
+/// After a fault has healed, links may wait so long before they try again.
+const BACKOFF: Nanos = 1_500 * MS;
+
+/// A span of time.
+pub(crate) type Span = (Nanos, Nanos);
+
+/// Workers are counted in one digit.
+const WORKERS: usize = 9;
+
+pub(crate) struct Windows {
+    sort: Sort,
+    windows: Vec<Window>,
+    /// For each worker, since everything is asked often.
+    troubles: Vec<Vec<Span>>,
+    stops: Vec<Vec<Span>>,
+    silences: Vec<Vec<Span>>,
+}
+
+impl Windows {
+    pub(crate) fn new(sort: Sort, windows: &[Window]) -> Self {
+        let of_each = |concerns: &dyn Fn(&Window, usize) -> bool, after: Nanos| {
+            let spans = |worker| {
+                let concerned = windows.iter().filter(|window| concerns(window, worker));
+                union(concerned.map(|window| (window.begin, window.end + after)).collect())
+            };
+            (0..WORKERS).map(spans).collect()
+        };
+        let troubles = |window: &Window, worker| match window.lane {
+            // Messages that are lost, scripts that are forgotten: waiters get there all the same.
+            Lane::Servers => !matches!(window.row, 13 | 22 | 26 | 27 | 38),
+            Lane::Worker(at) => at == worker && window.row <= 8,
+        };
+        let stops =
+            |window: &Window, worker| window.row == 1 && window.lane == Lane::Worker(worker);
+        let silences = |window: &Window, worker| {
+            (window.row == 5 && window.lane == Lane::Worker(worker))
+                || (window.row == 9 && sort == Sort::Standalone)
+        };
+        Self {
+            sort,
+            windows: windows.to_vec(),
+            troubles: of_each(&troubles, BACKOFF),
+            stops: of_each(&stops, 0),
+            silences: of_each(&silences, 0),
+        }
+    }
+
+    /// Whether a fault may lose what Redis has granted.
+    fn loses(&self, window: &Window) -> bool {
+        match (self.sort, window.row) {
+            (_, 10 | 12 | 15 | 24 | 25) => true,
+            // Sentinels tell the primary to go without waiting for its replicas.
+            (Sort::Sentinel, 16) => true,
+            _ => false,
+        }
+    }
+
+    fn losses(&self) -> impl Iterator<Item = Span> {
+        let losses = self.windows.iter().filter(|window| self.loses(window));
+        losses.map(|window| (window.begin, window.end + LONGEST_LEASE))
+    }
+
+    /// Whether two holders at this moment are in the nature of what was done.
+    pub(crate) fn may_overlap(&self, at: Nanos) -> bool {
+        self.losses().any(|(begin, end)| begin <= at && at <= end)
+    }
+
+    /// Whether data may have been lost between these moments.
+    pub(crate) fn lost_between(&self, begin: Nanos, end: Nanos) -> bool {
+        self.losses().any(|loss| loss.0 <= end && begin <= loss.1)
+    }
+
+    /// Whether data were lost by a failover that nobody had planned.
+    pub(crate) fn unplanned_before(&self, at: Nanos) -> bool {
+        let inside = |seen: &Window| {
+            let planned = self.windows.iter().filter(|it| it.variant != SEEN && self.loses(it));
+            planned.into_iter().any(|it| it.begin <= seen.end && seen.end <= it.end + SECOND)
+        };
+        let seen = self.windows.iter().filter(|it| it.row == 12 && it.variant == SEEN);
+        seen.into_iter().any(|seen| seen.begin <= at && !inside(seen))
+    }
+
+    /// When this worker could not be expected to get anywhere, in order.
+    pub(crate) fn troubles(&self, worker: usize) -> &[Span] {
+        &self.troubles[worker]
+    }
+
+    /// When something else than whole locks stood under keys, in order: what the campaign put there,
+    /// and what a script left that was stopped halfway by a command that it may not run.
+    pub(crate) fn foreign(&self) -> Vec<Span> {
+        let windows = self.windows.iter().filter(|window| matches!(window.row, 21 | 37));
+        union(windows.map(|window| (window.begin, window.end + SECOND)).collect())
+    }
+
+    /// When a server fault lasted, in order.
+    pub(crate) fn of_servers(&self) -> Vec<Span> {
+        let windows = self.windows.iter().filter(|window| window.lane == Lane::Servers);
+        union(windows.map(|window| (window.begin, window.end)).collect())
+    }
+
+    /// When a worker stood still.
+    pub(crate) fn stops(&self, worker: usize) -> &[Span] {
+        &self.stops[worker]
+    }
+
+    /// When a worker could hear nothing from Redis, or nothing that it said was heard.
+    pub(crate) fn silences(&self, worker: usize) -> &[Span] {
+        &self.silences[worker]
+    }
+}
+
+/// The same spans in order and without overlaps.
+pub(crate) fn union(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    let mut united: Vec<Span> = Vec::with_capacity(spans.len());
+    for (begin, end) in spans {
+        match united.last_mut() {
+            Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+            _ => united.push((begin, end)),
+        }
+    }
+    united
+}
+
+/// How much of `span` these spans, which are in order, leave free.
+pub(crate) fn outside(span: Span, spans: &[Span]) -> Nanos {
+    let from = spans.partition_point(|it| it.1 <= span.0);
+    let inside = spans[from..].iter().take_while(|it| it.0 < span.1);
+    let inside: Nanos = inside.map(|it| it.1.min(span.1) - it.0.max(span.0)).sum();
+    (span.1.saturating_sub(span.0)).saturating_sub(inside)
+}
+
+/// Whether any of these spans, which are in order, touches `span`.
+pub(crate) fn touches(span: Span, spans: &[Span]) -> bool {
+    let from = spans.partition_point(|it| it.1 < span.0);
+    spans.get(from).is_some_and(|it| it.0 <= span.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_add_up() {
+        let spans = union(vec![(5, 9), (1, 3), (2, 4), (9, 10)]);
+        assert_eq!(spans, [(1, 4), (5, 10)]);
+        assert_eq!(outside((0, 12), &spans), 4);
+        assert_eq!(outside((2, 6), &spans), 1);
+        assert_eq!(outside((20, 22), &spans), 2);
+        assert!(touches((4, 4), &spans) && !touches((11, 15), &spans));
+    }
+}

@@ -1,0 +1,94 @@
+//! What is locked: a few keys of every kind, so that all workers meet.
+
+use lock_core::{Kind, Mode};
+use serde::{Deserialize, Serialize};
+
+/// How many keys each family has.
+pub(crate) const KEYS: usize = 4;
+/// How many permits each semaphore has.
+pub(crate) const PERMITS: u32 = 3;
+
+/// Keys that are locked in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Family {
+    Reentrant,
+    NonReentrant,
+    Fenced,
+    Fair,
+    ReadWrite,
+    FairReadWrite,
+    Semaphore,
+    /// Written by multi-locks and by single locks.
+    Multi,
+}
+
+impl Family {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Reentrant,
+        Self::NonReentrant,
+        Self::Fenced,
+        Self::Fair,
+        Self::ReadWrite,
+        Self::FairReadWrite,
+        Self::Semaphore,
+        Self::Multi,
+    ];
+
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Self::Reentrant => Kind::Reentrant,
+            Self::NonReentrant => Kind::NonReentrant,
+            Self::Fenced => Kind::Fenced,
+            Self::Fair => Kind::Fair,
+            Self::ReadWrite | Self::Multi => Kind::ReadWrite,
+            Self::FairReadWrite => Kind::FairReadWrite,
+            Self::Semaphore => Kind::Semaphore,
+        }
+    }
+
+    pub(crate) fn is_fair(self) -> bool {
+        self.kind().is_fair()
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Multi => "multi",
+            _ => self.kind().as_str(),
+        }
+    }
+
+    pub(crate) fn key(self, number: usize) -> String {
+        format!("{}:{number}", self.name())
+    }
+
+    /// The key that only this worker holds and only one other waits for: without a crowd around it
+    /// nobody but the waiter's own clock or the one message wakes it.
+    pub(crate) fn heirloom(worker: usize) -> String {
+        Self::ReadWrite.key(KEYS + worker)
+    }
+
+    /// The family that a key belongs to.
+    pub(crate) fn of(key: &str) -> Option<Self> {
+        let (name, _) = key.split_once(':')?;
+        Self::ALL.into_iter().find(|family| family.name() == name)
+    }
+}
+
+/// Every key that workers share.
+pub(crate) fn all() -> impl Iterator<Item = String> {
+    Family::ALL.into_iter().flat_map(|family| (0..KEYS).map(move |number| family.key(number)))
+}
+
+/// A mode as it is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Access {
+    Read,
+    Write,
+    Permit,
+}
+
+impl From<Mode> for Access {
+    fn from(mode: Mode) -> Self {
+        if mode == Mode::Read { Self::Read } else { Self::Write }
+    }
+}

@@ -1,0 +1,89 @@
+//! Which fault of the servers is which.
+
+use std::{future::Future, time::Duration};
+
+use lock_core::LockClient;
+use tokio::time::{Instant, sleep};
+
+use super::{Nemesis, accounts, clock_jumps, failover, memory, messages, restarts, slots, stalls};
+use crate::{
+    deployment::Deployment,
+    keys::{Family, KEYS, PERMITS},
+    schedule::Planned,
+};
+
+/// How long healing may take before the campaign gives up.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// Why a fault could not be injected.
+pub(super) type Injected = Result<(), String>;
+
+pub(super) fn because(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Injects a fault, lets it last, and heals it. On return all is well again.
+pub(super) async fn inject(
+    nemesis: &Nemesis,
+    deployment: &mut Deployment,
+    planned: &Planned,
+) -> Injected {
+    let done = match (planned.row, planned.variant) {
+        (9, _) => stalls::stop_a_server(deployment, planned).await,
+        (10, _) => restarts::without_data(deployment).await,
+        (11, _) => restarts::with_data(deployment).await,
+        (12, 0) => failover::kill_a_primary(deployment, planned).await,
+        (12, _) => failover::stop_a_primary(deployment).await,
+        (13, _) => deployment.tell_all(&["SCRIPT", "FLUSH"]).await.map_err(because),
+        (14, _) => memory::at_the_limit(deployment, planned).await,
+        (15, _) => memory::evict(deployment, planned).await,
+        (16, _) => failover::step_down(deployment, planned).await,
+        (17, _) => failover::refuse_writes(deployment, planned).await,
+        (18, _) => stalls::run_an_endless_script(deployment, planned).await,
+        (19, _) => stalls::pause_clients(deployment, planned).await,
+        (20, _) => slots::move_one(deployment, planned).await,
+        (21, _) => accounts::forbid_a_command(deployment, planned).await,
+        (22, _) => accounts::forbid_channels(deployment, planned).await,
+        (23, _) => accounts::change_the_user(deployment, planned).await,
+        (24 | 25, _) => clock_jumps::jump(nemesis, deployment, planned).await,
+        (26, _) => messages::cut_subscribers(deployment).await,
+        (27, _) => messages::cut_subscribers_again_and_again(deployment, planned).await,
+        (37, _) => messages::put_something_else(deployment, planned).await,
+        (38, _) => messages::flood(deployment, planned).await,
+        (row, _) => Err(format!("nobody injects row {row}")),
+    };
+    healed("every server to be back", async || deployment.is_whole().await).await;
+    // What a semaphore's count was is in nobody's memory but Redis'.
+    if matches!(planned.row, 10 | 12 | 15 | 16 | 24 | 25) {
+        healed("the semaphores to be counted anew", async || set_permits(deployment).await).await;
+    }
+    done
+}
+
+/// Waits until something that must come true again has.
+pub(super) async fn healed(what: &str, condition: impl AsyncFn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !condition().await {
+        assert!(Instant::now() < end, "waited {PATIENCE:?} for {what}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Does what must not fail in the end, again and again.
+pub(super) async fn insist<F: Future<Output = redis::RedisResult<()>>>(
+    what: &str,
+    action: impl Fn() -> F,
+) {
+    healed(what, async || action().await.is_ok()).await;
+}
+
+async fn set_permits(deployment: &Deployment) -> bool {
+    let Ok(locks) = LockClient::connect(&deployment.url(0)).await else { return false };
+    for number in 0..KEYS {
+        let semaphore = locks.semaphore(Family::Semaphore.key(number), PERMITS);
+        if semaphore.set_permits(PERMITS).await.is_err() {
+            return false;
+        }
+    }
+    locks.shutdown(PATIENCE).await.is_ok()
+}

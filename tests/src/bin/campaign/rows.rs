@@ -1,0 +1,77 @@
+//! The rows of faults: what each is, and who injects it or holds it instead.
+
+/// A fault that the campaign knows of.
+pub(crate) struct Row {
+    pub(crate) number: u8,
+    pub(crate) what: &'static str,
+    /// Where it is not injected: why, and the test that holds it.
+    pub(crate) elsewhere: Option<&'static str>,
+}
+
+const fn injected(number: u8, what: &'static str) -> Row {
+    Row { number, what, elsewhere: None }
+}
+
+const fn elsewhere(number: u8, what: &'static str, why: &'static str) -> Row {
+    Row { number, what, elsewhere: Some(why) }
+}
+
+/// Every row, by its number.
+pub(crate) const ROWS: [Row; 38] = [
+    injected(1, "SIGSTOP of a worker, for less or more than its leases"),
+    elsewhere(
+        2,
+        "host suspended",
+        "no process can suspend its host: tests with a clock of their own hold it",
+    ),
+    injected(3, "SIGKILL of a worker that holds"),
+    injected(4, "SIGKILL of a worker that waits in a fair line"),
+    injected(5, "black hole between a worker and Redis, in either or both directions"),
+    injected(6, "half-open and half-closed connections"),
+    injected(7, "reset within a reply, reset of all connections"),
+    injected(8, "latency, and bytes in small pieces"),
+    injected(9, "SIGSTOP of Redis: late execution"),
+    injected(10, "SIGKILL of Redis, restart without its data"),
+    injected(11, "SIGKILL of Redis, restart with its append-only file (and LOADING)"),
+    injected(12, "failover to a replica, cut off before or not"),
+    injected(13, "SCRIPT FLUSH"),
+    injected(14, "memory limit without eviction"),
+    injected(15, "eviction"),
+    injected(16, "a primary that becomes a replica (READONLY)"),
+    injected(17, "NOREPLICAS; in a cluster CLUSTERDOWN"),
+    injected(18, "busy script, then SCRIPT KILL"),
+    injected(19, "CLIENT PAUSE"),
+    injected(20, "slots that move under load"),
+    injected(21, "a command that the user may not run"),
+    injected(22, "channels that the user may not use"),
+    injected(23, "password rotated, user switched off or deleted"),
+    injected(24, "Redis' clock jumps an hour ahead, and back"),
+    injected(25, "Redis' clock jumps an hour back, and ahead"),
+    injected(26, "CLIENT KILL TYPE pubsub"),
+    injected(27, "CLIENT KILL TYPE pubsub in a loop"),
+    injected(28, "futures dropped after a random number of polls"),
+    injected(29, "panic while holding"),
+    injected(30, "runtime shut down while holding"),
+    injected(31, "2,000 keys held by one worker"),
+    injected(32, "odd bytes in keys"),
+    injected(33, "keys that are too long are refused"),
+    injected(34, "leases out of bounds are refused"),
+    elsewhere(
+        35,
+        "two releases of one guard",
+        "`release` takes the guard by value: it does not compile; a release asked again is row 7",
+    ),
+    injected(36, "release by a guard whose lease is over"),
+    injected(37, "something else under a lock's key"),
+    injected(38, "burst of messages, small output buffers"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_order() {
+        assert!((1..).zip(&ROWS).all(|(number, row)| row.number == number));
+    }
+}

@@ -1,0 +1,108 @@
+//! From a turn to a guard, or to the reason why there is none.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
+
+use lock_core::{Acquire, AcquireError, Scope, Target};
+
+use super::{Worker, held::Held, turn::Turn};
+use crate::{
+    clock::{nanos, now},
+    history::{Record, Refusal},
+    keys::{Access, Family, PERMITS},
+};
+
+impl Worker {
+    /// Asks as the turn says, and writes down that it did and what came of it.
+    pub(super) async fn acquire(&self, turn: &Turn, scope: Option<&Scope>) -> Option<(u64, Held)> {
+        let n = self.number();
+        self.write(&Record::Ask {
+            n,
+            at: now(),
+            family: turn.family,
+            access: match turn.family {
+                Family::Semaphore => Access::Permit,
+                _ => turn.mode.into(),
+            },
+            keys: turn.keys.clone(),
+            wait: nanos(turn.wait),
+            lease: nanos(turn.lease),
+        });
+        let answer = at_most(turn.polls, self.ask(turn, scope)).await;
+        let at = now();
+        match answer {
+            Some(Ok(held)) => {
+                let (left, tokens) = (nanos(held.remaining()), held.tokens(turn));
+                self.write(&Record::Grant { n, at, left, tokens });
+                Some((n, held))
+            }
+            refused => {
+                let why = refused.and_then(Result::err).map_or(Refusal::Cancelled, refusal);
+                self.write(&Record::Refused { n, at, why });
+                None
+            }
+        }
+    }
+
+    async fn ask(&self, turn: &Turn, scope: Option<&Scope>) -> Result<Held, AcquireError> {
+        let key = turn.keys[0].as_str();
+        match turn.family {
+            Family::Semaphore => {
+                let permit = self.locks.semaphore(key, PERMITS).permit();
+                acquired(turn, permit).await.map(Held::Permit)
+            }
+            Family::Multi if turn.keys.len() > 1 => {
+                let members = turn.keys.iter().map(|key| self.locks.write(key.as_str()));
+                acquired(turn, self.locks.multi_lock(members)).await.map(Held::Multi)
+            }
+            family => {
+                let lock = self.locks.lock(turn.mode, key).kind(family.kind());
+                let lock = match scope {
+                    Some(scope) => lock.in_scope(scope),
+                    None => lock,
+                };
+                acquired(turn, lock).await.map(Held::Lock)
+            }
+        }
+    }
+}
+
+async fn acquired<T: Target>(turn: &Turn, lock: Acquire<T>) -> Result<T::Guard, AcquireError> {
+    let mut lock = lock.wait(turn.wait).lease(turn.lease).renew(turn.renew);
+    if let Some(most) = turn.max_hold {
+        lock = lock.max_hold(most);
+    }
+    if turn.wait.is_zero() { lock.try_acquire().await } else { lock.acquire().await }
+}
+
+/// Polls a future at most so many times and drops it then.
+pub(super) async fn at_most<F: Future>(polls: Option<u32>, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut left = polls;
+    poll_fn(|context| match (future.as_mut().poll(context), &mut left) {
+        (Poll::Ready(output), _) => Poll::Ready(Some(output)),
+        (Poll::Pending, Some(left)) => {
+            *left -= 1;
+            if *left == 0 { Poll::Ready(None) } else { Poll::Pending }
+        }
+        (Poll::Pending, None) => Poll::Pending,
+    })
+    .await
+}
+
+pub(super) fn refusal(error: AcquireError) -> Refusal {
+    match error {
+        AcquireError::Busy(_) => Refusal::Busy,
+        AcquireError::Overloaded(_) => Refusal::Overloaded,
+        AcquireError::Unavailable(why) => Refusal::Unavailable(
+            u64::try_from(why.may_be_held_for().as_millis()).unwrap_or(u64::MAX),
+        ),
+        AcquireError::Lost(_) => Refusal::Lost,
+        AcquireError::WrongKind(_) => Refusal::WrongKind,
+        AcquireError::Draining => Refusal::Draining,
+        other => Refusal::Other(other.to_string()),
+    }
+}

@@ -1,0 +1,170 @@
+//! One worker process: locks, holds, looks, releases, and writes it all down.
+
+mod acquire;
+mod counter;
+mod held;
+mod hold;
+mod rows;
+mod turn;
+mod work;
+
+use std::{
+    any::Any,
+    panic,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use clap::Args;
+use lock_core::LockClient;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, stdin},
+    task::JoinSet,
+};
+
+use crate::{
+    clock::now,
+    history::{Log, Record},
+    schedule::mix,
+};
+
+/// How many acquisitions one worker has under way.
+const TASKS: u64 = 12;
+/// How long the last of them may take when all is well again.
+const FAREWELL: Duration = Duration::from_secs(30);
+
+/// What a worker is started with.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Settings {
+    /// Where the locks are.
+    #[arg(long)]
+    pub(crate) url: String,
+    /// Where it writes what happens.
+    #[arg(long)]
+    pub(crate) history: PathBuf,
+    /// The socket of the counters that the locks protect.
+    #[arg(long)]
+    pub(crate) resource: PathBuf,
+    /// Which of the workers it is, from 0.
+    #[arg(long)]
+    pub(crate) number: usize,
+    /// How many there are.
+    #[arg(long)]
+    pub(crate) of: usize,
+    /// What it does follows from this number.
+    #[arg(long)]
+    pub(crate) seed: u64,
+}
+
+/// What all tasks of the worker share.
+pub(crate) struct Worker {
+    locks: LockClient,
+    log: Log,
+    resource: PathBuf,
+    /// Which of the workers it is.
+    place: usize,
+    next: AtomicU64,
+    finishing: AtomicBool,
+}
+
+impl Worker {
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn write(&self, record: &Record) {
+        self.log.write(record);
+    }
+
+    fn wrong(&self, what: impl Into<String>) {
+        self.write(&Record::Wrong { at: now(), what: what.into() });
+    }
+}
+
+/// What a task panics with on purpose.
+struct OnPurpose;
+
+fn is_on_purpose(payload: &(dyn Any + Send)) -> bool {
+    payload.is::<OnPurpose>()
+}
+
+pub(crate) fn main(settings: &Settings) -> ExitCode {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |told| {
+        if !is_on_purpose(told.payload()) {
+            usual(told);
+        }
+    }));
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("cannot start a runtime").block_on(run(settings))
+}
+
+async fn run(settings: &Settings) -> ExitCode {
+    let log = Log::create(&settings.history).expect("cannot create the history");
+    let locks = connected(&settings.url).await;
+    let worker = Arc::new(Worker {
+        locks,
+        log,
+        resource: settings.resource.clone(),
+        place: settings.number,
+        next: AtomicU64::new(0),
+        finishing: AtomicBool::new(false),
+    });
+    println!("ready");
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        tasks.spawn(work::work(Arc::clone(&worker), mix(&[settings.seed, task])));
+    }
+    let other = (settings.number + 1) % settings.of;
+    tasks.spawn(work::inherit(Arc::clone(&worker), other));
+    let mut told = BufReader::new(stdin()).lines();
+    let mut number = TASKS;
+    while let Ok(Some(line)) = told.next_line().await {
+        match line.split_once(' ') {
+            Some(("do", row)) => {
+                let row = row.parse().expect("the number of a row");
+                number += 1;
+                tasks.spawn(rows::carry_out(
+                    Arc::clone(&worker),
+                    row,
+                    mix(&[settings.seed, number]),
+                ));
+            }
+            _ => break,
+        }
+    }
+    worker.finishing.store(true, Ordering::SeqCst);
+    if tokio::time::timeout(FAREWELL, drained(&mut tasks, &worker)).await.is_err() {
+        worker.wrong(format!("{} tasks were stuck at the end", tasks.len()));
+    }
+    if let Err(left) = worker.locks.shutdown(FAREWELL).await {
+        worker.wrong(format!("the shutdown left something: {left}"));
+    }
+    worker.write(&Record::Finished { at: now() });
+    println!("finished");
+    ExitCode::SUCCESS
+}
+
+async fn drained(tasks: &mut JoinSet<()>, worker: &Worker) {
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(failed) = ended {
+            worker.wrong(format!("a task failed: {failed}"));
+        }
+    }
+}
+
+/// Redis may be anything but well while a worker starts.
+async fn connected(url: &str) -> LockClient {
+    loop {
+        match LockClient::connect(url).await {
+            Ok(locks) => return locks,
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}

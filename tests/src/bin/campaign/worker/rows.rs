@@ -1,0 +1,207 @@
+//! Rows of faults that only the program that holds locks can carry out.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, thread, time::Duration};
+
+use fastrand::Rng;
+use futures_util::{
+    FutureExt,
+    stream::{self, StreamExt},
+};
+use lock_core::{AcquireError, MAX_KEY_LEN, MAX_LEASE, ReleaseError};
+use tokio::time::sleep;
+
+use super::{OnPurpose, Worker, acquire::refusal, hold::Looked, turn::Turn};
+use crate::{
+    clock::now,
+    history::{Ending, Record, Refusal},
+    keys::{Family, KEYS},
+};
+
+/// How many keys one worker holds at once, and how many of them it asks for at the same time.
+const MANY: usize = 2_000;
+const AT_ONCE: usize = 200;
+/// How many futures are dropped.
+const DROPPED: u32 = 12;
+
+pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
+    let random = &mut Rng::with_seed(seed);
+    match row {
+        3 => hold_one_of_each(&worker, random).await,
+        4 => wait_in_lines(&worker, random).await,
+        28 => drop_futures(&worker, random).await,
+        29 => panic_while_holding(&worker, random).await,
+        30 => end_a_runtime_while_holding(&worker, random).await,
+        31 => hold_many(&worker).await,
+        32 => lock_odd_keys(&worker).await,
+        33 => ask_for_keys_that_are_too_long(&worker).await,
+        34 => ask_for_leases_out_of_bounds(&worker).await,
+        36 => release_late(&worker, random).await,
+        other => worker.wrong(format!("no worker can carry out row {other}")),
+    }
+    // The others are counted by the one who kills.
+    if row >= 28 {
+        worker.write(&Record::Row { row, at: now() });
+    }
+}
+
+fn plain(random: &mut Rng, family: Family) -> Turn {
+    Turn::plain(family, &family.key(random.usize(..KEYS)))
+}
+
+/// To be killed with, or cut off, or stopped.
+async fn hold_one_of_each(worker: &Worker, random: &mut Rng) {
+    let mut turns = Family::ALL.map(|family| plain(random, family)).to_vec();
+    turns.push(Turn::plain(Family::ReadWrite, &Family::heirloom(worker.place)));
+    let holding = turns.iter().map(|turn| hold_for(worker, turn, turn.lease * 2));
+    futures_util::future::join_all(holding).await;
+}
+
+/// Holds fair locks and waits for them at the same time, to be killed so.
+async fn wait_in_lines(worker: &Worker, random: &mut Rng) {
+    let mut turns = Vec::new();
+    for family in [Family::Fair, Family::FairReadWrite] {
+        let turn = Turn { wait: Duration::from_secs(12), ..plain(random, family) };
+        turns.extend([turn.clone(), turn.clone(), turn]);
+    }
+    let waiting = turns.iter().map(|turn| hold_for(worker, turn, turn.lease));
+    futures_util::future::join_all(waiting).await;
+}
+
+async fn hold_for(worker: &Worker, turn: &Turn, time: Duration) {
+    if let Some((n, held)) = worker.acquire(turn, None).await {
+        let mut looked = Looked::begin();
+        worker.protect(n, &held, &mut looked, sleep(time)).await;
+        worker.let_go(n, held, &looked, true).await;
+    }
+}
+
+async fn drop_futures(worker: &Worker, random: &mut Rng) {
+    for _ in 0..DROPPED {
+        let mut turn = Turn::random(random);
+        turn.polls = Some(random.u32(1..8));
+        if let Some((n, held)) = worker.acquire(&turn, None).await {
+            worker.let_go(n, held, &Looked::begin(), false).await;
+        }
+    }
+}
+
+async fn panic_while_holding(worker: &Worker, random: &mut Rng) {
+    let turn = plain(random, Family::ReadWrite);
+    let Some((n, held)) = worker.acquire(&turn, None).await else {
+        return;
+    };
+    let looked = &mut Looked::begin();
+    worker.protect(n, &held, looked, sleep(turn.hold)).await;
+    worker.write(&looked.end(n, Ending::Panicked));
+    let work = async move {
+        let _held = held;
+        std::panic::panic_any(OnPurpose);
+    };
+    let ended = AssertUnwindSafe(work).catch_unwind().await;
+    debug_assert!(ended.is_err());
+}
+
+/// The guard outlives the runtime on which it was acquired, and is dropped without any.
+async fn end_a_runtime_while_holding(worker: &Arc<Worker>, random: &mut Rng) {
+    let (worker, turn) = (Arc::clone(worker), plain(random, Family::Reentrant));
+    let (done, ended) = tokio::sync::oneshot::channel();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("cannot start a runtime");
+        let acquired = runtime.block_on(worker.acquire(&turn, None));
+        drop(runtime);
+        if let Some((n, held)) = acquired {
+            let mut looked = Looked::begin();
+            let at = now();
+            if held.is_held() {
+                looked.last = at;
+            }
+            worker.write(&looked.end(n, Ending::Dropped));
+            drop(held);
+        }
+        let _ = done.send(());
+    });
+    if ended.await.is_err() {
+        // The thread's own panic is on the standard error, where it is looked for.
+    }
+}
+
+async fn hold_many(worker: &Worker) {
+    let id = std::process::id();
+    let lease = Duration::from_secs(2);
+    let ask = |number| worker.locks.write(format!("many:{id}:{number}")).lease(lease).try_acquire();
+    let answers: Vec<_> = stream::iter(0..MANY).map(ask).buffer_unordered(AT_ONCE).collect().await;
+    let mut held = Vec::new();
+    for answer in answers {
+        match answer {
+            Ok(guard) => held.push(guard),
+            Err(AcquireError::Unavailable(_) | AcquireError::Busy(_)) => {}
+            Err(other) => worker.wrong(format!("one of many keys: {other}")),
+        }
+    }
+    sleep(lease / 2).await;
+    drop(held);
+}
+
+async fn lock_odd_keys(worker: &Worker) {
+    let long = "x".repeat(MAX_KEY_LEN);
+    let odd = ["a b", "%0d%0a", "ключ", "\u{1f512}", "{tag}rest", "\"'\\", "*?[a]", &long];
+    for key in odd {
+        let key = format!("{key}");
+        match worker.locks.write(key.as_str()).lease(Duration::from_secs(1)).acquire().await {
+            Ok(guard) => drop(guard),
+            Err(why) => expect_trouble(worker, &key, why),
+        }
+    }
+    for key in ["", "a\r\nb", "\0", "{", "}{", "{}x"] {
+        let refused = worker.locks.write(key).try_acquire().await;
+        if !matches!(refused, Err(AcquireError::Key(_))) {
+            worker.wrong(format!("the key {key:?} was not refused: {refused:?}"));
+        }
+    }
+}
+
+/// Somebody else may hold it, Redis may be away; anything else is wrong.
+fn expect_trouble(worker: &Worker, key: &str, why: AcquireError) {
+    if !matches!(refusal(why.clone()), Refusal::Busy | Refusal::Unavailable(_) | Refusal::Draining)
+    {
+        worker.wrong(format!("the key {key:?}: {why}"));
+    }
+}
+
+async fn ask_for_keys_that_are_too_long(worker: &Worker) {
+    for length in [MAX_KEY_LEN + 1, 100_000] {
+        let refused = worker.locks.write("k".repeat(length)).try_acquire().await;
+        if !matches!(refused, Err(AcquireError::Key(_))) {
+            worker.wrong(format!("a key of {length} bytes was not refused"));
+        }
+    }
+}
+
+async fn ask_for_leases_out_of_bounds(worker: &Worker) {
+    let moment = Duration::from_millis(1);
+    for lease in [Duration::ZERO, moment, MAX_LEASE + moment, Duration::MAX] {
+        let refused = worker.locks.write("read_write:0").lease(lease).try_acquire().await;
+        if !matches!(refused, Err(AcquireError::InvalidOptions(_))) {
+            worker.wrong(format!("a lease of {lease:?} was not refused"));
+        }
+    }
+}
+
+/// A guard whose lease is over, and whose key others have had since, says so.
+async fn release_late(worker: &Worker, random: &mut Rng) {
+    let mut turn = plain(random, Family::NonReentrant);
+    (turn.lease, turn.renew) = (Duration::from_millis(150), false);
+    let Some((n, held)) = worker.acquire(&turn, None).await else {
+        return;
+    };
+    let mut looked = Looked::begin();
+    worker.protect(n, &held, &mut looked, std::future::pending()).await;
+    worker.write(&looked.end(n, Ending::Released));
+    sleep(turn.lease).await;
+    match held.release().await {
+        Err(ReleaseError::Lost(_)) => {}
+        other => worker.wrong(format!("a stale guard's release: {other:?}")),
+    }
+    worker.write(&Record::Freed { n, at: now(), confirmed: false });
+}

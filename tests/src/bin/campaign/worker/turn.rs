@@ -1,0 +1,116 @@
+//! What a task does next, drawn at random.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use lock_core::Mode;
+
+use crate::keys::{Family, KEYS};
+
+/// One acquisition and what becomes of it.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) family: Family,
+    pub(super) mode: Mode,
+    /// Several for a multi-lock.
+    pub(super) keys: Vec<String>,
+    /// Zero tries once.
+    pub(super) wait: Duration,
+    pub(super) lease: Duration,
+    pub(super) renew: bool,
+    pub(super) max_hold: Option<Duration>,
+    pub(super) hold: Duration,
+    /// The future is dropped after so many polls.
+    pub(super) polls: Option<u32>,
+    /// Released in words, or dropped.
+    pub(super) release: bool,
+    pub(super) extra: Extra,
+}
+
+/// What happens while it is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extra {
+    Nothing,
+    /// Counts up on the fenced counter and on the other.
+    Count,
+    ChangeMode,
+    Reenter,
+}
+
+impl Turn {
+    /// One without anything special about it.
+    pub(super) fn plain(family: Family, key: &str) -> Self {
+        Self {
+            family,
+            mode: Mode::Write,
+            keys: vec![key.to_owned()],
+            wait: Duration::from_secs(2),
+            lease: Duration::from_secs(1),
+            renew: true,
+            max_hold: None,
+            hold: Duration::from_millis(2),
+            polls: None,
+            release: true,
+            extra: Extra::Nothing,
+        }
+    }
+
+    pub(super) fn random(random: &mut Rng) -> Self {
+        let family = Family::ALL[random.usize(..Family::ALL.len())];
+        let mut keys = vec![family.key(random.usize(..KEYS))];
+        if family == Family::Multi && random.bool() {
+            let other = family.key(random.usize(..KEYS));
+            keys.extend((other != keys[0]).then_some(other));
+        }
+        let reads = family.kind().has_readers() && family != Family::Multi && random.u8(..100) < 60;
+        let mode = if reads { Mode::Read } else { Mode::Write };
+        let lease = Duration::from_millis(random.u64(300..2_000));
+        let mut turn = Self {
+            family,
+            mode,
+            keys,
+            wait: wait(random),
+            lease,
+            renew: random.u8(..100) >= 3,
+            max_hold: (random.u8(..100) < 2).then(|| Duration::from_millis(random.u64(100..400))),
+            hold: hold(random, lease),
+            polls: (random.u8(..100) < 3).then(|| random.u32(1..12)),
+            release: random.u8(..100) < 65,
+            extra: Extra::Nothing,
+        };
+        turn.extra = turn.something_more(random);
+        turn
+    }
+
+    fn something_more(&self, random: &mut Rng) -> Extra {
+        match (random.u8(..100), self.family) {
+            (0..20, family) if family != Family::Semaphore && self.mode == Mode::Write => {
+                Extra::Count
+            }
+            (20..35, Family::ReadWrite | Family::FairReadWrite) => Extra::ChangeMode,
+            (20..30, family) if !matches!(family, Family::Semaphore | Family::Multi) => {
+                Extra::Reenter
+            }
+            _ => Extra::Nothing,
+        }
+    }
+}
+
+fn wait(random: &mut Rng) -> Duration {
+    Duration::from_millis(match random.u8(..100) {
+        0..15 => 0,
+        15..75 => random.u64(50..1_000),
+        75..95 => random.u64(1_000..4_000),
+        _ => 12_000,
+    })
+}
+
+/// Mostly short, so that much happens; now and then longer than the lease, so that renewal counts.
+fn hold(random: &mut Rng, lease: Duration) -> Duration {
+    match random.u16(..1_000) {
+        0..750 => Duration::from_micros(random.u64(0..5_000)),
+        750..970 => Duration::from_millis(random.u64(5..20)),
+        970..995 => Duration::from_millis(random.u64(20..200)),
+        _ => lease.mul_f64(1.2 + random.f64()),
+    }
+}

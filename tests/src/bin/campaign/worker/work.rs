@@ -1,0 +1,130 @@
+//! One task of a worker: acquires, holds, releases, and again.
+
+use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
+
+use fastrand::Rng;
+use lock_core::{AcquireError, DowngradeError, Kind, Mode, Scope, UpgradeError};
+use tokio::time::sleep;
+
+use super::{
+    Worker,
+    counter::Counter,
+    held::Held,
+    hold::Looked,
+    turn::{Extra, Turn},
+};
+use crate::{
+    clock::now,
+    history::{Ending, Record},
+    keys::Family,
+};
+
+pub(super) async fn work(worker: Arc<Worker>, seed: u64) {
+    let mut random = Rng::with_seed(seed);
+    let mut counter = Counter::connect(&worker.resource).await.expect("the resource is there");
+    while !worker.finishing.load(Ordering::SeqCst) {
+        let turn = Turn::random(&mut random);
+        worker.take(&turn, &mut counter).await;
+        sleep(Duration::from_micros(random.u64(0..2_000))).await;
+    }
+}
+
+/// Waits for what another worker alone holds, again and again.
+pub(super) async fn inherit(worker: Arc<Worker>, other: usize) {
+    let key = Family::heirloom(other);
+    while !worker.finishing.load(Ordering::SeqCst) {
+        let turn = Turn { wait: Duration::from_secs(12), ..Turn::plain(Family::ReadWrite, &key) };
+        if let Some((n, held)) = worker.acquire(&turn, None).await {
+            worker.let_go(n, held, &Looked::begin(), true).await;
+        }
+        sleep(Duration::from_millis(150)).await;
+    }
+}
+
+impl Worker {
+    pub(super) async fn take(&self, turn: &Turn, counter: &mut Counter) {
+        let scope = (turn.extra == Extra::Reenter).then(|| self.locks.scope());
+        let Some((n, mut held)) = self.acquire(turn, scope.as_ref()).await else {
+            return;
+        };
+        let mut looked = Looked::begin();
+        match turn.extra {
+            Extra::Count => {
+                let tokens = held.tokens(turn);
+                let work = async {
+                    for (key, token) in turn.keys.iter().zip(tokens) {
+                        let token = token.expect("BUG: what counts has a token");
+                        let counted = counter.count(key, token).await;
+                        counted.expect("the resource answers");
+                    }
+                    sleep(turn.hold).await;
+                };
+                self.protect(n, &held, &mut looked, work).await;
+            }
+            Extra::ChangeMode => {
+                self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
+                if looked.lost.is_none()
+                    && let Held::Lock(guard) = &mut held
+                {
+                    self.change_mode(n, guard, &looked).await;
+                    self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
+                }
+            }
+            Extra::Reenter => {
+                self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
+                if looked.lost.is_none() && held.is_held() {
+                    self.reenter(turn, scope.as_ref().expect("BUG: it is there")).await;
+                    self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
+                }
+            }
+            Extra::Nothing => self.protect(n, &held, &mut looked, sleep(turn.hold)).await,
+        }
+        self.let_go(n, held, &looked, turn.release).await;
+    }
+
+    /// Ends a hold in one way or the other.
+    pub(super) async fn let_go(&self, n: u64, held: Held, looked: &Looked, release: bool) {
+        let how = if release { Ending::Released } else { Ending::Dropped };
+        self.write(&looked.end(n, how));
+        if release {
+            let confirmed = held.release().await.is_ok();
+            self.write(&Record::Freed { n, at: now(), confirmed });
+        }
+    }
+
+    async fn change_mode(&self, n: u64, guard: &mut lock_core::LockGuard, looked: &Looked) {
+        let changed = match guard.mode() {
+            Mode::Read => match guard.upgrade().await {
+                Ok(()) => true,
+                Err(UpgradeError::NotSole { .. } | UpgradeError::Lost(_)) => false,
+                Err(UpgradeError::Unavailable(_)) => false,
+                Err(other) => return self.wrong(format!("an upgrade: {other}")),
+            },
+            Mode::Write => match guard.downgrade().await {
+                Ok(()) | Err(DowngradeError::Unavailable(_) | DowngradeError::Lost(_)) => true,
+                Err(other) => return self.wrong(format!("a downgrade: {other}")),
+            },
+        };
+        if changed {
+            let (at, access) = (now(), guard.mode().into());
+            let token = Some(guard.fencing_token().get());
+            self.write(&Record::Mode { n, last: looked.last, at, access, token });
+        }
+    }
+
+    /// Asks for the lock again in the scope that holds it, which must not wait for itself.
+    async fn reenter(&self, turn: &Turn, scope: &Scope) {
+        let kind = turn.family.kind();
+        let mode = if kind.has_readers() { Mode::Read } else { Mode::Write };
+        let again = scope.lock(mode, turn.keys[0].as_str()).kind(kind).lease(turn.lease);
+        match (again.try_acquire().await, kind) {
+            (Ok(_), Kind::NonReentrant) => self.wrong("a lock that is not reentrant was entered"),
+            (Ok(inner), _) => drop(inner),
+            (Err(AcquireError::AlreadyHeld { .. }), Kind::NonReentrant) => {}
+            // The hold was lost just now, or nobody knows.
+            (Err(AcquireError::Lost(_) | AcquireError::Unavailable(_)), _) => {}
+            (Err(AcquireError::Busy(_)), _) => {}
+            (Err(other), _) => self.wrong(format!("to enter again: {other}")),
+        }
+    }
+}
