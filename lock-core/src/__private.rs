@@ -10,7 +10,8 @@ use crate::{
 };
 pub use crate::{
     Kind, LockClient, Mode,
-    redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText},
+    lease::belief,
+    redis::{Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText},
     steps::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered},
 };
 

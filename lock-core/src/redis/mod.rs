@@ -16,6 +16,7 @@ mod question;
 mod reply;
 mod routes;
 mod script;
+mod script_calls;
 mod sentinel;
 mod side;
 mod steps;
@@ -33,6 +34,7 @@ pub use connect_error::ConnectError;
 pub(crate) use options::{Credentials, RedisOptions};
 pub(crate) use question::Replicas;
 pub use script::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
+pub use script_calls::{Caller, ScriptCall};
 pub use tls::Tls;
 
 use crate::{owner::ClientId, tasks::Tasks};
