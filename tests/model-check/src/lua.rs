@@ -128,7 +128,7 @@ fn word_of(lua: &Lua, word: &Value) -> mlua::Result<Vec<u8>> {
         }
         Value::Number(number) => {
             let format: Function = lua.globals().get::<Table>("string")?.get("format")?;
-            let text: mlua::String = format.call(("%.17g", *number))?;
+            let text: mlua::LuaString = format.call(("%.17g", *number))?;
             Ok(text.as_bytes().to_vec())
         }
         _ => {
@@ -167,10 +167,10 @@ fn from_lua(value: &Value) -> mlua::Result<Reply> {
         Value::Number(number) => Reply::Int(*number as i64),
         Value::Boolean(true) => Reply::Int(1),
         Value::Table(table) => {
-            if let Some(error) = table.raw_get::<Option<mlua::String>>("err")? {
+            if let Some(error) = table.raw_get::<Option<mlua::LuaString>>("err")? {
                 return Ok(Reply::Error(error.to_string_lossy()));
             }
-            if let Some(text) = table.raw_get::<Option<mlua::String>>("ok")? {
+            if let Some(text) = table.raw_get::<Option<mlua::LuaString>>("ok")? {
                 return Ok(Reply::Status(text.to_string_lossy()));
             }
             let parts = (1..).map(|at| table.raw_get::<Value>(at));

@@ -7,6 +7,7 @@ mod keys;
 mod lists;
 mod reply;
 mod sets;
+mod shown;
 mod strings;
 mod value;
 mod zsets;
@@ -17,7 +18,7 @@ pub use reply::Reply;
 pub use value::{Scored, Value};
 
 /// What stands under a key.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Entry {
     /// Its value.
     pub value: Value,
@@ -26,7 +27,7 @@ pub struct Entry {
 }
 
 /// The key space, and what was published. Cheap to copy as long as little stands in it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Redis {
     now_us: i64,
     entries: BTreeMap<Vec<u8>, Entry>,
