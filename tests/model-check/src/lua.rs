@@ -3,6 +3,7 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use lock_core::__private::ScriptCall;
+use mlua::state::{GcIncParams, GcMode};
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value, Variadic};
 
 use crate::{
@@ -38,9 +39,18 @@ thread_local! {
     static LATEST: RefCell<Option<(u64, Rc<Interpreter>)>> = const { RefCell::new(None) };
 }
 
+/// A call whose words Lua has already.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    script: Function,
+    keys: Table,
+    args: Table,
+}
+
 /// The scripts, compiled, of one thread.
 pub struct Interpreter {
     lua: Lua,
+    globals: Table,
     run: Function,
     scripts: HashMap<&'static str, Function>,
     redis: Rc<RefCell<Redis>>,
@@ -61,6 +71,8 @@ impl Interpreter {
     pub fn new(texts: &Texts) -> mlua::Result<Self> {
         let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
+        // What one run leaves behind is small: to collect it seldom is cheaper.
+        lua.gc_set_mode(GcMode::Incremental(GcIncParams::default().pause(1_000)));
         let redis = Rc::new(RefCell::new(Redis::at(0)));
         let called = Rc::clone(&redis);
         let raw = lua.create_function(move |lua, words: Variadic<Value>| {
@@ -73,7 +85,7 @@ impl Interpreter {
         for (name, text) in texts.each() {
             scripts.insert(name, lua.load(text).set_name(name).into_function()?);
         }
-        Ok(Self { lua, run, scripts, redis })
+        Ok(Self { globals: lua.globals(), lua, run, scripts, redis })
     }
 
     /// This thread's, of these texts.
@@ -92,29 +104,44 @@ impl Interpreter {
         })
     }
 
-    /// Runs a script on this key space.
+    /// Hands a call's words to Lua, for as often as it is run.
     ///
     /// # Panics
     ///
     /// When there is no such script.
-    pub fn run(&self, redis: &mut Redis, call: &ScriptCall) -> Reply {
+    #[must_use]
+    pub fn prepare(&self, call: &ScriptCall) -> Prepared {
         let script = self.scripts.get(call.script);
-        let script = script.unwrap_or_else(|| panic!("no script {}", call.script));
+        let script = script.unwrap_or_else(|| panic!("no script {}", call.script)).clone();
+        let texts = |words: Vec<&[u8]>| {
+            let words = words.into_iter().map(|word| self.lua.create_string(word));
+            let words = words.collect::<mlua::Result<Vec<_>>>();
+            words.and_then(|words| self.lua.create_sequence_from(words)).expect("memory for it")
+        };
+        Prepared {
+            script,
+            keys: texts(call.keys.iter().map(String::as_bytes).collect()),
+            args: texts(call.args.iter().map(Vec::as_slice).collect()),
+        }
+    }
+
+    /// Runs a script on this key space.
+    pub fn run(&self, redis: &mut Redis, call: &ScriptCall) -> Reply {
+        self.run_prepared(redis, &self.prepare(call))
+    }
+
+    /// Runs a call of this interpreter on this key space.
+    pub fn run_prepared(&self, redis: &mut Redis, call: &Prepared) -> Reply {
         std::mem::swap(&mut *self.redis.borrow_mut(), redis);
-        let reply = self.evaluate(script, call);
+        let reply = self.evaluate(call);
         std::mem::swap(&mut *self.redis.borrow_mut(), redis);
         reply.unwrap_or_else(|error| Reply::Error(format!("ERR {error}")))
     }
 
-    fn evaluate(&self, script: &Function, call: &ScriptCall) -> mlua::Result<Reply> {
-        let texts = |words: Vec<&[u8]>| -> mlua::Result<Table> {
-            let words = words.into_iter().map(|word| self.lua.create_string(word));
-            self.lua.create_sequence_from(words.collect::<mlua::Result<Vec<_>>>()?)
-        };
-        let globals = self.lua.globals();
-        globals.raw_set("KEYS", texts(call.keys.iter().map(String::as_bytes).collect())?)?;
-        globals.raw_set("ARGV", texts(call.args.iter().map(Vec::as_slice).collect())?)?;
-        from_lua(&self.run.call(script)?)
+    fn evaluate(&self, call: &Prepared) -> mlua::Result<Reply> {
+        self.globals.raw_set("KEYS", &call.keys)?;
+        self.globals.raw_set("ARGV", &call.args)?;
+        from_lua(&self.run.call(&call.script)?)
     }
 }
 

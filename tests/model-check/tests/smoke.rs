@@ -18,7 +18,10 @@ fn x() {
         "sem" => Kind::Semaphore,
         _ => panic!(),
     };
+    let one = std::env::var("ONE").is_ok();
     let setup = Setup {
+        leases: if one { &[1500] } else { &[1500, 2500] },
+        waits: std::env::var("NOWAIT").is_err(),
         operations: ops,
         clients,
         late,

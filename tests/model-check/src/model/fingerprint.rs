@@ -160,9 +160,8 @@ fn alone(field: &[u8], value: &[u8], names: &[u8; 256]) -> u64 {
 fn relative(hold: &Hold, now: i64) -> impl Hash {
     let Hold { asked, guards, stored, doubt, leaving, taken, in_line, .. } = hold.clone();
     let left = |until: i64| (until - now).max(0);
-    let times = (left(hold.until), left(hold.reads_until), left(hold.place_until));
-    let held = !guards.none();
+    let times = (left(hold.until), left(hold.reads_until));
     // What is past has no effect any more, but for those who wait.
-    let waiting = (!held).then(|| (now - hold.since, hold.yields_until.map(left)));
+    let waiting = hold.asks().then(|| (now - hold.since, hold.yields_until.map(left)));
     (asked, (guards, stored), (doubt, leaving, taken), in_line, times, waiting)
 }

@@ -5,7 +5,7 @@ use lock_core::__private::{Kind, Mode, belief};
 use super::{
     deed::Whose,
     op::{Op, span},
-    setup::{Setup, place},
+    setup::Setup,
     world::{Client, Hold, Holds},
 };
 use crate::redis::Reply;
@@ -27,7 +27,7 @@ pub(super) fn hear(
     let status = reply.parts().first().and_then(Reply::text).unwrap_or_default();
     match op {
         Op::Acquire { mode, holds, lease, .. } if hold.guards.none() => {
-            hold.asked(setup, status, reply, mode, now);
+            hold.asked(status, reply, mode, now);
             if status == "GRANTED" {
                 hold.has(mode, holds);
                 hold.confirm(mode, lease, now);
@@ -99,7 +99,7 @@ impl Hold {
         }
     }
 
-    fn asked(&mut self, setup: &Setup, status: &str, reply: &Reply, mode: Mode, now: i64) {
+    fn asked(&mut self, status: &str, reply: &Reply, mode: Mode, now: i64) {
         *self.stored.of_mut(mode) = 0;
         self.in_line = None;
         if status == "YIELD" {
@@ -107,8 +107,6 @@ impl Hold {
         }
         if status == "BUSY" && reply.parts().get(3).and_then(Reply::int) == Some(1) {
             self.in_line = Some(mode);
-            let life = place(setup.kind).as_millis();
-            self.place_until = now + i64::try_from(life).unwrap_or(i64::MAX);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Clients that do whatever clients may do, on scripts that must keep them apart.
 
+mod calls;
 mod deed;
 mod everywhere;
 mod fingerprint;
@@ -13,9 +14,11 @@ mod standing;
 mod world;
 mod wrong;
 
-use std::sync::Arc;
+use std::{
+    rc::Rc,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
-use lock_core::__private::Caller;
 use stateright::{Model, Property};
 
 pub use deed::Deed;
@@ -24,13 +27,14 @@ pub use setup::Setup;
 pub use world::{Client, Hold, Holds, World};
 pub use wrong::Wrong;
 
-use crate::{lua::Interpreter, redis::Reply, texts::Texts};
+use crate::{redis::Reply, texts::Texts};
+use calls::{Asked, Calls};
 use deed::Whose;
 use rules::Step;
 use standing::Standing;
 
 /// For how long somebody waits makes no difference beyond this.
-const LONG_WAIT_MS: i64 = 4_000;
+const LONG_WAIT_MS: i64 = 2_000;
 
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,25 +60,26 @@ pub enum Action {
 pub struct Locks {
     setup: Setup,
     texts: Texts,
-    callers: Arc<[Caller]>,
+    id: u64,
 }
 
 impl Locks {
     /// Within these bounds.
     #[must_use]
     pub fn new(setup: Setup, texts: Texts) -> Self {
-        let numbers = 0..u8::try_from(names::SYMBOLS.len()).unwrap_or_default();
-        let callers = numbers.map(|number| names::caller(setup.kind, number));
-        Self { callers: callers.collect(), setup, texts }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self { setup, texts, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    fn calls(&self) -> Rc<Calls> {
+        Calls::of_thread(self.id, &self.setup, &self.texts)
     }
 
     /// Runs a step, and says what came of it; what is wrong with it stays in the world.
     fn run(&self, world: &mut World, owner: u8, op: Op) -> Reply {
-        let lua = Interpreter::of_thread(&self.texts);
         let kind = self.setup.kind;
-        let call = op.call(kind, self.setup.permits, &self.callers[usize::from(owner)]);
         let before = Standing::of(&world.redis, kind);
-        let reply = lua.run(&mut world.redis, &call);
+        let reply = self.calls().run(&mut world.redis, Asked::By(owner, op));
         let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
         let after = Standing::of(&world.redis, kind);
         let step = Step {
@@ -89,7 +94,6 @@ impl Locks {
             highest: world.highest,
         };
         world.wrong = step.judge().err();
-        world.operations += 1;
         reply
     }
 
@@ -100,6 +104,7 @@ impl Locks {
                 let (whose, op) = deed::begin(&self.setup, world, at, deed)?;
                 let owner = world.owner(at, whose)?;
                 let reply = self.run(world, owner, op);
+                world.operations += 1;
                 if world.wrong.is_none() {
                     world.heard_token(op, &reply);
                     let now = world.now();
@@ -109,6 +114,7 @@ impl Locks {
             Action::Send(at, deed) => {
                 let (whose, op) = deed::begin(&self.setup, world, at, deed)?;
                 world.clients[at].late = Some((world.owner(at, whose)?, op));
+                world.operations += 1;
             }
             Action::Arrive(at) => {
                 let (owner, op) = world.clients[at].late.take()?;
@@ -122,11 +128,9 @@ impl Locks {
     }
 
     fn take_away(&self, world: &mut World) {
-        let lua = Interpreter::of_thread(&self.texts);
         let kind = self.setup.kind;
-        let call = self.callers[0].call(lock_core::__private::Step::TakeAway, op::NONCE);
         let before = Standing::of(&world.redis, kind);
-        let reply = lua.run(&mut world.redis, &call);
+        let reply = self.calls().run(&mut world.redis, Asked::TakeAway);
         let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
         let after = Standing::of(&world.redis, kind);
         let was_held = before.held.iter().any(standing::Held::lives);
@@ -190,20 +194,31 @@ impl Model for Locks {
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        if world.wrong.is_some() || world.operations >= self.setup.operations {
+        if world.wrong.is_some() {
             return;
         }
-        actions.extend(self.setup.ticks.iter().map(|&ms| Action::Tick(ms)));
+        let is_over = world.operations >= self.setup.operations;
         let under_way = world.clients.iter().filter(|client| client.late.is_some()).count();
         for at in 0..world.clients.len() {
             let client = &world.clients[at];
-            let deeds = deed::deeds(&self.setup, world, at);
             if client.late.is_some() {
                 actions.extend([Action::Arrive(at), Action::Vanish(at)]);
-            } else if under_way < usize::from(self.setup.late) {
+            }
+            if is_over {
+                continue;
+            }
+            let deeds = deed::deeds(&self.setup, world, at);
+            if client.late.is_none() && under_way < usize::from(self.setup.late) {
                 actions.extend(deeds.iter().map(|&deed| Action::Send(at, deed)));
             }
             actions.extend(deeds.into_iter().map(|deed| Action::Do(at, deed)));
+        }
+        if is_over && under_way == 0 {
+            return;
+        }
+        actions.extend(self.setup.ticks.iter().map(|&ms| Action::Tick(ms)));
+        if is_over {
+            return;
         }
         if self.setup.force {
             actions.push(Action::TakeAway);
@@ -237,8 +252,7 @@ impl Model for Locks {
             FalseRelease NotTold Overtaken Permits Arguments
         ];
         rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
-            let lua = Interpreter::of_thread(&locks.texts);
-            world.wrong.is_some() || everywhere::is_freed(&locks.setup, world, &lua)
+            world.wrong.is_some() || everywhere::is_freed(&locks.setup, world, &locks.calls())
         }));
         rules
     }

@@ -37,6 +37,16 @@ pub(super) fn caller(kind: Kind, number: u8) -> Caller {
     Caller::new(kind, &key, &name)
 }
 
+/// Somebody who was never there.
+pub(super) fn newcomer(kind: Kind, number: u32) -> Caller {
+    let key = LockKey::try_from("k").expect("BUG: it is a key");
+    let name = match kind {
+        Kind::Semaphore => format!("{:032x}", number + 1),
+        _ => format!("0-0-80-0-a:{}", number + 1),
+    };
+    Caller::new(kind, &key, &name)
+}
+
 /// The key of an owner's read hold.
 pub(super) fn read_key(owner: &[u8], hold: u32) -> Vec<u8> {
     [b"{k}:".as_slice(), owner, format!(":rwlock_timeout:{hold}").as_bytes()].concat()

@@ -57,7 +57,7 @@ impl Setup {
             clients: 2,
             operations: 4,
             modes: if shared { both } else { &[Mode::Write] },
-            leases: &[1_500, 3_500],
+            leases: &[1_500, 2_500],
             holds: 2,
             converts: false,
             late: 1,

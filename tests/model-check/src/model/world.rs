@@ -62,8 +62,6 @@ pub struct Hold {
     pub since: i64,
     /// Until when it stands back behind others.
     pub yields_until: Option<i64>,
-    /// The time until which its place in line lives for certain.
-    pub place_until: i64,
 }
 
 impl Hold {
@@ -81,7 +79,6 @@ impl Hold {
             in_line: None,
             since: now,
             yields_until: None,
-            place_until: now,
         }
     }
 
