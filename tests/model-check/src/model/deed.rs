@@ -178,6 +178,9 @@ pub(super) fn begin(
         Deed::Drop(mode) => {
             *hold.guards.of_mut(mode) -= 1;
             hold.leaving = hold.guards.none();
+            if hold.guards.reads == 0 {
+                hold.reads_until = now;
+            }
             if hold.guards.writes == 0 {
                 hold.until = hold.reads_until;
             }

@@ -81,7 +81,8 @@ fn adds_up(setup: &Setup, redis: &Redis) -> bool {
 /// left but tokens, and permits.
 pub(super) fn is_freed(setup: &Setup, world: &World, calls: &Calls) -> bool {
     let mut redis = world.redis.clone();
-    redis.advance(setup.longest_lease() + 1);
+    let place = i64::try_from(place(setup.kind).as_millis()).unwrap_or_default();
+    redis.advance(setup.longest_lease().max(place) + 1);
     // Who finds nothing but a token finds the same everywhere: once is enough.
     let is_free = redis.entries().all(|(key, _)| key == TOKEN);
     let permits = if setup.kind == Kind::Semaphore { setup.permits } else { 1 };
@@ -94,7 +95,6 @@ pub(super) fn is_freed(setup: &Setup, world: &World, calls: &Calls) -> bool {
             }
         }
     }
-    let place = i64::try_from(place(setup.kind).as_millis()).unwrap_or_default();
     redis.advance(2 * place + 1_001);
     redis.entries().all(|(key, _)| key == TOKEN || may_stay(setup, key))
 }

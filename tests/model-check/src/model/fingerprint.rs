@@ -126,7 +126,7 @@ impl World {
                     #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds")]
                     let score = one.score as i64;
                     match score.to_string().len() {
-                        MS_DIGITS => (score - now).hash(&mut hasher),
+                        MS_DIGITS => (score - now).max(0).hash(&mut hasher),
                         US_DIGITS => place.hash(&mut hasher),
                         _ => score.hash(&mut hasher),
                     }

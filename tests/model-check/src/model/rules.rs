@@ -105,8 +105,8 @@ impl Step<'_> {
             _ => true,
         };
         if self.setup.kind.is_fair() {
-            let waiters = self.before.waiters.iter();
-            return waiters.take_while(other).filter(must_wait).collect();
+            let waiters = self.before.waiters.iter().take_while(other);
+            return waiters.filter(|waiter| waiter.left > 0).filter(must_wait).collect();
         }
         let longer = |waiter: &&Waiter| yields && waiter.since <= self.now - waited;
         self.before.waiters.iter().filter(other).filter(must_wait).filter(longer).collect()
@@ -126,7 +126,8 @@ impl Step<'_> {
             }
             "LOST" => broken(Wrong::FalseLoss, holds == 1 || (had > 0 && had + 1 >= holds)),
             "BUSY" => {
-                broken(Wrong::FalseRefusal, !blocked || had > 0)?;
+                let holds = self.before.by(self.owner).is_some_and(Held::lives);
+                broken(Wrong::FalseRefusal, (!blocked && !holds) || had > 0)?;
                 let told = self.number(2);
                 broken(Wrong::FalseTime, told < 0 || told > longest.max(1))?;
                 let place = self.after.waiters.iter().find(|waiter| waiter.owner == self.owner);
@@ -148,6 +149,7 @@ impl Step<'_> {
         let place = |at: &Standing| at.waiters.iter().position(|one| one.owner == self.owner);
         let others = |at: &Standing, before: Option<usize>| -> Vec<Vec<u8>> {
             let before = at.waiters.iter().take(before.unwrap_or(at.waiters.len()));
+            let before = before.filter(|waiter| waiter.left > 0);
             before.map(|waiter| waiter.owner.clone()).filter(|one| *one != self.owner).collect()
         };
         if self.setup.kind.is_fair() {
@@ -258,7 +260,7 @@ pub(super) fn all_told(
     }
     let opens = |mode| after.lets_in(mode) && !before.lets_in(mode);
     if kind.is_fair() {
-        let first = after.waiters.first();
+        let first = after.waiters.iter().find(|waiter| waiter.left > 0);
         return first.is_none_or(|waiter| !opens(waiter.mode) || is_told(&waiter.owner));
     }
     let left = !before.waiters.is_empty() && after.waiters.is_empty() && after.lets_in(Mode::Read);

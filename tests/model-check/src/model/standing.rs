@@ -32,7 +32,7 @@ impl Held {
     }
 }
 
-/// A waiter whose place lives.
+/// A waiter; in a line also one whose place is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Waiter {
     pub(super) owner: Vec<u8>,
@@ -178,10 +178,7 @@ fn left_of(alive: &[(Vec<u8>, i64)], place: &[u8], now: i64) -> i64 {
 fn line(redis: &Redis) -> Vec<Waiter> {
     let (alive, now) = (scores(redis, ALIVE), redis.now_ms());
     let places = scores(redis, MARK).into_iter();
-    places
-        .filter_map(|(place, _)| waiter(&place, 0, left_of(&alive, &place, now)))
-        .filter(|waiter| waiter.left > 0)
-        .collect()
+    places.filter_map(|(place, _)| waiter(&place, 0, left_of(&alive, &place, now))).collect()
 }
 
 fn queue(redis: &Redis) -> Vec<Waiter> {
@@ -197,6 +194,5 @@ fn queue(redis: &Redis) -> Vec<Waiter> {
             since: 0,
             left: left_of(&alive, owner, now),
         })
-        .filter(|waiter| waiter.left > 0)
         .collect()
 }
