@@ -6,7 +6,10 @@
     reason = "a test's tools fail it by panicking: said once, here"
 )]
 
+pub mod bounds;
 pub mod lua;
 pub mod model;
+pub mod mutants;
 pub mod redis;
 pub mod texts;
+pub mod verdict;

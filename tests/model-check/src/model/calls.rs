@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use lock_core::__private::{Caller, Kind, Mode, Step};
+use lock_core::__private::{Caller, Kind, Mode, ScriptCall, Step};
 
 use super::{
     names::{self, SYMBOLS},
@@ -24,7 +24,12 @@ pub(super) enum Asked {
     TakeAway,
     /// Somebody of whom nobody has heard.
     Newcomer(u32),
+    /// The same with a lease that is none.
+    Nonsense(usize),
 }
+
+/// Leases that Redis would refuse after the first write, or take for none at all.
+pub(super) const NONSENSE: &[&str] = &["0", "-1", "1.5", "abc", "", "9223372036854775807"];
 
 thread_local! {
     static LATEST: RefCell<Option<(u64, Rc<Calls>)>> = const { RefCell::new(None) };
@@ -77,13 +82,21 @@ impl Calls {
                 op.call(self.kind, self.permits, &self.callers[usize::from(owner)])
             }
             Asked::TakeAway => self.callers[0].call(Step::TakeAway, NONCE),
-            Asked::Newcomer(number) => {
-                let (mode, lease) = (Mode::Write, self.newcomers_lease);
-                let (holds, yields, waits, waited) = (1, true, false, 0);
-                let ask = Op::Acquire { mode, holds, lease, yields, waits, waited };
-                ask.call(self.kind, self.permits, &names::newcomer(self.kind, number))
+            Asked::Newcomer(number) => self.newcomer(number, self.newcomers_lease),
+            Asked::Nonsense(which) => {
+                let said = b"77777";
+                let mut call = self.newcomer(0, 77_777);
+                let lease = call.args.iter_mut().find(|arg| *arg == said);
+                *lease.expect("BUG: a lease is asked for") = NONSENSE[which].into();
+                call
             }
         };
         self.lua.prepare(&call)
+    }
+
+    fn newcomer(&self, number: u32, lease: i64) -> ScriptCall {
+        let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
+        let ask = Op::Acquire { mode, holds, lease, yields, waits, waited };
+        ask.call(self.kind, self.permits, &names::newcomer(self.kind, number))
     }
 }

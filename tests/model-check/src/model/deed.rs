@@ -94,7 +94,7 @@ fn held(setup: &Setup, hold: &Hold, deeds: &mut Vec<Deed>) {
 }
 
 fn fresh(setup: &Setup, world: &World, at: usize, deeds: &mut Vec<Deed>) {
-    if new_owner(world, at).is_none() {
+    if new_owner(setup, world, at).is_none() {
         return;
     }
     for &mode in setup.modes {
@@ -103,9 +103,12 @@ fn fresh(setup: &Setup, world: &World, at: usize, deeds: &mut Vec<Deed>) {
 }
 
 /// An owner of this client's of whom nobody knows, instead of one that never was before.
-fn new_owner(world: &World, at: usize) -> Option<u8> {
+fn new_owner(setup: &Setup, world: &World, at: usize) -> Option<u8> {
     let client = &world.clients[at];
-    let own = owners(world.clients.len(), at);
+    let mut own = owners(world.clients.len(), at);
+    if !setup.fresh_owners {
+        return own.next();
+    }
     let known = |number: u8| {
         let holds = [&client.hold, &client.stale].into_iter().flatten();
         let mut known = holds.map(|hold| hold.owner).chain(client.late.iter().map(|late| late.0));
@@ -151,7 +154,7 @@ pub(super) fn begin(
 ) -> Option<(Whose, Op)> {
     let now = world.now();
     if let Deed::Acquire { mode, lease } = deed {
-        let owner = new_owner(world, at)?;
+        let owner = new_owner(setup, world, at)?;
         let client = &mut world.clients[at];
         client.put_aside();
         client.hold = Some(Hold::new(owner, mode, lease, now));

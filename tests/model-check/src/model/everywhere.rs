@@ -3,7 +3,7 @@
 use lock_core::__private::Kind;
 
 use super::{
-    calls::{Asked, Calls},
+    calls::{Asked, Calls, NONSENSE},
     deed::name,
     names::{self, LEASES, LOCK, TOKEN},
     setup::{Setup, place},
@@ -97,4 +97,16 @@ pub(super) fn is_freed(setup: &Setup, world: &World, calls: &Calls) -> bool {
     }
     redis.advance(2 * place + 1_001);
     redis.entries().all(|(key, _)| key == TOKEN || may_stay(setup, key))
+}
+
+/// Arguments that are none change nothing and are refused.
+pub(super) fn is_picky(world: &World, calls: &Calls) -> bool {
+    // What a script says to them does not depend on much.
+    world.operations > 1
+        || (0..NONSENSE.len()).all(|which| {
+            let mut redis = world.redis.clone();
+            let reply = calls.run(&mut redis, Asked::Nonsense(which));
+            let is_refused = reply.parts().first().and_then(Reply::text) == Some("INVALID");
+            is_refused && redis == world.redis
+        })
 }

@@ -35,7 +35,8 @@ pub(super) fn hear(
             }
         }
         Op::Acquire { mode, holds, lease, .. } => {
-            let inner = setup.kind == Kind::Semaphore || reply.parts()[2].text() == Some("");
+            let inner = setup.kind == Kind::Semaphore
+                || reply.parts().get(2).and_then(Reply::text) == Some("");
             if status == "GRANTED" && inner {
                 hold.has(mode, holds);
                 hold.confirm(mode, lease, now);

@@ -36,6 +36,9 @@ use standing::Standing;
 /// For how long somebody waits makes no difference beyond this.
 const LONG_WAIT_MS: i64 = 2_000;
 
+/// No failover is over within a microsecond.
+const FAILOVER_MS: i64 = 1_000;
+
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
@@ -122,7 +125,10 @@ impl Locks {
             }
             Action::Vanish(at) => world.clients[at].late = None,
             Action::TakeAway => self.take_away(world),
-            Action::ForgetToken => world.redis.forget(names::TOKEN),
+            Action::ForgetToken => {
+                world.redis.forget(names::TOKEN);
+                world.redis.advance(FAILOVER_MS);
+            }
         }
         Some(())
     }
@@ -248,9 +254,12 @@ impl Model for Locks {
             };
         }
         let mut rules = rules![
-            Exclusion CutShort Endless Reply Token FalseRenewal FalseLoss FalseRefusal FalseTime
-            FalseRelease NotTold Overtaken Permits Arguments
+            Exclusion CutShort Endless Reply Token FalseGrant FalseRenewal FalseLoss FalseRefusal FalseTime
+            FalseRelease NotTold Overtaken Permits
         ];
+        rules.push(Property::always(Wrong::Arguments.rule(), |locks: &Self, world: &World| {
+            everywhere::is_picky(world, &locks.calls())
+        }));
         rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
             world.wrong.is_some() || everywhere::is_freed(&locks.setup, world, &locks.calls())
         }));

@@ -89,9 +89,13 @@ impl Step<'_> {
         let left =
             holders.map(|held| if mode == Mode::Read { held.left } else { held.time_left() });
         let left = left.max();
-        let ahead = self.ahead().iter().map(|waiter| waiter.left).max();
-        let way = [left, ahead.filter(|_| self.setup.kind.is_fair())].into_iter().flatten().max();
-        (way.is_some(), way.unwrap_or(0))
+        if !self.setup.kind.is_fair() {
+            return (left.is_some(), left.unwrap_or(0));
+        }
+        // Each looks after the one before it, who need not be the one in the way.
+        let waiters = self.before.waiters.iter().filter(|waiter| waiter.owner != self.owner);
+        let longest = waiters.map(|waiter| waiter.left).chain(left).max().unwrap_or(0);
+        (left.is_some() || !self.ahead().is_empty(), longest)
     }
 
     /// The waiters who are before this one and must not be passed, as they stood.
@@ -119,7 +123,7 @@ impl Step<'_> {
         let (blocked, longest) = self.in_the_way(mode);
         match self.status() {
             "GRANTED" => {
-                broken(Wrong::FalseRelease, self.mine(self.after, mode) < holds)?;
+                broken(Wrong::FalseGrant, self.mine(self.after, mode) < holds || had + 1 < holds)?;
                 broken(Wrong::Overtaken, had == 0 && !inside && !self.ahead().is_empty())?;
                 let outermost = holds == 1 && (mode == Mode::Write || !inside);
                 self.has_token(self.setup.has_tokens() && outermost)
@@ -129,7 +133,7 @@ impl Step<'_> {
                 let holds = self.before.by(self.owner).is_some_and(Held::lives);
                 broken(Wrong::FalseRefusal, (!blocked && !holds) || had > 0)?;
                 let told = self.number(2);
-                broken(Wrong::FalseTime, told < 0 || told > longest.max(1))?;
+                broken(Wrong::FalseTime, told < 0 || (told > longest.max(1) && !holds))?;
                 let place = self.after.waiters.iter().find(|waiter| waiter.owner == self.owner);
                 broken(Wrong::Reply, (self.number(3) == 1) != place.is_some_and(|it| it.left > 0))?;
                 self.stands_last()

@@ -41,6 +41,8 @@ pub struct Setup {
     pub permits: u32,
     /// By how much the clock goes on, in milliseconds.
     pub ticks: &'static [i64],
+    /// Whether every outermost acquisition has an owner of its own, as clients do it.
+    pub fresh_owners: bool,
     /// Whether Redis may lose the last fencing token, as by a failover; its clock goes on.
     pub forgets_tokens: bool,
 }
@@ -65,6 +67,7 @@ impl Setup {
             force: false,
             permits: 2,
             ticks: &[1_000],
+            fresh_owners: true,
             forgets_tokens: false,
         }
     }

@@ -34,6 +34,8 @@ wrongs! {
     Reply = "well-formed replies",
     /// A token that is not above all before.
     Token = "tokens grow",
+    /// Granted, but not there, or on top of holds that are gone.
+    FalseGrant = "granted is true",
     /// Renewed, but not held.
     FalseRenewal = "renewed is true",
     /// A holder was told that it had lost.
