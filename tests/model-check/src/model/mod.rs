@@ -16,7 +16,10 @@ mod wrong;
 
 use std::{
     rc::Rc,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use stateright::{Model, Property};
@@ -64,6 +67,8 @@ pub struct Locks {
     setup: Setup,
     texts: Texts,
     id: u64,
+    /// A rule is broken: what is known will do.
+    broken: Arc<AtomicBool>,
 }
 
 impl Locks {
@@ -71,7 +76,15 @@ impl Locks {
     #[must_use]
     pub fn new(setup: Setup, texts: Texts) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self { setup, texts, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { setup, texts, id, broken: Arc::default() }
+    }
+
+    fn keeps(&self, is_kept: bool) -> bool {
+        if !is_kept {
+            self.broken.store(true, Ordering::Relaxed);
+        }
+        is_kept
     }
 
     fn calls(&self) -> Rc<Calls> {
@@ -200,7 +213,7 @@ impl Model for Locks {
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        if world.wrong.is_some() {
+        if self.broken.load(Ordering::Relaxed) {
             return;
         }
         let is_over = world.operations >= self.setup.operations;
@@ -242,6 +255,9 @@ impl Model for Locks {
             let standing = Standing::of(&next.redis, self.setup.kind);
             next.wrong = everywhere::judge(&self.setup, &next, &standing);
         }
+        if next.wrong.is_some() {
+            self.broken.store(true, Ordering::Relaxed);
+        }
         Some(next)
     }
 
@@ -255,13 +271,14 @@ impl Model for Locks {
         }
         let mut rules = rules![
             Exclusion CutShort Endless Reply Token FalseGrant FalseRenewal FalseLoss FalseRefusal FalseTime
-            FalseRelease NotTold Overtaken Permits
+            FalseRelease NotTold Overtaken StillWaits Permits
         ];
         rules.push(Property::always(Wrong::Arguments.rule(), |locks: &Self, world: &World| {
-            everywhere::is_picky(world, &locks.calls())
+            locks.keeps(everywhere::is_picky(world, &locks.calls()))
         }));
         rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
-            world.wrong.is_some() || everywhere::is_freed(&locks.setup, world, &locks.calls())
+            let calls = locks.calls();
+            locks.keeps(world.wrong.is_some() || everywhere::is_freed(&locks.setup, world, &calls))
         }));
         rules
     }

@@ -35,6 +35,7 @@ impl Step<'_> {
     pub(super) fn judge(&self) -> Result<(), Wrong> {
         broken(Wrong::Reply, !replies::is_well_formed(self.op, self.reply))?;
         self.spares_others()?;
+        self.leaves_places()?;
         match self.op {
             Op::Acquire { .. } => self.acquired()?,
             Op::Release { mode, holds, in_line } => self.released(mode, holds, in_line)?,
@@ -124,7 +125,11 @@ impl Step<'_> {
         match self.status() {
             "GRANTED" => {
                 broken(Wrong::FalseGrant, self.mine(self.after, mode) < holds || had + 1 < holds)?;
-                broken(Wrong::Overtaken, had == 0 && !inside && !self.ahead().is_empty())?;
+                let enters = had == 0 && !inside;
+                broken(Wrong::Overtaken, enters && !self.ahead().is_empty())?;
+                let mut waits = self.after.waiters.iter();
+                let waits = waits.any(|one| one.owner == self.owner && one.mode == mode);
+                broken(Wrong::StillWaits, enters && waits)?;
                 let outermost = holds == 1 && (mode == Mode::Write || !inside);
                 self.has_token(self.setup.has_tokens() && outermost)
             }
@@ -170,6 +175,15 @@ impl Step<'_> {
             self.before.waiters.iter().any(|one| one.owner != self.owner && one.since <= since);
         let mark_is_mine = self.after.waiters.iter().any(|one| one.owner == self.owner);
         broken(Wrong::Overtaken, waits && mark_is_mine == older)
+    }
+
+    /// Who only takes from what it has takes nobody's place.
+    fn leaves_places(&self) -> Result<(), Wrong> {
+        let others = self.before.waiters.iter().filter(|one| one.owner != self.owner);
+        let mut others = others.filter(|one| one.left > 0);
+        let gone =
+            others.any(|one| !self.after.waiters.iter().any(|after| after.owner == one.owner));
+        broken(Wrong::Overtaken, gone && !matches!(self.op, Op::Acquire { .. }))
     }
 
     fn has_token(&self, wanted: bool) -> Result<(), Wrong> {

@@ -50,6 +50,8 @@ wrongs! {
     NotTold = "waiters are told",
     /// Somebody went past one who was first.
     Overtaken = "nobody is overtaken",
+    /// Who has entered stands in line.
+    StillWaits = "who enters leaves the line",
     /// A semaphore's permits do not add up.
     Permits = "permits add up",
     /// Something was written for arguments that are none.

@@ -37,7 +37,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "dead waiters are never passed by",
-        defect: "F4",
+        defect: "",
         file: "shared/queue",
         from: "if left_ms > 0 or waiter == caller or",
         to: "if true or waiter == caller or",

@@ -180,14 +180,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "a read that lapsed is released as if it stood",
-        defect: "B12",
-        file: "read_write/release_read",
-        from: "return {lapsed and 'GONE' or 'FREED', nonce}",
-        to: "return {'FREED', nonce}",
-        model: "read/write: two",
-    },
-    Mutant {
         name: "a release of nothing is a release",
         defect: "B10",
         file: "read_write/release_write",
@@ -306,14 +298,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         from: "    if live > 0 or not complete then",
         to: "    if live > 1 or not complete then",
         model: "read/write: changes of mode",
-    },
-    Mutant {
-        name: "an upgrade of a read that lapsed",
-        defect: "",
-        file: "read_write/upgrade",
-        from: "  if writes == 0 and redis.call('exists', reads .. ':1') == 0 then return {'LOST', nonce} end\n",
-        to: "",
-        model: "read/write: late changes of mode",
     },
     Mutant {
         name: "an upgrade drops the lock's time",

@@ -55,7 +55,12 @@ impl Redis {
 
     /// Lets time pass: what is over then is gone.
     pub fn advance(&mut self, ms: i64) {
-        self.now_us += ms * 1_000;
+        self.advance_us(ms * 1_000);
+    }
+
+    /// The same in microseconds.
+    pub fn advance_us(&mut self, us: i64) {
+        self.now_us += us;
         let now = self.now_ms();
         // Redis keeps a key through the very millisecond at which it ends.
         self.entries.retain(|_, entry| entry.ends.is_none_or(|ends| ends >= now));
