@@ -11,7 +11,8 @@ use crate::{
 pub use crate::{
     Kind, LockClient, Mode,
     clock::suspend,
-    redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText, strangers},
+    lease::belief,
+    redis::{Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText, strangers},
     scripted::{Fate, Question, Script, client as scripted},
     steps::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered},
 };

@@ -17,7 +17,8 @@ pub(crate) fn margin(lease: Duration) -> Duration {
 }
 
 /// From sending an acquire or a renewal to the moment the holder stops believing in it.
-pub(crate) fn belief(lease: Duration) -> Duration {
+#[must_use]
+pub fn belief(lease: Duration) -> Duration {
     lease - margin(lease)
 }
 

@@ -56,6 +56,11 @@ impl OwnerId {
         Self(hex(random()).into())
     }
 
+    /// One that is known by name, for the tests of what is asked of a server.
+    pub(crate) fn of_name(name: &str) -> Self {
+        Self(name.into())
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -50,6 +50,5 @@ pub use raw_http::RawHttp;
 pub use redis_cluster::{RedisCluster, RedisClusterBuilder};
 pub use redis_server::{RedisServer, RedisServerBuilder};
 pub use room::{Room, Visit};
-pub use sentinels::SentinelSetup;
 pub use sentinels::{SentinelSetup, SentinelSetupBuilder};
 pub use workspace_binary::workspace_binary;

@@ -17,6 +17,7 @@ mod reply;
 mod rights;
 mod routes;
 mod script;
+mod script_calls;
 mod sentinel;
 mod side;
 mod steps;
@@ -36,6 +37,7 @@ pub use connect_error::ConnectError;
 pub(crate) use options::{Credentials, RedisOptions};
 pub(crate) use question::Replicas;
 pub use script::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
+pub use script_calls::{Caller, ScriptCall};
 pub use tls::Tls;
 
 use crate::{owner::ClientId, tasks::Tasks};

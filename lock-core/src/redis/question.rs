@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Script};
 
-use super::script::LockScript;
+use super::{script::LockScript, script_calls::ScriptCall};
 
 /// What is asked over a wire.
 pub(super) enum Question<'a> {
@@ -79,6 +79,12 @@ impl Call {
     /// The key that says where in a cluster the script runs.
     pub(super) fn first_key(&self) -> &[u8] {
         self.keys.first().map_or(&[], String::as_bytes)
+    }
+
+    /// What a server gets, in plain types.
+    pub(super) fn parts(self) -> ScriptCall {
+        let args = std::iter::once(self.nonce.into_bytes()).chain(self.args).collect();
+        ScriptCall { script: self.script.name, keys: self.keys, args }
     }
 
     pub(super) fn script(&self, sharded: bool) -> &Script {

@@ -1,0 +1,82 @@
+//! The models that are checked to their ends.
+
+use lock_core::__private::Kind;
+
+use crate::model::Setup;
+
+const ONE: &[i64] = &[1_500];
+const TWO: &[i64] = &[1_500, 2_500];
+
+/// Each with its bounds; mutants are sought in those of their kind, smallest first.
+#[must_use]
+pub fn all() -> Vec<Setup> {
+    [read_write(), sole(), fair(), semaphore()].concat()
+}
+
+/// The one of this name.
+///
+/// # Panics
+///
+/// When there is none.
+#[must_use]
+pub fn named(name: &str) -> Setup {
+    let found = all().into_iter().find(|setup| setup.name == name);
+    found.unwrap_or_else(|| panic!("no model is called {name}"))
+}
+
+fn of(name: &'static str, kind: Kind, clients: u8, operations: u8) -> Setup {
+    Setup { clients, operations, late: 0, leases: ONE, ..Setup::of(name, kind) }
+}
+
+fn read_write() -> Vec<Setup> {
+    let kind = Kind::ReadWrite;
+    vec![
+        of("read/write: two", kind, 2, 7),
+        of("read/write: three", kind, 3, 5),
+        Setup { leases: TWO, ..of("read/write: two leases", kind, 2, 5) },
+        Setup { late: 1, ..of("read/write: late", kind, 2, 4) },
+        Setup { converts: true, ..of("read/write: changes of mode", kind, 2, 5) },
+        Setup { converts: true, late: 1, ..of("read/write: late changes of mode", kind, 2, 4) },
+        Setup { force: true, ..of("read/write: taken away", kind, 2, 5) },
+    ]
+}
+
+fn sole() -> Vec<Setup> {
+    let kind = Kind::Reentrant;
+    vec![
+        of("reentrant: two", kind, 2, 7),
+        of("reentrant: three", kind, 3, 5),
+        Setup { leases: TWO, late: 1, ..of("reentrant: late", kind, 2, 4) },
+        Setup { force: true, ..of("reentrant: taken away", kind, 2, 5) },
+        Setup { ticks: &[1_000, 7_200_000], ..of("reentrant: tokens end", kind, 2, 5) },
+        Setup {
+            ticks: &[1_000, 7_200_000],
+            forgets_tokens: true,
+            ..of("fenced: tokens stay", Kind::Fenced, 2, 5)
+        },
+    ]
+}
+
+fn fair() -> Vec<Setup> {
+    let (sole, shared) = (Kind::Fair, Kind::FairReadWrite);
+    vec![
+        of("fair: two", sole, 2, 6),
+        of("fair: three", sole, 3, 5),
+        Setup { late: 1, ..of("fair: late", sole, 2, 4) },
+        Setup { force: true, ..of("fair: taken away", sole, 2, 4) },
+        of("fair read/write: two", shared, 2, 6),
+        of("fair read/write: three", shared, 3, 4),
+        Setup { late: 1, ..of("fair read/write: late", shared, 2, 3) },
+        Setup { converts: true, ..of("fair read/write: changes of mode", shared, 2, 5) },
+        Setup { force: true, ..of("fair read/write: taken away", shared, 2, 4) },
+    ]
+}
+
+fn semaphore() -> Vec<Setup> {
+    let kind = Kind::Semaphore;
+    vec![
+        of("semaphore: three", kind, 3, 6),
+        Setup { late: 1, ..of("semaphore: late", kind, 3, 4) },
+        Setup { force: true, ..of("semaphore: taken away", kind, 3, 5) },
+    ]
+}

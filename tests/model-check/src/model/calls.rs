@@ -1,0 +1,102 @@
+//! The calls of a model, each made once by the client's own code and then run again and again.
+
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
+
+use lock_core::__private::{Caller, Kind, Mode, ScriptCall, Step};
+
+use super::{
+    names::{self, SYMBOLS},
+    op::{NONCE, Op},
+    setup::Setup,
+};
+use crate::{
+    lua::{Interpreter, Prepared},
+    redis::{Redis, Reply},
+    texts::Texts,
+};
+
+/// Who asks for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Asked {
+    /// An owner of the model.
+    By(u8, Op),
+    /// An operator.
+    TakeAway,
+    /// Somebody of whom nobody has heard.
+    Newcomer(u32),
+    /// The same with a lease that is none.
+    Nonsense(usize),
+}
+
+/// Leases that Redis would refuse after the first write, or take for none at all.
+pub(super) const NONSENSE: &[&str] = &["0", "-1", "1.5", "abc", "", "9223372036854775807"];
+
+thread_local! {
+    static LATEST: RefCell<Option<(u64, Rc<Calls>)>> = const { RefCell::new(None) };
+}
+
+/// Of one thread.
+pub(super) struct Calls {
+    lua: Rc<Interpreter>,
+    kind: Kind,
+    permits: u32,
+    newcomers_lease: i64,
+    callers: Vec<Caller>,
+    made: RefCell<HashMap<Asked, Prepared>>,
+}
+
+impl Calls {
+    /// This thread's, for the model of this number.
+    pub(super) fn of_thread(model: u64, setup: &Setup, texts: &Texts) -> Rc<Self> {
+        LATEST.with_borrow_mut(|latest| match latest {
+            Some((id, calls)) if *id == model => Rc::clone(calls),
+            _ => Rc::clone(&latest.insert((model, Rc::new(Self::new(setup, texts)))).1),
+        })
+    }
+
+    fn new(setup: &Setup, texts: &Texts) -> Self {
+        let numbers = 0..u8::try_from(SYMBOLS.len()).unwrap_or_default();
+        Self {
+            lua: Interpreter::of_thread(texts),
+            kind: setup.kind,
+            permits: setup.permits,
+            newcomers_lease: setup.longest_lease(),
+            callers: numbers.map(|number| names::caller(setup.kind, number)).collect(),
+            made: RefCell::default(),
+        }
+    }
+
+    pub(super) fn run(&self, redis: &mut Redis, asked: Asked) -> Reply {
+        let call = self.made.borrow().get(&asked).cloned();
+        let call = call.unwrap_or_else(|| {
+            let call = self.make(asked);
+            self.made.borrow_mut().insert(asked, call.clone());
+            call
+        });
+        self.lua.run_prepared(redis, &call)
+    }
+
+    fn make(&self, asked: Asked) -> Prepared {
+        let call = match asked {
+            Asked::By(owner, op) => {
+                op.call(self.kind, self.permits, &self.callers[usize::from(owner)])
+            }
+            Asked::TakeAway => self.callers[0].call(Step::TakeAway, NONCE),
+            Asked::Newcomer(number) => self.newcomer(number, self.newcomers_lease),
+            Asked::Nonsense(which) => {
+                let said = b"77777";
+                let mut call = self.newcomer(0, 77_777);
+                let lease = call.args.iter_mut().find(|arg| *arg == said);
+                *lease.expect("BUG: a lease is asked for") = NONSENSE[which].into();
+                call
+            }
+        };
+        self.lua.prepare(&call)
+    }
+
+    fn newcomer(&self, number: u32, lease: i64) -> ScriptCall {
+        let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
+        let ask = Op::Acquire { mode, holds, lease, yields, waits, waited };
+        ask.call(self.kind, self.permits, &names::newcomer(self.kind, number))
+    }
+}

@@ -1,0 +1,270 @@
+//! What a client may do next, and what it asks for by it.
+
+use lock_core::__private::{Kind, Mode};
+
+use super::{
+    names::{self, SYMBOLS},
+    op::Op,
+    setup::{Setup, YIELDING_MS},
+    world::{Client, Hold, Holds, World},
+};
+use crate::redis::Value;
+
+/// What a program does with a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as programs say it")]
+pub enum Deed {
+    Acquire {
+        mode: Mode,
+        lease: i64,
+    },
+    /// The waiter looks again, or asks again for what it does not know.
+    AskAgain,
+    Enter {
+        mode: Mode,
+        lease: i64,
+    },
+    Drop(Mode),
+    Renew {
+        lease: i64,
+    },
+    Upgrade,
+    Downgrade,
+    /// Brings Redis down to what the program has, or leaves the line.
+    Settle,
+    /// The same for what the client had before.
+    SettleStale,
+}
+
+/// All that a client may do.
+pub(super) fn deeds(setup: &Setup, world: &World, at: usize) -> Vec<Deed> {
+    let client = &world.clients[at];
+    let mut deeds = Vec::new();
+    if client.stale.is_some() {
+        deeds.push(Deed::SettleStale);
+    }
+    let Some(hold) = &client.hold else {
+        fresh(setup, world, at, &mut deeds);
+        return deeds;
+    };
+    if client.gives_up_late() {
+        return deeds;
+    }
+    if !hold.is_settled() {
+        deeds.push(Deed::Settle);
+    }
+    if hold.leaving || hold.asks() {
+        if hold.is_settled() || (client.stale.is_none() && (hold.leaving || !hold.stored.none())) {
+            fresh(setup, world, at, &mut deeds);
+        }
+        if hold.asks() {
+            deeds.push(Deed::AskAgain);
+        }
+        return deeds;
+    }
+    if !hold.doubt {
+        held(setup, hold, &mut deeds);
+    }
+    deeds
+}
+
+fn held(setup: &Setup, hold: &Hold, deeds: &mut Vec<Deed>) {
+    let Holds { reads, writes } = hold.guards;
+    let reenters = !matches!(setup.kind, Kind::Semaphore | Kind::NonReentrant);
+    for &lease in setup.leases {
+        deeds.push(Deed::Renew { lease });
+        for &mode in setup.modes {
+            let may = mode == Mode::Read || writes > 0;
+            if reenters && may && hold.guards.of(mode) < setup.holds {
+                deeds.push(Deed::Enter { mode, lease });
+            }
+        }
+    }
+    for &mode in setup.modes {
+        if hold.guards.of(mode) > 0 {
+            deeds.push(Deed::Drop(mode));
+        }
+    }
+    if setup.converts && reads > 0 {
+        deeds.push(Deed::Upgrade);
+    }
+    if setup.converts && writes > 0 {
+        deeds.push(Deed::Downgrade);
+    }
+}
+
+fn fresh(setup: &Setup, world: &World, at: usize, deeds: &mut Vec<Deed>) {
+    if new_owner(setup, world, at).is_none() {
+        return;
+    }
+    for &mode in setup.modes {
+        deeds.extend(setup.leases.iter().map(|&lease| Deed::Acquire { mode, lease }));
+    }
+}
+
+/// An owner of this client's of whom nobody knows, instead of one that never was before.
+fn new_owner(setup: &Setup, world: &World, at: usize) -> Option<u8> {
+    let client = &world.clients[at];
+    let mut own = owners(world.clients.len(), at);
+    if !setup.fresh_owners {
+        return own.next();
+    }
+    let known = |number: u8| {
+        let holds = [&client.hold, &client.stale].into_iter().flatten();
+        let mut known = holds.map(|hold| hold.owner).chain(client.late.iter().map(|late| late.0));
+        known.any(|owner| owner == number) || stands(world, SYMBOLS[usize::from(number)])
+    };
+    own.into_iter().find(|number| !known(*number))
+}
+
+/// The owners of a client.
+pub(super) fn owners(clients: usize, at: usize) -> std::ops::Range<u8> {
+    let each = SYMBOLS.len() / clients;
+    let number = |at: usize| u8::try_from(at).unwrap_or(u8::MAX);
+    number(at * each)..number((at + 1) * each)
+}
+
+fn stands(world: &World, symbol: u8) -> bool {
+    world.redis.entries().any(|(key, entry)| {
+        key.contains(&symbol)
+            || match &entry.value {
+                Value::Text(text) => text.contains(&symbol),
+                Value::Hash(fields) => fields.iter().any(|(field, _)| field.contains(&symbol)),
+                Value::List(items) | Value::Set(items) => {
+                    items.iter().any(|item| item.contains(&symbol))
+                }
+                Value::Sorted(members) => members.iter().any(|one| one.member.contains(&symbol)),
+            }
+    })
+}
+
+/// Whose command it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Hold,
+    Stale,
+}
+
+/// What a deed asks of Redis; what is known before the answer is written down.
+pub(super) fn begin(
+    setup: &Setup,
+    world: &mut World,
+    at: usize,
+    deed: Deed,
+) -> Option<(Whose, Op)> {
+    let now = world.now();
+    if let Deed::Acquire { mode, lease } = deed {
+        let owner = new_owner(setup, world, at)?;
+        let client = &mut world.clients[at];
+        client.put_aside();
+        client.hold = Some(Hold::new(owner, mode, lease, now));
+        return Some((Whose::Hold, ask(setup, client.hold.as_mut()?, now)));
+    }
+    let client = &mut world.clients[at];
+    if deed == Deed::SettleStale {
+        return Some((Whose::Stale, settle(client.stale.as_mut()?)?));
+    }
+    let hold = client.hold.as_mut()?;
+    let op = match deed {
+        Deed::AskAgain => ask(setup, hold, now),
+        Deed::Settle => {
+            // Who asks no more has given up.
+            hold.leaving |= hold.guards.none();
+            settle(hold)?
+        }
+        Deed::Enter { mode, lease } => {
+            let holds = hold.guards.of(mode) + 1;
+            let stored = hold.stored.of_mut(mode);
+            *stored = holds.max(*stored);
+            Op::Acquire { mode, holds, lease, yields: false, waits: false, waited: 0 }
+        }
+        Deed::Drop(mode) => {
+            *hold.guards.of_mut(mode) -= 1;
+            hold.leaving = hold.guards.none();
+            if hold.guards.reads == 0 {
+                hold.reads_until = now;
+            }
+            if hold.guards.writes == 0 {
+                hold.until = hold.reads_until;
+            }
+            settle(hold)?
+        }
+        Deed::Renew { lease } => {
+            let mode = if hold.guards.writes > 0 { Mode::Write } else { Mode::Read };
+            Op::Renew { mode, lease }
+        }
+        Deed::Upgrade => {
+            let Holds { reads, writes } = hold.guards;
+            let after = Holds { reads: reads - 1, writes: writes + 1 };
+            Op::Upgrade { after: hold.change(after), lease: hold.asked.1 }
+        }
+        Deed::Downgrade => {
+            hold.guards.reads += 1;
+            hold.guards.writes -= 1;
+            let after = hold.guards;
+            Op::Downgrade { after: hold.change(after), lease: hold.asked.1 }
+        }
+        Deed::Acquire { .. } | Deed::SettleStale => return None,
+    };
+    Some((Whose::Hold, op))
+}
+
+fn ask(setup: &Setup, hold: &mut Hold, now: i64) -> Op {
+    let (mode, lease) = hold.asked;
+    *hold.stored.of_mut(mode) = 1;
+    hold.in_line = setup.waits.then_some(mode);
+    let yields = hold.yields_until.is_none_or(|until| now < until);
+    Op::Acquire { mode, holds: 1, lease, yields, waits: setup.waits, waited: now - hold.since }
+}
+
+fn settle(hold: &mut Hold) -> Option<Op> {
+    if hold.doubt {
+        if hold.guards.reads > 0 {
+            return Some(Op::Downgrade { after: hold.guards, lease: hold.asked.1 });
+        }
+        hold.doubt = false;
+    }
+    [Mode::Read, Mode::Write].into_iter().find_map(|mode| {
+        let (holds, in_line) = (hold.guards.of(mode), hold.in_line == Some(mode));
+        let in_line = in_line && hold.guards.none();
+        let step = Op::Release { mode, holds, in_line };
+        (hold.stored.of(mode) > holds || in_line).then_some(step)
+    })
+}
+
+impl Hold {
+    fn change(&mut self, after: Holds) -> Holds {
+        self.doubt = true;
+        self.stored.reads = self.stored.reads.max(after.reads);
+        self.stored.writes = self.stored.writes.max(after.writes);
+        after
+    }
+
+    /// It has been told that another one is next.
+    pub(super) fn yielded(&mut self, now: i64) {
+        self.yields_until.get_or_insert(now + YIELDING_MS);
+    }
+}
+
+impl Client {
+    /// Whether something that takes from a hold that lives on is under way. A client kills the old
+    /// connection before it uses another one: either it arrives now or it never will.
+    fn gives_up_late(&self) -> bool {
+        let (Some((owner, op)), Some(hold)) = (&self.late, &self.hold) else { return false };
+        let takes = matches!(op, Op::Release { .. } | Op::Upgrade { .. } | Op::Downgrade { .. });
+        takes && *owner == hold.owner && !hold.guards.none()
+    }
+
+    /// What was before is settled later, if there is something to settle.
+    fn put_aside(&mut self) {
+        if let Some(mut hold) = self.hold.take().filter(|hold| !hold.is_settled()) {
+            hold.lose();
+            self.stale = Some(hold);
+        }
+    }
+}
+
+/// The name of an owner, as Redis knows it.
+pub(super) fn name(setup: &Setup, owner: u8) -> Vec<u8> {
+    names::owner(setup.kind, owner)
+}

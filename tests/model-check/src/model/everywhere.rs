@@ -1,0 +1,112 @@
+//! What must be so in every state.
+
+use lock_core::__private::Kind;
+
+use super::{
+    calls::{Asked, Calls, NONSENSE},
+    deed::name,
+    names::{self, LEASES, LOCK, TOKEN},
+    setup::{Setup, place},
+    standing::{Held, Standing},
+    world::{Hold, World},
+    wrong::Wrong,
+};
+use crate::redis::{Redis, Reply, Value};
+
+/// The first rule that is broken.
+pub(super) fn judge(setup: &Setup, world: &World, standing: &Standing) -> Option<Wrong> {
+    if !excludes(setup, world) {
+        return Some(Wrong::Exclusion);
+    }
+    let holds = world.clients.iter().filter_map(|client| client.hold.as_ref());
+    for hold in holds.filter(|hold| hold.believes(world.now())) {
+        if !is_backed(&world.redis, hold, standing.by(&name(setup, hold.owner)), world.now()) {
+            return Some(Wrong::CutShort);
+        }
+    }
+    if world.redis.entries().any(|(key, entry)| entry.ends.is_none() && !may_stay(setup, key)) {
+        return Some(Wrong::Endless);
+    }
+    (setup.kind == Kind::Semaphore && !adds_up(setup, &world.redis)).then_some(Wrong::Permits)
+}
+
+/// Those who believe in a hold may hold it together.
+fn excludes(setup: &Setup, world: &World) -> bool {
+    let holds = world.clients.iter().filter_map(|client| client.hold.as_ref());
+    let believers: Vec<&Hold> = holds.filter(|hold| hold.believes(world.now())).collect();
+    if setup.kind == Kind::Semaphore {
+        return believers.len() <= usize::try_from(setup.permits).unwrap_or_default();
+    }
+    believers.len() < 2 || believers.iter().all(|hold| hold.guards.writes == 0)
+}
+
+/// Redis has at least what the program believes in, for at least as long.
+fn is_backed(redis: &Redis, hold: &Hold, held: Option<&Held>, now: i64) -> bool {
+    let Some(held) = held else { return false };
+    let left = hold.until - now;
+    if hold.doubt {
+        return held.reads + held.writes >= hold.guards.total() && held.time_left() >= left;
+    }
+    let reads_until = hold.reads_until - now;
+    let reads = hold.guards.reads == 0
+        || reads_until <= 0
+        || (held.reads >= hold.guards.reads
+            && held.left >= reads_until
+            && (1..=hold.guards.reads)
+                .all(|at| redis.left_ms(&names::read_key(&held.owner, at)) >= reads_until));
+    let writes =
+        hold.guards.writes == 0 || (held.writes >= hold.guards.writes && held.left >= left);
+    reads && writes
+}
+
+fn may_stay(setup: &Setup, key: &[u8]) -> bool {
+    match setup.kind {
+        Kind::Semaphore => key == LOCK || key == LEASES,
+        Kind::Fenced => key == TOKEN,
+        _ => false,
+    }
+}
+
+fn adds_up(setup: &Setup, redis: &Redis) -> bool {
+    let Some(Value::Text(free)) = redis.entry(LOCK).map(|entry| &entry.value) else { return true };
+    let out = match redis.entry(LEASES).map(|entry| &entry.value) {
+        Some(Value::Sorted(members)) => members.len(),
+        _ => 0,
+    };
+    let free: i64 = std::str::from_utf8(free).ok().and_then(|free| free.parse().ok()).unwrap_or(-1);
+    free + i64::try_from(out).unwrap_or_default() == i64::from(setup.permits)
+}
+
+/// If everybody stopped here: when all leases are over somebody new gets in, and at last nothing is
+/// left but tokens, and permits.
+pub(super) fn is_freed(setup: &Setup, world: &World, calls: &Calls) -> bool {
+    let mut redis = world.redis.clone();
+    let place = i64::try_from(place(setup.kind).as_millis()).unwrap_or_default();
+    redis.advance(setup.longest_lease().max(place) + 1);
+    // Who finds nothing but a token finds the same everywhere: once is enough.
+    let is_free = redis.entries().all(|(key, _)| key == TOKEN);
+    let permits = if setup.kind == Kind::Semaphore { setup.permits } else { 1 };
+    if !is_free || world.operations < 2 {
+        let mut redis = redis.clone();
+        for newcomer in 0..permits {
+            let reply = calls.run(&mut redis, Asked::Newcomer(newcomer));
+            if reply.parts().first().and_then(Reply::text) != Some("GRANTED") {
+                return false;
+            }
+        }
+    }
+    redis.advance(2 * place + 1_001);
+    redis.entries().all(|(key, _)| key == TOKEN || may_stay(setup, key))
+}
+
+/// Arguments that are none change nothing and are refused.
+pub(super) fn is_picky(world: &World, calls: &Calls) -> bool {
+    // What a script says to them does not depend on much.
+    world.operations > 1
+        || (0..NONSENSE.len()).all(|which| {
+            let mut redis = world.redis.clone();
+            let reply = calls.run(&mut redis, Asked::Nonsense(which));
+            let is_refused = reply.parts().first().and_then(Reply::text) == Some("INVALID");
+            is_refused && redis == world.redis
+        })
+}

@@ -1,0 +1,134 @@
+//! What a client makes of an answer.
+
+use lock_core::__private::{Kind, Mode, belief};
+
+use super::{
+    deed::Whose,
+    op::{Op, span},
+    setup::Setup,
+    world::{Client, Hold, Holds},
+};
+use crate::redis::Reply;
+
+/// The answer to what was sent a moment ago.
+pub(super) fn hear(
+    setup: &Setup,
+    client: &mut Client,
+    whose: Whose,
+    op: Op,
+    reply: &Reply,
+    now: i64,
+) {
+    let slot = match whose {
+        Whose::Hold => &mut client.hold,
+        Whose::Stale => &mut client.stale,
+    };
+    let Some(hold) = slot else { return };
+    let status = reply.parts().first().and_then(Reply::text).unwrap_or_default();
+    match op {
+        Op::Acquire { mode, holds, lease, .. } if hold.guards.none() => {
+            hold.asked(status, reply, mode, now);
+            if status == "GRANTED" {
+                hold.has(mode, holds);
+                hold.confirm(mode, lease, now);
+                (hold.in_line, hold.taken) = (None, false);
+            }
+        }
+        Op::Acquire { mode, holds, lease, .. } => {
+            let inner = setup.kind == Kind::Semaphore
+                || reply.parts().get(2).and_then(Reply::text) == Some("");
+            if status == "GRANTED" && inner {
+                hold.has(mode, holds);
+                hold.confirm(mode, lease, now);
+            } else {
+                hold.lose();
+            }
+        }
+        Op::Release { mode, holds, in_line } => {
+            *hold.stored.of_mut(mode) = holds;
+            if in_line {
+                hold.in_line = None;
+            }
+            if status == "GONE" {
+                hold.lose();
+            }
+        }
+        Op::Renew { mode, lease } => match reply.parts().get(2).and_then(Reply::int) {
+            Some(1) => {
+                hold.confirm(mode, lease, now);
+                if hold.guards.reads > 0 {
+                    hold.confirm(Mode::Read, lease, now);
+                }
+            }
+            _ => hold.lose(),
+        },
+        Op::Upgrade { after, lease } => hold.upgraded(status, after, lease, now),
+        Op::Downgrade { after, lease } => {
+            hold.settled_as(after);
+            if status == "RELEASED" {
+                hold.confirm(Mode::Read, lease, now);
+                if after.writes == 0 {
+                    hold.until = hold.reads_until;
+                }
+            } else {
+                hold.lose();
+            }
+        }
+    }
+    let over = hold.guards.none() && hold.is_settled();
+    if over && (hold.leaving || !setup.waits) {
+        *slot = None;
+    }
+}
+
+impl Hold {
+    fn has(&mut self, mode: Mode, holds: u32) {
+        *self.guards.of_mut(mode) = holds;
+        *self.stored.of_mut(mode) = holds;
+    }
+
+    fn settled_as(&mut self, holds: Holds) {
+        self.doubt = false;
+        self.stored = holds;
+    }
+
+    fn confirm(&mut self, mode: Mode, lease: i64, sent: i64) {
+        let believed = i64::try_from(belief(span(lease)).as_millis()).unwrap_or(i64::MAX);
+        self.until = self.until.max(sent + believed);
+        if mode == Mode::Read {
+            self.reads_until = self.reads_until.max(sent + believed);
+        }
+    }
+
+    fn asked(&mut self, status: &str, reply: &Reply, mode: Mode, now: i64) {
+        *self.stored.of_mut(mode) = 0;
+        self.in_line = None;
+        if status == "YIELD" {
+            self.yielded(now);
+        }
+        if status == "BUSY" && reply.parts().get(3).and_then(Reply::int) == Some(1) {
+            self.in_line = Some(mode);
+        }
+    }
+
+    fn upgraded(&mut self, status: &str, after: Holds, lease: i64, now: i64) {
+        match status {
+            "GRANTED" => {
+                self.guards = after;
+                self.settled_as(after);
+                self.confirm(Mode::Write, lease, now);
+                if after.reads > 0 {
+                    self.confirm(Mode::Read, lease, now);
+                }
+            }
+            "BUSY" => {
+                let guards = self.guards;
+                self.settled_as(guards);
+            }
+            _ => {
+                self.doubt = false;
+                self.lose();
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Clients that do whatever clients may do, on scripts that must keep them apart.
+
+mod calls;
+mod deed;
+mod everywhere;
+mod fingerprint;
+mod heard;
+mod names;
+mod op;
+mod replies;
+mod rules;
+mod setup;
+mod standing;
+mod world;
+mod wrong;
+
+use std::{
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use stateright::{Model, Property};
+
+pub use deed::Deed;
+pub use op::Op;
+pub use setup::Setup;
+pub use world::{Client, Hold, Holds, World};
+pub use wrong::Wrong;
+
+use crate::{redis::Reply, texts::Texts};
+use calls::{Asked, Calls};
+use deed::Whose;
+use rules::Step;
+use standing::Standing;
+
+/// For how long somebody waits makes no difference beyond this.
+const LONG_WAIT_MS: i64 = 2_000;
+
+/// No failover is over within a microsecond.
+const FAILOVER_MS: i64 = 1_000;
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// So many milliseconds pass.
+    Tick(i64),
+    /// A client does something, and hears the answer.
+    Do(usize, Deed),
+    /// A client sends something, and hears no more of it.
+    Send(usize, Deed),
+    /// What was sent so arrives.
+    Arrive(usize),
+    /// What was sent so never arrives.
+    Vanish(usize),
+    /// An operator takes the lock away.
+    TakeAway,
+    /// Redis loses the last token.
+    ForgetToken,
+}
+
+/// A lock, its clients and the texts that are run.
+#[derive(Debug, Clone)]
+pub struct Locks {
+    setup: Setup,
+    texts: Texts,
+    id: u64,
+    /// A rule is broken: what is known will do.
+    broken: Arc<AtomicBool>,
+}
+
+impl Locks {
+    /// Within these bounds.
+    #[must_use]
+    pub fn new(setup: Setup, texts: Texts) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { setup, texts, id, broken: Arc::default() }
+    }
+
+    fn keeps(&self, is_kept: bool) -> bool {
+        if !is_kept {
+            self.broken.store(true, Ordering::Relaxed);
+        }
+        is_kept
+    }
+
+    fn calls(&self) -> Rc<Calls> {
+        Calls::of_thread(self.id, &self.setup, &self.texts)
+    }
+
+    /// Runs a step, and says what came of it; what is wrong with it stays in the world.
+    fn run(&self, world: &mut World, owner: u8, op: Op) -> Reply {
+        let kind = self.setup.kind;
+        let before = Standing::of(&world.redis, kind);
+        let reply = self.calls().run(&mut world.redis, Asked::By(owner, op));
+        let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
+        let after = Standing::of(&world.redis, kind);
+        let step = Step {
+            setup: &self.setup,
+            owner: &deed::name(&self.setup, owner),
+            op,
+            now: world.now(),
+            before: &before,
+            after: &after,
+            reply: &reply,
+            told: &told,
+            highest: world.highest,
+        };
+        world.wrong = step.judge().err();
+        reply
+    }
+
+    fn take(&self, world: &mut World, action: Action) -> Option<()> {
+        match action {
+            Action::Tick(ms) => world.redis.advance(ms),
+            Action::Do(at, deed) => {
+                let (whose, op) = deed::begin(&self.setup, world, at, deed)?;
+                let owner = world.owner(at, whose)?;
+                let reply = self.run(world, owner, op);
+                world.operations += 1;
+                if world.wrong.is_none() {
+                    world.heard_token(op, &reply);
+                    let now = world.now();
+                    heard::hear(&self.setup, &mut world.clients[at], whose, op, &reply, now);
+                }
+            }
+            Action::Send(at, deed) => {
+                let (whose, op) = deed::begin(&self.setup, world, at, deed)?;
+                world.clients[at].late = Some((world.owner(at, whose)?, op));
+                world.operations += 1;
+            }
+            Action::Arrive(at) => {
+                let (owner, op) = world.clients[at].late.take()?;
+                self.run(world, owner, op);
+            }
+            Action::Vanish(at) => world.clients[at].late = None,
+            Action::TakeAway => self.take_away(world),
+            Action::ForgetToken => {
+                world.redis.forget(names::TOKEN);
+                world.redis.advance(FAILOVER_MS);
+            }
+        }
+        Some(())
+    }
+
+    fn take_away(&self, world: &mut World) {
+        let kind = self.setup.kind;
+        let before = Standing::of(&world.redis, kind);
+        let reply = self.calls().run(&mut world.redis, Asked::TakeAway);
+        let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
+        let after = Standing::of(&world.redis, kind);
+        let was_held = before.held.iter().any(standing::Held::lives);
+        let parts = reply.parts();
+        let status = parts.first().and_then(Reply::text);
+        let token = parts.get(2).and_then(replies::token);
+        world.wrong = match (status, token) {
+            (Some("FREED" | "GONE"), Some(token)) => {
+                if (status == Some("FREED")) != was_held || !after.held.is_empty() {
+                    Some(Wrong::FalseRelease)
+                } else if self.setup.has_tokens() && token <= world.highest {
+                    Some(Wrong::Token)
+                } else if !rules::all_told(&self.setup, &before, &after, &told) {
+                    Some(Wrong::NotTold)
+                } else {
+                    world.highest = world.highest.max(token);
+                    None
+                }
+            }
+            _ => Some(Wrong::Reply),
+        };
+        world.operations += 1;
+        for hold in world.clients.iter_mut().filter_map(|client| client.hold.as_mut()) {
+            hold.taken = !hold.guards.none();
+        }
+    }
+}
+
+impl World {
+    fn owner(&self, at: usize, whose: Whose) -> Option<u8> {
+        let client = &self.clients[at];
+        let hold = if whose == Whose::Hold { &client.hold } else { &client.stale };
+        hold.as_ref().map(|hold| hold.owner)
+    }
+
+    fn heard_token(&mut self, op: Op, reply: &Reply) {
+        if matches!(op, Op::Acquire { .. } | Op::Upgrade { .. }) {
+            let token = reply.parts().get(2).and_then(replies::token);
+            self.highest = self.highest.max(token.unwrap_or_default());
+        }
+    }
+
+    /// What time alone does to beliefs.
+    fn settle_time(&mut self) {
+        let now = self.now();
+        for hold in self.clients.iter_mut().filter_map(|client| client.hold.as_mut()) {
+            if !hold.guards.none() && hold.until <= now {
+                hold.lose();
+            }
+            hold.since = hold.since.max(now - LONG_WAIT_MS);
+        }
+    }
+}
+
+impl Model for Locks {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::new(self.setup.clients)]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        if self.broken.load(Ordering::Relaxed) {
+            return;
+        }
+        let is_over = world.operations >= self.setup.operations;
+        let under_way = world.clients.iter().filter(|client| client.late.is_some()).count();
+        for at in 0..world.clients.len() {
+            let client = &world.clients[at];
+            if client.late.is_some() {
+                actions.extend([Action::Arrive(at), Action::Vanish(at)]);
+            }
+            if is_over {
+                continue;
+            }
+            let deeds = deed::deeds(&self.setup, world, at);
+            if client.late.is_none() && under_way < usize::from(self.setup.late) {
+                actions.extend(deeds.iter().map(|&deed| Action::Send(at, deed)));
+            }
+            actions.extend(deeds.into_iter().map(|deed| Action::Do(at, deed)));
+        }
+        if is_over && under_way == 0 {
+            return;
+        }
+        actions.extend(self.setup.ticks.iter().map(|&ms| Action::Tick(ms)));
+        if is_over {
+            return;
+        }
+        if self.setup.force {
+            actions.push(Action::TakeAway);
+        }
+        if self.setup.forgets_tokens && world.redis.entry(names::TOKEN).is_some() {
+            actions.push(Action::ForgetToken);
+        }
+    }
+
+    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+        let mut next = world.clone();
+        self.take(&mut next, action)?;
+        next.settle_time();
+        if next.wrong.is_none() {
+            let standing = Standing::of(&next.redis, self.setup.kind);
+            next.wrong = everywhere::judge(&self.setup, &next, &standing);
+        }
+        if next.wrong.is_some() {
+            self.broken.store(true, Ordering::Relaxed);
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        macro_rules! rules {
+            ($($wrong:ident)*) => {
+                vec![$(Property::always(Wrong::$wrong.rule(), |_, world: &World| {
+                    world.wrong != Some(Wrong::$wrong)
+                }),)*]
+            };
+        }
+        let mut rules = rules![
+            Exclusion CutShort Endless Reply Token FalseGrant FalseRenewal FalseLoss FalseRefusal FalseTime
+            FalseRelease NotTold Overtaken StillWaits Permits
+        ];
+        rules.push(Property::always(Wrong::Arguments.rule(), |locks: &Self, world: &World| {
+            locks.keeps(everywhere::is_picky(world, &locks.calls()))
+        }));
+        rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
+            let calls = locks.calls();
+            locks.keeps(world.wrong.is_some() || everywhere::is_freed(&locks.setup, world, &calls))
+        }));
+        rules
+    }
+}

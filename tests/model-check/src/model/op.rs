@@ -1,0 +1,51 @@
+//! One step of one owner, small enough to be a part of a state.
+
+use std::time::Duration;
+
+use lock_core::__private::{Ask, Caller, Kind, Mode, ScriptCall, Step};
+
+use super::{setup, world::Holds};
+
+/// What is asked of Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "as in the steps of a store")]
+pub enum Op {
+    Acquire { mode: Mode, holds: u32, lease: i64, yields: bool, waits: bool, waited: i64 },
+    Release { mode: Mode, holds: u32, in_line: bool },
+    Renew { mode: Mode, lease: i64 },
+    Upgrade { after: Holds, lease: i64 },
+    Downgrade { after: Holds, lease: i64 },
+}
+
+pub(super) fn span(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap_or_default())
+}
+
+/// The nonce of every call: that answers do not get mixed up is not what is checked here.
+pub(super) const NONCE: &str = "7";
+
+impl Op {
+    /// As a client sends it.
+    pub(super) fn call(self, kind: Kind, permits: u32, caller: &Caller) -> ScriptCall {
+        let step = match self {
+            Self::Acquire { .. } => Step::Acquire(self.ask(kind, permits)),
+            Self::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },
+            Self::Renew { mode, lease } => Step::Renew { mode, lease: span(lease) },
+            Self::Upgrade { after: Holds { reads, writes }, lease } => {
+                Step::Upgrade { reads, writes, lease: span(lease) }
+            }
+            Self::Downgrade { after: Holds { reads, writes }, lease } => {
+                Step::Downgrade { reads, writes, lease: span(lease) }
+            }
+        };
+        caller.call(step, NONCE)
+    }
+
+    fn ask(self, kind: Kind, permits: u32) -> Ask {
+        let Self::Acquire { mode, holds, lease, yields, waits, waited } = self else {
+            unreachable!("it acquires");
+        };
+        let place = waits.then(|| setup::place(kind));
+        Ask { mode, holds, lease: span(lease), yields, place, waited: span(waited), permits }
+    }
+}

@@ -1,0 +1,286 @@
+//! What one step may do and say, judged by what stood before it and stands after it.
+
+use lock_core::__private::{Kind, Mode};
+
+use super::{
+    names,
+    op::Op,
+    replies,
+    setup::Setup,
+    standing::{Held, Standing, Waiter},
+    wrong::Wrong,
+};
+use crate::redis::Reply;
+
+/// A step that was taken.
+pub(super) struct Step<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) owner: &'a [u8],
+    pub(super) op: Op,
+    pub(super) now: i64,
+    pub(super) before: &'a Standing,
+    pub(super) after: &'a Standing,
+    pub(super) reply: &'a Reply,
+    /// Channels on which something was published.
+    pub(super) told: &'a [Vec<u8>],
+    pub(super) highest: i64,
+}
+
+fn broken(rule: Wrong, is_broken: bool) -> Result<(), Wrong> {
+    if is_broken { Err(rule) } else { Ok(()) }
+}
+
+impl Step<'_> {
+    /// The first rule that is broken.
+    pub(super) fn judge(&self) -> Result<(), Wrong> {
+        broken(Wrong::Reply, !replies::is_well_formed(self.op, self.reply))?;
+        self.spares_others()?;
+        self.leaves_places()?;
+        match self.op {
+            Op::Acquire { .. } => self.acquired()?,
+            Op::Release { mode, holds, in_line } => self.released(mode, holds, in_line)?,
+            Op::Renew { mode, .. } => self.renewed(mode)?,
+            Op::Upgrade { .. } | Op::Downgrade { .. } => self.converted()?,
+        }
+        self.tells()
+    }
+
+    fn status(&self) -> &str {
+        self.reply.parts().first().and_then(Reply::text).unwrap_or_default()
+    }
+
+    fn number(&self, at: usize) -> i64 {
+        self.reply.parts().get(at).and_then(Reply::int).unwrap_or_default()
+    }
+
+    /// No step takes anything from anybody else, or from its owner but by releasing it.
+    fn spares_others(&self) -> Result<(), Wrong> {
+        let gives_up = matches!(self.op, Op::Release { .. } | Op::Downgrade { .. });
+        for held in self.before.held.iter().filter(|held| held.lives()) {
+            if gives_up && held.owner == self.owner {
+                continue;
+            }
+            let upgraded = matches!(self.op, Op::Upgrade { .. }) && held.owner == self.owner;
+            let after = self.after.by(&held.owner);
+            let kept = after.is_some_and(|after| {
+                let as_many = after.reads >= held.reads && after.writes >= held.writes;
+                (as_many || upgraded) && after.time_left() >= held.time_left()
+            });
+            broken(Wrong::CutShort, !kept)?;
+        }
+        Ok(())
+    }
+
+    fn mine(&self, at: &'_ Standing, mode: Mode) -> u32 {
+        let held = at.by(self.owner);
+        let counts =
+            |held: &&Held| held.writes > 0 || (mode == Mode::Read && held.reads_left.0 >= 0);
+        held.filter(counts).map_or(0, |held| held.of(mode))
+    }
+
+    /// Whether somebody else, who holds or is before me, is in my way.
+    fn in_the_way(&self, mode: Mode) -> (bool, i64) {
+        let holders: Vec<&Held> = self.before.others(self.owner).collect();
+        let blocking = |held: &&&Held| mode == Mode::Write || held.writes > 0;
+        if self.setup.kind == Kind::Semaphore {
+            let full = holders.len() >= usize::try_from(self.setup.permits).unwrap_or(usize::MAX);
+            return (full, holders.iter().map(|held| held.left).min().unwrap_or(0));
+        }
+        let holders = holders.iter().filter(blocking);
+        let left =
+            holders.map(|held| if mode == Mode::Read { held.left } else { held.time_left() });
+        let left = left.max();
+        if !self.setup.kind.is_fair() {
+            return (left.is_some(), left.unwrap_or(0));
+        }
+        // Each looks after the one before it, who need not be the one in the way.
+        let waiters = self.before.waiters.iter().filter(|waiter| waiter.owner != self.owner);
+        let longest = waiters.map(|waiter| waiter.left).chain(left).max().unwrap_or(0);
+        (left.is_some() || !self.ahead().is_empty(), longest)
+    }
+
+    /// The waiters who are before this one and must not be passed, as they stood.
+    fn ahead(&self) -> Vec<&Waiter> {
+        let Op::Acquire { mode, yields, waited, .. } = self.op else { return Vec::new() };
+        let other = |waiter: &&Waiter| waiter.owner != self.owner;
+        let must_wait = |waiter: &&Waiter| match self.setup.kind {
+            Kind::FairReadWrite | Kind::ReadWrite => {
+                mode == Mode::Write || waiter.mode == Mode::Write
+            }
+            _ => true,
+        };
+        if self.setup.kind.is_fair() {
+            let waiters = self.before.waiters.iter().take_while(other);
+            return waiters.filter(|waiter| waiter.left > 0).filter(must_wait).collect();
+        }
+        let longer = |waiter: &&Waiter| yields && waiter.since <= self.now - waited;
+        self.before.waiters.iter().filter(other).filter(must_wait).filter(longer).collect()
+    }
+
+    fn acquired(&self) -> Result<(), Wrong> {
+        let Op::Acquire { mode, holds, .. } = self.op else { return Ok(()) };
+        let had = self.mine(self.before, mode);
+        let inside = self.before.by(self.owner).is_some_and(|held| held.writes > 0);
+        let (blocked, longest) = self.in_the_way(mode);
+        match self.status() {
+            "GRANTED" => {
+                broken(Wrong::FalseGrant, self.mine(self.after, mode) < holds || had + 1 < holds)?;
+                let enters = had == 0 && !inside;
+                broken(Wrong::Overtaken, enters && !self.ahead().is_empty())?;
+                let mut waits = self.after.waiters.iter();
+                let waits = waits.any(|one| one.owner == self.owner && one.mode == mode);
+                broken(Wrong::StillWaits, enters && waits)?;
+                let outermost = holds == 1 && (mode == Mode::Write || !inside);
+                self.has_token(self.setup.has_tokens() && outermost)
+            }
+            "LOST" => broken(Wrong::FalseLoss, holds == 1 || (had > 0 && had + 1 >= holds)),
+            "BUSY" => {
+                let holds = self.before.by(self.owner).is_some_and(Held::lives);
+                broken(Wrong::FalseRefusal, (!blocked && !holds) || had > 0)?;
+                let told = self.number(2);
+                broken(Wrong::FalseTime, told < 0 || (told > longest.max(1) && !holds))?;
+                let place = self.after.waiters.iter().find(|waiter| waiter.owner == self.owner);
+                broken(Wrong::Reply, (self.number(3) == 1) != place.is_some_and(|it| it.left > 0))?;
+                self.stands_last()
+            }
+            "YIELD" => {
+                let ahead = self.ahead();
+                broken(Wrong::FalseRefusal, ahead.is_empty() || had > 0)?;
+                let longest = ahead.iter().map(|waiter| waiter.left).max().unwrap_or(0);
+                broken(Wrong::FalseTime, self.number(2) < 0 || self.number(2) > longest)
+            }
+            _ => Err(Wrong::Reply),
+        }
+    }
+
+    /// Whoever comes takes the last place, and who has waited longest keeps the mark.
+    fn stands_last(&self) -> Result<(), Wrong> {
+        let place = |at: &Standing| at.waiters.iter().position(|one| one.owner == self.owner);
+        let others = |at: &Standing, before: Option<usize>| -> Vec<Vec<u8>> {
+            let before = at.waiters.iter().take(before.unwrap_or(at.waiters.len()));
+            let before = before.filter(|waiter| waiter.left > 0);
+            before.map(|waiter| waiter.owner.clone()).filter(|one| *one != self.owner).collect()
+        };
+        if self.setup.kind.is_fair() {
+            let (was, is) = (place(self.before), place(self.after));
+            let passed = others(self.before, was).len() > others(self.after, is).len();
+            return broken(Wrong::Overtaken, is.is_some() && passed);
+        }
+        let Op::Acquire { waited, waits, .. } = self.op else { return Ok(()) };
+        if self.is_semaphore() {
+            return Ok(());
+        }
+        let since = self.now - waited;
+        let older =
+            self.before.waiters.iter().any(|one| one.owner != self.owner && one.since <= since);
+        let mark_is_mine = self.after.waiters.iter().any(|one| one.owner == self.owner);
+        broken(Wrong::Overtaken, waits && mark_is_mine == older)
+    }
+
+    /// Who only takes from what it has takes nobody's place.
+    fn leaves_places(&self) -> Result<(), Wrong> {
+        let others = self.before.waiters.iter().filter(|one| one.owner != self.owner);
+        let mut others = others.filter(|one| one.left > 0);
+        let gone =
+            others.any(|one| !self.after.waiters.iter().any(|after| after.owner == one.owner));
+        broken(Wrong::Overtaken, gone && !matches!(self.op, Op::Acquire { .. }))
+    }
+
+    fn has_token(&self, wanted: bool) -> Result<(), Wrong> {
+        let token = self.reply.parts().get(2).and_then(replies::token).unwrap_or_default();
+        broken(Wrong::Token, if wanted { token <= self.highest } else { token != 0 })
+    }
+
+    fn released(&self, mode: Mode, holds: u32, in_line: bool) -> Result<(), Wrong> {
+        let (had, has) = (self.mine(self.before, mode), self.mine(self.after, mode));
+        let other = if mode == Mode::Read { Mode::Write } else { Mode::Read };
+        broken(Wrong::FalseRelease, has > holds || has < had.min(holds))?;
+        let lapsed = |held: &Held| other == Mode::Read && held.reads_left.0 < 0;
+        let kept = self.mine(self.after, other) >= self.mine(self.before, other);
+        broken(Wrong::CutShort, !kept && !self.before.by(self.owner).is_some_and(lapsed))?;
+        let stays = self.after.held.iter().any(Held::lives);
+        let in_place = self.after.waiters.iter().any(|one| one.owner == self.owner);
+        broken(Wrong::FalseRelease, in_line && in_place)?;
+        match self.status() {
+            "FREED" => broken(Wrong::FalseRelease, had <= holds || (stays && !self.is_semaphore())),
+            "RELEASED" => broken(Wrong::FalseRelease, !stays),
+            _ => broken(Wrong::FalseLoss, had > holds || (had == holds && holds > 0)),
+        }
+    }
+
+    fn is_semaphore(&self) -> bool {
+        self.setup.kind == Kind::Semaphore
+    }
+
+    fn renewed(&self, mode: Mode) -> Result<(), Wrong> {
+        let had = self.mine(self.before, mode);
+        match self.number(2) {
+            1 => {
+                let Op::Renew { lease, .. } = self.op else { return Ok(()) };
+                let left = self.after.by(self.owner).map_or(-2, Held::time_left);
+                broken(Wrong::FalseRenewal, had == 0 || left < lease)
+            }
+            0 => broken(Wrong::FalseLoss, had > 0),
+            _ => Err(Wrong::Reply),
+        }
+    }
+
+    fn converted(&self) -> Result<(), Wrong> {
+        let (reads, writes) =
+            (self.mine(self.before, Mode::Read), self.mine(self.before, Mode::Write));
+        let has = |mode| self.mine(self.after, mode);
+        match (self.op, self.status()) {
+            (Op::Upgrade { after, .. }, "GRANTED") => {
+                let there = has(Mode::Read) == after.reads && has(Mode::Write) >= after.writes;
+                broken(Wrong::FalseRelease, !there)?;
+                broken(Wrong::Exclusion, self.after.others(self.owner).next().is_some())?;
+                self.has_token(true)
+            }
+            (Op::Upgrade { .. }, "BUSY") => {
+                broken(Wrong::FalseRefusal, self.before.others(self.owner).next().is_none())
+            }
+            (Op::Upgrade { after, .. }, _) => {
+                let can = writes + 1 >= after.writes && reads > after.reads;
+                broken(Wrong::FalseLoss, writes >= after.writes || can)
+            }
+            (Op::Downgrade { after, .. }, "RELEASED") => {
+                let there = has(Mode::Read) >= after.reads && has(Mode::Write) <= after.writes;
+                broken(Wrong::FalseRelease, !there)
+            }
+            (Op::Downgrade { after, .. }, _) => broken(Wrong::FalseLoss, writes > after.writes),
+            _ => Ok(()),
+        }
+    }
+
+    /// Who could not enter before and can now is told, and who stood back behind a waiter that has
+    /// left.
+    fn tells(&self) -> Result<(), Wrong> {
+        let gives_up = matches!(self.op, Op::Release { .. } | Op::Downgrade { .. });
+        broken(
+            Wrong::NotTold,
+            gives_up && !all_told(self.setup, self.before, self.after, self.told),
+        )
+    }
+}
+
+/// Whether those are told who may enter after a step and might not before.
+pub(super) fn all_told(
+    setup: &Setup,
+    before: &Standing,
+    after: &Standing,
+    told: &[Vec<u8>],
+) -> bool {
+    let kind = setup.kind;
+    let is_told = |waiter: &[u8]| told.contains(&names::channel(kind, waiter));
+    if kind == Kind::Semaphore {
+        let free = |at: &Standing| at.held.len() < usize::try_from(setup.permits).unwrap_or(0);
+        return free(before) || !free(after) || is_told(b"");
+    }
+    let opens = |mode| after.lets_in(mode) && !before.lets_in(mode);
+    if kind.is_fair() {
+        let first = after.waiters.iter().find(|waiter| waiter.left > 0);
+        return first.is_none_or(|waiter| !opens(waiter.mode) || is_told(&waiter.owner));
+    }
+    let left = !before.waiters.is_empty() && after.waiters.is_empty() && after.lets_in(Mode::Read);
+    !(opens(Mode::Read) || opens(Mode::Write) || left) || is_told(b"")
+}

@@ -1,0 +1,84 @@
+//! What a model is of, and within which bounds.
+
+use std::time::Duration;
+
+use lock_core::__private::{Kind, Mode};
+
+/// How long a place in line lives, as clients ask for it.
+pub(super) fn place(kind: Kind) -> Duration {
+    Duration::from_millis(if kind.is_fair() { 3_000 } else { 1_500 })
+}
+
+/// For how long a waiter stands back behind another one.
+pub(super) const YIELDING_MS: i64 = 1_000;
+
+/// Every sequence of so many operations of so many clients, with any time between them.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Of the table.
+    pub name: &'static str,
+    /// Of the lock.
+    pub kind: Kind,
+    /// How many clients.
+    pub clients: u8,
+    /// How many scripts are run, by all of them together.
+    pub operations: u8,
+    /// In which modes it is asked for.
+    pub modes: &'static [Mode],
+    /// Leases that are asked for, in milliseconds.
+    pub leases: &'static [i64],
+    /// How many holds of a mode one owner takes, at most.
+    pub holds: u32,
+    /// Whether holds change their mode.
+    pub converts: bool,
+    /// How many commands may be under way at once whose sender hears no more of them.
+    pub late: u8,
+    /// Whether who is refused waits in line.
+    pub waits: bool,
+    /// Whether an operator takes the lock away.
+    pub force: bool,
+    /// Permits of a semaphore.
+    pub permits: u32,
+    /// By how much the clock goes on, in milliseconds.
+    pub ticks: &'static [i64],
+    /// Whether every outermost acquisition has an owner of its own, as clients do it.
+    pub fresh_owners: bool,
+    /// Whether Redis may lose the last fencing token, as by a failover; its clock goes on.
+    pub forgets_tokens: bool,
+}
+
+impl Setup {
+    /// The least that is worth checking of a kind.
+    #[must_use]
+    pub fn of(name: &'static str, kind: Kind) -> Self {
+        let both: &[Mode] = &[Mode::Read, Mode::Write];
+        let shared = matches!(kind, Kind::ReadWrite | Kind::FairReadWrite);
+        Self {
+            name,
+            kind,
+            clients: 2,
+            operations: 4,
+            modes: if shared { both } else { &[Mode::Write] },
+            leases: &[1_500, 2_500],
+            holds: 2,
+            converts: false,
+            late: 1,
+            waits: true,
+            force: false,
+            permits: 2,
+            ticks: &[1_000],
+            fresh_owners: true,
+            forgets_tokens: false,
+        }
+    }
+
+    /// Whether every outermost grant has a fencing token.
+    #[must_use]
+    pub fn has_tokens(&self) -> bool {
+        self.kind != Kind::Semaphore
+    }
+
+    pub(super) fn longest_lease(&self) -> i64 {
+        self.leases.iter().copied().max().unwrap_or_default()
+    }
+}

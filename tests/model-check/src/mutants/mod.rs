@@ -1,0 +1,57 @@
+//! Scripts that are broken on purpose: each must be found out.
+
+mod fair;
+mod read_write;
+mod semaphore;
+mod sole;
+mod tokens;
+
+use crate::{
+    model::Setup,
+    texts::{self, Texts},
+};
+
+/// A script with one thing wrong.
+#[derive(Debug, Clone, Copy)]
+pub struct Mutant {
+    /// What is wrong.
+    pub name: &'static str,
+    /// The known defect that it has, by its number, or nothing.
+    pub defect: &'static str,
+    /// The file of the scripts.
+    pub file: &'static str,
+    /// What stands there, exactly once.
+    pub from: &'static str,
+    /// What stands there instead.
+    pub to: &'static str,
+    /// The model that must find it out.
+    pub model: &'static str,
+}
+
+impl Mutant {
+    /// The texts with this one thing wrong.
+    ///
+    /// # Panics
+    ///
+    /// When the script has changed so that this cannot be done to it any more.
+    #[must_use]
+    pub fn texts(&self) -> Texts {
+        let text = texts::file_text(self.file);
+        let found = text.matches(self.from).count();
+        assert_eq!(found, 1, "{}: {} has this {found} times: {}", self.name, self.file, self.from);
+        Texts::with_file(self.file, &text.replace(self.from, self.to))
+    }
+
+    /// Where it must be found out.
+    #[must_use]
+    pub fn setup(&self) -> Setup {
+        crate::bounds::named(self.model)
+    }
+}
+
+/// All of them.
+#[must_use]
+pub fn all() -> Vec<Mutant> {
+    [read_write::MUTANTS, sole::MUTANTS, tokens::MUTANTS, fair::MUTANTS, semaphore::MUTANTS]
+        .concat()
+}

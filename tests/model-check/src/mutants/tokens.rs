@@ -1,0 +1,62 @@
+//! Mutants of fencing tokens.
+
+use super::Mutant;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "tokens are counted from the last alone",
+        defect: "",
+        file: "shared/next_token",
+        from: "math.max(last + 1, now_us())",
+        to: "last + 1",
+        model: "reentrant: tokens end",
+    },
+    Mutant {
+        name: "tokens follow the clock alone",
+        defect: "",
+        file: "shared/next_token",
+        from: "math.max(last + 1, now_us())",
+        to: "now_us()",
+        model: "reentrant: two",
+    },
+    Mutant {
+        name: "a token is not kept",
+        defect: "",
+        file: "shared/next_token",
+        from: "    redis.call('set', key, token, 'px', ttl_ms)\n",
+        to: "",
+        model: "reentrant: two",
+    },
+    Mutant {
+        name: "a token stays for ever",
+        defect: "",
+        file: "shared/next_token",
+        from: "    redis.call('set', key, token, 'px', ttl_ms)\n",
+        to: "    redis.call('set', key, token)\n",
+        model: "reentrant: two",
+    },
+    Mutant {
+        name: "a permanent token is given an end",
+        defect: "",
+        file: "shared/next_token",
+        from: "if ttl_ms == 0 or (stored and redis.call('pttl', key) == -1) then",
+        to: "if ttl_ms == 0 and not stored then",
+        model: "fenced: tokens stay",
+    },
+    Mutant {
+        name: "tokens are written as Lua writes numbers",
+        defect: "",
+        file: "shared/next_token",
+        from: "token = string.format('%.0f', token)",
+        to: "token = tostring(token)",
+        model: "reentrant: two",
+    },
+    Mutant {
+        name: "a grant that is asked again has the old token",
+        defect: "",
+        file: "lock/acquire",
+        from: "    fence = next_token(token, token_ttl_ms)\n    if not fence",
+        to: "    fence = redis.call('get', token)\n    if not fence",
+        model: "reentrant: late",
+    },
+];

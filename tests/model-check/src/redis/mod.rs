@@ -1,0 +1,104 @@
+//! A Redis in memory: what the scripts ask for, and nothing else. Its clock is a part of it.
+
+mod arguments;
+mod commands;
+mod hashes;
+mod keys;
+mod lists;
+mod reply;
+mod sets;
+mod shown;
+mod strings;
+mod value;
+mod zsets;
+
+use std::collections::BTreeMap;
+
+pub use reply::Reply;
+pub use value::{Scored, Value};
+
+/// What stands under a key.
+#[derive(Clone, PartialEq)]
+pub struct Entry {
+    /// Its value.
+    pub value: Value,
+    /// In Redis' milliseconds; `None`: it stays for ever.
+    pub ends: Option<i64>,
+}
+
+/// The key space, and what was published. Cheap to copy as long as little stands in it.
+#[derive(Clone, PartialEq)]
+pub struct Redis {
+    now_us: i64,
+    entries: BTreeMap<Vec<u8>, Entry>,
+    told: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Redis {
+    /// An empty one whose clock says this many microseconds.
+    #[must_use]
+    pub fn at(now_us: i64) -> Self {
+        Self { now_us, entries: BTreeMap::new(), told: Vec::new() }
+    }
+
+    /// Its clock, in milliseconds.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        self.now_us / 1_000
+    }
+
+    /// Its clock, in microseconds.
+    #[must_use]
+    pub fn now_us(&self) -> i64 {
+        self.now_us
+    }
+
+    /// Lets time pass: what is over then is gone.
+    pub fn advance(&mut self, ms: i64) {
+        self.advance_us(ms * 1_000);
+    }
+
+    /// The same in microseconds.
+    pub fn advance_us(&mut self, us: i64) {
+        self.now_us += us;
+        let now = self.now_ms();
+        // Redis keeps a key through the very millisecond at which it ends.
+        self.entries.retain(|_, entry| entry.ends.is_none_or(|ends| ends >= now));
+    }
+
+    /// Everything that stands.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &Entry)> {
+        self.entries.iter().map(|(key, entry)| (key.as_slice(), entry))
+    }
+
+    /// What stands under a key.
+    #[must_use]
+    pub fn entry(&self, key: &[u8]) -> Option<&Entry> {
+        self.entries.get(key)
+    }
+
+    /// Milliseconds until a key ends: -2 without the key, -1 for one that stays for ever.
+    #[must_use]
+    pub fn left_ms(&self, key: &[u8]) -> i64 {
+        match self.entries.get(key) {
+            None => -2,
+            Some(Entry { ends: None, .. }) => -1,
+            Some(Entry { ends: Some(ends), .. }) => (ends - self.now_ms()).max(0),
+        }
+    }
+
+    /// What was published since this was asked last: channel and message.
+    pub fn take_told(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Removes a key, as a failover may.
+    pub fn forget(&mut self, key: &[u8]) {
+        self.entries.remove(key);
+    }
+
+    /// Carries a command out.
+    pub fn call(&mut self, words: &[Vec<u8>]) -> Reply {
+        commands::carry_out(self, words).unwrap_or_else(|error| error)
+    }
+}

@@ -1,0 +1,98 @@
+//! Whether two answers, or two key spaces, are the same but for a moment that passed between them.
+
+use lock_model_check::redis::{Redis, Reply, Value};
+
+/// Far more than a busy machine loses between two commands, far less than what times differ by.
+const MOMENT: i64 = 60_000;
+
+/// A text with its times counted from its server's clock.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Atom {
+    Text(String),
+    /// Milliseconds.
+    Time(i64),
+    /// A fencing token, or a number of arrival.
+    Token,
+}
+
+/// What a text is, by the clock of its server.
+pub(crate) fn atoms(bytes: &[u8], now: i64) -> Vec<Atom> {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let (digits, rest) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
+    match (digits.len(), digits.parse::<i64>()) {
+        (13, Ok(ms)) => vec![Atom::Time(ms - now), Atom::Text(rest.to_owned())],
+        (16, Ok(_)) => vec![Atom::Token, Atom::Text(rest.to_owned())],
+        _ => vec![Atom::Text(text)],
+    }
+}
+
+fn near(one: i64, other: i64) -> bool {
+    // -1 and -2 say something else than a time.
+    one == other || (one.min(other) >= 0 && (one - other).abs() < MOMENT) || {
+        one.max(other) < -2 && (one - other).abs() < MOMENT
+    }
+}
+
+pub(crate) fn same_atoms(one: &[Atom], other: &[Atom]) -> bool {
+    one.len() == other.len()
+        && one.iter().zip(other).all(|pair| match pair {
+            (Atom::Time(one), Atom::Time(other)) => (one - other).abs() < MOMENT,
+            (one, other) => one == other,
+        })
+}
+
+/// Errors are the same when they are of one sort: their words differ from version to version.
+pub(crate) fn same(fake: &Reply, fake_now: i64, real: &Reply, real_now: i64) -> bool {
+    match (fake, real) {
+        (Reply::Int(fake), Reply::Int(real)) => near(*fake, *real),
+        (Reply::Bulk(fake), Reply::Bulk(real)) => {
+            same_atoms(&atoms(fake, fake_now), &atoms(real, real_now))
+        }
+        (Reply::Error(fake), Reply::Error(real)) => {
+            fake.split(' ').next() == real.split(' ').next()
+        }
+        (Reply::Array(fake), Reply::Array(real)) => {
+            fake.len() == real.len()
+                && fake.iter().zip(real).all(|(fake, real)| same(fake, fake_now, real, real_now))
+        }
+        (fake, real) => fake == real,
+    }
+}
+
+/// One key: its name, its type, what it is and how long it stands.
+pub(crate) type Key = (String, String, Vec<Atom>, i64);
+
+pub(crate) fn same_keys(fake: &[Key], real: &[Key]) -> bool {
+    fake.len() == real.len()
+        && fake.iter().zip(real).all(|(fake, real)| {
+            (&fake.0, &fake.1) == (&real.0, &real.1)
+                && same_atoms(&fake.2, &real.2)
+                && near(fake.3, real.3)
+        })
+}
+
+/// What stands in memory.
+pub(crate) fn keys(redis: &Redis) -> Vec<Key> {
+    let now = redis.now_ms();
+    let entries = redis.entries().map(|(key, entry)| {
+        let words: Vec<Vec<u8>> = match &entry.value {
+            Value::Text(text) => vec![text.clone()],
+            Value::Hash(fields) => {
+                fields.iter().flat_map(|(field, value)| [field.clone(), value.clone()]).collect()
+            }
+            Value::List(items) | Value::Set(items) => items.clone(),
+            Value::Sorted(members) => {
+                let pair = members.iter().map(|one| [one.member.clone(), score(one.score)]);
+                pair.flatten().collect()
+            }
+        };
+        let words = words.iter().flat_map(|word| atoms(word, now)).collect();
+        let name = String::from_utf8_lossy(key).into_owned();
+        (name, entry.value.type_name().to_owned(), words, redis.left_ms(key))
+    });
+    entries.collect()
+}
+
+fn score(score: f64) -> Vec<u8> {
+    format!("{score:.0}").into_bytes()
+}

@@ -1,0 +1,68 @@
+//! The checker can fail: scripts that are broken on purpose are found out, each by the model that is
+//! named for it.
+
+use lock_model_check::{
+    bounds,
+    mutants::{self, Mutant},
+    texts::Texts,
+    verdict,
+};
+
+/// No broken script needs more transitions to be found out.
+const ENOUGH: usize = 200_000;
+
+/// Finds out those whose model begins so, and prints how.
+fn all_are_found_out(beginning: &str) {
+    let broken: Vec<Mutant> =
+        mutants::all().into_iter().filter(|one| one.model.starts_with(beginning)).collect();
+    assert!(!broken.is_empty(), "no mutant is of {beginning}");
+    let mut missed = Vec::new();
+    for mutant in broken {
+        let verdict = verdict::check_some(mutant.setup(), mutant.texts(), ENOUGH);
+        let Some(found) = verdict.counterexample else {
+            missed.push(mutant.name);
+            continue;
+        };
+        let Mutant { name, defect, file, model, .. } = mutant;
+        let (rule, steps) = (found.rule, found.actions.len());
+        println!("| {name} | {defect} | `{file}` | {model} | {rule} | {steps} |");
+    }
+    assert!(missed.is_empty(), "not found out: {missed:#?}");
+}
+
+#[test]
+fn broken_read_write_locks_are_found_out() {
+    all_are_found_out("read/write");
+}
+
+#[test]
+fn broken_locks_with_one_holder_are_found_out() {
+    all_are_found_out("reentrant");
+    all_are_found_out("fenced");
+}
+
+#[test]
+fn broken_fair_locks_are_found_out() {
+    all_are_found_out("fair");
+}
+
+#[test]
+fn broken_semaphores_are_found_out() {
+    all_are_found_out("semaphore");
+}
+
+/// Defect X2: not the scripts', but of clients that call themselves the same again.
+#[test]
+fn owners_that_are_used_twice_are_found_out() {
+    let mut setup = bounds::named("reentrant: late");
+    setup.fresh_owners = false;
+    let verdict = verdict::check_some(setup, Texts::real(), ENOUGH);
+    assert!(verdict.counterexample.is_some());
+}
+
+#[test]
+fn every_mutant_has_a_name_of_its_own() {
+    let mut names: Vec<&str> = mutants::all().iter().map(|mutant| mutant.name).collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|two| two[0] != two[1]));
+}
