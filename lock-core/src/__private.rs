@@ -12,7 +12,7 @@ pub use crate::{
     Kind, LockClient, Mode,
     clock::suspend,
     redis::{SCRIPTS, SHARDED_SCRIPTS, ScriptText},
-    scripted::{Fate, Question, Script, client as scripted},
+    scripted::{Fate, Question, Script, Uniform, client as scripted},
     steps::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered},
 };
 
