@@ -48,7 +48,8 @@ fn tests_in(source: &str) -> HashSet<&str> {
 fn files(modules: &[&str]) -> (PathBuf, Option<PathBuf>) {
     let [target, inner @ ..] = modules else { unreachable!("a name has a target") };
     let root = root();
-    let targets = root.join("tests/tests").join(target);
+    let of_core = root.join("lock-core/tests").join(target);
+    let targets = if of_core.is_dir() { of_core } else { root.join("tests/tests").join(target) };
     match (*target, inner) {
         ("lock_core", [.., "tests"]) => {
             (root.join("lock-core/src").join(inner.join("/")).with_extension("rs"), None)
