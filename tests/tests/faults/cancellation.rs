@@ -90,10 +90,10 @@ async fn dropped_after_every_poll() {
 async fn connecting_dropped_after_every_poll_leaves_no_connection() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let before = cli.client_list().await.len();
+    let (url, before) = (server.url(), cli.client_list().await.len());
     for polls in 0.. {
         assert!(polls < 1_000, "without end");
-        let mut connect = Box::pin(LockClient::connect(&server.url()));
+        let mut connect = Box::pin(LockClient::connect(&url));
         let mut connected = None;
         for _ in 0..polls {
             if let std::task::Poll::Ready(ready) = futures_util::poll!(connect.as_mut()) {
