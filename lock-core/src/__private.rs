@@ -13,7 +13,7 @@ pub use crate::{
     clock::suspend,
     lease::belief,
     redis::{Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText, strangers},
-    scripted::{Fate, Question, Script, client as scripted},
+    scripted::{Fate, Question, Script, Uniform, client as scripted},
     steps::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered},
 };
 

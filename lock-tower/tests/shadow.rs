@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{Router, extract::Request, middleware::map_request, routing::put};
 use common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
 use lock_tower::{
+    __private::{Fate, Uniform, scripted},
     Enforce, FencingToken, HoldUntil, LockClient, Locked, MemoryStore, Mode, RequestDeadline,
     RequestLockLayer, Unlocked,
 };
@@ -267,10 +268,11 @@ async fn a_percentage_enforces_key_by_key_and_everywhere_the_same() {
 async fn a_shadow_that_waits_takes_its_lock_in_no_other_order() {
     let store = MemoryStore::new();
     let replica = LockClient::builder().in_memory_on(&store);
-    let locks = LockClient::builder().in_memory_on(&store);
-    let (inside, answers) = (locks.clone(), store.clone());
+    let link = Arc::<Uniform>::default();
+    let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
+    let (inside, answers) = (locks.clone(), Arc::clone(&link));
     let work = async move || {
-        answers.set_latency(Duration::ZERO);
+        answers.set(Fate::AT_ONCE);
         let stock = inside.write("stock").acquire().await.unwrap();
         tokio::time::sleep(Duration::from_millis(200)).await;
         drop(stock);
@@ -281,7 +283,7 @@ async fn a_shadow_that_waits_takes_its_lock_in_no_other_order() {
 
     call(&app, "PUT", "/7").await;
     let _other = replica.write("lock-shadow:order:7").acquire().await.unwrap();
-    store.set_latency(Duration::from_millis(100));
+    link.set(Fate::after(Duration::from_millis(100)));
     call(&app, "PUT", "/7").await;
 
     assert_eq!(locks.lock_order_inversions(), []);

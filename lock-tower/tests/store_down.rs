@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{Router, extract::Path, routing::put};
 use common::{call, logs::Logs, metrics::Metrics};
 use lock_tower::{
+    __private::{Fate, Uniform, scripted},
     FencingToken, LockClient, LockError, Locked, MemoryStore, OnStoreDown, RequestLockLayer,
     RequestScopeLayer, Unlocked, distributed_lock,
 };
@@ -15,6 +16,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 struct World {
     store: MemoryStore,
+    link: Arc<Uniform>,
     locks: LockClient,
     app: Router,
     began: mpsc::UnboundedReceiver<Locked>,
@@ -22,8 +24,8 @@ struct World {
 }
 
 fn world(on_store_down: Option<OnStoreDown>) -> World {
-    let store = MemoryStore::new();
-    let locks = LockClient::builder().in_memory_on(&store);
+    let (store, link) = (MemoryStore::new(), Arc::<Uniform>::default());
+    let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
     let mut lock = RequestLockLayer::new(locks.clone(), "order:{id}").unwrap();
     lock = lock.name("order").wait(Duration::ZERO);
     if let Some(on_store_down) = on_store_down {
@@ -41,7 +43,7 @@ fn world(on_store_down: Option<OnStoreDown>) -> World {
         .route("/orders/{id}", put(work))
         .route("/twice/{id}", put(twice))
         .route_layer(lock);
-    World { store, locks, app, began, goes_on }
+    World { store, link, locks, app, began, goes_on }
 }
 
 #[distributed_lock(key = "order:{id}", name = "inner")]
@@ -208,12 +210,13 @@ async fn a_last_try_that_is_answered_too_late_is_not_a_store_that_is_down() {
         let store = MemoryStore::new();
         let replica = LockClient::builder().in_memory_on(&store);
         let _held = replica.write("order:7").acquire().await.unwrap();
-        let locks = LockClient::builder().in_memory_on(&store);
+        let link = Arc::<Uniform>::default();
+        let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
         let lock = RequestLockLayer::new(locks, "order:{id}").unwrap();
         let lock = lock.wait(Duration::from_millis(200)).on_store_down(on_store_down);
         let app = Router::new().route("/orders/{id}", put(|| async { "done" })).route_layer(lock);
         // The second try is under way when the wait is over.
-        store.set_latency(Duration::from_millis(150));
+        link.set(Fate::after(Duration::from_millis(150)));
 
         let answer = call(&app, "PUT", "/orders/7").await;
 
@@ -318,7 +321,7 @@ async fn open_is_not_beyond_the_requests_deadline() {
         std::future::ready(request)
     };
     let app = world.app.clone().layer(axum::middleware::map_request(deadline));
-    world.store.set_latency(limit * 2);
+    world.link.set(Fate::after(limit * 2));
     world.store.set_down(true);
     let answer = tokio::spawn(async move { call(&app, "PUT", "/orders/7").await });
     tokio::select! {

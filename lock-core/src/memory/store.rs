@@ -40,7 +40,6 @@ pub(super) struct Keys {
     /// When it lost everything, if ever.
     restarted: Option<Moment>,
     down: bool,
-    pub(super) latency: Duration,
 }
 
 impl MemoryStore {
@@ -86,12 +85,6 @@ impl MemoryStore {
     /// ```
     pub fn set_down(&self, down: bool) {
         self.keys().down = down;
-    }
-
-    /// Has every answer come so much after the step was taken. For tests. Default: none.
-    #[doc(hidden)]
-    pub fn set_latency(&self, latency: Duration) {
-        self.keys().latency = latency;
     }
 
     /// As [`Backend::identity`](crate::backend::Backend::identity). A store counts as always up until it is restarted.

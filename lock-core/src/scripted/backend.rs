@@ -21,7 +21,7 @@ use crate::{
 
 /// What the store says, which it does at once.
 fn said<T>(answer: Answer<'_, T>) -> Result<T, Unavailable> {
-    answer.now_or_never().expect("BUG: the store in memory has a latency of its own")
+    answer.now_or_never().expect("BUG: the store in memory waits for something")
 }
 
 impl Backend for Line {

@@ -6,7 +6,10 @@ mod backend;
 mod line;
 mod owned;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use crate::{LockClient, LockClientBuilder, MemoryStore};
 
@@ -35,7 +38,13 @@ pub struct Fate {
 
 impl Fate {
     /// Taken and answered at once.
-    pub const AT_ONCE: Self = Self { taken: Some(Duration::ZERO), answered: Some(Duration::ZERO) };
+    pub const AT_ONCE: Self = Self::after(Duration::ZERO);
+
+    /// Taken at once and answered after so long.
+    #[must_use]
+    pub const fn after(latency: Duration) -> Self {
+        Self { taken: Some(Duration::ZERO), answered: Some(latency) }
+    }
 }
 
 /// Says what becomes of each step, in the order in which they are asked for.
@@ -51,6 +60,29 @@ pub trait Script: Send + Sync + 'static {
     /// Whether several locks are taken in one step, as on one server; or one by one, as in a cluster.
     fn in_one_step(&self) -> bool {
         true
+    }
+}
+
+/// A link that treats every step alike, until it is told otherwise: at first, at once.
+#[derive(Debug)]
+pub struct Uniform(Mutex<Fate>);
+
+impl Default for Uniform {
+    fn default() -> Self {
+        Self(Mutex::new(Fate::AT_ONCE))
+    }
+}
+
+impl Uniform {
+    /// What becomes of each step that is asked for from now on.
+    pub fn set(&self, fate: Fate) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = fate;
+    }
+}
+
+impl Script for Uniform {
+    fn fate(&self, _: Question) -> Fate {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

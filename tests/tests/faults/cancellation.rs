@@ -87,6 +87,32 @@ async fn dropped_after_every_poll() {
 }
 
 #[tokio::test]
+async fn connecting_dropped_after_every_poll_leaves_no_connection() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (url, before) = (server.url(), cli.client_list().await.len());
+    for polls in 0.. {
+        assert!(polls < 1_000, "without end");
+        let mut connect = Box::pin(LockClient::connect(&url));
+        let mut connected = None;
+        for _ in 0..polls {
+            if let std::task::Poll::Ready(ready) = futures_util::poll!(connect.as_mut()) {
+                connected = Some(ready.unwrap());
+                break;
+            }
+            tokio::time::sleep(Duration::from_micros(200)).await;
+        }
+        drop(connect);
+        if let Some(client) = connected {
+            client.shutdown(LONG).await.unwrap();
+            return;
+        }
+        let gone = async || cli.client_list().await.len() == before;
+        eventually("no connection left", LIMIT, gone).await;
+    }
+}
+
+#[tokio::test]
 async fn dropped_changes_of_mode_end_as_the_guard_says() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;

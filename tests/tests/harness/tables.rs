@@ -10,7 +10,8 @@ use std::{
 const REASONS: [&str; 2] = ["Not built", "Does not apply"];
 
 /// Where targets are.
-const PACKAGES: [&str; 5] = ["tests", "lock-core", "lock-key", "lock-tower", "lockctl"];
+const PACKAGES: [&str; 7] =
+    ["tests", "lock-core", "lock-key", "lock-tower", "lockctl", "tests/model-check", "tests/fuzz"];
 
 /// What the column of tests is called.
 const TITLES: [&str; 2] = ["Ours", "Tests"];

@@ -143,7 +143,7 @@ impl Actor {
         let (draining, started) = (self.process.is_draining(), Instant::now());
         let ended = dropped_after(terms.dropped_after, ask.acquire()).await;
         // Who does not wait for others still waits for what its own process is about to release.
-        let wait = terms.wait.max(COMMAND_TIMEOUT);
+        let wait = if terms.wait.is_zero() { COMMAND_TIMEOUT } else { terms.wait };
         let longest = wait + COMMAND_TIMEOUT * steps + LAST_ANSWER + TICK;
         let took = started.elapsed();
         assert!(took <= longest, "{terms:?}: it took {took:?}");

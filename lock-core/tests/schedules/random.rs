@@ -1,6 +1,9 @@
 //! Random schedules: a few actors in a few processes take, change and give back locks of all kinds,
 //! over links that do what links do. What is promised is checked at every grant and at the end.
 //!
+//! A seed gives the same plan and the same links; only what Tokio, hash maps and RedLock draw for
+//! themselves differs, so a rare failure may need a few runs to show again.
+//!
 //! `LOCK_SCHEDULES` says how many of each family are tried, `LOCK_SCHEDULES_SEED` the first one's seed.
 
 mod actor;
