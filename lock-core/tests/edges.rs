@@ -217,5 +217,5 @@ async fn waiters_before_all_keys_together_are_bounded() {
     assert!(refused.to_string().starts_with("1 waiters of this process stand before its locks"));
     drop(held);
     drop(waits.await.unwrap().unwrap());
-    locks.write("b").wait(Duration::from_secs(60)).acquire().await.unwrap();
+    drop(locks.write("b").wait(Duration::from_secs(60)).acquire().await.unwrap());
 }
