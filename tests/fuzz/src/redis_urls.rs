@@ -11,7 +11,8 @@ const PASSWORD: &str = "gehe1m4711";
 pub fn redis_urls(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     let shown = strangers::shown(&text.replace("PW", PASSWORD));
-    let hidden = !address(text).contains("PW");
+    // A fuzzer that watches comparisons finds the password by itself.
+    let hidden = !address(text).contains("PW") && !text.contains(PASSWORD);
     assert!(!hidden || !shown.contains(PASSWORD), "{text:?}: {shown}");
 }
 
