@@ -160,6 +160,14 @@ impl LockClientBuilder {
         self
     }
 
+    /// Whether a connection is refused whose user lacks a right that the lock scripts need. Without
+    /// it a command that Redis refuses halfway may leave a lock behind that nobody frees. Turn it off
+    /// for a client that only looks, such as an operator's. Default: `true`.
+    pub fn check_rights(mut self, check: bool) -> Self {
+        self.redis.check_rights = check;
+        self
+    }
+
     /// Grants a lock, and the upgrade of one, only when this many replicas have confirmed within
     /// `timeout` that they have it; with fewer the acquisition ends as
     /// [`Unavailable`](crate::AcquireError::Unavailable) and is taken back. The time comes on top

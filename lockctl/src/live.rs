@@ -68,7 +68,8 @@ impl Server {
 
     /// Who this is, to Redis and to others, is the default: the program's name and the host's.
     fn builder(&self) -> lock_tower::LockClientBuilder {
-        let builder = LockClient::builder().command_timeout(PATIENCE);
+        // Who only looks may have fewer rights than a service.
+        let builder = LockClient::builder().command_timeout(PATIENCE).check_rights(false);
         match &self.prefix {
             _ if self.redisson => builder.redisson(),
             Some(prefix) => builder.prefix(prefix),

@@ -124,7 +124,8 @@ impl Plan {
         let sentinels =
             self.url.endpoints.iter().map(|endpoint| sentinel.elsewhere(endpoint.clone()));
         let sentinels = sentinels.collect();
-        Place::Primary(Sentinels::new(sentinels, primary.clone(), self.target.clone()))
+        let sentinels = Sentinels::new(sentinels, primary.clone(), self.target.clone());
+        Place::Primary(Box::new(sentinels))
     }
 
     fn start_one(self, first: Option<First>, tasks: &Arc<Tasks>) -> RedisStore {

@@ -15,6 +15,7 @@ pub(crate) struct RedisOptions {
     pub(crate) tls: Tls,
     pub(crate) sentinel_credentials: Option<Credentials>,
     pub(crate) replicas: Option<Replicas>,
+    pub(crate) check_rights: bool,
 }
 
 /// A user, if not the default one, and a password.
@@ -42,6 +43,7 @@ impl Default for RedisOptions {
             tls: Tls::new(),
             sentinel_credentials: None,
             replicas: None,
+            check_rights: true,
         }
     }
 }

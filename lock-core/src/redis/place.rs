@@ -16,7 +16,7 @@ const STILL_THERE: Duration = Duration::from_secs(5);
 pub(super) enum Place {
     Fixed(Arc<Target>),
     /// The primary that Sentinels name.
-    Primary(Sentinels),
+    Primary(Box<Sentinels>),
     /// Any node of a cluster.
     AnyNode(Weak<Cluster>),
 }

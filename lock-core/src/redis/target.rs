@@ -32,6 +32,8 @@ pub(super) struct Target {
     pub(super) in_cluster: bool,
     /// Of the names of all locks.
     pub(super) prefix: Arc<str>,
+    /// Whether the user must be allowed all that the scripts do.
+    pub(super) check_rights: bool,
     tls: Option<Connector>,
     login: RedisConnectionInfo,
     /// What `CLIENT LIST` shows.
@@ -80,6 +82,7 @@ impl Target {
             connect_timeout: options.connect_timeout,
             in_cluster: false,
             prefix: options.prefix.as_str().into(),
+            check_rights: options.check_rights,
             tls,
             login,
             connection_name: name.to_owned(),

@@ -25,7 +25,8 @@ impl<'r> Values<'r> {
             Source::Query(name) => {
                 let query = self.parts.uri.query().unwrap_or_default();
                 let pairs = form_urlencoded::parse(query.as_bytes());
-                only(source, pairs.filter(|(key, _)| key == name).map(|(_, value)| Ok(value)))
+                let values = pairs.filter(|(key, _)| key == name);
+                only(source, values.map(|(_, value)| whole(value, "query parameter", name)))
             }
             Source::Header(name) => {
                 let values = self.parts.headers.get_all(name).iter();
@@ -61,6 +62,16 @@ fn only<'r>(
     match (values.next(), values.next()) {
         (Some(_), Some(_)) => Err(source.twice()),
         (value, _) => value.transpose(),
+    }
+}
+
+/// What is no UTF-8 was decoded as the character that stands for that, whatever it had been: other
+/// bytes would give the same key.
+fn whole<'r>(value: Cow<'r, str>, what: &str, name: &str) -> Result<Cow<'r, str>, BadKey> {
+    if value.contains(char::REPLACEMENT_CHARACTER) {
+        Err(unreadable(what, name))
+    } else {
+        Ok(value)
     }
 }
 

@@ -33,7 +33,9 @@ pub(super) fn jittered(about: Duration) -> Duration {
 fn jittered_by(about: Duration, random: f64) -> Duration {
     // Short of the limit by the jitter, or all the long ones would come back at the limit.
     let about = about.min(MOST.div_f64(1.0 + SPREAD));
-    about.mul_f64(1.0 - SPREAD + 2.0 * SPREAD * random).clamp(LEAST, MOST)
+    let jittered = about.mul_f64(1.0 - SPREAD + 2.0 * SPREAD * random).clamp(LEAST, MOST);
+    // Whole milliseconds, as the document has them: the header's seconds are made of the same.
+    Duration::from_millis(u64::try_from(jittered.as_millis()).unwrap_or(0))
 }
 
 /// Good enough to scatter clients, and at hand in the standard library: each `RandomState` hashes
@@ -72,6 +74,12 @@ mod tests {
         assert_eq!(jittered_by(ms(60_000), 1.0), MOST);
         assert_eq!(jittered_by(ms(60_000), 0.0), ms(1_200));
         assert_eq!(jittered_by(ms(1), 0.5), LEAST);
+    }
+
+    #[test]
+    fn the_header_and_the_document_say_the_same() {
+        assert_eq!(jittered_by(ms(1_000), 0.500_8), ms(1_000));
+        assert_eq!(whole_seconds(jittered_by(ms(1_000), 0.500_8)), 1);
     }
 
     #[test]

@@ -3,6 +3,11 @@
 //! Each function takes any bytes and panics where something is not as it is promised. `tests/anything.rs`
 //! gives them the corpus (`corpus/<function>`), random bytes, and those of a fuzzer.
 
+// Built for a fuzzer, nothing can be linked without it: the tests of this file neither, of which there
+// are none.
+#[cfg(test)]
+use bolero as _;
+
 mod deadline_header;
 mod keys;
 mod policy_file;

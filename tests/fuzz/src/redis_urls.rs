@@ -3,7 +3,7 @@ use lock_core::__private::strangers;
 /// Stands for every `PW` of the input.
 const PASSWORD: &str = "gehe1m4711";
 
-/// Any text as a URL: what stands before an @, where passwords stand, is never shown.
+/// Any text as a URL: what stands where passwords stand is never shown.
 ///
 /// # Panics
 ///
@@ -11,7 +11,17 @@ const PASSWORD: &str = "gehe1m4711";
 pub fn redis_urls(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     let shown = strangers::shown(&text.replace("PW", PASSWORD));
-    // Behind the last @ it is a part of the address.
-    let hidden = text.rsplit_once('@').is_some_and(|(_, address)| !address.contains("PW"));
+    // A fuzzer that watches comparisons finds the password by itself.
+    let hidden = !address(text).contains("PW") && !text.contains(PASSWORD);
     assert!(!hidden || !shown.contains(PASSWORD), "{text:?}: {shown}");
+}
+
+/// The part that may be shown: behind the last @; of a socket its path, which may have one too.
+fn address(text: &str) -> &str {
+    let is_socket = text.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with("unix"));
+    if is_socket {
+        let path = text.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+        return path.map_or("", |(_, path)| path.split('?').next().unwrap_or_default());
+    }
+    text.rsplit_once('@').map_or(text, |(_, address)| address)
 }

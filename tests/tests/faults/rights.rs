@@ -123,6 +123,17 @@ async fn without_the_right_to_publish_a_client_works_and_warns() {
 }
 
 #[tokio::test]
+async fn a_client_that_only_looks_needs_no_right_to_write() {
+    let server = RedisServer::start().await;
+    let holder = LockClient::connect(&server.url()).await.unwrap();
+    let _guard = holder.write("k").acquire().await.unwrap();
+    let url = user_without(&server, "+hset").await;
+    assert!(LockClient::connect(&url).await.is_err());
+    let looks = LockClient::builder().check_rights(false).connect(&url).await.unwrap();
+    assert_eq!(looks.inspect("k").await.unwrap().holders.len(), 1);
+}
+
+#[tokio::test]
 async fn a_lazy_client_grants_nothing_until_the_right_is_given() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;

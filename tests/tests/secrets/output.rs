@@ -63,8 +63,11 @@ pub(crate) fn show_error(error: &(impl Error + Clone + Send + Sync + 'static)) {
     }
     let error = error.clone();
     PANICS_ARE_SHOWN.set(true);
-    let panicked =
-        panic::catch_unwind(AssertUnwindSafe(move || -> () { Err(error).unwrap() })).unwrap_err();
+    let panicked = panic::catch_unwind(AssertUnwindSafe(move || -> () {
+        let failed: Result<(), _> = Err(error);
+        failed.unwrap();
+    }))
+    .unwrap_err();
     PANICS_ARE_SHOWN.set(false);
     show(panicked.downcast_ref::<String>().expect("a panic has a message"));
 }
