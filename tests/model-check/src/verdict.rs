@@ -48,9 +48,11 @@ pub fn check(setup: Setup, texts: Texts) -> Verdict {
 #[must_use]
 pub fn check_some(setup: Setup, texts: Texts, transitions: usize) -> Verdict {
     let (name, start) = (setup.name, Instant::now());
-    let checker = Locks::new(setup, texts).checker();
+    let locks = Locks::new(setup, texts);
+    let checker = locks.clone().checker();
     let checker = checker.threads(2).target_state_count(transitions);
     let checker = checker.finish_when(HasDiscoveries::Any).spawn_bfs().join();
+    locks.tell();
     let found = checker.discoveries().into_iter().map(|(rule, path)| {
         let last = path.last_state();
         let clients: Vec<_> = last.clients.iter().map(|client| format!("{client:?}")).collect();

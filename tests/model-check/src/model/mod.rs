@@ -68,7 +68,9 @@ pub struct Locks {
     texts: Texts,
     id: u64,
     /// A rule is broken: what is known will do.
-    broken: Arc<AtomicBool>,
+    enough: Arc<AtomicBool>,
+    /// Paths are told: nothing is enough.
+    telling: Arc<AtomicBool>,
 }
 
 impl Locks {
@@ -77,12 +79,17 @@ impl Locks {
     pub fn new(setup: Setup, texts: Texts) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { setup, texts, id, broken: Arc::default() }
+        Self { setup, texts, id, enough: Arc::default(), telling: Arc::default() }
+    }
+
+    /// From here on it is only asked how it came to what was found.
+    pub(crate) fn tell(&self) {
+        self.telling.store(true, Ordering::Relaxed);
     }
 
     fn keeps(&self, is_kept: bool) -> bool {
         if !is_kept {
-            self.broken.store(true, Ordering::Relaxed);
+            self.enough.store(true, Ordering::Relaxed);
         }
         is_kept
     }
@@ -213,7 +220,7 @@ impl Model for Locks {
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        if self.broken.load(Ordering::Relaxed) {
+        if self.enough.load(Ordering::Relaxed) && !self.telling.load(Ordering::Relaxed) {
             return;
         }
         let is_over = world.operations >= self.setup.operations;
@@ -256,7 +263,7 @@ impl Model for Locks {
             next.wrong = everywhere::judge(&self.setup, &next, &standing);
         }
         if next.wrong.is_some() {
-            self.broken.store(true, Ordering::Relaxed);
+            self.enough.store(true, Ordering::Relaxed);
         }
         Some(next)
     }

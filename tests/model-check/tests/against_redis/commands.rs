@@ -12,18 +12,18 @@ use crate::{
 };
 
 /// One command of each sort that the scripts use: `K` a key, `M` a member, `N` a number, `P` a
-/// position, `T` milliseconds.
+/// position, `T` milliseconds, `B` none.
 const COMMANDS: &[&str] = &[
     "get K",
     "set K N",
     "set K M",
     "set K M px T",
-    "set K M px N",
+    "set K M px B",
     "incrby K N",
     "exists K",
     "del K",
     "pexpire K T",
-    "pexpire K N",
+    "pexpire K B",
     "pexpire K M",
     "pttl K",
     "persist K",
@@ -80,6 +80,7 @@ fn filled(template: &'static str) -> impl Strategy<Value = Vec<String>> {
                 "K" => one_of(&["a", "b", "c"]),
                 "M" => one_of(&["x", "y", "z", ""]),
                 "N" => one_of(&["-1", "0", "1", "2", "7"]),
+                "B" => one_of(&["-1", "0", "1.5"]),
                 "P" => one_of(&["-9", "-2", "-1", "0", "1", "2", "9"]),
                 "T" => one_of(&["1000000", "2000000", "9223372036854775807"]),
                 _ => Just(word.to_owned()).boxed(),

@@ -104,7 +104,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn happens(kind: Kind) -> impl Strategy<Value = Happens> {
     // Mostly one kind, or nothing would ever be held for long.
     let kinds = prop_oneof![9 => Just(kind), 1 => prop::sample::select(&KINDS[..])];
-    let who = (kinds, prop::sample::select(&OWNERS[..]), step());
+    let who = (kinds, prop::sample::select(&OWNERS[..]), step()).boxed();
     prop_oneof![
         12 => who.clone().prop_map(|(kind, owner, step)| Happens::Step { kind, owner, step }),
         1 => (who, any::<Index>(), prop::sample::select(&NONSENSE[..])).prop_map(
@@ -113,7 +113,7 @@ fn happens(kind: Kind) -> impl Strategy<Value = Happens> {
         1 => (prop::collection::vec((Just(kind), prop::sample::select(&OWNERS[..])), 1..3), ask())
             .prop_map(|(kinds, ask)| Happens::All { kinds, ask }),
         1 => prop::sample::select(IN_THE_WAY).prop_map(Happens::InTheWay),
-        2 => prop::sample::select(&MINUTES[..]).prop_map(|it| Happens::TimePasses(it + 5)),
+        2 => prop::sample::select(&MINUTES[..]).prop_map(|it| Happens::TimePasses(it + 3)),
     ]
 }
 

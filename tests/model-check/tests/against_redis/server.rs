@@ -5,7 +5,7 @@ use lock_model_check::redis::Reply;
 use lock_tests::{Cli, RedisServer};
 use redis::Value;
 
-use crate::compare::{Key, atoms};
+use crate::compare::{Key, atoms, in_order};
 
 pub(crate) struct Server {
     cli: Cli,
@@ -83,6 +83,10 @@ impl Server {
             let (type_of, left, mut words) = self.look(&name).await;
             if type_of == "set" {
                 words.sort();
+            }
+            if type_of == "zset" {
+                let pairs = words.chunks(2).map(|pair| [pair[0].clone(), pair[1].clone()]);
+                words = in_order(pairs.collect()).collect();
             }
             let words = words.iter().flat_map(|word| atoms(word, now)).collect();
             keys.push((name, type_of, words, left));
