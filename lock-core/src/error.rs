@@ -50,7 +50,8 @@ pub enum AcquireError {
         /// The key.
         key: LockKey,
     },
-    /// The scope's own hold, which this acquisition would have entered again, is lost.
+    /// The scope's own hold, which this acquisition would have entered again, is lost; or one of
+    /// several locks was lost while the others were waited for.
     #[error(transparent)]
     Lost(#[from] Lost),
     /// Something else than a lock of this kind stands under this key.
