@@ -21,7 +21,7 @@ use crate::{
 
 pub(super) async fn work(worker: Arc<Worker>, seed: u64) {
     let mut random = Rng::with_seed(seed);
-    let mut counter = Counter::connect(&worker.resource).await.expect("the resource is there");
+    let mut counter = Counter::at(worker.resource.clone());
     while !worker.finishing.load(Ordering::SeqCst) {
         let turn = Turn::random(&mut random);
         worker.take(&turn, &mut counter).await;
