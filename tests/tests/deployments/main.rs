@@ -6,6 +6,7 @@ mod dead_node;
 mod failover;
 mod life;
 mod moving;
+mod multi;
 mod redirections;
 mod replicas;
 mod rights;

@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use crate::{
     args::{Args, Where},
     check::{self, Past},
@@ -18,6 +20,9 @@ use crate::{
 
 /// A failure keeps its histories here, where nothing else was asked for.
 const KEPT: &str = "campaign-failure";
+
+/// What it exits with when it was told to end.
+const STOPPED: i32 = 130;
 
 /// One slice, before it runs.
 struct Next {
@@ -92,7 +97,10 @@ async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf>
         directory: directory.path(),
     };
     let began = Instant::now();
-    let evidence = slice.run().await;
+    let Some(evidence) = unless_stopped(slice.run()).await else {
+        drop(directory);
+        std::process::exit(STOPPED);
+    };
     let past = Past::of(&evidence.lives).expect("the histories can be read");
     let verdict = check::check(&evidence, &past);
     figures.add(&evidence, &past, &verdict, next.length);
@@ -124,6 +132,16 @@ async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf>
     let failed = !verdict.findings.is_empty();
     let keep = args.out.clone().or_else(|| failed.then(|| std::env::temp_dir().join(KEPT)))?;
     Some(copy(directory.path(), &keep.join(format!("seed-{}-slice-{}", args.seed, next.number))))
+}
+
+/// Ctrl-C and SIGTERM end servers and workers too, which are dropped with the slice.
+async fn unless_stopped<F: Future>(slice: F) -> Option<F::Output> {
+    let mut told = signal(SignalKind::terminate()).expect("cannot listen for signals");
+    tokio::select! {
+        evidence = slice => Some(evidence),
+        _ = told.recv() => None,
+        _ = tokio::signal::ctrl_c() => None,
+    }
 }
 
 fn copy(from: &Path, to: &Path) -> PathBuf {

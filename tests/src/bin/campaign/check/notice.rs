@@ -20,7 +20,7 @@ fn told_in_time(hold: &Hold, windows: &Windows, verdict: &mut Verdict) {
     verdict.notices += 1;
     let stops = windows.stops(hold.worker).iter();
     let stopped: Nanos =
-        stops.filter(|it| it.0 <= told && hold.begin <= it.1).map(|it| it.1 - it.0).sum();
+        stops.filter(|it| it.0 <= told && deadline <= it.1).map(|it| it.1 - it.0).sum();
     if told > deadline + SLACK + stopped {
         let late = (told - deadline) as f64 / 1e6;
         let what = format!("worker {} was told {late:.0} ms after its deadline", hold.worker);

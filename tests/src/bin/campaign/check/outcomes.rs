@@ -48,7 +48,8 @@ fn wrong(ask: &Ask, windows: &Windows, foreign: &[(Nanos, Nanos)]) -> Option<Str
             Some(format!("worker {} found something else than a lock", ask.worker))
         }
         Answer::Refused(Refusal::Other(why)) => Some(format!("worker {}: {why}", ask.worker)),
-        Answer::Refused(Refusal::Lost) => {
+        // One of several may be lost while the others are waited for.
+        Answer::Refused(Refusal::Lost) if ask.keys.len() == 1 => {
             Some(format!("worker {} lost what it had not been granted", ask.worker))
         }
         _ => None,

@@ -151,7 +151,8 @@ impl Past {
                     if let Some(open) = open.get_mut(&n) {
                         for hold in &mut open.holds {
                             let mut next = self.holds[*hold].clone();
-                            self.holds[*hold].last = last;
+                            // From then on it is the next one's.
+                            (self.holds[*hold].last, self.holds[*hold].over) = (last, at);
                             (next.begin, next.last) = (at, at);
                             (next.access, next.token) = (access, token);
                             *hold = self.holds.len();

@@ -77,7 +77,7 @@ fn blocked<'a>(past: &'a Past, windows: &Windows) -> HashMap<&'a str, Vec<Span>>
     let late = |at: Nanos, over: Nanos| {
         let from = servers.partition_point(|it| it.1 < at);
         let disturbed = servers.get(from).filter(|it| it.0 <= over);
-        disturbed.map_or(over, |it| over.max(it.1 + (over - at)))
+        disturbed.map_or(over, |it| over.max(it.1 + over.saturating_sub(at)))
     };
     let mut blocked: HashMap<&str, Vec<Span>> = HashMap::new();
     for hold in &past.holds {

@@ -55,18 +55,15 @@ pub(super) async fn inject(
     healed("every server to be back", async || deployment.is_whole().await).await;
     // What a semaphore's count was is in nobody's memory but Redis'.
     if matches!(planned.row, 10 | 12 | 15 | 16 | 24 | 25) {
-        healed("the semaphores to be counted anew", async || set_permits(deployment).await).await;
+        repeat("the semaphores to be counted anew", async || set_permits(deployment).await).await;
     }
     done
 }
 
 /// Waits until something that must come true again has.
 pub(super) async fn healed(what: &str, condition: impl AsyncFn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !condition().await {
-        assert!(Instant::now() < end, "waited {PATIENCE:?} for {what}");
-        sleep(Duration::from_millis(20)).await;
-    }
+    let not_yet = || "not yet".to_owned();
+    repeat(what, async || condition().await.then_some(()).ok_or_else(not_yet)).await;
 }
 
 /// Does what must not fail in the end, again and again.
@@ -74,16 +71,22 @@ pub(super) async fn insist<F: Future<Output = redis::RedisResult<()>>>(
     what: &str,
     action: impl Fn() -> F,
 ) {
-    healed(what, async || action().await.is_ok()).await;
+    repeat(what, async || action().await.map_err(because)).await;
 }
 
-async fn set_permits(deployment: &Deployment) -> bool {
-    let Ok(locks) = LockClient::connect(&deployment.url(0)).await else { return false };
+async fn repeat(what: &str, action: impl AsyncFn() -> Result<(), String>) {
+    let end = Instant::now() + PATIENCE;
+    while let Err(why) = action().await {
+        assert!(Instant::now() < end, "waited {PATIENCE:?} for {what}: {why}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn set_permits(deployment: &Deployment) -> Result<(), String> {
+    let locks = LockClient::connect(&deployment.url(0)).await.map_err(because)?;
     for number in 0..KEYS {
         let semaphore = locks.semaphore(Family::Semaphore.key(number), PERMITS);
-        if semaphore.set_permits(PERMITS).await.is_err() {
-            return false;
-        }
+        semaphore.set_permits(PERMITS).await.map_err(because)?;
     }
-    locks.shutdown(PATIENCE).await.is_ok()
+    locks.shutdown(PATIENCE).await.map_err(because)
 }

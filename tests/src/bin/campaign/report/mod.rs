@@ -2,6 +2,7 @@
 
 mod figures;
 mod story;
+mod table;
 
 pub(crate) use figures::Figures;
 pub(crate) use story::story;

@@ -1,6 +1,6 @@
 //! Counts up what a lock protects.
 
-use std::{io, path::Path, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -10,31 +10,45 @@ use tokio::{
 /// Between reading and writing, so that others have a chance.
 const THOUGHT: Duration = Duration::from_millis(1);
 
-/// A connection to the counters.
-pub(super) struct Counter(BufReader<UnixStream>);
+/// A way to the counters.
+pub(super) struct Counter {
+    path: PathBuf,
+    /// Gone while something is under way: work that is dropped halfway leaves answers unread.
+    connection: Option<BufReader<UnixStream>>,
+}
 
 impl Counter {
-    pub(super) async fn connect(path: &Path) -> io::Result<Self> {
-        Ok(Self(BufReader::new(UnixStream::connect(path).await?)))
-    }
-
-    async fn ask(&mut self, line: String) -> io::Result<String> {
-        self.0.get_mut().write_all(format!("{line}\n").as_bytes()).await?;
-        let mut answer = String::new();
-        self.0.read_line(&mut answer).await?;
-        Ok(answer.trim_end().to_owned())
+    pub(super) fn at(path: PathBuf) -> Self {
+        Self { path, connection: None }
     }
 
     /// Reads, thinks and writes: on the fenced counter with the token, on the other without.
     pub(super) async fn count(&mut self, key: &str, token: u64) -> io::Result<()> {
-        let claimed = self.ask(format!("claim {key} {token}")).await?;
-        let open = self.ask(format!("look {key}")).await?;
-        tokio::time::sleep(THOUGHT).await;
-        if let Ok(count) = claimed.parse::<u64>() {
-            self.ask(format!("write {key} {token} {}", count + 1)).await?;
-        }
-        let open: u64 = open.parse().map_err(io::Error::other)?;
-        self.ask(format!("set {key} {}", open + 1)).await?;
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => BufReader::new(UnixStream::connect(&self.path).await?),
+        };
+        count(&mut connection, key, token).await?;
+        self.connection = Some(connection);
         Ok(())
     }
+}
+
+async fn count(counters: &mut BufReader<UnixStream>, key: &str, token: u64) -> io::Result<()> {
+    let claimed = ask(counters, format!("claim {key} {token}")).await?;
+    let open = ask(counters, format!("look {key}")).await?;
+    tokio::time::sleep(THOUGHT).await;
+    if let Ok(count) = claimed.parse::<u64>() {
+        ask(counters, format!("write {key} {token} {}", count + 1)).await?;
+    }
+    let open: u64 = open.parse().map_err(io::Error::other)?;
+    ask(counters, format!("set {key} {}", open + 1)).await?;
+    Ok(())
+}
+
+async fn ask(counters: &mut BufReader<UnixStream>, line: String) -> io::Result<String> {
+    counters.get_mut().write_all(format!("{line}\n").as_bytes()).await?;
+    let mut answer = String::new();
+    counters.read_line(&mut answer).await?;
+    Ok(answer.trim_end().to_owned())
 }

@@ -2,6 +2,7 @@
 
 use std::{future::Future, pin::pin, time::Duration};
 
+use lock_core::Lost;
 use tokio::time::sleep;
 
 use super::{Worker, held::Held};
@@ -29,6 +30,19 @@ pub(super) struct Looked {
 impl Looked {
     pub(super) fn begin() -> Self {
         Self { last: now(), deadline: now(), lost: None }
+    }
+
+    /// Does something else than looking, and stops when the loss is told.
+    pub(super) async fn unless_lost(
+        &mut self,
+        lost: impl Future<Output = Lost>,
+        work: impl Future<Output = ()>,
+    ) {
+        tokio::select! {
+            biased;
+            lost = lost => self.lost = Some((now(), format!("{:?}", lost.cause()))),
+            () = work => {}
+        }
     }
 
     /// The record that ends the hold.

@@ -14,14 +14,14 @@ use super::{
     turn::{Extra, Turn},
 };
 use crate::{
-    clock::now,
+    clock::{Nanos, now},
     history::{Ending, Record},
     keys::Family,
 };
 
 pub(super) async fn work(worker: Arc<Worker>, seed: u64) {
     let mut random = Rng::with_seed(seed);
-    let mut counter = Counter::connect(&worker.resource).await.expect("the resource is there");
+    let mut counter = Counter::at(worker.resource.clone());
     while !worker.finishing.load(Ordering::SeqCst) {
         let turn = Turn::random(&mut random);
         worker.take(&turn, &mut counter).await;
@@ -63,17 +63,24 @@ impl Worker {
             }
             Extra::ChangeMode => {
                 self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
+                let lost = held.lost();
                 if looked.lost.is_none()
                     && let Held::Lock(guard) = &mut held
                 {
-                    self.change_mode(n, guard, &looked).await;
+                    let change = self.change_mode(n, guard, looked.last);
+                    looked.unless_lost(lost, change).await;
+                }
+                if looked.lost.is_none() {
                     self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
                 }
             }
             Extra::Reenter => {
                 self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
                 if looked.lost.is_none() && held.is_held() {
-                    self.reenter(turn, scope.as_ref().expect("BUG: it is there")).await;
+                    let scope = scope.as_ref().expect("BUG: it is there");
+                    looked.unless_lost(held.lost(), self.reenter(turn, scope)).await;
+                }
+                if looked.lost.is_none() {
                     self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
                 }
             }
@@ -92,7 +99,7 @@ impl Worker {
         }
     }
 
-    async fn change_mode(&self, n: u64, guard: &mut lock_core::LockGuard, looked: &Looked) {
+    async fn change_mode(&self, n: u64, guard: &mut lock_core::LockGuard, last: Nanos) {
         let changed = match guard.mode() {
             Mode::Read => match guard.upgrade().await {
                 Ok(()) => true,
@@ -108,7 +115,7 @@ impl Worker {
         if changed {
             let (at, access) = (now(), guard.mode().into());
             let token = Some(guard.fencing_token().get());
-            self.write(&Record::Mode { n, last: looked.last, at, access, token });
+            self.write(&Record::Mode { n, last, at, access, token });
         }
     }
 
