@@ -35,6 +35,10 @@ impl Url {
             ));
         }
         let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("it has no scheme"))?;
+        // Or what comes behind would be taken for the path of a socket, and printed.
+        if !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') {
+            return Err(invalid("its scheme is not known"));
+        }
         let (redis, several) = match scheme.split_once('+') {
             Some((redis, "sentinel")) => (redis, Some(true)),
             Some((redis, "cluster")) => (redis, Some(false)),
@@ -196,6 +200,7 @@ mod tests {
             "redis+sentinel://a",
             "redis+sentinel://a/main?x=1",
             "http+cluster://a",
+            "redis+unix:/redis+cluster://u:p@a",
             "redis+cluster://",
             "redis+cluster://a,,b",
             "a:6379",

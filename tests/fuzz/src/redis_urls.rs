@@ -18,7 +18,9 @@ pub fn redis_urls(input: &[u8]) {
 
 /// The part that may be shown: behind the last @; of a socket its path, which may have one too.
 fn address(text: &str) -> &str {
-    let is_socket = text.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with("unix"));
+    let is_socket = text
+        .split_once("://")
+        .is_some_and(|(scheme, _)| scheme.to_ascii_lowercase().ends_with("unix"));
     if is_socket {
         let path = text.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
         return path.map_or("", |(_, path)| path.split('?').next().unwrap_or_default());
