@@ -55,7 +55,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     if let Some(path) = &args.json {
         fs::write(path, format!("{:#}\n", figures.json())).expect("cannot write the figures");
     }
-    if figures.findings() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if figures.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// The deployments in turn, until the time is used up.
@@ -101,6 +101,12 @@ async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf>
         drop(directory);
         std::process::exit(STOPPED);
     };
+    if let Some(broken) = &evidence.broken {
+        println!("slice {} on {} is not counted: {broken}", next.number, next.sort);
+        figures.not_counted();
+        let keep = args.out.clone().unwrap_or_else(|| std::env::temp_dir().join(KEPT));
+        return Some(kept(args, next, directory.path(), &keep));
+    }
     let past = Past::of(&evidence.lives).expect("the histories can be read");
     let verdict = check::check(&evidence, &past);
     figures.add(&evidence, &past, &verdict, next.length);
@@ -131,7 +137,7 @@ async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf>
     }
     let failed = !verdict.findings.is_empty();
     let keep = args.out.clone().or_else(|| failed.then(|| std::env::temp_dir().join(KEPT)))?;
-    Some(copy(directory.path(), &keep.join(format!("seed-{}-slice-{}", args.seed, next.number))))
+    Some(kept(args, next, directory.path(), &keep))
 }
 
 /// Ctrl-C and SIGTERM end servers and workers too, which are dropped with the slice.
@@ -144,12 +150,14 @@ async fn unless_stopped<F: Future>(slice: F) -> Option<F::Output> {
     }
 }
 
-fn copy(from: &Path, to: &Path) -> PathBuf {
-    fs::create_dir_all(to).expect("cannot make a directory for the histories");
+/// Copies a slice's histories, and says where they are.
+fn kept(args: &Args, next: &Next, from: &Path, keep: &Path) -> PathBuf {
+    let to = keep.join(format!("seed-{}-slice-{}", args.seed, next.number));
+    fs::create_dir_all(&to).expect("cannot make a directory for the histories");
     for entry in fs::read_dir(from).into_iter().flatten().flatten() {
         if entry.path().extension().is_some_and(|it| it == "jsonl") {
             fs::copy(entry.path(), to.join(entry.file_name())).expect("cannot keep a history");
         }
     }
-    to.to_owned()
+    to
 }

@@ -47,12 +47,17 @@ impl Slice<'_> {
             _ = faults => {}
             () = watch.look(&nemesis.record) => {}
         }
+        let broken = nemesis.record.broken();
         let lives = crew.finish().await;
-        let leftovers = self.leftovers(&deployment).await;
+        let leftovers = match broken {
+            Some(_) => Vec::new(),
+            None => self.leftovers(&deployment).await,
+        };
         Evidence {
             sort: self.sort,
             lives,
             windows: nemesis.record.windows(),
+            broken,
             trouble: nemesis.record.trouble(),
             tally: resource.tally(),
             leftovers,

@@ -29,7 +29,10 @@ pub(crate) struct Evidence {
     pub(crate) sort: Sort,
     pub(crate) lives: Vec<Life>,
     pub(crate) windows: Vec<Window>,
+    /// Faults that could not be injected.
     pub(crate) trouble: Vec<String>,
+    /// The fault that could not be healed: what came after it says nothing of locks.
+    pub(crate) broken: Option<String>,
     pub(crate) tally: Tally,
     pub(crate) leftovers: Vec<Leftover>,
 }

@@ -12,8 +12,12 @@ mod stalls;
 mod watch;
 mod workers;
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Mutex, OnceLock, PoisonError},
+};
 
+use futures_util::FutureExt;
 use tokio::{sync::RwLock, time::Instant};
 
 use crate::{
@@ -42,6 +46,8 @@ pub(crate) struct Window {
 pub(crate) struct Record {
     windows: Mutex<Vec<Window>>,
     trouble: Mutex<Vec<String>>,
+    /// Why the servers are not what they were, for good.
+    broken: OnceLock<String>,
 }
 
 impl Record {
@@ -53,6 +59,10 @@ impl Record {
     fn failed(&self, planned: &Planned, why: impl std::fmt::Display) {
         let text = format!("{planned}: {why}");
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    pub(crate) fn broken(&self) -> Option<String> {
+        self.broken.get().cloned()
     }
 
     pub(crate) fn windows(&self) -> Vec<Window> {
@@ -83,8 +93,15 @@ impl Nemesis {
         for planned in plan.iter().filter(|planned| planned.lane == Lane::Servers) {
             tokio::time::sleep_until(self.began + planned.at).await;
             let begin = now();
-            let done = servers::inject(self, deployment, planned).await;
-            self.note(planned, begin, done);
+            let injected = AssertUnwindSafe(servers::inject(self, deployment, planned));
+            match injected.catch_unwind().await {
+                Ok(done) => self.note(planned, begin, done),
+                // What was said of it stands on the standard error.
+                Err(_) => {
+                    let _first = self.record.broken.set(format!("{planned} was not healed"));
+                    return;
+                }
+            }
         }
     }
 

@@ -52,10 +52,12 @@ pub(super) async fn inject(
         (38, _) => messages::flood(deployment, planned).await,
         (row, _) => Err(format!("nobody injects row {row}")),
     };
-    healed("every server to be back", async || deployment.is_whole().await).await;
+    let whole = format!("every server to be back after {planned}");
+    healed(&whole, async || deployment.is_whole().await).await;
     // What a semaphore's count was is in nobody's memory but Redis'.
     if matches!(planned.row, 10 | 12 | 15 | 16 | 24 | 25) {
-        repeat("the semaphores to be counted anew", async || set_permits(deployment).await).await;
+        let counted = format!("the semaphores to be counted anew after {planned}");
+        repeat(&counted, async || set_permits(deployment).await).await;
     }
     done
 }

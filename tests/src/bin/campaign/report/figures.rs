@@ -45,12 +45,14 @@ pub(crate) struct Figures {
     pub(super) seed: u64,
     pub(super) schedule: u64,
     last_grants: u64,
+    /// Slices whose servers could not be healed.
+    pub(super) not_counted: u64,
     pub(super) of: BTreeMap<Sort, OfSort>,
 }
 
 impl Figures {
     pub(crate) fn new(seed: u64, schedule: u64) -> Self {
-        Self { seed, schedule, last_grants: 0, of: BTreeMap::new() }
+        Self { seed, schedule, last_grants: 0, not_counted: 0, of: BTreeMap::new() }
     }
 
     pub(crate) fn add(
@@ -103,8 +105,14 @@ impl Figures {
         self.last_grants
     }
 
-    pub(crate) fn findings(&self) -> u64 {
-        self.of.values().map(|of| of.findings).sum()
+    /// A slice that says nothing, because its servers could not be healed.
+    pub(crate) fn not_counted(&mut self) {
+        self.not_counted += 1;
+    }
+
+    /// Whether a promise was broken, or the campaign itself was.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.not_counted > 0 || self.of.values().any(|of| of.findings > 0)
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -140,6 +148,7 @@ impl Figures {
         json!({
             "seed": self.seed,
             "schedule": format!("{:016x}", self.schedule),
+            "slices_not_counted": self.not_counted,
             "deployments": deployments,
         })
     }

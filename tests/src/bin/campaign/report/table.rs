@@ -44,6 +44,9 @@ impl fmt::Display for Figures {
         self.line(f, "killed in a fair line", |of| of.killed_in_line)?;
         self.line(f, "keys left over", |of| of.leftovers)?;
         self.line(f, "**promises broken**", |of| of.findings)?;
+        if self.not_counted > 0 {
+            writeln!(f, "\n{} slices are not counted: they could not be healed", self.not_counted)?;
+        }
         writeln!(f, "\n| row of faults |{sorts} in all |\n|---|{rule}")?;
         for row in &ROWS {
             match row.elsewhere {
