@@ -92,15 +92,27 @@ fn named(cell: &str) -> impl Iterator<Item = &str> {
 /// What is wrong with a table.
 fn wrong(document: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    for row in document.lines().filter(|line| line.starts_with("| ")) {
+    // A table of something else, such as figures, begins with other titles.
+    let mut of_tests = false;
+    let mut lines = document.lines().peekable();
+    while let Some(row) = lines.next() {
+        if !row.starts_with("| ") {
+            continue;
+        }
         let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        if lines.peek().is_some_and(|next| next.starts_with("|--")) {
+            of_tests = cells.last().is_some_and(|title| TITLES.contains(title));
+            continue;
+        }
+        if !of_tests {
+            continue;
+        }
         let (&[theirs, ours] | &[theirs, _, ours]) = cells.as_slice() else {
             wrong.push(format!("not two cells, or three: {row}"));
             continue;
         };
         let says_why = REASONS.iter().any(|reason| ours.starts_with(reason));
-        if theirs.is_empty() || !says_why && named(ours).next().is_none() && !TITLES.contains(&ours)
-        {
+        if theirs.is_empty() || !says_why && named(ours).next().is_none() {
             wrong.push(format!("neither a test nor a reason: {row}"));
         }
         wrong.extend(named(ours).filter_map(missing));
@@ -111,7 +123,7 @@ fn wrong(document: &str) -> Vec<String> {
 #[test]
 fn every_test_in_the_tables_exists() {
     for (name, rows) in
-        [("tests/conformance.md", 50), ("tests/defects.md", 50), ("docs/guarantees.md", 15)]
+        [("tests/conformance.md", 50), ("tests/defects.md", 50), ("docs/guarantees.md", 17)]
     {
         let document = fs::read_to_string(root().join(name)).unwrap();
         let wrong = wrong(&document);
@@ -132,6 +144,7 @@ fn what_is_wrong_with_a_table_is_found() {
     ] {
         assert_eq!(row(right), [""; 0], "{right}");
     }
+    assert_eq!(wrong("| Row | Faults |\n|---|---|\n| 1 | 20 |"), [""; 0], "a table of figures");
     for bad in [
         "",
         "Surely",
