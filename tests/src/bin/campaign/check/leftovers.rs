@@ -15,8 +15,8 @@ impl Leftover {
     /// ever as in Redisson.
     pub(crate) fn is_wrong(&self) -> bool {
         let stays = ["redisson_lock_token:", "lock_client:", "lock:semaphore:", "filler:"];
-        !stays.iter().any(|prefix| self.key.starts_with(prefix))
-            && !(self.key.starts_with("{lock:semaphore:") && self.key.ends_with(":timeout"))
+        let leases = self.key.starts_with("{lock:semaphore:") && self.key.ends_with(":timeout");
+        !leases && !stays.iter().any(|prefix| self.key.starts_with(prefix))
     }
 }
 
