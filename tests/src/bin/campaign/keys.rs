@@ -4,7 +4,7 @@ use lock_core::{Kind, Mode};
 use serde::{Deserialize, Serialize};
 
 /// How many keys each family has.
-pub(crate) const KEYS: usize = 4;
+pub(crate) const KEYS: usize = 6;
 /// How many permits each semaphore has.
 pub(crate) const PERMITS: u32 = 3;
 

@@ -38,7 +38,7 @@ pub(crate) const ROWS: [Row; 38] = [
     injected(14, "memory limit without eviction"),
     injected(15, "eviction"),
     injected(16, "a primary that becomes a replica (READONLY)"),
-    injected(17, "NOREPLICAS; in a cluster CLUSTERDOWN"),
+    injected(17, "NOREPLICAS (LOADING comes with 11, CLUSTERDOWN with 12)"),
     injected(18, "busy script, then SCRIPT KILL"),
     injected(19, "CLIENT PAUSE"),
     injected(20, "slots that move under load"),

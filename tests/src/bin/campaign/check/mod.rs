@@ -52,6 +52,8 @@ pub(crate) struct Verdict {
     pub(crate) findings: Vec<Finding>,
     /// Overlaps where data were lost by nature.
     pub(crate) allowed: u64,
+    /// Keys of killed holders that a clock which jumped back keeps for an hour.
+    pub(crate) kept_by_the_clock: u64,
     pub(crate) pairs_in_order: u64,
     pub(crate) tokens: u64,
     pub(crate) notices: u64,
@@ -74,7 +76,7 @@ pub(crate) fn check(evidence: &Evidence, past: &Past) -> Verdict {
     order::check(past, &windows, &mut verdict);
     notice::check(past, &windows, &mut verdict);
     outcomes::check(past, &windows, &mut verdict);
-    leftovers::check(&evidence.leftovers, &mut verdict);
+    leftovers::check(&evidence.leftovers, &windows, &mut verdict);
     fenced(evidence.tally, &mut verdict);
     verdict
 }

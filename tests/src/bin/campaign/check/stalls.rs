@@ -24,6 +24,8 @@ const BOUND: Nanos = 5 * SECOND;
 const INHERITED: Nanos = 1_100 * MS;
 /// Shorter waits cannot show anything.
 const WORTH_A_LOOK: Nanos = SECOND;
+/// Longer than any slice.
+const FOR_EVER: Nanos = Nanos::MAX / 2;
 /// A fair waiter that died keeps its place for so long.
 const PLACE: Nanos = 3 * SECOND;
 
@@ -81,7 +83,9 @@ fn blocked<'a>(past: &'a Past, windows: &Windows) -> HashMap<&'a str, Vec<Span>>
     };
     let mut blocked: HashMap<&str, Vec<Span>> = HashMap::new();
     for hold in &past.holds {
-        blocked.entry(&hold.key).or_default().push((hold.begin, late(hold.last, hold.over)));
+        let stays = hold.killed.is_some_and(|killed| windows.clock_jumped(hold.begin, killed));
+        let over = if stays { FOR_EVER } else { late(hold.last, hold.over) };
+        blocked.entry(&hold.key).or_default().push((hold.begin, over));
     }
     for ask in &past.asks {
         let Some(over) = may_hold_until(ask, windows.troubles(ask.worker)) else { continue };

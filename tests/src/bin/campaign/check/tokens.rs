@@ -22,8 +22,11 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
 /// The greatest token so far of those whose time is over, when it was granted, and to whom.
 type Greatest = Option<(u64, Nanos, usize)>;
 
+/// The end of belief, what it was granted with, when and to whom, and whether it wrote.
+type Live = Reverse<(Nanos, u64, Nanos, usize, bool)>;
+
 fn of_one_key(holds: &[&Hold], windows: &Windows, verdict: &mut Verdict) {
-    let mut live: BinaryHeap<Reverse<(Nanos, u64, Nanos, usize, bool)>> = BinaryHeap::new();
+    let mut live: BinaryHeap<Live> = BinaryHeap::new();
     let (mut any, mut written): (Greatest, Greatest) = (None, None);
     for hold in holds {
         while let Some(Reverse((_, token, begin, ask, write))) =

@@ -91,6 +91,13 @@ impl Windows {
         seen.into_iter().any(|seen| seen.begin <= at && !inside(seen))
     }
 
+    /// Whether Redis' clock jumped between these moments. What is held when it jumps back lives for
+    /// as much longer, and renewal never shortens that: if its process is killed then, it stays.
+    pub(crate) fn clock_jumped(&self, begin: Nanos, end: Nanos) -> bool {
+        let jumps = self.windows.iter().filter(|window| matches!(window.row, 24 | 25));
+        jumps.into_iter().any(|jump| jump.begin <= end && begin <= jump.end)
+    }
+
     /// When this worker could not be expected to get anywhere, in order.
     pub(crate) fn troubles(&self, worker: usize) -> &[Span] {
         &self.troubles[worker]

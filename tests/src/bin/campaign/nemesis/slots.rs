@@ -1,4 +1,4 @@
-//! Slots of a cluster move and go: rows 20 and 17.
+//! Slots of a cluster move: row 20.
 
 use lock_tests::RedisCluster;
 use redis::{RedisResult, Value};
@@ -97,22 +97,4 @@ async fn move_keys(cluster: &RedisCluster, slot: &str, from: usize, to: usize) -
         words.extend(keys.iter().map(String::as_str));
         let _: Value = admin.ask(&words).await?;
     }
-}
-
-/// For a while nobody has a slot, and the cluster is down where that is noticed.
-pub(super) async fn give_one_up(cluster: &RedisCluster, planned: &Planned) -> Injected {
-    let slot = some_slot(cluster, planned).await.map_err(because)?;
-    let owner = primaries(cluster, &slot).await.1.ok_or("nobody has the slot")?;
-    let admin = Admin::to(cluster.node(owner)).await.map_err(because)?;
-    admin.tell(&["CLUSTER", "DELSLOTS", &slot]).await.map_err(because)?;
-    sleep(planned.lasts).await;
-    insist("the slot to be served", || async {
-        let back = admin.tell(&["CLUSTER", "ADDSLOTS", &slot]).await;
-        match back {
-            Err(error) if error.to_string().contains("already busy") => Ok(()),
-            answer => answer,
-        }
-    })
-    .await;
-    Ok(())
 }

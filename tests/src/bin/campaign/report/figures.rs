@@ -37,6 +37,7 @@ pub(super) struct OfSort {
     pub(super) open: u64,
     pub(super) open_lost: u64,
     pub(super) leftovers: u64,
+    pub(super) kept_by_the_clock: u64,
     pub(super) findings: u64,
 }
 
@@ -97,7 +98,8 @@ impl Figures {
         of.stale += evidence.tally.stale;
         of.open += evidence.tally.open_writes;
         of.open_lost += evidence.tally.open_lost;
-        of.leftovers += evidence.leftovers.len() as u64;
+        of.leftovers += evidence.leftovers.len() as u64 - verdict.kept_by_the_clock;
+        of.kept_by_the_clock += verdict.kept_by_the_clock;
         of.findings += verdict.findings.len() as u64;
     }
 
@@ -140,6 +142,7 @@ impl Figures {
                 "unfenced_writes": of.open,
                 "unfenced_lost": of.open_lost,
                 "leftovers": of.leftovers,
+                "kept_by_a_clock_that_jumped_back": of.kept_by_the_clock,
                 "findings": of.findings,
             });
             (sort.to_string(), value)

@@ -43,6 +43,7 @@ impl fmt::Display for Figures {
         self.line(f, "killed while holding", |of| of.killed_holding)?;
         self.line(f, "killed in a fair line", |of| of.killed_in_line)?;
         self.line(f, "keys left over", |of| of.leftovers)?;
+        self.line(f, "kept by a clock that jumped back", |of| of.kept_by_the_clock)?;
         self.line(f, "**promises broken**", |of| of.findings)?;
         if self.not_counted > 0 {
             writeln!(f, "\n{} slices are not counted: they could not be healed", self.not_counted)?;
@@ -91,7 +92,7 @@ fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

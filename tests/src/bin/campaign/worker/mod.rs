@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// How many acquisitions one worker has under way.
-const TASKS: u64 = 12;
+const TASKS: u64 = 20;
 /// How long the last of them may take when all is well again.
 const FAREWELL: Duration = Duration::from_secs(30);
 

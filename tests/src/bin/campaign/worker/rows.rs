@@ -147,10 +147,9 @@ async fn lock_odd_keys(worker: &Worker) {
     let long = "x".repeat(MAX_KEY_LEN);
     let odd = ["a b", "%0d%0a", "ключ", "\u{1f512}", "{tag}rest", "\"'\\", "*?[a]", &long];
     for key in odd {
-        let key = format!("{key}");
-        match worker.locks.write(key.as_str()).lease(Duration::from_secs(1)).acquire().await {
+        match worker.locks.write(key).lease(Duration::from_secs(1)).acquire().await {
             Ok(guard) => drop(guard),
-            Err(why) => expect_trouble(worker, &key, why),
+            Err(why) => expect_trouble(worker, key, why),
         }
     }
     for key in ["", "a\r\nb", "\0", "{", "}{", "{}x"] {
