@@ -115,7 +115,7 @@ async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf>
         next.number,
         next.sort,
         figures.last_grants(),
-        evidence.windows.iter().filter(|window| window.injected).count() + past.rows.len(),
+        evidence.windows.iter().filter(|window| window.injected).count(),
         verdict.findings.len(),
         began.elapsed(),
     );
