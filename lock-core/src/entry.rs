@@ -1,9 +1,11 @@
 //! From a request to its guard: into what the scope holds already, or anew.
 
-use std::sync::Arc;
+use std::{future::Future, pin::pin, sync::Arc};
+
+use futures_util::future::select_all;
 
 use crate::{
-    AcquireError, Kind, LockGuard, Scope, contend,
+    AcquireError, Kind, LockGuard, Lost, Scope, contend,
     engine::Engine,
     reenter::reenter,
     request::{Patience, Request},
@@ -19,10 +21,23 @@ pub(crate) async fn enter(
 ) -> Result<Vec<LockGuard>, AcquireError> {
     engine.tasks.enter();
     engine.note_order(scope.as_ref(), requests);
-    let Some(scope) = scope else {
-        return still_held(acquire_anew(engine, requests, patience).await?);
+    let guards = match scope {
+        Some(scope) => enter_in(engine, &scope, requests, patience).await?,
+        None => acquire_anew(engine, requests, patience).await?,
     };
+    // The last of several may have been long in coming.
+    if let [_, _, ..] = guards.as_slice() {
+        guards.iter().try_for_each(|guard| guard.hold().check())?;
+    }
+    Ok(guards)
+}
 
+async fn enter_in(
+    engine: &Arc<Engine>,
+    scope: &Scope,
+    requests: &[Request],
+    patience: Patience,
+) -> Result<Vec<LockGuard>, AcquireError> {
     let place = |request: &Request| {
         // Every permit of a semaphore is one more.
         let reentrant = request.kind != Kind::Semaphore;
@@ -62,15 +77,7 @@ pub(crate) async fn enter(
             guard
         })
     });
-    still_held(all.collect())
-}
-
-/// While one of several was waited for, another may have been lost.
-fn still_held(guards: Vec<LockGuard>) -> Result<Vec<LockGuard>, AcquireError> {
-    if guards.len() > 1 {
-        guards.iter().try_for_each(|guard| guard.hold().check())?;
-    }
-    Ok(guards)
+    Ok(all.collect())
 }
 
 /// In one step where the store can do that; otherwise one after another, in the order of their
@@ -84,11 +91,24 @@ async fn acquire_anew(
     let at_once = if keys.len() > 1 && !engine.backend.in_one_step(&keys) { 1 } else { keys.len() };
     let mut guards = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
-        let holds = contend::acquire(engine, requests, patience).await?;
+        let acquired = pin!(contend::acquire(engine, requests, patience));
+        let holds = unless_lost(&guards, acquired).await??;
         guards.extend(holds.into_iter().zip(requests).map(|(hold, request)| {
             engine.schedule.add(&hold);
             LockGuard::new(hold, request.mode)
         }));
     }
     Ok(guards)
+}
+
+/// The output of `future`, unless one of these locks is lost before it is there.
+async fn unless_lost<F: Future>(guards: &[LockGuard], future: F) -> Result<F::Output, Lost> {
+    if guards.is_empty() {
+        return Ok(future.await);
+    }
+    tokio::select! {
+        biased;
+        (lost, ..) = select_all(guards.iter().map(LockGuard::lost)) => Err(lost),
+        output = future => Ok(output),
+    }
 }
