@@ -58,7 +58,9 @@ struct Replica {
 }
 
 async fn replica(redis: &RedisServer, file: &FilePath, counters: &Counters) -> Replica {
-    let locks = LockClient::connect(&redis.url()).await.unwrap();
+    // A machine that stands still for a moment refuses nobody.
+    let locks = LockClient::builder().command_timeout(LIMIT);
+    let locks = locks.connect(&redis.url()).await.unwrap();
     let policies = Policies::builder(locks).read(file).unwrap();
     let counters = Arc::clone(counters);
     // Reads, lets others run, and writes: who is not alone loses somebody's count.
