@@ -4,6 +4,7 @@ use std::{
     cell::Cell,
     error::Error,
     fmt::Debug,
+    hint::black_box,
     io::{self, Write},
     panic::{self, AssertUnwindSafe},
     sync::{Mutex, Once, PoisonError},
@@ -64,8 +65,7 @@ pub(crate) fn show_error(error: &(impl Error + Clone + Send + Sync + 'static)) {
     let error = error.clone();
     PANICS_ARE_SHOWN.set(true);
     let panicked = panic::catch_unwind(AssertUnwindSafe(move || -> () {
-        let failed: Result<(), _> = Err(error);
-        failed.unwrap();
+        black_box(Err::<(), _>(error)).unwrap();
     }))
     .unwrap_err();
     PANICS_ARE_SHOWN.set(false);
