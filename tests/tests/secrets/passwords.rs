@@ -8,12 +8,12 @@ use lock_tests::{Authority, LIMIT, RedisServer, SentinelSetup, bounded, free_por
 use crate::output::{all, assert_hidden, collect, show_debug, show_error};
 
 /// Its letters stand in both spellings.
-const PASSWORD: &str = "p4ss/w0rd#4711 zebra";
-const IN_A_URL: &str = "p4ss%2Fw0rd%234711%20zebra";
+const PASSWORD: &str = "p4ss/w0rd#s3v3n zebra";
+const IN_A_URL: &str = "p4ss%2Fw0rd%23s3v3n%20zebra";
 const USER: &str = "us3r@quagga";
 const USER_IN_A_URL: &str = "us3r%40quagga";
 /// Any part of them is too much.
-const SECRETS: [&str; 6] = ["p4ss", "w0rd", "4711", "zebra", "us3r", "quagga"];
+const SECRETS: [&str; 6] = ["p4ss", "w0rd", "s3v3n", "zebra", "us3r", "quagga"];
 
 fn login() -> String {
     format!("{USER_IN_A_URL}:{IN_A_URL}")
