@@ -62,7 +62,7 @@ impl World {
     pub(crate) async fn client_with(&self, builder: LockClientBuilder) -> LockClient {
         match self {
             Self::Memory(store) => builder.in_memory_on(store),
-            _ => builder.connect(&self.url()).await.unwrap(),
+            _ => patient(builder).connect(&self.url()).await.unwrap(),
         }
     }
 
@@ -142,12 +142,17 @@ impl World {
             _ => {
                 let url = self.url();
                 life.spawn(async move {
-                    live(builder.connect(&url).await.unwrap()).await;
+                    live(patient(builder).connect(&url).await.unwrap()).await;
                 });
             }
         }
         life
     }
+}
+
+/// A busy machine keeps an answer back; how long one may take is not the subject here.
+fn patient(builder: LockClientBuilder) -> LockClientBuilder {
+    builder.command_timeout(LIMIT)
 }
 
 pub(crate) async fn soon<F: Future>(work: F) -> F::Output {
