@@ -8,7 +8,7 @@ use crate::{
     Kind, LostCause, Mode,
     backend::{AcquireStep, Acquired},
     clock::Moment,
-    error::{AcquireError, WrongKind},
+    error::{AcquireError, Unavailable, WrongKind},
     hold::Hold,
     request::{Patience, Request},
 };
@@ -48,7 +48,9 @@ pub(crate) async fn reenter(
     let limit = patience.or_within(hold.engine.settings.command_timeout).max(Instant::now());
     let settled = tokio::time::timeout_at(limit, settled_steps(hold)).await;
     let Ok(_steps) = settled else {
-        return Err(patience.busy(request, None));
+        // Nobody else is in the way: an answer of the store to an earlier step is.
+        let why = "an earlier step of the hold that is to be entered is not confirmed yet";
+        return Err(Unavailable::unsent(why).into());
     };
     if hold.state().guards.none() {
         return Ok(false);

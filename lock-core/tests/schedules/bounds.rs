@@ -1,6 +1,6 @@
 //! What random schedules have shown once: each in the smallest scene that shows it.
 
-use lock_core::{__private::Fate, AcquireError, LostCause, Member, MemoryStore};
+use lock_core::{__private::Fate, AcquireError, LostCause, Member, MemoryStore, UpgradeError};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::world::{COMMAND_TIMEOUT, World, ms};
@@ -44,4 +44,21 @@ async fn several_locks_are_not_granted_when_one_of_them_was_lost_while_another_w
     sleep(ms(1)).await;
     drop(there.write("b").try_acquire().await.unwrap());
     drop(outer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_enters_what_the_store_is_silent_about_is_not_told_that_others_hold_it() {
+    for wait in [ms(0), ms(800)] {
+        let world = World::new(NEVER);
+        let scope = world.here.scope();
+        let mut guard = scope.read("k").acquire().await.unwrap();
+        world.begin();
+        assert!(matches!(guard.upgrade().await, Err(UpgradeError::Unavailable(_))));
+        let refused = scope.read("k").wait(wait).acquire().await.unwrap_err();
+        assert!(matches!(refused, AcquireError::Unavailable(_)), "{wait:?}: {refused}");
+        world.end();
+        sleep(ms(300)).await;
+        drop(scope.read("k").acquire().await.unwrap());
+        drop(guard);
+    }
 }

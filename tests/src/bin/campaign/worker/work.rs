@@ -130,7 +130,6 @@ impl Worker {
             (Err(AcquireError::AlreadyHeld { .. }), Kind::NonReentrant) => {}
             // The hold was lost just now, or nobody knows.
             (Err(AcquireError::Lost(_) | AcquireError::Unavailable(_)), _) => {}
-            (Err(AcquireError::Busy(_)), _) => {}
             (Err(other), _) => self.wrong(format!("to enter again: {other}")),
         }
     }
