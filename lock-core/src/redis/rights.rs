@@ -29,10 +29,17 @@ impl MissingRights {
         }
         let asked = call(&target.prefix);
         let question = Question::Script(&asked);
-        let answer = wire.ask(&question, Manner::default());
-        match tokio::time::timeout(target.connect_timeout, answer).await {
-            Ok(Ok(told)) => match reply::answers(&told.answer, &asked.nonce) {
-                Ok(()) => Ok(Self::parse(&told.answer, &target.prefix)),
+        let answers = async {
+            let told = wire.ask(&question, Manner::default()).await?;
+            Ok((told, target.waits && may_not_wait(wire).await?))
+        };
+        match tokio::time::timeout(target.connect_timeout, answers).await {
+            Ok(Ok((told, may_not_wait))) => match reply::answers(&told.answer, &asked.nonce) {
+                Ok(()) => {
+                    let mut missing = Self::parse(&told.answer, &target.prefix);
+                    missing.needed.extend(may_not_wait.then(|| "+wait".to_owned()));
+                    Ok(missing)
+                }
                 Err(strange) => Err(target.unsuitable(&strange.to_string())),
             },
             Ok(Err(Failure::Answered(error))) => Err(target.refusal(error)),
@@ -83,6 +90,15 @@ impl MissingRights {
         needed.extend(patterns(list(3), 0, names::sorts_of_keys(prefix)));
         to_publish.extend(patterns(list(4), 1, names::sorts_of_channels(prefix)));
         Self { needed, to_publish }
+    }
+}
+
+/// No script can ask for it. Nobody is waited for.
+async fn may_not_wait(wire: &Wire) -> Result<bool, Failure> {
+    let wait = redis::cmd("WAIT").arg(&[0, 1]).to_owned();
+    match wire.query::<Value>(&wait).await {
+        Err(Failure::Answered(error)) => Ok(error.code() == Some("NOPERM")),
+        answer => answer.map(|_| false),
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Target {
     pub(super) prefix: Arc<str>,
     /// Whether the user must be allowed all that the scripts do.
     pub(super) check_rights: bool,
+    /// Whether grants wait for replicas.
+    pub(super) waits: bool,
     tls: Option<Connector>,
     login: RedisConnectionInfo,
     /// What `CLIENT LIST` shows.
@@ -83,6 +85,7 @@ impl Target {
             in_cluster: false,
             prefix: options.prefix.as_str().into(),
             check_rights: options.check_rights,
+            waits: options.replicas.is_some(),
             tls,
             login,
             connection_name: name.to_owned(),

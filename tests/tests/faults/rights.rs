@@ -92,6 +92,19 @@ async fn a_right_that_is_missing_is_found_at_the_start_and_named() {
     }
 }
 
+/// Every grant would fail.
+#[tokio::test]
+async fn who_waits_for_replicas_needs_the_right_to() {
+    let server = RedisServer::start().await;
+    let url = user_without(&server, "nothing").await;
+    let careful = LockClient::builder().wait_for_replicas(1, Duration::from_millis(100));
+    let error = careful.clone().connect(&url).await.unwrap_err();
+    let ConnectError::MissingRights { rights, .. } = &error else { panic!("{error}") };
+    assert_eq!(*rights, ["+wait"]);
+    let _: String = server.cli().await.query(&["ACL", "SETUSER", "locks", "+wait"]).await;
+    careful.connect(&url).await.unwrap();
+}
+
 #[tokio::test]
 async fn without_the_optional_rights_locks_work() {
     let server = RedisServer::start().await;
