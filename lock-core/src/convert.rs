@@ -22,7 +22,7 @@ impl Drop for InDoubt<'_> {
     }
 }
 
-const UNCONFIRMED: &str = "the hold's last change of mode is not confirmed yet";
+pub(crate) const UNCONFIRMED: &str = "an earlier step of the hold is not confirmed yet";
 
 impl Hold {
     pub(crate) async fn upgrade(self: &Arc<Self>) -> Result<(), UpgradeError> {
@@ -35,7 +35,7 @@ impl Hold {
         self.check()?;
         let (after, lease) = {
             let mut state = self.state();
-            if state.mode_in_doubt {
+            if state.in_doubt() {
                 return Err(Unavailable::unsent(UNCONFIRMED).into());
             }
             let sole = state.guards.write > 0 || state.permit.as_mut().is_some_and(Permit::upgrade);

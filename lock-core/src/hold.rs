@@ -285,6 +285,12 @@ impl HoldState {
             && (self.in_line.is_none() || !self.guards.none())
     }
 
+    /// Whether a step of unknown outcome may still be on its way. What is granted may go another way,
+    /// and must not overtake it.
+    pub(crate) fn in_doubt(&self) -> bool {
+        self.mode_in_doubt || self.confirmed != self.stored
+    }
+
     pub(crate) fn max_hold_ends(&self) -> Option<Moment> {
         self.terms.max_hold.map(|most| self.granted_at.after(most))
     }

@@ -8,8 +8,9 @@ use crate::{
     Kind, LostCause, Mode,
     backend::{AcquireStep, Acquired},
     clock::Moment,
+    convert::UNCONFIRMED,
     error::{AcquireError, Unavailable, WrongKind},
-    hold::Hold,
+    hold::{Hold, HoldState},
     request::{Patience, Request},
 };
 
@@ -24,15 +25,21 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// The right to the hold's next step, once no change of mode is in doubt.
-async fn settled_steps(hold: &Hold) -> MutexGuard<'_, ()> {
+/// The right to the hold's next step, once no earlier one is in doubt. What is lost or has ended is
+/// not entered in any case.
+async fn settled_steps<'a>(
+    hold: &'a Arc<Hold>,
+    request: &Request,
+) -> Result<MutexGuard<'a, ()>, Unavailable> {
     let mut changes = hold.changes();
     loop {
         let steps = hold.steps.lock().await;
-        if !hold.state().mode_in_doubt {
-            return steps;
+        let is_in_doubt = |state: &HoldState| !state.guards.none() && state.in_doubt();
+        if hold.check().is_err() || !is_in_doubt(&hold.state()) {
+            return Ok(steps);
         }
         drop(steps);
+        hold.engine.check_breaker(request)?;
         // The releaser has it in hand, and says when it is done.
         let _ = changes.changed().await;
     }
@@ -46,12 +53,9 @@ pub(crate) async fn reenter(
 ) -> Result<bool, AcquireError> {
     let mode = request.mode;
     let limit = patience.or_within(hold.engine.settings.command_timeout).max(Instant::now());
-    let settled = tokio::time::timeout_at(limit, settled_steps(hold)).await;
-    let Ok(_steps) = settled else {
-        // Nobody else is in the way: an answer of the store to an earlier step is.
-        let why = "an earlier step of the hold that is to be entered is not confirmed yet";
-        return Err(Unavailable::unsent(why).into());
-    };
+    let settled = tokio::time::timeout_at(limit, settled_steps(hold, request)).await;
+    // Nobody else is in the way: an answer of the store to an earlier step is.
+    let _steps = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
     if hold.state().guards.none() {
         return Ok(false);
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, LockClient, UpgradeError};
-use lock_tests::{LIMIT, RedisServer, eventually};
+use lock_tests::{Direction, LIMIT, Proxy, RedisServer, eventually};
 
 use crate::{client, lock_keys, turnout::Turnout};
 
@@ -133,6 +133,34 @@ async fn a_forgotten_connection_is_replaced_though_another_was_given_up() {
         lost = guard.lost() => panic!("Redis was there all the time: {lost}"),
         () = works_again => {}
     }
+}
+
+/// Grants go another way than releases, and would overtake one that is still under way there.
+#[tokio::test]
+async fn nothing_is_granted_while_a_release_of_the_same_hold_may_come_late() {
+    let (primary, _replica) = with_replica().await;
+    let proxy = Proxy::start(primary.addr()).await;
+    let ms = Duration::from_millis;
+    let builder = LockClient::builder().wait_for_replicas(1, PATIENCE).command_timeout(ms(500));
+    let client = builder.connect(&proxy.url()).await.unwrap();
+    let scope = client.scope();
+    let write = scope.write("k").acquire().await.unwrap();
+    let mut read = scope.read("k").acquire().await.unwrap();
+    // The answer to this comes while the release is on its way: the connection is not silent.
+    proxy.delay(Direction::ToClient, ms(300));
+    let asked = tokio::spawn(async move { client.health().await });
+    tokio::time::sleep(ms(50)).await;
+    proxy.delay(Direction::ToServer, ms(800));
+    drop(write);
+    tokio::time::sleep(ms(50)).await;
+    proxy.pass();
+    let upgraded = read.upgrade().await;
+    assert!(asked.await.unwrap().is_ready());
+    // For the late one to come.
+    tokio::time::sleep(ms(1_500)).await;
+    let state = primary.cli().await.hash("lock:k").await;
+    assert_eq!(state.get("mode"), Some(&read.mode().to_string()), "{upgraded:?} {state:?}");
+    assert!(read.is_held());
 }
 
 #[tokio::test]
