@@ -29,6 +29,7 @@ pub(crate) struct Windows {
 
 impl Windows {
     pub(crate) fn new(sort: Sort, windows: &[Window]) -> Self {
+        let windows = without_planned_ones_twice(windows);
         let of_each = |concerns: &dyn Fn(&Window, usize) -> bool, after: Nanos| {
             let spans = |worker| {
                 let concerned = windows.iter().filter(|window| concerns(window, worker));
@@ -49,10 +50,10 @@ impl Windows {
         };
         Self {
             sort,
-            windows: windows.to_vec(),
             troubles: of_each(&troubles, BACKOFF),
             stops: of_each(&stops, 0),
             silences: of_each(&silences, 0),
+            windows,
         }
     }
 
@@ -83,12 +84,7 @@ impl Windows {
 
     /// Whether data were lost by a failover that nobody had planned.
     pub(crate) fn unplanned_before(&self, at: Nanos) -> bool {
-        let inside = |seen: &Window| {
-            let planned = self.windows.iter().filter(|it| it.variant != SEEN && self.loses(it));
-            planned.into_iter().any(|it| it.begin <= seen.end && seen.end <= it.end + SECOND)
-        };
-        let seen = self.windows.iter().filter(|it| it.row == 12 && it.variant == SEEN);
-        seen.into_iter().any(|seen| seen.begin <= at && !inside(seen))
+        self.windows.iter().any(|it| is_seen(it) && it.begin <= at)
     }
 
     /// Whether Redis' clock jumped between these moments. What is held when it jumps back lives for
@@ -127,6 +123,22 @@ impl Windows {
     }
 }
 
+/// A failover that was noticed, whoever caused it.
+fn is_seen(window: &Window) -> bool {
+    window.row == 12 && window.variant == SEEN
+}
+
+/// A failover that was planned is noticed too; what it may lose, and from when on, its own window
+/// says: that of one which loses nothing must not become one that does.
+fn without_planned_ones_twice(windows: &[Window]) -> Vec<Window> {
+    let planned = |seen: &Window| {
+        let mut failovers =
+            windows.iter().filter(|it| matches!(it.row, 12 | 16) && !is_seen(it) && it.injected);
+        failovers.any(|it| it.begin <= seen.end && seen.end <= it.end + SECOND)
+    };
+    windows.iter().filter(|it| !(is_seen(it) && planned(it))).copied().collect()
+}
+
 /// The same spans in order and without overlaps.
 pub(crate) fn union(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
@@ -157,6 +169,25 @@ pub(crate) fn touches(span: Span, spans: &[Span]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_planned_failover_that_loses_nothing_allows_nothing() {
+        let window = |row, variant, begin, end| {
+            let (begin, end) = (begin * SECOND, end * SECOND);
+            Window { row, variant, lane: Lane::Servers, begin, end, injected: variant != SEEN }
+        };
+        let allowed = |sort, windows: &[Window]| {
+            let windows = Windows::new(sort, windows);
+            (windows.may_overlap(11 * SECOND), windows.unplanned_before(60 * SECOND))
+        };
+        let (told_to, seen) = (window(16, 0, 10, 14), window(12, SEEN, 6, 12));
+        assert_eq!(allowed(Sort::Cluster, &[told_to, seen]), (false, false));
+        assert_eq!(allowed(Sort::Sentinel, &[told_to, seen]), (true, false));
+        assert_eq!(allowed(Sort::Cluster, &[seen]), (true, true));
+        let before =
+            |windows: &[Window]| Windows::new(Sort::Sentinel, windows).may_overlap(9 * SECOND);
+        assert!(before(&[seen]) && !before(&[told_to, seen]), "from its own beginning on");
+    }
 
     #[test]
     fn spans_add_up() {

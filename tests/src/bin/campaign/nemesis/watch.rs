@@ -33,31 +33,32 @@ impl Watch {
 
     /// Records a window of row 12 whenever a server has become a primary, until it is dropped.
     pub(crate) async fn look(self, record: &Record) {
-        let mut known = self.primaries().await;
+        let mut known = BTreeSet::new();
+        self.note_primaries(&mut known).await;
         loop {
             sleep(LOOK).await;
-            let seen = self.primaries().await;
-            if !seen.is_subset(&known) {
+            if self.note_primaries(&mut known).await {
                 let end = now();
                 let begin = end.saturating_sub(BEFORE);
                 let lane = Lane::Servers;
                 record.add(Window { row: 12, variant: SEEN, lane, begin, end, injected: false });
             }
-            // One that does not answer for a moment is still known.
-            if !seen.is_empty() {
-                known = seen;
-            }
         }
     }
 
-    async fn primaries(&self) -> BTreeSet<usize> {
-        let mut primaries = BTreeSet::new();
+    /// Says whether one has become a primary. One that does not answer is what it was.
+    async fn note_primaries(&self, known: &mut BTreeSet<usize>) -> bool {
+        let mut news = false;
         for (at, url) in self.0.iter().enumerate() {
             let role = async { Admin::open(url).await?.info("replication", "role").await };
-            if matches!(role.await, Ok(Some(role)) if role == "master") {
-                primaries.insert(at);
+            match role.await {
+                Ok(Some(role)) if role == "master" => news |= known.insert(at),
+                Ok(Some(_)) => {
+                    known.remove(&at);
+                }
+                _ => {}
             }
         }
-        primaries
+        news
     }
 }
