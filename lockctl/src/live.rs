@@ -114,26 +114,38 @@ fn not_connected(why: &ConnectError, from: &str) -> Failure {
 /// A refusal that repeats what was typed, but of URLs only what may be seen.
 pub(crate) fn without_typed_secrets(refusal: &str, typed: impl Iterator<Item = String>) -> String {
     let urls = typed.filter(|argument| argument.contains("://"));
-    urls.fold(refusal.to_owned(), |text, url| text.replace(&url, &without_secrets(&url)))
+    urls.fold(refusal.to_owned(), |text, argument| {
+        // An option's value may be repeated alone.
+        let option = argument.split_once('=').filter(|(name, _)| name.starts_with('-'));
+        let url = option.map_or(&*argument, |(_, value)| value);
+        text.replace(url, &without_secrets(url))
+    })
 }
 
-/// A URL without user, password and query.
+/// A URL without user, password and query; nothing where these cannot be told from the rest.
 fn without_secrets(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
-    let shown = if scheme.ends_with("unix") {
+    if !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') {
+        return String::new();
+    }
+    let shown = if scheme.to_ascii_lowercase().ends_with("unix") {
         // A path may have an `@`, and the password is in the query.
         let path = rest.split_once('?').map_or(rest, |(path, _)| path);
         path.find('/').map_or("", |at| &path[at..])
     } else {
-        let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-        host.split_once('?').map_or(host, |(host, _)| host)
+        match rest.rsplit_once('@') {
+            // Of a password with a `?`, or of a query with a password.
+            Some((before, _)) if before.contains('?') => "",
+            Some((_, host)) => host.split_once('?').map_or(host, |(host, _)| host),
+            None => rest.split_once('?').map_or(rest, |(host, _)| host),
+        }
     };
     format!("{scheme}://{shown}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::without_secrets;
+    use super::{without_secrets, without_typed_secrets};
 
     #[test]
     fn a_url_is_shown_without_its_secrets() {
@@ -144,8 +156,20 @@ mod tests {
             ("redis+sentinel://:s3cret@a:1,b:2/main", "redis+sentinel://a:1,b:2/main"),
             ("redis+unix:///run/redis@1.sock?pass=s3@cret", "redis+unix:///run/redis@1.sock"),
             ("redis+unix://:s3cret@/run/x.sock", "redis+unix:///run/x.sock"),
+            ("REDIS+UNIX:///run/x.sock?pass=s3@cret", "REDIS+UNIX:///run/x.sock"),
+            ("redis://db/?password=s3@cret", "redis://"),
+            ("redis://ann:s3?cret@db", "redis://"),
+            ("ann:s3cret@redis://db", ""),
         ] {
             assert_eq!(without_secrets(url), shown);
         }
+    }
+
+    #[test]
+    fn an_options_value_keeps_its_secrets_too() {
+        let typed = ["--limit=redis://ann:s3cret@db".to_owned()];
+        let refusal = "invalid value 'redis://ann:s3cret@db' for '--limit <NUMBER>'";
+        let shown = without_typed_secrets(refusal, typed.into_iter());
+        assert_eq!(shown, "invalid value 'redis://db' for '--limit <NUMBER>'");
     }
 }

@@ -9,6 +9,5 @@ mod postgres_server;
 mod process;
 mod proxy;
 mod redis_server;
-mod security;
 mod tables;
 mod waiting;

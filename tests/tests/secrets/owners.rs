@@ -52,6 +52,11 @@ async fn are_nowhere_but_in_redis_and_for_operators() {
     show_error(&guard.release().await.unwrap_err());
     let permit = here.semaphore("s", 1).permit().acquire().await.unwrap();
     show_debug(&permit);
+    // A permit has a name of its own, which Redis keeps as bytes.
+    let permits: Vec<Vec<u8>> = cli.query(&["ZRANGE", "{lock:s}:timeout", "0", "-1"]).await;
+    let permits: Vec<String> =
+        permits.iter().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()).collect();
+    assert_eq!((permits.len(), permits[0].len()), (1, 32));
     drop(permit);
 
     // Something else stands there, Redis refuses, Redis is gone.
@@ -77,6 +82,7 @@ async fn are_nowhere_but_in_redis_and_for_operators() {
     assert!(all().contains("lock_requests_total"), "metrics are among it");
     assert!(all().contains("lock lost"), "and the log");
     assert_hidden(&clients);
+    assert_hidden(&[&permits[0]]);
 }
 
 async fn client(server: &RedisServer) -> LockClient {
