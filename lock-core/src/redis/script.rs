@@ -99,15 +99,15 @@ macro_rules! scripts {
 scripts! {
     ACQUIRE_READ = "read_write/acquire_read" with "whole" "clock" "next_token" "mark" "hold_reads";
     ACQUIRE_WRITE = "read_write/acquire_write" with "whole" "clock" "next_token" "mark" "readers" "hold_reads";
-    RENEW_READ = "read_write/renew_read" with "whole";
-    RENEW_WRITE = "read_write/renew_write" with "whole" "hold_reads";
+    RENEW_READ = "read_write/renew_read" with "whole" "renewed";
+    RENEW_WRITE = "read_write/renew_write" with "whole" "renewed" "hold_reads";
     RELEASE_READ = "read_write/release_read" with "whole" "clock" "tell" "mark" "readers";
     RELEASE_WRITE = "read_write/release_write" with "whole" "clock" "tell" "mark";
     UPGRADE = "read_write/upgrade" with "whole" "clock" "next_token" "readers" "hold_reads";
     DOWNGRADE = "read_write/downgrade" with "whole" "tell" "hold_reads";
     LOCK_ACQUIRE = "lock/acquire" with "whole" "clock" "next_token" "mark" "sole";
     LOCK_RELEASE = "lock/release" with "whole" "clock" "tell" "mark" "sole";
-    LOCK_RENEW = "lock/renew" with "whole";
+    LOCK_RENEW = "lock/renew" with "whole" "renewed";
     FAIR_READ_WRITE_ACQUIRE = "fair_read_write/acquire"
         with "whole" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "line" "ours" "held_by_ours"
         calling "read_write"/"acquire_read" "read_write"/"acquire_write";
@@ -121,13 +121,13 @@ scripts! {
         with "whole" "clock" "tell" "hold_reads" "line" "turns"
         calling "read_write"/"downgrade";
     FAIR_READ_WRITE_RENEW = "fair_read_write/renew"
-        with "whole" "clock" "tell" "hold_reads" "line"
+        with "whole" "clock" "renewed" "tell" "hold_reads" "line"
         calling "read_write"/"renew_read" "read_write"/"renew_write";
     FAIR_ACQUIRE = "fair/acquire" with "whole" "clock" "next_token" "tell" "sole" "ours" "queue";
     FAIR_RELEASE = "fair/release" with "whole" "clock" "tell" "sole" "ours" "queue";
     SEMAPHORE_ACQUIRE = "semaphore/acquire" with "whole" "clock" "tell" "permits";
     SEMAPHORE_RELEASE = "semaphore/release" with "whole" "clock" "tell" "permits";
-    SEMAPHORE_RENEW = "semaphore/renew" with "whole" "clock";
+    SEMAPHORE_RENEW = "semaphore/renew" with "whole" "clock" "renewed";
     SEMAPHORE_RESIZE = "semaphore/resize" with "whole" "clock" "tell" "permits";
     ACQUIRE_ALL = "any/acquire_all"
         with "whole" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "sole" "ours" "queue"

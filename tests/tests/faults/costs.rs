@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::Mode;
+use lock_core::{LockClient, Mode};
 use lock_tests::{LIMIT, RedisServer, eventually};
 
 use crate::{LONG, client, lock_keys};
@@ -54,7 +54,7 @@ async fn a_thousand_waiters_of_one_process_ask_as_one() {
 async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let client = client(&server).await;
+    let client = LockClient::builder().command_timeout(LIMIT).connect(&server.url()).await.unwrap();
     let lease = Duration::from_secs(15);
     let mut guards = Vec::new();
     for chunk in 0..100 {

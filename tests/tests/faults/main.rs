@@ -3,6 +3,7 @@
 
 mod breaker;
 mod cancellation;
+mod clock_jumps;
 mod connecting;
 mod costs;
 mod doubt;

@@ -51,6 +51,7 @@ mod renew_batch;
 mod semaphore;
 mod semaphore_call;
 mod semaphore_edges;
+mod set_back;
 mod sharded;
 mod store;
 mod token;

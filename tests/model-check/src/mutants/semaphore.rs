@@ -79,7 +79,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a permit's renewal does nothing",
         defect: "",
         file: "semaphore/renew",
-        from: "  redis.call('zadd', leases, math.max(ends, now + lease_ms), permit)\n",
+        from: "  redis.call('zadd', leases, now + renewed_ms(ends - now, lease_ms), permit)\n",
         to: "",
         model: "semaphore: three",
     },

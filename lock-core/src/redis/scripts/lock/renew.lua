@@ -1,5 +1,5 @@
 -- lock/renew: gives holds of locks with one holder, fair ones too, their lease again. A lease is
--- never shortened. One foreign or broken key spoils only its own answer.
+-- never shortened (but see shared/renewed). One foreign or broken key spoils only its own answer.
 --
 -- KEYS[i]    lock   hash    owner -> holds
 -- ARGV[1]    nonce
@@ -13,7 +13,8 @@ local function renew(lock, owner, lease_ms)
   local state = redis.call('hmget', lock, 'mode', owner)
   if state[1] or tonumber(state[2] or 0) < 1 then return 0 end
   local left_ms = redis.call('pttl', lock)
-  if left_ms < lease_ms then redis.call('pexpire', lock, lease_ms) end
+  local ttl_ms = renewed_ms(left_ms, lease_ms)
+  if ttl_ms ~= left_ms then redis.call('pexpire', lock, ttl_ms) end
   return 1
 end
 

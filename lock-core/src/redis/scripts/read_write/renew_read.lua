@@ -1,5 +1,6 @@
 -- read_write/renew_read: gives read holds their lease again. A hold is renewed only when every key
 -- of it is still there: one that lapsed while other readers kept the lock alive is told so.
+-- A lease is never shortened (but see shared/renewed).
 -- One foreign or broken key spoils only its own answer.
 --
 -- KEYS[2i-1] lock   hash    mode, owner -> reads
@@ -14,15 +15,22 @@ local nonce = ARGV[1]
 local function renew(lock, reads, owner, lease_ms)
   local held = tonumber(redis.call('hget', lock, owner) or 0)
   if held == 0 then return 0 end
+  local longest_ms = lease_ms
   for hold = 1, held do
     local left_ms = redis.call('pttl', reads .. ':' .. hold)
     if left_ms == -2 then
       redis.call('hdel', lock, owner)
       return 0
     end
-    if left_ms < lease_ms then redis.call('pexpire', reads .. ':' .. hold, lease_ms) end
+    local ttl_ms = renewed_ms(left_ms, lease_ms)
+    if ttl_ms ~= left_ms then redis.call('pexpire', reads .. ':' .. hold, ttl_ms) end
+    longest_ms = math.max(longest_ms, ttl_ms)
   end
-  if redis.call('pttl', lock) < lease_ms then redis.call('pexpire', lock, lease_ms) end
+  local left_ms = redis.call('pttl', lock)
+  -- Beside other readers it stays too long: their own keys say who still reads.
+  local alone = redis.call('hlen', lock) == 2
+  local ttl_ms = alone and renewed_ms(left_ms, longest_ms) or math.max(left_ms, longest_ms)
+  if ttl_ms ~= left_ms then redis.call('pexpire', lock, ttl_ms) end
   return 1
 end
 

@@ -1,5 +1,5 @@
 -- read_write/renew_write: gives write holds, and the same owner's reads inside them, their lease
--- again. A lease is never shortened. One foreign or broken key spoils only its own answer.
+-- again. A lease is never shortened (but see shared/renewed). One foreign or broken key spoils only its own answer.
 --
 -- KEYS[2i-1] lock   hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2i]   reads  prefix  of the owner's keys reads:1 .. reads:n
@@ -13,7 +13,7 @@ local nonce = ARGV[1]
 local function renew(lock, reads, owner, lease_ms)
   local state = redis.call('hmget', lock, owner .. ':write', owner)
   if tonumber(state[1] or 0) == 0 then return 0 end
-  local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
+  local ttl_ms = renewed_ms(redis.call('pttl', lock), lease_ms)
   redis.call('pexpire', lock, ttl_ms)
   hold_reads(reads, tonumber(state[2] or 0), ttl_ms)
   return 1

@@ -1,5 +1,5 @@
--- semaphore/renew: gives permits their lease again. A lease is never shortened, and one that is over
--- is lost. One foreign or broken key spoils only its own answer.
+-- semaphore/renew: gives permits their lease again. A lease is never shortened (but see
+-- shared/renewed), and one that is over is lost. One foreign or broken key spoils only its own answer.
 --
 -- KEYS[i]    leases  zset    permit -> epoch ms at which its lease ends
 -- ARGV[1]    nonce
@@ -13,9 +13,10 @@ local now = now_ms()
 local function renew(leases, permit, lease_ms)
   local ends = tonumber(redis.call('zscore', leases, permit) or 0)
   if ends <= now then return 0 end
+  if ends >= NEVER then return 1 end
   -- It has no TTL; Redis lets a script that has begun to write go on at its memory limit.
   redis.call('persist', leases)
-  redis.call('zadd', leases, math.max(ends, now + lease_ms), permit)
+  redis.call('zadd', leases, now + renewed_ms(ends - now, lease_ms), permit)
   return 1
 end
 

@@ -1,7 +1,6 @@
 -- shared/permits: a semaphore as Redisson keeps it: the number of free permits, and the permits that
 -- are out with the time at which each lease ends. Neither key has a TTL.
 local MOST_PERMITS = 2 ^ 32 - 1
-local NEVER = 922337203685477 -- Redisson's time of a lease without end
 
 -- The number of free permits (nil: nobody has said yet) and how many leases stand, ended ones
 -- counted; false when something else stands under one of the names.

@@ -48,11 +48,16 @@ impl Windows {
             (window.row == 5 && window.lane == Lane::Worker(worker))
                 || (window.row == 9 && sort == Sort::Standalone)
         };
+        // Between one that ends and one that begins a word may get through.
+        let each_alone = |worker| {
+            let silent = windows.iter().filter(|window| silences(window, worker));
+            silent.map(|window| (window.begin, window.end)).collect()
+        };
         Self {
             sort,
             troubles: of_each(&troubles, BACKOFF),
             stops: of_each(&stops, 0),
-            silences: of_each(&silences, 0),
+            silences: (0..WORKERS).map(each_alone).collect(),
             windows,
         }
     }
@@ -88,7 +93,7 @@ impl Windows {
     }
 
     /// Whether Redis' clock jumped between these moments. What is held when it jumps back lives for
-    /// as much longer, and renewal never shortens that: if its process is killed then, it stays.
+    /// as much longer until it is renewed: if its process is killed before, it stays.
     pub(crate) fn clock_jumped(&self, begin: Nanos, end: Nanos) -> bool {
         let jumps = self.windows.iter().filter(|window| matches!(window.row, 24 | 25));
         jumps.into_iter().any(|jump| jump.begin <= end && begin <= jump.end)
@@ -117,7 +122,8 @@ impl Windows {
         &self.stops[worker]
     }
 
-    /// When a worker could hear nothing from Redis, or nothing that it said was heard.
+    /// When a worker could hear nothing from Redis, or nothing that it said was heard: each fault for
+    /// itself, in order.
     pub(crate) fn silences(&self, worker: usize) -> &[Span] {
         &self.silences[worker]
     }
@@ -187,6 +193,17 @@ mod tests {
         let before =
             |windows: &[Window]| Windows::new(Sort::Sentinel, windows).may_overlap(9 * SECOND);
         assert!(before(&[seen]) && !before(&[told_to, seen]), "from its own beginning on");
+    }
+
+    #[test]
+    fn silences_that_meet_are_not_one() {
+        let silent =
+            |row, lane, begin, end| Window { row, variant: 0, lane, begin, end, injected: true };
+        let windows = [silent(9, Lane::Servers, 1, 6), silent(5, Lane::Worker(0), 5, 9)];
+        let windows = Windows::new(Sort::Standalone, &windows);
+        assert_eq!(windows.silences(0), [(1, 6), (5, 9)]);
+        assert_eq!(windows.silences(1), [(1, 6)]);
+        assert_eq!(windows.troubles(0), [(1, 9 + BACKOFF)]);
     }
 
     #[test]
