@@ -1,16 +1,16 @@
 //! Handing over: a write hold whose guards are gone goes to the next waiter of this process, and
 //! the store hears nothing of it.
 //!
-//! A hold is handed over a bounded number of times, as many as there are fencing tokens in reserve,
-//! and for a third of its lease at most, counted from its grant; then it is released, and whoever
-//! has waited longest, in whatever process, is next. Only a hold is handed over of which the store
-//! is known to have just this: one write, renewed as it should be, nothing in doubt.
+//! A hold is handed over a bounded number of times, as often as there are fencing tokens in reserve,
+//! and until its first renewal is due, a third of its lease from its grant; then it is released, and
+//! whoever has waited longest, in whatever process, is next. So two thirds of a lease are left to
+//! whom it is handed over to. Only a hold is handed over of which the store is known to have just
+//! this: one write, and nothing in doubt.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{
     Kind, LeaseState,
-    backend::Holds,
     clock::Moment,
     gate::Access,
     hold::{Hold, HoldState},
@@ -93,13 +93,12 @@ impl Hold {
 impl HoldState {
     /// Whom it would fit, if it may be handed over.
     fn fit_to_leave(&self, kind: Kind, now: Moment) -> Option<Fit> {
-        let one_write = Holds { read: 0, write: 1 };
-        let Self { terms, .. } = self;
-        let known = self.stored == one_write && self.confirmed == one_write && !self.mode_in_doubt;
-        let certain = self.lease_state != LeaseState::Unknown && now.until(self.believed_until) >= terms.lease / 2;
         let in_time = now.until(self.turns_until) > Duration::ZERO;
-        let fits = self.turns > 0 && self.lost.is_none() && terms.renew;
-        (fits && known && certain && in_time).then_some(Fit { kind, lease: terms.lease })
+        let certain = self.lost.is_none() && self.lease_state != LeaseState::Unknown;
+        let fits = self.turns > 0 && in_time && certain;
+        // Whatever else was asked of it has taken its turns away.
+        debug_assert!(!fits || self.stored == self.confirmed, "BUG: {self:?}");
+        fits.then_some(Fit { kind, lease: self.terms.lease })
     }
 
     fn hand_over(&mut self, request: &Request) -> Self {
@@ -118,8 +117,9 @@ impl HoldState {
         }
     }
 
-    /// The store has granted it just now.
-    pub(crate) fn turns_begin(&mut self) {
-        self.turns_until = self.granted_at.after(lease::renewal_period(self.terms.lease));
+    /// The store has granted what was asked for then: until the first renewal is due, it may be
+    /// handed over.
+    pub(crate) fn turns_begin(&mut self, sent: Moment) {
+        self.turns_until = sent.after(lease::renewal_period(self.terms.lease));
     }
 }

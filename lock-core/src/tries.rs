@@ -172,7 +172,7 @@ impl Hold {
         let mut state = self.state();
         let believed = self.engine.believed_lease(request.terms.lease, state.stored);
         state.granted_at = Moment::now();
-        state.turns_begin();
+        state.turns_begin(sent);
         state.confirm(sent, believed);
         state.token = token;
         state.in_line = None;

@@ -164,7 +164,10 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     let mut second = queued(write(&key()));
     let place = queued(write(&other));
     assert!(matches!(write(&other), Entry::FullInAll(2)));
-    assert!(matches!(gate.enter(&other, Access::Write, false, None, None), Entry::Busy), "waits not");
+    assert!(
+        matches!(gate.enter(&other, Access::Write, false, None, None), Entry::Busy),
+        "waits not"
+    );
     drop(place);
     let place = queued(write(&key()));
     assert!(matches!(write(&key()), Entry::FullInAll(2)));

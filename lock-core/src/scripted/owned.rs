@@ -40,8 +40,19 @@ pub(super) struct Acquire {
 
 impl Acquire {
     pub(super) fn step(step: &AcquireStep<'_>) -> Self {
-        let AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, turns, permits } =
-            *step;
+        let AcquireStep {
+            kind,
+            key,
+            owner,
+            mode,
+            holds,
+            lease,
+            yields,
+            place,
+            waited,
+            turns,
+            permits,
+        } = *step;
         let of = Of::holder(&Holder { kind, key, owner });
         Self { of, mode, holds, lease, yields, place, waited, turns, permits }
     }
