@@ -84,6 +84,17 @@ impl<T: Target> Acquire<T> {
         self
     }
 
+    /// How many holds in a row this process may have of the key before others get it. A lock that is
+    /// written (or has one holder; not a fair one) goes from one waiter of this process to the next
+    /// without Redis: twice as often as waiters stood behind the first when it was granted, at most
+    /// this many times less one, and for a third of the lease at most. Each turn is a lock of its
+    /// own, with its own guard and fencing token. One: every acquisition asks Redis. Default: the
+    /// client's [`turns`](crate::LockClientBuilder::turns), which is 64, the most, unless set.
+    pub fn turns(mut self, turns: u32) -> Self {
+        self.asked.turns = Some(turns);
+        self
+    }
+
     /// How many acquisitions of this process may wait for this key, or for one of these keys, before
     /// this one is refused at once as [`Overloaded`](AcquireError::Overloaded), instead of becoming
     /// one more. With zero it waits for nobody: what is free is still granted, and so is what this

@@ -57,6 +57,8 @@ pub(crate) struct AcquireStep<'a> {
     pub(crate) place: Option<Duration>,
     /// For how long this waiter has waited: where there is no line, who has waited longest is next.
     pub(crate) waited: Duration,
+    /// How many fencing tokens to keep in reserve after the one that is granted with a write.
+    pub(crate) turns: u32,
     /// The permits that a semaphore is made with if there is none.
     pub(crate) permits: u32,
 }

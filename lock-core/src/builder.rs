@@ -115,6 +115,14 @@ impl LockClientBuilder {
         self
     }
 
+    /// How many holds in a row a key may have in this process before others get it, unless an
+    /// acquisition says otherwise: see [`Acquire::turns`](crate::Acquire::turns). Default: 64, which
+    /// is the most.
+    pub fn turns(mut self, turns: u32) -> Self {
+        self.settings.turns = turns;
+        self
+    }
+
     /// Whether keys are named in what is logged at the levels `info`, `warn` and `error`: leave it
     /// off where they carry personal data. At `debug` they are named in any case. Default: off.
     pub fn log_keys(mut self, log_keys: bool) -> Self {

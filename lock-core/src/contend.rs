@@ -10,7 +10,8 @@ use crate::{
     clock::Moment,
     engine::Engine,
     error::{AcquireError, Overloaded, Unavailable, WrongKind},
-    gate::{Access, Entry, Permit, QueuePlace},
+    gate::{Access, Entry, QueuePlace, Turn},
+    hand_over::Fit,
     hold::Hold,
     request::{Patience, Request},
     tries::{Attempt, Tried, place_in_line},
@@ -36,8 +37,12 @@ pub(crate) async fn acquire(
             let mut attempt = Attempt::default();
             for request in requests {
                 engine.check_breaker(request)?;
-                let permit = pass_gate(engine, request, patience).await?;
-                attempt.holds.push(Hold::new(engine, request, permit));
+                // Of several locks each is asked for.
+                let takes = if requests.len() == 1 { request.fit() } else { None };
+                match pass_gate(engine, request, patience, takes).await? {
+                    Turn::Ask(permit) => attempt.holds.push(Hold::new(engine, request, permit)),
+                    Turn::Take(left) => return attempt.take_over(left, request),
+                }
             }
             contend(engine, requests, patience, attempt).await
         } => granted,
@@ -48,7 +53,8 @@ async fn pass_gate(
     engine: &Arc<Engine>,
     request: &Request,
     patience: Patience,
-) -> Result<Permit, AcquireError> {
+    takes: Option<Fit>,
+) -> Result<Turn, AcquireError> {
     let (key, access) = (&request.key, request.kind.access(request.mode));
     let most_waiting = request.asked.max_waiters;
     if (patience.deadline.is_none() || most_waiting == Some(0))
@@ -60,8 +66,8 @@ async fn pass_gate(
         let limit = patience.deadline.map_or(limit, |deadline| deadline.min(limit));
         let _ = tokio::time::timeout_at(limit, leavers).await;
     }
-    match engine.gate.enter(key, access, patience.deadline.is_some(), most_waiting) {
-        Entry::Admitted(permit) => Ok(permit),
+    match engine.gate.enter(key, access, patience.deadline.is_some(), most_waiting, takes) {
+        Entry::Admitted(permit) => Ok(Turn::Ask(permit)),
         Entry::Busy => Err(patience.busy(request, None)),
         Entry::Full(waiters) => Err(Overloaded { key: key.clone(), waiters, in_all: false }.into()),
         Entry::FullInAll(waiters) => {
@@ -76,12 +82,12 @@ async fn stand_in_queue(
     request: &Request,
     patience: Patience,
     mut place: QueuePlace,
-) -> Result<Permit, AcquireError> {
+) -> Result<Turn, AcquireError> {
     loop {
         let look_up = Instant::now() + engine.settings.command_timeout;
         let limit = patience.or_within(engine.settings.command_timeout).min(look_up);
-        if let Ok(permit) = tokio::time::timeout_at(limit, place.admitted()).await {
-            return Ok(permit);
+        if let Ok(turn) = tokio::time::timeout_at(limit, place.admitted()).await {
+            return Ok(turn);
         }
         // While the store cannot be reached, whoever is inside gets nowhere.
         if let Err(why) = engine.backend.link() {

@@ -28,6 +28,11 @@ impl FencingToken {
         Self(value)
     }
 
+    /// The one after it, which must have been reserved.
+    pub(crate) fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
     /// The number itself.
     #[must_use]
     pub fn get(self) -> u64 {

@@ -68,6 +68,8 @@ pub(crate) struct HoldState {
     pub(crate) token: Option<FencingToken>,
     pub(crate) terms: Terms,
     pub(crate) granted_at: Moment,
+    /// When the last confirmed acquisition or renewal was sent.
+    pub(crate) confirmed_at: Moment,
     /// Until here the holder may believe.
     pub(crate) believed_until: Moment,
     /// After this the store cannot hold anything more for us.
@@ -89,42 +91,35 @@ pub(crate) struct HoldState {
     pub(crate) due: Option<Place>,
     /// The place at the gate, until nothing is left in the store.
     pub(crate) permit: Option<Permit>,
+    /// How often it may still be handed over, and until when.
+    pub(crate) turns: u32,
+    pub(crate) turns_until: Moment,
 }
 
 impl Hold {
     pub(crate) fn new(engine: &Arc<Engine>, request: &Request, permit: Permit) -> Arc<Self> {
-        let now = Moment::now();
         engine.holds.fetch_add(1, Ordering::AcqRel);
+        let owner = match request.kind {
+            Kind::Semaphore => OwnerId::permit(),
+            _ => engine.owners.next(),
+        };
+        Self::of(engine, request, owner, HoldState::new(request.terms, Some(permit)))
+    }
+
+    /// The same owner's next turn, with what the store has.
+    pub(crate) fn next_turn(former: &Self, request: &Request, state: HoldState) -> Arc<Self> {
+        Self::of(&former.engine, request, former.owner.clone(), state)
+    }
+
+    fn of(engine: &Arc<Engine>, request: &Request, owner: OwnerId, state: HoldState) -> Arc<Self> {
         Arc::new(Self {
-            owner: match request.kind {
-                Kind::Semaphore => OwnerId::permit(),
-                _ => engine.owners.next(),
-            },
             engine: Arc::clone(engine),
             kind: request.kind,
             key: request.key.clone(),
+            owner,
             site: request.asked.site.clone(),
             steps: Arc::default(),
-            state: Mutex::new(HoldState {
-                guards: Holds::default(),
-                stored: Holds::default(),
-                confirmed: Holds::default(),
-                token: None,
-                terms: request.terms,
-                granted_at: now,
-                believed_until: now,
-                stored_until: now,
-                lease_state: LeaseState::Held,
-                waited: permit.queued,
-                least_remaining: None,
-                lost: None,
-                in_line: None,
-                mode_in_doubt: false,
-                last_failure: None,
-                was_gone: false,
-                due: None,
-                permit: Some(permit),
-            }),
+            state: Mutex::new(state),
             changed: watch::Sender::new(None),
         })
     }
@@ -229,7 +224,8 @@ impl Hold {
             *state.guards.of_mut(mode) -= 1;
             state.last_failure = None;
             if state.guards.none() {
-                state.set_leaving(true);
+                drop(state);
+                return self.leave();
             }
         }
         self.engine.settle(Arc::clone(self));
@@ -274,6 +270,33 @@ impl Drop for Hold {
 }
 
 impl HoldState {
+    pub(crate) fn new(terms: Terms, permit: Option<Permit>) -> Self {
+        let now = Moment::now();
+        Self {
+            guards: Holds::default(),
+            stored: Holds::default(),
+            confirmed: Holds::default(),
+            token: None,
+            terms,
+            granted_at: now,
+            confirmed_at: now,
+            believed_until: now,
+            stored_until: now,
+            lease_state: LeaseState::Held,
+            waited: permit.as_ref().is_some_and(|permit| permit.queued),
+            least_remaining: None,
+            lost: None,
+            in_line: None,
+            mode_in_doubt: false,
+            last_failure: None,
+            was_gone: false,
+            due: None,
+            permit,
+            turns: 0,
+            turns_until: now,
+        }
+    }
+
     /// What the store should hold: what the guards hold, or nothing once that is lost.
     pub(crate) fn wanted(&self) -> Holds {
         if self.lost.is_some() { Holds::default() } else { self.guards }
@@ -301,6 +324,7 @@ impl HoldState {
 
     /// The store has confirmed the lease by an answer to what was sent at `sent`.
     pub(crate) fn confirm(&mut self, sent: Moment, lease: Duration) {
+        self.confirmed_at = self.confirmed_at.max(sent);
         self.believed_until = self.believed_until.max(sent.after(lease::belief(lease)));
         self.stored_until = self.stored_until.max(Moment::now().after(self.terms.lease));
     }
@@ -319,6 +343,7 @@ impl HoldState {
     /// A change of mode is under way: what is certain is what it leaves alone.
     pub(crate) fn doubt_mode(&mut self, after: Holds) {
         self.mode_in_doubt = true;
+        self.turns = 0;
         self.confirmed.read = self.confirmed.read.min(after.read);
         self.confirmed.write = self.confirmed.write.min(after.write);
         self.may_be_stored(self.terms.lease);

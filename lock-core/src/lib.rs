@@ -25,6 +25,7 @@ mod error;
 mod fencing;
 mod gate;
 mod guard;
+mod hand_over;
 mod health;
 mod hold;
 mod inspect;

@@ -83,6 +83,7 @@ pub(crate) async fn reenter(
         let holds = state.guards.of(mode) + 1;
         let stored = state.stored.of_mut(mode);
         *stored = holds.max(*stored);
+        state.turns = 0;
         state.may_be_stored(terms.lease);
         (holds, terms)
     };
@@ -97,6 +98,7 @@ pub(crate) async fn reenter(
         yields: false,
         place: None,
         waited: Duration::ZERO,
+        turns: 0,
         permits: request.permits,
     };
     let sent = Moment::now();

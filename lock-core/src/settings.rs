@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use crate::{
     error::InvalidOptions,
+    hand_over::MOST_TURNS,
     lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE},
     terms::Terms,
 };
@@ -30,6 +31,7 @@ pub(crate) struct Settings {
     pub(crate) redisson_watchdog: Option<Duration>,
     pub(crate) yielding: Duration,
     pub(crate) log_keys: bool,
+    pub(crate) turns: u32,
 }
 
 impl Default for Settings {
@@ -43,6 +45,7 @@ impl Default for Settings {
             redisson_watchdog: None,
             yielding: DEFAULT_YIELDING,
             log_keys: false,
+            turns: MOST_TURNS,
         }
     }
 }

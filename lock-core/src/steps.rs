@@ -230,7 +230,7 @@ impl Steps {
 fn asked(who: &StepOwner, ask: Ask) -> AcquireStep<'_> {
     let Ask { mode, holds, lease, yields, place, waited, permits } = ask;
     let (kind, key, owner) = (who.kind, &who.key, &who.owner);
-    AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, permits }
+    AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, turns: 0, permits }
 }
 
 fn acquired(answer: Acquired) -> Answer {

@@ -59,7 +59,7 @@ impl SingleLock {
             let why = "a semaphore without permits or not from LockClient::semaphore: it would never be granted";
             return Err(InvalidOptions(why.to_owned()).into());
         }
-        let terms = asked.terms(self.client.engine().settings.lease);
+        let terms = asked.terms(&self.client.engine().settings);
         check_terms(&terms)?;
         Ok(Request { kind, key: self.key?, mode, permits: self.permits, asked, terms })
     }

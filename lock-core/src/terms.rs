@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::call_site::CallSite;
+use crate::{call_site::CallSite, settings::Settings};
 
 /// What a hold lives by.
 #[derive(Debug, Clone, Copy)]
@@ -10,6 +10,8 @@ pub(crate) struct Terms {
     pub(crate) lease: Duration,
     pub(crate) renew: bool,
     pub(crate) max_hold: Option<Duration>,
+    /// How many holds in a row one grant of the store may serve.
+    pub(crate) turns: u32,
 }
 
 /// What one acquisition has asked for.
@@ -18,6 +20,7 @@ pub struct Asked {
     pub(crate) lease: Option<Duration>,
     pub(crate) renew: Option<bool>,
     pub(crate) max_hold: Option<Duration>,
+    pub(crate) turns: Option<u32>,
     /// `None`: as many as the client says.
     pub(crate) max_waiters: Option<usize>,
     pub(crate) fail_fast: bool,
@@ -33,6 +36,7 @@ impl Asked {
             lease: None,
             renew: None,
             max_hold: None,
+            turns: None,
             max_waiters: None,
             fail_fast: false,
             site,
@@ -41,11 +45,12 @@ impl Asked {
     }
 
     /// The terms of an outermost acquisition.
-    pub(crate) fn terms(&self, default_lease: Duration) -> Terms {
+    pub(crate) fn terms(&self, settings: &Settings) -> Terms {
         Terms {
-            lease: self.lease.unwrap_or(default_lease),
+            lease: self.lease.unwrap_or(settings.lease),
             renew: self.renew.unwrap_or(true),
             max_hold: self.max_hold,
+            turns: self.turns.unwrap_or(settings.turns),
         }
     }
 }
@@ -55,6 +60,7 @@ impl Terms {
     pub(crate) fn longest(self, asked: &Asked) -> Self {
         Self {
             lease: asked.lease.map_or(self.lease, |lease| lease.max(self.lease)),
+            turns: self.turns,
             renew: self.renew || asked.renew.unwrap_or(false),
             max_hold: self
                 .max_hold

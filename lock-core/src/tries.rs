@@ -9,6 +9,7 @@ use crate::{
     backend::{AcquireStep, Acquired, AcquiredAll, ReleaseStep},
     clock::Moment,
     error::{AcquireError, Overloaded, Unavailable},
+    hand_over::Left,
     hold::Hold,
     lease,
     request::{Patience, Request},
@@ -42,6 +43,10 @@ impl Drop for Attempt {
     }
 }
 
+fn late(lease: Duration) -> AcquireError {
+    Unavailable::unsent("the lock was granted too late to be of use").held_for(lease).into()
+}
+
 /// What came of a try.
 pub(crate) enum Tried {
     Granted,
@@ -49,6 +54,21 @@ pub(crate) enum Tried {
 }
 
 impl Attempt {
+    /// Without the store: somebody else of this process has left its hold to this one.
+    pub(crate) fn take_over(
+        mut self,
+        left: Left,
+        request: &Request,
+    ) -> Result<Vec<Arc<Hold>>, AcquireError> {
+        let hold = left.take(request);
+        self.holds.push(Arc::clone(&hold));
+        if Moment::now() >= hold.end() {
+            return Err(late(request.terms.lease));
+        }
+        hold.state().add_guard(request.mode);
+        Ok(std::mem::take(&mut self.holds))
+    }
+
     /// Tries once, for all or none.
     pub(crate) async fn ask(
         &self,
@@ -61,7 +81,7 @@ impl Attempt {
             .holds
             .iter()
             .zip(requests)
-            .map(|(hold, request)| hold.first_step(request, patience, yields))
+            .map(|(hold, request)| hold.first_step(request, patience, yields, requests.len() == 1))
             .collect();
         let [first, ..] = self.holds.as_slice() else { return Ok(Tried::Granted) };
         let sent = Moment::now();
@@ -90,8 +110,7 @@ impl Attempt {
         match answer.map_err(|unavailable| unavailable.held_for(lease))? {
             AcquiredAll::Granted(tokens) => {
                 if !self.holds.iter().all(|hold| hold.in_time(sent)) {
-                    let late = Unavailable::unsent("the lock was granted too late to be of use");
-                    return Err(late.held_for(lease).into());
+                    return Err(late(lease));
                 }
                 for ((hold, request), token) in self.holds.iter().zip(requests).zip(tokens) {
                     hold.granted(request, sent, token);
@@ -115,10 +134,14 @@ impl Hold {
         request: &'a Request,
         patience: Patience,
         yields: bool,
+        alone: bool,
     ) -> AcquireStep<'a> {
         let waits = patience.deadline.is_some();
+        let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
+        let turns = request.turns_to_follow(waiting);
         {
             let mut state = self.state();
+            state.turns = turns;
             *state.stored.of_mut(request.mode) = 1;
             state.in_line = waits.then_some(request.mode);
             state.may_be_stored(request.terms.lease);
@@ -133,6 +156,7 @@ impl Hold {
             yields,
             place: waits.then(|| place_in_line(request.kind).0),
             waited: patience.asked_at.elapsed(),
+            turns,
             permits: request.permits,
         }
     }
@@ -148,6 +172,7 @@ impl Hold {
         let mut state = self.state();
         let believed = self.engine.believed_lease(request.terms.lease, state.stored);
         state.granted_at = Moment::now();
+        state.turns_begin(sent);
         state.confirm(sent, believed);
         state.token = token;
         state.in_line = None;

@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use tokio::sync::oneshot;
 
-use super::{Access, Permit};
+use super::{Access, Turn};
+use crate::hand_over::Fit;
 
 #[derive(Debug, Default)]
 pub(super) struct Inside {
@@ -31,7 +32,9 @@ pub(super) struct Inside {
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) access: Access,
-    pub(super) admit: oneshot::Sender<Permit>,
+    /// The hold that it would take over.
+    pub(super) takes: Option<Fit>,
+    pub(super) admit: oneshot::Sender<Turn>,
 }
 
 impl Inside {
@@ -73,6 +76,20 @@ impl Inside {
         if self.waiting() >= most_waiting {
             self.queue.retain(|waiter| !waiter.admit.is_closed());
         }
+    }
+
+    /// The one that is next, if it takes such a hold over. It waits no more.
+    pub(super) fn next_to_take(&mut self, fit: Fit) -> Option<oneshot::Sender<Turn>> {
+        while let Some(waiter) = self.queue.front() {
+            if !waiter.admit.is_closed() && waiter.takes != Some(fit) {
+                return None;
+            }
+            let waiter = self.queue.pop_front()?;
+            if !waiter.admit.is_closed() {
+                return Some(waiter.admit);
+            }
+        }
+        None
     }
 
     /// Whether somebody who waits for nobody may wait all the same: for those who are only leaving.

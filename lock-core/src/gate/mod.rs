@@ -18,7 +18,10 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::{Kind, LockKey, Mode};
+use crate::{
+    Kind, LockKey, Mode,
+    hand_over::{Fit, Left},
+};
 use inside::{Inside, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
 use waiters::Waiters;
@@ -42,6 +45,25 @@ pub(crate) enum Entry {
     Full(usize),
     /// The queues are, all together.
     FullInAll(usize),
+}
+
+/// What somebody in the queue waits for.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// To ask the store.
+    Ask(Permit),
+    /// A hold that somebody else of this process has left.
+    Take(Left),
+}
+
+impl Turn {
+    /// For those who take nothing over.
+    pub(crate) fn permit(self) -> Permit {
+        match self {
+            Self::Ask(permit) => permit,
+            Self::Take(_) => unreachable!("BUG: a hold for somebody who takes none over"),
+        }
+    }
 }
 
 /// What an acquisition wants of the gate.
@@ -77,13 +99,15 @@ impl Gate {
     }
 
     /// Who does not wait stands in the queue only behind those who are leaving. `most_waiting` of
-    /// this one, if it has one of its own, says how many may wait before it.
+    /// this one, if it has one of its own, says how many may wait before it; and it may take over a
+    /// hold that fits.
     pub(crate) fn enter(
         self: &Arc<Self>,
         key: &LockKey,
         access: Access,
         waits: bool,
         most_waiting: Option<usize>,
+        takes: Option<Fit>,
     ) -> Entry {
         let most_waiting = most_waiting.unwrap_or(self.most_waiting);
         let mut keys = self.lock();
@@ -113,13 +137,30 @@ impl Gate {
             Err(waiters) => return Entry::FullInAll(waiters),
         };
         let (admit, admitted) = oneshot::channel();
-        inside.queue.push_back(Waiter { access, admit });
+        inside.queue.push_back(Waiter { access, takes, admit });
         Entry::Queued(QueuePlace {
             gate: Arc::clone(self),
             key: key.clone(),
             admitted: Some(admitted),
             _one: one,
         })
+    }
+
+    /// Hands a hold over to the one that is next; gives it back where nobody takes it.
+    pub(crate) fn pass_on(&self, key: &LockKey, fit: Fit, mut left: Left) -> Option<Left> {
+        loop {
+            let next = self.lock().get_mut(key).and_then(|inside| inside.next_to_take(fit));
+            let Some(next) = next else { return Some(left) };
+            match next.send(Turn::Take(left)) {
+                Err(Turn::Take(back)) => left = back,
+                Ok(()) | Err(Turn::Ask(_)) => return None,
+            }
+        }
+    }
+
+    /// How many stand in a key's queue.
+    pub(crate) fn queued(&self, key: &LockKey) -> usize {
+        self.lock().get(key).map_or(0, |inside| inside.queue.len())
     }
 
     /// Resolves when those inside that are leaving now are gone; `None` when none is.
@@ -175,7 +216,7 @@ impl Gate {
         }
         for (admit, permit) in admitted {
             // A waiter that has just left drops its permit here, which admits the next one.
-            let _ = admit.send(permit);
+            let _ = admit.send(Turn::Ask(permit));
         }
     }
 

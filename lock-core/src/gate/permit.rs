@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{Access, Gate, waiters::OneWaiter};
+use super::{Access, Gate, Turn, waiters::OneWaiter};
 use crate::{LockKey, error::Overloaded};
 
 /// A place in a key's queue; dropping it is leaving.
@@ -12,21 +12,23 @@ use crate::{LockKey, error::Overloaded};
 pub(crate) struct QueuePlace {
     pub(super) gate: Arc<Gate>,
     pub(super) key: LockKey,
-    pub(super) admitted: Option<oneshot::Receiver<Permit>>,
+    pub(super) admitted: Option<oneshot::Receiver<Turn>>,
     /// Who waits for nobody but those who are leaving does not count.
     pub(super) _one: Option<OneWaiter>,
 }
 
 impl QueuePlace {
     /// Cancel safe: the place stays.
-    pub(crate) async fn admitted(&mut self) -> Permit {
+    pub(crate) async fn admitted(&mut self) -> Turn {
         let Some(admitted) = &mut self.admitted else {
             return std::future::pending().await;
         };
-        let mut permit = admitted.await.expect("BUG: a waiter was dropped from the queue");
-        permit.queued = true;
+        let mut turn = admitted.await.expect("BUG: a waiter was dropped from the queue");
+        if let Turn::Ask(permit) = &mut turn {
+            permit.queued = true;
+        }
         self.admitted = None;
-        permit
+        turn
     }
 }
 

@@ -6,7 +6,7 @@ fn key() -> LockKey {
 
 impl QueuePlace {
     fn try_admitted(&mut self) -> Option<Permit> {
-        let permit = self.admitted.as_mut()?.try_recv().ok()?;
+        let permit = self.admitted.as_mut()?.try_recv().ok()?.permit();
         self.admitted = None;
         Some(permit)
     }
@@ -29,10 +29,10 @@ fn queued(entry: Entry) -> QueuePlace {
 #[test]
 fn first_come_first_served_and_readers_together() {
     let gate = Gate::new(10, usize::MAX);
-    let first = admitted(gate.enter(&key(), Access::Read, true, None));
-    let mut writer = queued(gate.enter(&key(), Access::Write, true, None));
-    let mut reader = queued(gate.enter(&key(), Access::Read, true, None));
-    let mut reader_too = queued(gate.enter(&key(), Access::Read, true, None));
+    let first = admitted(gate.enter(&key(), Access::Read, true, None, None));
+    let mut writer = queued(gate.enter(&key(), Access::Write, true, None, None));
+    let mut reader = queued(gate.enter(&key(), Access::Read, true, None, None));
+    let mut reader_too = queued(gate.enter(&key(), Access::Read, true, None, None));
     assert!(reader.try_admitted().is_none(), "a reader stands behind an earlier writer");
     drop(first);
     let permit = writer.try_admitted().expect("the writer's turn");
@@ -47,12 +47,12 @@ fn first_come_first_served_and_readers_together() {
 #[test]
 fn who_gives_up_blocks_nobody() {
     let gate = Gate::new(10, usize::MAX);
-    let first = admitted(gate.enter(&key(), Access::Read, true, None));
-    let writer = queued(gate.enter(&key(), Access::Write, true, None));
+    let first = admitted(gate.enter(&key(), Access::Read, true, None, None));
+    let writer = queued(gate.enter(&key(), Access::Write, true, None, None));
     drop(writer);
-    let second = admitted(gate.enter(&key(), Access::Read, true, None));
-    let writer = queued(gate.enter(&key(), Access::Write, true, None));
-    let mut reader = queued(gate.enter(&key(), Access::Read, true, None));
+    let second = admitted(gate.enter(&key(), Access::Read, true, None, None));
+    let writer = queued(gate.enter(&key(), Access::Write, true, None, None));
+    let mut reader = queued(gate.enter(&key(), Access::Read, true, None, None));
     drop(writer);
     drop((first, second));
     assert!(reader.try_admitted().is_some());
@@ -61,12 +61,12 @@ fn who_gives_up_blocks_nobody() {
 #[test]
 fn the_hurried_wait_for_the_leaving_alone() {
     let gate = Gate::new(1, usize::MAX);
-    let mut first = admitted(gate.enter(&key(), Access::Write, false, None));
-    assert!(matches!(gate.enter(&key(), Access::Write, false, None), Entry::Busy));
+    let mut first = admitted(gate.enter(&key(), Access::Write, false, None, None));
+    assert!(matches!(gate.enter(&key(), Access::Write, false, None, None), Entry::Busy));
     first.set_leaving(true);
-    let mut next = queued(gate.enter(&key(), Access::Write, false, None));
-    assert!(matches!(gate.enter(&key(), Access::Write, false, None), Entry::Busy));
-    assert!(matches!(gate.enter(&key(), Access::Write, true, None), Entry::Full(1)));
+    let mut next = queued(gate.enter(&key(), Access::Write, false, None, None));
+    assert!(matches!(gate.enter(&key(), Access::Write, false, None, None), Entry::Busy));
+    assert!(matches!(gate.enter(&key(), Access::Write, true, None, None), Entry::Full(1)));
     drop(first);
     assert!(next.try_admitted().is_some());
 }
@@ -74,12 +74,12 @@ fn the_hurried_wait_for_the_leaving_alone() {
 #[test]
 fn upgrade_needs_the_sole_reader() {
     let gate = Gate::new(10, usize::MAX);
-    let mut first = admitted(gate.enter(&key(), Access::Read, true, None));
-    let second = admitted(gate.enter(&key(), Access::Read, true, None));
+    let mut first = admitted(gate.enter(&key(), Access::Read, true, None, None));
+    let second = admitted(gate.enter(&key(), Access::Read, true, None, None));
     assert!(!first.upgrade());
     drop(second);
     assert!(first.upgrade());
-    let mut reader = queued(gate.enter(&key(), Access::Read, true, None));
+    let mut reader = queued(gate.enter(&key(), Access::Read, true, None, None));
     first.downgrade();
     assert!(reader.try_admitted().is_some());
 }
@@ -87,8 +87,8 @@ fn upgrade_needs_the_sole_reader() {
 #[test]
 fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
     let gate = Gate::new(10, usize::MAX);
-    let mut first = admitted(gate.enter(&key(), Access::Line, true, None));
-    let mut second = admitted(gate.enter(&key(), Access::Line, true, None));
+    let mut first = admitted(gate.enter(&key(), Access::Line, true, None, None));
+    let mut second = admitted(gate.enter(&key(), Access::Line, true, None, None));
     first.set_leaving(true);
     let mut leavers = gate.leavers(&key()).expect("one is leaving");
     second.set_leaving(true);
@@ -105,21 +105,21 @@ fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
 #[test]
 fn who_only_asks_for_a_permit_is_kept_back_by_those_alone_who_wait_for_one() {
     let gate = Gate::new(10, usize::MAX);
-    let mut asking = admitted(gate.enter(&key(), Access::Turn, true, None));
-    drop(admitted(gate.enter(&key(), Access::Turn, false, None)));
+    let mut asking = admitted(gate.enter(&key(), Access::Turn, true, None, None));
+    drop(admitted(gate.enter(&key(), Access::Turn, false, None, None)));
     asking.refused();
-    assert!(matches!(gate.enter(&key(), Access::Turn, false, None), Entry::Busy));
+    assert!(matches!(gate.enter(&key(), Access::Turn, false, None, None), Entry::Busy));
     asking.stay();
-    let asking = admitted(gate.enter(&key(), Access::Turn, true, None));
-    let waiting = queued(gate.enter(&key(), Access::Turn, true, None));
-    assert!(matches!(gate.enter(&key(), Access::Turn, false, None), Entry::Busy));
+    let asking = admitted(gate.enter(&key(), Access::Turn, true, None, None));
+    let waiting = queued(gate.enter(&key(), Access::Turn, true, None, None));
+    assert!(matches!(gate.enter(&key(), Access::Turn, false, None, None), Entry::Busy));
     drop((asking, waiting));
 }
 
 #[test]
 fn who_lets_fewer_wait_is_refused_sooner() {
     let gate = Gate::new(10, usize::MAX);
-    let enter = |most| gate.enter(&key(), Access::Write, true, most);
+    let enter = |most| gate.enter(&key(), Access::Write, true, most, None);
     let mut first = admitted(enter(Some(0)));
     assert!(matches!(enter(Some(0)), Entry::Full(0)));
     let one = queued(enter(Some(1)));
@@ -141,7 +141,7 @@ fn who_lets_fewer_wait_is_refused_sooner() {
 #[test]
 fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
     let gate = Gate::new(10, usize::MAX);
-    let enter = |most| gate.enter(&key(), Access::Line, true, most);
+    let enter = |most| gate.enter(&key(), Access::Line, true, most, None);
     let mut first = admitted(enter(Some(1)));
     let mut second = admitted(enter(Some(1)));
     assert!(matches!(enter(Some(1)), Entry::Full(2)), "a crowd does not even ask");
@@ -159,12 +159,15 @@ fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
 fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     let gate = Gate::new(10, 2);
     let other = LockKey::try_from("other").expect("a key");
-    let write = |key: &LockKey| gate.enter(key, Access::Write, true, None);
+    let write = |key: &LockKey| gate.enter(key, Access::Write, true, None, None);
     let (first, beside) = (admitted(write(&key())), admitted(write(&other)));
     let mut second = queued(write(&key()));
     let place = queued(write(&other));
     assert!(matches!(write(&other), Entry::FullInAll(2)));
-    assert!(matches!(gate.enter(&other, Access::Write, false, None), Entry::Busy), "waits not");
+    assert!(
+        matches!(gate.enter(&other, Access::Write, false, None, None), Entry::Busy),
+        "waits not"
+    );
     drop(place);
     let place = queued(write(&key()));
     assert!(matches!(write(&key()), Entry::FullInAll(2)));
@@ -189,5 +192,5 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     assert!(beside.wait(None).is_ok());
     drop(beside);
     assert!(gate.lock().is_empty());
-    assert!(matches!(gate.enter(&key(), Access::Write, true, None), Entry::Admitted(_)));
+    assert!(matches!(gate.enter(&key(), Access::Write, true, None, None), Entry::Admitted(_)));
 }

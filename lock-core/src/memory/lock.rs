@@ -24,6 +24,14 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// A token, and so many in reserve after it.
+    pub(super) fn tokens(&mut self, more: u32) -> FencingToken {
+        let token = self.token();
+        *self.last_token += u64::from(more);
+        self.given = Some(FencingToken::new(*self.last_token));
+        token
+    }
+
     /// Tokens of all keys are one sequence: more than each of them needs, and it never forgets.
     pub(super) fn token(&mut self) -> FencingToken {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -92,7 +92,7 @@ impl NextWaiter {
                 }
                 self.lift(step.owner.as_str());
                 let due = holders.grant(step, now);
-                Acquired::Granted(due.then(|| scene.token()))
+                Acquired::Granted(due.then(|| scene.tokens(step.turns)))
             }
         }
     }

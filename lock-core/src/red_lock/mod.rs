@@ -15,7 +15,7 @@ use futures_util::future::join_all;
 use crate::{
     Acquire, AcquireError, IntoLockKey, InvalidOptions, KeyError, Kind, LockClient, LockKey, Lost,
     Mode, Overloaded, Scope, ShutdownError,
-    gate::{Access, Entry, Gate, Permit},
+    gate::{Access, Entry, Gate, Permit, Turn},
     request::{Patience, Request},
     target::{SingleLock, Target, sealed},
     terms::Asked,
@@ -200,7 +200,7 @@ async fn pass_gate(
 ) -> Result<Permit, AcquireError> {
     let key = &request.key;
     let (waits, most) = (patience.deadline.is_some(), request.asked.max_waiters);
-    match servers.gate.enter(key, Access::Write, waits, most) {
+    match servers.gate.enter(key, Access::Write, waits, most, None) {
         Entry::Admitted(permit) => Ok(permit),
         Entry::Busy => Err(patience.busy(request, None)),
         Entry::Full(waiters) => Err(Overloaded { key: key.clone(), waiters, in_all: false }.into()),
@@ -210,7 +210,7 @@ async fn pass_gate(
         Entry::Queued(mut place) => {
             let limit = patience.or_within(Duration::ZERO);
             let admitted = tokio::time::timeout_at(limit, place.admitted()).await;
-            admitted.map_err(|_| patience.busy(request, None))
+            admitted.map(Turn::permit).map_err(|_| patience.busy(request, None))
         }
     }
 }

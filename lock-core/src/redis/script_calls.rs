@@ -72,7 +72,19 @@ impl Caller {
     fn asked(&self, ask: Ask) -> AcquireStep<'_> {
         let Ask { mode, holds, lease, yields, place, waited, permits } = ask;
         let (kind, key, owner) = (self.kind, &self.key, &self.owner);
-        AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, permits }
+        AcquireStep {
+            kind,
+            key,
+            owner,
+            mode,
+            holds,
+            lease,
+            yields,
+            place,
+            waited,
+            turns: 0,
+            permits,
+        }
     }
 }
 

@@ -54,7 +54,7 @@ impl Steps {
                     .key(&names.lock)
                     .key(names.mark())
                     .key(names.token());
-                waits(holds(call)).arg(&names.tag)
+                waits(holds(call)).arg(&names.tag).number(step.turns)
             }
             (Kind::FairReadWrite, mode) => {
                 let call = Call::new(&script::FAIR_READ_WRITE_ACQUIRE)
@@ -77,7 +77,7 @@ impl Steps {
                     .key(&names.lock)
                     .key(names.mark())
                     .key(names.token());
-                waits(holds(call))
+                waits(holds(call)).number(step.turns)
             }
             (Kind::Fair, _) => {
                 let call = Call::new(&script::FAIR_ACQUIRE)

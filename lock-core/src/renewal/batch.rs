@@ -123,7 +123,7 @@ impl Hold {
             return end.min(now.after(BUSY_RETRY));
         }
         let lease = self.engine.believed_lease(state.terms.lease, state.confirmed);
-        end.min(now.after(lease::renewal_period(lease)))
+        end.min(state.confirmed_at.after(lease::renewal_period(lease)))
     }
 
     /// The mode to renew in, unless the hold runs out by choice.

@@ -34,21 +34,33 @@ pub(super) struct Acquire {
     yields: bool,
     place: Option<Duration>,
     waited: Duration,
+    turns: u32,
     permits: u32,
 }
 
 impl Acquire {
     pub(super) fn step(step: &AcquireStep<'_>) -> Self {
-        let AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, permits } =
-            *step;
+        let AcquireStep {
+            kind,
+            key,
+            owner,
+            mode,
+            holds,
+            lease,
+            yields,
+            place,
+            waited,
+            turns,
+            permits,
+        } = *step;
         let of = Of::holder(&Holder { kind, key, owner });
-        Self { of, mode, holds, lease, yields, place, waited, permits }
+        Self { of, mode, holds, lease, yields, place, waited, turns, permits }
     }
 
     pub(super) fn lent(&self) -> AcquireStep<'_> {
         let Holder { kind, key, owner } = self.of.lent();
-        let Self { mode, holds, lease, yields, place, waited, permits, .. } = *self;
-        AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, permits }
+        let Self { mode, holds, lease, yields, place, waited, turns, permits, .. } = *self;
+        AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, turns, permits }
     }
 }
 

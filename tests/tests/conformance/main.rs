@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod crashes;
+mod hand_over;
 mod kinds;
 mod leases;
 mod looking;

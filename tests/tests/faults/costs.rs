@@ -50,6 +50,32 @@ async fn a_thousand_waiters_of_one_process_ask_as_one() {
     drop(guard);
 }
 
+#[tokio::test]
+async fn a_lock_that_goes_round_in_one_process_costs_a_tenth_of_a_command_a_turn() {
+    const TURNS: u64 = 50;
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = client(&server).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    let before = cli.calls("evalsha").await;
+    for _ in 0..16 {
+        let client = client.clone();
+        tasks.spawn(async move {
+            for _ in 0..TURNS {
+                let guard = client.write("k").wait(LONG).acquire().await.unwrap();
+                tokio::task::yield_now().await;
+                drop(guard);
+            }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
+    eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    let (calls, turns) = (cli.calls("evalsha").await - before, 16 * TURNS);
+    assert!(calls * 10 <= turns, "{calls} commands for {turns} turns");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls() {
     let server = RedisServer::start().await;

@@ -14,6 +14,7 @@
 -- ARGV[6] mark_ms  life of the mark that a refused waiter leaves, 0: leaves none
 -- ARGV[7] waited_ms  for how long this owner has waited
 -- ARGV[8] token_ttl  ms, 0: for ever
+-- ARGV[9] turns  tokens to keep in reserve after the one that is granted; none where it is missing
 --
 -- Returns {GRANTED, nonce, token ('' on re-entry)}
 --         {BUSY, nonce, ms the holder still has (-1: no limit), 1 if the mark is ours}
@@ -25,7 +26,8 @@ local nonce, owner = ARGV[1], ARGV[2]
 local lease_ms, holds = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 1, MOST_HOLDS)
 local yields, mark_ms = ARGV[5] == '1', whole(ARGV[6], 0, MOST_LEASE_MS)
 local waited_ms, token_ttl_ms = whole(ARGV[7], 0, MOST_LEASE_MS), whole(ARGV[8], 0, MOST_LEASE_MS)
-if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
+local turns = whole(ARGV[9] or 0, 0, MOST_HOLDS)
+if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms and turns) or owner == '' then return {'INVALID', nonce} end
 
 local me = 'write:' .. owner
 local held, taken = sole(lock, owner)
@@ -35,7 +37,7 @@ if held > 0 then
   if held < holds - 1 then return {'LOST', nonce} end
   local fence = ''
   if holds == 1 then
-    fence = next_token(token, token_ttl_ms)
+    fence = next_token(token, token_ttl_ms, turns)
     if not fence then return {'WRONG_KIND', nonce} end
   end
   hold_again(lock, owner, math.max(held, holds), lease_ms)
@@ -52,7 +54,7 @@ if yields and waiting and waiting ~= me and their_since <= waiting_since(waited_
   return {'YIELD', nonce, redis.call('pttl', mark)}
 end
 
-local fence = next_token(token, token_ttl_ms)
+local fence = next_token(token, token_ttl_ms, turns)
 if not fence then return {'WRONG_KIND', nonce} end
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease_ms)

@@ -1,0 +1,125 @@
+//! Handing over: a write hold whose guards are gone goes to the next waiter of this process, and
+//! the store hears nothing of it.
+//!
+//! A hold is handed over a bounded number of times, as often as there are fencing tokens in reserve,
+//! and until its first renewal is due, a third of its lease from its grant; then it is released, and
+//! whoever has waited longest, in whatever process, is next. So two thirds of a lease are left to
+//! whom it is handed over to. Only a hold is handed over of which the store is known to have just
+//! this: one write, and nothing in doubt.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    Kind, LeaseState,
+    clock::Moment,
+    gate::Access,
+    hold::{Hold, HoldState},
+    lease,
+    request::Request,
+};
+
+/// The most turns that one grant of the store is good for.
+pub(crate) const MOST_TURNS: u32 = 64;
+
+/// What a waiter takes over: a hold of just this kind and lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fit {
+    kind: Kind,
+    lease: Duration,
+}
+
+impl Request {
+    /// What this one would take over.
+    pub(crate) fn fit(&self) -> Option<Fit> {
+        let alone = self.kind.access(self.mode) == Access::Write;
+        let takes = alone && self.terms.renew && self.terms.turns > 1;
+        takes.then_some(Fit { kind: self.kind, lease: self.terms.lease })
+    }
+
+    /// The turns to follow the first one if so many wait behind it: those of all of them twice, so
+    /// that others wait twice as long at most as behind each of them in turn.
+    pub(crate) fn turns_to_follow(&self, waiting: usize) -> u32 {
+        let most = self.fit().map_or(0, |_| self.terms.turns.min(MOST_TURNS) - 1);
+        most.min(u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_mul(2)))
+    }
+}
+
+/// A hold without guards that the store still has. Dropped, it goes to the next waiter or back.
+#[derive(Debug)]
+pub(crate) struct Left(Option<Arc<Hold>>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if let Some(hold) = self.0.take() {
+            hold.leave();
+        }
+    }
+}
+
+impl Left {
+    /// The store's part of the hold goes over to a new one, which is another turn: guards, views and
+    /// scopes of the former one have nothing to do with it.
+    pub(crate) fn take(mut self, request: &Request) -> Arc<Hold> {
+        let left = self.0.take().expect("BUG: a hold was taken over twice");
+        let (state, due) = {
+            let mut left = left.state();
+            (left.hand_over(request), left.due.take())
+        };
+        if let Some(due) = due {
+            left.engine.schedule.remove(due);
+        }
+        // Who waits for the release of the former has not to wait for this one.
+        left.announce();
+        Hold::next_turn(&left, request, state)
+    }
+}
+
+impl Hold {
+    /// The last guard has gone.
+    pub(crate) fn leave(self: &Arc<Self>) {
+        let fit = self.state().fit_to_leave(self.kind, Moment::now());
+        if let Some(fit) = fit {
+            let left = Left(Some(Arc::clone(self)));
+            let Some(mut back) = self.engine.gate.pass_on(&self.key, fit, left) else {
+                return;
+            };
+            back.0 = None;
+        }
+        self.state().set_leaving(true);
+        self.engine.settle(Arc::clone(self));
+    }
+}
+
+impl HoldState {
+    /// Whom it would fit, if it may be handed over.
+    fn fit_to_leave(&self, kind: Kind, now: Moment) -> Option<Fit> {
+        let in_time = now.until(self.turns_until) > Duration::ZERO;
+        let certain = self.lost.is_none() && self.lease_state != LeaseState::Unknown;
+        let fits = self.turns > 0 && in_time && certain;
+        // Whatever else was asked of it has taken its turns away.
+        debug_assert!(!fits || self.stored == self.confirmed, "BUG: {self:?}");
+        fits.then_some(Fit { kind, lease: self.terms.lease })
+    }
+
+    fn hand_over(&mut self, request: &Request) -> Self {
+        Self {
+            stored: std::mem::take(&mut self.stored),
+            confirmed: std::mem::take(&mut self.confirmed),
+            token: self.token.map(|token| token.next()),
+            confirmed_at: self.confirmed_at,
+            believed_until: self.believed_until,
+            stored_until: self.stored_until,
+            lease_state: self.lease_state,
+            turns: self.turns - 1,
+            turns_until: self.turns_until,
+            waited: true,
+            ..Self::new(request.terms, self.permit.take())
+        }
+    }
+
+    /// The store has granted what was asked for then: until the first renewal is due, it may be
+    /// handed over.
+    pub(crate) fn turns_begin(&mut self, sent: Moment) {
+        self.turns_until = sent.after(lease::renewal_period(self.terms.lease));
+    }
+}

@@ -1,0 +1,203 @@
+//! When a hold goes to the next waiter of its process, and when it goes back to the store: on the
+//! in-memory store under a paused clock.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use lock_core::{Acquire, AcquireError, LeaseState, LockClient, LockGuard, LostCause, MemoryStore};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+const LEASE: Duration = Duration::from_secs(3);
+const LONG: Duration = Duration::from_secs(60);
+
+type Waiter = JoinHandle<Result<LockGuard, AcquireError>>;
+
+fn client(store: &MemoryStore) -> LockClient {
+    LockClient::builder().lease(LEASE).in_memory_on(store)
+}
+
+async fn waits(ask: Acquire) -> Waiter {
+    let waiter = tokio::spawn(ask.wait(LONG).acquire());
+    sleep(Duration::from_millis(1)).await;
+    waiter
+}
+
+async fn owner(client: &LockClient) -> Option<String> {
+    let mut holders = client.inspect("k").await.unwrap().holders;
+    holders.pop().map(|holder| holder.owner)
+}
+
+/// A guard that can be handed over, and waiters behind it.
+async fn hot(client: &LockClient, behind: usize) -> (LockGuard, Vec<Waiter>) {
+    let first = client.write("k").acquire().await.unwrap();
+    let mut line = Vec::new();
+    for _ in 0..=behind {
+        line.push(waits(client.write("k")).await);
+    }
+    first.release().await.unwrap();
+    (line.remove(0).await.unwrap().unwrap(), line)
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_third_of_the_lease_it_goes_back() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    for (held_for, handed_over) in [(LEASE / 3 - LEASE / 100, true), (LEASE / 3, false)] {
+        let (guard, mut line) = hot(&client, 1).await;
+        let before = owner(&client).await;
+        sleep(held_for).await;
+        guard.release().await.unwrap();
+        let next = line.remove(0).await.unwrap().unwrap();
+        assert_eq!(owner(&client).await == before, handed_over, "{held_for:?}");
+        next.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_taken_over_is_renewed_as_if_it_had_been_held_all_along() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let (guard, mut line) = hot(&client, 1).await;
+    let granted = Instant::now();
+    sleep(LEASE / 4).await;
+    drop(guard);
+    let next = line.remove(0).await.unwrap().unwrap();
+    assert_eq!(next.state(), LeaseState::Held);
+    assert!(next.remaining() <= LEASE - LEASE / 4, "the lease is that of the first turn");
+    while next.state() == LeaseState::Held {
+        sleep(LEASE / 100).await;
+    }
+    assert!(granted.elapsed() <= LEASE / 3 + LEASE / 20, "{:?}", granted.elapsed());
+    sleep(LEASE * 10).await;
+    assert!(next.is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_renewed_ends_with_the_lease_of_the_first_turn() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let (guard, mut line) = hot(&client, 1).await;
+    let granted = Instant::now();
+    sleep(LEASE / 4).await;
+    store.set_down(true);
+    drop(guard);
+    let next = line.remove(0).await.unwrap().unwrap();
+    let lost = next.lost().await;
+    assert_eq!(lost.cause(), LostCause::Expired);
+    assert_eq!(granted.elapsed(), LEASE - LEASE / 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_of_which_renewal_has_no_news_is_not_handed_over() {
+    for down in [false, true] {
+        let store = MemoryStore::new();
+        let client = client(&store);
+        let _due_before = client.write("other").acquire().await.unwrap();
+        let begun = Instant::now();
+        sleep(LEASE / 50).await;
+        let (guard, mut line) = hot(&client, 1).await;
+        let before = owner(&client).await;
+        tokio::time::sleep_until(begun + LEASE / 3 - Duration::from_millis(1)).await;
+        store.set_down(down);
+        // Both are renewed in one go, the second one before it would have to be.
+        while guard.state() == LeaseState::Held {
+            sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(guard.state(), if down { LeaseState::Unknown } else { LeaseState::Renewed });
+        store.set_down(false);
+        drop(guard);
+        let next = line.remove(0).await.unwrap().unwrap();
+        assert_eq!(owner(&client).await == before, !down);
+        next.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_hold_is_not_handed_over() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let (guard, mut line) = hot(&client, 1).await;
+    store.remove(guard.key());
+    guard.lost().await;
+    drop(guard);
+    let next = line.remove(0).await.unwrap().unwrap();
+    assert!(owner(&client).await.is_some(), "it was granted anew");
+    assert!(next.is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_hold_counts_for_each_turn() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let (guard, mut line) = hot(&client, 0).await;
+    line.push(waits(client.write("k").max_hold(LEASE)).await);
+    sleep(LEASE / 4).await;
+    drop(guard);
+    let next = line.remove(0).await.unwrap().unwrap();
+    let taken = Instant::now();
+    assert_eq!(next.lost().await.cause(), LostCause::MaxHold);
+    assert_eq!(taken.elapsed(), LEASE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_with_a_hold_on_its_way_leaves_it_to_the_next() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let first = client.write("k").acquire().await.unwrap();
+    let mut leaving = Box::pin(client.write("k").wait(LONG).acquire());
+    assert!((&mut leaving).now_or_never().is_none());
+    let mut gone = Box::pin(client.write("k").wait(LONG).acquire());
+    assert!((&mut gone).now_or_never().is_none());
+    let staying = waits(client.write("k")).await;
+    first.release().await.unwrap();
+    let guard = leaving.await.unwrap();
+    let before = owner(&client).await;
+    // The next one is given the hold, and never looks.
+    drop(guard);
+    drop(gone);
+    let guard = staying.await.unwrap().unwrap();
+    assert_eq!(owner(&client).await, before, "the store heard nothing");
+    drop(guard);
+    sleep(LEASE / 10).await;
+    assert_eq!(owner(&client).await, None);
+    assert_eq!(client.health().await.holds, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_for_it_too_late_does_not_have_it() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let first = client.write("k").acquire().await.unwrap();
+    let waiter = waits(client.write("k")).await;
+    let mut late = Box::pin(client.write("k").wait(LONG).acquire());
+    assert!((&mut late).now_or_never().is_none());
+    first.release().await.unwrap();
+    drop(waiter.await.unwrap().unwrap());
+    // Nobody looks after what is on its way: its lease ends.
+    sleep(LEASE).await;
+    let refused = late.await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused:?}");
+    let next = client.write("k").wait(LONG).acquire().await.unwrap();
+    next.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_shuts_down_hands_nothing_over() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let (guard, mut line) = hot(&client, 2).await;
+    let shut = tokio::spawn({
+        let client = client.clone();
+        async move { client.shutdown(LONG).await }
+    });
+    sleep(Duration::from_millis(1)).await;
+    drop(guard);
+    for waiter in line.drain(..) {
+        assert!(matches!(waiter.await.unwrap(), Err(AcquireError::Draining)));
+    }
+    shut.await.unwrap().unwrap();
+}
