@@ -151,7 +151,8 @@ impl<T: Target> Acquire<T> {
     /// Acquires it, waiting for other holders for as long as [`wait`](Self::wait) says.
     ///
     /// Waiters of one process for one key are served first come first served, and only the first
-    /// of them asks Redis. Between processes one may be overtaken; but of those who are refused the
+    /// of them asks Redis, if the holder does not leave it the lock as it is (see
+    /// [`turns`](Self::turns)). Between processes one may be overtaken; but of those who are refused the
     /// one that has waited longest is next, so neither readers nor writers starve, as long as single
     /// holds are shorter than the client's [`yielding`](crate::LockClientBuilder::yielding). The fair
     /// kinds serve all waiters of all processes in order of their arrival at Redis.

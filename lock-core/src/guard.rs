@@ -140,7 +140,8 @@ impl LockGuard {
         self.view.hold.release_requested().await;
     }
 
-    /// Releases the lock and waits until the store has confirmed it.
+    /// Releases the lock and waits until the store has confirmed it, or until the next waiter of this
+    /// process has taken it over.
     ///
     /// # Errors
     ///

@@ -27,7 +27,8 @@ pub struct Inspection {
     pub waiters: Vec<Waiting>,
     /// A semaphore's free permits, negative while more are in use than there should be.
     pub free_permits: Option<i64>,
-    /// The last fencing token that was handed out, as long as it is known.
+    /// The last fencing token that was handed out, or is reserved for the holder's next turns, as long
+    /// as it is known.
     pub fencing_token: Option<FencingToken>,
     /// Whether all holders and waiters are listed: crowds are cut at about a thousand.
     pub complete: bool,

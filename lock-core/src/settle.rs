@@ -114,8 +114,9 @@ async fn settle(mut under_way: UnderWay, at_once: &Semaphore) {
     while !hold.finish() {
         let sent;
         let done = {
-            let _steps = hold.steps.lock().await;
             let _one = at_once.acquire().await.expect("BUG: nobody closes it");
+            // Last, or a hold that stays could not be renewed while its partial release queues.
+            let _steps = hold.steps.lock().await;
             let step = hold.state().next_step();
             sent = Moment::now();
             match step {
