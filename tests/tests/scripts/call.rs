@@ -92,6 +92,7 @@ pub(crate) fn acquire_write(owner: &str, holds: u32) -> Call {
             ("waited_ms", &0),
             ("token_ttl", &HOUR),
             ("tag", &TAG),
+            ("turns", &0),
         ],
     )
 }

@@ -17,6 +17,7 @@ pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
             ("mark_ms", &MARK_LIFE),
             ("waited_ms", &0),
             ("token_ttl", &HOUR),
+            ("turns", &0),
         ],
     )
 }

@@ -5,6 +5,7 @@ use crate::call::{
     upgrade,
 };
 use crate::keys::{FOREVER, TOKEN, lock, read, within};
+use crate::plain_call;
 use crate::store::Store;
 
 async fn now_us(store: &Store) -> u64 {
@@ -38,6 +39,34 @@ async fn every_outermost_grant_has_a_greater_one() {
         grows(store.granted(&acquire_write(&owner, 1)).await);
         assert_eq!(store.ask(&release_write(&owner, 0)).await, ["FREED"]);
     }
+}
+
+#[tokio::test]
+async fn what_is_reserved_for_later_turns_is_nobody_elses() {
+    for [first, next] in [
+        [acquire_write("a:1", 1), acquire_write("b:2", 1)],
+        [plain_call::acquire("a:1", 1), plain_call::acquire("b:2", 1)],
+    ] {
+        let store = Store::start().await;
+        // Ahead of the clock, which says nothing then.
+        let ahead = now_us(&store).await + 1_000_000_000;
+        store.set(&["SET", TOKEN, &ahead.to_string(), "PX", "600000"]).await;
+        let granted = store.ask(&first.with("turns", 30)).await;
+        assert_eq!(granted, ["GRANTED", &(ahead + 1).to_string()]);
+        assert_eq!(store.cli.string(TOKEN).await.unwrap(), (ahead + 31).to_string());
+        store.expire().await;
+        assert_eq!(store.granted(&next).await, ahead + 32);
+    }
+    let store = Store::start().await;
+    for turns in ["-1", "1.5", "x", "1000001"] {
+        let call = acquire_write("a:1", 1).with("turns", turns);
+        assert_eq!(store.ask(&call).await, ["INVALID"]);
+    }
+    store.stands([]).await;
+    // Where the numbers end, all of them must fit.
+    store.set(&["SET", TOKEN, "9007199254740960"]).await;
+    assert_eq!(store.ask(&acquire_write("a:1", 1).with("turns", 31)).await, ["WRONG_KIND"]);
+    assert_eq!(store.ask(&acquire_write("a:1", 1).with("turns", 30)).await[0], "GRANTED");
 }
 
 #[tokio::test]
