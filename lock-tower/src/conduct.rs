@@ -114,6 +114,8 @@ pub(crate) struct Conduct {
     pub(crate) renew: Option<bool>,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) max_waiters: Option<usize>,
+    /// How many requests in a row may have it without the store.
+    pub(crate) turns: Option<u32>,
     pub(crate) hold_until: Option<HoldUntil>,
     pub(crate) on_disconnect: Option<OnDisconnect>,
     pub(crate) on_lost: Option<OnLost>,
@@ -144,6 +146,7 @@ impl Conduct {
             renew: self.renew.or(base.renew),
             max_hold: self.max_hold.or(base.max_hold),
             max_waiters: self.max_waiters.or(base.max_waiters),
+            turns: self.turns.or(base.turns),
             hold_until: self.hold_until.or(base.hold_until),
             on_disconnect: self.on_disconnect.or(base.on_disconnect),
             on_lost: self.on_lost.or(base.on_lost),
@@ -171,6 +174,9 @@ impl Conduct {
         }
         if let Some(max_waiters) = self.max_waiters {
             acquire = acquire.max_waiters(max_waiters);
+        }
+        if let Some(turns) = self.turns {
+            acquire = acquire.turns(turns);
         }
         acquire
     }

@@ -41,6 +41,13 @@ impl<'f> SaidOf<'f> {
         self.get(name)?.word()
     }
 
+    fn count(&self, name: &str) -> Option<usize> {
+        match self.get(name)?.value {
+            Value::Count(count) => Some(count),
+            _ => None,
+        }
+    }
+
     pub(super) fn conduct(&self) -> Conduct {
         Conduct {
             wait: self.duration("wait"),
@@ -48,10 +55,8 @@ impl<'f> SaidOf<'f> {
             lease: self.duration("lease"),
             renew: self.get("renew").and_then(Read::flag),
             max_hold: self.duration("max_hold"),
-            max_waiters: self.get("max_waiters").and_then(|read| match read.value {
-                Value::Count(count) => Some(count),
-                _ => None,
-            }),
+            max_waiters: self.count("max_waiters"),
+            turns: self.count("turns").map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
             hold_until: self.word("hold_until").map(|word| match word {
                 "body" => HoldUntil::Body,
                 _ => HoldUntil::Handler,

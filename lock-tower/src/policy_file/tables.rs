@@ -162,6 +162,13 @@ pub(super) const POLICY: &[Field] = &[
          once.",
     ),
     inherited(
+        "turns",
+        Shape::Count,
+        "the client's, 64",
+        "How many requests of a process in a row may have a key before others get it; \
+         with 1 each of them asks the store.",
+    ),
+    inherited(
         "hold_until",
         Shape::Word(&["handler", "body"]),
         "handler",

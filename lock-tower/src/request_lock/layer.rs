@@ -210,6 +210,13 @@ impl RequestLockLayer {
         self.conduct(|conduct| conduct.max_waiters = Some(max_waiters))
     }
 
+    /// How many requests of this process in a row may have a key before others get it, without a
+    /// word to the store in between; with 1 each of them asks the store. Default: the client's,
+    /// which is 64 unless set: see [`Acquire::turns`](lock_core::Acquire::turns).
+    pub fn turns(self, turns: u32) -> Self {
+        self.conduct(|conduct| conduct.turns = Some(turns))
+    }
+
     /// When the lock is released. Default: [`HoldUntil::Handler`].
     pub fn hold_until(self, hold_until: HoldUntil) -> Self {
         self.conduct(|conduct| conduct.hold_until = Some(hold_until))

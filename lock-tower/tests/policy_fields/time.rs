@@ -8,7 +8,7 @@ use lock_tower::{RequestLockLayer, policies::Policies};
 use tokio::time::Instant;
 
 use crate::{
-    common::{NEVER, request},
+    common::{self, NEVER, request},
     world::{KEY, World, both, file, plain},
 };
 
@@ -95,6 +95,39 @@ async fn policy_max_waiters() {
         let (answer, waited) = world.timed(request("PUT", "/orders/7")).await;
         answer.assert_problem(503, "lock-overloaded");
         assert_eq!(waited, 0);
+    }
+}
+
+/// Whether the next of those who wait has the lock without a word to the store.
+async fn is_handed_over(world: &mut World) -> bool {
+    let client = world.locks.client().clone();
+    let held = client.write("order:7").acquire().await.unwrap();
+    let send = |app: Router| async move { common::send(&app, request("PUT", "/work/7")).await };
+    let waiting = [1, 2, 3].map(|_| tokio::spawn(send(world.app.clone())));
+    while client.health().await.waiting < waiting.len() {
+        tokio::task::yield_now().await;
+    }
+    held.release().await.unwrap();
+    let mut owners = Vec::new();
+    for _ in &waiting {
+        world.heard("began").await;
+        owners.extend(client.inspect("order:7").await.unwrap().holders);
+        world.goes_on.add_permits(1);
+        world.heard("ended").await;
+    }
+    for request in waiting {
+        assert_eq!(request.await.unwrap().status, 200);
+    }
+    owners[0].owner == owners[1].owner
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_turns() {
+    let wait = "wait = \"1m\"";
+    assert!(is_handed_over(&mut World::new(&file(wait, KEY))).await);
+    for file in both(r#"turns = 1"#) {
+        let file = file.replace("[[policy]]", &format!("[[policy]]\n{wait}"));
+        assert!(!is_handed_over(&mut World::new(&file)).await);
     }
 }
 
