@@ -8,5 +8,6 @@ mod ending;
 mod polled;
 mod public_operations;
 mod random;
+mod releases;
 mod suspended;
 mod world;
