@@ -1,6 +1,6 @@
 //! Releases whose outcome, or that of what came before them, nobody has heard of.
 
-use lock_core::{__private::Fate, AcquireError, UpgradeError};
+use lock_core::{__private::Fate, AcquireError, LostCause, ReleaseError, UpgradeError};
 use tokio::{
     runtime::{Builder, Runtime},
     time::{sleep, timeout},
@@ -69,4 +69,26 @@ fn a_release_that_is_under_way_goes_on_in_another_runtime() {
         let freed = world.there.write("k").wait(LONG / 3).acquire().await;
         drop(freed.unwrap());
     });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_has_vanished_is_told_to_whoever_releases_it() {
+    let world = World::new(NEVER);
+    let guard = world.here.write("k").acquire().await.unwrap();
+    world.there.force_release("k").await.unwrap();
+    let ReleaseError::Lost(lost) = guard.release().await.unwrap_err() else { panic!("not lost") };
+    assert_eq!(lost.cause(), LostCause::Refused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_has_vanished_is_told_when_an_inner_one_is_taken_back() {
+    let world = World::new(NEVER);
+    let scope = world.here.scope();
+    let outer = scope.write("k").renew(false).acquire().await.unwrap();
+    world.begin();
+    let refused = scope.write("k").acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    world.there.force_release("k").await.unwrap();
+    world.end();
+    assert_eq!(outer.lost().await.cause(), LostCause::Refused);
 }
