@@ -4,6 +4,7 @@
 
 mod bounds;
 mod cancelled;
+mod doubt;
 mod ending;
 mod polled;
 mod public_operations;
