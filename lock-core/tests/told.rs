@@ -100,3 +100,42 @@ async fn whoever_holds_is_asked_to_release_and_nobody_else() {
     timeout(LEASE * 2, &mut three).await.expect("one of them is enough");
     assert!(guard.is_held() && permit.is_held() && both.is_held(), "nothing is taken away");
 }
+
+#[tokio::test(start_paused = true)]
+async fn it_is_said_how_many_were_asked_and_whether_any_were_forced() {
+    let (_, here, there) = two_clients();
+    let read = || here.read("k").acquire();
+    let both = [read().await.unwrap(), read().await.unwrap()];
+    assert_eq!(there.request_release("k").await.unwrap(), 2);
+    assert_eq!(there.request_release("nobody's").await.unwrap(), 0);
+    let forced = there.force_release("k").await.unwrap();
+    assert!(forced.was_held && forced.fencing_token > Some(both[0].fencing_token()));
+    assert!(!there.force_release("nobody's").await.unwrap().was_held);
+    let _permit = here.semaphore("s", 1).permit().acquire().await.unwrap();
+    let forced = there.force_release("s").await.unwrap();
+    assert!(forced.was_held && forced.fencing_token.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_is_listed_and_semaphores_always() {
+    let (_, here, there) = two_clients();
+    let keys = async |prefix: &str, limit: usize| {
+        let listing = there.list(prefix, limit).await.unwrap();
+        let keys: Vec<_> = listing.keys.iter().map(ToString::to_string).collect();
+        (keys.join(" "), listing.complete)
+    };
+    let held =
+        [here.write("a:1").acquire().await.unwrap(), here.read("a:2").acquire().await.unwrap()];
+    drop(here.write("a:0").acquire().await.unwrap());
+    here.semaphore("a:s", 1).permit().acquire().await.unwrap().release().await.unwrap();
+    sleep(LEASE).await;
+    assert_eq!(keys("a:", 3).await, ("a:1 a:2 a:s".to_owned(), true));
+    assert_eq!(keys("a:", 2).await, ("a:1 a:2".to_owned(), false));
+    assert_eq!(keys("b:", 2).await, (String::new(), true));
+    // Who waits where nobody holds is not listed: the mark that it left outlives it.
+    let waiting = there.write("a:1").wait(LEASE).acquire();
+    assert!(timeout(LEASE / 10, waiting).await.is_err());
+    drop(held);
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(keys("a:", 3).await, ("a:s".to_owned(), true));
+}

@@ -160,3 +160,16 @@ fn jittered(span: Duration) -> Duration {
     let _ = getrandom::fill(&mut byte);
     span.mul_f64(0.5 + f64::from(byte[0]) / 512.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_stands_back_does_so_for_half_of_the_span_at_least_and_all_of_it_at_most() {
+        let spans: Vec<_> = (0..1_000).map(|_| jittered(RETRY)).collect();
+        assert!(spans.iter().all(|span| (RETRY / 2..=RETRY).contains(span)), "{spans:?}");
+        let (least, most) = (spans.iter().min(), spans.iter().max());
+        assert!(least < Some(&(RETRY * 5 / 8)) && most > Some(&(RETRY * 7 / 8)), "{spans:?}");
+    }
+}

@@ -6,6 +6,7 @@ mod bounds;
 mod cancelled;
 mod doubt;
 mod ending;
+mod majority;
 mod polled;
 mod public_operations;
 mod random;
