@@ -117,4 +117,11 @@ async fn who_enters_its_own_lock_once_more_fails_fast_too() {
     store.set_down(false);
     sleep(SECOND).await;
     drop(again().await.unwrap());
+    let reads = || scope.read("r").fail_fast(true).acquire();
+    let _read = reads().await.unwrap();
+    store.set_down(true);
+    assert!(reason(reads().await).contains("set down"), "it was asked, and not answered");
+    assert!(reason(reads().await).contains("being probed"), "it was not asked");
+    let refused = scope.write("r").fail_fast(true).acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::ReadHeld { .. }), "whatever the store says: {refused}");
 }

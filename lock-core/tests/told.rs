@@ -139,3 +139,23 @@ async fn what_is_held_is_listed_and_semaphores_always() {
     sleep(Duration::from_millis(10)).await;
     assert_eq!(keys("a:", 3).await, ("a:s".to_owned(), true));
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_in_this_process_is_counted_until_it_gives_up() {
+    let (_, here, _) = two_clients();
+    let held = here.write("k").acquire().await.unwrap();
+    assert_eq!(here.health().await.waiting, 0);
+    let waiting = [
+        tokio::spawn(here.write("k").wait(LEASE).acquire()),
+        tokio::spawn(here.write("k").wait(LEASE * 2).acquire()),
+    ];
+    sleep(LEASE / 2).await;
+    assert_eq!(here.health().await.waiting, 2);
+    sleep(LEASE).await;
+    assert_eq!(here.health().await.waiting, 1);
+    drop(held);
+    for waiter in waiting {
+        drop(waiter.await.unwrap());
+    }
+    assert_eq!(here.health().await.waiting, 0);
+}

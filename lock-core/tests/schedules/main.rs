@@ -12,4 +12,5 @@ mod public_operations;
 mod random;
 mod releases;
 mod suspended;
+mod tries;
 mod world;

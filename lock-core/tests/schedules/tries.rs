@@ -1,0 +1,90 @@
+//! One try after the other: when a grant comes too late, when a refusal is the last, and where those
+//! stand who are refused.
+
+use std::sync::Arc;
+
+use lock_core::{
+    __private::{Fate, Uniform, scripted},
+    AcquireError, LockClient, MemoryStore,
+};
+use tokio::time::{Instant, sleep};
+
+use crate::world::{COMMAND_TIMEOUT, LEASE, LONG, World, ms};
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_is_heard_of_when_belief_ends_is_none() {
+    for (latency, granted) in [(949, true), (950, false)] {
+        let (store, link) = (MemoryStore::new(), Arc::<Uniform>::default());
+        let builder = LockClient::builder().lease(ms(1_000)).command_timeout(LEASE);
+        let client = scripted(builder, &store, Arc::clone(&link) as _);
+        link.set(Fate::after(ms(latency)));
+        let answer = client.write("k").acquire().await;
+        assert_eq!(answer.is_ok(), granted, "after {latency} ms: {answer:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_try_may_be_answered_a_little_late() {
+    let world = World::new(Fate::after(ms(30)));
+    let held = world.there.write("k").acquire().await.unwrap();
+    world.begin();
+    let started = Instant::now();
+    let waiting = tokio::spawn(world.here.write("k").wait(ms(1_000)).acquire());
+    sleep(ms(980)).await;
+    drop(held);
+    drop(waiting.await.unwrap().unwrap());
+    assert_eq!(started.elapsed(), ms(1_010));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_fair_line_who_is_refused_again_keeps_its_place() {
+    let world = World::new(Fate::AT_ONCE);
+    let held = world.there.fair("k").acquire().await.unwrap();
+    let first = tokio::spawn(world.here.fair("k").wait(LONG).acquire());
+    sleep(ms(10)).await;
+    let second = tokio::spawn(world.here.fair("k").wait(LONG).acquire());
+    // Both look several times.
+    sleep(LEASE * 3).await;
+    drop(held);
+    let guard = first.await.unwrap().unwrap();
+    sleep(LEASE).await;
+    assert!(!second.is_finished());
+    drop(guard);
+    drop(second.await.unwrap().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_refused_elsewhere_gives_up_its_place_in_a_fair_line() {
+    let world = World::new(Fate::AT_ONCE);
+    let (here, there) = (&world.here, &world.there);
+    let held = there.fair("b").acquire().await.unwrap();
+    let both = here.multi_lock([here.fair("a"), here.fair("b")]).wait(LONG).acquire();
+    let waiting = tokio::spawn(both);
+    sleep(ms(100)).await;
+    let in_the_way = there.fair("a").acquire().await.unwrap();
+    // It looks at them again, and waits for the other one now.
+    sleep(ms(1_500)).await;
+    let next = tokio::spawn(here.fair("b").max_waiters(1).wait(LONG).acquire());
+    sleep(ms(100)).await;
+    assert!(!next.is_finished(), "there is room for one that waits");
+    drop(held);
+    let started = Instant::now();
+    let next = next.await.unwrap().unwrap();
+    assert!(started.elapsed() < ms(10), "nobody stands before it: {:?}", started.elapsed());
+    drop((next, in_the_way));
+    drop(waiting.await.unwrap().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nobody_may_wait_a_refusal_is_the_last() {
+    let world = World::new(Fate::AT_ONCE);
+    let held = world.there.fair("k").acquire().await.unwrap();
+    let ask = || world.here.fair("k").max_waiters(0).wait(LONG);
+    let started = Instant::now();
+    let refused = ask().acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Overloaded(_)), "{refused}");
+    assert!(started.elapsed() < COMMAND_TIMEOUT);
+    drop(held);
+    sleep(ms(10)).await;
+    drop(ask().acquire().await.unwrap());
+}
