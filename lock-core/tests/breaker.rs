@@ -66,6 +66,19 @@ async fn who_stands_in_the_queue_when_it_opens_is_told_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_stands_in_the_queue_while_the_store_is_down_is_told_without_waiting_on() {
+    let (store, client) = new();
+    let guard = client.write("k").acquire().await.unwrap();
+    let waiting = tokio::spawn(client.write("k").wait(SECOND * 60).acquire());
+    tokio::task::yield_now().await;
+    store.set_down(true);
+    let down = Instant::now();
+    assert!(reason(waiting.await.unwrap()).contains("set down"));
+    assert!(down.elapsed() < SECOND);
+    drop(guard);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_no_silence_does_not_open_it() {
     let (_, client) = new();
     let _guard = client.write("k").acquire().await.unwrap();

@@ -27,6 +27,7 @@ async fn a_view_says_the_strongest_mode() {
     let mut guard = here.write("k").acquire().await.unwrap();
     assert_eq!(guard.view().mode(), Mode::Write);
     assert!(is_fresh(guard.view().remaining()));
+    assert!(here.inspect("k").await.unwrap().complete, "one holder is no crowd");
     guard.downgrade().await.unwrap();
     assert_eq!(guard.view().mode(), Mode::Read);
 }

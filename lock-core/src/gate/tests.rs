@@ -153,6 +153,8 @@ fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
     let mut holds = admitted(enter(Some(0)));
     holds.stay();
     assert!(admitted(enter(Some(0))).wait(Some(0)).is_err_and(|over| over.waiters() == 0));
+    drop(holds);
+    assert!(gate.lock().is_empty(), "nobody stays");
 }
 
 #[test]

@@ -1,9 +1,15 @@
 //! A lock on a majority of servers, each behind a link of its own.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use lock_core::{
-    __private::{Fate, Script, Uniform, scripted},
+    __private::{Fate, Question, Script, Uniform, scripted},
     AcquireError, LockClient, LockClientBuilder, MemoryStore, RedLock, ReleaseError,
 };
 use tokio::time::Instant;
@@ -128,4 +134,34 @@ async fn servers_that_restarted_count_again_as_soon_as_the_longest_lease_is_over
     assert!(servers.red_lock.lock("k").try_acquire().await.is_err());
     tokio::time::sleep(ms(1)).await;
     assert_eq!(servers.red_lock.lock("k").try_acquire().await.unwrap().servers_held(), 3);
+}
+
+/// A link that counts how often the lock is asked for.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Script for Counted {
+    fn fate(&self, question: Question) -> Fate {
+        if question == Question::Acquire {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Fate::AT_ONCE
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_asks_a_few_times_a_second() {
+    let (counted, stores) = (Arc::<Counted>::default(), [0; 3].map(|_| MemoryStore::new()));
+    let behind = |store| scripted(LockClient::builder(), store, Arc::clone(&counted) as _);
+    let clients = stores.iter().map(behind).collect();
+    let red_lock = LockClientBuilder::red_lock_of(clients).await.unwrap();
+    let beside = |store| LockClient::builder().in_memory_on(store);
+    let others = stores.each_ref().map(|store| beside(store).non_reentrant("k"));
+    let [one, two, three] = others;
+    let held = [one.acquire().await, two.acquire().await, three.acquire().await];
+    assert!(red_lock.lock("k").wait(ms(3_000)).acquire().await.is_err());
+    // Not before 100 ms and 20 ms are over, without news.
+    let rounds = counted.0.load(Ordering::Relaxed) / stores.len();
+    assert!((10..=26).contains(&rounds), "{rounds}");
+    drop(held);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lock_core::{
     __private::{Fate, Uniform, scripted},
-    AcquireError, LockClient, MemoryStore,
+    AcquireError, LockClient, MemoryStore, Mode,
 };
 use tokio::time::{Instant, sleep};
 
@@ -87,4 +87,34 @@ async fn where_nobody_may_wait_a_refusal_is_the_last() {
     drop(held);
     sleep(ms(10)).await;
     drop(ask().acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_over_in_the_store_when_it_is_over() {
+    for mode in [Mode::Read, Mode::Write] {
+        let world = World::new(Fate { taken: None, answered: None });
+        let guard = world.here.lock(mode, "k").renew(false).acquire().await.unwrap();
+        world.begin();
+        sleep(LEASE - ms(1)).await;
+        assert!(!guard.is_held(), "its holder has known for a while");
+        assert!(world.there.write("k").try_acquire().await.is_err());
+        sleep(ms(1)).await;
+        drop(world.there.write("k").try_acquire().await.unwrap());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_of_readers_in_a_fair_line_enters_at_once() {
+    let world = World::new(Fate::AT_ONCE);
+    let held = world.there.fair_write("k").acquire().await.unwrap();
+    let ask = || world.here.fair_read("k").wait(LONG).acquire();
+    let readers: Vec<_> = (0..150).map(|_| tokio::spawn(ask())).collect();
+    sleep(ms(10)).await;
+    drop(held);
+    let started = Instant::now();
+    let mut guards = Vec::new();
+    for reader in readers {
+        guards.push(reader.await.unwrap().unwrap());
+    }
+    assert!(started.elapsed() < ms(100), "each tells the next: {:?}", started.elapsed());
 }
