@@ -21,13 +21,20 @@ fn is_fresh(remaining: Duration) -> bool {
     remaining > LEASE / 2 && remaining < LEASE
 }
 
+fn is_fresh_in_the_store(remaining: Duration) -> bool {
+    remaining > LEASE / 2 && remaining <= LEASE
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_view_says_the_strongest_mode() {
     let (_, here, _) = two_clients();
     let mut guard = here.write("k").acquire().await.unwrap();
     assert_eq!(guard.view().mode(), Mode::Write);
     assert!(is_fresh(guard.view().remaining()));
-    assert!(here.inspect("k").await.unwrap().complete, "one holder is no crowd");
+    let seen = here.inspect("k").await.unwrap();
+    assert!(seen.complete, "one holder is no crowd");
+    assert_eq!(seen.fencing_token, Some(guard.fencing_token()));
+    assert!(here.inspect("nobody's").await.unwrap().complete);
     guard.downgrade().await.unwrap();
     assert_eq!(guard.view().mode(), Mode::Read);
 }
@@ -51,6 +58,8 @@ async fn permits_in_use_and_free_are_counted() {
     let permit = printers.permit().acquire().await.unwrap();
     let other = there.semaphore("s", 3).permit().acquire().await.unwrap();
     assert!(permit.is_held() && is_fresh(permit.remaining()));
+    let seen = here.inspect("s").await.unwrap();
+    assert!(seen.complete && is_fresh_in_the_store(seen.remaining.unwrap()), "{seen:?}");
     assert_eq!(printers.set_permits(7).await.unwrap(), 5);
     assert_eq!(there.semaphore("s", 3).free_permits().await.unwrap(), 5, "it has seven now");
     permit.release().await.unwrap();

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use lock_core::{
     __private::{Fate, Uniform, scripted},
-    AcquireError, LockClient, MemoryStore, Mode,
+    AcquireError, Kind, LockClient, MemoryStore, Mode,
 };
 use tokio::time::{Instant, sleep};
 
 use crate::world::{COMMAND_TIMEOUT, LEASE, LONG, World, ms};
+
+const NEVER: Fate = Fate { taken: None, answered: None };
 
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_is_heard_of_when_belief_ends_is_none() {
@@ -92,7 +94,7 @@ async fn where_nobody_may_wait_a_refusal_is_the_last() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_over_in_the_store_when_it_is_over() {
     for mode in [Mode::Read, Mode::Write] {
-        let world = World::new(Fate { taken: None, answered: None });
+        let world = World::new(NEVER);
         let guard = world.here.lock(mode, "k").renew(false).acquire().await.unwrap();
         world.begin();
         sleep(LEASE - ms(1)).await;
@@ -117,4 +119,36 @@ async fn a_crowd_of_readers_in_a_fair_line_enters_at_once() {
         guards.push(reader.await.unwrap().unwrap());
     }
     assert!(started.elapsed() < ms(100), "each tells the next: {:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mark_of_a_waiter_that_is_gone_says_nothing_of_the_kind_and_holds_others_back() {
+    for (kind, other) in [(Kind::ReadWrite, Kind::Reentrant), (Kind::Reentrant, Kind::ReadWrite)] {
+        let world = World::new(NEVER);
+        let held = world.there.write("k").kind(kind).acquire().await.unwrap();
+        let waiting = tokio::spawn(world.here.write("k").kind(kind).wait(LONG).acquire());
+        sleep(ms(600)).await;
+        world.begin();
+        waiting.abort();
+        held.release().await.unwrap();
+        let ask = || world.there.write("k").kind(other);
+        let refused = ask().try_acquire().await.unwrap_err();
+        assert!(matches!(refused, AcquireError::Busy(_)), "{other} after {kind}: {refused}");
+        drop(ask().wait(LEASE).acquire().await.unwrap());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fair_line_of_the_dead_is_forgotten() {
+    let world = World::new(NEVER);
+    let held = world.there.fair_write("k").acquire().await.unwrap();
+    let waiting = tokio::spawn(world.here.fair_write("k").wait(LONG).acquire());
+    sleep(ms(600)).await;
+    world.begin();
+    waiting.abort();
+    held.release().await.unwrap();
+    let refused = world.there.write("k").try_acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::WrongKind(_)), "{refused}");
+    sleep(LEASE + ms(600)).await;
+    drop(world.there.write("k").try_acquire().await.unwrap());
 }
