@@ -56,6 +56,13 @@ pub(crate) async fn sleep_until(moment: Moment) {
     }
 }
 
+/// What two clocks are apart by less than this is the time between two readings.
+const BETWEEN_READINGS: Duration = Duration::from_millis(1);
+
+fn suspended_for(gain: Duration) -> Duration {
+    if gain < BETWEEN_READINGS { Duration::ZERO } else { gain }
+}
+
 #[cfg(target_os = "linux")]
 fn suspended() -> Duration {
     use std::sync::LazyLock;
@@ -77,12 +84,23 @@ fn suspended() -> Duration {
     }
     static AT_START: LazyLock<Duration> = LazyLock::new(|| gained().max(gained()).max(gained()));
     let start = *AT_START;
-    // What is less than a millisecond is the time between the two readings.
-    let gain = gained().saturating_sub(start);
-    if gain < Duration::from_millis(1) { Duration::ZERO } else { gain }
+    suspended_for(gained().saturating_sub(start))
 }
 
 #[cfg(not(target_os = "linux"))]
 fn suspended() -> Duration {
-    Duration::ZERO
+    suspended_for(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_between_two_readings_is_no_suspension() {
+        let ms = Duration::from_millis;
+        assert_eq!(suspended_for(ms(1) - Duration::from_nanos(1)), Duration::ZERO);
+        assert_eq!(suspended_for(ms(1)), ms(1));
+        assert_eq!(suspended_for(ms(3_600_000)), ms(3_600_000));
+    }
 }

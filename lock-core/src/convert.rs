@@ -38,7 +38,7 @@ impl Hold {
             if state.in_doubt() {
                 return Err(Unavailable::unsent(UNCONFIRMED).into());
             }
-            let sole = state.guards.write > 0 || state.permit.as_mut().is_some_and(Permit::upgrade);
+            let sole = state.permit.as_mut().is_some_and(Permit::upgrade);
             if !sole {
                 return Err(UpgradeError::NotSole { key: self.key.clone() });
             }

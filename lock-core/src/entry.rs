@@ -88,7 +88,7 @@ async fn acquire_anew(
     patience: Patience,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let keys: Vec<_> = requests.iter().map(|request| &request.key).collect();
-    let at_once = if keys.len() > 1 && !engine.backend.in_one_step(&keys) { 1 } else { keys.len() };
+    let at_once = if engine.backend.in_one_step(&keys) { keys.len() } else { 1 };
     let mut guards = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
         let acquired = pin!(contend::acquire(engine, requests, patience));

@@ -248,24 +248,13 @@ impl Hold {
         if let Some(due) = due {
             self.engine.schedule.remove(due);
         }
-        self.ended(permit);
-        self.announce();
-        true
-    }
-
-    fn ended(&self, permit: Option<Permit>) {
-        if permit.is_some() {
+        if let Some(permit) = permit {
             drop(permit);
             self.engine.holds.fetch_sub(1, Ordering::AcqRel);
             self.engine.hold_ended.notify_waiters();
         }
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        let permit = self.state().permit.take();
-        self.ended(permit);
+        self.announce();
+        true
     }
 }
 

@@ -49,4 +49,14 @@ mod tests {
         assert_eq!(margin(ms(20)), ms(5));
         assert_eq!(belief(ms(30_000)), ms(28_500));
     }
+
+    #[test]
+    fn renewals() {
+        let ms = Duration::from_millis;
+        assert_eq!(renewal_period(ms(30_000)), ms(10_000));
+        assert_eq!(renewal_window(ms(30_000)), ms(1_000));
+        assert_eq!(renewal_retry(ms(100)), ms(20));
+        assert_eq!(renewal_retry(ms(6_000)), ms(500));
+        assert_eq!(renewal_retry(ms(30_000)), ms(1_000));
+    }
 }

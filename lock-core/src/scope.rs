@@ -166,3 +166,23 @@ impl Place {
         *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(hold);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_is_kept_while_somebody_needs_it_and_no_longer() {
+        let client = LockClient::in_memory();
+        let (scope, own) = (client.scope(), client.engine().owners.client());
+        let key = |name: String| LockKey::try_from(name).expect("a key");
+        let acquiring = scope.place(own, &key("acquiring".to_owned()));
+        let guard = scope.write("held").acquire().await.expect("it is free");
+        for number in 0..1_000 {
+            drop(scope.place(own, &key(format!("past-{number}"))));
+        }
+        assert!(Arc::ptr_eq(&acquiring, &scope.place(own, &key("acquiring".to_owned()))));
+        assert!(scope.place(own, guard.key()).hold().is_some());
+        assert!(scope.0.places.lock().expect("nobody panics").len() < 100);
+    }
+}

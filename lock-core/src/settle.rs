@@ -234,8 +234,7 @@ impl Step {
         if in_line {
             state.in_line = None;
         }
-        let reads = state.guards.read > 0 && state.stored.write == 0;
-        if mode == Mode::Write && holds == 0 && reads {
+        if mode == Mode::Write && holds == 0 && !state.wanted().none() {
             let believed = hold.engine.believed_lease(state.terms.lease, state.stored);
             state.reads_only(sent, believed);
             drop(state);
@@ -243,5 +242,28 @@ impl Step {
             hold.engine.schedule.add_at(hold, Moment::now());
         }
         Ok(answer == Released::Gone && certain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LockClient;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hold_is_written_off_when_its_time_is_over_and_in_no_hurry_a_while_after_that() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let mut state = guard.hold().state();
+        let end = state.stored_until;
+        assert!(!state.give_up(end.after(AFTERMATH), false), "it is wanted");
+        state.lost = Some(LostCause::Expired);
+        let just_before = |end: Moment| Moment::now().after(Moment::now().until(end) - FIRST_RETRY);
+        assert!(!state.give_up(just_before(end), true));
+        assert!(!state.give_up(just_before(end.after(AFTERMATH)), false));
+        assert_eq!(state.stored.write, 1);
+        assert!(state.give_up(end, true));
+        assert!(state.stored.none());
+        assert!(state.give_up(end.after(AFTERMATH), false));
     }
 }

@@ -66,6 +66,19 @@ async fn who_stands_in_the_queue_when_it_opens_is_told_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_stands_in_the_queue_while_the_store_is_down_is_told_without_waiting_on() {
+    let (store, client) = new();
+    let guard = client.write("k").acquire().await.unwrap();
+    let waiting = tokio::spawn(client.write("k").wait(SECOND * 60).acquire());
+    tokio::task::yield_now().await;
+    store.set_down(true);
+    let down = Instant::now();
+    assert!(reason(waiting.await.unwrap()).contains("set down"));
+    assert!(down.elapsed() < SECOND);
+    drop(guard);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_no_silence_does_not_open_it() {
     let (_, client) = new();
     let _guard = client.write("k").acquire().await.unwrap();
@@ -117,4 +130,11 @@ async fn who_enters_its_own_lock_once_more_fails_fast_too() {
     store.set_down(false);
     sleep(SECOND).await;
     drop(again().await.unwrap());
+    let reads = || scope.read("r").fail_fast(true).acquire();
+    let _read = reads().await.unwrap();
+    store.set_down(true);
+    assert!(reason(reads().await).contains("set down"), "it was asked, and not answered");
+    assert!(reason(reads().await).contains("being probed"), "it was not asked");
+    let refused = scope.write("r").fail_fast(true).acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::ReadHeld { .. }), "whatever the store says: {refused}");
 }

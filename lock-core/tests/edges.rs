@@ -219,3 +219,65 @@ async fn waiters_before_all_keys_together_are_bounded() {
     drop(waits.await.unwrap().unwrap());
     drop(locks.write("b").wait(Duration::from_secs(60)).acquire().await.unwrap());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_became_a_read_lets_local_readers_in() {
+    let client = LockClient::in_memory();
+    let mut guard = client.write("k").acquire().await.unwrap();
+    guard.downgrade().await.unwrap();
+    let other = client.read("k").try_acquire().await.unwrap();
+    assert!(client.write("k").try_acquire().await.is_err());
+    drop((guard, other));
+}
+
+#[tokio::test(start_paused = true)]
+async fn inside_a_write_what_is_released_lets_nobody_in() {
+    let client = LockClient::in_memory();
+    let scope = client.scope();
+    let write = scope.write("k").acquire().await.unwrap();
+    for mode in [Mode::Read, Mode::Write] {
+        scope.lock(mode, "k").acquire().await.unwrap().release().await.unwrap();
+        let refused = client.read("k").try_acquire().await.unwrap_err();
+        let AcquireError::Busy(busy) = refused else { panic!("{refused}") };
+        assert_eq!(busy.holder_remaining(), None, "its own process knows, and asks nobody");
+    }
+    drop(write);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scope_that_reads_enters_to_read_and_is_told_that_it_cannot_write() {
+    let client = LockClient::in_memory();
+    let scope = client.scope();
+    let outer = scope.read("k").acquire().await.unwrap();
+    let inner = scope.read("k").acquire().await.unwrap();
+    assert_eq!(inner.fencing_token(), outer.fencing_token());
+    let refused = scope.write("k").wait(ms(1_000)).acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::ReadHeld { .. }), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_just_released_and_asks_again_does_not_meet_itself() {
+    let client = LockClient::in_memory();
+    for kind in [Kind::Fair, Kind::FairReadWrite, Kind::ReadWrite] {
+        let ask = || client.lock(Mode::Write, kind.as_str()).kind(kind);
+        drop(ask().acquire().await.unwrap());
+        drop(ask().try_acquire().await.unwrap_or_else(|error| panic!("{kind}: {error}")));
+        let waits = ask().max_waiters(0).wait(ms(1_000)).acquire().await;
+        drop(waits.unwrap_or_else(|error| panic!("{kind}: {error}")));
+    }
+    let ask = || client.semaphore("s", 1).permit();
+    drop(ask().acquire().await.unwrap());
+    drop(ask().try_acquire().await.unwrap());
+    drop(ask().max_waiters(0).wait(ms(1_000)).acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_is_silent_about_what_was_released() {
+    let client = LockClient::in_memory();
+    let guard = client.write("k").lease(ms(1_000)).acquire().await.unwrap();
+    let (view, mut lost) = (guard.view(), guard.lost());
+    assert!(poll!(&mut lost).is_pending());
+    guard.release().await.unwrap();
+    let told = tokio::time::timeout(ms(5_000), lost).await;
+    assert!(told.is_err() && !view.is_held(), "{told:?}");
+}

@@ -69,6 +69,27 @@ async fn max_hold_ends_a_hold_and_frees_the_lock() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hold_is_renewed_until_its_longest_time() {
+    let (_, here, _) = two_clients();
+    let guard = here.write("k").lease(SECOND).max_hold(SECOND * 5).acquire().await.unwrap();
+    let started = Instant::now();
+    assert_eq!(guard.lost().await.cause(), LostCause::MaxHold);
+    assert_eq!(started.elapsed(), SECOND * 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_to_be_renewed_does_not_come_along_with_others() {
+    let (_, here, _) = two_clients();
+    let renewed = here.write("a").lease(SECOND * 3).acquire().await.unwrap();
+    let (lease, started) = (Duration::from_millis(1_100), Instant::now());
+    let let_run = here.write("b").lease(lease).renew(false).acquire().await.unwrap();
+    // The other is renewed 45 ms before, and takes along what is due within 100 ms.
+    assert_eq!(let_run.lost().await.cause(), LostCause::Expired);
+    assert_eq!(started.elapsed(), lease - lease / 20);
+    assert_eq!(renewed.state(), LeaseState::Renewed);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_wait_ends_on_time() {
     let (_, here, there) = two_clients();
     let _guard = here.write("k").acquire().await.unwrap();

@@ -113,7 +113,7 @@ impl Permit {
     /// holds, it is for the store to say.
     pub(crate) fn upgrade(&mut self) -> bool {
         if self.access != Access::Read {
-            // Or a write whose release is not confirmed yet.
+            // Or a write: the scope's own, or one whose release is not confirmed yet.
             return true;
         }
         let mut alone = false;

@@ -153,6 +153,8 @@ fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
     let mut holds = admitted(enter(Some(0)));
     holds.stay();
     assert!(admitted(enter(Some(0))).wait(Some(0)).is_err_and(|over| over.waiters() == 0));
+    drop(holds);
+    assert!(gate.lock().is_empty(), "nobody stays");
 }
 
 #[test]
@@ -193,4 +195,52 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     drop(beside);
     assert!(gate.lock().is_empty());
     assert!(matches!(gate.enter(&key(), Access::Write, true, None, None), Entry::Admitted(_)));
+}
+
+#[test]
+fn who_left_the_queue_takes_up_no_room() {
+    let gate = Gate::new(10, usize::MAX);
+    let enter = || gate.enter(&key(), Access::Write, true, Some(2));
+    let first = admitted(enter());
+    let one = queued(enter());
+    drop(queued(enter()));
+    let two = queued(enter());
+    assert!(matches!(enter(), Entry::Full(2)));
+    drop((first, one, two));
+    assert!(gate.lock().is_empty());
+}
+
+#[test]
+fn the_hurried_wait_together_only_to_read_together() {
+    let gate = Gate::new(10, usize::MAX);
+    let enter = |access| gate.enter(&key(), access, false, None);
+    let mut first = admitted(enter(Access::Write));
+    first.set_leaving(true);
+    let mut reads = [queued(enter(Access::Read)), queued(enter(Access::Read))];
+    assert!(matches!(enter(Access::Write), Entry::Busy));
+    drop(first);
+    assert!(reads.iter_mut().all(|read| read.try_admitted().is_some()));
+    let mut first = admitted(enter(Access::Write));
+    first.set_leaving(true);
+    let write = queued(enter(Access::Write));
+    assert!(matches!(enter(Access::Read), Entry::Busy));
+    drop(write);
+}
+
+#[test]
+fn who_has_left_the_stores_line_is_no_crowd_and_who_only_asks_is_never_kept_back() {
+    let gate = Gate::new(10, usize::MAX);
+    let enter = |access, waits| gate.enter(&key(), access, waits, Some(1));
+    let mut waiting = admitted(enter(Access::Line, true));
+    for _ in 0..10 {
+        drop(admitted(enter(Access::Line, true)));
+    }
+    waiting.wait(Some(1)).expect("room for one");
+    assert!(matches!(enter(Access::Line, true), Entry::Full(_)));
+    drop(admitted(enter(Access::Line, false)));
+    drop(waiting);
+    // A reader that waits for the store keeps no other reader from asking.
+    let mut waiting = admitted(enter(Access::Read, true));
+    waiting.wait(Some(1)).expect("room for one");
+    drop(admitted(enter(Access::Read, true)));
 }

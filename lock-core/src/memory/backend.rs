@@ -247,3 +247,55 @@ impl Backend for MemoryStore {
         ready(()).boxed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{backend::Holds, owner::OwnerId};
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    fn now<T>(answer: Answer<'_, T>) -> T {
+        answer.now_or_never().expect("at once").expect("it is up")
+    }
+
+    fn write<'a>(key: &'a LockKey, owner: &'a OwnerId) -> AcquireStep<'a> {
+        AcquireStep {
+            kind: Kind::ReadWrite,
+            key,
+            owner,
+            mode: Mode::Write,
+            holds: 1,
+            lease: LEASE,
+            yields: false,
+            place: None,
+            waited: Duration::ZERO,
+            permits: 0,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn several_that_are_refused_together_leave_what_was_held_before() {
+        let store = MemoryStore::new();
+        let keys = ["a", "b", "c"].map(|key| LockKey::try_from(key).expect("a key"));
+        let (own, other) = (OwnerId::permit(), OwnerId::permit());
+        now(store.acquire(&write(&keys[0], &own)));
+        now(store.acquire(&write(&keys[2], &other)));
+        let steps = [0, 1, 2].map(|at| write(&keys[at], &own));
+        let refused = now(store.acquire_all(&steps));
+        assert!(matches!(refused, AcquiredAll::Refused { at: 2, .. }), "{refused:?}");
+        let held = keys.map(|key| now(store.inspect(&key)).expect("a lock").holders.len());
+        assert_eq!(held, [1, 0, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_inside_a_write_that_is_gone_is_no_upgrade() {
+        let store = MemoryStore::new();
+        let (key, owner) = (LockKey::try_from("k").expect("a key"), OwnerId::permit());
+        now(store.acquire(&AcquireStep { mode: Mode::Read, ..write(&key, &owner) }));
+        let holder = Holder { kind: Kind::ReadWrite, key: &key, owner: &owner };
+        let after = |write| ConvertStep { holder, after: Holds { read: 0, write }, lease: LEASE };
+        assert_eq!(now(store.upgrade(&after(2))), Upgraded::Lost);
+        assert!(matches!(now(store.upgrade(&after(1))), Upgraded::Granted(_)));
+    }
+}

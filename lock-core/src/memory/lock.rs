@@ -144,3 +144,16 @@ pub(super) struct Kept {
     /// Holders that were asked to release.
     pub(super) asked: HashSet<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_exceeds_the_last_one_whatever_the_clock_says() {
+        let mut last_token = 1 << 62;
+        let now = Moment::now();
+        let mut scene = Scene { now, last_token: &mut last_token, given: None, told: Vec::new() };
+        assert_eq!([scene.token().get(), scene.token().get()], [(1 << 62) + 1, (1 << 62) + 2]);
+    }
+}

@@ -60,3 +60,23 @@ impl Ears {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_kept_for_those_who_listen_no_more() {
+        let mut ears = Ears::default();
+        let key = |number| LockKey::try_from(format!("k{number}")).expect("a key");
+        let mut hears = ears.listen(Topic::ReleaseRequest(&key(0)));
+        for number in 1..1_000 {
+            drop(ears.listen(Topic::ReleaseRequest(&key(number))));
+        }
+        assert!(ears.0.len() < 100);
+        ears.tell(&key(0), Channel::ReleaseRequest);
+        hears.woken().now_or_never().expect("it is still heard");
+    }
+}

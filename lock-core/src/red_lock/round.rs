@@ -40,10 +40,29 @@ pub(super) struct Round<'a> {
 /// What the servers said to one round.
 #[derive(Default)]
 struct Answers {
-    granted: Vec<(LockGuard, Identity)>,
+    granted: Vec<LockGuard>,
+    granted_by: HashSet<String>,
     refused: usize,
     unavailable: Option<Unavailable>,
     other: Option<AcquireError>,
+}
+
+impl Answers {
+    fn add(&mut self, answer: Result<(LockGuard, Identity), AcquireError>) {
+        match answer {
+            Ok((guard, identity)) if self.granted_by.insert(identity.id.clone()) => {
+                self.granted.push(guard);
+            }
+            // Two addresses of one server are one server.
+            Ok((_, identity)) => {
+                tracing::warn!(run_id = identity.id, "two of the servers are one: counted once");
+                self.refused += 1;
+            }
+            Err(AcquireError::Unavailable(why)) => self.unavailable = Some(why),
+            Err(AcquireError::Busy(_)) => self.refused += 1,
+            Err(other) => self.other = Some(other),
+        }
+    }
 }
 
 impl Round<'_> {
@@ -56,7 +75,7 @@ impl Round<'_> {
         let mut ears: Vec<Wakeups> = Vec::new();
         loop {
             let answers = self.ask_all().await;
-            let held: Vec<_> = answers.granted.into_iter().map(|(guard, _)| guard).collect();
+            let held = answers.granted;
             if remaining(&held, self.servers.majority()) > Duration::ZERO {
                 return Ok(held);
             }
@@ -101,7 +120,6 @@ impl Round<'_> {
     async fn ask_all(&self) -> Answers {
         let started = Instant::now();
         let mut answers = Answers::default();
-        let mut ids = HashSet::new();
         let mut asked: FuturesUnordered<_> =
             self.members.iter().map(|member| self.ask(member.clone())).collect();
         let mut enough_at = None;
@@ -110,22 +128,7 @@ impl Round<'_> {
             let Ok(Some(answer)) = tokio::time::timeout_at(limit, asked.next()).await else {
                 return answers;
             };
-            match answer {
-                // Two addresses of one server are one server.
-                Ok((guard, identity)) if ids.insert(identity.id.clone()) => {
-                    answers.granted.push((guard, identity));
-                }
-                Ok((_, identity)) => {
-                    tracing::warn!(
-                        run_id = identity.id,
-                        "two of the servers are one: counted once"
-                    );
-                    answers.refused += 1;
-                }
-                Err(AcquireError::Unavailable(why)) => answers.unavailable = Some(why),
-                Err(AcquireError::Busy(_)) => answers.refused += 1,
-                Err(other) => answers.other = Some(other),
-            }
+            answers.add(answer);
             if answers.granted.len() >= self.servers.majority() && enough_at.is_none() {
                 enough_at = Some(Instant::now() + started.elapsed().max(LEAST_GRACE));
             }
@@ -159,4 +162,29 @@ fn jittered(span: Duration) -> Duration {
     let mut byte = [0_u8];
     let _ = getrandom::fill(&mut byte);
     span.mul_f64(0.5 + f64::from(byte[0]) / 512.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn two_addresses_of_one_server_count_once() {
+        let client = crate::LockClient::in_memory();
+        let mut answers = Answers::default();
+        for (key, id) in [("a", "one"), ("b", "one"), ("c", "other")] {
+            let guard = client.write(key).acquire().await.expect("it is free");
+            answers.add(Ok((guard, Identity { id: id.to_owned(), up: MAX_LEASE })));
+        }
+        assert_eq!((answers.granted.len(), answers.refused), (2, 1));
+        drop(client.write("b").wait(RETRY).acquire().await.expect("it is given back"));
+    }
+
+    #[test]
+    fn whoever_stands_back_does_so_for_half_of_the_span_at_least_and_all_of_it_at_most() {
+        let spans: Vec<_> = (0..1_000).map(|_| jittered(RETRY)).collect();
+        assert!(spans.iter().all(|span| (RETRY / 2..=RETRY).contains(span)), "{spans:?}");
+        let (least, most) = (spans.iter().min(), spans.iter().max());
+        assert!(least < Some(&(RETRY * 5 / 8)) && most > Some(&(RETRY * 7 / 8)), "{spans:?}");
+    }
 }

@@ -49,7 +49,7 @@ pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Hold>>) -> Vec<Batc
         if hold.check().is_err() || hold.state().wanted().none() {
             continue;
         }
-        let Some(mode) = hold.due_for_renewal(now) else {
+        let Some(mode) = hold.due_for_renewal() else {
             schedule.add(&hold);
             continue;
         };
@@ -127,13 +127,12 @@ impl Hold {
     }
 
     /// The mode to renew in, unless the hold runs out by choice.
-    fn due_for_renewal(&self, now: Moment) -> Option<Mode> {
+    fn due_for_renewal(&self) -> Option<Mode> {
         let state = self.state();
-        let ended = state.max_hold_ends().is_some_and(|end| now >= end);
         // A write of which nobody knows whether it is released is not asked for: the read that stays
         // is renewed either way.
         let mode = if state.confirmed.write > 0 { Mode::Write } else { Mode::Read };
-        (state.terms.renew && !ended && !state.mode_in_doubt).then_some(mode)
+        (state.terms.renew && !state.mode_in_doubt).then_some(mode)
     }
 
     /// Takes in a renewal's answer and says when to look again.

@@ -29,6 +29,14 @@ struct Due {
     next: u64,
 }
 
+impl Due {
+    /// A place that no other hold has, though it were due at the same moment.
+    fn place(&mut self, at: Moment) -> Place {
+        self.next += 1;
+        (at, self.next)
+    }
+}
+
 impl Schedule {
     /// Gives a hold its place, or a new one.
     pub(crate) fn add(&self, hold: &Arc<Hold>) {
@@ -38,8 +46,7 @@ impl Schedule {
     pub(crate) fn add_at(&self, hold: &Arc<Hold>, at: Moment) {
         let first = {
             let mut due = self.lock();
-            due.next += 1;
-            let place = (at, due.next);
+            let place = due.place(at);
             let mut state = hold.state();
             if state.wanted().none() {
                 return;
@@ -102,8 +109,7 @@ impl Schedule {
         for hold in &taken {
             let end = hold.end();
             if end > now {
-                due.next += 1;
-                let place = (end, due.next);
+                let place = due.place(end);
                 hold.state().due = Some(place);
                 due.holds.insert(place, Arc::downgrade(hold));
             }
@@ -134,5 +140,18 @@ mod tests {
         assert_eq!(schedule.first(), Some(due), "it has one place");
         guard.release().await.expect("it is held");
         assert_eq!(schedule.first(), None);
+    }
+    #[tokio::test(start_paused = true)]
+    async fn holds_that_are_due_at_the_same_moment_are_all_known() {
+        let client = LockClient::in_memory();
+        let ask = |key: &str| client.write(key).acquire();
+        let guards = [ask("a").await, ask("b").await, ask("c").await];
+        let guards = guards.map(|guard| guard.expect("it is free"));
+        let schedule = &client.engine().schedule;
+        let due = guards[0].hold().due(Moment::now());
+        assert_eq!(schedule.take_due(due).len(), guards.len());
+        for guard in &guards {
+            assert_eq!(schedule.holds_on(guard.key()).len(), 1, "while it is renewed");
+        }
     }
 }

@@ -4,9 +4,13 @@
 
 mod bounds;
 mod cancelled;
+mod doubt;
 mod ending;
+mod majority;
 mod polled;
 mod public_operations;
 mod random;
+mod releases;
 mod suspended;
+mod tries;
 mod world;
