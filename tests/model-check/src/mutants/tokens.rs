@@ -47,8 +47,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "tokens are written as Lua writes numbers",
         defect: "",
         file: "shared/next_token",
-        from: "reserved = string.format('%.0f', reserved)",
-        to: "reserved = tostring(reserved)",
+        from: "return string.format('%.0f', token)",
+        to: "return tostring(token)",
         model: "reentrant: two",
     },
     Mutant {
