@@ -200,7 +200,7 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
 #[test]
 fn who_left_the_queue_takes_up_no_room() {
     let gate = Gate::new(10, usize::MAX);
-    let enter = || gate.enter(&key(), Access::Write, true, Some(2));
+    let enter = || gate.enter(&key(), Access::Write, true, Some(2), None);
     let first = admitted(enter());
     let one = queued(enter());
     drop(queued(enter()));
@@ -213,7 +213,7 @@ fn who_left_the_queue_takes_up_no_room() {
 #[test]
 fn the_hurried_wait_together_only_to_read_together() {
     let gate = Gate::new(10, usize::MAX);
-    let enter = |access| gate.enter(&key(), access, false, None);
+    let enter = |access| gate.enter(&key(), access, false, None, None);
     let mut first = admitted(enter(Access::Write));
     first.set_leaving(true);
     let mut reads = [queued(enter(Access::Read)), queued(enter(Access::Read))];
@@ -230,7 +230,7 @@ fn the_hurried_wait_together_only_to_read_together() {
 #[test]
 fn who_has_left_the_stores_line_is_no_crowd_and_who_only_asks_is_never_kept_back() {
     let gate = Gate::new(10, usize::MAX);
-    let enter = |access, waits| gate.enter(&key(), access, waits, Some(1));
+    let enter = |access, waits| gate.enter(&key(), access, waits, Some(1), None);
     let mut waiting = admitted(enter(Access::Line, true));
     for _ in 0..10 {
         drop(admitted(enter(Access::Line, true)));

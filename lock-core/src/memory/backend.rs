@@ -269,6 +269,7 @@ mod tests {
             lease: LEASE,
             yields: false,
             place: None,
+            turns: 0,
             waited: Duration::ZERO,
             permits: 0,
         }
