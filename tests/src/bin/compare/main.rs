@@ -54,24 +54,25 @@ fn as_services_have() -> Runtime {
 async fn compare(args: &Args) {
     lock_tests::raise_file_limit(4_096);
     let world = World::start(args.quick).await;
+    let about = json!({
+        "redis": world.observer.version().await,
+        "cores": std::thread::available_parallelism().map_or(0, usize::from),
+        "repeats": world.repeats(),
+        "quick": args.quick,
+    });
     let mut report = Report::default();
     for what in args.parts() {
         eprintln!("measuring {what:?}");
         report.add(Box::pin(measure::measure(what, &world)).await);
         world.observer.empty().await;
-    }
-    println!("{report}");
-    if let Some(path) = &args.json {
-        let about = json!({
-            "redis": world.observer.version().await,
-            "cores": std::thread::available_parallelism().map_or(0, usize::from),
-            "repeats": world.repeats(),
-            "quick": args.quick,
-        });
-        let text = format!("{:#}\n", report.json(&about));
-        std::fs::write(path, text).expect("a file that can be written");
+        // After each part: what was measured is not lost with what fails later.
+        if let Some(path) = &args.json {
+            let text = format!("{:#}\n", report.json(&about));
+            std::fs::write(path, text).expect("a file that can be written");
+        }
     }
     if let Some(directory) = &args.plots {
         curves::plot::draw(&report.curves, directory);
     }
+    println!("{report}");
 }

@@ -79,6 +79,10 @@ impl Name {
 
 /// A client, connected.
 #[derive(Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would cost the large one an allocation that is not its own"
+)]
 pub(crate) enum Subject {
     Ping(Ping),
     HandRolled(HandRolled),
@@ -89,6 +93,10 @@ pub(crate) enum Subject {
 }
 
 /// What was taken.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would cost the large one an allocation that is not its own"
+)]
 pub(crate) enum Held {
     Nothing,
     HandRolled(hand_rolled::Held),
