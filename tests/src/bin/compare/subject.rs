@@ -54,6 +54,8 @@ impl Name {
     pub(crate) fn sends(self) -> &'static [&'static str] {
         match self {
             Self::HandRolled | Self::HandRolledAwaited | Self::Rslock => &["set"],
+            // Its release.
+            Self::DistkitRead => &["zrem"],
             _ => &[],
         }
     }
