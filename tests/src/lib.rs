@@ -21,6 +21,7 @@ mod child;
 mod cli;
 mod clock_shift;
 mod eventually;
+pub mod figures;
 mod file_limit;
 mod free_port;
 pub mod http;

@@ -1,0 +1,122 @@
+//! The service: one route, behind one lock or another.
+
+use std::net::Ipv4Addr;
+
+use axum::{
+    Router,
+    extract::{Path, State},
+    routing::put,
+    serve::ListenerExt,
+};
+use clap::{Args, ValueEnum};
+use lock_tower::{LockMode, RequestLockLayer};
+use tokio::net::TcpListener;
+
+use crate::subject::{Name, Subject, ours};
+
+pub(super) const LISTENING: &str = "listening on ";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Guarded {
+    Nothing,
+    Ping,
+    HandRolled,
+    HandRolledAwaited,
+    Rslock,
+    Layer,
+    LayerRead,
+}
+
+/// How a service guards its route, and where its locks are.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Serving {
+    #[arg(long, value_enum)]
+    pub(super) guarded: Guarded,
+    #[arg(long)]
+    pub(super) url: String,
+}
+
+impl Serving {
+    pub(super) fn words(&self) -> Vec<String> {
+        let guarded = self.guarded.to_possible_value().expect("BUG: none is skipped");
+        let words = ["serve", "--guarded", guarded.get_name(), "--url", &self.url];
+        words.map(ToOwned::to_owned).to_vec()
+    }
+}
+
+impl Guarded {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Nothing,
+        Self::Ping,
+        Self::HandRolled,
+        Self::HandRolledAwaited,
+        Self::Rslock,
+        Self::Layer,
+        Self::LayerRead,
+    ];
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Nothing => "no lock",
+            Self::Ping => "one PING per request",
+            Self::HandRolled => "hand-rolled in the handler, release not awaited",
+            Self::HandRolledAwaited => "hand-rolled in the handler, release awaited",
+            Self::Rslock => "rslock in the handler",
+            Self::Layer => "**lock-tower's layer, write**",
+            Self::LayerRead => "**lock-tower's layer, read**",
+        }
+    }
+
+    /// What the handler itself takes.
+    fn in_the_handler(self) -> Option<Name> {
+        match self {
+            Self::Nothing | Self::Layer | Self::LayerRead => None,
+            Self::Ping => Some(Name::Ping),
+            Self::HandRolled => Some(Name::HandRolled),
+            Self::HandRolledAwaited => Some(Name::HandRolledAwaited),
+            Self::Rslock => Some(Name::Rslock),
+        }
+    }
+
+    pub(super) fn sends(self) -> &'static [&'static str] {
+        self.in_the_handler().map_or(&[], Name::sends)
+    }
+
+    async fn router(self, url: &str) -> Router {
+        let mode = match self {
+            Self::LayerRead => LockMode::Read,
+            _ => LockMode::Write,
+        };
+        match (self, self.in_the_handler()) {
+            (Self::Layer | Self::LayerRead, _) => {
+                let client = ours::client(url).await;
+                let layer = RequestLockLayer::new(client, "item:{id}").expect("a template");
+                Router::new().route("/items/{id}", put(change).route_layer(layer.mode(mode)))
+            }
+            (_, Some(name)) => {
+                let subject = name.connect(url).await;
+                Router::new().route("/items/{id}", put(change_locked)).with_state(subject)
+            }
+            (_, None) => Router::new().route("/items/{id}", put(change)),
+        }
+    }
+}
+
+async fn change(Path(_id): Path<u64>) -> &'static str {
+    "changed"
+}
+
+async fn change_locked(Path(id): Path<u64>, State(subject): State<Subject>) -> &'static str {
+    let held = subject.take(&format!("item:{id}")).await;
+    subject.give_back(held).await;
+    "changed"
+}
+
+/// In a process of its own, until it is ended.
+pub(crate) async fn main(serving: Serving) {
+    let router = serving.guarded.router(&serving.url).await;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+    println!("{LISTENING}{}", listener.local_addr().expect("a bound socket has an address"));
+    let listener = listener.tap_io(|stream| _ = stream.set_nodelay(true));
+    axum::serve(listener, router).await.expect("a service that goes on");
+}

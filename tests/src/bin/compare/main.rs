@@ -1,0 +1,78 @@
+//! The comparison: the locks beside others, and beside what Redis can do at most.
+//!
+//! ```text
+//! cargo run --release -p lock-tests --features peers --bin compare -- --curves --json compare.json
+//! ```
+//!
+//! It starts its own Redis and measures one subject after the other, several times over, so that a
+//! machine that is busy for a while is so for all of them. What has to be in another process (a
+//! service, contenders, a client whose memory is looked at) is this program with another word.
+//! `docs/performance.md` says what is measured and how. It never fails for a goal that is missed.
+#![allow(missing_docs, reason = "a program, not a library")]
+
+mod args;
+mod clock;
+mod contest;
+mod curves;
+mod cycles;
+mod dial;
+mod http;
+mod measure;
+mod observer;
+mod report;
+mod subject;
+mod turns;
+mod world;
+
+use clap::Parser;
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+
+use args::{Args, Role};
+use report::Report;
+use world::World;
+
+fn main() {
+    let args = Args::parse();
+    match args.role.clone() {
+        // One thread, so one core, for whoever is measured, and another one for Redis.
+        Some(Role::Turns(taking)) => one_thread().block_on(turns::main(taking)),
+        Some(Role::Remember(what)) => one_thread().block_on(measure::memory::main(what)),
+        Some(Role::Serve(serving)) => as_services_have().block_on(http::server::main(serving)),
+        None => one_thread().block_on(compare(&args)),
+    }
+}
+
+fn one_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+fn as_services_have() -> Runtime {
+    Builder::new_multi_thread().enable_all().build().expect("a runtime")
+}
+
+async fn compare(args: &Args) {
+    lock_tests::raise_file_limit(4_096);
+    let world = World::start(args.quick).await;
+    let about = json!({
+        "redis": world.observer.version().await,
+        "cores": std::thread::available_parallelism().map_or(0, usize::from),
+        "repeats": world.repeats(),
+        "quick": args.quick,
+    });
+    let mut report = Report::default();
+    for what in args.parts() {
+        eprintln!("measuring {what:?}");
+        report.add(Box::pin(measure::measure(what, &world)).await);
+        world.observer.empty().await;
+        // After each part: what was measured is not lost with what fails later.
+        if let Some(path) = &args.json {
+            let text = format!("{:#}\n", report.json(&about));
+            std::fs::write(path, text).expect("a file that can be written");
+        }
+    }
+    if let Some(directory) = &args.plots {
+        curves::plot::draw(&report.curves, directory);
+    }
+    println!("{report}");
+}

@@ -1,0 +1,174 @@
+//! What Redis has done, by its own account.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use redis::aio::MultiplexedConnection;
+
+use crate::dial::dial;
+
+/// Commands that no script calls: each that is counted was sent by a client.
+const ONLY_SENT: [&str; 12] = [
+    "evalsha",
+    "eval",
+    "ping",
+    "subscribe",
+    "unsubscribe",
+    "ssubscribe",
+    "sunsubscribe",
+    "hello",
+    "multi",
+    "exec",
+    "client|",
+    "script|",
+];
+const SCRIPT_CALLS: [&str; 2] = ["evalsha", "eval"];
+
+/// Looks at a server without being counted.
+#[derive(Clone)]
+pub(crate) struct Observer(MultiplexedConnection);
+
+/// All that was done so far.
+pub(crate) struct Seen {
+    commands: BTreeMap<String, Count>,
+    processor_us: f64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    calls: u64,
+    us: u64,
+}
+
+/// What was done between two looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    /// Commands that clients have sent.
+    pub(crate) sent: f64,
+    /// Commands that scripts have called.
+    pub(crate) within: f64,
+    /// Microseconds of processor time.
+    pub(crate) processor_us: f64,
+    /// Microseconds inside scripts.
+    pub(crate) script_us: f64,
+}
+
+impl Observer {
+    pub(crate) async fn connect(url: &str) -> Self {
+        Self(dial(url).await)
+    }
+
+    pub(crate) async fn look(&self) -> Seen {
+        let (commands, processor) = (self.info("commandstats").await, self.info("cpu").await);
+        let used: f64 = ["used_cpu_sys:", "used_cpu_user:"]
+            .map(|name| field(&processor, name).parse::<f64>().expect("seconds in INFO"))
+            .iter()
+            .sum();
+        let commands = commands.lines().filter_map(counted).collect();
+        Seen { commands, processor_us: used * 1e6 }
+    }
+
+    pub(crate) async fn version(&self) -> String {
+        field(&self.info("server").await, "redis_version:").to_owned()
+    }
+
+    /// Forgets what earlier runs have left behind: nobody holds anything then.
+    pub(crate) async fn empty(&self) {
+        let mut connection = self.0.clone();
+        redis::cmd("FLUSHALL").exec_async(&mut connection).await.expect("FLUSHALL");
+    }
+
+    /// The time from a question to its answer, one after the other with a pause before each.
+    pub(crate) async fn round_trips(&self, time: Duration, pause: Duration) -> Vec<u64> {
+        let mut connection = self.0.clone();
+        let (ping, mut round_trips) = (redis::cmd("PING"), Vec::new());
+        let end = crate::clock::now() + crate::clock::nanos(time);
+        loop {
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            let asked = crate::clock::now();
+            if asked >= end {
+                return round_trips;
+            }
+            ping.exec_async(&mut connection).await.expect("PING");
+            round_trips.push(crate::clock::now() - asked);
+        }
+    }
+
+    async fn info(&self, section: &str) -> String {
+        let mut connection = self.0.clone();
+        let info = redis::cmd("INFO").arg(section).to_owned();
+        info.query_async(&mut connection).await.expect("INFO")
+    }
+}
+
+impl Seen {
+    /// `also`: commands that the subject sends although scripts call them too. What scripts call of
+    /// these is counted as sent, so it must be left out where they do.
+    pub(crate) fn since(&self, before: &Self, also: &[&str]) -> Spent {
+        let mut spent =
+            Spent { processor_us: self.processor_us - before.processor_us, ..Spent::default() };
+        for (name, count) in &self.commands {
+            let earlier = before.commands.get(name).copied().unwrap_or_default();
+            let (calls, us) = (count.calls - earlier.calls, count.us - earlier.us);
+            match is_sent(name) || also.contains(&name.as_str()) {
+                true => spent.sent += calls as f64,
+                false => spent.within += calls as f64,
+            }
+            if SCRIPT_CALLS.contains(&name.as_str()) {
+                spent.script_us += us as f64;
+            }
+        }
+        spent
+    }
+}
+
+fn is_sent(command: &str) -> bool {
+    ONLY_SENT.iter().any(|sent| match sent.strip_suffix('|') {
+        Some(_) => command.starts_with(sent),
+        None => command == *sent,
+    })
+}
+
+/// A line of `INFO commandstats`, but for what the observer itself asks.
+fn counted(line: &str) -> Option<(String, Count)> {
+    let (name, figures) = line.strip_prefix("cmdstat_")?.split_once(':')?;
+    let figure = |name: &str| {
+        let figure = figures.split(',').find_map(|figure| figure.strip_prefix(name))?;
+        figure.parse().ok()
+    };
+    let count = Count { calls: figure("calls=")?, us: figure("usec=")? };
+    (!["info", "flushall"].contains(&name)).then(|| (name.to_owned(), count))
+}
+
+fn field<'t>(info: &'t str, name: &str) -> &'t str {
+    let value = info.lines().find_map(|line| line.strip_prefix(name));
+    value.unwrap_or_else(|| panic!("INFO has no {name}")).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(info: &str, processor_us: f64) -> Seen {
+        Seen { commands: info.lines().filter_map(counted).collect(), processor_us }
+    }
+
+    #[test]
+    fn what_clients_send_is_told_from_what_scripts_call() {
+        let before = seen("cmdstat_evalsha:calls=1,usec=10,usec_per_call=10.00\r\n", 5.0);
+        let after = seen(
+            "# Commandstats\r\n\
+             cmdstat_evalsha:calls=3,usec=40,usec_per_call=13.33\r\n\
+             cmdstat_client|setname:calls=1,usec=1\r\n\
+             cmdstat_info:calls=9,usec=900\r\n\
+             cmdstat_set:calls=4,usec=4\r\n\
+             cmdstat_hset:calls=2,usec=2\r\n",
+            25.0,
+        );
+        let spent = after.since(&before, &[]);
+        assert_eq!((spent.sent, spent.within), (3.0, 6.0));
+        assert_eq!((spent.script_us, spent.processor_us), (30.0, 20.0));
+        assert_eq!(after.since(&before, &["set"]).sent, 7.0);
+    }
+}

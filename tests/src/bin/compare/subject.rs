@@ -1,0 +1,152 @@
+//! What is compared: everything that can be taken and given back.
+
+mod async_redis_lock;
+mod distkit;
+mod hand_rolled;
+pub(crate) mod ours;
+mod ping;
+mod rslock;
+
+use clap::ValueEnum;
+
+use self::{
+    async_redis_lock::AsyncRedisLock, distkit::Distkit, hand_rolled::HandRolled, ours::Ours,
+    ping::Ping, rslock::Rslock,
+};
+
+/// Longer than any run.
+const LEASE: std::time::Duration = std::time::Duration::from_secs(30);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Name {
+    Ping,
+    HandRolled,
+    HandRolledAwaited,
+    Rslock,
+    AsyncRedisLock,
+    AsyncRedisLockDropped,
+    DistkitWrite,
+    DistkitRead,
+    Lock,
+    Write,
+    Read,
+}
+
+impl Name {
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Ping => "PING (one round trip)",
+            Self::HandRolled => "hand-rolled SET NX PX, release not awaited",
+            Self::HandRolledAwaited => "hand-rolled, release awaited",
+            Self::Rslock => "rslock",
+            Self::AsyncRedisLock => "async-redis-lock",
+            Self::AsyncRedisLockDropped => "async-redis-lock, guard dropped",
+            Self::DistkitWrite => "distkit write",
+            Self::DistkitRead => "distkit read",
+            Self::Lock => "**lock-tower, lock**",
+            Self::Write => "**lock-tower, write**",
+            Self::Read => "**lock-tower, read**",
+        }
+    }
+
+    /// Commands that this sends although scripts of its kind may call them; those of these that its
+    /// own scripts call are none.
+    pub(crate) fn sends(self) -> &'static [&'static str] {
+        match self {
+            Self::HandRolled | Self::HandRolledAwaited | Self::Rslock => &["set"],
+            // Its release.
+            Self::DistkitRead => &["zrem"],
+            _ => &[],
+        }
+    }
+
+    pub(crate) async fn connect(self, url: &str) -> Subject {
+        match self {
+            Self::Ping => Subject::Ping(Ping::connect(url).await),
+            Self::HandRolled => Subject::HandRolled(HandRolled::connect(url, false).await),
+            Self::HandRolledAwaited => Subject::HandRolled(HandRolled::connect(url, true).await),
+            Self::Rslock => Subject::Rslock(Rslock::connect(url)),
+            Self::AsyncRedisLock => {
+                Subject::AsyncRedisLock(AsyncRedisLock::connect(url, false).await)
+            }
+            Self::AsyncRedisLockDropped => {
+                Subject::AsyncRedisLock(AsyncRedisLock::connect(url, true).await)
+            }
+            Self::DistkitWrite => Subject::Distkit(Distkit::connect(url, false).await),
+            Self::DistkitRead => Subject::Distkit(Distkit::connect(url, true).await),
+            Self::Lock | Self::Write | Self::Read => Subject::Ours(Ours::connect(url, self).await),
+        }
+    }
+}
+
+/// A client, connected.
+#[derive(Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would cost the large one an allocation that is not its own"
+)]
+pub(crate) enum Subject {
+    Ping(Ping),
+    HandRolled(HandRolled),
+    Rslock(Rslock),
+    AsyncRedisLock(AsyncRedisLock),
+    Distkit(Distkit),
+    Ours(Ours),
+}
+
+/// What was taken.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would cost the large one an allocation that is not its own"
+)]
+pub(crate) enum Held {
+    Nothing,
+    HandRolled(hand_rolled::Held),
+    Rslock(::rslock::LockGuard),
+    AsyncRedisLock(::async_redis_lock::Lock),
+    Distkit(distkit::Held),
+    Ours(lock_core::LockGuard),
+}
+
+impl Subject {
+    /// Waits for as long as it takes.
+    pub(crate) async fn take(&self, key: &str) -> Held {
+        match self {
+            Self::Ping(ping) => {
+                ping.ask().await;
+                Held::Nothing
+            }
+            Self::HandRolled(locks) => Held::HandRolled(locks.take(key).await),
+            Self::Rslock(locks) => Held::Rslock(locks.take(key).await),
+            Self::AsyncRedisLock(locks) => Held::AsyncRedisLock(locks.take(key).await),
+            Self::Distkit(locks) => Held::Distkit(locks.take(key).await),
+            Self::Ours(locks) => Held::Ours(locks.take(key).await),
+        }
+    }
+
+    /// As the subject's users do it: awaited where the subject has it so.
+    pub(crate) async fn give_back(&self, held: Held) {
+        match (self, held) {
+            (Self::HandRolled(locks), Held::HandRolled(held)) => locks.give_back(held).await,
+            (Self::AsyncRedisLock(locks), Held::AsyncRedisLock(held)) => {
+                locks.give_back(held).await;
+            }
+            (_, Held::Rslock(held)) => held.release().await,
+            (_, Held::Distkit(held)) => held.give_back().await,
+            (_, Held::Ours(guard)) => drop(guard),
+            (_, Held::Nothing) => {}
+            (_, Held::HandRolled(_) | Held::AsyncRedisLock(_)) => {
+                panic!("BUG: held by another subject")
+            }
+        }
+    }
+
+    /// When nothing that was given back is on its way any more, as far as the subject can tell.
+    pub(crate) async fn settled(&self) {
+        match self {
+            Self::HandRolled(locks) => locks.settled().await,
+            Self::Ours(locks) => locks.settled().await,
+            Self::Ping(_) | Self::Rslock(_) | Self::AsyncRedisLock(_) | Self::Distkit(_) => {}
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The locks of this repository: guards are dropped, as a request does it.
+
+use std::time::Duration;
+
+use lock_core::{LockClient, LockGuard};
+use tokio::time::sleep;
+
+use super::Name;
+
+/// Longer than any run: whoever waits comes to its turn.
+const WAIT: Duration = Duration::from_secs(600);
+/// A busy machine is no outage.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// None is sent away.
+const WAITERS: usize = 1_000_000;
+
+#[derive(Clone)]
+pub(crate) struct Ours {
+    client: LockClient,
+    kind: Name,
+}
+
+/// A client as all measurements have it: in the defaults, but for its patience.
+pub(crate) async fn client(url: &str) -> LockClient {
+    client_with_lease(url, super::LEASE).await
+}
+
+pub(crate) async fn client_with_lease(url: &str, lease: Duration) -> LockClient {
+    let client = LockClient::builder()
+        .lease(lease)
+        .wait(WAIT)
+        .command_timeout(PATIENCE)
+        .max_waiters(WAITERS)
+        .max_waiters_in_all(WAITERS);
+    client.connect(url).await.expect("a server at the URL")
+}
+
+impl Ours {
+    pub(super) async fn connect(url: &str, kind: Name) -> Self {
+        Self { client: client(url).await, kind }
+    }
+
+    pub(super) async fn take(&self, key: &str) -> LockGuard {
+        let asked = match self.kind {
+            Name::Read => self.client.read(key),
+            Name::Write => self.client.write(key),
+            _ => self.client.reentrant(key),
+        };
+        asked.acquire().await.expect("a lock")
+    }
+
+    pub(super) async fn settled(&self) {
+        while self.client.health().await.holds > 0 {
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Several tasks that take turns at one key, here or in a process of their own.
+
+use std::{io::BufRead, sync::Arc, time::Duration};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use crate::{
+    args::spelt,
+    clock::{Nanos, now, sleep_until},
+    subject::{Name, Subject},
+};
+
+pub(crate) const READY: &str = "ready to take turns";
+pub(crate) const TAKEN: &str = "turns taken: ";
+
+/// One hold of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    pub(crate) task: usize,
+    pub(crate) asked: Nanos,
+    pub(crate) taken: Nanos,
+    /// Just before it is given back.
+    pub(crate) ended: Nanos,
+}
+
+/// Who takes turns at what.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Taking {
+    #[arg(long)]
+    pub(crate) url: String,
+    #[arg(long, value_enum)]
+    pub(crate) subject: Name,
+    #[arg(long)]
+    pub(crate) key: String,
+    #[arg(long)]
+    pub(crate) tasks: usize,
+    /// For how long each holds it.
+    #[arg(long)]
+    pub(crate) hold_us: u64,
+}
+
+impl Taking {
+    /// As this program is told to do it in another process.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let words = ["turns", "--url", &self.url, "--subject", &spelt(self.subject)];
+        let words = words.into_iter().chain(["--key", &self.key]).map(ToOwned::to_owned);
+        let figures = [("--tasks", self.tasks as u64), ("--hold-us", self.hold_us)];
+        words.chain(figures.map(|(name, value)| format!("{name}={value}"))).collect()
+    }
+
+    /// From `start` on; the turns that began before `end`.
+    pub(crate) async fn take(&self, subject: &Subject, start: Nanos, end: Nanos) -> Vec<Turn> {
+        let hold = Duration::from_micros(self.hold_us);
+        let key: Arc<str> = self.key.as_str().into();
+        let tasks = (0..self.tasks).map(|task| {
+            tokio::spawn(take_turns(subject.clone(), Arc::clone(&key), task, hold, start, end))
+        });
+        let mut turns = Vec::new();
+        for task in tasks.collect::<Vec<_>>() {
+            turns.append(&mut task.await.expect("a task that takes turns"));
+        }
+        turns
+    }
+}
+
+async fn take_turns(
+    subject: Subject,
+    key: Arc<str>,
+    task: usize,
+    hold: Duration,
+    start: Nanos,
+    end: Nanos,
+) -> Vec<Turn> {
+    let mut turns = Vec::new();
+    sleep_until(start).await;
+    loop {
+        let asked = now();
+        let held = subject.take(&key).await;
+        let taken = now();
+        if taken >= end {
+            subject.give_back(held).await;
+            return turns;
+        }
+        sleep(hold).await;
+        let ended = now();
+        turns.push(Turn { task, asked, taken, ended });
+        subject.give_back(held).await;
+    }
+}
+
+/// In a process of its own: says that it is ready, hears from when to when, says what it had.
+pub(crate) async fn main(taking: Taking) {
+    let subject = taking.subject.connect(&taking.url).await;
+    // What is done once only: connecting, loading scripts.
+    let held = subject.take(&format!("{}-{}", taking.key, std::process::id())).await;
+    subject.give_back(held).await;
+    subject.settled().await;
+    println!("{READY}");
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).expect("a line that says when");
+    let (start, end): (Nanos, Nanos) = serde_json::from_str(&line).expect("a start and an end");
+    let turns = taking.take(&subject, start, end).await;
+    subject.settled().await;
+    println!("{TAKEN}{}", serde_json::to_string(&turns).expect("BUG: turns are JSON"));
+}

@@ -1,0 +1,93 @@
+//! What is made of repeated measurements: arithmetic without a clock.
+
+/// The middle one of several values, and how far they lie apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Of an even number the mean of the two in the middle.
+    pub median: f64,
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of one value or more.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let (Some(min), Some(max)) = (values.first(), values.last()) else {
+            panic!("a spread of no values");
+        };
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            0 => f64::midpoint(values[middle - 1], values[middle]),
+            _ => values[middle],
+        };
+        Self { median, min: *min, max: *max }
+    }
+
+    /// Of what was measured in pairs: each value divided by its partner.
+    pub fn of_ratios(values: &[f64], partners: &[f64]) -> Self {
+        assert_eq!(values.len(), partners.len(), "a value without its partner");
+        Self::of(values.iter().zip(partners).map(|(value, partner)| value / partner))
+    }
+}
+
+/// The least value that so many percent of all do not exceed; zero where there are none.
+#[must_use]
+pub fn percentile(values: &[u64], percent: u32) -> u64 {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    let rank = (values.len() * percent as usize).div_ceil(100);
+    values.get(rank.max(1) - 1).copied().unwrap_or(0)
+}
+
+/// How evenly turns were shared, by Jain's index: 1 where all had as many, 1/n where one had all.
+#[must_use]
+pub fn jain(turns: &[u64]) -> f64 {
+    let sum: f64 = turns.iter().map(|turns| *turns as f64).sum();
+    let squares: f64 = turns.iter().map(|turns| (*turns as f64).powi(2)).sum();
+    if squares == 0.0 {
+        return 1.0;
+    }
+    sum * sum / (turns.len() as f64 * squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle_and_not_the_mean() {
+        let spread = Spread::of([9.0, 1.0, 2.0]);
+        assert_eq!(spread, Spread { median: 2.0, min: 1.0, max: 9.0 });
+        assert_eq!(Spread::of([4.0, 1.0, 2.0, 9.0]).median, 3.0);
+        assert_eq!(Spread::of([7.0]), Spread { median: 7.0, min: 7.0, max: 7.0 });
+    }
+
+    #[test]
+    fn ratios_are_of_pairs_not_of_medians() {
+        let spread = Spread::of_ratios(&[1.0, 20.0, 3.0], &[2.0, 10.0, 3.0]);
+        assert_eq!(spread, Spread { median: 1.0, min: 0.5, max: 2.0 });
+    }
+
+    #[test]
+    fn a_percentile_is_a_value_that_was_measured() {
+        let values: Vec<u64> = (1..=100).rev().collect();
+        assert_eq!(percentile(&values, 50), 50);
+        assert_eq!(percentile(&values, 99), 99);
+        assert_eq!(percentile(&values, 100), 100);
+        assert_eq!(percentile(&[3, 1, 2], 50), 2);
+        assert_eq!(percentile(&[5], 1), 5);
+        assert_eq!(percentile(&[], 50), 0);
+    }
+
+    #[test]
+    fn jains_index_falls_from_one_to_one_nth() {
+        assert_eq!(jain(&[5, 5, 5, 5]), 1.0);
+        assert_eq!(jain(&[20, 0, 0, 0]), 0.25);
+        assert!((jain(&[1, 2, 3]) - 36.0 / 42.0).abs() < 1e-12);
+        assert_eq!(jain(&[0, 0]), 1.0);
+    }
+}
