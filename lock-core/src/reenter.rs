@@ -45,6 +45,24 @@ async fn settled_steps<'a>(
     }
 }
 
+/// Refuses what no answer of the store could allow.
+fn may_be_entered(hold: &Hold, request: &Request) -> Result<(), AcquireError> {
+    let key = || hold.key.clone();
+    let state = hold.state();
+    match hold.kind {
+        _ if state.guards.none() => Ok(()),
+        kind if kind != request.kind => Err(WrongKind { key: key(), kind: request.kind }.into()),
+        Kind::NonReentrant => Err(AcquireError::AlreadyHeld { key: key() }),
+        _ if reads_alone(&state, request.mode) => Err(AcquireError::ReadHeld { key: key() }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether somebody wants to write who only reads.
+fn reads_alone(state: &HoldState, mode: Mode) -> bool {
+    mode == Mode::Write && state.guards.write == 0
+}
+
 /// Adds a guard to a hold; `false` when the hold has ended and the lock must be acquired anew.
 pub(crate) async fn reenter(
     hold: &Arc<Hold>,
@@ -52,6 +70,9 @@ pub(crate) async fn reenter(
     patience: Patience,
 ) -> Result<bool, AcquireError> {
     let mode = request.mode;
+    if hold.check().is_ok() {
+        may_be_entered(hold, request)?;
+    }
     let limit = patience.or_within(hold.engine.settings.command_timeout).max(Instant::now());
     let settled = tokio::time::timeout_at(limit, settled_steps(hold, request)).await;
     // Nobody else is in the way: an answer of the store to an earlier step is.
@@ -60,23 +81,17 @@ pub(crate) async fn reenter(
         return Ok(false);
     }
     hold.check()?;
-    if hold.kind != request.kind {
-        return Err(WrongKind { key: hold.key.clone(), kind: request.kind }.into());
-    }
-    if hold.kind == Kind::NonReentrant {
-        return Err(AcquireError::AlreadyHeld { key: hold.key.clone() });
-    }
     let engine = &hold.engine;
     if mode == Mode::Read || hold.state().guards.write > 0 {
         engine.check_breaker(request)?;
     }
     let (holds, terms) = {
         let mut state = hold.state();
-        // The last guard may have gone since.
+        // The last guard may have gone since, or the one that writes.
         if state.guards.none() {
             return Ok(false);
         }
-        if mode == Mode::Write && state.guards.write == 0 {
+        if reads_alone(&state, mode) {
             return Err(AcquireError::ReadHeld { key: hold.key.clone() });
         }
         let terms = state.terms.longest(&request.asked);

@@ -25,6 +25,7 @@ local nonce = ARGV[1]
 -- By name: how many keys and arguments, what the arguments must be (counted as in the acquire
 -- script's header, where the nonce is the first), and how to come down to that many holds.
 local LEASE, HOLDS, ANY_MS = {1, MOST_LEASE_MS}, {1, MOST_HOLDS}, {0, MOST_LEASE_MS}
+local TURNS = {0, MOST_HOLDS}
 local KINDS = {
   ['read_write/acquire_read'] = {
     keys = 5, args = 8, numbers = {[3] = LEASE, [4] = HOLDS, [6] = ANY_MS, [7] = ANY_MS, [8] = ANY_MS}, holds = 4,
@@ -34,14 +35,16 @@ local KINDS = {
     end,
   },
   ['read_write/acquire_write'] = {
-    keys = 5, args = 8, numbers = {[3] = LEASE, [4] = HOLDS, [6] = ANY_MS, [7] = ANY_MS, [8] = ANY_MS}, holds = 4,
+    keys = 5, args = 9, holds = 4,
+    numbers = {[3] = LEASE, [4] = HOLDS, [6] = ANY_MS, [7] = ANY_MS, [8] = ANY_MS, [10] = TURNS},
     acquire = read_write_acquire_write,
     release = function(keys, args, holds)
       return read_write_release_write({keys[1], keys[4], keys[5], keys[2]}, {nonce, args[2], holds, '0'})
     end,
   },
   ['lock/acquire'] = {
-    keys = 4, args = 7, numbers = {[3] = LEASE, [4] = HOLDS, [6] = ANY_MS, [7] = ANY_MS, [8] = ANY_MS}, holds = 4,
+    keys = 4, args = 8, holds = 4,
+    numbers = {[3] = LEASE, [4] = HOLDS, [6] = ANY_MS, [7] = ANY_MS, [8] = ANY_MS, [9] = TURNS},
     acquire = lock_acquire,
     release = function(keys, args, holds)
       return lock_release({keys[1], keys[4], keys[2]}, {nonce, args[2], holds, '0'})
