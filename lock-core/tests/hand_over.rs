@@ -120,13 +120,20 @@ async fn a_hold_of_which_renewal_has_no_news_is_not_handed_over() {
 async fn a_lost_hold_is_not_handed_over() {
     let store = MemoryStore::new();
     let client = client(&store);
-    let (guard, mut line) = hot(&client, 1).await;
-    store.remove(guard.key());
-    guard.lost().await;
+    let first = client.write("k").acquire().await.unwrap();
+    let waiter = waits(client.write("k").max_hold(LEASE / 10)).await;
+    let behind = waits(client.write("k")).await;
+    first.release().await.unwrap();
+    let guard = waiter.await.unwrap().unwrap();
+    let before = owner(&client).await;
+    // It cannot be released yet: whoever waits still stands behind it when its guard goes.
+    store.set_down(true);
+    assert_eq!(guard.lost().await.cause(), LostCause::MaxHold);
     drop(guard);
-    let next = line.remove(0).await.unwrap().unwrap();
-    assert!(owner(&client).await.is_some(), "it was granted anew");
-    assert!(next.is_held());
+    store.set_down(false);
+    let next = behind.await.unwrap().unwrap();
+    let now = owner(&client).await;
+    assert!(next.is_held() && now.is_some() && now != before, "granted anew: {now:?}");
 }
 
 #[tokio::test(start_paused = true)]
