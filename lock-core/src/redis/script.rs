@@ -97,40 +97,40 @@ macro_rules! scripts {
 }
 
 scripts! {
-    ACQUIRE_READ = "read_write/acquire_read" with "whole" "clock" "next_token" "mark" "hold_reads";
-    ACQUIRE_WRITE = "read_write/acquire_write" with "whole" "clock" "next_token" "mark" "readers" "hold_reads";
+    ACQUIRE_READ = "read_write/acquire_read" with "whole" "end_in" "fields" "clock" "next_token" "mark" "hold_reads";
+    ACQUIRE_WRITE = "read_write/acquire_write" with "whole" "end_in" "fields" "clock" "next_token" "mark" "readers" "hold_reads";
     RENEW_READ = "read_write/renew_read" with "whole" "renewed";
     RENEW_WRITE = "read_write/renew_write" with "whole" "renewed" "hold_reads";
     RELEASE_READ = "read_write/release_read" with "whole" "clock" "tell" "mark" "readers";
     RELEASE_WRITE = "read_write/release_write" with "whole" "clock" "tell" "mark";
     UPGRADE = "read_write/upgrade" with "whole" "clock" "next_token" "readers" "hold_reads";
     DOWNGRADE = "read_write/downgrade" with "whole" "tell" "hold_reads";
-    LOCK_ACQUIRE = "lock/acquire" with "whole" "clock" "next_token" "mark" "sole";
+    LOCK_ACQUIRE = "lock/acquire" with "whole" "end_in" "clock" "next_token" "mark" "sole";
     LOCK_RELEASE = "lock/release" with "whole" "clock" "tell" "mark" "sole";
     LOCK_RENEW = "lock/renew" with "whole" "renewed";
     FAIR_READ_WRITE_ACQUIRE = "fair_read_write/acquire"
-        with "whole" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "line" "ours" "held_by_ours"
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "line" "ours" "held_by_ours"
         calling "read_write"/"acquire_read" "read_write"/"acquire_write";
     FAIR_READ_WRITE_RELEASE = "fair_read_write/release"
-        with "whole" "clock" "tell" "mark" "readers" "line" "turns"
+        with "whole" "end_in" "clock" "tell" "mark" "readers" "line" "turns"
         calling "read_write"/"release_read" "read_write"/"release_write";
     FAIR_READ_WRITE_UPGRADE = "fair_read_write/upgrade"
-        with "whole" "clock" "tell" "next_token" "readers" "hold_reads" "line"
+        with "whole" "end_in" "clock" "tell" "next_token" "readers" "hold_reads" "line"
         calling "read_write"/"upgrade";
     FAIR_READ_WRITE_DOWNGRADE = "fair_read_write/downgrade"
-        with "whole" "clock" "tell" "hold_reads" "line" "turns"
+        with "whole" "end_in" "clock" "tell" "hold_reads" "line" "turns"
         calling "read_write"/"downgrade";
     FAIR_READ_WRITE_RENEW = "fair_read_write/renew"
-        with "whole" "clock" "renewed" "tell" "hold_reads" "line"
+        with "whole" "end_in" "clock" "renewed" "tell" "hold_reads" "line"
         calling "read_write"/"renew_read" "read_write"/"renew_write";
-    FAIR_ACQUIRE = "fair/acquire" with "whole" "clock" "next_token" "tell" "sole" "ours" "queue";
-    FAIR_RELEASE = "fair/release" with "whole" "clock" "tell" "sole" "ours" "queue";
+    FAIR_ACQUIRE = "fair/acquire" with "whole" "end_in" "clock" "next_token" "tell" "sole" "ours" "queue";
+    FAIR_RELEASE = "fair/release" with "whole" "end_in" "clock" "tell" "sole" "ours" "queue";
     SEMAPHORE_ACQUIRE = "semaphore/acquire" with "whole" "clock" "tell" "permits";
     SEMAPHORE_RELEASE = "semaphore/release" with "whole" "clock" "tell" "permits";
     SEMAPHORE_RENEW = "semaphore/renew" with "whole" "clock" "renewed";
     SEMAPHORE_RESIZE = "semaphore/resize" with "whole" "clock" "tell" "permits";
     ACQUIRE_ALL = "any/acquire_all"
-        with "whole" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "sole" "ours" "queue"
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "sole" "ours" "queue"
             "permits" "line" "turns" "held_by_ours"
         calling "read_write"/"acquire_read" "read_write"/"release_read"
             "read_write"/"acquire_write" "read_write"/"release_write"
@@ -138,9 +138,9 @@ scripts! {
             "fair"/"acquire" "fair"/"release"
             "fair_read_write"/"acquire" "fair_read_write"/"release"
             "semaphore"/"acquire" "semaphore"/"release";
-    INSPECT = "any/inspect" with "whole" "clock" "tell" "next_token" "mark" "sole" "ours" "queue" "line" "readers" "permits" "holders";
-    FORCE_RELEASE = "any/force_release" with "whole" "clock" "tell" "next_token" "mark" "sole" "ours" "queue" "line" "turns" "readers" "permits" "holders";
-    REQUEST_RELEASE = "any/request_release" with "whole" "clock" "tell" "sole" "readers" "permits" "holders";
+    INSPECT = "any/inspect" with "whole" "end_in" "clock" "tell" "next_token" "mark" "sole" "ours" "queue" "line" "readers" "permits" "holders";
+    FORCE_RELEASE = "any/force_release" with "whole" "end_in" "clock" "tell" "next_token" "mark" "sole" "ours" "queue" "line" "turns" "readers" "permits" "holders";
+    REQUEST_RELEASE = "any/request_release" with "whole" "end_in" "clock" "tell" "sole" "readers" "permits" "holders";
     ASKED = "any/asked";
     MISSING_RIGHTS = "any/missing_rights" with "tell";
 }

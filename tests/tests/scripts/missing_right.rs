@@ -1,10 +1,12 @@
 //! What is left where a right is missing.
 
-use crate::acl::{ask, user};
+use crate::acl::{ask, forbidden, user};
+use crate::any_call::{acquire_all, of, request_release};
 use crate::call::{LEASE, acquire_read, acquire_write, downgrade, release_read, release_write};
-use crate::keys::{FOREVER, LOCK, lock, read};
+use crate::keys::{lock, read};
 use crate::store::Store;
 use crate::waiter::{WAITERS, waiting};
+use crate::{fair_call, fair_rw_call, plain_call};
 
 /// The message is a hint: what it tells of has happened, and waiters find the lock free by looking.
 #[tokio::test]
@@ -43,19 +45,49 @@ async fn without_publish_a_waiter_that_leaves_takes_its_mark_along() {
     }
 }
 
-/// Why a client must try its rights before it serves: Redis gives no way to set a hash and its TTL
-/// in one command. The release that follows every failed acquire takes the lock away.
+/// Redis gives no way to set a hash and its TTL in one command. A right that is taken away between
+/// two acquisitions must not leave a lock without an end, whoever dies before it can release.
 #[tokio::test]
-async fn without_pexpire_an_acquire_fails_and_leaves_a_lock_to_be_released() {
+async fn without_pexpire_an_acquire_fails_and_leaves_nothing() {
     let store = Store::start().await;
     let cli = user(&store, &["+pexpire"]).await;
-    for (acquire, release) in [
-        (acquire_read("a:1", 1), release_read("a:1", 0)),
-        (acquire_write("a:1", 1), release_write("a:1", 0)),
+    for acquire in [
+        acquire_read("a:1", 1),
+        acquire_write("a:1", 1),
+        plain_call::acquire("a:1", 1),
+        fair_call::acquire("a:1", 1),
+        fair_rw_call::read("a:1"),
+        fair_rw_call::write("a:1"),
+        acquire_all(&[of("x", acquire_write("a:1", 1)), of("y", plain_call::acquire("a:1", 1))]),
     ] {
-        ask(&store, &cli, &acquire).await.unwrap_err();
-        assert_eq!(store.cli.pttl(LOCK).await, FOREVER);
-        ask(&store, &cli, &release).await.unwrap();
+        let refused = ask(&store, &cli, &acquire).await.unwrap_err();
+        assert!(forbidden(&refused), "{acquire:?}: {refused}");
+        let left = store.keys().await.into_iter().filter(|key| !key.name.contains("token"));
+        assert!(left.clone().next().is_none(), "{acquire:?}: {:?}", left.collect::<Vec<_>>());
+    }
+}
+
+/// Nor a place in line, or a request to release.
+#[tokio::test]
+async fn without_pexpire_nobody_stands_in_line_for_ever() {
+    for (held, waits, leave) in [
+        (fair_call::acquire("a:1", 1), fair_call::acquire("b:2", 1), fair_call::release("a:1", 0)),
+        (
+            fair_rw_call::write("a:1"),
+            fair_rw_call::read("b:2"),
+            fair_rw_call::release("write", "a:1", 0),
+        ),
+        (plain_call::acquire("a:1", 1), request_release(), plain_call::release("a:1", 0)),
+    ] {
+        let store = Store::start().await;
+        let cli = user(&store, &["+pexpire"]).await;
+        assert_eq!(store.ask(&held).await[0], "GRANTED");
+        let before = store.keys().await;
+        let refused = ask(&store, &cli, &waits).await;
+        // A line that stands for as long as its lock does is given no other end.
+        assert!(refused.is_err_and(|error| forbidden(&error)), "{waits:?}");
+        store.unchanged_since(&before).await;
+        store.ask(&leave).await;
         store.stands([]).await;
     }
 }

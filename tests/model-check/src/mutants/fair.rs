@@ -95,7 +95,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a line without TTL",
         defect: "",
         file: "shared/line",
-        from: "  if redis.call('pttl', line) < ttl_ms + LINE_SLACK_MS then redis.call('pexpire', line, ttl_ms + LINE_SLACK_MS) end\n",
+        from: "  if redis.call('pttl', line) < ttl_ms + LINE_SLACK_MS then end_in(line, ttl_ms + LINE_SLACK_MS) end\n",
         to: "",
         model: "fair read/write: two",
     },

@@ -41,6 +41,8 @@ pub(crate) enum Record {
     End { n: u64, last: Nanos, at: Nanos, deadline: Nanos, how: Ending },
     /// Whether the release was confirmed.
     Freed { n: u64, at: Nanos, confirmed: bool },
+    /// The process did not run between these moments.
+    Stood { from: Nanos, at: Nanos },
     /// A row of faults that the worker carried out itself.
     Row { row: u8, at: Nanos },
     /// It saw something that must not be.

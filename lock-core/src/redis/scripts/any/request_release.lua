@@ -25,7 +25,7 @@ if #found.holders > 0 then
   -- would collect them.
   if found.complete then redis.call('del', asked) end
   for _, holder in ipairs(found.holders) do redis.call('sadd', asked, holder[1]) end
-  redis.call('pexpire', asked, ttl_ms)
+  end_in(asked, ttl_ms)
   tell(asked, '1')
 end
 return {'ASKED', nonce, #found.holders}

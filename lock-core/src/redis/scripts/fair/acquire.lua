@@ -50,8 +50,8 @@ if not taken and (not head or head == owner) then
   if not fence then return {'WRONG_KIND', nonce} end
   drop_heads(queue, deadlines, alive, dead, wait_ms)
   leave_queue(queue, deadlines, alive, owner, wait_ms)
-  redis.call('hset', lock, owner, 1)
-  redis.call('pexpire', lock, lease_ms)
+  redis.call('hset', lock, owner, '1')
+  end_in(lock, lease_ms)
   return {'GRANTED', nonce, fence}
 end
 

@@ -76,13 +76,13 @@ end
 
 local queued = place_ms > 0
 if queued then
+  keep_line(line, math.max(place_ms, redis.call('pttl', lock)))
+  redis.call('zadd', alive, string.format('%.0f', now_ms() + place_ms), me)
+  if redis.call('pttl', alive) < place_ms then end_in(alive, place_ms) end
   if not redis.call('zscore', line, me) then
     local last = redis.call('zrange', line, -1, -1, 'withscores')[2] or 0
-    redis.call('zadd', line, string.format('%.0f', math.max(last + 1, now_us())), me)
+    redis.call('zadd', line, string.format('%.0f', math.max(last + 1, (now_us()))), me)
   end
-  redis.call('zadd', alive, string.format('%.0f', now_ms() + place_ms), me)
-  if redis.call('pttl', alive) < place_ms then redis.call('pexpire', alive, place_ms) end
-  keep_line(line, math.max(place_ms, redis.call('pttl', lock)))
 end
 if met_dead then call_next(held_as, line, alive, turn) end
 

@@ -56,7 +56,7 @@ end
 
 local fence = next_token(token, token_ttl_ms, turns)
 if not fence then return {'WRONG_KIND', nonce} end
-redis.call('hset', lock, owner, 1)
-redis.call('pexpire', lock, lease_ms)
+redis.call('hset', lock, owner, '1')
+end_in(lock, lease_ms)
 if waiting == me then redis.call('del', mark) end
 return {'GRANTED', nonce, fence}

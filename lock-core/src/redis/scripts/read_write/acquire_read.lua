@@ -27,7 +27,7 @@ local yields, mark_ms = ARGV[5] == '1', whole(ARGV[6], 0, MOST_LEASE_MS)
 local waited_ms, token_ttl_ms = whole(ARGV[7], 0, MOST_LEASE_MS), whole(ARGV[8], 0, MOST_LEASE_MS)
 if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
 
-local state = redis.pcall('hmget', lock, 'mode', owner, owner .. ':write')
+local state = fields_named(lock, 'mode', owner, owner .. ':write')
 if state.err then return string.find(state.err, 'WRONGTYPE') and {'WRONG_KIND', nonce} or state end
 local mode, held, writes = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
 
@@ -43,7 +43,7 @@ elseif mode == 'write' then
     local marked = leave_mark(mark, 'read:' .. owner, mark_ms, waited_ms)
     return {'BUSY', nonce, redis.call('pttl', lock), marked}
   end
-elseif mode or redis.call('exists', lock) == 1 then
+elseif mode or not state.free then
   return {'WRONG_KIND', nonce}
 end
 if held < holds - 1 then return {'LOST', nonce} end
@@ -62,14 +62,13 @@ if outermost then
   fence = next_token(token, token_ttl_ms)
   if not fence then return {'WRONG_KIND', nonce} end
 end
-local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
 if held > 0 then lease_ms = math.max(lease_ms, redis.call('pttl', reads .. ':1')) end
 if mode then
-  redis.call('pexpire', lock, ttl_ms)
+  redis.call('pexpire', lock, math.max(lease_ms, redis.call('pttl', lock)))
   redis.call('hset', lock, owner, math.max(held, holds))
 else
   redis.call('hset', lock, 'mode', 'read', owner, holds)
-  redis.call('pexpire', lock, ttl_ms)
+  end_in(lock, lease_ms)
 end
 hold_reads(reads, math.max(held, holds), lease_ms)
 if waiting == 'read:' .. owner then redis.call('del', mark) end

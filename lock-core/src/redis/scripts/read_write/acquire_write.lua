@@ -32,7 +32,7 @@ local tag = ARGV[9]
 if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms and turns) or owner == '' then return {'INVALID', nonce} end
 
 local own, me = owner .. ':write', 'write:' .. owner
-local state = redis.pcall('hmget', lock, 'mode', own, owner)
+local state = fields_named(lock, 'mode', own, owner)
 if state.err then return string.find(state.err, 'WRONGTYPE') and {'WRONG_KIND', nonce} or state end
 local mode, held, reading = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
 
@@ -50,7 +50,7 @@ if mode == 'write' and held > 0 then
   return {'GRANTED', nonce, fence}
 end
 if mode and mode ~= 'read' and mode ~= 'write' then return {'WRONG_KIND', nonce} end
-if not mode and redis.call('exists', lock) == 1 then return {'WRONG_KIND', nonce} end
+if not mode and not state.free then return {'WRONG_KIND', nonce} end
 if holds > 1 then return {'LOST', nonce} end
 local waiting, their_since, fair = next_waiter(mark)
 if fair then return {'WRONG_KIND', nonce} end
@@ -75,7 +75,7 @@ end
 
 local fence = next_token(token, token_ttl_ms, turns)
 if not fence then return {'WRONG_KIND', nonce} end
-redis.call('hset', lock, 'mode', 'write', own, 1)
-redis.call('pexpire', lock, lease_ms)
+redis.call('hset', lock, 'mode', 'write', own, '1')
+end_in(lock, lease_ms)
 if waiting == me then redis.call('del', mark) end
 return {'GRANTED', nonce, fence}

@@ -31,6 +31,12 @@ local state = redis.pcall('hmget', lock, 'mode', owner, owner .. ':write')
 if state.err then return string.find(state.err, 'WRONGTYPE') and {'GONE', nonce} or state end
 local mode, held, writes = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
 if (mode ~= 'read' and mode ~= 'write') or held < holds or (held == 0 and writes == 0) then return {'GONE', nonce} end
+-- The only reader, as most are.
+if mode == 'read' and held == 1 and holds == 0 and redis.call('hlen', lock) == 2 then
+  local lapsed = redis.call('del', lock, reads .. ':1') == 1
+  tell(channel, '0')
+  return {lapsed and 'GONE' or 'FREED', nonce}
+end
 local lapsed = writes == 0 and redis.call('exists', reads .. ':1') == 0
 if held == holds and not lapsed then return {'RELEASED', nonce} end
 

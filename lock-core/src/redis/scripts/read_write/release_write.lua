@@ -29,13 +29,14 @@ local mode, held = state[1], tonumber(state[2] or 0)
 if mode ~= 'write' or held < holds or held == 0 then return {'GONE', nonce} end
 if held == holds then return {'RELEASED', nonce} end
 
-redis.call('hdel', lock, own)
 if holds > 0 then
+  redis.call('hdel', lock, own)
   redis.call('hset', lock, own, holds)
   return {'RELEASED', nonce}
 end
 local reading_ms = state[3] and redis.call('pttl', reads .. ':1') or -2
 if reading_ms > 0 then
+  redis.call('hdel', lock, own)
   redis.call('hset', lock, 'mode', 'read')
   redis.call('pexpire', lock, reading_ms)
 else

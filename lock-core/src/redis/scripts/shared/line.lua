@@ -22,7 +22,7 @@ end
 -- Lets the line stand for as long as what it stands for.
 local function keep_line(line, ttl_ms)
   redis.call('zadd', line, 0, 'fair')
-  if redis.call('pttl', line) < ttl_ms + LINE_SLACK_MS then redis.call('pexpire', line, ttl_ms + LINE_SLACK_MS) end
+  if redis.call('pttl', line) < ttl_ms + LINE_SLACK_MS then end_in(line, ttl_ms + LINE_SLACK_MS) end
 end
 
 local function leave_line(line, alive, waiter)

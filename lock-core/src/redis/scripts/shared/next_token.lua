@@ -9,15 +9,17 @@ local function next_token(key, ttl_ms, more)
   if type(stored) == 'table' and not string.find(stored.err, 'WRONGTYPE') then redis.call('get', key) end
   local last = whole(stored or 0, 0, MOST_TOKEN - 1)
   if not last then return nil end
-  local token = math.max(last + 1, now_us())
-  local reserved = token + (more or 0)
-  if reserved > MOST_TOKEN then return nil end
-  reserved = string.format('%.0f', reserved) -- tostring() would write 1.79e+15
+  local token, text = now_us()
+  -- Only where it must: formatting a number costs as much as a command.
+  if last >= token then token, text = last + 1, string.format('%.0f', last + 1) end
+  local reserved = text
+  if more and more > 0 then reserved = string.format('%.0f', token + more) end
+  if token + (more or 0) > MOST_TOKEN then return nil end
   if ttl_ms == 0 or (stored and redis.call('pttl', key) == -1) then
     redis.call('set', key, reserved)
   else
     redis.call('set', key, reserved, 'px', ttl_ms)
   end
-  return string.format('%.0f', token)
+  return text
 end
 

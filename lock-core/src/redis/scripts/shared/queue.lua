@@ -83,12 +83,12 @@ local function stand_in_queue(queue, deadlines, alive, waiter, now, held_ms, pla
     deadline = math.max(before, now) + wait_ms
   end
   redis.call('zadd', alive, now + place_ms, waiter)
+  local last_sign = tonumber(redis.call('zrange', alive, -1, -1, 'withscores')[2])
+  local ttl_ms = last_sign - now + place_ms
+  end_in(alive, ttl_ms)
   if deadline then redis.call('zadd', deadlines, deadline, waiter) end
   if not place then redis.call('rpush', queue, waiter) end
 
-  local last_sign = tonumber(redis.call('zrange', alive, -1, -1, 'withscores')[2])
-  local ttl_ms = last_sign - now + place_ms
-  redis.call('pexpire', alive, ttl_ms)
   if redis.call('llen', queue) <= redis.call('zcard', alive) then
     redis.call('pexpire', queue, ttl_ms)
     redis.call('pexpire', deadlines, ttl_ms)

@@ -1,16 +1,24 @@
--- shared/sole: a lock with one holder, `owner -> holds` and nothing else in its hash. First how many
--- holds an owner has and whether anybody holds it; nil when something else stands under its name.
-local function sole(lock, owner)
+-- shared/sole: a lock with one holder, `owner -> holds` and nothing else in its hash.
+
+-- An owner's holds; nil when something else stands under the lock's name.
+local function held_by(lock, owner)
   local state = redis.pcall('hmget', lock, 'mode', owner)
   if state.err then
     if not string.find(state.err, 'WRONGTYPE') then redis.call('hmget', lock, 'mode', owner) end
     return nil
   end
-  local held = whole(state[2] or 0, 0, MOST_HOLDS)
-  if state[1] or not held then return nil end
-  if held > 0 then return held, true end
-  local fields = redis.call('hlen', lock)
+  if state[1] then return nil end
+  return whole(state[2] or 0, 0, MOST_HOLDS)
+end
+
+-- The same, and whether anybody holds it.
+local function sole(lock, owner)
+  local fields = redis.pcall('hlen', lock)
   if fields == 0 then return 0, false end
+  local held = held_by(lock, owner)
+  if not held then return nil end
+  if held > 0 then return held, true end
+  if type(fields) == 'table' then redis.call('hlen', lock) end
   -- An application's record is nobody's lock, and waiting for its end would be for ever.
   if fields > 1 or not whole(redis.call('hgetall', lock)[2], 1, MOST_HOLDS) then return nil end
   return 0, true
@@ -24,7 +32,7 @@ end
 
 -- Brings an owner's holds down; says FREED, RELEASED or GONE.
 local function release_sole(lock, owner, holds)
-  local held = sole(lock, owner) or 0
+  local held = held_by(lock, owner) or 0
   if held == 0 or held < holds then return 'GONE' end
   if held == holds then return 'RELEASED' end
   if holds == 0 then

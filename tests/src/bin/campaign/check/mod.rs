@@ -67,7 +67,7 @@ pub(crate) struct Verdict {
 
 /// Looks at everything.
 pub(crate) fn check(evidence: &Evidence, past: &Past) -> Verdict {
-    let windows = Windows::new(evidence.sort, &evidence.windows);
+    let windows = Windows::new(evidence.sort, &evidence.windows, &past.stood);
     let mut verdict = Verdict::default();
     exclusion::check(past, &windows, &mut verdict);
     permits::check(past, &windows, &mut verdict);

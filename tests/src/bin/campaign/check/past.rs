@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, io};
 
+use super::windows::Span;
 use crate::{
     clock::Nanos,
     history::{self, Ending, Record, Refusal},
@@ -63,6 +64,8 @@ pub(crate) struct Past {
     pub(crate) holds: Vec<Hold>,
     /// Rows that workers carried out themselves.
     pub(crate) rows: Vec<u8>,
+    /// When a worker's process did not run: stopped by a signal, or by the machine.
+    pub(crate) stood: Vec<(usize, Span)>,
     /// What workers saw that must not be, and what they should not have said.
     pub(crate) wrong: Vec<(Nanos, String)>,
     /// Kills of workers that held something, and that waited in a fair line.
@@ -171,6 +174,7 @@ impl Past {
                 }
                 Record::Freed { n, at, confirmed: true } => self.free(asks[&n], at),
                 Record::Freed { .. } => {}
+                Record::Stood { from, at } => self.stood.push((life.worker, (from, at))),
                 Record::Row { row, .. } => self.rows.push(row),
                 Record::Wrong { at, what } => self.wrong.push((at, what)),
                 Record::Finished { .. } => finished = true,

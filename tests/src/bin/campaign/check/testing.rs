@@ -46,12 +46,12 @@ pub(super) fn past(holds: Vec<Hold>) -> Past {
 }
 
 pub(super) fn quiet() -> Windows {
-    Windows::new(Sort::Standalone, &[])
+    Windows::new(Sort::Standalone, &[], &[])
 }
 
 fn window(row: u8, lane: Lane, begin: Nanos, end: Nanos) -> Windows {
     let window = Window { row, variant: 0, lane, begin, end, injected: true };
-    Windows::new(Sort::Standalone, &[window])
+    Windows::new(Sort::Standalone, &[window], &[])
 }
 
 pub(super) fn lossy(begin: Nanos, end: Nanos) -> Windows {

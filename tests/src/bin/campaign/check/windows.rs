@@ -28,12 +28,15 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    pub(crate) fn new(sort: Sort, windows: &[Window]) -> Self {
+    pub(crate) fn new(sort: Sort, windows: &[Window], stood: &[(usize, Span)]) -> Self {
         let windows = without_planned_ones_twice(windows);
         let of_each = |concerns: &dyn Fn(&Window, usize) -> bool, after: Nanos| {
             let spans = |worker| {
                 let concerned = windows.iter().filter(|window| concerns(window, worker));
-                union(concerned.map(|window| (window.begin, window.end + after)).collect())
+                let concerned = concerned.map(|window| (window.begin, window.end + after));
+                // Nothing is expected of a process that does not run, whatever the reason.
+                let stood = stood.iter().filter(|it| it.0 == worker).map(|it| it.1);
+                union(concerned.chain(stood).collect())
             };
             (0..WORKERS).map(spans).collect()
         };
@@ -104,10 +107,9 @@ impl Windows {
         &self.troubles[worker]
     }
 
-    /// When something else than whole locks stood under keys, in order: what the campaign put there,
-    /// and what a script left that was stopped halfway by a command that it may not run.
+    /// When something else than locks stood under keys, in order: what the campaign put there.
     pub(crate) fn foreign(&self) -> Vec<Span> {
-        let windows = self.windows.iter().filter(|window| matches!(window.row, 21 | 37));
+        let windows = self.windows.iter().filter(|window| window.row == 37);
         union(windows.map(|window| (window.begin, window.end + SECOND)).collect())
     }
 
@@ -183,7 +185,7 @@ mod tests {
             Window { row, variant, lane: Lane::Servers, begin, end, injected: variant != SEEN }
         };
         let allowed = |sort, windows: &[Window]| {
-            let windows = Windows::new(sort, windows);
+            let windows = Windows::new(sort, windows, &[]);
             (windows.may_overlap(11 * SECOND), windows.unplanned_before(60 * SECOND))
         };
         let (told_to, seen) = (window(16, 0, 10, 14), window(12, SEEN, 6, 12));
@@ -191,7 +193,7 @@ mod tests {
         assert_eq!(allowed(Sort::Sentinel, &[told_to, seen]), (true, false));
         assert_eq!(allowed(Sort::Cluster, &[seen]), (true, true));
         let before =
-            |windows: &[Window]| Windows::new(Sort::Sentinel, windows).may_overlap(9 * SECOND);
+            |windows: &[Window]| Windows::new(Sort::Sentinel, windows, &[]).may_overlap(9 * SECOND);
         assert!(before(&[seen]) && !before(&[told_to, seen]), "from its own beginning on");
     }
 
@@ -200,10 +202,18 @@ mod tests {
         let silent =
             |row, lane, begin, end| Window { row, variant: 0, lane, begin, end, injected: true };
         let windows = [silent(9, Lane::Servers, 1, 6), silent(5, Lane::Worker(0), 5, 9)];
-        let windows = Windows::new(Sort::Standalone, &windows);
+        let windows = Windows::new(Sort::Standalone, &windows, &[]);
         assert_eq!(windows.silences(0), [(1, 6), (5, 9)]);
         assert_eq!(windows.silences(1), [(1, 6)]);
         assert_eq!(windows.troubles(0), [(1, 9 + BACKOFF)]);
+    }
+
+    #[test]
+    fn nothing_is_expected_of_a_process_that_does_not_run() {
+        let windows = Windows::new(Sort::Cluster, &[], &[(1, (5, 9)), (1, (7, 12))]);
+        assert_eq!((windows.stops(1), windows.troubles(1)), (&[(5, 12)][..], &[(5, 12)][..]));
+        assert!(windows.stops(0).is_empty() && windows.troubles(0).is_empty());
+        assert!(windows.silences(1).is_empty(), "it may have heard of everything before");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::{
     clock::Nanos,
     deployment::Sort,
     history::Refusal,
+    nemesis::Window,
+    schedule::Lane,
 };
 
 /// Rows that count what workers did themselves, and those that count what was found afterwards.
@@ -29,6 +31,9 @@ pub(super) struct OfSort {
     pub(super) notices: u64,
     pub(super) stalls: u64,
     pub(super) longest_stall: Nanos,
+    /// When the machine did not let a worker run.
+    pub(super) starved: u64,
+    pub(super) longest_starved: Nanos,
     pub(super) heirs: u64,
     pub(super) longest_inheritance: Nanos,
     pub(super) fenced: u64,
@@ -91,6 +96,10 @@ impl Figures {
         of.notices += verdict.notices;
         of.stalls += verdict.stalls_looked_at;
         of.longest_stall = of.longest_stall.max(verdict.longest_stall);
+        for span in starved(evidence, past) {
+            of.starved += 1;
+            of.longest_starved = of.longest_starved.max(span);
+        }
         of.heirs += verdict.heirs;
         of.longest_inheritance = of.longest_inheritance.max(verdict.longest_inheritance);
         of.fenced += evidence.tally.fenced_writes;
@@ -134,6 +143,8 @@ impl Figures {
                 "notices": of.notices,
                 "long_waits": of.stalls,
                 "longest_stall_ms": millis(of.longest_stall),
+                "starved": of.starved,
+                "longest_starved_ms": millis(of.longest_starved),
                 "killed_holders_with_waiters": of.heirs,
                 "longest_after_the_lease_of_the_dead_ms": millis(of.longest_inheritance),
                 "fenced_writes": of.fenced,
@@ -165,6 +176,16 @@ impl OfSort {
         let last = waits.len().saturating_sub(1);
         [last / 2, last * 99 / 100, last].map(|at| waits.get(at).map_or(0.0, |wait| millis(*wait)))
     }
+}
+
+/// For how long workers did not run, though nobody had stopped them.
+fn starved<'a>(evidence: &'a Evidence, past: &'a Past) -> impl Iterator<Item = Nanos> + 'a {
+    let stopped = |worker: usize, from: Nanos, to: Nanos| {
+        let stops = |it: &&Window| it.row == 1 && it.lane == Lane::Worker(worker);
+        evidence.windows.iter().filter(stops).any(|it| it.begin <= to && from <= it.end)
+    };
+    let stood = past.stood.iter();
+    stood.filter(move |(at, (from, to))| !stopped(*at, *from, *to)).map(|(_, (from, to))| to - from)
 }
 
 fn name(why: &Refusal) -> &'static str {

@@ -4,6 +4,7 @@ mod acquire;
 mod counter;
 mod held;
 mod hold;
+mod pulse;
 mod rows;
 mod turn;
 mod work;
@@ -116,6 +117,7 @@ async fn run(settings: &Settings) -> ExitCode {
         next: AtomicU64::new(0),
         finishing: AtomicBool::new(false),
     });
+    pulse::beat(Arc::downgrade(&worker));
     println!("ready");
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
