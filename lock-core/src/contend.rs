@@ -40,12 +40,23 @@ pub(crate) async fn acquire(
                 // Of several locks each is asked for.
                 let takes = if requests.len() == 1 { request.fit() } else { None };
                 match pass_gate(engine, request, patience, takes).await? {
-                    Turn::Ask(permit) => attempt.holds.push(Hold::new(engine, request, permit)),
+                    Turn::Ask(permit) => {
+                        let not_before = permit.not_before;
+                        attempt.holds.push(Hold::new(engine, request, permit));
+                        stand_back(not_before, patience).await;
+                    }
                     Turn::Take(left) => return attempt.take_over(left, request),
                 }
             }
             contend(engine, requests, patience, attempt).await
         } => granted,
+    }
+}
+
+/// Lets others try who have waited while this process had turns.
+async fn stand_back(not_before: Option<Instant>, patience: Patience) {
+    if let (Some(until), Some(deadline)) = (not_before, patience.deadline) {
+        tokio::time::sleep_until(until.min(deadline)).await;
     }
 }
 

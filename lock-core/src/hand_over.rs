@@ -9,6 +9,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::time::Instant;
+
 use crate::{
     Kind, LeaseState,
     clock::Moment,
@@ -20,6 +22,14 @@ use crate::{
 
 /// The most turns that one grant of the store is good for.
 pub(crate) const MOST_TURNS: u32 = 64;
+
+/// After turns this process asks for the lock again so much later, of the time that they took: whoever
+/// tells nobody that it waits, a client of Redisson, finds it free when it comes.
+const SHARE_OF_OTHERS: u32 = 16;
+/// It comes within this, or somewhere else is the reason.
+const TIME_TO_COME: Duration = Duration::from_millis(2);
+/// Timers go no finer. After a few milliseconds a round trip is as large a share.
+const FINEST: Duration = Duration::from_millis(1);
 
 /// What a waiter takes over: a hold of just this kind and lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +95,11 @@ impl Hold {
             };
             back.0 = None;
         }
-        self.state().set_leaving(true);
+        {
+            let mut state = self.state();
+            state.stand_back(Moment::now());
+            state.set_leaving(true);
+        }
         self.engine.settle(Arc::clone(self));
     }
 }
@@ -101,6 +115,17 @@ impl HoldState {
         fits.then_some(Fit { kind, lease: self.terms.lease })
     }
 
+    /// Those who come after the last turn let others try first.
+    fn stand_back(&mut self, now: Moment) {
+        let Some(since) = self.turns_since else { return };
+        let pause = (now.since(since) / SHARE_OF_OTHERS).min(TIME_TO_COME);
+        if pause >= FINEST
+            && let Some(permit) = &self.permit
+        {
+            permit.stand_back(Instant::now() + pause);
+        }
+    }
+
     fn hand_over(&mut self, request: &Request) -> Self {
         Self {
             stored: std::mem::take(&mut self.stored),
@@ -112,6 +137,7 @@ impl HoldState {
             lease_state: self.lease_state,
             turns: self.turns - 1,
             turns_until: self.turns_until,
+            turns_since: Some(self.turns_since.unwrap_or(self.granted_at)),
             waited: true,
             ..Self::new(request.terms, self.permit.take())
         }

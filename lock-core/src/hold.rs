@@ -94,6 +94,8 @@ pub(crate) struct HoldState {
     /// How often it may still be handed over, and until when.
     pub(crate) turns: u32,
     pub(crate) turns_until: Moment,
+    /// The grant of the first turn, where this is a later one.
+    pub(crate) turns_since: Option<Moment>,
 }
 
 impl Hold {
@@ -283,6 +285,7 @@ impl HoldState {
             permit,
             turns: 0,
             turns_until: now,
+            turns_since: None,
         }
     }
 

@@ -208,3 +208,32 @@ async fn a_client_that_shuts_down_hands_nothing_over() {
     }
     shut.await.unwrap().unwrap();
 }
+
+/// Whoever leaves no mark that it waits: a client of Redisson, or one that only tries.
+#[tokio::test(start_paused = true)]
+async fn after_its_turns_a_process_lets_others_try_before_it_asks_again() {
+    let store = MemoryStore::new();
+    let (client, other) = (client(&store), client(&store));
+    for (held_for, comes_in) in [(Duration::from_millis(40), true), (Duration::ZERO, false)] {
+        let (guard, mut line) = hot(&client, 1).await;
+        let begun = Instant::now();
+        sleep(held_for).await;
+        guard.release().await.unwrap();
+        let next = line.remove(0).await.unwrap().unwrap();
+        // Nobody is left to hand it over to, but to one that comes while it is given back.
+        let last = tokio::spawn(client.write("k").wait(LONG).turns(1).acquire());
+        tokio::task::yield_now().await;
+        drop(next);
+        let tried = loop {
+            match other.write("k").try_acquire().await {
+                Ok(guard) => break Some(guard),
+                Err(_) if last.is_finished() => break None,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        };
+        assert_eq!(tried.is_some(), comes_in, "{held_for:?}");
+        assert!(begun.elapsed() <= held_for + Duration::from_millis(5));
+        drop(tried);
+        last.await.unwrap().unwrap().release().await.unwrap();
+    }
+}

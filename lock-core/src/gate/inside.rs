@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 use super::{Access, Turn};
 use crate::hand_over::Fit;
@@ -27,6 +27,8 @@ pub(super) struct Inside {
     /// To be told when everybody is gone who began to leave up to this number.
     watchers: Vec<(u64, oneshot::Sender<()>)>,
     pub(super) queue: VecDeque<Waiter>,
+    /// Before this those in the queue let others try.
+    pub(super) not_before: Option<Instant>,
 }
 
 #[derive(Debug)]

@@ -183,6 +183,7 @@ impl Gate {
             access,
             leaving: None,
             queued: false,
+            not_before: None,
             waits: None,
         }
     }
@@ -207,7 +208,9 @@ impl Gate {
                 };
                 if !waiter.admit.is_closed() {
                     inside.enter(access);
-                    admitted.push((waiter.admit, self.permit(key, access)));
+                    let mut permit = self.permit(key, access);
+                    permit.not_before = inside.not_before;
+                    admitted.push((waiter.admit, permit));
                 }
             }
             if inside.count() == 0 && inside.queue.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 use super::{Access, Gate, Turn, waiters::OneWaiter};
 use crate::{LockKey, error::Overloaded};
@@ -52,6 +52,8 @@ pub(crate) struct Permit {
     pub(super) leaving: Option<u64>,
     /// Whether it had to queue for it.
     pub(crate) queued: bool,
+    /// Before this it lets others try, where it has time to.
+    pub(crate) not_before: Option<Instant>,
     /// Whether it waits for the store.
     pub(super) waits: Option<OneWaiter>,
 }
@@ -67,6 +69,11 @@ impl Permit {
             Some(number) => inside.leaves_no_more(number),
             None => *number = Some(inside.begin_to_leave()),
         });
+    }
+
+    /// Those behind this one do not ask the store until then.
+    pub(crate) fn stand_back(&self, until: Instant) {
+        self.gate.change(&self.key, |inside| inside.not_before = Some(until));
     }
 
     /// The store has refused who contends for a semaphore: until it is granted no permit is free.

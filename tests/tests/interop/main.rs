@@ -11,6 +11,7 @@ mod differences;
 mod exclusion;
 mod fair_read_write;
 mod fencing;
+mod hot;
 mod java_program;
 mod kinds;
 mod migration;
