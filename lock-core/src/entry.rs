@@ -67,7 +67,12 @@ async fn enter_in(
         .filter(|(_, guard)| guard.is_none())
         .map(|(request, _)| request.clone())
         .collect();
-    let mut anew = acquire_anew(engine, &missing, patience).await?.into_iter();
+    let mut anew = if missing.is_empty() {
+        Vec::new().into_iter()
+    } else {
+        let anew = pin!(acquire_anew(engine, &missing, patience));
+        unless_lost(guards.iter().flatten(), anew).await??.into_iter()
+    };
     let all = guards.into_iter().zip(&places).map(|(guard, place)| {
         guard.unwrap_or_else(|| {
             let guard = anew.next().expect("BUG: a grant without a guard");
@@ -92,7 +97,7 @@ async fn acquire_anew(
     let mut guards = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
         let acquired = pin!(contend::acquire(engine, requests, patience));
-        let holds = unless_lost(&guards, acquired).await??;
+        let holds = unless_lost(guards.iter(), acquired).await??;
         guards.extend(holds.into_iter().zip(requests).map(|(hold, request)| {
             engine.schedule.add(&hold);
             LockGuard::new(hold, request.mode)
@@ -102,13 +107,17 @@ async fn acquire_anew(
 }
 
 /// The output of `future`, unless one of these locks is lost before it is there.
-async fn unless_lost<F: Future>(guards: &[LockGuard], future: F) -> Result<F::Output, Lost> {
-    if guards.is_empty() {
+async fn unless_lost<'a, F: Future>(
+    guards: impl Iterator<Item = &'a LockGuard>,
+    future: F,
+) -> Result<F::Output, Lost> {
+    let mut guards = guards.peekable();
+    if guards.peek().is_none() {
         return Ok(future.await);
     }
     tokio::select! {
         biased;
-        (lost, ..) = select_all(guards.iter().map(LockGuard::lost)) => Err(lost),
+        (lost, ..) = select_all(guards.map(LockGuard::lost)) => Err(lost),
         output = future => Ok(output),
     }
 }

@@ -111,6 +111,22 @@ async fn the_first_that_is_lost_ends_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_its_scope_had_already_and_loses_meanwhile_ends_the_wait() {
+    let store = MemoryStore::new();
+    let (here, there) =
+        (LockClient::builder().in_memory_on(&store), LockClient::builder().in_memory_on(&store));
+    let _theirs = there.write("b").acquire().await.unwrap();
+    let scope = here.scope();
+    let _ours = here.write("a").in_scope(&scope).acquire().await.unwrap();
+    let both = here.multi_lock([here.write("a"), here.write("b")]).in_scope(&scope).wait(WAIT);
+    let both = tokio::spawn(both.acquire());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    store.remove(&"a".try_into().unwrap());
+    let AcquireError::Lost(lost) = both.await.unwrap().unwrap_err() else { panic!("not lost") };
+    assert_eq!((lost.key().as_str(), lost.cause()), ("a", LostCause::Refused));
+}
+
+#[tokio::test(start_paused = true)]
 async fn cancelled_at_any_poll_it_leaves_nothing() {
     let (here, there) = two_clients();
     let held = there.write("b").acquire().await.unwrap();

@@ -123,6 +123,7 @@ impl Ear {
                 () = self.hear() => {}
             }
             self.channels.lost_all(self.id);
+            self.channels.forget_idle(|slot| self.share.has(slot));
             if started.elapsed() > SLOWEST_BACKOFF {
                 backoff = FIRST_BACKOFF;
             }
@@ -311,4 +312,25 @@ async fn answers(target: &Target, connection: &Connection) -> bool {
     let ping = redis::cmd("PING");
     let answer = ping.query_async::<Value>(&mut connection);
     matches!(tokio::time::timeout(target.connect_timeout, answer).await, Ok(Ok(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redis::options::RedisOptions;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_waits_for_is_forgotten_though_nothing_can_be_heard() {
+        let nowhere = Endpoint::Tcp("127.0.0.1".to_owned(), 1);
+        let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
+        let target = Target::new(nowhere, &login, None, &options, "");
+        let channels = Arc::<Channels>::default();
+        let place = Place::Fixed(Arc::new(target));
+        let ear = Ear::new(place, Share::All, Arc::clone(&channels));
+        let _waits = channels.listen("waited for".to_owned(), 0);
+        drop(channels.listen("left".to_owned(), 0));
+        let _ = tokio::time::timeout(Duration::from_secs(30), ear.work()).await;
+        let (kept, _) = channels.compare(&HashSet::new(), |_| true);
+        assert_eq!(kept, ["waited for"]);
+    }
 }
