@@ -1,11 +1,14 @@
 //! Who of this process is inside one key's gate, and who waits before it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Weak,
+};
 
 use tokio::sync::oneshot;
 
 use super::{Access, Turn};
-use crate::hand_over::Fit;
+use crate::{hand_over::Fit, hold::Hold};
 
 #[derive(Debug, Default)]
 pub(super) struct Inside {
@@ -27,6 +30,8 @@ pub(super) struct Inside {
     /// To be told when everybody is gone who began to leave up to this number.
     watchers: Vec<(u64, oneshot::Sender<()>)>,
     pub(super) queue: VecDeque<Waiter>,
+    /// The reader inside whose hold others share.
+    pub(super) host: Weak<Hold>,
 }
 
 #[derive(Debug)]
