@@ -14,7 +14,7 @@ use crate::{
     hand_over::Fit,
     hold::Hold,
     request::{Patience, Request},
-    share::share,
+    share::{apart, share},
     tries::{Attempt, Tried, place_in_line},
 };
 
@@ -148,7 +148,8 @@ async fn contend(
         let yields = yields_until.is_none_or(|until| Instant::now() < until);
         let tried = attempt.ask(requests, patience, yields, limit).await?;
         let Tried::Refused { at, answer } = tried else {
-            return Ok(std::mem::take(&mut attempt.holds));
+            let granted = std::mem::take(&mut attempt.holds).into_iter().zip(requests);
+            return Ok(granted.map(|(hold, request)| apart(hold, request)).collect());
         };
         if let Some(before) = last.replace(at).filter(|before| *before != at) {
             attempt.holds[before].leave_line().await;

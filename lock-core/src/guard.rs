@@ -140,8 +140,8 @@ impl LockGuard {
         self.view.hold.release_requested().await;
     }
 
-    /// Releases the lock and waits until the store has confirmed it, or until the next waiter of this
-    /// process has taken it over.
+    /// Releases the lock and waits until the store has confirmed it, unless the next waiter of this
+    /// process has taken it over or others of this process read under the same hold of the store.
     ///
     /// # Errors
     ///

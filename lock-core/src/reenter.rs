@@ -137,7 +137,7 @@ pub(crate) async fn reenter(
         Acquired::Granted(None) => {
             let own = Arc::ptr_eq(hold, &part);
             part.granted_again(mode, holds, terms, sent, own).map_err(|cause| hold.lost(cause))?;
-            if !own && !hold.guest_enters_again(&part)? {
+            if !own && !hold.guest_enters_again(&part, &request.asked)? {
                 return Ok(false);
             }
         }

@@ -81,6 +81,28 @@ async fn after_a_third_of_the_lease_nobody_joins() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn max_hold_counts_for_each_and_takes_nobody_along() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let ask = |most: Duration| client.read("k").max_hold(most).acquire();
+    let host = ask(LEASE / 2).await.unwrap();
+    sleep(LEASE / 6).await;
+    let (guest, last) = (ask(LEASE * 4).await.unwrap(), read(&client).await);
+    assert_eq!(holders(&client).await, 1);
+    assert_eq!(host.lost().await.cause(), LostCause::MaxHold);
+    assert!(guest.is_held() && last.is_held());
+    let next = read(&client).await;
+    assert_eq!(holders(&client).await, 2, "the host has read to its end");
+    drop((next, last));
+    // Nobody looks: it is released all the same.
+    sleep(LEASE * 4 - LEASE / 3 - ms(1)).await;
+    assert_eq!(holders(&client).await, 1);
+    sleep(ms(10)).await;
+    assert_eq!((holders(&client).await, client.health().await.holds), (0, 0));
+    assert!(!guest.is_held());
+}
+
+#[tokio::test(start_paused = true)]
 async fn so_many_read_under_one_hold_as_it_has_turns() {
     let store = MemoryStore::new();
     for (turns, count, expected) in [(64, 64, 1), (64, 65, 2), (1_000, 129, 3), (3, 7, 3)] {

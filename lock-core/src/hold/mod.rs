@@ -110,10 +110,9 @@ impl Hold {
             let state = self.state();
             match state.lost {
                 Some(cause) => return Err(self.lost(cause)),
-                None if state.host.is_some() => (None, state.host.clone()),
-                None if now >= state.believed_until => (Some(LostCause::Expired), None),
+                None if state.is_over(now) => (Some(LostCause::Expired), None),
                 None if state.over_max_hold(now) => (Some(LostCause::MaxHold), None),
-                None => return Ok(()),
+                None => (None, state.host.clone()),
             }
         };
         let hosts_end = || host?.check().err().map(|lost| lost.cause());

@@ -108,6 +108,16 @@ impl HoldState {
         self.terms.max_hold.map(|most| self.granted_at.after(most))
     }
 
+    /// Whether the lease that this hold has of its own can be believed in no longer.
+    pub(super) fn is_over(&self, now: Moment) -> bool {
+        self.host.is_none() && now >= self.believed_until
+    }
+
+    /// Whether it has a time of its own at which somebody must look at it.
+    pub(crate) fn has_an_end(&self) -> bool {
+        !self.wanted().none() || self.terms.max_hold.is_some() && self.is_held()
+    }
+
     pub(super) fn over_max_hold(&self, now: Moment) -> bool {
         self.max_hold_ends().is_some_and(|end| now >= end)
     }

@@ -8,12 +8,13 @@ use crate::{
     convert::UNCONFIRMED,
     error::Unavailable,
     hold::{Hold, HoldState},
+    terms::Asked,
 };
 
 impl Hold {
     /// One guard more for this guest, for which the store has counted one more read of its host;
     /// `false` when the guest has gone meanwhile.
-    pub(crate) fn guest_enters_again(&self, host: &Arc<Hold>) -> Result<bool, Lost> {
+    pub(crate) fn guest_enters_again(&self, host: &Arc<Hold>, asked: &Asked) -> Result<bool, Lost> {
         let mut state = self.state();
         if let Some(cause) = state.lost {
             return Err(self.lost(cause));
@@ -27,6 +28,7 @@ impl Hold {
         };
         shared.again += 1;
         state.guards.read += 1;
+        state.terms = state.terms.longest(asked);
         Ok(true)
     }
 
@@ -49,6 +51,10 @@ impl Hold {
             let Some(shared) = &mut state.shared else { return };
             shared.guests.retain(|known| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(guest)));
             shared.again -= again;
+            if state.guards.none() {
+                // It may have been the host's own read that has ended.
+                state.invites_no_more();
+            }
             state.is_left_by_all()
         };
         if is_left {
@@ -89,7 +95,14 @@ impl Hold {
                 return Err(Unavailable::unsent(UNCONFIRMED).into());
             }
             own.take_over(&mut theirs);
-            (theirs.permit.take(), theirs.due.take())
+            let permit = theirs.permit.take();
+            let permit = if own.permit.is_none() {
+                own.permit = permit;
+                None
+            } else {
+                permit
+            };
+            (permit, theirs.due.take())
         };
         host.ended(permit, due);
         self.engine.schedule.add(self);

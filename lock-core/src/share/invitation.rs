@@ -58,22 +58,12 @@ impl Invitation {
         if !theirs.can_be_joined(Moment::now()) {
             return None;
         }
-        theirs.shared.as_ref()?;
+        theirs.shared.as_mut()?.expected -= 1;
         let mut permit = own.permit.take();
         if let Some(permit) = &mut permit {
             permit.wait_no_more();
         }
-        let mut state = HoldState {
-            token: theirs.token,
-            waited: own.waited,
-            host: Some(Arc::clone(&host)),
-            ..HoldState::new(request.terms, permit)
-        };
-        state.add_guard(request.mode);
-        let guest = Hold::next_turn(&host, request, state);
-        let shared = theirs.shared.as_mut()?;
-        shared.expected -= 1;
-        shared.guests.push(Arc::downgrade(&guest));
+        let guest = theirs.guest(&host, request, own.waited, permit);
         self.0 = None;
         Some(guest)
     }

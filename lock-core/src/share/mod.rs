@@ -26,6 +26,7 @@ use crate::{
     backend::Holds,
     clock::Moment,
     error::Unavailable,
+    gate::Permit,
     hand_over::MOST_TURNS,
     hold::{Hold, HoldState},
     request::{Patience, Request},
@@ -68,9 +69,7 @@ impl Request {
     /// How many others it would read with.
     fn places(&self) -> u32 {
         let alike = self.kind == Kind::ReadWrite && self.mode == Mode::Read && self.terms.renew;
-        // A host that is lost before the others would take them along.
-        let shares = alike && self.terms.max_hold.is_none();
-        if shares { self.terms.turns.min(MOST_TURNS).saturating_sub(1) } else { 0 }
+        if alike { self.terms.turns.min(MOST_TURNS).saturating_sub(1) } else { 0 }
     }
 }
 
@@ -114,6 +113,24 @@ fn invited(own: &Arc<Hold>, request: &Request) -> Option<Invitation> {
     }
 }
 
+/// Where the host's own hold may end before that of others, with its `max_hold`, it is a guest of
+/// what it was granted.
+pub(crate) fn apart(own: Arc<Hold>, request: &Request) -> Arc<Hold> {
+    let mut theirs = own.state();
+    let shares = theirs.shared.as_deref().is_some_and(|shared| shared.asked == Asked::Granted);
+    if !shares || theirs.terms.max_hold.is_none() {
+        drop(theirs);
+        return own;
+    }
+    let waited = theirs.waited;
+    let guest = theirs.guest(&own, request, waited, None);
+    theirs.terms.max_hold = None;
+    theirs.guards = Holds::default();
+    drop(theirs);
+    own.engine.schedule.add(&own);
+    guest
+}
+
 impl Hold {
     /// It is not granted what it asked for: those who wait for that ask for themselves.
     pub(crate) fn asked_in_vain(&self) {
@@ -145,6 +162,28 @@ impl HoldState {
             }
             _ => self.guards,
         }
+    }
+
+    /// One that reads under this hold of the host's.
+    fn guest(
+        &mut self,
+        host: &Arc<Hold>,
+        request: &Request,
+        waited: bool,
+        permit: Option<Permit>,
+    ) -> Arc<Hold> {
+        let mut state = HoldState {
+            token: self.token,
+            waited,
+            host: Some(Arc::clone(host)),
+            ..HoldState::new(request.terms, permit)
+        };
+        state.add_guard(request.mode);
+        let guest = Hold::next_turn(host, request, state);
+        if let Some(shared) = &mut self.shared {
+            shared.guests.push(Arc::downgrade(&guest));
+        }
+        guest
     }
 
     fn asks_for_others(&mut self, places: u32) {

@@ -16,6 +16,7 @@ on_every_backend! {
     nobody_joins_whose_host_has_gone
     what_was_asked_for_otherwise_is_not_shared
     a_loss_ends_them_all
+    each_ends_at_its_own_max_hold
     a_writer_of_the_process_is_not_passed_by
     only_who_reads_alone_can_write
     a_guest_that_is_left_can_write
@@ -101,12 +102,8 @@ async fn nobody_joins_whose_host_has_gone(world: World) {
 async fn what_was_asked_for_otherwise_is_not_shared(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let host = here.read("k").acquire().await.unwrap();
-    let asks: [fn(Acquire) -> Acquire; 4] = [
-        |ask| ask.turns(1),
-        |ask| ask.lease(LONG * 2),
-        |ask| ask.renew(false),
-        |ask| ask.max_hold(LONG),
-    ];
+    let asks: [fn(Acquire) -> Acquire; 3] =
+        [|ask| ask.turns(1), |ask| ask.lease(LONG * 2), |ask| ask.renew(false)];
     for ask in asks {
         let own = ask(here.read("k")).acquire().await.unwrap();
         assert_eq!(reads(&there).await, [1, 1]);
@@ -135,6 +132,31 @@ async fn a_loss_ends_them_all(world: World) {
         }
         drop(readers);
         eventually("all is over", LIMIT, async || here.health().await.holds == 0).await;
+    }
+}
+
+async fn each_ends_at_its_own_max_hold(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    let short = Duration::from_millis(200);
+    for host_ends in [false, true] {
+        let ask = |ends| if ends { here.read("k").max_hold(short) } else { here.read("k") };
+        let mut readers = Vec::new();
+        for ends in [host_ends, !host_ends, false] {
+            readers.push((ends, ask(ends).acquire().await.unwrap()));
+        }
+        assert_eq!(reads(&there).await, [1]);
+        let ended = readers.iter().find(|(ends, _)| *ends).map(|(_, reader)| reader.lost());
+        assert_eq!(soon(ended.unwrap()).await.cause(), LostCause::MaxHold);
+        for (ends, reader) in readers {
+            assert_eq!(reader.is_held(), !ends);
+            assert!(is_taken(&there).await);
+            drop(reader);
+        }
+        eventually("it is free", LIMIT, async || reads(&there).await.is_empty()).await;
+        let mut alone = ask(true).acquire().await.unwrap();
+        alone.upgrade().await.unwrap();
+        alone.release().await.unwrap();
+        assert_eq!(here.health().await.holds, 0);
     }
 }
 

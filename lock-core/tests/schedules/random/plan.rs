@@ -129,7 +129,7 @@ fn readers_deed(drawn: &mut Seeded) -> Deed {
             wait: if drawn.percent(30) { Duration::ZERO } else { drawn.span(1, LONGEST_WAIT) },
             lease: Duration::from_millis(if drawn.percent(90) { 1_500 } else { 2_000 }),
             renew: drawn.percent(95),
-            max_hold: drawn.percent(5).then(|| drawn.span(100, 1_000)),
+            max_hold: drawn.percent(20).then(|| drawn.span(100, 1_000)),
             in_scope: drawn.percent(50),
             dropped_after: enough(drawn),
         }),
