@@ -92,8 +92,9 @@ impl<T: Target> Acquire<T> {
     ///
     /// Of a read/write lock (not a fair one) this many readers of this process may read under one
     /// hold of Redis, with guards of their own and one fencing token: those who come while the first
-    /// of them asks or reads, with the same lease and renewed, within a third of it. A writer of
-    /// another process waits for two reads at the most.
+    /// of them asks or reads, with the same lease and renewed, for a third of it and the client's
+    /// [`yielding`](crate::LockClientBuilder::yielding) at most. A writer of another process waits
+    /// for one read and one more at the most.
     ///
     /// One: every acquisition asks Redis. Default: the client's [`turns`](crate::LockClientBuilder::turns), which is 64, the most, unless set.
     pub fn turns(mut self, turns: u32) -> Self {

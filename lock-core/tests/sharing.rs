@@ -67,16 +67,18 @@ async fn what_cannot_be_renewed_ends_for_all_with_the_lease_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_third_of_the_lease_nobody_joins() {
+async fn after_a_third_of_the_lease_or_the_time_to_stand_back_nobody_joins() {
     let store = MemoryStore::new();
-    let client = client(&store);
-    for (age, joins) in [(LEASE / 3 - LEASE / 100, true), (LEASE / 3, false)] {
-        let host = read(&client).await;
-        sleep(age).await;
-        let next = read(&client).await;
-        assert_eq!(holders(&client).await == 1, joins, "{age:?}");
-        host.release().await.unwrap();
-        next.release().await.unwrap();
+    let yielding = |most| LockClient::builder().lease(LEASE).yielding(most).in_memory_on(&store);
+    for (client, limit) in [(yielding(LEASE), LEASE / 3), (yielding(LEASE / 6), LEASE / 6)] {
+        for (age, joins) in [(limit - LEASE / 100, true), (limit, false)] {
+            let host = read(&client).await;
+            sleep(age).await;
+            let next = read(&client).await;
+            assert_eq!(holders(&client).await == 1, joins, "{age:?}");
+            host.release().await.unwrap();
+            next.release().await.unwrap();
+        }
     }
 }
 
@@ -166,6 +168,26 @@ async fn who_waits_for_the_first_ones_answer_has_it_though_the_first_leaves_at_o
     drop(second);
     sleep(ms(100)).await;
     assert_eq!((holders(&there).await, here.health().await.holds), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_granted_stays_for_who_has_not_come_yet() {
+    for comes in [true, false] {
+        let (store, link) = (MemoryStore::new(), Arc::default());
+        let (here, there) = (asking(&link, &store).await, client(&store));
+        let (mut host, mut late) = (Box::pin(read(&here)), Box::pin(read(&here)));
+        assert!((&mut host).now_or_never().is_none() && (&mut late).now_or_never().is_none());
+        drop(host.await);
+        sleep(ms(100)).await;
+        assert_eq!(holders(&there).await, 1);
+        if comes {
+            let guest = (&mut late).now_or_never().unwrap();
+            assert!(guest.is_held());
+        }
+        drop(late);
+        sleep(ms(100)).await;
+        assert_eq!((holders(&there).await, here.health().await.holds), (0, 0));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,7 +31,7 @@ impl Drop for Invitation {
 impl Invitation {
     /// Under the hold of this host, if it shares with such a reader now.
     pub(super) fn of(host: Arc<Hold>, request: &Request) -> Option<Self> {
-        let invited = host.state().invite(request, Moment::now());
+        let invited = host.state().invite(request, host.engine.settings.yielding);
         invited.then(|| Self(Some(host)))
     }
 
@@ -70,8 +70,12 @@ impl Invitation {
 }
 
 impl HoldState {
-    fn invite(&mut self, request: &Request, now: Moment) -> bool {
-        let certain = self.can_be_joined(now) && now.until(self.turns_until) > Duration::ZERO;
+    /// For no longer than a reader stands back behind a writer: whoever comes later asks the store
+    /// whether one waits.
+    fn invite(&mut self, request: &Request, yielding: Duration) -> bool {
+        let now = Moment::now();
+        let in_time = now < self.turns_until && now.since(self.granted_at) < yielding;
+        let certain = in_time && self.can_be_joined(now);
         let alike = self.terms.lease == request.terms.lease;
         let Some(shared) = &mut self.shared else { return false };
         let open = match shared.asked {

@@ -8,8 +8,9 @@
 //!
 //! Nobody joins any more once the host itself has read to its end: the next reader is another host,
 //! and asks the store, which knows who waits. So a writer of another process waits for the host, as
-//! it would in any case, and for one more read. At the gate a guest is a reader like any other, and
-//! queues behind the writers of its own process.
+//! it would in any case, and for one more read. How long others may join is bounded besides, for a
+//! host that reads for long. At the gate a guest is a reader like any other, and queues behind the
+//! writers of its own process.
 
 mod guest;
 mod invitation;
