@@ -67,6 +67,22 @@ async fn what_cannot_be_renewed_ends_for_all_with_the_lease_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_store_knows_no_more_is_told_to_all_at_the_next_renewal() {
+    for host_goes in [false, true] {
+        let store = MemoryStore::new();
+        let client = client(&store);
+        let granted = Instant::now();
+        let mut readers = vec![read(&client).await, read(&client).await, read(&client).await];
+        drop(host_goes.then(|| readers.remove(0)));
+        store.remove(readers[0].key());
+        let told = readers.iter().map(LockGuard::lost);
+        let told = join_all(told).await;
+        assert!(told.iter().all(|lost| lost.cause() == LostCause::Refused), "{told:?}");
+        assert!(granted.elapsed() <= LEASE / 3 + ms(5), "{:?}", granted.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_a_third_of_the_lease_or_the_time_to_stand_back_nobody_joins() {
     let store = MemoryStore::new();
     let yielding = |most| LockClient::builder().lease(LEASE).yielding(most).in_memory_on(&store);
