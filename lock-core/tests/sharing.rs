@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{FutureExt, future::join_all};
 use lock_core::{
     __private::{Fate, Uniform, lose, scripted},
-    LeaseState, LockClient, LockGuard, LostCause, MemoryStore,
+    LeaseState, LockClient, LockGuard, LostCause, MemoryStore, UpgradeError,
 };
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -121,6 +121,19 @@ async fn max_hold_counts_for_each_and_takes_nobody_along() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn max_hold_ends_one_that_was_looked_at_just_before() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let _due_before = client.write("other").acquire().await.unwrap();
+    let host = read(&client).await;
+    let guest = client.read("k").max_hold(LEASE / 3 + LEASE / 60).acquire().await.unwrap();
+    drop(host);
+    sleep(LEASE / 3 + LEASE / 50).await;
+    assert_eq!(holders(&client).await, 0);
+    assert!(!guest.is_held());
+}
+
+#[tokio::test(start_paused = true)]
 async fn so_many_read_under_one_hold_as_it_has_turns() {
     let store = MemoryStore::new();
     for (turns, count, expected) in [(64, 64, 1), (64, 65, 2), (1_000, 129, 3), (3, 7, 3)] {
@@ -210,6 +223,7 @@ async fn what_was_granted_stays_for_who_has_not_come_yet() {
 async fn where_the_first_gives_up_the_others_ask_for_themselves() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let (here, there) = (asking(&link, &store).await, client(&store));
+    let begun = Instant::now();
     let mut first = Box::pin(read(&here));
     assert!((&mut first).now_or_never().is_none());
     let others = tokio::spawn({
@@ -220,9 +234,41 @@ async fn where_the_first_gives_up_the_others_ask_for_themselves() {
     drop(first);
     let (one, other) = others.await.unwrap();
     assert!(one.is_held() && other.is_held());
+    assert_eq!(begun.elapsed(), ms(10 + 40), "they knew at once");
     drop((one, other));
     sleep(ms(100)).await;
     assert_eq!((holders(&there).await, here.health().await.holds), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_first_is_refused_the_others_ask_for_themselves_at_once() {
+    let (store, link) = (MemoryStore::new(), Arc::default());
+    let (here, there) = (asking(&link, &store).await, client(&store));
+    let written = there.write("k").acquire().await.unwrap();
+    let begun = Instant::now();
+    let ask = || here.read("k").try_acquire();
+    let (one, two, three) = tokio::join!(ask(), ask(), ask());
+    for refused in [one, two, three] {
+        assert!(matches!(refused, Err(lock_core::AcquireError::Busy(_))), "{refused:?}");
+    }
+    assert_eq!(begun.elapsed(), ms(2 * 40));
+    drop(written);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_one_that_is_left_can_write() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let (host, mut guest, other) = (read(&client).await, read(&client).await, read(&client).await);
+    drop(host);
+    assert!(matches!(guest.upgrade().await, Err(UpgradeError::NotSole { .. })));
+    drop(other);
+    guest.upgrade().await.unwrap();
+    assert_eq!(client.health().await.holds, 1);
+    sleep(LEASE * 10).await;
+    assert!(guest.is_held());
+    guest.release().await.unwrap();
+    assert_eq!((holders(&client).await, client.health().await.holds), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]

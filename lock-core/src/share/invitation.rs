@@ -75,7 +75,7 @@ impl HoldState {
     fn invite(&mut self, request: &Request, yielding: Duration) -> bool {
         let now = Moment::now();
         let in_time = now < self.turns_until && now.since(self.granted_at) < yielding;
-        let certain = in_time && self.can_be_joined(now);
+        let certain = in_time && self.can_be_joined(now) && !self.counted().none();
         let alike = self.terms.lease == request.terms.lease;
         let Some(shared) = &mut self.shared else { return false };
         let open = match shared.asked {
