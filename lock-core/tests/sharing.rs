@@ -220,6 +220,38 @@ async fn what_was_granted_stays_for_who_has_not_come_yet() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_never_comes_keeps_nothing_locked() {
+    let (store, link) = (MemoryStore::new(), Arc::default());
+    let (here, there) = (asking(&link, &store).await, client(&store));
+    let (mut host, mut late) = (Box::pin(read(&here)), Box::pin(read(&here)));
+    assert!((&mut host).now_or_never().is_none() && (&mut late).now_or_never().is_none());
+    drop(host.await);
+    sleep(LEASE / 3 + ms(100)).await;
+    assert_eq!(holders(&there).await, 0);
+    let own = late.await;
+    assert_eq!((own.is_held(), holders(&there).await), (true, 1));
+    own.release().await.unwrap();
+    assert_eq!(here.health().await.holds, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_lost_before_anybody_has_come_is_given_up() {
+    let (store, link) = (MemoryStore::new(), Arc::default());
+    let here = asking(&link, &store).await;
+    let (mut host, mut late) = (Box::pin(read(&here)), Box::pin(read(&here)));
+    assert!((&mut host).now_or_never().is_none() && (&mut late).now_or_never().is_none());
+    let host = host.await;
+    store.remove(host.key());
+    drop(host);
+    sleep(LEASE * 2).await;
+    assert_eq!(here.health().await.holds, 1, "the one that has not come");
+    let own = late.await;
+    assert!(own.is_held());
+    own.release().await.unwrap();
+    assert_eq!(here.health().await.holds, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_the_first_gives_up_the_others_ask_for_themselves() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let (here, there) = (asking(&link, &store).await, client(&store));

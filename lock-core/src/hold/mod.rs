@@ -160,11 +160,11 @@ impl Hold {
     pub(crate) fn lose(self: &Arc<Self>, cause: LostCause) -> bool {
         let (own, guests) = {
             let mut state = self.state();
-            let own = state.is_held();
-            let guests = state.parts_from_guests();
-            if !own && guests.is_empty() {
+            if state.lost.is_some() || state.counted().none() {
                 return false;
             }
+            let own = state.is_held();
+            let guests = state.parts_from_guests();
             if own {
                 state.lost = Some(cause);
                 state.lease_state = LeaseState::Lost;

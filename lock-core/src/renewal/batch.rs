@@ -46,7 +46,7 @@ pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Hold>>) -> Vec<Batc
     let now = Moment::now();
     let mut alike: HashMap<Alike, Vec<Turn>> = HashMap::new();
     for hold in due {
-        if hold.check().is_err() || !hold.state().has_an_end() {
+        if hold.check().is_err() || hold.nobody_has_come() || !hold.state().has_an_end() {
             continue;
         }
         let Some(mode) = hold.due_for_renewal() else {

@@ -69,6 +69,25 @@ impl Invitation {
     }
 }
 
+impl Hold {
+    /// Gives up what is there for nobody but those who were invited before it was granted, and have
+    /// not even looked at it by the time it is to be renewed.
+    pub(crate) fn nobody_has_come(self: &Arc<Self>) -> bool {
+        {
+            let mut state = self.state();
+            let waits = |shared: &Shared| shared.is_needed() && shared.guests.is_empty();
+            let in_vain = state.guards.none() && state.shared.as_deref().is_some_and(waits);
+            if !in_vain {
+                return false;
+            }
+            state.shared = None;
+        }
+        self.announce();
+        self.leave();
+        true
+    }
+}
+
 impl HoldState {
     /// For no longer than a reader stands back behind a writer: whoever comes later asks the store
     /// whether one waits.
