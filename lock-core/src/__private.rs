@@ -1,12 +1,12 @@
 //! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
 
-use std::{collections::BTreeSet, future::Future, time::Duration};
+use std::{collections::BTreeSet, future::Future, sync::Arc, time::Duration};
 
 pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
 
 use crate::{
     Acquire, AcquireError, IntoLockKey, InvalidOptions, LockClientBuilder, LockError, LockKey,
-    LostCause, MultiLock, Scope,
+    LostCause, MultiLock, Scope, hold::Hold,
 };
 pub use crate::{
     Kind, LockClient, Mode,
@@ -106,8 +106,8 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
         return false;
     }
     engine.schedule.holds_on(key).iter().any(|hold| {
-        let guards = hold.state().guards;
-        let excludes = guards.write > 0 || guards.read > 0 && mode == Mode::Write;
+        let wanted = hold.state().wanted();
+        let excludes = wanted.write > 0 || wanted.read > 0 && mode == Mode::Write;
         excludes && hold.check().is_ok()
     })
 }
@@ -118,7 +118,11 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
 pub fn lose(client: &LockClient, key: &LockKey) -> usize {
     client.engine().tasks.enter();
     let holds = client.engine().schedule.holds_on(key);
-    holds.iter().filter(|hold| hold.lose(LostCause::Refused)).count()
+    let lost = |hold: &Arc<Hold>| {
+        let readers = hold.guests().len() + usize::from(hold.state().is_held());
+        if hold.lose(LostCause::Refused) { readers } else { 0 }
+    };
+    holds.iter().map(lost).sum()
 }
 
 /// Whether the ambient scope holds this key, in this mode or a stronger one, through whichever

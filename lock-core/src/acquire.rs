@@ -88,8 +88,15 @@ impl<T: Target> Acquire<T> {
     /// written (or has one holder; not a fair one) goes from one waiter of this process to the next
     /// without Redis: twice as often as waiters stood behind the first when it was granted, at most
     /// this many times less one, and for a third of the lease at most. Each turn is a lock of its
-    /// own, with its own guard and fencing token. One: every acquisition asks Redis. Default: the
-    /// client's [`turns`](crate::LockClientBuilder::turns), which is 64, the most, unless set.
+    /// own, with its own guard and fencing token.
+    ///
+    /// Of a read/write lock (not a fair one) this many readers of this process may read under one
+    /// hold of Redis, with guards of their own and one fencing token: those who come while the first
+    /// of them asks or reads, with the same lease and renewed, for a third of it and the client's
+    /// [`yielding`](crate::LockClientBuilder::yielding) at most. A writer of another process waits
+    /// for one read and one more at the most.
+    ///
+    /// One: every acquisition asks Redis. Default: the client's [`turns`](crate::LockClientBuilder::turns), which is 64, the most, unless set.
     pub fn turns(mut self, turns: u32) -> Self {
         self.asked.turns = Some(turns);
         self

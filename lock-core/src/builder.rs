@@ -115,7 +115,8 @@ impl LockClientBuilder {
         self
     }
 
-    /// How many holds in a row a key may have in this process before others get it, unless an
+    /// How many holds in a row a key may have in this process before others get it, and how many
+    /// readers of this process may share one hold of Redis, unless an
     /// acquisition says otherwise: see [`Acquire::turns`](crate::Acquire::turns). Default: 64, which
     /// is the most.
     pub fn turns(mut self, turns: u32) -> Self {

@@ -14,6 +14,7 @@ use crate::{
     hand_over::Fit,
     hold::Hold,
     request::{Patience, Request},
+    share::{apart, share},
     tries::{Attempt, Tried, place_in_line},
 };
 
@@ -150,10 +151,16 @@ async fn contend(
     let mut limit = None;
     let mut last: Option<usize> = None;
     loop {
+        if let ([own], [request]) = (attempt.holds.as_slice(), requests)
+            && let Some(guest) = share(own, request, patience).await?
+        {
+            return Ok(vec![guest]);
+        }
         let yields = yields_until.is_none_or(|until| Instant::now() < until);
         let tried = attempt.ask(requests, patience, yields, limit).await?;
         let Tried::Refused { at, answer } = tried else {
-            return Ok(std::mem::take(&mut attempt.holds));
+            let granted = std::mem::take(&mut attempt.holds).into_iter().zip(requests);
+            return Ok(granted.map(|(hold, request)| apart(hold, request)).collect());
         };
         if let Some(before) = last.replace(at).filter(|before| *before != at) {
             attempt.holds[before].leave_line().await;

@@ -31,6 +31,7 @@ impl Hold {
             // A reader of this process that was just released is no other reader.
             let _ = tokio::time::timeout(self.engine.settings.command_timeout, leavers).await;
         }
+        self.take_over().await?;
         let _steps = self.steps.lock().await;
         self.check()?;
         let (after, lease) = {

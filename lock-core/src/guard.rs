@@ -140,8 +140,8 @@ impl LockGuard {
         self.view.hold.release_requested().await;
     }
 
-    /// Releases the lock and waits until the store has confirmed it, or until the next waiter of this
-    /// process has taken it over.
+    /// Releases the lock and waits until the store has confirmed it, unless the next waiter of this
+    /// process has taken it over or others of this process read under the same hold of the store.
     ///
     /// # Errors
     ///
@@ -155,14 +155,15 @@ impl LockGuard {
         let hold = Arc::clone(&self.view.hold);
         hold.engine.tasks.enter();
         hold.check()?;
-        let mut changes = hold.changes();
+        let part = hold.store_part();
+        let mut changes = part.changes();
         drop(self);
         loop {
+            if let Some(cause) = hold.state().lost {
+                return Err(hold.lost(cause).into());
+            }
             {
-                let state = hold.state();
-                if let Some(cause) = state.lost {
-                    return Err(hold.lost(cause).into());
-                }
+                let state = part.state();
                 if state.is_settled() {
                     let gone = state.was_gone.then(|| hold.lost(LostCause::Refused));
                     return gone.map_or(Ok(()), |lost| Err(lost.into()));

@@ -85,8 +85,11 @@ impl Left {
 }
 
 impl Hold {
-    /// The last guard has gone.
+    /// The last guard has gone, and those of its guests.
     pub(crate) fn leave(self: &Arc<Self>) {
+        if self.leave_host() && self.finish() {
+            return;
+        }
         let fit = self.state().fit_to_leave(self.kind, Moment::now());
         if let Some(fit) = fit {
             let left = Left(Some(Arc::clone(self)));

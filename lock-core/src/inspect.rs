@@ -192,7 +192,8 @@ impl LockClient {
         Ok(ForcedRelease { was_held: forced.was_held, fencing_token: forced.token })
     }
 
-    /// Asks whoever holds `key` to release it, and says how many there are. It is for the holders to
+    /// Asks whoever holds `key` to release it, and says how many there are: readers of one process
+    /// who [share](crate::Acquire::turns) what the store has for them count as one. It is for the holders to
     /// listen ([`LockGuard::release_requested`](crate::LockGuard::release_requested)) and to follow:
     /// nothing is taken from anybody. Those who hold it later are not meant.
     ///

@@ -49,6 +49,7 @@ mod scripted;
 mod semaphore;
 mod settings;
 mod settle;
+mod share;
 mod steps;
 mod target;
 mod tasks;

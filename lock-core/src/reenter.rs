@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{sync::MutexGuard, time::Instant};
+use tokio::{sync::OwnedMutexGuard, time::Instant};
 
 use crate::{
     Kind, LostCause, Mode,
@@ -12,6 +12,7 @@ use crate::{
     error::{AcquireError, Unavailable, WrongKind},
     hold::{Hold, HoldState},
     request::{Patience, Request},
+    terms::Terms,
 };
 
 /// Settles the hold unless the re-entry got to its end: a lost reply may have raised the count.
@@ -25,18 +26,22 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// The right to the hold's next step, once no earlier one is in doubt. What is lost or has ended is
-/// not entered in any case.
-async fn settled_steps<'a>(
-    hold: &'a Arc<Hold>,
+/// Whose hold the store has, and the right to its next step, once no earlier one is in doubt. What is
+/// lost or has ended is not entered in any case.
+async fn settled_steps(
+    hold: &Arc<Hold>,
     request: &Request,
-) -> Result<MutexGuard<'a, ()>, Unavailable> {
-    let mut changes = hold.changes();
+) -> Result<(Arc<Hold>, OwnedMutexGuard<()>), Unavailable> {
     loop {
-        let steps = hold.steps.lock().await;
-        let is_in_doubt = |state: &HoldState| !state.guards.none() && state.in_doubt();
-        if hold.check().is_err() || !is_in_doubt(&hold.state()) {
-            return Ok(steps);
+        let part = hold.store_part();
+        let mut changes = part.changes();
+        let steps = Arc::clone(&part.steps).lock_owned().await;
+        if !Arc::ptr_eq(&part, &hold.store_part()) {
+            continue;
+        }
+        let is_in_doubt = |state: &HoldState| !state.counted().none() && state.in_doubt();
+        if hold.check().is_err() || !is_in_doubt(&part.state()) {
+            return Ok((part, steps));
         }
         drop(steps);
         hold.engine.check_breaker(request)?;
@@ -76,7 +81,7 @@ pub(crate) async fn reenter(
     let limit = patience.or_within(hold.engine.settings.command_timeout).max(Instant::now());
     let settled = tokio::time::timeout_at(limit, settled_steps(hold, request)).await;
     // Nobody else is in the way: an answer of the store to an earlier step is.
-    let _steps = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
+    let (part, _steps) = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
     if hold.state().guards.none() {
         return Ok(false);
     }
@@ -86,27 +91,27 @@ pub(crate) async fn reenter(
         engine.check_breaker(request)?;
     }
     let (holds, terms) = {
-        let mut state = hold.state();
+        let mut state = part.state();
         // The last guard may have gone since, or the one that writes.
-        if state.guards.none() {
+        if state.counted().none() {
             return Ok(false);
         }
-        if reads_alone(&state, mode) {
+        if mode == Mode::Write && state.counted().write == 0 {
             return Err(AcquireError::ReadHeld { key: hold.key.clone() });
         }
         let terms = state.terms.longest(&request.asked);
-        let holds = state.guards.of(mode) + 1;
+        let holds = state.counted().of(mode) + 1;
         let stored = state.stored.of_mut(mode);
         *stored = holds.max(*stored);
         state.turns = 0;
         state.may_be_stored(terms.lease);
         (holds, terms)
     };
-    let attempt = Attempt(hold);
+    let attempt = Attempt(&part);
     let step = AcquireStep {
         kind: hold.kind,
         key: &hold.key,
-        owner: &hold.owner,
+        owner: &part.owner,
         mode,
         holds,
         lease: terms.lease,
@@ -126,33 +131,54 @@ pub(crate) async fn reenter(
     match answer.map_err(|unavailable| unavailable.held_for(terms.lease))? {
         // With a token it is a new outermost hold: the one that was to be entered is gone.
         Acquired::Granted(Some(_)) => {
-            hold.lose(LostCause::Refused);
+            part.lose(LostCause::Refused);
             return Err(hold.lost(LostCause::Refused).into());
         }
         Acquired::Granted(None) => {
-            let mut state = hold.state();
-            *state.stored.of_mut(mode) = holds;
-            // Lost while the answer was on its way: what was granted is released.
-            if let Some(cause) = state.lost {
-                return Err(hold.lost(cause).into());
+            let own = Arc::ptr_eq(hold, &part);
+            part.granted_again(mode, holds, terms, sent, own).map_err(|cause| hold.lost(cause))?;
+            if !own && !hold.guest_enters_again(&part, &request.asked)? {
+                return Ok(false);
             }
-            state.terms = terms;
-            *state.confirmed.of_mut(mode) = holds;
-            let believed = hold.engine.believed_lease(terms.lease, state.stored);
-            state.confirm(sent, believed);
-            state.add_guard(mode);
         }
         Acquired::WrongKind => {
-            hold.lose(LostCause::Refused);
+            part.lose(LostCause::Refused);
             return Err(WrongKind { key: hold.key.clone(), kind: hold.kind }.into());
         }
         Acquired::Lost | Acquired::Busy { .. } | Acquired::Yield { .. } => {
-            hold.lose(LostCause::Refused);
+            part.lose(LostCause::Refused);
             return Err(hold.lost(LostCause::Refused).into());
         }
     }
     drop(attempt);
-    hold.engine.schedule.add(hold);
-    hold.announce();
+    engine.schedule.add(&part);
+    part.announce();
     Ok(true)
+}
+
+impl Hold {
+    /// The store has one more for this owner, for a guard of this hold's own or of a guest. Lost
+    /// while the answer was on its way, it is released.
+    fn granted_again(
+        &self,
+        mode: Mode,
+        holds: u32,
+        terms: Terms,
+        sent: Moment,
+        own: bool,
+    ) -> Result<(), LostCause> {
+        let mut state = self.state();
+        *state.stored.of_mut(mode) = holds;
+        if let Some(cause) = state.lost {
+            return Err(cause);
+        }
+        state.terms = terms;
+        *state.confirmed.of_mut(mode) = holds;
+        let believed = self.engine.believed_lease(terms.lease, state.stored);
+        state.confirm(sent, believed);
+        if own {
+            state.add_guard(mode);
+        }
+        Ok(())
+    }
 }

@@ -117,7 +117,7 @@ impl Scope {
             let own = places.iter().filter(|((of, _), _)| of == client);
             own.filter_map(|(_, place)| place.hold()).collect()
         };
-        let live = holds.iter().filter(|hold| !hold.state().wanted().none());
+        let live = holds.iter().filter(|hold| hold.state().is_held());
         live.map(|hold| (hold.key.clone(), hold.site.clone())).collect()
     }
 

@@ -35,6 +35,7 @@ pub(crate) struct Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         for hold in self.holds.drain(..) {
+            hold.asked_in_vain();
             if !hold.finish() {
                 hold.state().set_leaving(true);
                 hold.engine.clone().settle(hold);
@@ -182,11 +183,17 @@ impl Hold {
             permit.wait_no_more();
             permit.stay();
         }
+        let others = state.granted_to_others();
+        drop(state);
+        if others {
+            self.announce();
+        }
     }
 
     /// Takes in a refusal: this hold's own, or of another that was asked for together with it,
     /// which says nothing of this one's place in line.
     fn refused(&self, request: &Request, own: Option<Acquired>) {
+        self.asked_in_vain();
         let mut state = self.state();
         *state.stored.of_mut(request.mode) = 0;
         state.waited = true;

@@ -59,13 +59,13 @@ impl LockView {
     /// confirmed. Zero once renewal has failed until the end of the lease. `None`: never renewed.
     #[must_use]
     pub fn least_remaining(&self) -> Option<Duration> {
-        self.hold.state().least_remaining
+        self.hold.store_part().state().least_remaining
     }
 
     /// What is known of the lease.
     #[must_use]
     pub fn state(&self) -> LeaseState {
-        if self.is_held() { self.hold.state().lease_state } else { LeaseState::Lost }
+        if self.is_held() { self.hold.store_part().state().lease_state } else { LeaseState::Lost }
     }
 
     /// Whether the lock is held at this moment: not released, not lost.

@@ -1,11 +1,14 @@
 //! Who of this process is inside one key's gate, and who waits before it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Weak,
+};
 
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{Access, Turn};
-use crate::hand_over::Fit;
+use crate::{hand_over::Fit, hold::Hold};
 
 #[derive(Debug, Default)]
 pub(super) struct Inside {
@@ -29,6 +32,8 @@ pub(super) struct Inside {
     pub(super) queue: VecDeque<Waiter>,
     /// Before this those in the queue let others try.
     pub(super) not_before: Option<Instant>,
+    /// The reader inside whose hold others share.
+    pub(super) host: Weak<Hold>,
 }
 
 #[derive(Debug)]

@@ -13,7 +13,7 @@ mod waiters;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use tokio::sync::oneshot;
@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 use crate::{
     Kind, LockKey, Mode,
     hand_over::{Fit, Left},
+    hold::Hold,
 };
 use inside::{Inside, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
@@ -161,6 +162,19 @@ impl Gate {
     /// How many stand in a key's queue.
     pub(crate) fn queued(&self, key: &LockKey) -> usize {
         self.lock().get(key).map_or(0, |inside| inside.queue.len())
+    }
+
+    /// The reader inside that asks for others too, or did.
+    pub(crate) fn host(&self, key: &LockKey) -> Weak<Hold> {
+        self.lock().get(key).map_or_else(Weak::new, |inside| Weak::clone(&inside.host))
+    }
+
+    /// Makes a reader inside the one that asks for others too, unless somebody else than `before`
+    /// has become it.
+    pub(crate) fn set_host(&self, key: &LockKey, before: &Weak<Hold>, host: &Arc<Hold>) -> bool {
+        let mut keys = self.lock();
+        let inside = keys.get_mut(key).filter(|inside| inside.host.ptr_eq(before));
+        inside.map(|inside| inside.host = Arc::downgrade(host)).is_some()
     }
 
     /// Resolves when those inside that are leaving now are gone; `None` when none is.

@@ -48,7 +48,7 @@ impl Schedule {
             let mut due = self.lock();
             let place = due.place(at);
             let mut state = hold.state();
-            if state.wanted().none() {
+            if !state.has_an_end() {
                 return;
             }
             if let Some(old) = state.due.replace(place) {

@@ -57,6 +57,12 @@ fn over_links_that_lose_steps_and_answers() {
 }
 
 #[test]
+fn readers_that_come_together() {
+    let report = run(Family::Readers);
+    assert!(report.schedules < 100 || report.unavailable > 0 && report.lost > 0, "{report:?}");
+}
+
+#[test]
 fn while_machines_are_suspended_and_clients_shut_down() {
     let report = run(Family::Ends);
     assert!(report.schedules < 100 || report.draining > 0 && report.lost > 0, "{report:?}");

@@ -165,8 +165,8 @@ pub(super) const POLICY: &[Field] = &[
         "turns",
         Shape::Count,
         "the client's, 64",
-        "How many requests of a process in a row may have a key before others get it; \
-         with 1 each of them asks the store.",
+        "How many requests of a process in a row may have a key before others get it, or \
+         read it together; with 1 each of them asks the store.",
     ),
     inherited(
         "hold_until",

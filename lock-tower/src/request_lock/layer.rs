@@ -211,7 +211,8 @@ impl RequestLockLayer {
     }
 
     /// How many requests of this process in a row may have a key before others get it, without a
-    /// word to the store in between; with 1 each of them asks the store. Default: the client's,
+    /// word to the store in between, and how many that only read may do so under one hold of the
+    /// store; with 1 each of them asks the store. Default: the client's,
     /// which is 64 unless set: see [`Acquire::turns`](lock_core::Acquire::turns).
     pub fn turns(self, turns: u32) -> Self {
         self.conduct(|conduct| conduct.turns = Some(turns))

@@ -15,6 +15,7 @@ mod red_lock;
 mod refusals;
 mod scopes;
 mod semaphore;
+mod sharing;
 mod starvation;
 mod state;
 mod waiting;

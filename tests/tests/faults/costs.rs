@@ -76,6 +76,32 @@ async fn a_lock_that_goes_round_in_one_process_costs_a_tenth_of_a_command_a_turn
     assert!(calls * 10 <= turns, "{calls} commands for {turns} turns");
 }
 
+#[tokio::test]
+async fn readers_of_one_process_cost_a_twentieth_of_a_command_a_read() {
+    const READS: u64 = 50;
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = client(&server).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    let before = cli.calls("evalsha").await;
+    for _ in 0..64 {
+        let client = client.clone();
+        tasks.spawn(async move {
+            for _ in 0..READS {
+                let guard = client.read("k").wait(LONG).acquire().await.unwrap();
+                tokio::task::yield_now().await;
+                drop(guard);
+            }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
+    eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    let (calls, reads) = (cli.calls("evalsha").await - before, 64 * READS);
+    assert!(calls * 20 <= reads, "{calls} commands for {reads} reads");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls() {
     let server = RedisServer::start().await;

@@ -63,6 +63,7 @@ pub(super) fn cases() -> Vec<Case> {
         }
     }
     cases.extend(several());
+    cases.extend(shared());
     cases
 }
 
@@ -98,6 +99,53 @@ fn several() -> [Case; 4] {
             let ask = world.here.semaphore("s", 1).permit().wait(ms(2_000));
             let over = acquired(&world, ask, polls).await;
             drop(other);
+            over
+        }),
+    ]
+}
+
+/// Two readers of one process.
+fn shared() -> [Case; 3] {
+    let read = |world: &World| world.here.read("k").wait(ms(2_000));
+    [
+        case(
+            "acquire.rs::acquire",
+            "while another asks for both",
+            move |world, polls| async move {
+                world.begin();
+                let other = tokio::spawn(read(&world).acquire());
+                tokio::time::sleep(ms(1)).await;
+                let over = polled(read(&world).acquire(), polls).await.is_over();
+                drop(other.await);
+                over
+            },
+        ),
+        case("acquire.rs::acquire", "for another too", move |world, polls| async move {
+            world.begin();
+            let asks = read(&world);
+            let asks = tokio::spawn(async move { polled(asks.acquire(), polls).await.is_over() });
+            tokio::task::yield_now().await;
+            let other = tokio::spawn(read(&world).acquire());
+            tokio::time::sleep(ms(2_500)).await;
+            world.end();
+            if let Ok(other) = other.await.unwrap() {
+                assert_eq!(world.there.inspect("k").await.unwrap().holders.len(), 1);
+                other.release().await.unwrap();
+            }
+            asks.await.unwrap()
+        }),
+        case("acquire.rs::acquire", "again, under another's", move |world, polls| async move {
+            let host = read(&world).acquire().await.unwrap();
+            let scope = world.here.scope();
+            let guest = read(&world).in_scope(&scope).acquire().await.unwrap();
+            drop(host);
+            let over = acquired(&world, read(&world).in_scope(&scope), polls).await;
+            world.end();
+            tokio::time::sleep(ms(2_500)).await;
+            assert!(guest.is_held());
+            let stored = world.there.inspect("k").await.unwrap();
+            assert_eq!(stored.holders.iter().map(|own| own.reads).collect::<Vec<_>>(), [1]);
+            guest.release().await.unwrap();
             over
         }),
     ]

@@ -1,11 +1,13 @@
 //! Upgrade, downgrade and release.
 
+use std::sync::Arc;
+
 use lock_core::{Kind, Mode};
 
 use super::{Case, case};
 use crate::{
     polled::{Polled, polled},
-    world::ms,
+    world::{World, ms},
 };
 
 /// Longer than any step is in doubt.
@@ -48,6 +50,16 @@ pub(super) fn cases() -> Vec<Case> {
             ended.is_over()
         }));
     }
+    cases.push(case("guard.rs::upgrade", "under another's that has gone", |world, polls| {
+        under_anothers(world, polls)
+    }));
+    cases.push(case("guard.rs::release", "under another's", |world, polls| async move {
+        let host = world.here.read("k").acquire().await.unwrap();
+        let guest = world.here.read("k").acquire().await.unwrap();
+        drop(host);
+        world.begin();
+        polled(guest.release(), polls).await.is_over()
+    }));
     cases.push(case("guard.rs::release", "a lock", |world, polls| async move {
         let guard = world.here.write("k").acquire().await.unwrap();
         world.begin();
@@ -78,4 +90,23 @@ pub(super) fn cases() -> Vec<Case> {
         polled(guard.release(), polls).await.is_over()
     }));
     cases
+}
+
+async fn under_anothers(world: Arc<World>, polls: usize) -> bool {
+    let host = world.here.read("k").acquire().await.unwrap();
+    let mut guest = world.here.read("k").acquire().await.unwrap();
+    let token = guest.fencing_token();
+    drop(host);
+    world.begin();
+    let ended = polled(guest.upgrade(), polls).await;
+    world.end();
+    let done = matches!(ended, Polled::Ready(Ok(())));
+    assert_eq!(guest.mode(), if done { Mode::Write } else { Mode::Read });
+    assert_eq!(guest.fencing_token() > token, done);
+    tokio::time::sleep(SETTLED).await;
+    let stored = world.there.inspect("k").await.unwrap();
+    assert_eq!((stored.mode, stored.holders.len()), (Some(guest.mode()), 1));
+    assert!(guest.is_held());
+    guest.release().await.unwrap();
+    ended.is_over()
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     plan::{COMMAND_TIMEOUT, Deed, KEYS, PERMITS, Terms},
-    promises::{Promises, Thread},
+    promises::{PER_ACTOR, Promises, Thread},
     schedule::{Process, Report},
 };
 
@@ -123,7 +123,7 @@ impl Actor {
     /// A scope's hold is one; outside of it each acquisition has one of its own.
     fn thread(&mut self, terms: Terms) -> Thread {
         self.acquired += 1;
-        self.number * 1_000 + if terms.in_scope { 0 } else { self.acquired }
+        self.number * PER_ACTOR + if terms.in_scope { 0 } else { self.acquired }
     }
 
     /// What comes of an acquisition that takes so many steps of the store at the most, one after another.

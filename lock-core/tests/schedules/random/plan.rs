@@ -70,6 +70,16 @@ const KINDS: [Kind; 8] = [
 ];
 
 impl Plan {
+    /// Crowds that mostly read the same keys, for a short time, and on the same terms.
+    pub(super) fn of_readers(drawn: &mut Seeded) -> Self {
+        let processes = 1 + drawn.below(3);
+        let deeds = (0..processes).map(|_| {
+            let actors = 2 + drawn.below(4);
+            (0..actors).map(|_| readers_deeds(drawn)).collect()
+        });
+        Self { deeds: deeds.collect(), kinds: KEYS.map(|_| Kind::ReadWrite) }
+    }
+
     pub(super) fn of(drawn: &mut Seeded, with_ends: bool) -> Self {
         let kinds = KEYS.map(|_| drawn.one_of(&KINDS));
         let processes = 2 + drawn.below(2);
@@ -101,6 +111,31 @@ fn deed(drawn: &mut Seeded, kinds: &[Kind], with_ends: bool) -> Deed {
         67..74 => Deed::Upgrade { dropped_after: enough(drawn) },
         74..80 => Deed::Downgrade { dropped_after: enough(drawn) },
         80..92 => Deed::Release { dropped_after: enough(drawn) },
+        _ => Deed::Drop,
+    }
+}
+
+fn readers_deeds(drawn: &mut Seeded) -> Vec<Deed> {
+    let count = 6 + drawn.below(10);
+    (0..count).map(|_| readers_deed(drawn)).collect()
+}
+
+fn readers_deed(drawn: &mut Seeded) -> Deed {
+    match drawn.below(100) {
+        0..20 => Deed::Sleep(drawn.span(0, 60)),
+        20..55 => Deed::Acquire(Terms {
+            key: usize::from(drawn.percent(10)),
+            mode: if drawn.percent(85) { Mode::Read } else { Mode::Write },
+            wait: if drawn.percent(30) { Duration::ZERO } else { drawn.span(1, LONGEST_WAIT) },
+            lease: Duration::from_millis(if drawn.percent(90) { 1_500 } else { 2_000 }),
+            renew: drawn.percent(95),
+            max_hold: drawn.percent(20).then(|| drawn.span(100, 1_000)),
+            in_scope: drawn.percent(50),
+            dropped_after: enough(drawn),
+        }),
+        55..67 => Deed::Upgrade { dropped_after: enough(drawn) },
+        67..70 => Deed::Downgrade { dropped_after: enough(drawn) },
+        70..85 => Deed::Release { dropped_after: enough(drawn) },
         _ => Deed::Drop,
     }
 }

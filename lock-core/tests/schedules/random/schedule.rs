@@ -25,6 +25,8 @@ use crate::world::free;
 pub(super) enum Family {
     Good,
     Bad,
+    /// Bad, and most of all readers of one process come together.
+    Readers,
     /// Bad, and clients and machines come to their ends.
     Ends,
 }
@@ -86,7 +88,10 @@ fn builder() -> LockClientBuilder {
 
 async fn play(family: Family, seed: u64) -> Report {
     let mut drawn = Seeded::new(seed);
-    let plan = Plan::of(&mut drawn, family == Family::Ends);
+    let plan = match family {
+        Family::Readers => Plan::of_readers(&mut drawn),
+        _ => Plan::of(&mut drawn, family == Family::Ends),
+    };
     // The store of the locks, and three for a majority.
     let stores: [MemoryStore; 4] = std::array::from_fn(|_| MemoryStore::new());
     let judges = stores.each_ref().map(|store| builder().in_memory_on(store));
@@ -111,9 +116,9 @@ async fn play(family: Family, seed: u64) -> Report {
     let promises = Arc::new(Promises::new(judges[0].clone(), plan.kinds, tolerance));
 
     let mut actors = JoinSet::new();
-    for (process, deeds) in processes.iter().zip(plan.deeds) {
-        for deeds in deeds {
-            let number = actors.len() as u64 + 1;
+    for ((process, deeds), place) in processes.iter().zip(plan.deeds).zip(0..) {
+        for (deeds, at) in deeds.into_iter().zip(1..) {
+            let number = Promises::actor(place, at);
             actors.spawn(Actor::new(number, process, &promises).act(deeds));
         }
     }
