@@ -31,7 +31,7 @@ impl Hold {
             // A reader of this process that was just released is no other reader.
             let _ = tokio::time::timeout(self.engine.settings.command_timeout, leavers).await;
         }
-        let _steps = self.steps.lock().await;
+        let _steps = self.steps().await;
         self.check()?;
         let (after, lease) = {
             let mut state = self.state();

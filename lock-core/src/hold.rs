@@ -8,11 +8,11 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tracing::field::display;
 
 use crate::{
@@ -40,11 +40,11 @@ pub(crate) struct Hold {
     pub(crate) owner: OwnerId,
     /// Where it was asked for.
     pub(crate) site: CallSite,
-    /// Steps of one hold are never asked at the same time.
-    pub(crate) steps: Arc<tokio::sync::Mutex<()>>,
+    /// Steps of one hold are never asked at the same time: one permit.
+    pub(crate) steps: Semaphore,
     state: Mutex<HoldState>,
-    /// Says that the state has changed in a way somebody may wait for.
-    changed: watch::Sender<Option<LostCause>>,
+    /// Says that the state has changed in a way somebody may wait for; most holds nobody waits for.
+    changed: OnceLock<watch::Sender<Option<LostCause>>>,
 }
 
 impl fmt::Debug for Hold {
@@ -84,7 +84,7 @@ pub(crate) struct HoldState {
     pub(crate) in_line: Option<Mode>,
     /// Nobody knows whether the last change of mode took place.
     pub(crate) mode_in_doubt: bool,
-    pub(crate) last_failure: Option<Unavailable>,
+    pub(crate) last_failure: Option<Box<Unavailable>>,
     /// The store said that there was nothing to release.
     pub(crate) was_gone: bool,
     /// Where this hold stands in the renewal schedule.
@@ -118,10 +118,15 @@ impl Hold {
             key: request.key.clone(),
             owner,
             site: request.asked.site.clone(),
-            steps: Arc::default(),
+            steps: Semaphore::new(1),
             state: Mutex::new(state),
-            changed: watch::Sender::new(None),
+            changed: OnceLock::new(),
         })
+    }
+
+    /// The right to ask for the hold's next step.
+    pub(crate) async fn steps(&self) -> SemaphorePermit<'_> {
+        self.steps.acquire().await.expect("BUG: nobody closes it")
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, HoldState> {
@@ -134,11 +139,18 @@ impl Hold {
 
     /// Hears of loss, renewal and release from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<Option<LostCause>> {
-        self.changed.subscribe()
+        let changed = self.changed.get_or_init(watch::Sender::default);
+        let changes = changed.subscribe();
+        // It may have been lost while there was nobody to tell.
+        let lost = self.state().lost;
+        changed.send_if_modified(|told| std::mem::replace(told, lost) != lost);
+        changes
     }
 
     pub(crate) fn announce(&self) {
-        self.changed.send_modify(|_| {});
+        if let Some(changed) = self.changed.get() {
+            changed.send_modify(|_| {});
+        }
     }
 
     /// The loss, if there is one; the clock alone can bring it about.
@@ -212,7 +224,9 @@ impl Hold {
             }
             state.set_leaving(true);
         }
-        self.changed.send_replace(Some(cause));
+        if let Some(changed) = self.changed.get() {
+            changed.send_replace(Some(cause));
+        }
         self.engine.settle(Arc::clone(self));
         true
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{sync::MutexGuard, time::Instant};
+use tokio::{sync::SemaphorePermit, time::Instant};
 
 use crate::{
     Kind, LostCause, Mode,
@@ -30,10 +30,10 @@ impl Drop for Attempt<'_> {
 async fn settled_steps<'a>(
     hold: &'a Arc<Hold>,
     request: &Request,
-) -> Result<MutexGuard<'a, ()>, Unavailable> {
+) -> Result<SemaphorePermit<'a>, Unavailable> {
     let mut changes = hold.changes();
     loop {
-        let steps = hold.steps.lock().await;
+        let steps = hold.steps().await;
         let is_in_doubt = |state: &HoldState| !state.guards.none() && state.in_doubt();
         if hold.check().is_err() || !is_in_doubt(&hold.state()) {
             return Ok(steps);
