@@ -3,7 +3,6 @@ use std::{future::Future, pin::pin, time::Duration};
 use crate::{
     AcquireError, Kind, LockError, Scope,
     call_site::CallSite,
-    request::Patience,
     target::{SingleLock, Target},
     terms::Asked,
 };
@@ -174,9 +173,9 @@ impl<T: Target> Acquire<T> {
     /// Dropping the future at any point gives up the place in the queue. Whatever Redis may have
     /// granted by then is released at once in the background; if Redis cannot be reached, it is
     /// free when the lease ends.
-    pub async fn acquire(self) -> Result<T::Guard, AcquireError> {
-        let patience = Patience::of(self.wait);
-        self.target.acquire(self.asked, self.scope, patience).await
+    pub fn acquire(self) -> impl Future<Output = Result<T::Guard, AcquireError>> + Send {
+        // No async function, which would have room for all of this twice.
+        self.target.acquire(self.asked, self.scope, self.wait)
     }
 
     /// Acquires it if nobody else holds it and nobody who waits is next, and never waits for
@@ -191,9 +190,8 @@ impl<T: Target> Acquire<T> {
     /// # Cancel safety
     ///
     /// As for [`acquire`](Self::acquire).
-    pub async fn try_acquire(self) -> Result<T::Guard, AcquireError> {
-        let patience = Patience::of(Duration::ZERO);
-        self.target.acquire(self.asked, self.scope, patience).await
+    pub fn try_acquire(self) -> impl Future<Output = Result<T::Guard, AcquireError>> + Send {
+        self.target.acquire(self.asked, self.scope, Duration::ZERO)
     }
 
     /// Acquires it, runs `work` for as long as it is held, and releases it in the background.

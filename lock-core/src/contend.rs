@@ -49,7 +49,8 @@ pub(crate) async fn acquire(
                     Turn::Take(left) => return attempt.take_over(left, request),
                 }
             }
-            contend(engine, requests, patience, attempt).await
+            // Most of those who wait stand in the queue before this: it has memory of its own.
+            Box::pin(contend(engine, requests, patience, attempt)).await
         } => granted,
     }
 }
@@ -125,6 +126,9 @@ impl Ears {
     /// whatever is told from now on is heard.
     async fn wait(&mut self, at: usize, hold: &Hold, due: Instant, deadline: Instant) {
         let engine = &hold.engine;
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, || None);
+        }
         match &mut self.0[at] {
             None => {
                 let ears = self.0[at].insert(engine.backend.wakeups(Topic::Turn(hold.holder())));
@@ -146,7 +150,7 @@ async fn contend(
     patience: Patience,
     mut attempt: Attempt,
 ) -> Result<Vec<Arc<Hold>>, AcquireError> {
-    let mut ears = Ears(attempt.holds.iter().map(|_| None).collect());
+    let mut ears = Ears(Vec::new());
     let mut yields_until = None;
     let mut limit = None;
     let mut last: Option<usize> = None;

@@ -32,7 +32,7 @@ impl Hold {
             let _ = tokio::time::timeout(self.engine.settings.command_timeout, leavers).await;
         }
         self.take_over().await?;
-        let _steps = self.steps.lock().await;
+        let _steps = self.steps().await;
         self.check()?;
         let (after, lease) = {
             let mut state = self.state();

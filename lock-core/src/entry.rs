@@ -22,7 +22,7 @@ pub(crate) async fn enter(
     engine.tasks.enter();
     engine.note_order(scope.as_ref(), requests);
     let guards = match scope {
-        Some(scope) => enter_in(engine, &scope, requests, patience).await?,
+        Some(scope) => Box::pin(enter_in(engine, &scope, requests, patience)).await?,
         None => acquire_anew(engine, requests, patience).await?,
     };
     // The last of several may have been long in coming.
@@ -92,8 +92,13 @@ async fn acquire_anew(
     requests: &[Request],
     patience: Patience,
 ) -> Result<Vec<LockGuard>, AcquireError> {
-    let keys: Vec<_> = requests.iter().map(|request| &request.key).collect();
-    let at_once = if engine.backend.in_one_step(&keys) { keys.len() } else { 1 };
+    let at_once = match requests {
+        [_] => 1,
+        several => {
+            let keys: Vec<_> = several.iter().map(|request| &request.key).collect();
+            if engine.backend.in_one_step(&keys) { keys.len() } else { 1 }
+        }
+    };
     let mut guards = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
         let acquired = pin!(contend::acquire(engine, requests, patience));

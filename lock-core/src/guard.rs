@@ -2,7 +2,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use crate::{
     DowngradeError, FencingToken, LeaseState, LockKey, LockView, Lost, LostCause, LostSignal, Mode,
-    ReleaseError, UpgradeError, clock::Moment, hold::Hold,
+    ReleaseError, Unavailable, UpgradeError, clock::Moment, hold::Hold,
 };
 
 /// Proof that a lock is held, until it is dropped, released or lost.
@@ -170,7 +170,7 @@ impl LockGuard {
                 }
                 if let Some(failure) = &state.last_failure {
                     let left = Moment::now().until(state.stored_until);
-                    return Err(failure.clone().held_for(left).into());
+                    return Err(Unavailable::clone(failure).held_for(left).into());
                 }
             }
             // The sender lives in the hold, which lives here.
@@ -218,7 +218,7 @@ impl LockGuard {
             return Err(DowngradeError::NoReaders { key: hold.key.clone(), kind: hold.kind });
         }
         hold.engine.tasks.enter();
-        let _steps = hold.steps.lock().await;
+        let _steps = hold.steps().await;
         hold.check()?;
         // From here on nothing is written under this guard, whatever becomes of the command.
         self.mode = Mode::Read;

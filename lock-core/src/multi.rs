@@ -80,8 +80,9 @@ impl Target for MultiLock {
         self,
         asked: Asked,
         scope: Option<Scope>,
-        patience: Patience,
+        wait: Duration,
     ) -> Result<MultiGuard, AcquireError> {
+        let patience = Patience::of(wait);
         let client = self.client.clone();
         let requests = self.requests(asked)?;
         let guards = entry::enter(client.engine(), scope, &requests, patience).await?;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{sync::OwnedMutexGuard, time::Instant};
+use tokio::time::Instant;
 
 use crate::{
     Kind, LostCause, Mode,
@@ -10,7 +10,7 @@ use crate::{
     clock::Moment,
     convert::UNCONFIRMED,
     error::{AcquireError, Unavailable, WrongKind},
-    hold::{Hold, HoldState},
+    hold::{Hold, HoldState, Steps},
     request::{Patience, Request},
     terms::Terms,
 };
@@ -26,22 +26,19 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// Whose hold the store has, and the right to its next step, once no earlier one is in doubt. What is
-/// lost or has ended is not entered in any case.
-async fn settled_steps(
-    hold: &Arc<Hold>,
-    request: &Request,
-) -> Result<(Arc<Hold>, OwnedMutexGuard<()>), Unavailable> {
+/// The right to the next step of the hold that the store has, once no earlier one is in doubt. What
+/// is lost or has ended is not entered in any case.
+async fn settled_steps(hold: &Arc<Hold>, request: &Request) -> Result<Steps, Unavailable> {
     loop {
         let part = hold.store_part();
         let mut changes = part.changes();
-        let steps = Arc::clone(&part.steps).lock_owned().await;
+        let steps = part.steps().await;
         if !Arc::ptr_eq(&part, &hold.store_part()) {
             continue;
         }
         let is_in_doubt = |state: &HoldState| !state.counted().none() && state.in_doubt();
         if hold.check().is_err() || !is_in_doubt(&part.state()) {
-            return Ok((part, steps));
+            return Ok(steps);
         }
         drop(steps);
         hold.engine.check_breaker(request)?;
@@ -81,7 +78,8 @@ pub(crate) async fn reenter(
     let limit = patience.or_within(hold.engine.settings.command_timeout).max(Instant::now());
     let settled = tokio::time::timeout_at(limit, settled_steps(hold, request)).await;
     // Nobody else is in the way: an answer of the store to an earlier step is.
-    let (part, _steps) = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
+    let steps = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
+    let part = steps.of();
     if hold.state().guards.none() {
         return Ok(false);
     }
@@ -107,7 +105,7 @@ pub(crate) async fn reenter(
         state.may_be_stored(terms.lease);
         (holds, terms)
     };
-    let attempt = Attempt(&part);
+    let attempt = Attempt(part);
     let step = AcquireStep {
         kind: hold.kind,
         key: &hold.key,
@@ -135,9 +133,9 @@ pub(crate) async fn reenter(
             return Err(hold.lost(LostCause::Refused).into());
         }
         Acquired::Granted(None) => {
-            let own = Arc::ptr_eq(hold, &part);
+            let own = Arc::ptr_eq(hold, part);
             part.granted_again(mode, holds, terms, sent, own).map_err(|cause| hold.lost(cause))?;
-            if !own && !hold.guest_enters_again(&part, &request.asked)? {
+            if !own && !hold.guest_enters_again(part, &request.asked)? {
                 return Ok(false);
             }
         }
@@ -151,7 +149,7 @@ pub(crate) async fn reenter(
         }
     }
     drop(attempt);
-    engine.schedule.add(&part);
+    engine.schedule.add(part);
     part.announce();
     Ok(true)
 }

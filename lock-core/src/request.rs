@@ -25,7 +25,7 @@ pub(crate) struct Request {
 
 /// How long an acquisition may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub(crate) struct Patience {
     pub(crate) asked_at: Instant,
     /// `None`: wait for nobody.
     pub(crate) deadline: Option<Instant>,

@@ -6,7 +6,6 @@ use crate::{
     Acquire, AcquireError, InspectError, KeyError, Kind, LeaseState, LockClient, LockGuard,
     LockKey, Lost, LostSignal, Mode, ReleaseError, Scope,
     error::WrongKind,
-    request::Patience,
     target::{SingleLock, Target, sealed},
     terms::Asked,
 };
@@ -86,10 +85,10 @@ impl Target for Semaphore {
         self,
         asked: Asked,
         _scope: Option<Scope>,
-        patience: Patience,
+        wait: Duration,
     ) -> Result<PermitGuard, AcquireError> {
         // Never in a scope: every permit is one more.
-        self.0.acquire(asked, None, patience).await.map(PermitGuard)
+        self.0.acquire(asked, None, wait).await.map(PermitGuard)
     }
 
     async fn protect<F: Future>(guard: &PermitGuard, work: F) -> Result<F::Output, Lost> {

@@ -14,7 +14,7 @@ use std::{
 };
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 use crate::{
     LostCause, Mode,
@@ -75,19 +75,26 @@ impl SettleQueue {
 
 /// The releaser: one per client.
 pub(crate) async fn work(queue: Arc<SettleQueue>) {
-    let at_once = Semaphore::new(MOST_AT_ONCE);
-    let mut under_way = FuturesUnordered::new();
+    // In order of arrival, those whose next try has come at the end.
+    let mut line = VecDeque::new();
+    let mut asking = FuturesUnordered::new();
+    let mut resting = FuturesUnordered::new();
     loop {
         while let Some(hold) = queue.pop() {
-            let hold = UnderWay { queue: Arc::clone(&queue), hold: Some(hold) };
-            under_way.push(settle(hold, &at_once));
+            line.push_back(UnderWay::new(&queue, hold));
         }
-        if queue.is_closed() && under_way.is_empty() {
+        while asking.len() < MOST_AT_ONCE
+            && let Some(under_way) = line.pop_front()
+        {
+            asking.push(settle(under_way));
+        }
+        if queue.is_closed() && asking.is_empty() && resting.is_empty() {
             return;
         }
         tokio::select! {
             () = queue.pushed.notified() => {}
-            Some(()) = under_way.next() => {}
+            Some(failed) = asking.next() => resting.extend(failed.map(UnderWay::rest)),
+            Some(rested) = resting.next() => line.push_back(rested),
         }
     }
 }
@@ -96,6 +103,19 @@ pub(crate) async fn work(queue: Arc<SettleQueue>) {
 struct UnderWay {
     queue: Arc<SettleQueue>,
     hold: Option<Arc<Hold>>,
+    retry: Duration,
+}
+
+impl UnderWay {
+    fn new(queue: &Arc<SettleQueue>, hold: Arc<Hold>) -> Self {
+        Self { queue: Arc::clone(queue), hold: Some(hold), retry: FIRST_RETRY }
+    }
+
+    async fn rest(mut self) -> Self {
+        tokio::time::sleep(self.retry).await;
+        self.retry = (self.retry * 2).min(SLOWEST_RETRY);
+        self
+    }
 }
 
 impl Drop for UnderWay {
@@ -106,17 +126,13 @@ impl Drop for UnderWay {
     }
 }
 
-async fn settle(mut under_way: UnderWay, at_once: &Semaphore) {
-    let Some(hold) = under_way.hold.clone() else {
-        return;
-    };
-    let mut retry = FIRST_RETRY;
+/// Asks until nothing is left to ask; gives the hold back when the store does not answer.
+async fn settle(mut under_way: UnderWay) -> Option<UnderWay> {
+    let hold = under_way.hold.clone()?;
     while !hold.finish() {
         let sent;
         let done = {
-            let _one = at_once.acquire().await.expect("BUG: nobody closes it");
-            // Last, or a hold that stays could not be renewed while its partial release queues.
-            let _steps = hold.steps.lock().await;
+            let _steps = hold.steps().await;
             let step = hold.state().next_step();
             sent = Moment::now();
             match step {
@@ -134,17 +150,17 @@ async fn settle(mut under_way: UnderWay, at_once: &Semaphore) {
         }
         let over = {
             let mut state = hold.state();
-            state.last_failure = Some(failure);
+            state.last_failure = Some(Box::new(failure));
             state.give_up(Moment::now(), under_way.queue.in_a_hurry())
         };
         hold.announce();
         if !over {
-            tokio::time::sleep(retry).await;
-            retry = (retry * 2).min(SLOWEST_RETRY);
+            return Some(under_way);
         }
     }
     hold.announce();
     under_way.hold = None;
+    None
 }
 
 /// One thing to ask of the store so that it has no more than is wanted.

@@ -1,6 +1,6 @@
 //! What can be acquired, behind the one builder.
 
-use std::{fmt, future::Future};
+use std::{fmt, future::Future, slice, time::Duration};
 
 use crate::{
     AcquireError, InvalidOptions, KeyError, Kind, LockClient, LockGuard, LockKey, Lost, Mode,
@@ -23,7 +23,7 @@ pub trait Target: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
         self,
         asked: Asked,
         scope: Option<Scope>,
-        patience: Patience,
+        wait: Duration,
     ) -> impl Future<Output = Result<Self::Guard, AcquireError>> + Send;
 
     #[doc(hidden)]
@@ -74,16 +74,24 @@ impl Target for SingleLock {
         &self.client
     }
 
-    async fn acquire(
+    fn acquire(
         self,
         asked: Asked,
         scope: Option<Scope>,
-        patience: Patience,
-    ) -> Result<LockGuard, AcquireError> {
+        wait: Duration,
+    ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send {
         let client = self.client.clone();
-        let requests = [self.request(asked)?];
-        let mut guards = entry::enter(client.engine(), scope, &requests, patience).await?;
-        Ok(guards.pop().expect("BUG: a grant without a guard"))
+        // Before the future: an async function would have room for it twice, and thousands wait.
+        let request = self.request(asked);
+        async move {
+            let patience = Patience::of(wait);
+            let requests = match &request {
+                Ok(request) => slice::from_ref(request),
+                Err(refusal) => return Err(refusal.clone()),
+            };
+            let mut guards = entry::enter(client.engine(), scope, requests, patience).await?;
+            Ok(guards.pop().expect("BUG: a grant without a guard"))
+        }
     }
 
     async fn protect<F: Future>(guard: &LockGuard, work: F) -> Result<F::Output, Lost> {

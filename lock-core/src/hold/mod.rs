@@ -10,11 +10,11 @@ mod state;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tracing::field::display;
 
 use crate::{
@@ -40,11 +40,27 @@ pub(crate) struct Hold {
     pub(crate) owner: OwnerId,
     /// Where it was asked for.
     pub(crate) site: CallSite,
-    /// Steps of one hold are never asked at the same time.
-    pub(crate) steps: Arc<tokio::sync::Mutex<()>>,
+    /// Steps of one hold are never asked at the same time: one permit.
+    steps: Semaphore,
     state: Mutex<HoldState>,
-    /// Says that the state has changed in a way somebody may wait for.
-    changed: watch::Sender<Option<LostCause>>,
+    /// Says that the state has changed in a way somebody may wait for; most holds nobody waits for.
+    changed: OnceLock<watch::Sender<Option<LostCause>>>,
+}
+
+/// The right to a hold's next step, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Steps(Arc<Hold>);
+
+impl Steps {
+    pub(crate) fn of(&self) -> &Arc<Hold> {
+        &self.0
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.0.steps.add_permits(1);
+    }
 }
 
 impl fmt::Debug for Hold {
@@ -80,10 +96,22 @@ impl Hold {
             key: request.key.clone(),
             owner,
             site: request.asked.site.clone(),
-            steps: Arc::default(),
+            steps: Semaphore::new(1),
             state: Mutex::new(state),
-            changed: watch::Sender::new(None),
+            changed: OnceLock::new(),
         })
+    }
+
+    /// The right to ask for the hold's next step.
+    pub(crate) async fn steps(self: &Arc<Self>) -> Steps {
+        self.steps.acquire().await.expect("BUG: nobody closes it").forget();
+        Steps(Arc::clone(self))
+    }
+
+    /// The same, unless another step is under way.
+    pub(crate) fn try_steps(self: &Arc<Self>) -> Option<Steps> {
+        self.steps.try_acquire().ok()?.forget();
+        Some(Steps(Arc::clone(self)))
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, HoldState> {
@@ -96,11 +124,18 @@ impl Hold {
 
     /// Hears of loss, renewal and release from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<Option<LostCause>> {
-        self.changed.subscribe()
+        let changed = self.changed.get_or_init(watch::Sender::default);
+        let changes = changed.subscribe();
+        // It may have been lost while there was nobody to tell.
+        let lost = self.state().lost;
+        changed.send_if_modified(|told| std::mem::replace(told, lost) != lost);
+        changes
     }
 
     pub(crate) fn announce(&self) {
-        self.changed.send_modify(|_| {});
+        if let Some(changed) = self.changed.get() {
+            changed.send_modify(|_| {});
+        }
     }
 
     /// The loss, if there is one; the clock alone can bring it about.
@@ -176,10 +211,9 @@ impl Hold {
             state.set_leaving(true);
             (own, guests)
         };
-        if own {
-            self.changed.send_replace(Some(cause));
-        } else {
-            self.announce();
+        match self.changed.get() {
+            Some(changed) if own => _ = changed.send_replace(Some(cause)),
+            _ => self.announce(),
         }
         for guest in guests {
             guest.lose(cause);

@@ -34,7 +34,7 @@ pub(crate) struct HoldState {
     pub(crate) in_line: Option<Mode>,
     /// Nobody knows whether the last change of mode took place.
     pub(crate) mode_in_doubt: bool,
-    pub(crate) last_failure: Option<Unavailable>,
+    pub(crate) last_failure: Option<Box<Unavailable>>,
     /// The store said that there was nothing to release.
     pub(crate) was_gone: bool,
     /// Where this hold stands in the renewal schedule.

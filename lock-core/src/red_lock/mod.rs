@@ -142,8 +142,9 @@ impl Target for RedLockOn {
         self,
         asked: Asked,
         scope: Option<Scope>,
-        patience: Patience,
+        wait: Duration,
     ) -> Result<RedLockGuard, AcquireError> {
+        let patience = Patience::of(wait);
         let servers = self.servers;
         let on = |client: &LockClient| SingleLock {
             client: client.clone(),

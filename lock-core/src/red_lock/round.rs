@@ -141,8 +141,7 @@ impl Round<'_> {
 
     async fn ask(&self, member: SingleLock) -> Result<(LockGuard, Identity), AcquireError> {
         let backend = Arc::clone(&member.client.engine().backend);
-        let at_once = Patience::of(Duration::ZERO);
-        let guard = member.acquire(self.asked.clone(), self.scope.clone(), at_once).await?;
+        let guard = member.acquire(self.asked.clone(), self.scope.clone(), Duration::ZERO).await?;
         // After the grant: a server that was up for so long now was up when it granted.
         let identity = backend.identity().await?;
         let longest = self.servers.longest_lease();

@@ -24,6 +24,7 @@ mod steps;
 mod store;
 pub mod strangers;
 mod target;
+mod texts;
 mod tls;
 mod url;
 mod warnings;

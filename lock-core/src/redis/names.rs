@@ -51,14 +51,14 @@ impl LockNames {
     }
 
     pub(super) fn new(prefix: &str, key: &LockKey) -> Self {
-        let lock = format!("{prefix}{key}");
-        let tag = if lock.contains('{') { lock.clone() } else { format!("{{{lock}}}") };
+        let lock = [prefix, key.as_str()].concat();
+        let tag = if lock.contains('{') { lock.clone() } else { ["{", &lock, "}"].concat() };
         Self { lock, tag }
     }
 
     /// Prefix of an owner's read keys; `:i` follows.
     pub(super) fn reads(&self, owner: &str) -> String {
-        format!("{}:{owner}:rwlock_timeout", self.tag)
+        [&self.tag, ":", owner, ":rwlock_timeout"].concat()
     }
 
     /// Where releases of the read/write lock are told.
@@ -117,7 +117,7 @@ impl LockNames {
     }
 
     fn named(&self, what: &str) -> String {
-        format!("{what}:{}", self.tag)
+        [what, ":", &self.tag].concat()
     }
 }
 

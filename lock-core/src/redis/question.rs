@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Script};
 
-use super::{script::LockScript, script_calls::ScriptCall};
+use super::{script::LockScript, script_calls::ScriptCall, texts::Texts};
 
 /// What is asked over a wire.
 pub(super) enum Question<'a> {
@@ -22,17 +22,18 @@ impl Question<'_> {
 /// A call of a script. Which of its forms is called is the server's to say.
 pub(super) struct Call {
     script: &'static LockScript,
-    keys: Vec<String>,
+    keys: Texts,
     /// The first argument of every script, which its answer carries.
     pub(super) nonce: String,
-    args: Vec<Vec<u8>>,
+    args: Texts,
     /// Not to be asked again when it may have been carried out.
     pub(super) once: bool,
 }
 
 impl Call {
     pub(super) fn new(script: &'static LockScript) -> Self {
-        Self { script, keys: Vec::new(), nonce: String::new(), args: Vec::new(), once: false }
+        let (keys, args) = (Texts::with_room_for(4, 256), Texts::with_room_for(9, 128));
+        Self { script, keys, nonce: String::new(), args, once: false }
     }
 
     pub(super) fn once(mut self) -> Self {
@@ -40,19 +41,20 @@ impl Call {
         self
     }
 
-    pub(super) fn key(mut self, key: impl Into<String>) -> Self {
-        self.keys.push(key.into());
+    pub(super) fn key(mut self, key: impl AsRef<str>) -> Self {
+        self.keys.push(key.as_ref().as_bytes());
         self
     }
 
     pub(super) fn arg(mut self, arg: impl AsRef<[u8]>) -> Self {
-        self.args.push(arg.as_ref().to_vec());
+        self.args.push(arg.as_ref());
         self
     }
 
-    pub(super) fn number(self, number: impl Into<u64>) -> Self {
+    pub(super) fn number(mut self, number: impl Into<u64>) -> Self {
         let number: u64 = number.into();
-        self.arg(number.to_string())
+        self.args.show(number);
+        self
     }
 
     pub(super) fn flag(self, flag: bool) -> Self {
@@ -67,24 +69,26 @@ impl Call {
 
     /// Another call as a part of this one, which asks for several.
     pub(super) fn member(mut self, member: Self) -> Self {
-        self = self
-            .arg(member.script.name)
-            .arg(member.keys.len().to_string())
-            .arg(member.args.len().to_string());
-        self.keys.extend(member.keys);
-        self.args.extend(member.args);
+        self.args.push(member.script.name.as_bytes());
+        self.args.show(member.keys.count());
+        self.args.show(member.args.count());
+        self.keys.append(&member.keys);
+        self.args.append(&member.args);
         self
     }
 
     /// The key that says where in a cluster the script runs.
     pub(super) fn first_key(&self) -> &[u8] {
-        self.keys.first().map_or(&[], String::as_bytes)
+        self.keys.iter().next().unwrap_or_default()
     }
 
     /// What a server gets, in plain types.
     pub(super) fn parts(self) -> ScriptCall {
-        let args = std::iter::once(self.nonce.into_bytes()).chain(self.args).collect();
-        ScriptCall { script: self.script.name, keys: self.keys, args }
+        let text = |key| String::from_utf8_lossy(key).into_owned();
+        let keys = self.keys.iter().map(text).collect();
+        let args = self.args.iter().map(<[u8]>::to_vec);
+        let args = std::iter::once(self.nonce.into_bytes()).chain(args).collect();
+        ScriptCall { script: self.script.name, keys, args }
     }
 
     pub(super) fn script(&self, sharded: bool) -> &Script {
@@ -92,11 +96,17 @@ impl Call {
     }
 
     pub(super) fn command(&self, sharded: bool) -> Cmd {
-        let mut command = redis::cmd("EVALSHA");
-        command.arg(self.script(sharded).get_hash()).arg(self.keys.len());
-        command.arg(&self.keys).arg(&self.nonce);
-        for arg in &self.args {
-            command.arg(arg.as_slice());
+        let (keys, args) = (&self.keys, &self.args);
+        // The command's name, the script's hash, how many keys there are, and the nonce.
+        let bytes = 80 + keys.bytes() + args.bytes();
+        let mut command = Cmd::with_capacity(4 + keys.count() + args.count(), bytes);
+        command.arg("EVALSHA").arg(self.script(sharded).get_hash()).arg(keys.count());
+        for key in keys.iter() {
+            command.arg(key);
+        }
+        command.arg(&self.nonce);
+        for arg in args.iter() {
+            command.arg(arg);
         }
         command
     }

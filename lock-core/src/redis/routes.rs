@@ -139,15 +139,12 @@ impl Routes {
         loop {
             let asking = course.asking.take();
             let manner = Manner { asking: asking.is_some(), replicas };
-            let (link, target, wire) = match &self.way {
-                Way::One(link) => {
-                    let (target, wire) = link.wire().await;
-                    (Arc::clone(link), target, wire)
-                }
-                Way::Cluster(cluster) => cluster.reach(slot, asking).await,
-            };
+            let (link, target, wire) = self.reach(slot, asking).await;
             course.last = Some((Arc::clone(&wire), Instant::now()));
-            link.side.bury(&wire).await;
+            // What is rare has memory of its own: thousands may wait for an answer.
+            if link.side.has_doomed() {
+                Box::pin(link.side.bury(&wire)).await;
+            }
             let sent = replicas.is_some() || !wire.dead.is_cancelled();
             let answer = match replicas {
                 None => {
@@ -157,15 +154,8 @@ impl Routes {
                 Some(_) => {
                     // Over another connection: its silence says nothing of this one.
                     course.last = None;
-                    match link.side.take(&target).await {
-                        Ok(side) => {
-                            side.ask(question, manner, |answer| check(answer).is_ok()).await
-                        }
-                        Err(failure) => {
-                            tokio::time::sleep(PASSING).await;
-                            Err(failure)
-                        }
-                    }
+                    let accepted = |answer: &Value| check(answer).is_ok();
+                    Box::pin(aside(&link, &target, question, manner, accepted)).await
                 }
             };
             match answer {
@@ -183,13 +173,31 @@ impl Routes {
                     }
                 }
                 Err(Failure::Answered(error)) => {
-                    self.refused(slot, error, &target, &wire, course).await?;
+                    Box::pin(self.refused(slot, error, &target, &wire, course)).await?;
                 }
             }
             if question.once() && course.again {
                 let why = "the connection was lost before an answer: it may have been done";
                 return Err(course.refusal.take().unwrap_or_else(|| Unavailable::unsent(why)));
             }
+        }
+    }
+
+    /// A connection to whoever has the slot, or to the node that is about to.
+    async fn reach(
+        &self,
+        slot: u16,
+        asking: Option<Endpoint>,
+    ) -> (Arc<Link>, Arc<Target>, Arc<Wire>) {
+        match &self.way {
+            Way::One(link) => {
+                let (target, wire) = match link.now() {
+                    Some(up) => up,
+                    None => Box::pin(link.wire()).await,
+                };
+                (Arc::clone(link), target, wire)
+            }
+            Way::Cluster(cluster) => Box::pin(cluster.reach(slot, asking)).await,
         }
     }
 
@@ -253,6 +261,23 @@ impl Routes {
             Unavailable::unsent(format!("no answer from {self} within {limit:?}"))
         });
         why.silence()
+    }
+}
+
+/// Asks over a connection that may stand still.
+async fn aside(
+    link: &Link,
+    target: &Arc<Target>,
+    question: &Question<'_>,
+    manner: Manner,
+    accepted: impl Fn(&Value) -> bool,
+) -> Result<Told, Failure> {
+    match link.side.take(target).await {
+        Ok(side) => side.ask(question, manner, accepted).await,
+        Err(failure) => {
+            tokio::time::sleep(PASSING).await;
+            Err(failure)
+        }
     }
 }
 

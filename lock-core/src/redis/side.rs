@@ -67,6 +67,11 @@ impl SideWires {
         Ok(SideWire { wires: self, wire, answered: false, _permit: permit })
     }
 
+    /// Whether something was given up that Redis has not ended yet.
+    pub(super) fn has_doomed(&self) -> bool {
+        !lock(&self.doomed).is_empty()
+    }
+
     /// Has Redis end what was given up, before `wire` is asked anything.
     pub(super) async fn bury(&self, wire: &Wire) {
         let doomed = lock(&self.doomed).clone();

@@ -56,18 +56,18 @@ impl fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
-    async fn ask(&self, call: Call) -> Result<Reply, Unavailable> {
-        self.ask_perhaps_again(call).await.map(|(reply, _)| reply)
+    /// A call whose answer can be told from all others.
+    fn call(&self, mut call: Call) -> Call {
+        call.nonce = self.nonces.fetch_add(1, Ordering::Relaxed).to_string();
+        call
     }
 
-    /// Also says whether the call may have been carried out more than once.
-    async fn ask_perhaps_again(&self, call: Call) -> Result<(Reply, bool), Unavailable> {
-        let answered = self.put(call, None).await?;
-        Ok((Reply::new(answered.answer), answered.again))
+    async fn ask(&self, call: &Call) -> Result<Reply, Unavailable> {
+        Ok(Reply::new(self.put(call, None).await?.answer))
     }
 
     /// A grant counts only once enough replicas have it, where that was asked for.
-    async fn ask_for_grant(&self, call: Call) -> Result<Reply, Unavailable> {
+    async fn ask_for_grant(&self, call: &Call) -> Result<Reply, Unavailable> {
         let answered = self.put(call, self.replicas).await?;
         let reply = Reply::new(answered.answer);
         let confirmed = answered.replicas.unwrap_or_default();
@@ -82,15 +82,10 @@ impl RedisStore {
         }
     }
 
-    async fn put(
-        &self,
-        mut call: Call,
-        replicas: Option<Replicas>,
-    ) -> Result<Answered, Unavailable> {
-        call.nonce = self.nonces.fetch_add(1, Ordering::Relaxed).to_string();
+    async fn put(&self, call: &Call, replicas: Option<Replicas>) -> Result<Answered, Unavailable> {
         let slot = slot_of(call.first_key());
         let check = |value: &Value| reply::answers(value, &call.nonce);
-        self.routes.ask(slot, &Question::Script(&call), replicas, check).await
+        self.routes.ask(slot, &Question::Script(call), replicas, check).await
     }
 
     pub(super) async fn command(
@@ -105,7 +100,8 @@ impl RedisStore {
 
 impl Backend for RedisStore {
     fn acquire<'a>(&'a self, step: &'a AcquireStep<'a>) -> Answer<'a, Acquired> {
-        async move { self.ask_for_grant(self.steps.acquire(step)).await?.acquired() }.boxed()
+        async move { self.ask_for_grant(&self.call(self.steps.acquire(step))).await?.acquired() }
+            .boxed()
     }
 
     fn in_one_step(&self, keys: &[&LockKey]) -> bool {
@@ -115,16 +111,19 @@ impl Backend for RedisStore {
     }
 
     fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll> {
-        async move { self.ask_for_grant(self.steps.acquire_all(steps)).await?.acquired_all() }
-            .boxed()
+        async move {
+            self.ask_for_grant(&self.call(self.steps.acquire_all(steps))).await?.acquired_all()
+        }
+        .boxed()
     }
 
     fn release<'a>(&'a self, step: &'a ReleaseStep<'a>) -> Answer<'a, Released> {
         async move {
-            let (reply, again) = self.ask_perhaps_again(self.steps.release(step)).await?;
-            Ok(match reply.released()? {
+            let call = self.call(self.steps.release(step));
+            let answered = self.put(&call, None).await?;
+            Ok(match Reply::new(answered.answer).released()? {
                 // The second time there is nothing left to release.
-                Released::Gone if again => Released::StillHeld,
+                Released::Gone if answered.again => Released::StillHeld,
                 released => released,
             })
         }
@@ -139,19 +138,20 @@ impl Backend for RedisStore {
     }
 
     fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>> {
-        async move { self.ask(self.steps.renew(mode, steps)).await?.renewed() }.boxed()
+        async move { self.ask(&self.call(self.steps.renew(mode, steps))).await?.renewed() }.boxed()
     }
 
     fn upgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Upgraded> {
-        async move { self.ask_for_grant(self.steps.upgrade(step)).await?.upgraded() }.boxed()
+        async move { self.ask_for_grant(&self.call(self.steps.upgrade(step))).await?.upgraded() }
+            .boxed()
     }
 
     fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded> {
-        async move { self.ask(self.steps.downgrade(step)).await?.downgraded() }.boxed()
+        async move { self.ask(&self.call(self.steps.downgrade(step))).await?.downgraded() }.boxed()
     }
 
     fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>> {
-        async move { self.ask(steps::inspect(&self.steps.names(key))).await?.standing() }.boxed()
+        async move { self.ask(&self.call(steps::inspect(&self.steps.names(key)))).await?.standing() }.boxed()
     }
 
     fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> Answer<'a, Listing> {
@@ -168,16 +168,17 @@ impl Backend for RedisStore {
     }
 
     fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>> {
-        async move { self.ask(self.steps.force_release(key)).await?.forced() }.boxed()
+        async move { self.ask(&self.call(self.steps.force_release(key))).await?.forced() }.boxed()
     }
 
     fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<u32>> {
-        async move { self.ask(self.steps.request_release(key)).await?.asked() }.boxed()
+        async move { self.ask(&self.call(self.steps.request_release(key))).await?.asked() }.boxed()
     }
 
     fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool> {
         async move {
-            let asked = self.ask(self.steps.release_requested(holder)).await?.asked()?;
+            let asked =
+                self.ask(&self.call(self.steps.release_requested(holder))).await?.asked()?;
             Ok(asked.is_some_and(|asked| asked > 0))
         }
         .boxed()
@@ -189,8 +190,12 @@ impl Backend for RedisStore {
         permits: u32,
         only_missing: bool,
     ) -> Answer<'a, Option<i64>> {
-        async move { self.ask(self.steps.set_permits(key, permits, only_missing)).await?.resized() }
-            .boxed()
+        async move {
+            self.ask(&self.call(self.steps.set_permits(key, permits, only_missing)))
+                .await?
+                .resized()
+        }
+        .boxed()
     }
 
     fn wakeups(&self, topic: Topic<'_>) -> Wakeups {
@@ -218,7 +223,7 @@ impl Backend for RedisStore {
                 Way::One(link) => {
                     let sent = Instant::now();
                     let probe = steps::inspect(&LockNames::probe(&self.steps.prefix));
-                    let round_trip = self.ask(probe).await.map(|_| sent.elapsed());
+                    let round_trip = self.ask(&self.call(probe)).await.map(|_| sent.elapsed());
                     (round_trip, link.warnings.all())
                 }
                 Way::Cluster(cluster) => cluster.health(self.routes.command_timeout).await,

@@ -48,6 +48,11 @@ impl std::fmt::Debug for Target {
     }
 }
 
+/// Commands that may stand ready for one write, and bytes of them: as many as releases are asked for
+/// at once, and their length. With less room whoever has none waits for one write after the other.
+const MOST_GATHERED: usize = 1_024;
+const MOST_BYTES_GATHERED: usize = 64 * 1_024;
+
 /// An open connection. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -116,7 +121,9 @@ impl Target {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
-            .set_push_sender(pushes);
+            .set_push_sender(pushes)
+            .set_pipeline_buffer_size(MOST_GATHERED)
+            .set_write_backpressure_boundary(MOST_BYTES_GATHERED);
         let reached = AtomicBool::new(false);
         let opened = async {
             let stream = dial(&self.endpoint, self.tls.as_ref(), || {

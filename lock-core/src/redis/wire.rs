@@ -6,8 +6,9 @@ use std::{
 };
 
 use redis::{
-    Cmd, ErrorKind, FromRedisValue, PushKind, RedisError, RedisResult, ServerErrorKind, Value,
-    aio::MultiplexedConnection,
+    Cmd, ErrorKind, FromRedisValue, Pipeline, PushKind, RedisError, RedisResult, Script,
+    ServerErrorKind, Value,
+    aio::{ConnectionLike, MultiplexedConnection},
 };
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -153,21 +154,31 @@ impl Wire {
         let command = call.command(self.sharded);
         match self.put(&command, manner).await {
             Err(Failure::Answered(error)) if is(&error, ServerErrorKind::NoScript) => {
-                let mut connection = self.connection.clone();
-                let script = call.script(self.sharded);
-                self.wait_for(script.load_async(&mut connection)).await?;
-                self.put(&command, manner).await
+                Box::pin(self.load(call.script(self.sharded))).await?;
+                Box::pin(self.put(&command, manner)).await
             }
             answered => answered,
         }
     }
 
-    async fn put(&self, command: &Cmd, manner: Manner) -> Result<Told, Failure> {
+    async fn load(&self, script: &Script) -> Result<(), Failure> {
         let mut connection = self.connection.clone();
-        let Some(pipeline) = manner.around(command) else {
-            let answer = self.wait_for(command.query_async(&mut connection)).await?;
-            return Ok(Told { answer, replicas: None });
-        };
+        self.wait_for(script.load_async(&mut connection)).await?;
+        Ok(())
+    }
+
+    async fn put(&self, command: &Cmd, manner: Manner) -> Result<Told, Failure> {
+        if let Some(pipeline) = manner.around(command) {
+            return Box::pin(self.put_all(pipeline, manner)).await;
+        }
+        let mut connection = self.connection.clone();
+        let answer = self.wait_for(connection.req_packed_command(command)).await?;
+        let answer = answer.extract_error().map_err(Failure::Answered)?;
+        Ok(Told { answer, replicas: None })
+    }
+
+    async fn put_all(&self, pipeline: Pipeline, manner: Manner) -> Result<Told, Failure> {
+        let mut connection = self.connection.clone();
         let count = pipeline.len();
         let answers = connection.send_packed_commands(&pipeline, 0, count);
         let mut answers = self.wait_for(answers).await?.into_iter();

@@ -2,26 +2,26 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use tokio::sync::OwnedMutexGuard;
-
 use super::{BUSY_RETRY, schedule::Schedule};
 use crate::{
     Kind, LeaseState, LostCause, Mode,
     backend::{RenewStep, Renewal},
     clock::Moment,
-    hold::Hold,
+    hold::{Hold, Steps},
     lease,
 };
 
-/// Holds per round trip.
-const BATCH: usize = 100;
+/// Holds per round trip: what is due within a second ends with a batch that is not full, and with so
+/// many 100,000 holds are renewed in well below a thousand commands all the same. Redis is kept for
+/// a quarter to half a millisecond by each (2 to 4 us a hold).
+const BATCH: usize = 128;
 
 /// One hold out of the schedule; it goes back when this is dropped, whatever became of it.
 struct Turn {
     schedule: Arc<Schedule>,
     hold: Arc<Hold>,
     /// Keeps every other step of the hold away.
-    _steps: OwnedMutexGuard<()>,
+    _steps: Steps,
     again: Option<Moment>,
 }
 
@@ -53,14 +53,14 @@ pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Hold>>) -> Vec<Batc
             schedule.add(&hold);
             continue;
         };
-        match Arc::clone(&hold.steps).try_lock_owned() {
-            Ok(steps) => {
+        match hold.try_steps() {
+            Some(steps) => {
                 let schedule = Arc::clone(schedule);
                 let shard = hold.engine.backend.shard(&hold.key);
                 let turns = alike.entry((hold.kind, mode, shard)).or_default();
                 turns.push(Turn { schedule, hold, _steps: steps, again: None });
             }
-            Err(_) => schedule.add_at(&hold, now.after(BUSY_RETRY)),
+            None => schedule.add_at(&hold, now.after(BUSY_RETRY)),
         }
     }
     let mut batches = Vec::new();

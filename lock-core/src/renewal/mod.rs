@@ -1,7 +1,7 @@
 //! Renewal (the watchdog): one task per client gives every hold its lease again before it ends.
 //!
 //! Holds are kept in the order in which they are due. What is due is renewed together with what
-//! soon will be, up to a hundred holds per round trip, each batch on its own: one that fails or
+//! soon will be, up to 128 holds per round trip, each batch on its own: one that fails or
 //! hangs holds up no other. A hold of unknown outcome is tried again until its own clock says that
 //! it is lost.
 

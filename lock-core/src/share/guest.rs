@@ -81,7 +81,7 @@ impl Hold {
     pub(crate) async fn take_over(self: &Arc<Self>) -> Result<(), UpgradeError> {
         let Some(host) = self.state().host.clone() else { return Ok(()) };
         // No answer to an earlier step may come for somebody who has it no more.
-        let _steps = host.steps.lock().await;
+        let _steps = host.steps().await;
         let (permit, due) = {
             let mut own = self.state();
             if own.host.is_none() {

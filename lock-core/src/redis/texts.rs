@@ -1,0 +1,45 @@
+//! Keys or arguments, one behind the other in one piece of memory: a call has a dozen, and each would
+//! be allocated, grown and freed by itself.
+
+use std::{fmt, io::Write};
+
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    pub(super) fn with_room_for(count: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(count) }
+    }
+
+    pub(super) fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(super) fn show(&mut self, text: impl fmt::Display) {
+        write!(self.bytes, "{text}").expect("BUG: memory takes whatever is written");
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(super) fn append(&mut self, others: &Self) {
+        for text in others.iter() {
+            self.push(text);
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
+}
