@@ -46,7 +46,7 @@ pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Hold>>) -> Vec<Batc
     let now = Moment::now();
     let mut alike: HashMap<Alike, Vec<Turn>> = HashMap::new();
     for hold in due {
-        if hold.check().is_err() || hold.nobody_has_come() || !hold.state().has_an_end() {
+        if hold.check().is_err() || hold.nobody_has_come() || hold.state().wanted().none() {
             continue;
         }
         let Some(mode) = hold.due_for_renewal() else {
@@ -132,8 +132,7 @@ impl Hold {
         // A write of which nobody knows whether it is released is not asked for: the read that stays
         // is renewed either way.
         let mode = if state.confirmed.write > 0 { Mode::Write } else { Mode::Read };
-        let renews = state.terms.renew && state.host.is_none();
-        (renews && !state.mode_in_doubt).then_some(mode)
+        (state.terms.renew && !state.mode_in_doubt).then_some(mode)
     }
 
     /// Takes in a renewal's answer and says when to look again.
