@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// Holds per round trip: what is due within a second ends with a batch that is not full, and with so
-/// many 100,000 holds are renewed in well below a thousand commands all the same. Redis is kept for
-/// a quarter to half a millisecond by each (2 to 4 us a hold).
+/// many 100,000 holds are renewed in well below a thousand commands all the same. Each keeps Redis
+/// for as long as 128 renewals take: half a millisecond, up to two where it is busy.
 const BATCH: usize = 128;
 
 /// One hold out of the schedule; it goes back when this is dropped, whatever became of it.
