@@ -22,12 +22,14 @@ const WATCHDOG: Duration = Duration::from_secs(2);
 
 async fn java_does_not_see_who_of_ours_is_next(world: World) {
     let pair = world.pair().await;
-    // In another process: within one, the waiters of a key are put in order before Redis is asked.
+    // In other processes: within one, the waiters of a key are put in order before Redis is asked, and
+    // readers share what the first of them holds.
     let writing = world.peer(Rust).await;
+    let reading = world.peer(Rust).await;
     pair.rust.must("held", "a", "acquire read k 0 0").await;
     let writer = writing.tell("w", "acquire write k 60000 0");
     eventually("the writer's mark", LIMIT, async || world.cli.exists("lock_next:{k}").await).await;
-    pair.rust.must("busy", "b", "acquire read k 0 0").await;
+    reading.must("busy", "b", "acquire read k 0 0").await;
     pair.java.must("held", "b", "acquire read k 0 0").await;
     assert!(!writer.is_answered());
     pair.rust.must("released", "a", "release read k").await;

@@ -123,3 +123,16 @@ async fn deadlines_drifted_with_every_waiter_that_came_and_went() {
     let deadline = store.score(DEADLINES, "c:3").await.unwrap() - store.now().await;
     assert!(within(deadline, LEASE + 2 * WAIT), "{deadline}");
 }
+
+/// Deadlines have an end as long as only ours wait; the last of ours leaves them to Redisson's, whose
+/// have none. Of those whose queue an eviction took, nobody would ever take them away.
+#[tokio::test]
+async fn f_deadlines_without_a_queue_stayed_for_ever() {
+    let store = queued(&["b:2"]).await;
+    store.set(&["DEL", QUEUE]).await;
+    store.set(&["ZREM", ALIVE, "b:2"]).await;
+    store.refused(&acquire("c:3", 1), "BUSY", LEASE).await;
+    assert_eq!(store.ask(&release("a:1", 0)).await, ["FREED"]);
+    store.granted(&acquire("c:3", 1)).await;
+    store.stands([lock("c:3=1", LEASE)]).await;
+}

@@ -42,6 +42,8 @@ end
 -- Where only Redisson's are left they have no TTL.
 local function leave_to_redisson(queue, deadlines, alive)
   if redis.call('zcard', alive) > 0 then return end
+  -- Deadlines of nobody who waits: an eviction took the queue alone.
+  if redis.call('llen', queue) == 0 then return redis.call('del', deadlines) end
   redis.call('persist', queue)
   redis.call('persist', deadlines)
 end
