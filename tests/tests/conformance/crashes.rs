@@ -1,15 +1,11 @@
 //! What a dead process held is free when its lease is over.
 
-use std::time::Duration;
-
-use crate::world::{LOCKS, LONG, World, on_every_backend, written};
+use crate::world::{LOCKS, LONG, SHORT, World, on_every_backend, written};
 
 on_every_backend! {
     what_a_dead_process_held_passes_on
     dead_readers_and_dead_permits_pass_on
 }
-
-const SHORT: Duration = Duration::from_millis(500);
 
 async fn what_a_dead_process_held_passes_on(world: World) {
     let lives = world.client().await;

@@ -1,18 +1,15 @@
 //! What every kind of lock does alike, and where kinds differ.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use lock_core::{Acquire, AcquireError, DowngradeError, Kind, LockClient, LostCause, ReleaseError};
 use lock_tests::{LIMIT, eventually};
 use tokio::task::JoinSet;
 
-use crate::world::{LOCKS, LONG, World, on_every_backend, soon, written};
+use crate::world::{LOCKS, LONG, SHORT, World, on_every_backend, soon, written};
 
 on_every_backend! {
     one_holder_at_a_time
@@ -26,8 +23,6 @@ on_every_backend! {
     locks_without_readers
     shapes_refuse_each_other
 }
-
-const SHORT: Duration = Duration::from_millis(300);
 
 fn busy<G>(answer: Result<G, AcquireError>) -> bool {
     matches!(answer, Err(AcquireError::Busy(_)))

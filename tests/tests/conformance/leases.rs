@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
 use lock_tests::{LIMIT, eventually};
 
-use crate::world::{LOCKS, LONG, World, on_every_backend, soon, written};
+use crate::world::{LOCKS, LONG, SHORT, World, on_every_backend, soon, written};
 
 on_every_backend! {
     a_lease_is_renewed
@@ -20,8 +20,6 @@ on_every_backend! {
     readers_enter_when_the_writers_lease_is_over
     a_hold_that_was_entered_and_left_is_renewed
 }
-
-const SHORT: Duration = Duration::from_millis(300);
 
 async fn a_lease_is_renewed(world: World) {
     let (here, there) = (world.client().await, world.client().await);
@@ -167,16 +165,15 @@ async fn readers_enter_when_the_writers_lease_is_over(world: World) {
 
 async fn a_hold_that_was_entered_and_left_is_renewed(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    let lease = Duration::from_secs(1);
     let mut guards = Vec::new();
     for kind in LOCKS.into_iter().filter(|kind| *kind != Kind::NonReentrant) {
         let (scope, key) = (here.scope(), format!("k:{kind}"));
-        let take = || written(&here, kind, &key).in_scope(&scope).lease(lease).acquire();
+        let take = || written(&here, kind, &key).in_scope(&scope).lease(SHORT).acquire();
         let outer = take().await.unwrap();
         take().await.unwrap().release().await.unwrap();
         guards.push((kind, outer));
     }
-    tokio::time::sleep(lease * 3).await;
+    tokio::time::sleep(SHORT * 3).await;
     for (kind, guard) in guards {
         assert!(guard.is_held(), "{kind}");
         let other = written(&there, kind, guard.key().as_str()).try_acquire().await;

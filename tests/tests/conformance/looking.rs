@@ -1,10 +1,8 @@
 //! Looking at a lock from outside, taking it away, and asking for it back.
 
-use std::time::Duration;
-
 use lock_core::{Kind, LostCause, Mode, ReleaseError};
 
-use crate::world::{LOCKS, LONG, World, on_every_backend, soon, written};
+use crate::world::{LOCKS, LONG, SHORT, World, on_every_backend, soon, written};
 
 on_every_backend! {
     a_free_lock_has_nobody
@@ -17,8 +15,6 @@ on_every_backend! {
     whoever_holds_later_was_not_asked
     locks_are_listed_by_prefix
 }
-
-const SHORT: Duration = Duration::from_millis(300);
 
 async fn a_free_lock_has_nobody(world: World) {
     let client = world.client().await;

@@ -1,12 +1,10 @@
 //! Several locks at once, all or nothing.
 
-use std::time::Duration;
-
 use lock_core::{AcquireError, Kind, LockClient, Member};
 use lock_tests::{LIMIT, bounded};
 use tokio::task::JoinSet;
 
-use crate::world::{LONG, World, on_every_backend, soon, written};
+use crate::world::{LONG, SHORT, World, on_every_backend, soon, written};
 
 on_every_backend! {
     all_or_nothing_whatever_the_kinds
@@ -110,8 +108,6 @@ async fn nothing_is_left_after_refusals(world: World) {
         all.unwrap_or_else(|why| panic!("{refusing}: {why}")).release().await.unwrap();
     }
 }
-
-const SHORT: Duration = Duration::from_millis(300);
 
 /// Some to read, some to write.
 fn three(client: &LockClient) -> [Member; 3] {

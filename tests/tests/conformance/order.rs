@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::{Acquire, AcquireError, Kind, LockClient, LockGuard, Mode};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use crate::world::{LONG, World, on_every_backend, soon, written};
+use crate::world::{LONG, SHORT, World, on_every_backend, soon, written};
 
 on_every_backend! {
     waiters_are_served_in_order_of_arrival
@@ -175,7 +175,7 @@ async fn holders_that_never_release_pass_it_on_in_order(world: World) {
         let (order, mut ordered) = mpsc::unbounded_channel();
         for number in 0..6 {
             let client = &clients[number % 3];
-            let lease = Duration::from_millis(300);
+            let lease = SHORT;
             let ask = written(client, kind, "k").lease(lease).renew(false);
             let waiter = in_line(&world, client, ask).await;
             let order = order.clone();

@@ -1,18 +1,15 @@
 //! A number of permits, each with a lease.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use lock_core::{AcquireError, LostCause};
 use lock_tests::{LIMIT, bounded, eventually};
 use tokio::task::JoinSet;
 
-use crate::world::{LONG, World, on_every_backend, soon};
+use crate::world::{LONG, SHORT, World, on_every_backend, soon};
 
 on_every_backend! {
     as_many_as_there_are_permits
@@ -25,8 +22,6 @@ on_every_backend! {
     crowds_never_exceed_it
     a_semaphore_without_permits_is_refused
 }
-
-const SHORT: Duration = Duration::from_millis(300);
 
 async fn as_many_as_there_are_permits(world: World) {
     let (here, there) = (world.client().await, world.client().await);

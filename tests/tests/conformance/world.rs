@@ -161,6 +161,10 @@ pub(crate) async fn soon<F: Future>(work: F) -> F::Output {
 
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
+/// A lease that a test waits out. Machines stand still for half a second, and it is renewed all the
+/// same.
+pub(crate) const SHORT: Duration = Duration::from_secs(1);
+
 /// Runs each case on every backend.
 macro_rules! on_every_backend {
     ($($case:ident)*) => {

@@ -227,7 +227,7 @@ async fn a_read_outlives_a_write_whose_release_was_not_confirmed() {
     for number in 0..20 {
         let (scope, key) = (here.scope(), format!("k:{number}"));
         // Apart, so that renewal meets their releases at different moments of trying again.
-        let lease = ms(2_600 + 150 * number);
+        let lease = ms(4_000 + 150 * number);
         writes.push(scope.write(&key).lease(lease).acquire().await.unwrap());
         reads.push(scope.read(&key).lease(lease).acquire().await.unwrap());
     }
@@ -241,9 +241,9 @@ async fn a_read_outlives_a_write_whose_release_was_not_confirmed() {
     }
     proxy.refuse();
     proxy.cut().await;
-    sleep(ms(1_200)).await;
+    sleep(ms(1_900)).await;
     proxy.pass();
-    sleep(ms(3_000)).await;
+    sleep(ms(3_500)).await;
     for read in reads {
         assert!(read.is_held(), "{}", read.key());
         assert!(there.write(read.key()).try_acquire().await.is_err());
