@@ -1,9 +1,8 @@
 //! In a cluster, where Redisson listens to the channels of the shards.
 
-use lock_tests::{LIMIT, RedisCluster, eventually};
+use lock_tests::{LIMIT, RedisCluster, Redisson, eventually};
 
 use crate::{
-    java_program::Redisson,
     kinds::EXCLUDING,
     peer::{Java, Peer, Rust},
 };

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use lock_tests::Redisson;
+
 use crate::{
-    java_program::Redisson,
     kinds::EXCLUDING,
     peer::{Java, Language, Rust},
     world::{World, on_every_redisson},

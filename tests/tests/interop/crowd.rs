@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use lock_tests::Redisson;
 
 use crate::{
-    java_program::Redisson,
     kinds::CROWDED,
     peer::{Java, Rust},
     world::{World, on_every_redisson},

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use lock_tests::{LIMIT, eventually};
+use lock_tests::{LIMIT, Redisson, eventually};
 
 use crate::{
-    java_program::Redisson,
     kinds::{OWNED, excluded},
     peer::Rust,
     world::{World, on_every_redisson},

@@ -1,8 +1,9 @@
 //! A key that goes round among the tasks of a Rust process, and a Java process that wants it too.
 
 use futures_util::future::join_all;
+use lock_tests::Redisson;
 
-use crate::{crowd::LIMIT, java_program::Redisson, world::World};
+use crate::{crowd::LIMIT, world::World};
 
 /// Tasks that ask again as soon as they have released.
 const TASKS: usize = 16;

@@ -12,7 +12,6 @@ mod exclusion;
 mod fair_read_write;
 mod fencing;
 mod hot;
-mod java_program;
 mod kinds;
 mod migration;
 mod order;

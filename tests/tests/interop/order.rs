@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use lock_tests::{LIMIT, eventually};
+use lock_tests::{LIMIT, Redisson, eventually};
 
 use crate::{
-    java_program::Redisson,
     peer::{Asked, Java, Language, Peer, Rust},
     world::{World, on_every_redisson},
 };

@@ -9,10 +9,8 @@ use std::{
     time::Duration,
 };
 
-use lock_tests::{Cli, LIMIT, Process, ProcessBuilder};
+use lock_tests::{Cli, LIMIT, Process, ProcessBuilder, Redisson, class_path};
 use tokio::time::timeout;
-
-use crate::java_program::{Redisson, class_path};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {

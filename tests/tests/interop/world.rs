@@ -5,7 +5,6 @@ use std::time::Duration;
 use lock_tests::{Cli, LIMIT, RedisServer, eventually};
 
 use crate::{
-    java_program::Redisson,
     kinds::MUTEX,
     peer::{Java, Language, Peer, Rust},
 };
@@ -121,14 +120,16 @@ macro_rules! on_every_redisson {
         mod current {
             $(#[tokio::test]
             async fn $case() {
-                use $crate::{java_program::Redisson, world::World};
+                use $crate::world::World;
+                use lock_tests::Redisson;
                 super::$case(World::start(Redisson::Current).await).await;
             })*
         }
         mod older {
             $(#[tokio::test]
             async fn $case() {
-                use $crate::{java_program::Redisson, world::World};
+                use $crate::world::World;
+                use lock_tests::Redisson;
                 super::$case(World::start(Redisson::Older).await).await;
             })*
         }

@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// How the cost of one operation grows with what else is there, on top of the rest.
     #[arg(long)]
     pub(crate) curves: bool,
+    /// Also Redisson over its own client, on the JVM: needs a JDK and Maven.
+    #[arg(long)]
+    pub(crate) jvm: bool,
     /// Draw the curves into this directory, as SVG.
     #[arg(long)]
     pub(crate) plots: Option<PathBuf>,
@@ -48,6 +51,8 @@ pub(crate) enum What {
     RenewCommands,
     BytesPerHold,
     BytesPerWaiter,
+    /// Needs a JDK and Maven.
+    TurnsVsRedisson,
     CurveReaders,
     CurveWaiters,
     CurveKeys,
@@ -80,8 +85,15 @@ impl Args {
     pub(crate) fn parts(&self) -> Vec<What> {
         let all = What::value_variants().iter().copied();
         match self.only.is_empty() {
-            true => all.filter(|what| self.curves || !what.is_curve()).collect(),
+            true => all.filter(|what| self.asks_for(*what)).collect(),
             false => all.filter(|what| self.only.contains(what)).collect(),
+        }
+    }
+
+    fn asks_for(&self, what: What) -> bool {
+        match what {
+            What::TurnsVsRedisson => self.jvm,
+            what => self.curves || !what.is_curve(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod hot_reads;
 pub(crate) mod memory;
 mod processes;
 pub(crate) mod readers;
+mod redisson;
 mod renewal;
 mod uncontended;
 
@@ -26,6 +27,7 @@ pub(crate) async fn measure(what: What, world: &World) -> Report {
         What::RenewCommands => renewal::renewal(world).await,
         What::BytesPerHold => memory::per_hold(world).await,
         What::BytesPerWaiter => memory::per_waiter(world).await,
+        What::TurnsVsRedisson => redisson::beside_redisson(world).await,
         What::CurveReaders => curves::readers(world).await,
         What::CurveWaiters => curves::waiters(world).await,
         What::CurveKeys => curves::keys(world).await,

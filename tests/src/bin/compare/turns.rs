@@ -1,4 +1,5 @@
-//! Several tasks that take turns at one key, here or in a process of their own.
+//! Several tasks that take turns at one key, or each at keys of its own, here or in a process of
+//! their own.
 
 use std::{io::BufRead, sync::Arc, time::Duration};
 
@@ -36,6 +37,9 @@ pub(crate) struct Taking {
     pub(crate) key: String,
     #[arg(long)]
     pub(crate) tasks: usize,
+    /// Each task has so many keys of its own; where it has none, all take the one.
+    #[arg(long)]
+    pub(crate) keys: usize,
     /// For how long each holds it.
     #[arg(long)]
     pub(crate) hold_us: u64,
@@ -46,16 +50,20 @@ impl Taking {
     pub(crate) fn words(&self) -> Vec<String> {
         let words = ["turns", "--url", &self.url, "--subject", &spelt(self.subject)];
         let words = words.into_iter().chain(["--key", &self.key]).map(ToOwned::to_owned);
-        let figures = [("--tasks", self.tasks as u64), ("--hold-us", self.hold_us)];
+        let figures = [
+            ("--tasks", self.tasks as u64),
+            ("--keys", self.keys as u64),
+            ("--hold-us", self.hold_us),
+        ];
         words.chain(figures.map(|(name, value)| format!("{name}={value}"))).collect()
     }
 
     /// From `start` on; the turns that began before `end`.
     pub(crate) async fn take(&self, subject: &Subject, start: Nanos, end: Nanos) -> Vec<Turn> {
         let hold = Duration::from_micros(self.hold_us);
-        let key: Arc<str> = self.key.as_str().into();
         let tasks = (0..self.tasks).map(|task| {
-            tokio::spawn(take_turns(subject.clone(), Arc::clone(&key), task, hold, start, end))
+            let keys = self.keys_of(task);
+            tokio::spawn(take_turns(subject.clone(), keys, task, hold, start, end))
         });
         let mut turns = Vec::new();
         for task in tasks.collect::<Vec<_>>() {
@@ -63,11 +71,18 @@ impl Taking {
         }
         turns
     }
+
+    fn keys_of(&self, task: usize) -> Arc<[String]> {
+        match self.keys {
+            0 => [self.key.clone()].into(),
+            keys => (0..keys).map(|key| format!("{}-{task}-{key}", self.key)).collect(),
+        }
+    }
 }
 
 async fn take_turns(
     subject: Subject,
-    key: Arc<str>,
+    keys: Arc<[String]>,
     task: usize,
     hold: Duration,
     start: Nanos,
@@ -75,19 +90,22 @@ async fn take_turns(
 ) -> Vec<Turn> {
     let mut turns = Vec::new();
     sleep_until(start).await;
-    loop {
+    for key in keys.iter().cycle() {
         let asked = now();
-        let held = subject.take(&key).await;
+        let held = subject.take(key).await;
         let taken = now();
         if taken >= end {
             subject.give_back(held).await;
-            return turns;
+            break;
         }
-        sleep(hold).await;
+        if !hold.is_zero() {
+            sleep(hold).await;
+        }
         let ended = now();
         turns.push(Turn { task, asked, taken, ended });
         subject.give_back(held).await;
     }
+    turns
 }
 
 /// In a process of its own: says that it is ready, hears from when to when, says what it had.

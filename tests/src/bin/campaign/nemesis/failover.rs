@@ -1,5 +1,7 @@
 //! A primary goes or steps down, or refuses to write: rows 12, 16 and 17.
 
+use std::time::Duration;
+
 use tokio::time::sleep;
 
 use super::{
@@ -14,6 +16,9 @@ use crate::{
 
 /// Where nobody listens.
 const NOBODY: [&str; 3] = ["REPLICAOF", "127.0.0.1", "1"];
+
+/// A failover that they carry out is over within this.
+const PATIENCE_OF_SENTINELS: Duration = Duration::from_secs(6);
 
 /// Replaced by a replica, which was cut off before in the deployment with Sentinels.
 pub(super) async fn kill_a_primary(deployment: &mut Deployment, planned: &Planned) -> Injected {
@@ -72,8 +77,11 @@ pub(super) async fn step_down(deployment: &Deployment, planned: &Planned) -> Inj
             let words = ["SENTINEL", "FAILOVER", lock_tests::SentinelSetup::NAME];
             // Refused when the last one is not long ago.
             admin.tell(&words).await.map_err(because)?;
-            replaced(deployment, at).await;
-            Ok(())
+            // Sentinels give it up when no replica has been in touch for long enough.
+            tokio::select! {
+                () = replaced(deployment, at) => Ok(()),
+                never = ask_again(&admin, &words) => never,
+            }
         }
         Deployment::Cluster(cluster) => {
             let replica = slots::replica_of(cluster, at).await.ok_or("it has no replica")?;
@@ -82,6 +90,14 @@ pub(super) async fn step_down(deployment: &Deployment, planned: &Planned) -> Inj
             replaced(deployment, at).await;
             Ok(())
         }
+    }
+}
+
+async fn ask_again<T>(admin: &Admin, words: &[&str]) -> T {
+    loop {
+        sleep(PATIENCE_OF_SENTINELS).await;
+        // Refused while one is under way.
+        let _ = admin.tell(words).await;
     }
 }
 

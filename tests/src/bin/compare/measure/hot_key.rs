@@ -75,7 +75,7 @@ pub(crate) async fn contest(
     tasks: usize,
 ) -> Contested {
     let (url, hold_us) = (world.url.clone(), HOLD.as_micros() as u64);
-    let taking = Taking { url, subject: name, key, tasks, hold_us };
+    let taking = Taking { url, subject: name, key, tasks, keys: 0, hold_us };
     let before = world.observer.look().await;
     let start = now() + nanos(AHEAD);
     let end = start + nanos(world.run());

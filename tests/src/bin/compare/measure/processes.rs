@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use lock_tests::figures::{Spread, percentile};
+use lock_tests::{
+    Process,
+    figures::{Spread, percentile},
+};
 use tokio::time::sleep;
 
 use super::hot_key::Contested;
 use crate::{
     clock::{US, nanos, now, sleep_until},
     contest::Contest,
+    observer::Spent,
     report::{Goal, Report, Table, figure, spread},
     subject::Name,
     turns::{READY, TAKEN, Taking, Turn},
@@ -105,10 +109,24 @@ pub(crate) async fn contest_of_processes(
 ) -> Contested {
     world.observer.empty().await;
     let (url, hold_us) = (world.url.clone(), HOLD.as_micros() as u64);
-    let taking = Taking { url, subject: name, key: "hot".to_owned(), tasks, hold_us };
+    let taking = Taking { url, subject: name, key: "hot".to_owned(), tasks, keys: 0, hold_us };
     let words = taking.words();
     let contenders: Vec<_> = (0..processes).map(|_| World::process(&words)).collect();
-    for contender in &contenders {
+    let (turns, spent) = take_turns(world, name.sends(), &contenders).await;
+    let contest = Contest::of(&turns, tasks);
+    let ours = matches!(name, Name::Lock | Name::Write);
+    assert!(!ours || contest.overlaps == 0, "two processes held one key: {contest:?}");
+    let sent = spent.sent / contest.turns.max(1) as f64;
+    Contested { contest, sent, seconds: world.run().as_secs_f64() }
+}
+
+/// What each of these processes had, from the moment when all were ready, and what Redis did for it.
+pub(super) async fn take_turns(
+    world: &World,
+    sends: &[&str],
+    contenders: &[Process],
+) -> (Vec<Vec<Turn>>, Spent) {
+    for contender in contenders {
         contender.line(READY, PATIENCE).await;
     }
     // What they did to be ready is over.
@@ -116,22 +134,18 @@ pub(crate) async fn contest_of_processes(
     let before = world.observer.look().await;
     let start = now() + nanos(AHEAD);
     let end = start + nanos(world.run());
-    for contender in &contenders {
+    for contender in contenders {
         contender.say(&format!("[{start}, {end}]"));
     }
     sleep_until(end).await;
-    let after = world.observer.look().await;
-    let mut turns: Vec<Vec<Turn>> = Vec::new();
-    for contender in &contenders {
+    let spent = world.observer.look().await.since(&before, sends);
+    let mut turns = Vec::new();
+    for contender in contenders {
         let line = contender.line(TAKEN, PATIENCE).await;
         let (_, taken) = line.split_once(TAKEN).expect("BUG: the line has it");
         turns.push(serde_json::from_str(taken).expect("turns"));
     }
-    let contest = Contest::of(&turns, tasks);
-    let ours = matches!(name, Name::Lock | Name::Write);
-    assert!(!ours || contest.overlaps == 0, "two processes held one key: {contest:?}");
-    let sent = after.since(&before, name.sends()).sent / contest.turns.max(1) as f64;
-    Contested { contest, sent, seconds: world.run().as_secs_f64() }
+    (turns, spent)
 }
 
 fn table(title: &'static str, runs: &Runs<Run>) -> Table {

@@ -1,4 +1,4 @@
-//! The Java program, built by Maven with one release of Redisson.
+//! The Java program of `interop/`, built by Maven with one release of Redisson.
 
 use std::{
     fs,
@@ -15,7 +15,8 @@ const INSTALL: &str = "Install a JDK (17 or later) and Maven: apt-get install \
 
 /// A release of Redisson.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Redisson {
+pub enum Redisson {
+    /// The newest that we speak with.
     Current,
     /// Of the line that most of those use who have not moved to 4.
     Older,
@@ -30,8 +31,14 @@ impl Redisson {
     }
 }
 
+impl std::fmt::Display for Redisson {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.version())
+    }
+}
+
 /// The class path of the program, which is built unless these very sources have been before.
-pub(crate) async fn class_path(redisson: Redisson) -> String {
+pub async fn class_path(redisson: Redisson) -> String {
     static BUILDING: Mutex<()> = Mutex::new(());
     let built = tokio::task::spawn_blocking(move || {
         let _one_at_a_time = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,18 +61,28 @@ fn place(redisson: Redisson) -> PathBuf {
     while let Some(path) = left.pop() {
         if path.is_dir() {
             let entries = fs::read_dir(&path).expect("cannot list the Java project");
-            let mut entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+            let mut entries: Vec<_> =
+                entries.map(|entry| entry.expect("an entry").path()).collect();
             entries.sort();
             left.append(&mut entries);
         } else {
-            path.strip_prefix(project()).unwrap().hash(&mut hasher);
+            path.strip_prefix(project()).expect("BUG: it lies within").hash(&mut hasher);
             fs::read(&path).expect("cannot read the Java project").hash(&mut hasher);
         }
     }
-    let test = std::env::current_exe().expect("a running test has a path");
-    // <target>/<profile>/deps/<test>
-    let target = test.ancestors().nth(3).expect("a test in a target directory");
-    target.join("interop").join(format!("{}-{:016x}", redisson.version(), hasher.finish()))
+    target_directory().join("interop").join(format!(
+        "{}-{:016x}",
+        redisson.version(),
+        hasher.finish()
+    ))
+}
+
+/// Of whoever runs: `<target>/<profile>/deps/<test>`, or a program without the `deps`.
+fn target_directory() -> PathBuf {
+    let program = std::env::current_exe().expect("a running program has a path");
+    let place = program.parent().expect("a program in a directory");
+    let profile = if place.ends_with("deps") { place.parent() } else { Some(place) };
+    profile.and_then(Path::parent).expect("a program in a target directory").to_owned()
 }
 
 fn project() -> PathBuf {
