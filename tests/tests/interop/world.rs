@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_tests::{Cli, LIMIT, RedisServer, eventually};
+use lock_tests::{Cli, LIMIT, RedisServer, Redisson, eventually};
 
 use crate::{
     kinds::MUTEX,
@@ -120,16 +120,18 @@ macro_rules! on_every_redisson {
         mod current {
             $(#[tokio::test]
             async fn $case() {
-                use $crate::world::World;
                 use lock_tests::Redisson;
+
+                use $crate::world::World;
                 super::$case(World::start(Redisson::Current).await).await;
             })*
         }
         mod older {
             $(#[tokio::test]
             async fn $case() {
-                use $crate::world::World;
                 use lock_tests::Redisson;
+
+                use $crate::world::World;
                 super::$case(World::start(Redisson::Older).await).await;
             })*
         }
