@@ -7,10 +7,11 @@ use crate::{crowd::LIMIT, world::World};
 
 /// Tasks that ask again as soon as they have released.
 const TASKS: usize = 16;
-const TURNS_OF_EACH: u64 = 400;
-const JAVA_TURNS: u64 = 50;
-/// Two times what one grant is good for at most.
-const BETWEEN_JAVAS: u64 = 2 * 64;
+const TURNS_OF_EACH: u64 = 800;
+const JAVA_TURNS: u64 = 20;
+/// Eight times what one grant is good for at most: on a machine without a core to spare a woken JVM
+/// comes too late again and again.
+const BETWEEN_JAVAS: u64 = 8 * 64;
 
 #[tokio::test]
 async fn java_gets_its_turns_beside_tasks_that_hand_over_to_each_other() {
