@@ -37,7 +37,7 @@ impl RedisServer {
     }
 
     async fn launch(options: RedisServerBuilder) -> Self {
-        let directory = in_memory_directory().expect("no temporary directory");
+        let directory = crate::in_memory_directory();
         for _ in 0..readiness::PORTS_TRIED {
             let port = crate::free_port();
             let child = options.spawn(port, directory.path());
@@ -161,10 +161,4 @@ impl RedisServer {
         }
         panic!("port {} was taken during the restart", self.port);
     }
-}
-
-/// In memory where the system has it: a node of a cluster waits for its disk at each change of its
-/// view, and a disk that is busy for half a second looks like a Redis that does not answer.
-fn in_memory_directory() -> std::io::Result<TempDir> {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }

@@ -1,7 +1,5 @@
 //! Fair kinds: order of arrival across processes, the dead left out of account.
 
-use std::time::Duration;
-
 use lock_core::{Acquire, AcquireError, Kind, LockClient, LockGuard, Mode};
 use tokio::{sync::mpsc, task::JoinHandle};
 

@@ -87,7 +87,7 @@ fn slices(args: &Args) -> Vec<Next> {
 
 /// Runs a slice and checks it. What it leaves is kept where that is of use, and says where.
 async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf> {
-    let directory = tempfile::tempdir().expect("no temporary directory");
+    let directory = lock_tests::in_memory_directory();
     let slice = Slice {
         sort: next.sort,
         seed: mix(&[args.seed, next.number]),
