@@ -124,6 +124,11 @@ pub fn several() -> Vec<several::Setup> {
             trouble: Trouble::Foreign,
             ..of("several locks: another kind", sole, WRITES, 5)
         },
+        several::Setup {
+            trouble: Trouble::ForeignToken,
+            late: 1,
+            ..of("several locks: tokens of another kind", sole, WRITES, 3)
+        },
         of("several read/write locks: two", shared, BOTH, 5),
         several::Setup { late: 1, ..of("several read/write locks: late", shared, MIXED, 4) },
         several::Setup { holds: 2, ..of("several read/write locks: nested", shared, BOTH, 4) },

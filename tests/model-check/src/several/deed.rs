@@ -4,7 +4,7 @@ use lock_core::__private::{Kind, Mode};
 
 use super::{
     op::{Ask, Op},
-    setup::Setup,
+    setup::{Setup, Trouble},
     world::{Hold, World},
 };
 use crate::{
@@ -41,7 +41,10 @@ pub(super) fn deeds(setup: &Setup, world: &World, at: usize) -> Vec<Deed> {
             world.clients[at].holds[lock].as_ref().is_some_and(|hold| hold.guards > 0)
         };
         let both = may_ask(0, modes[0], true) && may_ask(1, modes[1], true);
-        if both && !(has(0) && has(1)) && (is_asked_again(world, at) || !setup.ends_connections) {
+        if both
+            && !(has(0) && has(1))
+            && (is_asked_again(setup, world, at) || !setup.ends_connections)
+        {
             deeds.push(Deed::All(*modes));
         }
     }
@@ -69,10 +72,14 @@ fn holds(setup: &Setup, lock: usize) -> u32 {
 }
 
 /// What several are asked for by a command under way may be taken back by it. A client ends the old
-/// connection before it uses another one; here it may at most ask for the very same again before.
-fn is_asked_again(world: &World, at: usize) -> bool {
+/// connection before it uses another one; here it may at most ask for the very same again before, and
+/// that only where the answer can be no other one.
+fn is_asked_again(setup: &Setup, world: &World, at: usize) -> bool {
     let client = &world.clients[at];
     let Some(asks) = client.late else { return true };
+    if setup.trouble != Trouble::None {
+        return false;
+    }
     let same = |(hold, ask): (&Option<Hold>, Ask)| {
         hold.as_ref().is_some_and(|hold| hold.owner == ask.owner && hold.guards + 1 == ask.holds)
     };
