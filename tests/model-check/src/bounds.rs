@@ -1,8 +1,16 @@
 //! The models that are checked to their ends.
 
-use lock_core::__private::Kind;
+use lock_core::__private::{
+    Kind,
+    Mode::{self, Read, Write},
+};
 
-use crate::model::Setup;
+use crate::{
+    model::Setup,
+    several::{self, Trouble},
+    texts::Texts,
+    verdict::{Verdict, check_several, check_some},
+};
 
 const ONE: &[i64] = &[1_500];
 const TWO: &[i64] = &[1_500, 2_500];
@@ -22,6 +30,19 @@ pub fn all() -> Vec<Setup> {
 pub fn named(name: &str) -> Setup {
     let found = all().into_iter().find(|setup| setup.name == name);
     found.unwrap_or_else(|| panic!("no model is called {name}"))
+}
+
+/// Checks no more than about so many transitions of the model of this name, of several locks too.
+///
+/// # Panics
+///
+/// When there is none.
+#[must_use]
+pub fn check(name: &str, texts: Texts, transitions: usize) -> Verdict {
+    match several().into_iter().find(|setup| setup.name == name) {
+        Some(setup) => check_several(setup, texts, transitions),
+        None => check_some(named(name), texts, transitions),
+    }
 }
 
 fn of(name: &'static str, kind: Kind, clients: u8, operations: u8) -> Setup {
@@ -78,5 +99,51 @@ fn semaphore() -> Vec<Setup> {
         of("semaphore: three", kind, 3, 6),
         Setup { late: 1, ..of("semaphore: late", kind, 3, 4) },
         Setup { force: true, ..of("semaphore: taken away", kind, 3, 5) },
+    ]
+}
+
+const WRITES: &[[Mode; 2]] = &[[Write, Write]];
+const MIXED: &[[Mode; 2]] = &[[Read, Write]];
+const FIRST_BOTH: &[[Mode; 2]] = &[[Write, Write], [Read, Write]];
+const BOTH: &[[Mode; 2]] = &[[Write, Write], [Read, Read], [Read, Write]];
+
+/// Those of several locks that are asked for at once.
+#[must_use]
+pub fn several() -> Vec<several::Setup> {
+    let of = several::Setup::of;
+    let (sole, shared) = (Kind::Reentrant, Kind::ReadWrite);
+    vec![
+        of("several locks: two", sole, WRITES, 6),
+        several::Setup { late: 1, ..of("several locks: late", sole, WRITES, 5) },
+        several::Setup { holds: 2, ..of("several locks: nested", sole, WRITES, 5) },
+        several::Setup {
+            trouble: Trouble::Denied,
+            ..of("several locks: an error", sole, WRITES, 5)
+        },
+        several::Setup {
+            trouble: Trouble::Foreign,
+            ..of("several locks: another kind", sole, WRITES, 5)
+        },
+        several::Setup {
+            trouble: Trouble::ForeignToken,
+            late: 1,
+            ..of("several locks: tokens of another kind", sole, WRITES, 3)
+        },
+        of("several read/write locks: two", shared, BOTH, 5),
+        several::Setup { late: 1, ..of("several read/write locks: late", shared, MIXED, 4) },
+        several::Setup { holds: 2, ..of("several read/write locks: nested", shared, BOTH, 4) },
+        of("several fair locks: two", Kind::Fair, WRITES, 5),
+        several::Setup { late: 1, ..of("several fair locks: late", Kind::Fair, WRITES, 4) },
+        of("several fair read/write locks: two", Kind::FairReadWrite, BOTH, 4),
+        several::Setup {
+            late: 1,
+            ..of("several fair read/write locks: late", Kind::FairReadWrite, MIXED, 4)
+        },
+        of("several semaphores: two", Kind::Semaphore, WRITES, 5),
+        several::Setup { late: 1, ..of("several semaphores: late", Kind::Semaphore, WRITES, 4) },
+        several::Setup {
+            kinds: [shared, Kind::Semaphore],
+            ..of("several of two kinds: two", shared, FIRST_BOTH, 4)
+        },
     ]
 }

@@ -11,5 +11,6 @@ pub mod lua;
 pub mod model;
 pub mod mutants;
 pub mod redis;
+pub mod several;
 pub mod texts;
 pub mod verdict;

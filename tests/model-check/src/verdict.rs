@@ -2,13 +2,16 @@
 
 use std::{
     fmt,
+    hash::Hash,
     time::{Duration, Instant},
 };
 
 use stateright::{Checker, HasDiscoveries, Model};
 
 use crate::{
-    model::{Action, Locks, Setup},
+    model::{Locks, Setup},
+    redis::Redis,
+    several::{self, Several},
     texts::Texts,
 };
 
@@ -18,7 +21,7 @@ pub struct Counterexample {
     /// Which.
     pub rule: &'static str,
     /// What leads there.
-    pub actions: Vec<Action>,
+    pub actions: Vec<String>,
     /// What it looks like there.
     pub end: String,
 }
@@ -47,17 +50,47 @@ pub fn check(setup: Setup, texts: Texts) -> Verdict {
 /// Checks no more than about so many transitions.
 #[must_use]
 pub fn check_some(setup: Setup, texts: Texts, transitions: usize) -> Verdict {
-    let (name, start) = (setup.name, Instant::now());
+    let name = setup.name;
     let locks = Locks::new(setup, texts);
-    let checker = locks.clone().checker();
+    let end = |world: &<Locks as Model>::State| shown(&world.redis, &world.clients);
+    run(name, &locks, transitions, end, || locks.tell())
+}
+
+/// The same of several locks together.
+#[must_use]
+pub fn check_several(setup: several::Setup, texts: Texts, transitions: usize) -> Verdict {
+    let name = setup.name;
+    let locks = Several::new(setup, texts);
+    let end = |world: &<Several as Model>::State| shown(&world.redis, &world.clients);
+    run(name, &locks, transitions, end, || locks.tell())
+}
+
+fn shown(redis: &Redis, clients: &[impl fmt::Debug]) -> String {
+    let clients: Vec<_> = clients.iter().map(|client| format!("{client:?}")).collect();
+    format!("{redis:?}\n{}", clients.join("\n"))
+}
+
+fn run<M>(
+    name: &'static str,
+    model: &M,
+    transitions: usize,
+    end: impl Fn(&M::State) -> String,
+    tell: impl Fn(),
+) -> Verdict
+where
+    M: Model + Clone + Send + Sync + 'static,
+    M::State: Clone + fmt::Debug + Hash + PartialEq + Send + Sync + 'static,
+    M::Action: Clone + fmt::Debug + PartialEq,
+{
+    let start = Instant::now();
+    let checker = model.clone().checker();
     let checker = checker.threads(2).target_state_count(transitions);
     let checker = checker.finish_when(HasDiscoveries::Any).spawn_bfs().join();
-    locks.tell();
+    tell();
     let found = checker.discoveries().into_iter().map(|(rule, path)| {
-        let last = path.last_state();
-        let clients: Vec<_> = last.clients.iter().map(|client| format!("{client:?}")).collect();
-        let end = format!("{:?}\n{}", last.redis, clients.join("\n"));
-        Counterexample { rule, end, actions: path.into_actions() }
+        let end = end(path.last_state());
+        let actions = path.into_actions().iter().map(|action| format!("{action:?}")).collect();
+        Counterexample { rule, actions, end }
     });
     Verdict {
         name,
@@ -71,7 +104,7 @@ pub fn check_some(setup: Setup, texts: Texts, transitions: usize) -> Verdict {
 impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "broken: {}", self.rule)?;
-        self.actions.iter().try_for_each(|action| writeln!(f, "  {action:?}"))?;
+        self.actions.iter().try_for_each(|action| writeln!(f, "  {action}"))?;
         write!(f, "{}", self.end)
     }
 }

@@ -3,6 +3,7 @@
 
 use lock_model_check::{
     bounds,
+    model::Wrong,
     mutants::{self, Mutant},
     texts::Texts,
     verdict,
@@ -18,7 +19,7 @@ fn all_are_found_out(beginning: &str) {
     assert!(!broken.is_empty(), "no mutant is of {beginning}");
     let mut missed = Vec::new();
     for mutant in broken {
-        let verdict = verdict::check_some(mutant.setup(), mutant.texts(), ENOUGH);
+        let verdict = mutant.check(ENOUGH);
         let Some(found) = verdict.counterexample else {
             missed.push(mutant.name);
             continue;
@@ -51,6 +52,11 @@ fn broken_semaphores_are_found_out() {
     all_are_found_out("semaphore");
 }
 
+#[test]
+fn broken_steps_for_several_locks_are_found_out() {
+    all_are_found_out("several");
+}
+
 /// Defect X2: not the scripts', but of clients that call themselves the same again.
 #[test]
 fn owners_that_are_used_twice_are_found_out() {
@@ -58,6 +64,19 @@ fn owners_that_are_used_twice_are_found_out() {
     setup.fresh_owners = false;
     let verdict = verdict::check_some(setup, Texts::real(), ENOUGH);
     assert!(verdict.counterexample.is_some());
+}
+
+/// Where the user may not say that an old connection is dead: what was asked for there at once may
+/// arrive after one of the locks was released, and be refused. Then it takes the other one back too.
+#[test]
+fn several_that_are_asked_for_by_an_old_connection_are_found_out() {
+    let named = |name| bounds::several().into_iter().find(|setup| setup.name == name);
+    let mut setup = named("several locks: late").expect("a model");
+    setup.ends_connections = false;
+    let verdict = verdict::check_several(setup, Texts::real(), ENOUGH);
+    let found = verdict.counterexample.expect("a counterexample");
+    assert_eq!(found.rule, Wrong::CutShort.rule(), "{found}");
+    println!("{found}");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! What Redis gets keeps every rule, within the bounds of each model.
 
-use lock_model_check::{bounds, texts::Texts, verdict};
+use lock_model_check::{
+    bounds,
+    texts::Texts,
+    verdict::{self, Verdict},
+};
 
 /// Checks the models whose names begin so, and prints what they were.
 fn all_is_well(beginning: &str) {
@@ -9,17 +13,20 @@ fn all_is_well(beginning: &str) {
     assert!(!setups.is_empty(), "no model is called {beginning}");
     for setup in setups {
         let (owners, operations) = (setup.clients, setup.operations);
-        let verdict = verdict::check(setup, Texts::real());
-        println!(
-            "| {} | {owners} x {operations} | {} | {} | {:.1} s |",
-            verdict.name,
-            verdict.states,
-            verdict.transitions,
-            verdict.took.as_secs_f64(),
-        );
-        if let Some(counterexample) = verdict.counterexample {
-            panic!("{}: {counterexample}", verdict.name);
-        }
+        is_well(owners, operations, verdict::check(setup, Texts::real()));
+    }
+}
+
+fn is_well(owners: u8, operations: u8, verdict: Verdict) {
+    println!(
+        "| {} | {owners} x {operations} | {} | {} | {:.1} s |",
+        verdict.name,
+        verdict.states,
+        verdict.transitions,
+        verdict.took.as_secs_f64(),
+    );
+    if let Some(counterexample) = verdict.counterexample {
+        panic!("{}: {counterexample}", verdict.name);
     }
 }
 
@@ -47,4 +54,13 @@ fn a_fair_read_write_lock_keeps_every_rule() {
 #[test]
 fn a_semaphore_keeps_every_rule() {
     all_is_well("semaphore");
+}
+
+/// Every rule of each of them, and that all are granted or none.
+#[test]
+fn several_locks_at_once_keep_every_rule() {
+    for setup in bounds::several() {
+        let (owners, operations) = (setup.clients, setup.operations);
+        is_well(owners, operations, verdict::check_several(setup, Texts::real(), usize::MAX));
+    }
 }

@@ -231,6 +231,24 @@ async fn another_kind_is_refused_and_stays_as_it_is() {
     }
 }
 
+/// The model check's `several locks: tokens of another kind`: it was held on by nobody who knew of it.
+#[tokio::test]
+async fn what_a_lost_reply_had_granted_goes_where_its_tokens_are_another_kind() {
+    let mut store = Store::start().await;
+    for sort in SORTS.into_iter().filter(|sort| sort.counted) {
+        clear(&mut store).await;
+        let members = [Member::new(SORTS[1], FIRST, 1), Member::new(sort, SECOND, 1)];
+        must(&store, &acquire_all(&members)).await;
+        let token = format!("redisson_lock_token:{{{SECOND}}}");
+        store.set(&["DEL", &token]).await;
+        store.set(&["RPUSH", &token, "somebody's"]).await;
+        assert_eq!(refused(&store, &members, 2).await, ["WRONG_KIND"], "{members:?}");
+        for name in [FIRST, SECOND] {
+            assert_eq!(of(&store, name).await, Vec::<Key>::new(), "{members:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_hold_that_is_gone_is_told_and_none_is_held() {
     let mut store = Store::start().await;

@@ -7,7 +7,6 @@ use lock_model_check::{
     bounds,
     lua::Interpreter,
     texts::{self, Texts},
-    verdict,
 };
 
 /// What is put in the place of what, wherever it stands.
@@ -78,9 +77,14 @@ fn is_found_out(file: &str, text: &str) -> bool {
         return true;
     }
     let runs = models(file);
-    bounds::all().into_iter().filter(|setup| runs(setup.name)).any(|setup| {
+    let mut names: Vec<&str> = bounds::all().into_iter().map(|setup| setup.name).collect();
+    names.retain(|name| runs(name));
+    if file == "any/acquire_all" {
+        names = bounds::several().into_iter().map(|setup| setup.name).collect();
+    }
+    names.into_iter().any(|name| {
         let texts = texts.clone();
-        panic::catch_unwind(|| verdict::check_some(setup, texts, ENOUGH).counterexample.is_some())
+        panic::catch_unwind(|| bounds::check(name, texts, ENOUGH).counterexample.is_some())
             .unwrap_or(true)
     })
 }

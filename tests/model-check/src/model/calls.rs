@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 use lock_core::__private::{Caller, Kind, Mode, ScriptCall, Step};
 
 use super::{
-    names::{self, SYMBOLS},
+    names::{self, LockNames, SYMBOLS},
     op::{NONCE, Op},
     setup::Setup,
 };
@@ -29,7 +29,7 @@ pub(super) enum Asked {
 }
 
 /// Leases that Redis would refuse after the first write, or take for none at all.
-pub(super) const NONSENSE: &[&str] = &["0", "-1", "1.5", "abc", "", "9223372036854775807"];
+pub(crate) const NONSENSE: &[&str] = &["0", "-1", "1.5", "abc", "", "9223372036854775807"];
 
 thread_local! {
     static LATEST: RefCell<Option<(u64, Rc<Calls>)>> = const { RefCell::new(None) };
@@ -39,6 +39,7 @@ thread_local! {
 pub(super) struct Calls {
     lua: Rc<Interpreter>,
     kind: Kind,
+    names: &'static LockNames,
     permits: u32,
     newcomers_lease: i64,
     callers: Vec<Caller>,
@@ -59,9 +60,10 @@ impl Calls {
         Self {
             lua: Interpreter::of_thread(texts),
             kind: setup.kind,
+            names: setup.names,
             permits: setup.permits,
             newcomers_lease: setup.longest_lease(),
-            callers: numbers.map(|number| names::caller(setup.kind, number)).collect(),
+            callers: numbers.map(|number| names::caller(setup.kind, setup.names, number)).collect(),
             made: RefCell::default(),
         }
     }
@@ -97,6 +99,6 @@ impl Calls {
     fn newcomer(&self, number: u32, lease: i64) -> ScriptCall {
         let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
         let ask = Op::Acquire { mode, holds, lease, yields, waits, waited };
-        ask.call(self.kind, self.permits, &names::newcomer(self.kind, number))
+        ask.call(self.kind, self.permits, &names::newcomer(self.kind, self.names, number))
     }
 }

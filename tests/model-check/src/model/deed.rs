@@ -118,7 +118,7 @@ fn new_owner(setup: &Setup, world: &World, at: usize) -> Option<u8> {
 }
 
 /// The owners of a client.
-pub(super) fn owners(clients: usize, at: usize) -> std::ops::Range<u8> {
+pub(crate) fn owners(clients: usize, at: usize) -> std::ops::Range<u8> {
     let each = SYMBOLS.len() / clients;
     let number = |at: usize| u8::try_from(at).unwrap_or(u8::MAX);
     number(at * each)..number((at + 1) * each)

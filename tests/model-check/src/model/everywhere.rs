@@ -5,7 +5,7 @@ use lock_core::__private::Kind;
 use super::{
     calls::{Asked, Calls, NONSENSE},
     deed::name,
-    names::{self, LEASES, LOCK, TOKEN},
+    names::LockNames,
     setup::{Setup, place},
     standing::{Held, Standing},
     world::{Hold, World},
@@ -20,7 +20,13 @@ pub(super) fn judge(setup: &Setup, world: &World, standing: &Standing) -> Option
     }
     let holds = world.clients.iter().filter_map(|client| client.hold.as_ref());
     for hold in holds.filter(|hold| hold.believes(world.now())) {
-        if !is_backed(&world.redis, hold, standing.by(&name(setup, hold.owner)), world.now()) {
+        if !is_backed(
+            setup.names,
+            &world.redis,
+            hold,
+            standing.by(&name(setup, hold.owner)),
+            world.now(),
+        ) {
             return Some(Wrong::CutShort);
         }
     }
@@ -41,7 +47,7 @@ fn excludes(setup: &Setup, world: &World) -> bool {
 }
 
 /// Redis has at least what the program believes in, for at least as long.
-fn is_backed(redis: &Redis, hold: &Hold, held: Option<&Held>, now: i64) -> bool {
+fn is_backed(names: &LockNames, redis: &Redis, hold: &Hold, held: Option<&Held>, now: i64) -> bool {
     let Some(held) = held else { return false };
     let left = hold.until - now;
     if hold.doubt {
@@ -53,23 +59,26 @@ fn is_backed(redis: &Redis, hold: &Hold, held: Option<&Held>, now: i64) -> bool 
         || (held.reads >= hold.guards.reads
             && held.left >= reads_until
             && (1..=hold.guards.reads)
-                .all(|at| redis.left_ms(&names::read_key(&held.owner, at)) >= reads_until));
+                .all(|at| redis.left_ms(&names.read_key(&held.owner, at)) >= reads_until));
     let writes =
         hold.guards.writes == 0 || (held.writes >= hold.guards.writes && held.left >= left);
     reads && writes
 }
 
-fn may_stay(setup: &Setup, key: &[u8]) -> bool {
+pub(crate) fn may_stay(setup: &Setup, key: &[u8]) -> bool {
+    let names = setup.names;
     match setup.kind {
-        Kind::Semaphore => key == LOCK || key == LEASES,
-        Kind::Fenced => key == TOKEN,
+        Kind::Semaphore => key == names.lock || key == names.leases,
+        Kind::Fenced => key == names.token,
         _ => false,
     }
 }
 
-fn adds_up(setup: &Setup, redis: &Redis) -> bool {
-    let Some(Value::Text(free)) = redis.entry(LOCK).map(|entry| &entry.value) else { return true };
-    let out = match redis.entry(LEASES).map(|entry| &entry.value) {
+pub(crate) fn adds_up(setup: &Setup, redis: &Redis) -> bool {
+    let Some(Value::Text(free)) = redis.entry(setup.names.lock).map(|entry| &entry.value) else {
+        return true;
+    };
+    let out = match redis.entry(setup.names.leases).map(|entry| &entry.value) {
         Some(Value::Sorted(members)) => members.len(),
         _ => 0,
     };
@@ -84,7 +93,7 @@ pub(super) fn is_freed(setup: &Setup, world: &World, calls: &Calls) -> bool {
     let place = i64::try_from(place(setup.kind).as_millis()).unwrap_or_default();
     redis.advance(setup.longest_lease().max(place) + 1);
     // Who finds nothing but a token finds the same everywhere: once is enough.
-    let is_free = redis.entries().all(|(key, _)| key == TOKEN);
+    let is_free = redis.entries().all(|(key, _)| key == setup.names.token);
     let permits = if setup.kind == Kind::Semaphore { setup.permits } else { 1 };
     if !is_free || world.operations < 2 {
         let mut redis = redis.clone();
@@ -96,7 +105,7 @@ pub(super) fn is_freed(setup: &Setup, world: &World, calls: &Calls) -> bool {
         }
     }
     redis.advance(2 * place + 1_001);
-    redis.entries().all(|(key, _)| key == TOKEN || may_stay(setup, key))
+    redis.entries().all(|(key, _)| key == setup.names.token || may_stay(setup, key))
 }
 
 /// Arguments that are none change nothing and are refused.

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{
     deed::owners,
-    names::{SYMBOLS, TOKEN},
+    names::{K, SYMBOLS},
     world::{Client, Hold, World},
 };
 use crate::redis::{Entry, Value};
@@ -86,57 +86,67 @@ impl World {
                 }
             }
         }
-        let entries = self.redis.entries();
-        entries.fold(0_u64, |sum, (key, entry)| sum.wrapping_add(self.entry(key, entry, &names)))
-    }
-
-    fn entry(&self, key: &[u8], entry: &Entry, names: &[u8; 256]) -> u64 {
-        let mut hasher = DefaultHasher::new();
         let now = self.now();
-        renamed(key, names, &mut hasher);
-        entry.ends.map(|ends| (ends - now).min(LONG_MS)).hash(&mut hasher);
-        if key == TOKEN {
-            let Value::Text(token) = &entry.value else { return hasher.finish() };
-            let token: i64 =
-                std::str::from_utf8(token).ok().and_then(|it| it.parse().ok()).unwrap_or(-1);
-            token.cmp(&self.highest).hash(&mut hasher);
-            return hasher.finish();
-        }
-        match &entry.value {
-            Value::Text(text) => {
-                let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                let since = std::str::from_utf8(&text[..digits]).ok();
-                let since = since.and_then(|since| since.parse::<i64>().ok());
-                since.map(|it| if digits == MS_DIGITS { it - now } else { it }).hash(&mut hasher);
-                renamed(&text[digits..], names, &mut hasher);
-            }
-            Value::Hash(fields) => {
-                let each = fields.iter().map(|(field, value)| alone(field, value, names));
-                each.fold(0_u64, u64::wrapping_add).hash(&mut hasher);
-            }
-            Value::List(items) | Value::Set(items) => {
-                for item in items {
-                    renamed(item, names, &mut hasher);
-                }
-            }
-            Value::Sorted(members) => {
-                let each = members.iter().enumerate().map(|(place, one)| {
-                    let mut hasher = DefaultHasher::new();
-                    renamed(&one.member, names, &mut hasher);
-                    #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds")]
-                    let score = one.score as i64;
-                    match score.to_string().len() {
-                        MS_DIGITS => (score - now).max(0).hash(&mut hasher),
-                        US_DIGITS => place.hash(&mut hasher),
-                        _ => score.hash(&mut hasher),
-                    }
-                    hasher.finish()
-                });
-                each.fold(0_u64, u64::wrapping_add).hash(&mut hasher);
-            }
-        }
-        hasher.finish()
+        let entries = self.redis.entries().map(|(key, entry)| {
+            let highest = (key == K.token).then_some(self.highest);
+            print(key, entry, &names, now, highest)
+        });
+        entries.fold(0_u64, u64::wrapping_add)
     }
+}
+
+/// One key with the owners renamed; of a token it counts how it stands to the highest.
+pub(crate) fn print(
+    key: &[u8],
+    entry: &Entry,
+    names: &[u8; 256],
+    now: i64,
+    highest: Option<i64>,
+) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    renamed(key, names, &mut hasher);
+    entry.ends.map(|ends| (ends - now).min(LONG_MS)).hash(&mut hasher);
+    if let Some(highest) = highest {
+        let Value::Text(token) = &entry.value else { return hasher.finish() };
+        let token: i64 =
+            std::str::from_utf8(token).ok().and_then(|it| it.parse().ok()).unwrap_or(-1);
+        token.cmp(&highest).hash(&mut hasher);
+        return hasher.finish();
+    }
+    match &entry.value {
+        Value::Text(text) => {
+            let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let since = std::str::from_utf8(&text[..digits]).ok();
+            let since = since.and_then(|since| since.parse::<i64>().ok());
+            since.map(|it| if digits == MS_DIGITS { it - now } else { it }).hash(&mut hasher);
+            renamed(&text[digits..], names, &mut hasher);
+        }
+        Value::Hash(fields) => {
+            let each = fields.iter().map(|(field, value)| alone(field, value, names));
+            each.fold(0_u64, u64::wrapping_add).hash(&mut hasher);
+        }
+        Value::List(items) | Value::Set(items) => {
+            for item in items {
+                renamed(item, names, &mut hasher);
+            }
+        }
+        Value::Sorted(members) => {
+            let each = members.iter().enumerate().map(|(place, one)| {
+                let mut hasher = DefaultHasher::new();
+                renamed(&one.member, names, &mut hasher);
+                #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds")]
+                let score = one.score as i64;
+                match score.to_string().len() {
+                    MS_DIGITS => (score - now).max(0).hash(&mut hasher),
+                    US_DIGITS => place.hash(&mut hasher),
+                    _ => score.hash(&mut hasher),
+                }
+                hasher.finish()
+            });
+            each.fold(0_u64, u64::wrapping_add).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }
 
 fn renamed(bytes: &[u8], names: &[u8; 256], hasher: &mut DefaultHasher) {

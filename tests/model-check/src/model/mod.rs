@@ -1,16 +1,17 @@
 //! Clients that do whatever clients may do, on scripts that must keep them apart.
 
-mod calls;
-mod deed;
-mod everywhere;
-mod fingerprint;
+pub(crate) mod calls;
+pub(crate) mod deed;
+pub(crate) mod everywhere;
+pub(crate) mod fingerprint;
 mod heard;
-mod names;
-mod op;
-mod replies;
-mod rules;
-mod setup;
-mod standing;
+pub(crate) mod names;
+pub(crate) mod op;
+pub(crate) mod replies;
+pub(crate) mod rules;
+pub(crate) mod setup;
+pub(crate) mod standing;
+mod told;
 mod world;
 mod wrong;
 
@@ -101,10 +102,10 @@ impl Locks {
     /// Runs a step, and says what came of it; what is wrong with it stays in the world.
     fn run(&self, world: &mut World, owner: u8, op: Op) -> Reply {
         let kind = self.setup.kind;
-        let before = Standing::of(&world.redis, kind);
+        let before = Standing::of(&world.redis, kind, self.setup.names);
         let reply = self.calls().run(&mut world.redis, Asked::By(owner, op));
         let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
-        let after = Standing::of(&world.redis, kind);
+        let after = Standing::of(&world.redis, kind, self.setup.names);
         let step = Step {
             setup: &self.setup,
             owner: &deed::name(&self.setup, owner),
@@ -146,7 +147,7 @@ impl Locks {
             Action::Vanish(at) => world.clients[at].late = None,
             Action::TakeAway => self.take_away(world),
             Action::ForgetToken => {
-                world.redis.forget(names::TOKEN);
+                world.redis.forget(self.setup.names.token);
                 world.redis.advance(FAILOVER_MS);
             }
         }
@@ -155,10 +156,10 @@ impl Locks {
 
     fn take_away(&self, world: &mut World) {
         let kind = self.setup.kind;
-        let before = Standing::of(&world.redis, kind);
+        let before = Standing::of(&world.redis, kind, self.setup.names);
         let reply = self.calls().run(&mut world.redis, Asked::TakeAway);
         let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
-        let after = Standing::of(&world.redis, kind);
+        let after = Standing::of(&world.redis, kind, self.setup.names);
         let was_held = before.held.iter().any(standing::Held::lives);
         let parts = reply.parts();
         let status = parts.first().and_then(Reply::text);
@@ -169,7 +170,7 @@ impl Locks {
                     Some(Wrong::FalseRelease)
                 } else if self.setup.has_tokens() && token <= world.highest {
                     Some(Wrong::Token)
-                } else if !rules::all_told(&self.setup, &before, &after, &told) {
+                } else if !told::all_told(&self.setup, &before, &after, &told) {
                     Some(Wrong::NotTold)
                 } else {
                     world.highest = world.highest.max(token);
@@ -249,7 +250,7 @@ impl Model for Locks {
         if self.setup.force {
             actions.push(Action::TakeAway);
         }
-        if self.setup.forgets_tokens && world.redis.entry(names::TOKEN).is_some() {
+        if self.setup.forgets_tokens && world.redis.entry(self.setup.names.token).is_some() {
             actions.push(Action::ForgetToken);
         }
     }
@@ -259,7 +260,7 @@ impl Model for Locks {
         self.take(&mut next, action)?;
         next.settle_time();
         if next.wrong.is_none() {
-            let standing = Standing::of(&next.redis, self.setup.kind);
+            let standing = Standing::of(&next.redis, self.setup.kind, self.setup.names);
             next.wrong = everywhere::judge(&self.setup, &next, &standing);
         }
         if next.wrong.is_some() {

@@ -1,4 +1,4 @@
-//! The names of the one lock of a model, and of its owners.
+//! The names of a model's lock, or of several, and of their owners.
 //!
 //! An owner is told by one byte of its name that occurs in no other name: so states that differ in
 //! the names of clients alone are found to be the same.
@@ -8,17 +8,44 @@ use lock_core::__private::{Caller, Kind};
 use lock_core::LockKey;
 
 /// One for each owner that may be known at a time.
-pub(super) const SYMBOLS: &[u8; 6] = b"ABCDEF";
+pub(crate) const SYMBOLS: &[u8; 6] = b"ABCDEF";
 
-pub(super) const LOCK: &[u8] = b"k";
-pub(super) const MARK: &[u8] = b"lock_next:{k}";
-pub(super) const ALIVE: &[u8] = b"lock_alive:{k}";
-pub(super) const TOKEN: &[u8] = b"redisson_lock_token:{k}";
-pub(super) const QUEUE: &[u8] = b"redisson_lock_queue:{k}";
-pub(super) const LEASES: &[u8] = b"{k}:timeout";
+/// The names of one lock.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LockNames {
+    /// As clients know it.
+    pub(crate) key: &'static str,
+    tag: &'static str,
+    pub(crate) lock: &'static [u8],
+    pub(crate) mark: &'static [u8],
+    pub(crate) alive: &'static [u8],
+    pub(crate) token: &'static [u8],
+    pub(crate) queue: &'static [u8],
+    pub(crate) leases: &'static [u8],
+}
+
+macro_rules! names_of {
+    ($key:literal) => {
+        LockNames {
+            key: $key,
+            tag: concat!("{", $key, "}"),
+            lock: $key.as_bytes(),
+            mark: concat!("lock_next:{", $key, "}").as_bytes(),
+            alive: concat!("lock_alive:{", $key, "}").as_bytes(),
+            token: concat!("redisson_lock_token:{", $key, "}").as_bytes(),
+            queue: concat!("redisson_lock_queue:{", $key, "}").as_bytes(),
+            leases: concat!("{", $key, "}:timeout").as_bytes(),
+        }
+    };
+}
+
+/// Of the one lock of most models.
+pub(crate) static K: LockNames = names_of!("k");
+/// Of those that are asked for together, in their order.
+pub(crate) static SEVERAL: [LockNames; 2] = [names_of!("a"), names_of!("b")];
 
 /// As Redis knows it.
-pub(super) fn owner(kind: Kind, number: u8) -> Vec<u8> {
+pub(crate) fn owner(kind: Kind, number: u8) -> Vec<u8> {
     let symbol = SYMBOLS[usize::from(number)];
     if kind == Kind::Semaphore {
         return [b"permit-number--", [symbol].as_slice()].concat();
@@ -26,39 +53,52 @@ pub(super) fn owner(kind: Kind, number: u8) -> Vec<u8> {
     [b"0-0-80-0-".as_slice(), &[symbol], b":1"].concat()
 }
 
-/// Whoever asks under that name.
-pub(super) fn caller(kind: Kind, number: u8) -> Caller {
+/// Whoever asks for this lock under that name.
+pub(crate) fn caller(kind: Kind, names: &LockNames, number: u8) -> Caller {
     let bytes = owner(kind, number);
     let name = match kind {
         Kind::Semaphore => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         _ => String::from_utf8(bytes).expect("BUG: an owner's name is text"),
     };
-    let key = LockKey::try_from("k").expect("BUG: it is a key");
-    Caller::new(kind, &key, &name)
+    Caller::new(kind, &names.lock_key(), &name)
 }
 
 /// Somebody who was never there.
-pub(super) fn newcomer(kind: Kind, number: u32) -> Caller {
-    let key = LockKey::try_from("k").expect("BUG: it is a key");
+pub(crate) fn newcomer(kind: Kind, names: &LockNames, number: u32) -> Caller {
     let name = match kind {
         Kind::Semaphore => format!("{:032x}", number + 1),
         _ => format!("0-0-80-0-a:{}", number + 1),
     };
-    Caller::new(kind, &key, &name)
+    Caller::new(kind, &names.lock_key(), &name)
 }
 
-/// The key of an owner's read hold.
-pub(super) fn read_key(owner: &[u8], hold: u32) -> Vec<u8> {
-    [b"{k}:".as_slice(), owner, format!(":rwlock_timeout:{hold}").as_bytes()].concat()
-}
+impl LockNames {
+    fn lock_key(&self) -> LockKey {
+        LockKey::try_from(self.key).expect("BUG: it is a key")
+    }
 
-/// Where it is told that who waits may try again; a fair kind's waiter has its own.
-pub(super) fn channel(kind: Kind, waiter: &[u8]) -> Vec<u8> {
-    match kind {
-        Kind::ReadWrite => b"redisson_rwlock:{k}".to_vec(),
-        Kind::FairReadWrite => [b"lock_turn:{k}:".as_slice(), waiter].concat(),
-        Kind::Fair => [b"redisson_lock__channel:{k}:".as_slice(), waiter].concat(),
-        Kind::Semaphore => b"redisson_sc:{k}".to_vec(),
-        _ => b"redisson_lock__channel:{k}".to_vec(),
+    /// Whether a key of Redis is one of this lock's.
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        let tag = self.tag.as_bytes();
+        key == self.lock || key.windows(tag.len()).any(|part| part == tag)
+    }
+
+    /// The key of an owner's read hold.
+    pub(crate) fn read_key(&self, owner: &[u8], hold: u32) -> Vec<u8> {
+        let hold = format!(":rwlock_timeout:{hold}");
+        [self.tag.as_bytes(), b":", owner, hold.as_bytes()].concat()
+    }
+
+    /// Where it is told that who waits may try again; a fair kind's waiter has its own.
+    pub(crate) fn channel(&self, kind: Kind, waiter: &[u8]) -> Vec<u8> {
+        let (sort, is_own) = match kind {
+            Kind::ReadWrite => ("redisson_rwlock", false),
+            Kind::FairReadWrite => ("lock_turn", true),
+            Kind::Fair => ("redisson_lock__channel", true),
+            Kind::Semaphore => ("redisson_sc", false),
+            _ => ("redisson_lock__channel", false),
+        };
+        let channel = format!("{sort}:{}", self.tag).into_bytes();
+        if is_own { [&channel, b":".as_slice(), waiter].concat() } else { channel }
     }
 }

@@ -17,16 +17,16 @@ pub enum Op {
     Downgrade { after: Holds, lease: i64 },
 }
 
-pub(super) fn span(ms: i64) -> Duration {
+pub(crate) fn span(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or_default())
 }
 
 /// The nonce of every call: that answers do not get mixed up is not what is checked here.
-pub(super) const NONCE: &str = "7";
+pub(crate) const NONCE: &str = "7";
 
 impl Op {
     /// As a client sends it.
-    pub(super) fn call(self, kind: Kind, permits: u32, caller: &Caller) -> ScriptCall {
+    pub(crate) fn call(self, kind: Kind, permits: u32, caller: &Caller) -> ScriptCall {
         let step = match self {
             Self::Acquire { .. } => Step::Acquire(self.ask(kind, permits)),
             Self::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },
@@ -41,7 +41,7 @@ impl Op {
         caller.call(step, NONCE)
     }
 
-    fn ask(self, kind: Kind, permits: u32) -> Ask {
+    pub(crate) fn ask(self, kind: Kind, permits: u32) -> Ask {
         let Self::Acquire { mode, holds, lease, yields, waits, waited } = self else {
             unreachable!("it acquires");
         };

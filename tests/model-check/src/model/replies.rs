@@ -12,7 +12,7 @@ enum Part {
 }
 
 /// Whether a reply is one that the script's header knows, and no refusal of the arguments.
-pub(super) fn is_well_formed(op: Op, reply: &Reply) -> bool {
+pub(crate) fn is_well_formed(op: Op, reply: &Reply) -> bool {
     let parts = reply.parts();
     let [status, nonce, rest @ ..] = parts else { return false };
     let expected: &[Part] = match (op, status.text()) {
@@ -35,7 +35,7 @@ pub(super) fn is_well_formed(op: Op, reply: &Reply) -> bool {
 }
 
 /// The token of a grant: 0 for none.
-pub(super) fn token(part: &Reply) -> Option<i64> {
+pub(crate) fn token(part: &Reply) -> Option<i64> {
     match part {
         Reply::Bulk(text) if text.is_empty() => Some(0),
         Reply::Bulk(text) if text.iter().all(u8::is_ascii_digit) => {

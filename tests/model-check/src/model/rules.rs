@@ -3,36 +3,36 @@
 use lock_core::__private::{Kind, Mode};
 
 use super::{
-    names,
     op::Op,
     replies,
     setup::Setup,
     standing::{Held, Standing, Waiter},
+    told::all_told,
     wrong::Wrong,
 };
 use crate::redis::Reply;
 
 /// A step that was taken.
-pub(super) struct Step<'a> {
-    pub(super) setup: &'a Setup,
-    pub(super) owner: &'a [u8],
-    pub(super) op: Op,
-    pub(super) now: i64,
-    pub(super) before: &'a Standing,
-    pub(super) after: &'a Standing,
-    pub(super) reply: &'a Reply,
+pub(crate) struct Step<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) owner: &'a [u8],
+    pub(crate) op: Op,
+    pub(crate) now: i64,
+    pub(crate) before: &'a Standing,
+    pub(crate) after: &'a Standing,
+    pub(crate) reply: &'a Reply,
     /// Channels on which something was published.
-    pub(super) told: &'a [Vec<u8>],
-    pub(super) highest: i64,
+    pub(crate) told: &'a [Vec<u8>],
+    pub(crate) highest: i64,
 }
 
-fn broken(rule: Wrong, is_broken: bool) -> Result<(), Wrong> {
+pub(crate) fn broken(rule: Wrong, is_broken: bool) -> Result<(), Wrong> {
     if is_broken { Err(rule) } else { Ok(()) }
 }
 
 impl Step<'_> {
     /// The first rule that is broken.
-    pub(super) fn judge(&self) -> Result<(), Wrong> {
+    pub(crate) fn judge(&self) -> Result<(), Wrong> {
         broken(Wrong::Reply, !replies::is_well_formed(self.op, self.reply))?;
         self.spares_others()?;
         self.leaves_places()?;
@@ -153,6 +153,20 @@ impl Step<'_> {
         }
     }
 
+    /// Nothing of what was asked for stands any more, of what was there before all, and those who wait
+    /// know it. What the step would be is a release.
+    pub(crate) fn is_taken_back(&self) -> Result<(), Wrong> {
+        let Op::Release { mode, holds, .. } = self.op else { return Ok(()) };
+        self.spares_others()?;
+        self.leaves_places()?;
+        let (had, has) = (self.mine(self.before, mode), self.mine(self.after, mode));
+        broken(Wrong::Half, has > holds)?;
+        let left = |at: &Standing| at.by(self.owner).map_or(-2, Held::time_left);
+        let shorter = left(self.after) < left(self.before);
+        broken(Wrong::CutShort, has < had.min(holds) || (has > 0 && shorter))?;
+        self.tells()
+    }
+
     /// Whoever comes takes the last place, and who has waited longest keeps the mark.
     fn stands_last(&self) -> Result<(), Wrong> {
         let place = |at: &Standing| at.waiters.iter().position(|one| one.owner == self.owner);
@@ -261,26 +275,4 @@ impl Step<'_> {
             gives_up && !all_told(self.setup, self.before, self.after, self.told),
         )
     }
-}
-
-/// Whether those are told who may enter after a step and might not before.
-pub(super) fn all_told(
-    setup: &Setup,
-    before: &Standing,
-    after: &Standing,
-    told: &[Vec<u8>],
-) -> bool {
-    let kind = setup.kind;
-    let is_told = |waiter: &[u8]| told.contains(&names::channel(kind, waiter));
-    if kind == Kind::Semaphore {
-        let free = |at: &Standing| at.held.len() < usize::try_from(setup.permits).unwrap_or(0);
-        return free(before) || !free(after) || is_told(b"");
-    }
-    let opens = |mode| after.lets_in(mode) && !before.lets_in(mode);
-    if kind.is_fair() {
-        let first = after.waiters.iter().find(|waiter| waiter.left > 0);
-        return first.is_none_or(|waiter| !opens(waiter.mode) || is_told(&waiter.owner));
-    }
-    let left = !before.waiters.is_empty() && after.waiters.is_empty() && after.lets_in(Mode::Read);
-    !(opens(Mode::Read) || opens(Mode::Write) || left) || is_told(b"")
 }

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use lock_core::__private::{Kind, Mode};
 
+use super::names::{self, LockNames};
+
 /// How long a place in line lives, as clients ask for it.
-pub(super) fn place(kind: Kind) -> Duration {
+pub(crate) fn place(kind: Kind) -> Duration {
     Duration::from_millis(if kind.is_fair() { 3_000 } else { 1_500 })
 }
 
 /// For how long a waiter stands back behind another one.
-pub(super) const YIELDING_MS: i64 = 1_000;
+pub(crate) const YIELDING_MS: i64 = 1_000;
 
 /// Every sequence of so many operations of so many clients, with any time between them.
 #[derive(Debug, Clone)]
@@ -19,6 +21,7 @@ pub struct Setup {
     pub name: &'static str,
     /// Of the lock.
     pub kind: Kind,
+    pub(crate) names: &'static LockNames,
     /// How many clients.
     pub clients: u8,
     /// How many scripts are run, by all of them together.
@@ -56,6 +59,7 @@ impl Setup {
         Self {
             name,
             kind,
+            names: &names::K,
             clients: 2,
             operations: 4,
             modes: if shared { both } else { &[Mode::Write] },
@@ -78,7 +82,7 @@ impl Setup {
         self.kind != Kind::Semaphore
     }
 
-    pub(super) fn longest_lease(&self) -> i64 {
+    pub(crate) fn longest_lease(&self) -> i64 {
         self.leases.iter().copied().max().unwrap_or_default()
     }
 }

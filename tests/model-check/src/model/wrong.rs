@@ -54,6 +54,10 @@ wrongs! {
     StillWaits = "who enters leaves the line",
     /// A semaphore's permits do not add up.
     Permits = "permits add up",
+    /// Of several that were not all granted something is held, or more than that is gone.
+    Half = "all or none",
+    /// Several together are something else than each alone.
+    AsAlone = "together as each alone",
     /// Something was written for arguments that are none.
     Arguments = "arguments are checked first",
 }

@@ -3,12 +3,13 @@
 mod fair;
 mod read_write;
 mod semaphore;
+mod several;
 mod sole;
 mod tokens;
 
 use crate::{
-    model::Setup,
     texts::{self, Texts},
+    verdict::Verdict,
 };
 
 /// A script with one thing wrong.
@@ -42,16 +43,23 @@ impl Mutant {
         Texts::with_file(self.file, &text.replace(self.from, self.to))
     }
 
-    /// Where it must be found out.
+    /// What the model says that must find it out, within so many transitions.
     #[must_use]
-    pub fn setup(&self) -> Setup {
-        crate::bounds::named(self.model)
+    pub fn check(&self, transitions: usize) -> Verdict {
+        crate::bounds::check(self.model, self.texts(), transitions)
     }
 }
 
 /// All of them.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [read_write::MUTANTS, sole::MUTANTS, tokens::MUTANTS, fair::MUTANTS, semaphore::MUTANTS]
-        .concat()
+    [
+        read_write::MUTANTS,
+        sole::MUTANTS,
+        tokens::MUTANTS,
+        fair::MUTANTS,
+        semaphore::MUTANTS,
+        several::MUTANTS,
+    ]
+    .concat()
 }

@@ -32,13 +32,14 @@ pub struct Redis {
     now_us: i64,
     entries: BTreeMap<Vec<u8>, Entry>,
     told: Vec<(Vec<u8>, Vec<u8>)>,
+    denied: Option<Vec<u8>>,
 }
 
 impl Redis {
     /// An empty one whose clock says this many microseconds.
     #[must_use]
     pub fn at(now_us: i64) -> Self {
-        Self { now_us, entries: BTreeMap::new(), told: Vec::new() }
+        Self { now_us, entries: BTreeMap::new(), told: Vec::new(), denied: None }
     }
 
     /// Its clock, in milliseconds.
@@ -97,8 +98,16 @@ impl Redis {
         self.entries.remove(key);
     }
 
+    /// Takes the right to a key from the user, as an operator may at any moment.
+    pub fn deny(&mut self, key: &[u8]) {
+        self.denied = Some(key.to_vec());
+    }
+
     /// Carries a command out.
     pub fn call(&mut self, words: &[Vec<u8>]) -> Reply {
+        if self.denied.as_ref().is_some_and(|key| words.iter().skip(1).any(|word| word == key)) {
+            return Reply::error("NOPERM No permissions to access a key");
+        }
         commands::carry_out(self, words).unwrap_or_else(|error| error)
     }
 }

@@ -126,7 +126,9 @@ for at, member in ipairs(members) do
     return failed
   end
   if reply[1] ~= 'GRANTED' then
-    return give_back(at) or {'REFUSED', nonce, at, unpack(reply)}
+    -- An earlier call may have been granted it, before its tokens became somebody else's.
+    local spared = reply[1] ~= 'WRONG_KIND' and at
+    return give_back(spared) or {'REFUSED', nonce, at, unpack(reply)}
   end
   granted[at + 2] = reply[3]
 end

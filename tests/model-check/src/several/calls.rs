@@ -1,0 +1,89 @@
+//! The calls of a model, each made once by the client's own code and then run again and again.
+
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
+
+use lock_core::__private::{Caller, Mode, ScriptCall};
+
+use super::{
+    op::Op,
+    setup::{LEASE_MS, Setup},
+};
+use crate::{
+    lua::{Interpreter, Prepared},
+    model::{
+        Op as Alone,
+        calls::NONSENSE,
+        names::{SEVERAL, newcomer},
+        op::NONCE,
+    },
+    redis::{Redis, Reply},
+    texts::Texts,
+};
+
+/// Who asks for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Asked {
+    By(Op),
+    /// Somebody of whom nobody has heard asks for both.
+    Newcomer,
+    /// The same with a lease of the second lock that is none.
+    Nonsense(usize),
+}
+
+thread_local! {
+    static LATEST: RefCell<Option<(u64, Rc<Calls>)>> = const { RefCell::new(None) };
+}
+
+/// Of one thread.
+pub(super) struct Calls {
+    lua: Rc<Interpreter>,
+    setup: Setup,
+    made: RefCell<HashMap<Asked, Prepared>>,
+}
+
+impl Calls {
+    /// This thread's, for the model of this number.
+    pub(super) fn of_thread(model: u64, setup: &Setup, texts: &Texts) -> Rc<Self> {
+        LATEST.with_borrow_mut(|latest| match latest {
+            Some((id, calls)) if *id == model => Rc::clone(calls),
+            _ => {
+                let (lua, made) = (Interpreter::of_thread(texts), RefCell::default());
+                let new = Rc::new(Self { lua, setup: setup.clone(), made });
+                Rc::clone(&latest.insert((model, new)).1)
+            }
+        })
+    }
+
+    pub(super) fn run(&self, redis: &mut Redis, asked: Asked) -> Reply {
+        let call = self.made.borrow().get(&asked).cloned();
+        let call = call.unwrap_or_else(|| {
+            let call = self.lua.prepare(&self.make(asked));
+            self.made.borrow_mut().insert(asked, call.clone());
+            call
+        });
+        self.lua.run_prepared(redis, &call)
+    }
+
+    fn make(&self, asked: Asked) -> ScriptCall {
+        match asked {
+            Asked::By(op) => op.call(&self.setup),
+            Asked::Newcomer => self.newcomer(LEASE_MS),
+            Asked::Nonsense(which) => {
+                let said = b"77777";
+                let mut call = self.newcomer(77_777);
+                let lease = call.args.iter_mut().rfind(|arg| *arg == said);
+                *lease.expect("BUG: a lease is asked for") = NONSENSE[which].into();
+                call
+            }
+        }
+    }
+
+    fn newcomer(&self, lease: i64) -> ScriptCall {
+        let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
+        let alone = Alone::Acquire { mode, holds, lease, yields, waits, waited };
+        let of = |at: usize| newcomer(self.setup.kinds[at], &SEVERAL[at], 0);
+        let ask = |at: usize| alone.ask(self.setup.kinds[at], self.setup.side(at).permits);
+        let (callers, asks) = ([of(0), of(1)], [ask(0), ask(1)]);
+        Caller::call_all(&[(&callers[0], asks[0]), (&callers[1], asks[1])], NONCE)
+    }
+}

@@ -1,0 +1,147 @@
+//! What a client may do next, and what it asks for by it.
+
+use lock_core::__private::{Kind, Mode};
+
+use super::{
+    op::{Ask, Op},
+    setup::{Setup, Trouble},
+    world::{Hold, World},
+};
+use crate::{
+    model::{
+        deed::owners,
+        names::{SEVERAL, SYMBOLS},
+    },
+    redis::{Redis, Value},
+};
+
+/// What a program does with the locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// Asks for both at once, also again.
+    All([Mode; 2]),
+    /// Asks for one of them, also again.
+    One(usize, Mode),
+    /// Drops a guard of one, or brings Redis down to what the program has, or leaves the line.
+    Release(usize),
+}
+
+/// All that a client may do.
+pub(super) fn deeds(setup: &Setup, world: &World, at: usize) -> Vec<Deed> {
+    let may_ask = |lock: usize, mode: Mode, reenters: bool| {
+        let Some(hold) = &world.clients[at].holds[lock] else {
+            return new_owner(world, at, lock).is_some();
+        };
+        let again = reenters && hold.guards > 0 && hold.guards < holds(setup, lock);
+        hold.mode == mode && (hold.asks() || again)
+    };
+    let mut deeds = Vec::new();
+    for modes in setup.asks {
+        let has = |lock: usize| {
+            world.clients[at].holds[lock].as_ref().is_some_and(|hold| hold.guards > 0)
+        };
+        let both = may_ask(0, modes[0], true) && may_ask(1, modes[1], true);
+        if both
+            && !(has(0) && has(1))
+            && (is_asked_again(setup, world, at) || !setup.ends_connections)
+        {
+            deeds.push(Deed::All(*modes));
+        }
+    }
+    if setup.ends_connections && world.clients[at].late.is_some() {
+        return deeds;
+    }
+    for lock in [0, 1] {
+        for mode in setup.modes(lock) {
+            // What is asked for at once is not asked for again alone.
+            if world.clients[at].late.is_none() && may_ask(lock, mode, false) {
+                deeds.push(Deed::One(lock, mode));
+            }
+        }
+        let hold = world.clients[at].holds[lock].as_ref();
+        let settles = hold.is_some_and(|hold| hold.guards > 0 || !hold.is_settled());
+        if settles {
+            deeds.push(Deed::Release(lock));
+        }
+    }
+    deeds
+}
+
+fn holds(setup: &Setup, lock: usize) -> u32 {
+    if setup.kinds[lock] == Kind::Semaphore { 1 } else { setup.holds }
+}
+
+/// What several are asked for by a command under way may be taken back by it. A client ends the old
+/// connection before it uses another one; here it may at most ask for the very same again before, and
+/// that only where the answer can be no other one.
+fn is_asked_again(setup: &Setup, world: &World, at: usize) -> bool {
+    let client = &world.clients[at];
+    let Some(asks) = client.late else { return true };
+    if setup.trouble != Trouble::None {
+        return false;
+    }
+    let same = |(hold, ask): (&Option<Hold>, Ask)| {
+        hold.as_ref().is_some_and(|hold| hold.owner == ask.owner && hold.guards + 1 == ask.holds)
+    };
+    client.holds.iter().zip(asks).all(same)
+}
+
+/// An owner of this client's of whom nobody knows on this lock.
+fn new_owner(world: &World, at: usize, lock: usize) -> Option<u8> {
+    let client = &world.clients[at];
+    let late = client.late.map(|asks| asks[lock].owner);
+    let known =
+        |owner: u8| late == Some(owner) || stands(&world.redis, lock, SYMBOLS[usize::from(owner)]);
+    owners(world.clients.len(), at).find(|owner| !known(*owner))
+}
+
+fn stands(redis: &Redis, lock: usize, symbol: u8) -> bool {
+    let mut entries = redis.entries().filter(|(key, _)| SEVERAL[lock].has(key));
+    entries.any(|(key, entry)| {
+        key.contains(&symbol)
+            || match &entry.value {
+                Value::Text(text) => text.contains(&symbol),
+                Value::Hash(fields) => fields.iter().any(|(field, _)| field.contains(&symbol)),
+                Value::List(items) | Value::Set(items) => {
+                    items.iter().any(|item| item.contains(&symbol))
+                }
+                Value::Sorted(members) => members.iter().any(|one| one.member.contains(&symbol)),
+            }
+    })
+}
+
+/// What a deed asks of Redis; what is known before the answer is written down.
+pub(super) fn begin(setup: &Setup, world: &mut World, at: usize, deed: Deed) -> Option<Op> {
+    match deed {
+        Deed::All(modes) => Some(Op::All([
+            ask(setup, world, at, 0, modes[0])?,
+            ask(setup, world, at, 1, modes[1])?,
+        ])),
+        Deed::One(lock, mode) => Some(Op::One(lock, ask(setup, world, at, lock, mode)?)),
+        Deed::Release(lock) => {
+            let hold = world.clients[at].holds[lock].as_mut()?;
+            hold.guards = hold.guards.saturating_sub(1);
+            hold.leaving = hold.guards == 0;
+            let (owner, mode, holds) = (hold.owner, hold.mode, hold.guards);
+            let in_line = hold.in_line && hold.guards == 0;
+            Some(Op::Release { at: lock, owner, mode, holds, in_line })
+        }
+    }
+}
+
+fn ask(setup: &Setup, world: &mut World, at: usize, lock: usize, mode: Mode) -> Option<Ask> {
+    let now = world.now();
+    if world.clients[at].holds[lock].is_none() {
+        let owner = new_owner(world, at, lock)?;
+        world.clients[at].holds[lock] = Some(Hold::new(owner, mode, now));
+    }
+    let hold = world.clients[at].holds[lock].as_mut()?;
+    let (owner, holds, waited) = (hold.owner, hold.guards + 1, now - hold.since);
+    hold.stored = holds;
+    if hold.guards > 0 {
+        return Some(Ask { owner, mode, holds, yields: false, waits: false, waited: 0 });
+    }
+    hold.in_line = setup.waits;
+    let yields = hold.yields_until.is_none_or(|until| now < until);
+    Some(Ask { owner, mode, holds, yields, waits: setup.waits, waited })
+}

@@ -1,0 +1,97 @@
+//! What must be so in every state.
+
+use lock_core::__private::{Kind, Mode};
+
+use super::{
+    calls::{Asked, Calls},
+    rules::standings,
+    setup::{LEASE_MS, Setup, Trouble},
+    world::{Hold, World},
+};
+use crate::{
+    model::{
+        Setup as Side, Wrong,
+        calls::NONSENSE,
+        everywhere::{adds_up, may_stay},
+        names::{SEVERAL, owner},
+        setup::place,
+        standing::Standing,
+    },
+    redis::{Redis, Reply},
+};
+
+/// The first rule that is broken.
+pub(super) fn judge(setup: &Setup, sides: &[Side; 2], world: &World) -> Option<Wrong> {
+    let standing = standings(setup, &world.redis);
+    for (lock, standing) in standing.iter().enumerate() {
+        let holds = world.clients.iter().filter_map(|client| client.holds[lock].as_ref());
+        let believers: Vec<&Hold> = holds.filter(|hold| hold.believes(world.now())).collect();
+        if believers.len() > 1 && believers.iter().any(|hold| hold.mode == Mode::Write) {
+            return Some(Wrong::Exclusion);
+        }
+        if !believers.iter().all(|hold| is_backed(setup, lock, world, hold, standing)) {
+            return Some(Wrong::CutShort);
+        }
+        if setup.kinds[lock] == Kind::Semaphore && !adds_up(&sides[lock], &world.redis) {
+            return Some(Wrong::Permits);
+        }
+    }
+    let mut entries = world.redis.entries();
+    let endless = entries.any(|(key, entry)| entry.ends.is_none() && !stays(setup, sides, key));
+    endless.then_some(Wrong::Endless)
+}
+
+/// Redis has at least what the program believes in, for at least as long.
+fn is_backed(setup: &Setup, lock: usize, world: &World, hold: &Hold, standing: &Standing) -> bool {
+    let name = owner(setup.kinds[lock], hold.owner);
+    let Some(held) = standing.by(&name) else { return false };
+    let left = hold.until - world.now();
+    let reads = if hold.mode == Mode::Read { hold.guards } else { 0 };
+    held.of(hold.mode) >= hold.guards
+        && held.left >= left
+        && (1..=reads).all(|at| world.redis.left_ms(&SEVERAL[lock].read_key(&name, at)) >= left)
+}
+
+fn stays(setup: &Setup, sides: &[Side; 2], key: &[u8]) -> bool {
+    let foreign = match setup.trouble {
+        Trouble::Foreign => key == SEVERAL[1].lock,
+        Trouble::ForeignToken => key == SEVERAL[1].token,
+        _ => false,
+    };
+    foreign || sides.iter().any(|side| may_stay(side, key))
+}
+
+fn is_token(key: &[u8]) -> bool {
+    SEVERAL.iter().any(|names| key == names.token)
+}
+
+/// If everybody stopped here: when all leases are over somebody new gets both, and at last nothing is
+/// left but tokens, and permits.
+pub(super) fn is_freed(setup: &Setup, sides: &[Side; 2], world: &World, calls: &Calls) -> bool {
+    let mut redis = world.redis.clone();
+    let places = setup.kinds.map(|kind| i64::try_from(place(kind).as_millis()).unwrap_or_default());
+    let place = places.into_iter().max().unwrap_or_default();
+    redis.advance(LEASE_MS.max(place) + 1);
+    // Who finds nothing but tokens finds the same everywhere: once is enough.
+    let is_free = redis.entries().all(|(key, _)| is_token(key));
+    if !world.troubled && (!is_free || world.operations < 2) {
+        let reply = calls.run(&mut redis, Asked::Newcomer);
+        if reply.parts().first().and_then(Reply::text) != Some("GRANTED") {
+            return false;
+        }
+    }
+    redis.advance(2 * place + 1_001);
+    redis.entries().all(|(key, _)| is_token(key) || stays(setup, sides, key))
+}
+
+/// A lease of the second lock that is none changes nothing, of the first one neither.
+pub(super) fn is_picky(world: &World, calls: &Calls) -> bool {
+    let refuses = |which: usize| {
+        let mut redis: Redis = world.redis.clone();
+        let reply = calls.run(&mut redis, Asked::Nonsense(which));
+        let is_refused = reply.parts().first().and_then(Reply::text) == Some("INVALID");
+        is_refused && redis == world.redis
+    };
+    // What a script says to them does not depend on much.
+    world.operations > 1 || (0..NONSENSE.len()).all(refuses)
+}

@@ -1,0 +1,252 @@
+//! Two locks that clients ask for one by one, or at once and all or nothing.
+
+mod calls;
+mod deed;
+mod everywhere;
+mod heard;
+mod op;
+mod rules;
+mod setup;
+mod world;
+
+use std::{
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use stateright::{Model, Property};
+
+pub use deed::Deed;
+pub use op::{Ask, Op};
+pub use setup::{Setup, Trouble};
+pub use world::{Client, Hold, World};
+
+use crate::{
+    model::{Setup as Side, Wrong, names::SEVERAL, replies},
+    redis::Reply,
+    texts::Texts,
+};
+use calls::{Asked, Calls};
+use rules::Step;
+use setup::TICK_MS;
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Time passes.
+    Tick,
+    /// A client does something, and hears the answer.
+    Do(usize, Deed),
+    /// A client asks for both at once, and hears no more of it.
+    Send(usize, Deed),
+    /// What was sent so arrives.
+    Arrive(usize),
+    /// What was sent so never arrives.
+    Vanish(usize),
+    /// Something comes over the second lock.
+    Trouble,
+}
+
+/// Two locks, their clients and the texts that are run.
+#[derive(Debug, Clone)]
+pub struct Several {
+    setup: Setup,
+    sides: [Side; 2],
+    texts: Texts,
+    id: u64,
+    /// A rule is broken: what is known will do.
+    enough: Arc<AtomicBool>,
+    /// Paths are told: nothing is enough.
+    telling: Arc<AtomicBool>,
+}
+
+impl Several {
+    /// Within these bounds.
+    #[must_use]
+    pub fn new(setup: Setup, texts: Texts) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let (id, sides) = (NEXT.fetch_add(1, Ordering::Relaxed), [setup.side(0), setup.side(1)]);
+        Self { setup, sides, texts, id, enough: Arc::default(), telling: Arc::default() }
+    }
+
+    /// From here on it is only asked how it came to what was found.
+    pub(crate) fn tell(&self) {
+        self.telling.store(true, Ordering::Relaxed);
+    }
+
+    fn keeps(&self, is_kept: bool) -> bool {
+        if !is_kept {
+            self.enough.store(true, Ordering::Relaxed);
+        }
+        is_kept
+    }
+
+    fn calls(&self) -> Rc<Calls> {
+        Calls::of_thread(self.id, &self.setup, &self.texts)
+    }
+
+    /// Runs a step, and says what came of it; what is wrong with it stays in the world.
+    fn run(&self, world: &mut World, op: Op) -> Reply {
+        let calls = self.calls();
+        let mut redis = world.redis.clone();
+        let reply = calls.run(&mut redis, Asked::By(op));
+        let told: Vec<Vec<u8>> = redis.take_told().into_iter().map(|told| told.0).collect();
+        let step = Step {
+            setup: &self.setup,
+            sides: &self.sides,
+            calls: &calls,
+            op,
+            world,
+            redis: &redis,
+            reply: &reply,
+            told: &told,
+        };
+        let wrong = step.judge().err();
+        (world.redis, world.wrong) = (redis, wrong);
+        reply
+    }
+
+    fn take(&self, world: &mut World, action: Action) -> Option<()> {
+        match action {
+            Action::Tick => world.redis.advance(TICK_MS),
+            Action::Do(at, deed) => {
+                let op = deed::begin(&self.setup, world, at, deed)?;
+                let reply = self.run(world, op);
+                world.operations += 1;
+                if world.wrong.is_none() {
+                    world.heard_tokens(op, &reply);
+                    let now = world.now();
+                    heard::hear(&self.setup, &mut world.clients[at], op, &reply, now);
+                }
+            }
+            Action::Send(at, deed) => {
+                let Op::All(asks) = deed::begin(&self.setup, world, at, deed)? else { return None };
+                world.clients[at].late = Some(asks);
+                world.operations += 1;
+            }
+            Action::Arrive(at) => {
+                let asks = world.clients[at].late.take()?;
+                self.run(world, Op::All(asks));
+            }
+            Action::Vanish(at) => world.clients[at].late = None,
+            Action::Trouble => self.trouble(world),
+        }
+        Some(())
+    }
+
+    fn trouble(&self, world: &mut World) {
+        world.troubled = true;
+        let (names, redis) = (&SEVERAL[1], &mut world.redis);
+        let in_the_way = match self.setup.trouble {
+            Trouble::Denied => return redis.deny(names.token),
+            Trouble::ForeignToken => names.token,
+            _ => names.lock,
+        };
+        redis.forget(in_the_way);
+        redis.call(&[b"rpush".into(), in_the_way.into(), b"x".into()]);
+    }
+
+    /// What stands under a lock's name is nobody's but its holders'.
+    fn may_be_troubled(&self, world: &World) -> bool {
+        let is_free = world.redis.entry(SEVERAL[1].lock).is_none();
+        match self.setup.trouble {
+            _ if world.troubled => false,
+            Trouble::None => false,
+            Trouble::Foreign => is_free,
+            Trouble::ForeignToken | Trouble::Denied => true,
+        }
+    }
+}
+
+impl World {
+    fn heard_tokens(&mut self, op: Op, reply: &Reply) {
+        let (parts, highest) = (reply.parts(), &mut self.highest);
+        let mut hear = |lock: usize, at: usize| {
+            let token = parts.get(at).and_then(replies::token).unwrap_or_default();
+            highest[lock] = highest[lock].max(token);
+        };
+        match (op, parts.first().and_then(Reply::text)) {
+            (Op::All(_), Some("GRANTED")) => [0, 1].into_iter().for_each(|at| hear(at, at + 2)),
+            (Op::One(lock, _), Some("GRANTED")) => hear(lock, 2),
+            _ => {}
+        }
+    }
+}
+
+impl Model for Several {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::new(self.setup.clients)]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        if self.enough.load(Ordering::Relaxed) && !self.telling.load(Ordering::Relaxed) {
+            return;
+        }
+        let is_over = world.operations >= self.setup.operations;
+        let under_way = world.clients.iter().filter(|client| client.late.is_some()).count();
+        for (at, client) in world.clients.iter().enumerate() {
+            if client.late.is_some() {
+                actions.extend([Action::Arrive(at), Action::Vanish(at)]);
+            }
+            if is_over {
+                continue;
+            }
+            let deeds = deed::deeds(&self.setup, world, at);
+            if client.late.is_none() && under_way < usize::from(self.setup.late) {
+                // What comes late for one lock is for the models of one lock.
+                let all = deeds.iter().filter(|deed| matches!(deed, Deed::All(_)));
+                actions.extend(all.map(|&deed| Action::Send(at, deed)));
+            }
+            actions.extend(deeds.into_iter().map(|deed| Action::Do(at, deed)));
+        }
+        if is_over && under_way == 0 {
+            return;
+        }
+        actions.push(Action::Tick);
+        if !is_over && self.may_be_troubled(world) {
+            actions.push(Action::Trouble);
+        }
+    }
+
+    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+        let mut next = world.clone();
+        self.take(&mut next, action)?;
+        next.settle_time();
+        if next.wrong.is_none() {
+            next.wrong = everywhere::judge(&self.setup, &self.sides, &next);
+        }
+        if next.wrong.is_some() {
+            self.enough.store(true, Ordering::Relaxed);
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        macro_rules! rules {
+            ($($wrong:ident)*) => {
+                vec![$(Property::always(Wrong::$wrong.rule(), |_, world: &World| {
+                    world.wrong != Some(Wrong::$wrong)
+                }),)*]
+            };
+        }
+        let mut rules = rules![
+            Exclusion CutShort Endless Reply Token FalseGrant FalseLoss FalseRefusal FalseTime
+            FalseRelease NotTold Overtaken StillWaits Permits Half AsAlone
+        ];
+        rules.push(Property::always(Wrong::Arguments.rule(), |locks: &Self, world: &World| {
+            locks.keeps(everywhere::is_picky(world, &locks.calls()))
+        }));
+        rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
+            let (calls, is_broken) = (locks.calls(), world.wrong.is_some());
+            locks
+                .keeps(is_broken || everywhere::is_freed(&locks.setup, &locks.sides, world, &calls))
+        }));
+        rules
+    }
+}

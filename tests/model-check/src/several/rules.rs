@@ -1,0 +1,171 @@
+//! What one step may do to each of the locks, and say.
+
+use super::{
+    calls::{Asked, Calls},
+    op::{Ask, Op},
+    setup::{Setup, Trouble},
+    world::World,
+};
+use crate::{
+    model::{
+        Op as Alone, Setup as Side, Wrong,
+        names::{LockNames, SEVERAL, owner},
+        rules::{self, broken},
+        standing::Standing,
+    },
+    redis::{Redis, Reply},
+};
+
+/// What stands of each lock.
+pub(super) fn standings(setup: &Setup, redis: &Redis) -> [Standing; 2] {
+    [0, 1].map(|lock| Standing::of(redis, setup.kinds[lock], &SEVERAL[lock]))
+}
+
+/// A step that was taken.
+pub(super) struct Step<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) sides: &'a [Side; 2],
+    pub(super) calls: &'a Calls,
+    pub(super) op: Op,
+    /// As it was before.
+    pub(super) world: &'a World,
+    pub(super) redis: &'a Redis,
+    pub(super) reply: &'a Reply,
+    /// Channels on which something was published, in order.
+    pub(super) told: &'a [Vec<u8>],
+}
+
+impl Step<'_> {
+    /// The first rule that is broken.
+    pub(super) fn judge(&self) -> Result<(), Wrong> {
+        match self.op {
+            Op::All(asks) => {
+                self.judge_all(asks)?;
+                self.as_each_alone(asks)
+            }
+            Op::One(lock, ask) => self.judge_one(lock, ask.owner, ask.alone()),
+            Op::Release { at, owner, mode, holds, in_line } => {
+                self.judge_one(at, owner, Alone::Release { mode, holds, in_line })
+            }
+        }
+    }
+
+    /// A step on one lock, which is none of the other's business.
+    fn judge_one(&self, lock: usize, owner: u8, op: Alone) -> Result<(), Wrong> {
+        let [before, after] = [&self.world.redis, self.redis].map(|at| standings(self.setup, at));
+        broken(Wrong::CutShort, before[1 - lock] != after[1 - lock])?;
+        if self.is_excused(lock, self.reply) {
+            return broken(Wrong::Half, before[lock].held != after[lock].held);
+        }
+        self.on(lock, owner, op, self.reply, |step| step.judge())
+    }
+
+    fn judge_all(&self, asks: [Ask; 2]) -> Result<(), Wrong> {
+        let parts = self.reply.parts();
+        if let Reply::Error(_) = self.reply {
+            broken(Wrong::Reply, !self.is_excused(1, self.reply))?;
+            return (0..2).try_for_each(|lock| self.is_taken_back(lock, asks[lock]));
+        }
+        match (parts.first().and_then(Reply::text), parts) {
+            (Some("GRANTED"), [status, nonce, tokens @ ..]) if tokens.len() == 2 => (0..2)
+                .try_for_each(|lock| {
+                    let each = [status.clone(), nonce.clone(), tokens[lock].clone()];
+                    self.says(lock, asks[lock], &Reply::Array(each.to_vec()))
+                }),
+            (Some("REFUSED"), [_, _, Reply::Int(at @ 1..=2), own @ ..]) => {
+                let (at, own) = (usize::from(*at == 2), Reply::Array(own.to_vec()));
+                if self.is_excused(at, &own) {
+                    self.is_taken_back(at, asks[at])?;
+                } else {
+                    self.says(at, asks[at], &own)?;
+                }
+                self.is_taken_back(1 - at, asks[1 - at])
+            }
+            _ => Err(Wrong::Reply),
+        }
+    }
+
+    /// Whether that is said since something came over the second lock.
+    fn is_excused(&self, lock: usize, reply: &Reply) -> bool {
+        let is = |trouble| lock == 1 && self.world.troubled && self.setup.trouble == trouble;
+        match reply {
+            Reply::Error(_) => is(Trouble::Denied),
+            _ => {
+                let status = reply.parts().first().and_then(Reply::text);
+                let in_the_way = is(Trouble::Foreign) || is(Trouble::ForeignToken);
+                status == Some("WRONG_KIND") && in_the_way
+            }
+        }
+    }
+
+    /// What its own script would say is judged as if the lock had been asked for alone.
+    fn says(&self, lock: usize, ask: Ask, reply: &Reply) -> Result<(), Wrong> {
+        self.on(lock, ask.owner, ask.alone(), reply, |step| step.judge())
+    }
+
+    /// Nothing of what was asked for is there, and all that was there before still is.
+    fn is_taken_back(&self, lock: usize, ask: Ask) -> Result<(), Wrong> {
+        self.on(lock, ask.owner, ask.undone(), self.reply, |step| step.is_taken_back())
+    }
+
+    fn on(
+        &self,
+        lock: usize,
+        number: u8,
+        op: Alone,
+        reply: &Reply,
+        judge: impl Fn(&rules::Step<'_>) -> Result<(), Wrong>,
+    ) -> Result<(), Wrong> {
+        let of = |redis| Standing::of(redis, self.setup.kinds[lock], &SEVERAL[lock]);
+        let (before, after) = (of(&self.world.redis), of(self.redis));
+        judge(&rules::Step {
+            setup: &self.sides[lock],
+            owner: &owner(self.setup.kinds[lock], number),
+            op,
+            now: self.world.now(),
+            before: &before,
+            after: &after,
+            reply,
+            told: self.told,
+            highest: self.world.highest[lock],
+        })
+    }
+
+    /// What is granted is what each script would have granted alone. Where one refuses or fails, its
+    /// words count; what was granted before it is released again as its client would, and so is what
+    /// a call before was granted of those after it.
+    fn as_each_alone(&self, asks: [Ask; 2]) -> Result<(), Wrong> {
+        let mut alone = self.world.redis.clone();
+        let (mut said, mut refusal) = (Vec::new(), None);
+        for (lock, ask) in asks.into_iter().enumerate() {
+            let reply = self.calls.run(&mut alone, Asked::By(Op::One(lock, ask)));
+            if reply.parts().first().and_then(Reply::text) != Some("GRANTED") {
+                refusal = Some((lock, reply));
+                break;
+            }
+            said.extend(reply.parts().get(2).cloned());
+        }
+        let mut is_said = self.reply.parts().get(2..) == Some(&said);
+        if let Some((at, own)) = refusal {
+            let failed = matches!(own, Reply::Error(_));
+            let wrong_kind = own.parts().first().and_then(Reply::text) == Some("WRONG_KIND");
+            for lock in [1, 0].into_iter().filter(|lock| failed || wrong_kind || *lock != at) {
+                self.calls.run(&mut alone, Asked::By(asks[lock].release(lock)));
+            }
+            let parts = self.reply.parts();
+            let counted = parts.get(2).and_then(Reply::int) == i64::try_from(at + 1).ok();
+            is_said = if failed {
+                own == *self.reply
+            } else {
+                counted && parts.get(3..) == Some(own.parts())
+            };
+        }
+        let told: Vec<_> = alone.take_told().into_iter().map(|told| told.0).collect();
+        let told_of = |told: &[Vec<u8>], names: &LockNames| -> Vec<Vec<u8>> {
+            told.iter().filter(|channel| names.has(channel)).cloned().collect()
+        };
+        let is_told =
+            SEVERAL.iter().all(|names| told_of(&told, names) == told_of(self.told, names));
+        broken(Wrong::AsAlone, !(is_said && is_told && alone == *self.redis))
+    }
+}
