@@ -58,6 +58,34 @@ async fn after_a_third_of_the_lease_it_goes_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_grant_is_good_for_as_many_turns_as_were_asked_for() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    for turns in [2, 3, 64] {
+        let ask = || client.write("k").turns(turns);
+        let first = ask().acquire().await.unwrap();
+        let mut line = Vec::new();
+        for _ in 0..150 {
+            line.push(waits(ask()).await);
+        }
+        first.release().await.unwrap();
+        let mut of_each_grant = Vec::new();
+        let mut before = None;
+        for waiter in line {
+            let guard = waiter.await.unwrap().unwrap();
+            let now = owner(&client).await;
+            if now != before {
+                of_each_grant.push(0);
+            }
+            *of_each_grant.last_mut().unwrap() += 1;
+            before = now;
+            guard.release().await.unwrap();
+        }
+        assert_eq!(of_each_grant[..2], [turns, turns]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_taken_over_is_renewed_as_if_it_had_been_held_all_along() {
     let store = MemoryStore::new();
     let client = client(&store);
