@@ -33,7 +33,9 @@ impl fmt::Display for Figures {
         self.line(f, "losses told in time", |of| of.notices)?;
         self.line(f, "waits of more than a second", |of| of.stalls)?;
         self.millis(f, "longest wait for a lock that was free", |of| of.longest_stall)?;
-        self.line(f, "times that the machine let a worker stand for 100 ms", |of| of.starved)?;
+        self.line(f, "times that the machine kept a worker off a processor for 100 ms", |of| {
+            of.starved
+        })?;
         self.millis(f, "longest of them", |of| of.longest_starved)?;
         self.line(f, "killed holders that others waited for", |of| of.heirs)?;
         self.millis(f, "longest wait after a dead holder's lease", |of| of.longest_inheritance)?;

@@ -117,7 +117,7 @@ async fn run(settings: &Settings) -> ExitCode {
         next: AtomicU64::new(0),
         finishing: AtomicBool::new(false),
     });
-    pulse::beat(Arc::downgrade(&worker));
+    pulse::beat(&Arc::downgrade(&worker));
     println!("ready");
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
