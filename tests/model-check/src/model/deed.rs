@@ -8,7 +8,6 @@ use super::{
     setup::{Setup, YIELDING_MS},
     world::{Client, Hold, Holds, World},
 };
-use crate::redis::Value;
 
 /// What a program does with a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,17 +124,7 @@ pub(crate) fn owners(clients: usize, at: usize) -> std::ops::Range<u8> {
 }
 
 fn stands(world: &World, symbol: u8) -> bool {
-    world.redis.entries().any(|(key, entry)| {
-        key.contains(&symbol)
-            || match &entry.value {
-                Value::Text(text) => text.contains(&symbol),
-                Value::Hash(fields) => fields.iter().any(|(field, _)| field.contains(&symbol)),
-                Value::List(items) | Value::Set(items) => {
-                    items.iter().any(|item| item.contains(&symbol))
-                }
-                Value::Sorted(members) => members.iter().any(|one| one.member.contains(&symbol)),
-            }
-    })
+    world.redis.entries().any(|(key, entry)| key.contains(&symbol) || entry.value.names(symbol))
 }
 
 /// Whose command it is.

@@ -25,6 +25,17 @@ pub enum Value {
 }
 
 impl Value {
+    /// Whether this byte of a name occurs in it.
+    pub(crate) fn names(&self, symbol: u8) -> bool {
+        let has = |bytes: &[u8]| bytes.contains(&symbol);
+        match self {
+            Self::Text(text) => has(text),
+            Self::Hash(fields) => fields.iter().any(|(field, _)| has(field)),
+            Self::List(items) | Self::Set(items) => items.iter().any(|item| has(item)),
+            Self::Sorted(members) => members.iter().any(|one| has(&one.member)),
+        }
+    }
+
     /// As `TYPE` says it.
     #[must_use]
     pub fn type_name(&self) -> &'static str {

@@ -12,7 +12,7 @@ use crate::{
         deed::owners,
         names::{SEVERAL, SYMBOLS},
     },
-    redis::{Redis, Value},
+    redis::Redis,
 };
 
 /// What a program does with the locks.
@@ -97,17 +97,7 @@ fn new_owner(world: &World, at: usize, lock: usize) -> Option<u8> {
 
 fn stands(redis: &Redis, lock: usize, symbol: u8) -> bool {
     let mut entries = redis.entries().filter(|(key, _)| SEVERAL[lock].has(key));
-    entries.any(|(key, entry)| {
-        key.contains(&symbol)
-            || match &entry.value {
-                Value::Text(text) => text.contains(&symbol),
-                Value::Hash(fields) => fields.iter().any(|(field, _)| field.contains(&symbol)),
-                Value::List(items) | Value::Set(items) => {
-                    items.iter().any(|item| item.contains(&symbol))
-                }
-                Value::Sorted(members) => members.iter().any(|one| one.member.contains(&symbol)),
-            }
-    })
+    entries.any(|(key, entry)| key.contains(&symbol) || entry.value.names(symbol))
 }
 
 /// What a deed asks of Redis; what is known before the answer is written down.
