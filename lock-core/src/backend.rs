@@ -3,10 +3,11 @@
 use std::{fmt, time::Duration};
 
 use futures_util::future::BoxFuture;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    ClientInfo, FencingToken, Kind, Listing, LockKey, Mode, error::Unavailable, owner::OwnerId,
+    ClientInfo, FencingToken, Kind, Listing, LockKey, Mode, error::Unavailable, grants::GrantEar,
+    owner::OwnerId,
 };
 
 /// A step's answer, or the news that nobody knows whether it was done.
@@ -59,8 +60,21 @@ pub(crate) struct AcquireStep<'a> {
     pub(crate) waited: Duration,
     /// How many fencing tokens to keep in reserve after the one that is granted with a write.
     pub(crate) turns: u32,
+    /// Once refused, it may be given the lock by a release.
+    pub(crate) stands_by: Option<StandBy>,
     /// The permits that a semaphore is made with if there is none.
     pub(crate) permits: u32,
+}
+
+/// What a waiter says of itself to whoever may give it the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StandBy {
+    /// The number of the try: a grant that is told names it.
+    pub(crate) ask: u32,
+    /// How many fencing tokens to keep in reserve after the one that is granted.
+    pub(crate) turns: u32,
+    /// What it is granted at first.
+    pub(crate) lease: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +111,9 @@ pub(crate) struct ReleaseStep<'a> {
     pub(crate) holds: u32,
     /// The owner may stand in line, and leaves it.
     pub(crate) in_line: bool,
+    /// How many grants by releases in a row this hold was the last of. A lock that is free then goes
+    /// to the next waiter that stands by; `None`: such a waiter is not looked for.
+    pub(crate) row: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,6 +236,8 @@ pub(crate) struct News {
     pub(crate) subscribed: bool,
     /// Grows with every message and every new subscription.
     pub(crate) count: u64,
+    /// When it last grew, where that is known.
+    pub(crate) grown_at: Option<Instant>,
 }
 
 /// One listener's ear on a topic; dropping it is leaving.
@@ -226,6 +245,12 @@ pub(crate) struct News {
 pub(crate) struct Wakeups(pub(crate) watch::Receiver<News>);
 
 impl Wakeups {
+    /// Whether nothing can have been missed since then: what was told is heard since before.
+    pub(crate) fn silent_since(&self, then: Instant) -> bool {
+        let news = self.0.borrow();
+        news.subscribed && news.grown_at.is_some_and(|grown| grown < then)
+    }
+
     /// Waits until what is told from now on is heard.
     pub(crate) async fn subscribed(&mut self) {
         // The sender outlives every receiver; were it gone, the slow poll would still be there.
@@ -291,6 +316,19 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync + 'static {
         only_missing: bool,
     ) -> Answer<'a, Option<i64>>;
     fn wakeups(&self, topic: Topic<'_>) -> Wakeups;
+    /// Whether a release by another client may give a waiter of this one the lock.
+    fn grants(&self) -> bool {
+        false
+    }
+    /// Whether this client hears of that now.
+    fn hears_grants(&self) -> bool {
+        false
+    }
+    /// Where this waiter hears of it.
+    fn grants_to(&self, owner: &OwnerId) -> Option<GrantEar> {
+        let _ = owner;
+        None
+    }
     /// Whether the store can be asked at all, as far as is known without asking.
     fn link(&self) -> Result<(), Unavailable>;
     fn identity(&self) -> Answer<'_, Identity>;

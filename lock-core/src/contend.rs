@@ -11,6 +11,7 @@ use crate::{
     engine::Engine,
     error::{AcquireError, Overloaded, Unavailable, WrongKind},
     gate::{Access, Entry, QueuePlace, Turn},
+    grants::{Grant, GrantEar},
     hand_over::Fit,
     hold::Hold,
     request::{Patience, Request},
@@ -119,28 +120,77 @@ async fn stand_in_queue(
 }
 
 /// The ears of those among the holds that were refused: each listens from its first refusal on.
-struct Ears(Vec<Option<Wakeups>>);
+struct Ears(Vec<Option<Ear>>);
+
+/// What one who was refused hears of.
+struct Ear {
+    wakeups: Wakeups,
+    grants: Option<GrantEar>,
+}
+
+impl Ear {
+    fn of(hold: &Hold, request: &Request) -> Self {
+        let backend = &hold.engine.backend;
+        let wakeups = backend.wakeups(Topic::Turn(hold.holder()));
+        let may_stand_by = request.may_stand_by();
+        Self { wakeups, grants: may_stand_by.then(|| backend.grants_to(&hold.owner)).flatten() }
+    }
+
+    async fn subscribed(&mut self) {
+        self.wakeups.subscribed().await;
+        if let Some(grants) = &mut self.grants {
+            grants.subscribed().await;
+        }
+    }
+
+    /// Whether whatever was told since then is known.
+    fn hears_since(&self, then: Instant) -> bool {
+        let grants = self.grants.as_ref();
+        self.wakeups.silent_since(then) && grants.is_none_or(|grants| grants.hears_since(then))
+    }
+
+    async fn woken(&mut self) -> Option<Grant> {
+        let Self { wakeups, grants } = self;
+        let granted = async {
+            match grants {
+                Some(grants) => grants.granted().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            grant = granted => Some(grant),
+            () = wakeups.woken() => None,
+        }
+    }
+}
 
 impl Ears {
     /// Waits until `at` hears something, or until `due`. The first time this only makes sure that
-    /// whatever is told from now on is heard.
-    async fn wait(&mut self, at: usize, hold: &Hold, due: Instant, deadline: Instant) {
+    /// whatever is told from now on is heard, unless it was all along.
+    async fn wait(
+        &mut self,
+        at: usize,
+        (hold, request): (&Hold, &Request),
+        sent: Instant,
+        due: Instant,
+        deadline: Instant,
+    ) -> Option<Grant> {
         let engine = &hold.engine;
         if self.0.len() <= at {
             self.0.resize_with(at + 1, || None);
         }
-        match &mut self.0[at] {
-            None => {
-                let ears = self.0[at].insert(engine.backend.wakeups(Topic::Turn(hold.holder())));
-                let heard = deadline.min(Instant::now() + engine.settings.command_timeout);
-                let _ = tokio::time::timeout_at(heard, ears.subscribed()).await;
-                ears.listen();
-            }
-            Some(ears) => {
-                let _ = tokio::time::timeout_at(deadline.min(due), ears.woken()).await;
-                ears.listen();
-            }
-        }
+        let is_new = self.0[at].is_none();
+        let ear = self.0[at].get_or_insert_with(|| Ear::of(hold, request));
+        let granted = if is_new && !ear.hears_since(sent) {
+            let heard = deadline.min(Instant::now() + engine.settings.command_timeout);
+            let _ = tokio::time::timeout_at(heard, ear.subscribed()).await;
+            None
+        } else {
+            tokio::time::timeout_at(deadline.min(due), ear.woken()).await.ok().flatten()
+        };
+        ear.wakeups.listen();
+        granted
     }
 }
 
@@ -162,7 +212,7 @@ async fn contend(
         }
         let yields = yields_until.is_none_or(|until| Instant::now() < until);
         let tried = attempt.ask(requests, patience, yields, limit).await?;
-        let Tried::Refused { at, answer } = tried else {
+        let Tried::Refused { at, answer, sent } = tried else {
             let granted = std::mem::take(&mut attempt.holds).into_iter().zip(requests);
             return Ok(granted.map(|(hold, request)| apart(hold, request)).collect());
         };
@@ -198,7 +248,12 @@ async fn contend(
         limit = Some(deadline + LAST_ANSWER);
         // A millisecond more than the holder has, or the try would come too early.
         let due = Instant::now() + look_again + Duration::from_millis(1);
-        ears.wait(at, &attempt.holds[at], due, deadline).await;
+        let waiter = (&*attempt.holds[at], request);
+        if let Some(grant) = ears.wait(at, waiter, sent.heard, due, deadline).await
+            && attempt.holds[at].granted_by_release(request, sent.at, grant)
+        {
+            return Ok(std::mem::take(&mut attempt.holds));
+        }
         if patience.is_over() {
             return Err(patience.busy(request, holder_remaining));
         }

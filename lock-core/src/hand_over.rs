@@ -140,6 +140,8 @@ impl HoldState {
             lease_state: self.lease_state,
             turns: self.turns - 1,
             turns_until: self.turns_until,
+            row: self.row,
+            first_lease: self.first_lease,
             turns_since: Some(self.turns_since.unwrap_or(self.granted_at)),
             waited: true,
             ..Self::new(request.terms, self.permit.take())
@@ -148,7 +150,7 @@ impl HoldState {
 
     /// The store has granted what was asked for then: until the first renewal is due, it may be
     /// handed over.
-    pub(crate) fn turns_begin(&mut self, sent: Moment) {
-        self.turns_until = sent.after(lease::renewal_period(self.terms.lease));
+    pub(crate) fn turns_begin(&mut self, sent: Moment, lease: Duration) {
+        self.turns_until = sent.after(lease::renewal_period(lease));
     }
 }

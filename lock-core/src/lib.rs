@@ -24,6 +24,7 @@ mod entry;
 mod error;
 mod fencing;
 mod gate;
+mod grants;
 mod guard;
 mod hand_over;
 mod health;

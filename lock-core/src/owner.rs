@@ -66,6 +66,12 @@ impl OwnerId {
     }
 }
 
+impl std::borrow::Borrow<str> for OwnerId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 /// As its client's number.
 impl fmt::Debug for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

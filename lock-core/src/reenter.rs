@@ -117,6 +117,7 @@ pub(crate) async fn reenter(
         place: None,
         waited: Duration::ZERO,
         turns: 0,
+        stands_by: None,
         permits: request.permits,
     };
     let sent = Moment::now();

@@ -242,7 +242,8 @@ impl Step {
             let confirmed = state.confirmed.of_mut(mode);
             std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
         };
-        let step = ReleaseStep { holder: hold.holder(), mode, holds, in_line };
+        let row = hold.state().row.filter(|_| holds == 0);
+        let step = ReleaseStep { holder: hold.holder(), mode, holds, in_line, row };
         let sent = Moment::now();
         let answer = hold.engine.backend.release(&step).await?;
         let mut state = hold.state();

@@ -159,7 +159,7 @@ impl Steps {
         Ok(match step {
             Step::Acquire(ask) => acquired(backend.acquire(&asked(who, ask)).await?),
             Step::Release { mode, holds, in_line } => {
-                let step = ReleaseStep { holder, mode, holds, in_line };
+                let step = ReleaseStep { holder, mode, holds, in_line, row: None };
                 match backend.release(&step).await? {
                     Released::Freed => Answer::Freed,
                     Released::StillHeld => Answer::StillHeld,
@@ -230,7 +230,20 @@ impl Steps {
 fn asked(who: &StepOwner, ask: Ask) -> AcquireStep<'_> {
     let Ask { mode, holds, lease, yields, place, waited, permits } = ask;
     let (kind, key, owner) = (who.kind, &who.key, &who.owner);
-    AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, turns: 0, permits }
+    AcquireStep {
+        kind,
+        key,
+        owner,
+        mode,
+        holds,
+        lease,
+        yields,
+        place,
+        waited,
+        turns: 0,
+        stands_by: None,
+        permits,
+    }
 }
 
 fn acquired(answer: Acquired) -> Answer {

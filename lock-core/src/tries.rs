@@ -9,6 +9,7 @@ use crate::{
     backend::{AcquireStep, Acquired, AcquiredAll, ReleaseStep},
     clock::Moment,
     error::{AcquireError, Overloaded, Unavailable},
+    grants::Grant,
     hand_over::Left,
     hold::Hold,
     lease,
@@ -51,7 +52,14 @@ fn late(lease: Duration) -> AcquireError {
 /// What came of a try.
 pub(crate) enum Tried {
     Granted,
-    Refused { at: usize, answer: Acquired },
+    Refused { at: usize, answer: Acquired, sent: Sent },
+}
+
+/// When a try was sent, by the clock of leases and by that of timers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    pub(crate) at: Moment,
+    pub(crate) heard: Instant,
 }
 
 impl Attempt {
@@ -85,7 +93,7 @@ impl Attempt {
             .map(|(hold, request)| hold.first_step(request, patience, yields, requests.len() == 1))
             .collect();
         let [first, ..] = self.holds.as_slice() else { return Ok(Tried::Granted) };
-        let sent = Moment::now();
+        let sent = Sent { at: Moment::now(), heard: Instant::now() };
         let asked = async {
             match steps.as_slice() {
                 [step] => Ok(match first.engine.backend.acquire(step).await? {
@@ -105,16 +113,16 @@ impl Attempt {
         if let Err(why) = &answer
             && why.silent
         {
-            first.engine.open_breaker(&first.key, sent);
+            first.engine.open_breaker(&first.key, sent.at);
         }
         let lease = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
         match answer.map_err(|unavailable| unavailable.held_for(lease))? {
             AcquiredAll::Granted(tokens) => {
-                if !self.holds.iter().all(|hold| hold.in_time(sent)) {
+                if !self.holds.iter().all(|hold| hold.in_time(sent.at)) {
                     return Err(late(lease));
                 }
                 for ((hold, request), token) in self.holds.iter().zip(requests).zip(tokens) {
-                    hold.granted(request, sent, token);
+                    hold.granted(request, sent.at, request.terms.lease, token);
                 }
                 Ok(Tried::Granted)
             }
@@ -122,7 +130,7 @@ impl Attempt {
                 for (place, (hold, request)) in self.holds.iter().zip(requests).enumerate() {
                     hold.refused(request, (place == at).then_some(answer));
                 }
-                Ok(Tried::Refused { at, answer })
+                Ok(Tried::Refused { at, answer, sent })
             }
         }
     }
@@ -140,13 +148,23 @@ impl Hold {
         let waits = patience.deadline.is_some();
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
         let turns = request.turns_to_follow(waiting);
-        {
+        let place = waits.then(|| place_in_line(request.kind).0);
+        let may_stand_by = alone && waits && request.may_stand_by();
+        let stands_by = {
             let mut state = self.state();
             state.turns = turns;
             *state.stored.of_mut(request.mode) = 1;
             state.in_line = waits.then_some(request.mode);
-            state.may_be_stored(request.terms.lease);
-        }
+            // Who has stood by once goes on: where nothing is heard the others find that out.
+            let stands_by = may_stand_by
+                && (state.asks > 0 || self.engine.backend.hears_grants());
+            state.asks += u32::from(stands_by);
+            let stands_by = stands_by.then(|| request.stand_by(state.asks));
+            // A release may grant it for as long as it stands in line.
+            let granted_late = stands_by.and(place).unwrap_or_default();
+            state.may_be_stored(request.terms.lease + granted_late);
+            stands_by
+        };
         AcquireStep {
             kind: request.kind,
             key: &request.key,
@@ -155,9 +173,10 @@ impl Hold {
             holds: 1,
             lease: request.terms.lease,
             yields,
-            place: waits.then(|| place_in_line(request.kind).0),
+            place,
             waited: patience.asked_at.elapsed(),
             turns,
+            stands_by,
             permits: request.permits,
         }
     }
@@ -169,11 +188,37 @@ impl Hold {
         Moment::now() < sent.after(lease::belief(believed))
     }
 
-    fn granted(&self, request: &Request, sent: Moment, token: Option<FencingToken>) {
+    /// A release of another client's has granted what the last try asked for. `false`: that was too
+    /// long ago, or an earlier one.
+    pub(crate) fn granted_by_release(&self, request: &Request, sent: Moment, grant: Grant) -> bool {
+        let waiting = self.engine.gate.queued(&self.key);
+        let lease = {
+            let mut state = self.state();
+            let lease = request.stand_by(state.asks).lease;
+            if state.asks != grant.ask || Moment::now() >= sent.after(lease::belief(lease)) {
+                return false;
+            }
+            *state.stored.of_mut(request.mode) = 1;
+            state.turns = request.turns_to_follow(waiting);
+            state.row = Some(grant.row);
+            state.first_lease = true;
+            lease
+        };
+        self.granted(request, sent, lease, Some(grant.token));
+        true
+    }
+
+    fn granted(
+        &self,
+        request: &Request,
+        sent: Moment,
+        lease: Duration,
+        token: Option<FencingToken>,
+    ) {
         let mut state = self.state();
-        let believed = self.engine.believed_lease(request.terms.lease, state.stored);
+        let believed = self.engine.believed_lease(lease, state.stored);
         state.granted_at = Moment::now();
-        state.turns_begin(sent);
+        state.turns_begin(sent, lease);
         state.confirm(sent, believed);
         state.token = token;
         state.in_line = None;
@@ -197,8 +242,11 @@ impl Hold {
         let mut state = self.state();
         *state.stored.of_mut(request.mode) = 0;
         state.waited = true;
+        if self.engine.backend.grants() {
+            state.row = Some(0);
+        }
         if let Some(answer) = own {
-            let stands = matches!(answer, Acquired::Busy { in_line: true, .. });
+            let stands = state.asks > 0 || matches!(answer, Acquired::Busy { in_line: true, .. });
             state.in_line = stands.then_some(request.mode);
             if let Some(permit) = &mut state.permit {
                 permit.refused();
@@ -224,7 +272,7 @@ impl Hold {
     pub(crate) async fn leave_line(&self) {
         let in_line = self.state().in_line;
         let Some(mode) = in_line.filter(|_| self.kind.is_fair()) else { return };
-        let step = ReleaseStep { holder: self.holder(), mode, holds: 0, in_line: true };
+        let step = ReleaseStep { holder: self.holder(), mode, holds: 0, in_line: true, row: None };
         if self.engine.backend.release(&step).await.is_ok() {
             self.state().in_line = None;
         }

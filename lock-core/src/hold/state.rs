@@ -44,6 +44,13 @@ pub(crate) struct HoldState {
     /// How often it may still be handed over, and until when.
     pub(crate) turns: u32,
     pub(crate) turns_until: Moment,
+    /// How often it has stood by for a release to grant it the lock.
+    pub(crate) asks: u32,
+    /// How many grants by releases in a row this is the last of; `None`: nobody stands by behind it,
+    /// as far as is known.
+    pub(crate) row: Option<u32>,
+    /// A release has granted it, and it is not renewed yet.
+    pub(crate) first_lease: bool,
     /// The grant of the first turn, where this is a later one.
     pub(crate) turns_since: Option<Moment>,
     /// Under whose hold this one reads; the store has nothing for it then.
@@ -77,6 +84,9 @@ impl HoldState {
             permit,
             turns: 0,
             turns_until: now,
+            asks: 0,
+            row: None,
+            first_lease: false,
             turns_since: None,
             host: None,
             shared: None,

@@ -60,7 +60,7 @@ impl Keys {
                         let AcquireStep { kind, key, owner, mode, .. } = *step;
                         let holder = Holder { kind, key, owner };
                         let holds = step.holds - 1;
-                        self.release(&ReleaseStep { holder, mode, holds, in_line: false });
+                        self.release(&ReleaseStep { holder, mode, holds, in_line: false, row: None });
                     }
                     return AcquiredAll::Refused { at, answer };
                 }
@@ -270,6 +270,7 @@ mod tests {
             yields: false,
             place: None,
             turns: 0,
+            stands_by: None,
             waited: Duration::ZERO,
             permits: 0,
         }

@@ -42,7 +42,7 @@ pub(super) struct Ears(HashMap<(LockKey, Channel), watch::Sender<News>>);
 
 impl Ears {
     pub(super) fn listen(&mut self, topic: Topic<'_>) -> Wakeups {
-        let heard = News { subscribed: true, count: 0 };
+        let heard = News { subscribed: true, ..News::default() };
         if self.0.len() == self.0.capacity() {
             // Before it grows: nobody may be left to listen for keys that ended by themselves.
             self.0.retain(|_, news| news.receiver_count() > 0);

@@ -2,13 +2,25 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use tokio::{sync::watch, time::Instant};
 
-use crate::backend::{News, Wakeups};
+use super::{
+    cluster::slot_of,
+    names::{self, GRANTED},
+};
+use crate::{
+    FencingToken,
+    backend::{News, Wakeups},
+    grants::{Grant, GrantEar, Grants},
+    owner::OwnerId,
+};
 
 /// A channel that nobody waits for is kept this long: hot keys are waited for again and again.
 const KEPT: Duration = Duration::from_secs(5);
@@ -21,6 +33,9 @@ pub(super) struct Channels {
     all: Mutex<HashMap<String, Channel>>,
     /// Counts what was added.
     added: watch::Sender<u64>,
+    grants: Arc<Grants>,
+    /// Whether what is granted is heard.
+    hears_grants: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -34,9 +49,14 @@ struct Channel {
 impl Channel {
     fn heard(&mut self, by: Option<EarId>) {
         self.heard_by = by;
+        self.grown(|news| news.subscribed = by.is_some());
+    }
+
+    fn grown(&self, by: impl FnOnce(&mut News)) {
         self.news.send_modify(|news| {
-            news.subscribed = by.is_some();
+            by(news);
             news.count += 1;
+            news.grown_at = Some(Instant::now());
         });
     }
 }
@@ -51,6 +71,18 @@ impl Channels {
         });
         channel.last_used = Instant::now();
         Wakeups(channel.news.subscribe())
+    }
+
+    /// Where one waiter of a client hears that a release has granted it its lock.
+    pub(super) fn listen_for_grant(&self, owner: &OwnerId, client: &str) -> GrantEar {
+        let name = names::granted(client);
+        let slot = slot_of(name.as_bytes());
+        self.grants.listen(owner, self.listen(name, slot))
+    }
+
+    /// Whether what is granted is heard now.
+    pub(super) fn hears_grants(&self) -> bool {
+        self.hears_grants.load(Ordering::Relaxed)
     }
 
     pub(super) fn added(&self) -> watch::Receiver<u64> {
@@ -77,6 +109,7 @@ impl Channels {
     pub(super) fn heard(&self, name: &str, ear: EarId) {
         if let Some(channel) = self.all().get_mut(name) {
             channel.heard(Some(ear));
+            self.note(name, true);
         }
     }
 
@@ -91,36 +124,64 @@ impl Channels {
             && channel.heard_by == Some(ear)
         {
             channel.heard(None);
+            self.note(name, false);
         }
     }
 
     /// `ear` hears nothing any more.
     pub(super) fn lost_all(&self, ear: EarId) {
-        for channel in self.all().values_mut() {
+        for (name, channel) in self.all().iter_mut() {
             if channel.heard_by == Some(ear) {
                 channel.heard(None);
+                self.note(name, false);
             }
         }
     }
 
-    pub(super) fn message(&self, name: &str) {
+    pub(super) fn message(&self, name: &str, content: &[u8]) {
+        if name.starts_with(GRANTED) {
+            if let Some((owner, grant)) = granted(content) {
+                self.grants.told(owner, grant);
+            }
+            return;
+        }
         if let Some(channel) = self.all().get(name) {
-            channel.news.send_modify(|news| news.count += 1);
+            channel.grown(|_| {});
+        }
+    }
+
+    fn note(&self, name: &str, heard: bool) {
+        if name.starts_with(GRANTED) {
+            self.hears_grants.store(heard, Ordering::Relaxed);
         }
     }
 
     /// Forgets what of `mine` nobody waits for.
     pub(super) fn forget_idle(&self, mine: impl Fn(u16) -> bool) {
         let now = Instant::now();
-        self.all().retain(|_, channel| {
+        self.all().retain(|name, channel| {
             if channel.news.receiver_count() > 0 {
                 channel.last_used = now;
             }
-            !mine(channel.slot) || now.saturating_duration_since(channel.last_used) < KEPT
+            let idle = now.saturating_duration_since(channel.last_used) >= KEPT;
+            let kept = !(mine(channel.slot) && idle);
+            if !kept {
+                self.note(name, false);
+            }
+            kept
         });
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<String, Channel>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// `owner ask token row`: see `shared/grant.lua`.
+fn granted(content: &[u8]) -> Option<(&str, Grant)> {
+    let mut parts = std::str::from_utf8(content).ok()?.split(' ');
+    let (owner, ask) = (parts.next()?, parts.next()?.parse().ok()?);
+    let token = FencingToken::new(parts.next()?.parse().ok()?);
+    let row = parts.next()?.parse().ok()?;
+    parts.next().is_none().then_some((owner, Grant { ask, token, row }))
 }

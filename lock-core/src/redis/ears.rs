@@ -272,7 +272,13 @@ impl Ear {
             return false;
         };
         match push.kind {
-            PushKind::Message | PushKind::SMessage => self.channels.message(channel),
+            PushKind::Message | PushKind::SMessage => {
+                let content = match push.data.get(1) {
+                    Some(Value::BulkString(content)) => content.as_slice(),
+                    _ => &[],
+                };
+                self.channels.message(channel, content);
+            }
             PushKind::Subscribe | PushKind::SSubscribe => {
                 self.channels.heard(channel, self.id);
             }

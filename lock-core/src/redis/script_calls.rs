@@ -41,7 +41,7 @@ impl Caller {
         let call = match step {
             Step::Acquire(ask) => steps.acquire(&self.asked(ask)),
             Step::Release { mode, holds, in_line } => {
-                steps.release(&ReleaseStep { holder, mode, holds, in_line })
+                steps.release(&ReleaseStep { holder, mode, holds, in_line, row: None })
             }
             Step::Renew { mode, lease } => steps.renew(mode, &[RenewStep { holder, lease }]),
             Step::Upgrade { reads, writes, lease } => {
@@ -83,6 +83,7 @@ impl Caller {
             place,
             waited,
             turns: 0,
+            stands_by: None,
             permits,
         }
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Kind, LockKey, Mode,
-    backend::{AcquireStep, ConvertStep, Holder, ReleaseStep, RenewStep, Topic},
+    backend::{AcquireStep, ConvertStep, Holder, ReleaseStep, RenewStep, StandBy, Topic},
 };
 
 /// How long a token outlives the last grant of its key.
@@ -54,7 +54,7 @@ impl Steps {
                     .key(&names.lock)
                     .key(names.mark())
                     .key(names.token());
-                waits(holds(call)).arg(&names.tag).number(step.turns)
+                standing_by(waits(holds(call)).arg(&names.tag).number(step.turns), step, &names)
             }
             (Kind::FairReadWrite, mode) => {
                 let call = Call::new(&script::FAIR_READ_WRITE_ACQUIRE)
@@ -77,7 +77,7 @@ impl Steps {
                     .key(&names.lock)
                     .key(names.mark())
                     .key(names.token());
-                waits(holds(call)).number(step.turns)
+                standing_by(waits(holds(call)).number(step.turns), step, &names)
             }
             (Kind::Fair, _) => {
                 let call = Call::new(&script::FAIR_ACQUIRE)
@@ -123,6 +123,14 @@ impl Steps {
         let Holder { kind, key, owner } = step.holder;
         let (names, owner) = (self.names(key), owner.as_str());
         let rest = |call: Call| call.arg(owner).number(step.holds).flag(step.in_line);
+        let looks = |call: Call| match step.row {
+            None if !step.in_line => call,
+            row => call
+                .key(names.line())
+                .key(names.token())
+                .arg(row.map(|row| row.to_string()).unwrap_or_default())
+                .ms(self.token_ttl(kind)),
+        };
         match (kind, step.mode) {
             (Kind::ReadWrite, mode) => {
                 let script = match mode {
@@ -135,7 +143,7 @@ impl Steps {
                     .key(names.channel())
                     .key(names.mark());
                 let call = rest(call);
-                if mode == Mode::Read { call.arg(&names.tag) } else { call }
+                looks(if mode == Mode::Read { call.arg(&names.tag) } else { call })
             }
             (Kind::FairReadWrite, mode) => Call::new(&script::FAIR_READ_WRITE_RELEASE)
                 .key(&names.lock)
@@ -154,7 +162,7 @@ impl Steps {
                     .key(&names.lock)
                     .key(names.lock_channel())
                     .key(names.mark());
-                rest(call)
+                looks(rest(call))
             }
             (Kind::Fair, _) => {
                 let call = Call::new(&script::FAIR_RELEASE)
@@ -279,6 +287,12 @@ impl Steps {
     fn semaphore(&self, script: &'static LockScript, names: &LockNames) -> Call {
         Call::new(script).key(&names.lock).key(names.leases()).key(names.semaphore_channel())
     }
+}
+
+/// What an acquisition that a release may grant says besides.
+fn standing_by(call: Call, step: &AcquireStep<'_>, names: &LockNames) -> Call {
+    let Some(StandBy { ask, turns, lease }) = step.stands_by else { return call };
+    call.key(names.line()).arg(format!("{ask}:{turns}:{}", lease.as_millis()))
 }
 
 /// Looks at whatever stands there.

@@ -101,7 +101,7 @@ impl Line {
 
     /// What of the store's news gets through.
     pub(super) fn hear(&self, mut from: Wakeups) -> Wakeups {
-        let (tell, hears) = watch::channel(News { subscribed: true, count: 0 });
+        let (tell, hears) = watch::channel(News { subscribed: true, ..News::default() });
         let script = Arc::clone(&self.script);
         tokio::spawn(async move {
             loop {

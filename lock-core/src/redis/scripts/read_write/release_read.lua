@@ -7,20 +7,34 @@
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
 -- KEYS[3] channel  channel  where releases are told: 0 for a read, 1 when a mark goes
 -- KEYS[4] mark     string   since:mode:owner of the waiter that is next
+-- KEYS[5] line     hash     those who stand by: see shared/grant
+-- KEYS[6] token    string   last fencing token; this and the line only with ARGV[6]
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] holds    the owner's read holds once released
 -- ARGV[4] marked   1: the owner may have left a mark; 0: it has not
 -- ARGV[5] tag      prefix of every owner's read keys
+-- ARGV[6] row      how many were granted the lock in a row by releases; '' or missing: the next is not
+--                  looked for
+-- ARGV[7] token_ttl  ms, 0: for ever; with ARGV[6]
 --
--- Returns {FREED, nonce} nobody holds the lock now
+-- Returns {FREED, nonce} the last reader has gone: nobody holds it now, or the next writer does
 --         {RELEASED, nonce} somebody does: the owner itself or other readers
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
-local lock, reads, channel, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, reads, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local nonce, owner, holds = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS)
 local marked, tag = ARGV[4] == '1', ARGV[5]
 if not holds or owner == '' then return {'INVALID', nonce} end
+local row, token_ttl_ms = whole(ARGV[6], 0, MOST_HOLDS), whole(ARGV[7], 0, MOST_LEASE_MS)
+
+-- Nobody reads any more.
+local function open()
+  local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, function(next)
+    redis.call('hset', lock, 'mode', 'write', next .. ':write', '1')
+  end)
+  if not granted then tell(channel, '0') end
+end
 
 if marked then lift_mark(mark, 'read:' .. owner, channel, '1') end
 
@@ -34,7 +48,7 @@ if (mode ~= 'read' and mode ~= 'write') or held < holds or (held == 0 and writes
 -- The only reader, as most are.
 if mode == 'read' and held == 1 and holds == 0 and redis.call('hlen', lock) == 2 then
   local lapsed = redis.call('del', lock, reads .. ':1') == 1
-  tell(channel, '0')
+  open()
   return {lapsed and 'GONE' or 'FREED', nonce}
 end
 local lapsed = writes == 0 and redis.call('exists', reads .. ':1') == 0
@@ -59,5 +73,5 @@ if fields > 1 then
   end
 end
 redis.call('del', lock)
-tell(channel, '0')
+open()
 return {lapsed and 'GONE' or 'FREED', nonce}

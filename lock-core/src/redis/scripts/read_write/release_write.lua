@@ -1,25 +1,32 @@
 -- read_write/release_write: brings an owner's write holds down to `holds`, and takes away the mark
 -- that the owner left while it waited. Asking again changes nothing. When the owner still reads,
--- the lock becomes a read lock, and waiting readers are told. Works at Redis' memory limit: the
--- first write only deletes.
+-- the lock becomes a read lock, and waiting readers are told. A lock that is free goes to the next of
+-- those who stand by. Works at Redis' memory limit: the first write only deletes.
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
 -- KEYS[3] channel  channel  where releases are told: 1 for a write and when a mark goes
 -- KEYS[4] mark     string   since:mode:owner of the waiter that is next
+-- KEYS[5] line     hash     those who stand by: see shared/grant
+-- KEYS[6] token    string   last fencing token; this and the line only with ARGV[5]
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] holds    the owner's write holds once released
--- ARGV[4] marked   1: the owner may have left a mark; 0: it has not
+-- ARGV[4] marked   1: the owner may have left a mark, or stand by; 0: it does not
+-- ARGV[5] row      how many were granted the lock in a row by releases; '' or missing: the next is not
+--                  looked for
+-- ARGV[6] token_ttl  ms, 0: for ever; with ARGV[5]
 --
--- Returns {FREED, nonce} nobody holds the lock now
+-- Returns {FREED, nonce} the owner was its last holder: nobody holds it now, or the next does
 --         {RELEASED, nonce} the owner still does
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
-local lock, reads, channel, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, reads, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local nonce, owner, holds, marked = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS), ARGV[4] == '1'
 if not holds or owner == '' then return {'INVALID', nonce} end
+local row, token_ttl_ms = whole(ARGV[5], 0, MOST_HOLDS), whole(ARGV[6], 0, MOST_LEASE_MS)
 
+if marked and line then stand_by_no_more(line, owner) end
 if marked then lift_mark(mark, 'write:' .. owner, channel, '1') end
 
 local own = owner .. ':write'
@@ -39,8 +46,12 @@ if reading_ms > 0 then
   redis.call('hdel', lock, own)
   redis.call('hset', lock, 'mode', 'read')
   redis.call('pexpire', lock, reading_ms)
-else
-  redis.call('del', lock)
+  tell(channel, '1')
+  return {'RELEASED', nonce}
 end
-tell(channel, '1')
-return {reading_ms > 0 and 'RELEASED' or 'FREED', nonce}
+redis.call('del', lock)
+local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, function(next)
+  redis.call('hset', lock, 'mode', 'write', next .. ':write', '1')
+end)
+if not granted then tell(channel, '1') end
+return {'FREED', nonce}

@@ -1,0 +1,71 @@
+-- shared/grant: how a release gives the lock to the next waiter. Writers that hear of grants stand by
+-- in a hash, `owner -> since:until:ask:turns:lease`; they are told on their client's channel, and have
+-- the lock for a first lease of their own choice, which they must renew. Whoever wakes by itself (a reader, a waiter of
+-- Redisson) gets its turn when one that has waited for longer left the mark, and after so many grants
+-- in a row at the latest: then the lock is free.
+local MOST_STANDING_BY, MOST_IN_A_ROW = 16, 16
+
+-- Whether it stands by now. `ask` is `ask:turns:lease`: the number of the try, the tokens to keep in
+-- reserve, the first lease (ms).
+local function stand_by(line, owner, ask, life_ms, waited_ms)
+  local standing = redis.pcall('hlen', line)
+  if type(standing) == 'table' or life_ms == 0 then return false end
+  if standing >= MOST_STANDING_BY and redis.call('hexists', line, owner) == 0 then return false end
+  local now = now_ms()
+  redis.call('hset', line, owner, string.format('%.0f:%.0f:', now - waited_ms, now + life_ms) .. ask)
+  end_in(line, math.max(life_ms, redis.call('pttl', line)))
+  return true
+end
+
+local function stand_by_no_more(line, owner)
+  redis.pcall('hdel', line, owner)
+end
+
+-- Those who stand by, the one that has waited longest first; those whose time is over are forgotten,
+-- and `own`, who has just released.
+local function standing_by(line, own)
+  local fields = redis.pcall('hgetall', line)
+  if fields.err or #fields == 0 then return {} end
+  local now, waiters = now_ms(), {}
+  for at = 1, #fields, 2 do
+    local owner = fields[at]
+    local since, ends, ask, turns, lease = string.match(fields[at + 1], '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
+    if since and tonumber(ends) > now and owner ~= own then
+      waiters[#waiters + 1] = {
+        owner = owner, since = tonumber(since), ask = ask,
+        turns = tonumber(turns), lease_ms = whole(lease, 1, MOST_LEASE_MS) or 1,
+      }
+    else
+      redis.call('hdel', line, owner)
+    end
+  end
+  table.sort(waiters, function(one, other)
+    return one.since < other.since or one.since == other.since and one.owner < other.owner
+  end)
+  return waiters
+end
+
+-- Gives the lock, which nobody holds any more, to the next; says whether it did. `row` counts the
+-- grants before this one, nil: nobody is looked for. `enter` makes an owner its holder.
+local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, enter)
+  if not row or row >= MOST_IN_A_ROW then return false end
+  for _, waiter in ipairs(standing_by(line, own)) do
+    local who, since = next_waiter(mark)
+    local is_next = who == 'write:' .. waiter.owner
+    if since and not is_next and since < waiter.since then return false end
+    local fence = next_token(token, token_ttl_ms, waiter.turns)
+    if not fence then return false end
+    if is_next then redis.call('del', mark) end
+    redis.call('hdel', line, waiter.owner)
+    local client = string.match(waiter.owner, '^(.*):') or ''
+    local message = string.format('%s %s %s %d', waiter.owner, waiter.ask, fence, row + 1)
+    local heard = redis.pcall('publish', 'lock_granted:' .. client, message)
+    if type(heard) == 'number' and heard > 0 then
+      enter(waiter.owner)
+      end_in(lock, waiter.lease_ms)
+      return true
+    end
+  end
+  return false
+end
+
