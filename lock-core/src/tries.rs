@@ -156,8 +156,7 @@ impl Hold {
             *state.stored.of_mut(request.mode) = 1;
             state.in_line = waits.then_some(request.mode);
             // Who has stood by once goes on: where nothing is heard the others find that out.
-            let stands_by = may_stand_by
-                && (state.asks > 0 || self.engine.backend.hears_grants());
+            let stands_by = may_stand_by && (state.asks > 0 || self.engine.backend.hears_grants());
             state.asks += u32::from(stands_by);
             let stands_by = stands_by.then(|| request.stand_by(state.asks));
             // A release may grant it for as long as it stands in line.

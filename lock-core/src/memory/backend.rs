@@ -60,7 +60,13 @@ impl Keys {
                         let AcquireStep { kind, key, owner, mode, .. } = *step;
                         let holder = Holder { kind, key, owner };
                         let holds = step.holds - 1;
-                        self.release(&ReleaseStep { holder, mode, holds, in_line: false, row: None });
+                        self.release(&ReleaseStep {
+                            holder,
+                            mode,
+                            holds,
+                            in_line: false,
+                            row: None,
+                        });
                     }
                     return AcquiredAll::Refused { at, answer };
                 }

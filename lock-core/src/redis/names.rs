@@ -165,7 +165,7 @@ pub(super) fn sorts_of_channels(prefix: &str) -> Vec<Sort> {
         let pattern = format!("&{}{{{prefix}*", name.trim_end_matches(&names.tag));
         Sort { name, pattern }
     });
-    let granted = Sort { name: granted("nobody"), pattern: format!("&{}", granted("*")) };
+    let granted = Sort { name: granted("\u{1}rights"), pattern: format!("&{}", granted("*")) };
     sorts.into_iter().chain([granted]).collect()
 }
 

@@ -61,7 +61,8 @@ impl Acquire {
 
     pub(super) fn lent(&self) -> AcquireStep<'_> {
         let Holder { kind, key, owner } = self.of.lent();
-        let Self { mode, holds, lease, yields, place, waited, turns, stands_by, permits, .. } = *self;
+        let Self { mode, holds, lease, yields, place, waited, turns, stands_by, permits, .. } =
+            *self;
         AcquireStep {
             kind,
             key,

@@ -30,6 +30,7 @@ mod fair_rw_wrong;
 mod faults;
 mod fenced_faults;
 mod foreign;
+mod grant;
 mod headers;
 mod interop;
 mod java;

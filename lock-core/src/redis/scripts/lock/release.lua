@@ -21,8 +21,8 @@
 --         {INVALID, nonce}
 local lock, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local nonce, owner, holds, marked = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS), ARGV[4] == '1'
-if not holds or owner == '' then return {'INVALID', nonce} end
 local row, token_ttl_ms = whole(ARGV[5], 0, MOST_HOLDS), whole(ARGV[6], 0, MOST_LEASE_MS)
+if not holds or owner == '' then return {'INVALID', nonce} end
 
 if marked and line then stand_by_no_more(line, owner) end
 if marked then lift_mark(mark, 'write:' .. owner, channel, '0') end

@@ -25,8 +25,8 @@
 local lock, reads, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local nonce, owner, holds = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS)
 local marked, tag = ARGV[4] == '1', ARGV[5]
-if not holds or owner == '' then return {'INVALID', nonce} end
 local row, token_ttl_ms = whole(ARGV[6], 0, MOST_HOLDS), whole(ARGV[7], 0, MOST_LEASE_MS)
+if not holds or owner == '' then return {'INVALID', nonce} end
 
 -- Nobody reads any more.
 local function open()

@@ -10,7 +10,7 @@ local MOST_STANDING_BY, MOST_IN_A_ROW = 16, 16
 local function stand_by(line, owner, ask, life_ms, waited_ms)
   local standing = redis.pcall('hlen', line)
   if type(standing) == 'table' or life_ms == 0 then return false end
-  if standing >= MOST_STANDING_BY and redis.call('hexists', line, owner) == 0 then return false end
+  if standing >= MOST_STANDING_BY and not redis.call('hget', line, owner) then return false end
   local now = now_ms()
   redis.call('hset', line, owner, string.format('%.0f:%.0f:', now - waited_ms, now + life_ms) .. ask)
   end_in(line, math.max(life_ms, redis.call('pttl', line)))
@@ -59,7 +59,7 @@ local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, enter
     redis.call('hdel', line, waiter.owner)
     local client = string.match(waiter.owner, '^(.*):') or ''
     local message = string.format('%s %s %s %d', waiter.owner, waiter.ask, fence, row + 1)
-    local heard = redis.pcall('publish', 'lock_granted:' .. client, message)
+    local heard = tell('lock_granted:' .. client, message)
     if type(heard) == 'number' and heard > 0 then
       enter(waiter.owner)
       end_in(lock, waiter.lease_ms)
