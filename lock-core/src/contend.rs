@@ -21,6 +21,9 @@ use crate::{
 
 /// How much longer than its wait an acquisition waits for the answer to its last try.
 const LAST_ANSWER: Duration = Duration::from_millis(50);
+/// Wake-ups and grants are subscribed to together; where grants may not be heard, wake-ups are
+/// enough.
+const GRANTS_HEARD: Duration = Duration::from_millis(10);
 /// A waiter looks by itself this often, whatever it was told or has heard.
 const SLOW_POLL: Duration = Duration::from_secs(3);
 
@@ -139,7 +142,7 @@ impl Ear {
     async fn subscribed(&mut self) {
         self.wakeups.subscribed().await;
         if let Some(grants) = &mut self.grants {
-            grants.subscribed().await;
+            let _ = tokio::time::timeout(GRANTS_HEARD, grants.subscribed()).await;
         }
     }
 

@@ -9,6 +9,7 @@ mod costs;
 mod doubt;
 mod evictions;
 mod foreign_keys;
+mod grants;
 mod links;
 mod names;
 mod outages;

@@ -1,0 +1,188 @@
+//! A release gives the lock to a waiter of another process: what becomes of it when that one has
+//! died, has left, hears late or hears nothing.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, LeaseState, LockClient, LockGuard};
+use lock_tests::{Cli, Direction, LIMIT, RedisServer, bounded, eventually};
+use tokio::task::JoinHandle;
+
+use crate::{LONG, client, lock_keys};
+
+const LINE: &str = "lock_line:{lock:k}";
+const LOCK: &str = "lock:k";
+
+type Waiter = JoinHandle<Result<LockGuard, AcquireError>>;
+
+fn waits(client: &LockClient) -> Waiter {
+    tokio::spawn(client.write("k").wait(LONG).acquire())
+}
+
+async fn stand_by(cli: &Cli, waiters: usize) {
+    eventually("they stand by", LIMIT, async || cli.hash(LINE).await.len() == waiters).await;
+}
+
+/// Somebody who had to wait holds the lock: its release looks for the next.
+async fn held_after_waiting(server: &RedisServer, client: &LockClient) -> LockGuard {
+    let cli = server.cli().await;
+    let first = crate::client(server).await.write("k").acquire().await.unwrap();
+    let waiter = waits(client);
+    stand_by(&cli, 1).await;
+    first.release().await.unwrap();
+    bounded(LIMIT, waiter).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn who_is_given_it_has_asked_nothing_more() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let here = client(&server).await;
+    let proxy = server.proxy().await;
+    let there = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+    let guard = held_after_waiting(&server, &here).await;
+    let waiter = waits(&there);
+    stand_by(&cli, 1).await;
+    // It hears, and nothing that it says arrives.
+    proxy.black_hole(Direction::ToServer);
+    guard.release().await.unwrap();
+    let guard = bounded(LIMIT, waiter).await.unwrap().unwrap();
+    assert!(cli.pttl(LOCK).await <= 1_000, "its first lease");
+    proxy.pass();
+    drop(guard);
+}
+
+#[tokio::test]
+async fn the_first_lease_is_made_a_whole_one_at_once() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let guard = held_after_waiting(&server, &here).await;
+    let waiter = waits(&there);
+    stand_by(&cli, 1).await;
+    guard.release().await.unwrap();
+    let guard = bounded(LIMIT, waiter).await.unwrap().unwrap();
+    eventually("renewed", LIMIT, async || guard.state() == LeaseState::Renewed).await;
+    assert!(cli.pttl(LOCK).await > 20_000);
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn one_that_is_not_renewed_is_woken_instead() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let guard = held_after_waiting(&server, &here).await;
+    let waiter = tokio::spawn(there.write("k").renew(false).wait(LONG).acquire());
+    eventually("it waits", LIMIT, async || cli.exists("lock_next:{lock:k}").await).await;
+    assert!(!cli.exists(LINE).await);
+    guard.release().await.unwrap();
+    let guard = bounded(LIMIT, waiter).await.unwrap().unwrap();
+    assert!(cli.pttl(LOCK).await > 20_000, "its whole lease");
+    drop(guard);
+}
+
+/// It is still subscribed, as a process that is stopped is.
+#[tokio::test]
+async fn one_that_does_nothing_costs_the_others_its_first_lease() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let guard = held_after_waiting(&server, &here).await;
+    let mut deaf = redis::Client::open(server.url()).unwrap().get_async_pubsub().await.unwrap();
+    deaf.subscribe("lock_granted:dead").await.unwrap();
+    let waiter = waits(&there);
+    stand_by(&cli, 1).await;
+    let _: u64 = cli.query(&["HSET", LINE, "dead:1", "1:9999999999999:1:0:1000"]).await;
+    guard.release().await.unwrap();
+    assert_eq!(cli.hash(LOCK).await.keys().collect::<Vec<_>>(), ["dead:1:write", "mode"]);
+    bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+    assert_eq!(lock_keys(&server).await, [""; 0]);
+}
+
+/// What is told of an earlier try, whose first lease is over, is not believed.
+#[tokio::test]
+async fn old_news_give_nobody_the_lock() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let guard = held_after_waiting(&server, &here).await;
+    let mut waiter = waits(&there);
+    stand_by(&cli, 1).await;
+    let line = cli.hash(LINE).await;
+    let owner = line.keys().next().unwrap();
+    let uuid = owner.rsplit_once(':').unwrap().0;
+    for ask in [0, 1_000_000] {
+        let told =
+            cli.publish(&format!("lock_granted:{uuid}"), &format!("{owner} {ask} 1 1")).await;
+        assert_eq!(told, 1);
+    }
+    // Longer than from one try to the next.
+    let early = tokio::time::timeout(Duration::from_millis(1_200), &mut waiter).await;
+    assert!(early.is_err(), "{early:?}");
+    guard.release().await.unwrap();
+    bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn one_that_leaves_as_it_is_given_it_gives_it_back() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    for pause in 0..20 {
+        let guard = held_after_waiting(&server, &here).await;
+        let waiter = waits(&there);
+        stand_by(&cli, 1).await;
+        drop(guard);
+        tokio::time::sleep(Duration::from_micros(pause * 50)).await;
+        waiter.abort();
+        drop(waiter.await);
+        eventually("nothing is left", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    }
+}
+
+/// Without what is told, waiters find out by looking.
+#[tokio::test]
+async fn one_that_hears_nothing_gets_there_by_asking() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let guard = held_after_waiting(&server, &here).await;
+    let waiter = waits(&there);
+    stand_by(&cli, 1).await;
+    let _: u64 = cli.query(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+    guard.release().await.unwrap();
+    bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+    assert_eq!(lock_keys(&server).await, [""; 0]);
+}
+
+/// Nobody is overtaken, and no two have it at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_goes_round_among_processes() {
+    const PROCESSES: usize = 4;
+    const TURNS: u64 = 100;
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let asked = async || cli.calls("evalsha").await;
+    let before = asked().await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..PROCESSES {
+        let (client, cli) = (client(&server).await, server.cli().await);
+        tasks.spawn(async move {
+            let mut last = 0;
+            for _ in 0..TURNS {
+                let guard = client.write("k").wait(LONG * 3).acquire().await.unwrap();
+                let token = guard.fencing_token().get();
+                assert!(token > last);
+                last = token;
+                // Not in one step: two at once would lose a turn.
+                let turns = cli.string("turns").await.map_or(0, |turns| turns.parse().unwrap());
+                let _: String = cli.query(&["SET", "turns", &(turns + 1_u64).to_string()]).await;
+                drop(guard);
+            }
+        });
+    }
+    bounded(LIMIT * 4, tasks.join_all()).await;
+    let turns = u64::try_from(PROCESSES).unwrap() * TURNS;
+    assert_eq!(cli.string("turns").await, Some(turns.to_string()));
+    println!("{} scripts for {turns} turns", asked().await - before);
+}
