@@ -90,7 +90,7 @@ impl Caller {
 }
 
 fn steps() -> Steps {
-    Steps { prefix: String::new(), permanent_tokens: false }
+    Steps { prefix: String::new(), permanent_tokens: false, beside_redisson: false }
 }
 
 impl Call {

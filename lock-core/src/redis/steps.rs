@@ -16,6 +16,9 @@ use crate::{
 const TOKEN_TTL: Duration = Duration::from_secs(60 * 60);
 /// What a place in a fair line counts for in Redisson's deadlines: its `fairLockWaitTimeout`.
 const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
+/// After so many turns of ours a waiter of Redisson, which tells nobody that it waits, comes within
+/// this.
+const TIME_TO_COME: Duration = Duration::from_millis(2);
 /// How long a holder may take to notice that it was asked to release.
 const REQUEST_TTL: Duration = Duration::from_secs(60 * 60);
 
@@ -23,6 +26,8 @@ const REQUEST_TTL: Duration = Duration::from_secs(60 * 60);
 pub(super) struct Steps {
     pub(super) prefix: String,
     pub(super) permanent_tokens: bool,
+    /// Redisson's clients may wait for the same locks.
+    pub(super) beside_redisson: bool,
 }
 
 impl Steps {
@@ -129,7 +134,8 @@ impl Steps {
                 .key(names.line())
                 .key(names.token())
                 .arg(row.map(|row| row.to_string()).unwrap_or_default())
-                .ms(self.token_ttl(kind)),
+                .ms(self.token_ttl(kind))
+                .ms(if self.beside_redisson { TIME_TO_COME } else { Duration::ZERO }),
         };
         match (kind, step.mode) {
             (Kind::ReadWrite, mode) => {

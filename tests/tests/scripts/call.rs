@@ -52,7 +52,8 @@ impl Call {
     /// its owner out of those who stand by.
     pub(crate) fn after_grants(mut self, row: &str) -> Self {
         self.keys.extend([LINE, TOKEN].map(String::from));
-        self.args.extend([("row", row.to_owned()), ("token_ttl", HOUR.to_string())]);
+        let args = [("row", row), ("token_ttl", &HOUR.to_string()), ("apart", "0")];
+        self.args.extend(args.map(|(name, value)| (name, value.to_owned())));
         self
     }
 

@@ -189,6 +189,39 @@ async fn after_sixteen_in_a_row_it_is_free() {
     }
 }
 
+#[tokio::test]
+async fn after_the_last_of_a_row_ours_stand_back_for_a_moment() {
+    for kind in KINDS {
+        for (row, apart, stands_back) in
+            [("16", 100_000, true), ("16", 0, false), ("3", 100_000, false)]
+        {
+            let store = kind.held().await;
+            kind.stands_by(&store, "b:2", 0).await;
+            let release = (kind.release)("a:1", 0).after_grants(row).with("apart", apart);
+            assert_eq!(store.ask(&release).await, ["FREED"]);
+            let asks = kind.standing_by("c:3", 1, 5_000);
+            if stands_back {
+                store.refused(&asks, "YIELD", apart).await;
+                // Who passes others by passes it by too, and so does Redisson.
+                assert_eq!(store.ask(&asks.with("yields", 0)).await[0], "GRANTED");
+            } else {
+                assert_ne!(store.ask(&asks).await[0], "YIELD", "{row} {apart}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn something_else_under_the_marks_name_stays_as_it_is() {
+    for kind in KINDS {
+        let store = kind.held().await;
+        store.set(&["SET", MARK, "5:write:b:2"]).await;
+        let release = (kind.release)("a:1", 0).after_grants("16").with("apart", 1_000);
+        assert_eq!(store.ask(&release).await, ["FREED"]);
+        assert_eq!(store.cli.string(MARK).await.as_deref(), Some("5:write:b:2"));
+    }
+}
+
 /// Until the listener to everything is gone, whatever is told is heard.
 async fn only_listens(store: &Store, client: &str) -> redis::aio::PubSub {
     store.set(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;

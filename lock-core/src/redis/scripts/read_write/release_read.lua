@@ -17,6 +17,7 @@
 -- ARGV[6] row      how many were granted the lock in a row by releases; '' or missing: the next is not
 --                  looked for
 -- ARGV[7] token_ttl  ms, 0: for ever; with ARGV[6]
+-- ARGV[8] apart  ms for which ours stand back after the last of a row; with ARGV[6]
 --
 -- Returns {FREED, nonce} the last reader has gone: nobody holds it now, or the next writer does
 --         {RELEASED, nonce} somebody does: the owner itself or other readers
@@ -26,11 +27,12 @@ local lock, reads, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[
 local nonce, owner, holds = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS)
 local marked, tag = ARGV[4] == '1', ARGV[5]
 local row, token_ttl_ms = whole(ARGV[6], 0, MOST_HOLDS), whole(ARGV[7], 0, MOST_LEASE_MS)
+local apart_ms = whole(ARGV[8], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
 -- Nobody reads any more.
 local function open()
-  local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, function(next)
+  local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, apart_ms, function(next)
     redis.call('hset', lock, 'mode', 'write', next .. ':write', '1')
   end)
   if not granted then tell(channel, '0') end

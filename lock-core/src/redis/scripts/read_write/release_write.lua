@@ -16,6 +16,7 @@
 -- ARGV[5] row      how many were granted the lock in a row by releases; '' or missing: the next is not
 --                  looked for
 -- ARGV[6] token_ttl  ms, 0: for ever; with ARGV[5]
+-- ARGV[7] apart  ms for which ours stand back after the last of a row; with ARGV[5]
 --
 -- Returns {FREED, nonce} the owner was its last holder: nobody holds it now, or the next does
 --         {RELEASED, nonce} the owner still does
@@ -24,6 +25,7 @@
 local lock, reads, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local nonce, owner, holds, marked = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS), ARGV[4] == '1'
 local row, token_ttl_ms = whole(ARGV[5], 0, MOST_HOLDS), whole(ARGV[6], 0, MOST_LEASE_MS)
+local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
 if marked and line then stand_by_no_more(line, owner) end
@@ -50,7 +52,7 @@ if reading_ms > 0 then
   return {'RELEASED', nonce}
 end
 redis.call('del', lock)
-local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, function(next)
+local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, apart_ms, function(next)
   redis.call('hset', lock, 'mode', 'write', next .. ':write', '1')
 end)
 if not granted then tell(channel, '1') end

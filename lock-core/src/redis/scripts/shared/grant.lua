@@ -2,7 +2,8 @@
 -- in a hash, `owner -> since:until:ask:turns:lease`; they are told on their client's channel, and have
 -- the lock for a first lease of their own choice, which they must renew. Whoever wakes by itself (a reader, a waiter of
 -- Redisson) gets its turn when one that has waited for longer left the mark, and after so many grants
--- in a row at the latest: then the lock is free.
+-- in a row at the latest: then the lock is free, and where Redisson waits too ours stand back for a
+-- moment, behind a mark of nobody.
 local MOST_STANDING_BY, MOST_IN_A_ROW = 16, 16
 
 -- Whether it stands by now. `ask` is `ask:turns:lease`: the number of the try, the tokens to keep in
@@ -45,10 +46,19 @@ local function standing_by(line, own)
   return waiters
 end
 
+local function stand_apart(mark, apart_ms)
+  local who, since = next_waiter(mark)
+  if apart_ms > 0 and (who or not since) then redis.call('set', mark, '0:write:nobody', 'px', apart_ms) end
+end
+
 -- Gives the lock, which nobody holds any more, to the next; says whether it did. `row` counts the
 -- grants before this one, nil: nobody is looked for. `enter` makes an owner its holder.
-local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, enter)
-  if not row or row >= MOST_IN_A_ROW then return false end
+local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, apart_ms, enter)
+  if not row then return false end
+  if row >= MOST_IN_A_ROW then
+    stand_apart(mark, apart_ms or 0)
+    return false
+  end
   for _, waiter in ipairs(standing_by(line, own)) do
     local who, since = next_waiter(mark)
     local is_next = who == 'write:' .. waiter.owner
