@@ -42,7 +42,7 @@ async fn java_gets_its_turns_beside_tasks_that_hand_over_to_each_other() {
 
 /// In a row of ours; then Java's turn comes, on a machine with a core to spare.
 const A_ROW: u64 = 17;
-const TURNS_OF_EACH_PROCESS: u64 = 2_000;
+const TURNS_OF_EACH_PROCESS: u64 = 1_000;
 
 /// Who releases gives the lock to the next of ours, and Java is none of them.
 #[tokio::test]
