@@ -135,3 +135,58 @@ impl Request {
         StandBy { ask, turns, lease: self.terms.lease.min(FIRST_LEASE) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::{LockKey, backend::Backend, backend::Topic, memory::MemoryStore};
+
+    fn grant(ask: u32) -> Grant {
+        Grant { ask, token: FencingToken::new(7), row: 1 }
+    }
+
+    fn listen(grants: &Arc<Grants>, owner: &str) -> GrantEar {
+        let key = LockKey::try_from("k").expect("a key");
+        let channel = MemoryStore::new().wakeups(Topic::ReleaseRequest(&key));
+        grants.listen(&OwnerId::of_name(owner), channel)
+    }
+
+    #[test]
+    fn a_grant_is_heard_by_its_waiter_alone_whoever_is_first() {
+        let grants = Arc::<Grants>::default();
+        let mut hears = listen(&grants, "u:1");
+        let mut other = listen(&grants, "u:2");
+        grants.told("u:1", grant(1));
+        grants.told("u:3", grant(2));
+        assert_eq!(hears.granted().now_or_never(), Some(grant(1)));
+        assert_eq!(hears.granted().now_or_never(), None, "once");
+        assert_eq!(other.granted().now_or_never(), None);
+        let mut late = listen(&grants, "u:3");
+        assert_eq!(late.granted().now_or_never(), Some(grant(2)));
+        drop(late);
+        assert_eq!(listen(&grants, "u:3").granted().now_or_never(), None, "once");
+    }
+
+    #[test]
+    fn the_last_grant_counts() {
+        let grants = Arc::<Grants>::default();
+        let mut hears = listen(&grants, "u:1");
+        grants.told("u:1", grant(1));
+        grants.told("u:1", grant(2));
+        assert_eq!(hears.granted().now_or_never(), Some(grant(2)));
+    }
+
+    #[test]
+    fn nothing_grows_for_those_who_have_left() {
+        let grants = Arc::<Grants>::default();
+        for number in 0..1_000 {
+            let owner = format!("u:{number}");
+            drop(listen(&grants, &owner));
+            grants.told(&owner, grant(1));
+        }
+        let kept = grants.lock();
+        assert_eq!((kept.waiters.len(), kept.early.len()), (0, MOST_EARLY));
+    }
+}

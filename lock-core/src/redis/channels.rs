@@ -185,3 +185,19 @@ fn granted(content: &[u8]) -> Option<(&str, Grant)> {
     let row = parts.next()?.parse().ok()?;
     parts.next().is_none().then_some((owner, Grant { ask, token, row }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_granted_is_told_in_four_words() {
+        let grant = Grant { ask: 2, token: FencingToken::new(9), row: 3 };
+        assert_eq!(granted(b"u:1 2 9 3"), Some(("u:1", grant)));
+        let none = ["", "u:1 2 9", "u:1 2 9 3 4", "u:1 x 9 3", "u:1 2 -9 3", "u:1 2 9 99999999999"];
+        for text in none {
+            assert_eq!(granted(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(granted(b"\xff 2 9 3"), None);
+    }
+}
