@@ -24,6 +24,7 @@ pub(crate) struct Windows {
     /// For each worker, since everything is asked often.
     troubles: Vec<Vec<Span>>,
     stops: Vec<Vec<Span>>,
+    signalled: Vec<Vec<Span>>,
     silences: Vec<Vec<Span>>,
 }
 
@@ -52,15 +53,19 @@ impl Windows {
                 || (window.row == 9 && sort == Sort::Standalone)
         };
         // Between one that ends and one that begins a word may get through.
-        let each_alone = |worker| {
-            let silent = windows.iter().filter(|window| silences(window, worker));
-            silent.map(|window| (window.begin, window.end)).collect()
+        let each_alone = |of: &dyn Fn(&Window, usize) -> bool| {
+            let spans = |worker| {
+                let concerned = windows.iter().filter(|window| of(window, worker));
+                concerned.map(|window| (window.begin, window.end)).collect()
+            };
+            (0..WORKERS).map(spans).collect()
         };
         Self {
             sort,
             troubles: of_each(&troubles, BACKOFF),
             stops: of_each(&stops, 0),
-            silences: (0..WORKERS).map(each_alone).collect(),
+            signalled: each_alone(&stops),
+            silences: each_alone(&silences),
             windows,
         }
     }
@@ -119,7 +124,12 @@ impl Windows {
         union(windows.map(|window| (window.begin, window.end)).collect())
     }
 
-    /// When a worker stood still.
+    /// When a worker was stopped by a signal, all of it.
+    pub(crate) fn signalled(&self, worker: usize) -> &[Span] {
+        &self.signalled[worker]
+    }
+
+    /// When a worker stood still, or what of it was on one of the processors.
     pub(crate) fn stops(&self, worker: usize) -> &[Span] {
         &self.stops[worker]
     }
@@ -212,6 +222,7 @@ mod tests {
     fn nothing_is_expected_of_a_process_that_does_not_run() {
         let windows = Windows::new(Sort::Cluster, &[], &[(1, (5, 9)), (1, (7, 12))]);
         assert_eq!((windows.stops(1), windows.troubles(1)), (&[(5, 12)][..], &[(5, 12)][..]));
+        assert!(windows.signalled(1).is_empty(), "what is on another processor may go on");
         assert!(windows.stops(0).is_empty() && windows.troubles(0).is_empty());
         assert!(windows.silences(1).is_empty(), "it may have heard of everything before");
     }
