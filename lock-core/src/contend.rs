@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    Lost, LostCause,
+    Kind, Lost, LostCause,
     backend::{Acquired, Topic, Wakeups},
     clock::Moment,
     engine::Engine,
@@ -226,7 +226,10 @@ async fn contend(
         let request = &requests[at];
         let (look_again, holder_remaining) = match answer {
             Acquired::Busy { remaining, in_line } => {
-                let refresh = if in_line { place_in_line(request.kind).1 } else { SLOW_POLL };
+                // Where releases give the lock to others, who has no place yet hears nothing of them.
+                let passed_by = request.kind != Kind::Semaphore && engine.backend.grants();
+                let soon = in_line || passed_by;
+                let refresh = if soon { place_in_line(request.kind).1 } else { SLOW_POLL };
                 (remaining.unwrap_or(SLOW_POLL).min(refresh), remaining)
             }
             Acquired::Yield { remaining } => {
