@@ -288,6 +288,21 @@ async fn where_the_first_is_refused_the_others_ask_for_themselves_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_was_refused_and_joins_afterwards_has_waited() {
+    let store = MemoryStore::new();
+    let (here, there) = (client(&store), client(&store));
+    let written = there.write("k").acquire().await.unwrap();
+    // With a `max_hold` the host is a guest of what it was granted, too.
+    let ask = || tokio::spawn(here.read("k").max_hold(LEASE).wait(LONG).acquire());
+    let (one, other) = (ask(), ask());
+    sleep(ms(10)).await;
+    written.release().await.unwrap();
+    let (one, other) = (one.await.unwrap().unwrap(), other.await.unwrap().unwrap());
+    assert_eq!(holders(&there).await, 1);
+    assert!(one.waited() && other.waited());
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_one_that_is_left_can_write() {
     let store = MemoryStore::new();
     let client = client(&store);
