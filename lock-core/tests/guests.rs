@@ -1,5 +1,5 @@
-//! What a guest of another reader's hold may do: enter again, end before the host, write. On the
-//! in-memory store under a paused clock; `sharing.rs` says who becomes a guest.
+//! What a guest of another reader's hold says of itself and may do: enter again, end before the host,
+//! write. On the in-memory store under a paused clock; `sharing.rs` says who becomes a guest.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -26,6 +26,21 @@ async fn read(client: &LockClient) -> LockGuard {
 async fn reads(client: &LockClient) -> Vec<u32> {
     sleep(ms(1)).await;
     client.inspect("k").await.unwrap().holders.iter().map(|holder| holder.reads).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_refused_and_joins_afterwards_has_waited() {
+    let store = MemoryStore::new();
+    let (here, there) = (client(&store), client(&store));
+    let written = there.write("k").acquire().await.unwrap();
+    // With a `max_hold` the host is a guest of what it was granted, too.
+    let ask = || tokio::spawn(here.read("k").max_hold(LEASE).wait(LONG).acquire());
+    let (one, other) = (ask(), ask());
+    sleep(ms(10)).await;
+    written.release().await.unwrap();
+    let (one, other) = (one.await.unwrap().unwrap(), other.await.unwrap().unwrap());
+    assert_eq!(reads(&there).await.len(), 1);
+    assert!(one.waited() && other.waited());
 }
 
 #[tokio::test(start_paused = true)]

@@ -176,11 +176,12 @@ async fn who_takes_over_has_waited_though_the_first_did_not_queue() {
     let (first, behind) = (waits(here.write("k")).await, waits(here.write("k")).await);
     elsewhere.release().await.unwrap();
     let guard = first.await.unwrap().unwrap();
-    let before = owner(&here).await;
+    let (before, token) = (owner(&here).await, guard.fencing_token());
     drop(guard);
     let next = behind.await.unwrap().unwrap();
     assert_eq!(owner(&here).await, before, "the store heard nothing");
     assert!(next.waited());
+    assert!(next.fencing_token() > token);
 }
 
 #[tokio::test(start_paused = true)]
