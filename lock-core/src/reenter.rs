@@ -85,9 +85,7 @@ pub(crate) async fn reenter(
     }
     hold.check()?;
     let engine = &hold.engine;
-    if mode == Mode::Read || hold.state().guards.write > 0 {
-        engine.check_breaker(request)?;
-    }
+    engine.check_breaker(request)?;
     let (holds, terms) = {
         let mut state = part.state();
         // The last guard may have gone since, or the one that writes.

@@ -227,11 +227,9 @@ impl Hold {
             permit.wait_no_more();
             permit.stay();
         }
-        let others = state.granted_to_others();
+        state.granted_to_others();
         drop(state);
-        if others {
-            self.announce();
-        }
+        self.announce();
     }
 
     /// Takes in a refusal: this hold's own, or of another that was asked for together with it,

@@ -138,3 +138,16 @@ async fn who_enters_its_own_lock_once_more_fails_fast_too() {
     let refused = scope.write("r").fail_fast(true).acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::ReadHeld { .. }), "whatever the store says: {refused}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_another_key_has_shown_counts_for_who_enters_its_own_lock_once_more() {
+    for mode in [Mode::Read, Mode::Write] {
+        let (store, client) = new();
+        let scope = client.scope();
+        let again = || scope.lock(mode, "k").fail_fast(true).acquire();
+        let _guard = again().await.unwrap();
+        store.set_down(true);
+        assert!(reason(client.write("other").acquire().await).contains("set down"));
+        assert!(reason(again().await).contains("being probed"), "it was not asked");
+    }
+}

@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use lock_core::{Acquire, AcquireError, LeaseState, LockClient, LockGuard, LostCause, MemoryStore};
+use lock_core::{
+    Acquire, AcquireError, LeaseState, LockClient, LockGuard, LostCause, MemoryStore, ReleaseError,
+};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep},
@@ -140,6 +142,8 @@ async fn a_hold_of_which_renewal_has_no_news_is_not_handed_over() {
         drop(guard);
         let next = line.remove(0).await.unwrap().unwrap();
         assert_eq!(owner(&client).await == before, !down);
+        let news = if down { LeaseState::Held } else { LeaseState::Renewed };
+        assert_eq!(next.state(), news, "of the grant that it has");
         next.release().await.unwrap();
     }
 }
@@ -162,6 +166,38 @@ async fn a_lost_hold_is_not_handed_over() {
     let next = behind.await.unwrap().unwrap();
     let now = owner(&client).await;
     assert!(next.is_held() && now.is_some() && now != before, "granted anew: {now:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_takes_over_has_waited_though_the_first_did_not_queue() {
+    let store = MemoryStore::new();
+    let (here, there) = (client(&store), client(&store));
+    let elsewhere = there.write("k").acquire().await.unwrap();
+    let (first, behind) = (waits(here.write("k")).await, waits(here.write("k")).await);
+    elsewhere.release().await.unwrap();
+    let guard = first.await.unwrap().unwrap();
+    let (before, token) = (owner(&here).await, guard.fencing_token());
+    drop(guard);
+    let next = behind.await.unwrap().unwrap();
+    assert_eq!(owner(&here).await, before, "the store heard nothing");
+    assert!(next.waited());
+    assert!(next.fencing_token() > token);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_fails_says_for_how_long_the_store_may_have_it_since_the_first_turn() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let (guard, mut line) = hot(&client, 1).await;
+    sleep(LEASE / 4).await;
+    drop(guard);
+    let next = line.remove(0).await.unwrap().unwrap();
+    store.set_down(true);
+    let Err(ReleaseError::Unavailable(why)) = next.release().await else {
+        panic!("the store is down");
+    };
+    let left = why.may_be_held_for();
+    assert!(left > LEASE / 2 && left <= LEASE - LEASE / 4, "{left:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -242,7 +278,8 @@ async fn a_client_that_shuts_down_hands_nothing_over() {
 async fn after_its_turns_a_process_lets_others_try_before_it_asks_again() {
     let store = MemoryStore::new();
     let (client, other) = (client(&store), client(&store));
-    for (held_for, comes_in) in [(Duration::from_millis(40), true), (Duration::ZERO, false)] {
+    for (held_for, comes_in) in [(40, true), (16, true), (15, false), (0, false)] {
+        let held_for = Duration::from_millis(held_for);
         let (guard, mut line) = hot(&client, 1).await;
         let begun = Instant::now();
         sleep(held_for).await;

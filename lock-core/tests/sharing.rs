@@ -34,6 +34,7 @@ async fn it_is_renewed_for_as_long_as_anybody_reads() {
     let store = MemoryStore::new();
     let client = client(&store);
     let (host, guest) = (read(&client).await, read(&client).await);
+    assert_eq!(guest.fencing_token(), host.fencing_token());
     drop(host);
     assert_eq!((guest.state(), guest.least_remaining()), (LeaseState::Held, None));
     sleep(LEASE * 10).await;

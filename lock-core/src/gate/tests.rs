@@ -98,6 +98,7 @@ fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
     assert!(open(&mut leavers));
     drop(first);
     assert!(!open(&mut leavers));
+    assert!(gate.leavers(&key()).is_some(), "the second still is");
     second.set_leaving(false);
     assert!(gate.leavers(&key()).is_none());
 }

@@ -218,7 +218,8 @@ impl Hold {
         for guest in guests {
             guest.lose(cause);
         }
-        if !self.leave_host() || !self.finish() {
+        self.leave_host();
+        if !self.finish() {
             self.engine.settle(Arc::clone(self));
         }
         true

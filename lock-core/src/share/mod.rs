@@ -135,10 +135,8 @@ pub(crate) fn apart(own: Arc<Hold>, request: &Request) -> Arc<Hold> {
 impl Hold {
     /// It is not granted what it asked for: those who wait for that ask for themselves.
     pub(crate) fn asked_in_vain(&self) {
-        let others = self.state().asks_alone();
-        if others {
-            self.announce();
-        }
+        self.state().asks_alone();
+        self.announce();
     }
 
     /// Those who read under this hold.
@@ -192,20 +190,19 @@ impl HoldState {
         (shared.asked, shared.places) = (Asked::UnderWay, places);
     }
 
-    /// Says whether others wait for what becomes of it.
-    fn asks_alone(&mut self) -> bool {
-        let Some(shared) = &mut self.shared else { return false };
-        let asked = std::mem::replace(&mut shared.asked, Asked::Refused);
-        asked == Asked::UnderWay && shared.expected > 0
+    fn asks_alone(&mut self) {
+        if let Some(shared) = &mut self.shared {
+            shared.asked = Asked::Refused;
+        }
     }
 
-    /// The store has granted it. Says whether others wait for that.
-    pub(crate) fn granted_to_others(&mut self) -> bool {
-        let Some(shared) = &mut self.shared else { return false };
-        if shared.asked == Asked::UnderWay {
+    /// The store has granted it, and to those who wait for that.
+    pub(crate) fn granted_to_others(&mut self) {
+        if let Some(shared) = &mut self.shared
+            && shared.asked == Asked::UnderWay
+        {
             shared.asked = Asked::Granted;
         }
-        shared.asked == Asked::Granted && shared.expected > 0
     }
 
     /// Nobody else is invited.
