@@ -93,11 +93,12 @@ fn grants() -> Vec<Setup> {
     };
     vec![
         of("reentrant: grants", sole, 2, 7),
-        refused("reentrant: grants, three", sole, 3, 5),
-        Setup { row: Some(15), ..of("reentrant: grants, many in a row", sole, 2, 6) },
-        Setup { late: 1, ..refused("reentrant: grants, late", sole, 2, 5) },
-        refused("read/write: grants", shared, 2, 5),
-        refused("read/write: grants, three", shared, 3, 4),
+        refused("reentrant: grants, three", sole, 3, 6),
+        Setup { row: Some(15), ..of("reentrant: grants, many in a row", sole, 2, 7) },
+        Setup { late: 1, ..refused("reentrant: grants, late", sole, 2, 4) },
+        refused("read/write: grants", shared, 2, 6),
+        refused("read/write: grants, three", shared, 3, 5),
+        Setup { late: 1, ..refused("read/write: grants, late", shared, 2, 3) },
     ]
 }
 
