@@ -68,13 +68,13 @@ pub(crate) struct AcquireStep<'a> {
 
 /// What a waiter says of itself to whoever may give it the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StandBy {
+pub struct StandBy {
     /// The number of the try: a grant that is told names it.
-    pub(crate) ask: u32,
+    pub ask: u32,
     /// How many fencing tokens to keep in reserve after the one that is granted.
-    pub(crate) turns: u32,
+    pub turns: u32,
     /// What it is granted at first.
-    pub(crate) lease: Duration,
+    pub lease: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

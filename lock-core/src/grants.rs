@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What a release grants, before it is renewed.
-const FIRST_LEASE: Duration = Duration::from_secs(1);
+pub const FIRST_LEASE: Duration = Duration::from_secs(1);
 /// Guards that are dropped sooner cost no renewal.
 pub(crate) const FIRST_RENEWAL: Duration = Duration::from_millis(10);
 /// Grants that are kept for those who do not listen yet.

@@ -7,7 +7,7 @@ use crate::{
     Kind, LockClient, LockKey, Mode, Unavailable,
     backend::{
         AcquireStep, Acquired, ConvertStep, Downgraded, Holder, Holds, ReleaseStep, Released,
-        RenewStep, Renewal, Topic, Upgraded, Wakeups,
+        RenewStep, Renewal, StandBy, Topic, Upgraded, Wakeups,
     },
     engine::Engine,
     owner::OwnerId,
@@ -60,6 +60,8 @@ pub struct Ask {
     pub place: Option<Duration>,
     /// For how long it has waited.
     pub waited: Duration,
+    /// What it says of itself to whoever may give it the lock, if it may be given it.
+    pub stands_by: Option<StandBy>,
     /// The permits of a semaphore that it makes.
     pub permits: u32,
 }
@@ -69,7 +71,7 @@ pub struct Ask {
 #[expect(missing_docs, reason = "as in the steps of the store")]
 pub enum Step {
     Acquire(Ask),
-    Release { mode: Mode, holds: u32, in_line: bool },
+    Release { mode: Mode, holds: u32, in_line: bool, row: Option<u32> },
     Renew { mode: Mode, lease: Duration },
     Upgrade { reads: u32, writes: u32, lease: Duration },
     Downgrade { reads: u32, writes: u32, lease: Duration },
@@ -158,8 +160,8 @@ impl Steps {
         };
         Ok(match step {
             Step::Acquire(ask) => acquired(backend.acquire(&asked(who, ask)).await?),
-            Step::Release { mode, holds, in_line } => {
-                let step = ReleaseStep { holder, mode, holds, in_line, row: None };
+            Step::Release { mode, holds, in_line, row } => {
+                let step = ReleaseStep { holder, mode, holds, in_line, row };
                 match backend.release(&step).await? {
                     Released::Freed => Answer::Freed,
                     Released::StillHeld => Answer::StillHeld,
@@ -228,7 +230,7 @@ impl Steps {
 }
 
 fn asked(who: &StepOwner, ask: Ask) -> AcquireStep<'_> {
-    let Ask { mode, holds, lease, yields, place, waited, permits } = ask;
+    let Ask { mode, holds, lease, yields, place, waited, stands_by, permits } = ask;
     let (kind, key, owner) = (who.kind, &who.key, &who.owner);
     AcquireStep {
         kind,
@@ -241,7 +243,7 @@ fn asked(who: &StepOwner, ask: Ask) -> AcquireStep<'_> {
         place,
         waited,
         turns: 0,
-        stands_by: None,
+        stands_by,
         permits,
     }
 }

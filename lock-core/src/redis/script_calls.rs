@@ -40,8 +40,8 @@ impl Caller {
         let after = |read, write| Holds { read, write };
         let call = match step {
             Step::Acquire(ask) => steps.acquire(&self.asked(ask)),
-            Step::Release { mode, holds, in_line } => {
-                steps.release(&ReleaseStep { holder, mode, holds, in_line, row: None })
+            Step::Release { mode, holds, in_line, row } => {
+                steps.release(&ReleaseStep { holder, mode, holds, in_line, row })
             }
             Step::Renew { mode, lease } => steps.renew(mode, &[RenewStep { holder, lease }]),
             Step::Upgrade { reads, writes, lease } => {
@@ -70,7 +70,7 @@ impl Caller {
     }
 
     fn asked(&self, ask: Ask) -> AcquireStep<'_> {
-        let Ask { mode, holds, lease, yields, place, waited, permits } = ask;
+        let Ask { mode, holds, lease, yields, place, waited, stands_by, permits } = ask;
         let (kind, key, owner) = (self.kind, &self.key, &self.owner);
         AcquireStep {
             kind,
@@ -83,7 +83,7 @@ impl Caller {
             place,
             waited,
             turns: 0,
-            stands_by: None,
+            stands_by,
             permits,
         }
     }

@@ -27,8 +27,9 @@ pub(super) fn hear(
     let status = reply.parts().first().and_then(Reply::text).unwrap_or_default();
     match op {
         Op::Acquire { mode, holds, lease, .. } if hold.guards.none() => {
-            hold.asked(status, reply, mode, now);
-            if status == "GRANTED" {
+            if status != "GRANTED" {
+                hold.refused(setup, status, reply, mode, now);
+            } else {
                 hold.has(mode, holds);
                 hold.confirm(mode, lease, now);
                 (hold.in_line, hold.taken) = (None, false);
@@ -44,7 +45,7 @@ pub(super) fn hear(
                 hold.lose();
             }
         }
-        Op::Release { mode, holds, in_line } => {
+        Op::Release { mode, holds, in_line, .. } => {
             *hold.stored.of_mut(mode) = holds;
             if in_line {
                 hold.in_line = None;
@@ -81,8 +82,13 @@ pub(super) fn hear(
     }
 }
 
+/// For how long what was granted for this lease is believed in.
+pub(super) fn believed(lease: i64) -> i64 {
+    i64::try_from(belief(span(lease)).as_millis()).unwrap_or(i64::MAX)
+}
+
 impl Hold {
-    fn has(&mut self, mode: Mode, holds: u32) {
+    pub(super) fn has(&mut self, mode: Mode, holds: u32) {
         *self.guards.of_mut(mode) = holds;
         *self.stored.of_mut(mode) = holds;
     }
@@ -92,22 +98,23 @@ impl Hold {
         self.stored = holds;
     }
 
-    fn confirm(&mut self, mode: Mode, lease: i64, sent: i64) {
-        let believed = i64::try_from(belief(span(lease)).as_millis()).unwrap_or(i64::MAX);
-        self.until = self.until.max(sent + believed);
+    pub(super) fn confirm(&mut self, mode: Mode, lease: i64, sent: i64) {
+        self.until = self.until.max(sent + believed(lease));
         if mode == Mode::Read {
-            self.reads_until = self.reads_until.max(sent + believed);
+            self.reads_until = self.reads_until.max(sent + believed(lease));
         }
     }
 
-    fn asked(&mut self, status: &str, reply: &Reply, mode: Mode, now: i64) {
+    fn refused(&mut self, setup: &Setup, status: &str, reply: &Reply, mode: Mode, now: i64) {
         *self.stored.of_mut(mode) = 0;
-        self.in_line = None;
+        let marked = status == "BUSY" && reply.parts().get(3).and_then(Reply::int) == Some(1);
+        self.in_line = (marked || self.asks > 0).then_some(mode);
+        self.refused = (self.asks > 0).then_some(now);
+        if setup.grants {
+            self.row = Some(setup.row.unwrap_or(0));
+        }
         if status == "YIELD" {
             self.yielded(now);
-        }
-        if status == "BUSY" && reply.parts().get(3).and_then(Reply::int) == Some(1) {
-            self.in_line = Some(mode);
         }
     }
 

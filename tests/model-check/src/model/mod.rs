@@ -4,8 +4,10 @@ pub(crate) mod calls;
 pub(crate) mod deed;
 pub(crate) mod everywhere;
 pub(crate) mod fingerprint;
+mod granted;
 mod heard;
 pub(crate) mod names;
+pub(crate) mod news;
 pub(crate) mod op;
 pub(crate) mod replies;
 pub(crate) mod rules;
@@ -26,6 +28,7 @@ use std::{
 use stateright::{Model, Property};
 
 pub use deed::Deed;
+pub use news::News;
 pub use op::Op;
 pub use setup::Setup;
 pub use world::{Client, Hold, Holds, World};
@@ -56,6 +59,8 @@ pub enum Action {
     Arrive(usize),
     /// What was sent so never arrives.
     Vanish(usize),
+    /// A client hears the oldest of the grants that it was told.
+    Hear(usize),
     /// An operator takes the lock away.
     TakeAway,
     /// Redis loses the last token.
@@ -104,7 +109,9 @@ impl Locks {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
         let reply = self.calls().run(&mut world.redis, Asked::By(owner, op));
-        let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
+        let told = world.redis.take_told();
+        let granted = News::all(kind, &told);
+        let told: Vec<Vec<u8>> = told.into_iter().map(|told| told.0).collect();
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let step = Step {
             setup: &self.setup,
@@ -115,9 +122,13 @@ impl Locks {
             after: &after,
             reply: &reply,
             told: &told,
+            granted: granted.as_deref(),
             highest: world.highest,
         };
         world.wrong = step.judge().err();
+        if world.wrong.is_none() {
+            world.tell(&granted.unwrap_or_default());
+        }
         reply
     }
 
@@ -145,6 +156,7 @@ impl Locks {
                 self.run(world, owner, op);
             }
             Action::Vanish(at) => world.clients[at].late = None,
+            Action::Hear(at) => world.hear(&self.setup, at)?,
             Action::TakeAway => self.take_away(world),
             Action::ForgetToken => {
                 world.redis.forget(self.setup.names.token);
@@ -217,7 +229,11 @@ impl Model for Locks {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        vec![World::new(self.setup.clients)]
+        let mut world = World::new(self.setup.clients);
+        if self.setup.grants {
+            world.redis.listen(news::CHANNELS);
+        }
+        vec![world]
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -226,10 +242,14 @@ impl Model for Locks {
         }
         let is_over = world.operations >= self.setup.operations;
         let under_way = world.clients.iter().filter(|client| client.late.is_some()).count();
+        let news = world.clients.iter().any(|client| !client.news.is_empty());
         for at in 0..world.clients.len() {
             let client = &world.clients[at];
             if client.late.is_some() {
                 actions.extend([Action::Arrive(at), Action::Vanish(at)]);
+            }
+            if !client.news.is_empty() {
+                actions.push(Action::Hear(at));
             }
             if is_over {
                 continue;
@@ -240,7 +260,7 @@ impl Model for Locks {
             }
             actions.extend(deeds.into_iter().map(|deed| Action::Do(at, deed)));
         }
-        if is_over && under_way == 0 {
+        if is_over && under_way == 0 && !news {
             return;
         }
         actions.extend(self.setup.ticks.iter().map(|&ms| Action::Tick(ms)));
@@ -259,6 +279,7 @@ impl Model for Locks {
         let mut next = world.clone();
         self.take(&mut next, action)?;
         next.settle_time();
+        next.forget_old_news(&self.setup);
         if next.wrong.is_none() {
             let standing = Standing::of(&next.redis, self.setup.kind, self.setup.names);
             next.wrong = everywhere::judge(&self.setup, &next, &standing);

@@ -3,6 +3,7 @@
 use lock_core::__private::{Kind, Mode};
 
 use super::{
+    news::News,
     op::Op,
     replies,
     setup::Setup,
@@ -23,6 +24,8 @@ pub(crate) struct Step<'a> {
     pub(crate) reply: &'a Reply,
     /// Channels on which something was published.
     pub(crate) told: &'a [Vec<u8>],
+    /// What waiters were told to have been given; `None`: something else was told there.
+    pub(crate) granted: Option<&'a [News]>,
     pub(crate) highest: i64,
 }
 
@@ -35,17 +38,19 @@ impl Step<'_> {
     pub(crate) fn judge(&self) -> Result<(), Wrong> {
         broken(Wrong::Reply, !replies::is_well_formed(self.op, self.reply))?;
         self.spares_others()?;
+        self.gives_on()?;
         self.leaves_places()?;
+        self.leaves_those_who_stand_by()?;
         match self.op {
             Op::Acquire { .. } => self.acquired()?,
-            Op::Release { mode, holds, in_line } => self.released(mode, holds, in_line)?,
+            Op::Release { mode, holds, in_line, .. } => self.released(mode, holds, in_line)?,
             Op::Renew { mode, .. } => self.renewed(mode)?,
             Op::Upgrade { .. } | Op::Downgrade { .. } => self.converted()?,
         }
         self.tells()
     }
 
-    fn status(&self) -> &str {
+    pub(super) fn status(&self) -> &str {
         self.reply.parts().first().and_then(Reply::text).unwrap_or_default()
     }
 
@@ -130,6 +135,10 @@ impl Step<'_> {
                 let mut waits = self.after.waiters.iter();
                 let waits = waits.any(|one| one.owner == self.owner && one.mode == mode);
                 broken(Wrong::StillWaits, enters && waits)?;
+                let Op::Acquire { ask, waited, .. } = self.op else { return Ok(()) };
+                let may_stand_by = ask.is_none() || waited == 0;
+                let stands_by = self.after.standing_by.iter().any(|one| one.owner == self.owner);
+                broken(Wrong::StillWaits, enters && stands_by && !may_stand_by)?;
                 let outermost = holds == 1 && (mode == Mode::Write || !inside);
                 self.has_token(self.setup.has_tokens() && outermost)
             }
@@ -139,18 +148,26 @@ impl Step<'_> {
                 broken(Wrong::FalseRefusal, (!blocked && !holds) || had > 0)?;
                 let told = self.number(2);
                 broken(Wrong::FalseTime, told < 0 || (told > longest.max(1) && !holds))?;
-                let place = self.after.waiters.iter().find(|waiter| waiter.owner == self.owner);
-                broken(Wrong::Reply, (self.number(3) == 1) != place.is_some_and(|it| it.left > 0))?;
+                broken(Wrong::Reply, (self.number(3) == 1) != self.is_in_line())?;
+                self.stands_by()?;
                 self.stands_last()
             }
             "YIELD" => {
                 let ahead = self.ahead();
                 broken(Wrong::FalseRefusal, ahead.is_empty() || had > 0)?;
+                self.stands_by()?;
                 let longest = ahead.iter().map(|waiter| waiter.left).max().unwrap_or(0);
                 broken(Wrong::FalseTime, self.number(2) < 0 || self.number(2) > longest)
             }
             _ => Err(Wrong::Reply),
         }
+    }
+
+    fn is_in_line(&self) -> bool {
+        let mut waiters = self.after.waiters.iter();
+        let mut places = self.after.standing_by.iter();
+        waiters.any(|one| one.owner == self.owner && one.left > 0)
+            || places.any(|one| one.owner == self.owner && one.left > 0)
     }
 
     /// Nothing of what was asked for stands any more, of what was there before all, and those who wait
@@ -194,6 +211,7 @@ impl Step<'_> {
     /// Who only takes from what it has takes nobody's place.
     fn leaves_places(&self) -> Result<(), Wrong> {
         let others = self.before.waiters.iter().filter(|one| one.owner != self.owner);
+        let others = others.filter(|one| !self.is_given_to(&one.owner));
         let mut others = others.filter(|one| one.left > 0);
         let gone =
             others.any(|one| !self.after.waiters.iter().any(|after| after.owner == one.owner));
@@ -212,8 +230,9 @@ impl Step<'_> {
         let lapsed = |held: &Held| other == Mode::Read && held.reads_left.0 < 0;
         let kept = self.mine(self.after, other) >= self.mine(self.before, other);
         broken(Wrong::CutShort, !kept && !self.before.by(self.owner).is_some_and(lapsed))?;
-        let stays = self.after.held.iter().any(Held::lives);
-        let in_place = self.after.waiters.iter().any(|one| one.owner == self.owner);
+        let held = self.after.held.iter().filter(|held| !self.is_given_to(&held.owner));
+        let stays = held.into_iter().any(Held::lives);
+        let in_place = self.after.waits(self.owner);
         broken(Wrong::FalseRelease, in_line && in_place)?;
         match self.status() {
             "FREED" => broken(Wrong::FalseRelease, had <= holds || (stays && !self.is_semaphore())),

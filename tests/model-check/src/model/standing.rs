@@ -42,12 +42,28 @@ pub(crate) struct Waiter {
     pub(crate) left: i64,
 }
 
+/// A writer to which a release may give the lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) owner: Vec<u8>,
+    pub(crate) since: i64,
+    /// 0 and less: its time is over.
+    pub(crate) left: i64,
+    pub(crate) ask: u32,
+    pub(crate) turns: u32,
+    pub(crate) lease: i64,
+}
+
 /// What stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) held: Vec<Held>,
     /// In order.
     pub(crate) waiters: Vec<Waiter>,
+    /// In no order.
+    pub(crate) standing_by: Vec<Place>,
+    /// The last fencing token that is anybody's.
+    pub(crate) token: i64,
 }
 
 impl Standing {
@@ -63,7 +79,8 @@ impl Standing {
             Kind::Semaphore => Vec::new(),
             _ => mark(redis, names),
         };
-        Self { held, waiters }
+        let standing_by = places(redis, names);
+        Self { held, waiters, standing_by, token: token(redis, names) }
     }
 
     pub(crate) fn by(&self, owner: &[u8]) -> Option<&Held> {
@@ -73,6 +90,12 @@ impl Standing {
     /// Those who hold it, but this one.
     pub(crate) fn others<'a>(&'a self, owner: &'a [u8]) -> impl Iterator<Item = &'a Held> {
         self.held.iter().filter(move |held| held.owner != owner && held.lives())
+    }
+
+    /// Whether it stands anywhere where those stand who wait.
+    pub(crate) fn waits(&self, owner: &[u8]) -> bool {
+        self.waiters.iter().any(|one| one.owner == owner)
+            || self.standing_by.iter().any(|one| one.owner == owner)
     }
 
     pub(crate) fn lets_in(&self, mode: Mode) -> bool {
@@ -85,15 +108,37 @@ fn number(bytes: &[u8]) -> u32 {
     std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-fn fields<'a>(redis: &'a Redis, names: &LockNames) -> &'a [(Vec<u8>, Vec<u8>)] {
-    match redis.entry(names.lock).map(|entry| &entry.value) {
+fn fields<'a>(redis: &'a Redis, key: &[u8]) -> &'a [(Vec<u8>, Vec<u8>)] {
+    match redis.entry(key).map(|entry| &entry.value) {
         Some(Value::Hash(fields)) => fields,
         _ => &[],
     }
 }
 
+fn places(redis: &Redis, names: &LockNames) -> Vec<Place> {
+    let now = redis.now_ms();
+    let fields = fields(redis, names.line).iter();
+    fields.filter_map(|(owner, place)| self::place(owner, place, now)).collect()
+}
+
+/// `since:until:ask:turns:lease`.
+pub(crate) fn place(owner: &[u8], place: &[u8], now: i64) -> Option<Place> {
+    let numbers = std::str::from_utf8(place).ok()?.split(':').map(str::parse::<i64>);
+    let numbers: Vec<i64> = numbers.collect::<Result<_, _>>().ok()?;
+    let [since, until, ask, turns, lease] = numbers.try_into().ok()?;
+    let (ask, turns) = (u32::try_from(ask).ok()?, u32::try_from(turns).ok()?);
+    Some(Place { owner: owner.to_vec(), since, left: until - now, ask, turns, lease })
+}
+
+fn token(redis: &Redis, names: &LockNames) -> i64 {
+    let Some(Value::Text(token)) = redis.entry(names.token).map(|entry| &entry.value) else {
+        return 0;
+    };
+    std::str::from_utf8(token).ok().and_then(|token| token.parse().ok()).unwrap_or_default()
+}
+
 fn read_write(redis: &Redis, names: &LockNames) -> Vec<Held> {
-    let (fields, left) = (fields(redis, names), redis.left_ms(names.lock));
+    let (fields, left) = (fields(redis, names.lock), redis.left_ms(names.lock));
     let mode = fields.iter().find(|(field, _)| field == b"mode").map(|(_, mode)| mode.as_slice());
     let mut all: Vec<Held> = Vec::new();
     for (field, value) in fields.iter().filter(|(field, _)| field != b"mode") {
@@ -120,7 +165,7 @@ fn read_write(redis: &Redis, names: &LockNames) -> Vec<Held> {
 
 fn sole(redis: &Redis, names: &LockNames) -> Vec<Held> {
     let left = redis.left_ms(names.lock);
-    let held = fields(redis, names).iter().map(|(owner, holds)| Held {
+    let held = fields(redis, names.lock).iter().map(|(owner, holds)| Held {
         owner: owner.clone(),
         reads: 0,
         writes: number(holds),

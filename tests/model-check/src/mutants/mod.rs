@@ -1,6 +1,7 @@
 //! Scripts that are broken on purpose: each must be found out.
 
 mod fair;
+mod grants;
 mod read_write;
 mod semaphore;
 mod several;
@@ -57,6 +58,7 @@ pub fn all() -> Vec<Mutant> {
         read_write::MUTANTS,
         sole::MUTANTS,
         tokens::MUTANTS,
+        grants::MUTANTS,
         fair::MUTANTS,
         semaphore::MUTANTS,
         several::MUTANTS,

@@ -63,7 +63,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a release tells nobody",
         defect: "",
         file: "lock/release",
-        from: "if status == 'FREED' then tell(channel, '0') end\n",
+        from: "if not granted then tell(channel, '0') end\n",
         to: "",
         model: "reentrant: two",
     },

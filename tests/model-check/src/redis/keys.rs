@@ -46,7 +46,8 @@ pub(super) fn time(redis: &Redis) -> Answer {
 
 pub(super) fn publish(redis: &mut Redis, args: &[Vec<u8>]) -> Answer {
     redis.told.push((args[0].clone(), args[1].clone()));
-    Ok(Reply::Int(0))
+    let is_heard = redis.listened.is_some_and(|beginning| args[0].starts_with(beginning));
+    Ok(Reply::count(usize::from(is_heard)))
 }
 
 macro_rules! typed {

@@ -20,7 +20,13 @@ pub(crate) fn atoms(bytes: &[u8], now: i64) -> Vec<Atom> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let (digits, rest) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
     match (digits.len(), digits.parse::<i64>()) {
-        (13, Ok(ms)) => vec![Atom::Time(ms - now), Atom::Text(rest.to_owned())],
+        (13, Ok(ms)) => {
+            let rest = match rest.strip_prefix(':') {
+                Some(rest) => atoms(rest.as_bytes(), now),
+                None => vec![Atom::Text(rest.to_owned())],
+            };
+            [vec![Atom::Time(ms - now)], rest].concat()
+        }
         (16, Ok(_)) => vec![Atom::Token, Atom::Text(rest.to_owned())],
         _ => vec![Atom::Text(text)],
     }

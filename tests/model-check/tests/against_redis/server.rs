@@ -7,15 +7,23 @@ use redis::Value;
 
 use crate::compare::{Key, atoms, in_order};
 
+/// What the channels of grants are called.
+pub(crate) const GRANTED: &[u8] = b"lock_granted:";
+
 pub(crate) struct Server {
     cli: Cli,
+    /// Every grant is heard.
+    _hears: redis::aio::PubSub,
     _server: RedisServer,
 }
 
 impl Server {
     pub(crate) async fn start() -> Self {
         let server = RedisServer::start().await;
-        Self { cli: server.cli().await, _server: server }
+        let client = redis::Client::open(server.url()).expect("its address");
+        let mut hears = client.get_async_pubsub().await.expect("a connection");
+        hears.psubscribe([GRANTED, b"*"].concat()).await.expect("a subscription");
+        Self { cli: server.cli().await, _hears: hears, _server: server }
     }
 
     pub(crate) async fn ask(&self, words: &[&str]) -> Reply {
@@ -104,6 +112,11 @@ impl Server {
                 "string" if ms_of(&words[0]).is_some() => {
                     self.ask(&["SET", &name, &older(&words[0], ms), "KEEPTTL"]).await;
                 }
+                "hash" => {
+                    for pair in words.chunks(2).filter(|pair| ms_of(&pair[1]).is_some()) {
+                        self.ask(&["HSET", &name, &pair[0], &older(&pair[1], ms)]).await;
+                    }
+                }
                 "zset" => {
                     for pair in words.chunks(2).filter(|pair| ms_of(&pair[1]).is_some()) {
                         self.ask(&["ZADD", &name, &older(&pair[1], ms), &pair[0]]).await;
@@ -126,9 +139,13 @@ fn ms_of(text: &str) -> Option<i64> {
     (digits == 13).then(|| text[..digits].parse().ok()).flatten()
 }
 
+/// With each of its times made older.
 fn older(text: &str, ms: i64) -> String {
-    let before = ms_of(text).expect("milliseconds");
-    format!("{}{}", before - ms, &text[13..])
+    let older = |part: &str| match ms_of(part).filter(|_| part.len() == 13) {
+        Some(before) => (before - ms).to_string(),
+        None => part.to_owned(),
+    };
+    text.split(':').map(older).collect::<Vec<_>>().join(":")
 }
 
 fn reply(value: Value) -> Reply {
