@@ -7,7 +7,7 @@ use super::{
     op::Op,
     replies,
     setup::Setup,
-    standing::{Held, Standing, Waiter},
+    standing::{Held, Standing},
     told::all_told,
     wrong::Wrong,
 };
@@ -54,7 +54,7 @@ impl Step<'_> {
         self.reply.parts().first().and_then(Reply::text).unwrap_or_default()
     }
 
-    fn number(&self, at: usize) -> i64 {
+    pub(super) fn number(&self, at: usize) -> i64 {
         self.reply.parts().get(at).and_then(Reply::int).unwrap_or_default()
     }
 
@@ -76,98 +76,11 @@ impl Step<'_> {
         Ok(())
     }
 
-    fn mine(&self, at: &'_ Standing, mode: Mode) -> u32 {
+    pub(super) fn mine(&self, at: &'_ Standing, mode: Mode) -> u32 {
         let held = at.by(self.owner);
         let counts =
             |held: &&Held| held.writes > 0 || (mode == Mode::Read && held.reads_left.0 >= 0);
         held.filter(counts).map_or(0, |held| held.of(mode))
-    }
-
-    /// Whether somebody else, who holds or is before me, is in my way.
-    fn in_the_way(&self, mode: Mode) -> (bool, i64) {
-        let holders: Vec<&Held> = self.before.others(self.owner).collect();
-        let blocking = |held: &&&Held| mode == Mode::Write || held.writes > 0;
-        if self.setup.kind == Kind::Semaphore {
-            let full = holders.len() >= usize::try_from(self.setup.permits).unwrap_or(usize::MAX);
-            return (full, holders.iter().map(|held| held.left).min().unwrap_or(0));
-        }
-        let holders = holders.iter().filter(blocking);
-        let left =
-            holders.map(|held| if mode == Mode::Read { held.left } else { held.time_left() });
-        let left = left.max();
-        if !self.setup.kind.is_fair() {
-            return (left.is_some(), left.unwrap_or(0));
-        }
-        // Each looks after the one before it, who need not be the one in the way.
-        let waiters = self.before.waiters.iter().filter(|waiter| waiter.owner != self.owner);
-        let longest = waiters.map(|waiter| waiter.left).chain(left).max().unwrap_or(0);
-        (left.is_some() || !self.ahead().is_empty(), longest)
-    }
-
-    /// The waiters who are before this one and must not be passed, as they stood.
-    fn ahead(&self) -> Vec<&Waiter> {
-        let Op::Acquire { mode, yields, waited, .. } = self.op else { return Vec::new() };
-        let other = |waiter: &&Waiter| waiter.owner != self.owner;
-        let must_wait = |waiter: &&Waiter| match self.setup.kind {
-            Kind::FairReadWrite | Kind::ReadWrite => {
-                mode == Mode::Write || waiter.mode == Mode::Write
-            }
-            _ => true,
-        };
-        if self.setup.kind.is_fair() {
-            let waiters = self.before.waiters.iter().take_while(other);
-            return waiters.filter(|waiter| waiter.left > 0).filter(must_wait).collect();
-        }
-        let longer = |waiter: &&Waiter| yields && waiter.since <= self.now - waited;
-        self.before.waiters.iter().filter(other).filter(must_wait).filter(longer).collect()
-    }
-
-    fn acquired(&self) -> Result<(), Wrong> {
-        let Op::Acquire { mode, holds, .. } = self.op else { return Ok(()) };
-        let had = self.mine(self.before, mode);
-        let inside = self.before.by(self.owner).is_some_and(|held| held.writes > 0);
-        let (blocked, longest) = self.in_the_way(mode);
-        match self.status() {
-            "GRANTED" => {
-                broken(Wrong::FalseGrant, self.mine(self.after, mode) < holds || had + 1 < holds)?;
-                let enters = had == 0 && !inside;
-                broken(Wrong::Overtaken, enters && !self.ahead().is_empty())?;
-                let mut waits = self.after.waiters.iter();
-                let waits = waits.any(|one| one.owner == self.owner && one.mode == mode);
-                broken(Wrong::StillWaits, enters && waits)?;
-                let Op::Acquire { ask, waited, .. } = self.op else { return Ok(()) };
-                let may_stand_by = ask.is_none() || waited == 0;
-                let stands_by = self.after.standing_by.iter().any(|one| one.owner == self.owner);
-                broken(Wrong::StillWaits, enters && stands_by && !may_stand_by)?;
-                let outermost = holds == 1 && (mode == Mode::Write || !inside);
-                self.has_token(self.setup.has_tokens() && outermost)
-            }
-            "LOST" => broken(Wrong::FalseLoss, holds == 1 || (had > 0 && had + 1 >= holds)),
-            "BUSY" => {
-                let holds = self.before.by(self.owner).is_some_and(Held::lives);
-                broken(Wrong::FalseRefusal, (!blocked && !holds) || had > 0)?;
-                let told = self.number(2);
-                broken(Wrong::FalseTime, told < 0 || (told > longest.max(1) && !holds))?;
-                broken(Wrong::Reply, (self.number(3) == 1) != self.is_in_line())?;
-                self.stands_by()?;
-                self.stands_last()
-            }
-            "YIELD" => {
-                let ahead = self.ahead();
-                broken(Wrong::FalseRefusal, ahead.is_empty() || had > 0)?;
-                self.stands_by()?;
-                let longest = ahead.iter().map(|waiter| waiter.left).max().unwrap_or(0);
-                broken(Wrong::FalseTime, self.number(2) < 0 || self.number(2) > longest)
-            }
-            _ => Err(Wrong::Reply),
-        }
-    }
-
-    fn is_in_line(&self) -> bool {
-        let mut waiters = self.after.waiters.iter();
-        let mut places = self.after.standing_by.iter();
-        waiters.any(|one| one.owner == self.owner && one.left > 0)
-            || places.any(|one| one.owner == self.owner && one.left > 0)
     }
 
     /// Nothing of what was asked for stands any more, of what was there before all, and those who wait
@@ -184,30 +97,6 @@ impl Step<'_> {
         self.tells()
     }
 
-    /// Whoever comes takes the last place, and who has waited longest keeps the mark.
-    fn stands_last(&self) -> Result<(), Wrong> {
-        let place = |at: &Standing| at.waiters.iter().position(|one| one.owner == self.owner);
-        let others = |at: &Standing, before: Option<usize>| -> Vec<Vec<u8>> {
-            let before = at.waiters.iter().take(before.unwrap_or(at.waiters.len()));
-            let before = before.filter(|waiter| waiter.left > 0);
-            before.map(|waiter| waiter.owner.clone()).filter(|one| *one != self.owner).collect()
-        };
-        if self.setup.kind.is_fair() {
-            let (was, is) = (place(self.before), place(self.after));
-            let passed = others(self.before, was).len() > others(self.after, is).len();
-            return broken(Wrong::Overtaken, is.is_some() && passed);
-        }
-        let Op::Acquire { waited, waits, .. } = self.op else { return Ok(()) };
-        if self.is_semaphore() {
-            return Ok(());
-        }
-        let since = self.now - waited;
-        let older =
-            self.before.waiters.iter().any(|one| one.owner != self.owner && one.since <= since);
-        let mark_is_mine = self.after.waiters.iter().any(|one| one.owner == self.owner);
-        broken(Wrong::Overtaken, waits && mark_is_mine == older)
-    }
-
     /// Who only takes from what it has takes nobody's place.
     fn leaves_places(&self) -> Result<(), Wrong> {
         let others = self.before.waiters.iter().filter(|one| one.owner != self.owner);
@@ -218,7 +107,7 @@ impl Step<'_> {
         broken(Wrong::Overtaken, gone && !matches!(self.op, Op::Acquire { .. }))
     }
 
-    fn has_token(&self, wanted: bool) -> Result<(), Wrong> {
+    pub(super) fn has_token(&self, wanted: bool) -> Result<(), Wrong> {
         let token = self.reply.parts().get(2).and_then(replies::token).unwrap_or_default();
         broken(Wrong::Token, if wanted { token <= self.highest } else { token != 0 })
     }
@@ -241,7 +130,7 @@ impl Step<'_> {
         }
     }
 
-    fn is_semaphore(&self) -> bool {
+    pub(super) fn is_semaphore(&self) -> bool {
         self.setup.kind == Kind::Semaphore
     }
 

@@ -188,14 +188,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: grants",
     },
     Mutant {
-        name: "one of several readers gives the lock on",
-        defect: "B17",
-        file: "read_write/release_read",
-        from: "redis.call('hlen', lock) == 2 then",
-        to: "redis.call('hlen', lock) >= 2 then",
-        model: "read/write: grants, three",
-    },
-    Mutant {
         name: "a writer is granted a read by a release",
         defect: "",
         file: "read_write/release_write",

@@ -1,0 +1,96 @@
+//! The model as the checker sees it: what may happen next, and what must be so.
+
+use std::sync::atomic::Ordering;
+
+use stateright::{Model, Property};
+
+use super::{Action, Locks, World, Wrong, deed, everywhere, news, standing::Standing};
+
+impl Model for Locks {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        let mut world = World::new(self.setup.clients);
+        if self.setup.grants {
+            world.redis.listen(news::CHANNELS);
+        }
+        vec![world]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        if self.enough.load(Ordering::Relaxed) && !self.telling.load(Ordering::Relaxed) {
+            return;
+        }
+        let is_over = world.operations >= self.setup.operations;
+        let under_way = world.clients.iter().filter(|client| client.late.is_some()).count();
+        let news = world.clients.iter().any(|client| !client.news.is_empty());
+        for at in 0..world.clients.len() {
+            let client = &world.clients[at];
+            if client.late.is_some() {
+                actions.extend([Action::Arrive(at), Action::Vanish(at)]);
+            }
+            if !client.news.is_empty() {
+                actions.push(Action::Hear(at));
+            }
+            if is_over {
+                continue;
+            }
+            let deeds = deed::deeds(&self.setup, world, at);
+            if client.late.is_none() && under_way < usize::from(self.setup.late) {
+                actions.extend(deeds.iter().map(|&deed| Action::Send(at, deed)));
+            }
+            actions.extend(deeds.into_iter().map(|deed| Action::Do(at, deed)));
+        }
+        if is_over && under_way == 0 && !news {
+            return;
+        }
+        actions.extend(self.setup.ticks.iter().map(|&ms| Action::Tick(ms)));
+        if is_over {
+            return;
+        }
+        if self.setup.force {
+            actions.push(Action::TakeAway);
+        }
+        if self.setup.forgets_tokens && world.redis.entry(self.setup.names.token).is_some() {
+            actions.push(Action::ForgetToken);
+        }
+    }
+
+    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+        let mut next = world.clone();
+        self.take(&mut next, action)?;
+        next.settle_time();
+        next.forget_old_news(&self.setup);
+        if next.wrong.is_none() {
+            let standing = Standing::of(&next.redis, self.setup.kind, self.setup.names);
+            next.wrong = everywhere::judge(&self.setup, &next, &standing);
+        }
+        if next.wrong.is_some() {
+            self.enough.store(true, Ordering::Relaxed);
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        macro_rules! rules {
+            ($($wrong:ident)*) => {
+                vec![$(Property::always(Wrong::$wrong.rule(), |_, world: &World| {
+                    world.wrong != Some(Wrong::$wrong)
+                }),)*]
+            };
+        }
+        let mut rules = rules![
+            Exclusion CutShort Endless Reply Token FalseGrant FalseRenewal FalseLoss FalseRefusal FalseTime
+            FalseRelease NotTold Overtaken StillWaits Permits
+        ];
+        rules.push(Property::always(Wrong::Arguments.rule(), |locks: &Self, world: &World| {
+            locks.keeps(everywhere::is_picky(world, &locks.calls()))
+        }));
+        rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
+            let calls = locks.calls();
+            locks.keeps(world.wrong.is_some() || everywhere::is_freed(&locks.setup, world, &calls))
+        }));
+        rules
+    }
+}
