@@ -39,8 +39,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a row of grants has no end",
         defect: "",
         file: "shared/grant",
-        from: "if not row or row >= MOST_IN_A_ROW then",
-        to: "if not row then",
+        from: "  if row >= MOST_IN_A_ROW then",
+        to: "  if false then",
         model: "reentrant: grants, many in a row",
     },
     Mutant {
