@@ -32,6 +32,32 @@ async fn held_after_waiting(server: &RedisServer, client: &LockClient) -> LockGu
     bounded(LIMIT, waiter).await.unwrap().unwrap()
 }
 
+struct Scene {
+    server: RedisServer,
+    cli: Cli,
+    /// Of another process.
+    guard: LockGuard,
+    there: LockClient,
+}
+
+impl Scene {
+    async fn held() -> Self {
+        let server = RedisServer::start().await;
+        let cli = server.cli().await;
+        let guard = held_after_waiting(&server, &client(&server).await).await;
+        let there = client(&server).await;
+        Self { server, cli, guard, there }
+    }
+
+    /// Somebody stands by.
+    async fn waited_for() -> (Self, Waiter) {
+        let scene = Self::held().await;
+        let waiter = waits(&scene.there);
+        stand_by(&scene.cli, 1).await;
+        (scene, waiter)
+    }
+}
+
 #[tokio::test]
 async fn who_is_given_it_has_asked_nothing_more() {
     let server = RedisServer::start().await;
@@ -53,12 +79,7 @@ async fn who_is_given_it_has_asked_nothing_more() {
 
 #[tokio::test]
 async fn the_first_lease_is_made_a_whole_one_at_once() {
-    let server = RedisServer::start().await;
-    let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
-    let guard = held_after_waiting(&server, &here).await;
-    let waiter = waits(&there);
-    stand_by(&cli, 1).await;
+    let (Scene { server: _server, cli, guard, .. }, waiter) = Scene::waited_for().await;
     guard.release().await.unwrap();
     let guard = bounded(LIMIT, waiter).await.unwrap().unwrap();
     eventually("renewed", LIMIT, async || guard.state() == LeaseState::Renewed).await;
@@ -68,10 +89,7 @@ async fn the_first_lease_is_made_a_whole_one_at_once() {
 
 #[tokio::test]
 async fn one_that_is_not_renewed_is_woken_instead() {
-    let server = RedisServer::start().await;
-    let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
-    let guard = held_after_waiting(&server, &here).await;
+    let Scene { server: _server, cli, guard, there } = Scene::held().await;
     let waiter = tokio::spawn(there.write("k").renew(false).wait(LONG).acquire());
     eventually("it waits", LIMIT, async || cli.exists("lock_next:{lock:k}").await).await;
     assert!(!cli.exists(LINE).await);
@@ -84,10 +102,7 @@ async fn one_that_is_not_renewed_is_woken_instead() {
 /// It is still subscribed, as a process that is stopped is.
 #[tokio::test]
 async fn one_that_does_nothing_costs_the_others_its_first_lease() {
-    let server = RedisServer::start().await;
-    let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
-    let guard = held_after_waiting(&server, &here).await;
+    let Scene { server, cli, guard, there } = Scene::held().await;
     let mut deaf = redis::Client::open(server.url()).unwrap().get_async_pubsub().await.unwrap();
     deaf.subscribe("lock_granted:dead").await.unwrap();
     let waiter = waits(&there);
@@ -102,12 +117,7 @@ async fn one_that_does_nothing_costs_the_others_its_first_lease() {
 /// What is told of an earlier try, whose first lease is over, is not believed.
 #[tokio::test]
 async fn old_news_give_nobody_the_lock() {
-    let server = RedisServer::start().await;
-    let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
-    let guard = held_after_waiting(&server, &here).await;
-    let mut waiter = waits(&there);
-    stand_by(&cli, 1).await;
+    let (Scene { server: _server, cli, guard, .. }, mut waiter) = Scene::waited_for().await;
     let line = cli.hash(LINE).await;
     let owner = line.keys().next().unwrap();
     let uuid = owner.rsplit_once(':').unwrap().0;
@@ -143,12 +153,7 @@ async fn one_that_leaves_as_it_is_given_it_gives_it_back() {
 /// Without what is told, waiters find out by looking.
 #[tokio::test]
 async fn one_that_hears_nothing_gets_there_by_asking() {
-    let server = RedisServer::start().await;
-    let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
-    let guard = held_after_waiting(&server, &here).await;
-    let waiter = waits(&there);
-    stand_by(&cli, 1).await;
+    let (Scene { server, cli, guard, .. }, waiter) = Scene::waited_for().await;
     let _: u64 = cli.query(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     guard.release().await.unwrap();
     bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
