@@ -159,7 +159,7 @@ impl Steps {
             lease,
         };
         Ok(match step {
-            Step::Acquire(ask) => acquired(backend.acquire(&asked(who, ask)).await?),
+            Step::Acquire(ask) => acquired(backend.acquire(&ask.by(holder)).await?),
             Step::Release { mode, holds, in_line, row } => {
                 let step = ReleaseStep { holder, mode, holds, in_line, row };
                 match backend.release(&step).await? {
@@ -229,22 +229,24 @@ impl Steps {
     }
 }
 
-fn asked(who: &StepOwner, ask: Ask) -> AcquireStep<'_> {
-    let Ask { mode, holds, lease, yields, place, waited, stands_by, permits } = ask;
-    let (kind, key, owner) = (who.kind, &who.key, &who.owner);
-    AcquireStep {
-        kind,
-        key,
-        owner,
-        mode,
-        holds,
-        lease,
-        yields,
-        place,
-        waited,
-        turns: 0,
-        stands_by,
-        permits,
+impl Ask {
+    /// What this owner asks by it.
+    pub(crate) fn by<'a>(self, Holder { kind, key, owner }: Holder<'a>) -> AcquireStep<'a> {
+        let Self { mode, holds, lease, yields, place, waited, stands_by, permits } = self;
+        AcquireStep {
+            kind,
+            key,
+            owner,
+            mode,
+            holds,
+            lease,
+            yields,
+            place,
+            waited,
+            turns: 0,
+            stands_by,
+            permits,
+        }
     }
 }
 

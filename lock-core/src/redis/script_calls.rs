@@ -3,7 +3,7 @@
 use super::{question::Call, steps::Steps};
 use crate::{
     Kind, LockKey,
-    backend::{AcquireStep, ConvertStep, Holder, Holds, ReleaseStep, RenewStep},
+    backend::{ConvertStep, Holder, Holds, ReleaseStep, RenewStep},
     owner::OwnerId,
     steps::{Ask, Step},
 };
@@ -39,7 +39,7 @@ impl Caller {
         let (steps, holder) = (steps(), self.holder());
         let after = |read, write| Holds { read, write };
         let call = match step {
-            Step::Acquire(ask) => steps.acquire(&self.asked(ask)),
+            Step::Acquire(ask) => steps.acquire(&ask.by(holder)),
             Step::Release { mode, holds, in_line, row } => {
                 steps.release(&ReleaseStep { holder, mode, holds, in_line, row })
             }
@@ -61,31 +61,12 @@ impl Caller {
     /// What is asked for several at once.
     #[must_use]
     pub fn call_all(members: &[(&Self, Ask)], nonce: &str) -> ScriptCall {
-        let members: Vec<_> = members.iter().map(|(caller, ask)| caller.asked(*ask)).collect();
+        let members: Vec<_> = members.iter().map(|(caller, ask)| ask.by(caller.holder())).collect();
         steps().acquire_all(&members).into_plain(nonce)
     }
 
     fn holder(&self) -> Holder<'_> {
         Holder { kind: self.kind, key: &self.key, owner: &self.owner }
-    }
-
-    fn asked(&self, ask: Ask) -> AcquireStep<'_> {
-        let Ask { mode, holds, lease, yields, place, waited, stands_by, permits } = ask;
-        let (kind, key, owner) = (self.kind, &self.key, &self.owner);
-        AcquireStep {
-            kind,
-            key,
-            owner,
-            mode,
-            holds,
-            lease,
-            yields,
-            place,
-            waited,
-            turns: 0,
-            stands_by,
-            permits,
-        }
     }
 }
 

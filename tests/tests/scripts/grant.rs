@@ -1,25 +1,23 @@
 //! A release gives the lock to the next of those who stand by, and tells it.
 
-use crate::call::{
-    Call, LEASE, MARK_LIFE, acquire_read, acquire_write, release_read, release_write,
-};
+use crate::call::{Call, LEASE, acquire_read, acquire_write, release_read, release_write};
 use crate::keys::{CHANNEL, LINE, LOCK, LOCK_CHANNEL, MARK, TOKEN, lock, within};
 use crate::plain_call;
-use crate::store::{STOPPED_MS, Store};
+use crate::store::Store;
 
 /// A lock that a release can give to one.
 #[derive(Clone, Copy)]
-struct Kind {
-    acquire: fn(&str, u32) -> Call,
-    release: fn(&str, u32) -> Call,
+pub(crate) struct Kind {
+    pub(crate) acquire: fn(&str, u32) -> Call,
+    pub(crate) release: fn(&str, u32) -> Call,
     channel: &'static str,
     /// What is told where nobody stands by.
     freed: &'static str,
     /// The fields of its hash, with this holder.
-    held: fn(&str) -> String,
+    pub(crate) held: fn(&str) -> String,
 }
 
-const KINDS: [Kind; 2] = [
+pub(crate) const KINDS: [Kind; 2] = [
     Kind {
         acquire: plain_call::acquire,
         release: plain_call::release,
@@ -36,29 +34,29 @@ const KINDS: [Kind; 2] = [
     },
 ];
 
-const FIRST_LEASE: i64 = 400_000;
+pub(crate) const FIRST_LEASE: i64 = 400_000;
 
 impl Kind {
     /// Asks for the `ask`th time, having waited for this long.
-    fn standing_by(self, owner: &str, ask: u32, waited_ms: i64) -> Call {
+    pub(crate) fn standing_by(self, owner: &str, ask: u32, waited_ms: i64) -> Call {
         let call = (self.acquire)(owner, 1).with("waited_ms", waited_ms);
         call.standing_by(&format!("{ask}:3:{FIRST_LEASE}"))
     }
 
     /// `a:1` holds it.
-    async fn held(self) -> Store {
+    pub(crate) async fn held(self) -> Store {
         let store = Store::start().await;
         store.granted(&(self.acquire)("a:1", 1)).await;
         store
     }
 
-    async fn stands_by(self, store: &Store, owner: &str, waited_ms: i64) {
+    pub(crate) async fn stands_by(self, store: &Store, owner: &str, waited_ms: i64) {
         let reply = store.ask(&self.standing_by(owner, 1, waited_ms)).await;
         assert_eq!((&*reply[0], &*reply[2]), ("BUSY", "1"), "{owner}");
     }
 
     /// `a:1` releases the lock that it was granted as the last of so many.
-    async fn freed(self, store: &Store, row: &str) {
+    pub(crate) async fn freed(self, store: &Store, row: &str) {
         let release = (self.release)("a:1", 0).after_grants(row);
         assert_eq!(store.ask(&release).await, ["FREED"]);
     }
@@ -72,39 +70,14 @@ impl Kind {
     }
 
     /// What is told, and nothing else: that the lock is free.
-    async fn tells_that_it_is_free(self, store: &mut Store) {
+    pub(crate) async fn tells_that_it_is_free(self, store: &mut Store) {
         let told = (self.channel.to_owned(), self.freed.to_owned());
         assert_eq!(store.told_where().await, [told]);
     }
 }
 
-async fn line(store: &Store) -> Vec<String> {
+pub(crate) async fn line(store: &Store) -> Vec<String> {
     store.cli.hash(LINE).await.into_keys().collect()
-}
-
-#[tokio::test]
-async fn who_stands_by_says_since_and_until_when_and_for_what() {
-    for kind in KINDS {
-        let store = kind.held().await;
-        for (ask, waited) in [(1, 0), (2, 5_000)] {
-            let reply = store.ask_with_stopped_clock(&kind.standing_by("b:2", ask, waited)).await;
-            assert_eq!((&*reply[0], &*reply[2]), ("BUSY", "1"));
-            let (since, until) = (STOPPED_MS - waited, STOPPED_MS + MARK_LIFE);
-            let expected = format!("{since}:{until}:{ask}:3:{FIRST_LEASE}");
-            assert_eq!(store.cli.hash(LINE).await["b:2"], expected);
-            assert!(within(store.cli.pttl(LINE).await, MARK_LIFE));
-        }
-    }
-}
-
-#[tokio::test]
-async fn who_does_not_wait_does_not_stand_by() {
-    for kind in KINDS {
-        let store = kind.held().await;
-        let call = kind.standing_by("b:2", 1, 0).with("mark_ms", 0);
-        assert_eq!(store.refused(&call, "BUSY", LEASE).await, ["0"]);
-        assert!(line(&store).await.is_empty());
-    }
 }
 
 #[tokio::test]
@@ -287,77 +260,12 @@ async fn a_reader_that_has_waited_longer_comes_first() {
 }
 
 #[tokio::test]
-async fn who_gives_up_leaves_and_is_not_given_it() {
-    for kind in KINDS {
-        let store = kind.held().await;
-        kind.stands_by(&store, "b:2", 0).await;
-        let gives_up = (kind.release)("b:2", 0).with("marked", 1).after_grants("");
-        assert_eq!(store.ask(&gives_up).await, ["GONE"]);
-        assert!(line(&store).await.is_empty());
-        kind.freed(&store, "0").await;
-        store.stands([]).await;
-    }
-}
-
-#[tokio::test]
-async fn who_enters_by_itself_stands_by_no_more() {
-    for kind in KINDS {
-        let store = kind.held().await;
-        kind.stands_by(&store, "b:2", 1).await;
-        store.expire().await;
-        store.granted(&kind.standing_by("b:2", 2, 2)).await;
-        store.stands([lock(&(kind.held)("b:2"), LEASE)]).await;
-    }
-}
-
-#[tokio::test]
 async fn nobody_gives_it_to_itself() {
     for kind in KINDS {
         let store = kind.held().await;
         store.set(&["HSET", LINE, "a:1", "1:9999999999999:1:0:1000"]).await;
         kind.freed(&store, "0").await;
         store.stands([]).await;
-    }
-}
-
-#[tokio::test]
-async fn who_stands_back_stands_by() {
-    for kind in KINDS {
-        let store = kind.held().await;
-        kind.stands_by(&store, "b:2", 2_000).await;
-        store.expire().await;
-        store.refused(&kind.standing_by("c:3", 1, 1_000), "YIELD", MARK_LIFE).await;
-        assert_eq!(line(&store).await, ["b:2", "c:3"]);
-    }
-}
-
-#[tokio::test]
-async fn sixteen_stand_by_and_no_more() {
-    for kind in KINDS {
-        let store = kind.held().await;
-        for number in 0..16 {
-            kind.stands_by(&store, &format!("b:{number}"), 1_000).await;
-        }
-        let one_more = kind.standing_by("c:3", 1, 0);
-        assert_eq!(store.refused(&one_more, "BUSY", LEASE).await, ["0"]);
-        assert_eq!(line(&store).await.len(), 16);
-        // Who is in keeps its place alive.
-        kind.stands_by(&store, "b:7", 2_000).await;
-    }
-}
-
-#[tokio::test]
-async fn something_else_under_the_lines_name_stops_nobody() {
-    for kind in KINDS {
-        for foreign in [&["SET", LINE, "x"][..], &["HSET", LINE, "b:2", "x"], &["RPUSH", LINE, "x"]]
-        {
-            let mut store = kind.held().await;
-            store.set(foreign).await;
-            store.refused(&kind.standing_by("c:3", 1, 0).with("mark_ms", 0), "BUSY", LEASE).await;
-            kind.freed(&store, "0").await;
-            kind.tells_that_it_is_free(&mut store).await;
-            assert_eq!(store.ask(&kind.standing_by("c:3", 2, 5)).await[0], "GRANTED");
-        }
     }
 }
 

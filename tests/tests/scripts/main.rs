@@ -54,6 +54,7 @@ mod semaphore_call;
 mod semaphore_edges;
 mod set_back;
 mod sharded;
+mod stand_by;
 mod store;
 mod token;
 mod unmark;
