@@ -44,13 +44,18 @@ pub(crate) async fn acquire(
                 engine.check_breaker(request)?;
                 // Of several locks each is asked for.
                 let takes = if requests.len() == 1 { request.fit() } else { None };
+                if takes.is_some()
+                    && let Some(hold) = take_back(engine, request).await
+                {
+                    return attempt.take_over(hold, request);
+                }
                 match pass_gate(engine, request, patience, takes).await? {
                     Turn::Ask(permit) => {
                         let not_before = permit.not_before;
                         attempt.holds.push(Hold::new(engine, request, permit));
                         stand_back(not_before, patience).await;
                     }
-                    Turn::Take(left) => return attempt.take_over(left, request),
+                    Turn::Take(left) => return attempt.take_over(left.take(request), request),
                 }
             }
             // Most of those who wait stand in the queue before this: it has memory of its own.
@@ -64,6 +69,16 @@ async fn stand_back(not_before: Option<Instant>, patience: Patience) {
     if let (Some(until), Some(deadline)) = (not_before, patience.deadline) {
         tokio::time::sleep_until(until.min(deadline)).await;
     }
+}
+
+/// What another one has left, and is not on its way back yet.
+async fn take_back(engine: &Engine, request: &Request) -> Option<Arc<Hold>> {
+    let left = engine.gate.on_offer(&request.key);
+    if left.strong_count() > 0 {
+        // Who asks again and again would let no other task run.
+        tokio::task::coop::consume_budget().await;
+    }
+    left.upgrade()?.take_back(request)
 }
 
 async fn pass_gate(

@@ -17,7 +17,6 @@ use crate::{
     FencingToken,
     backend::{StandBy, Wakeups},
     gate::Access,
-    hand_over::MOST_TURNS,
     owner::OwnerId,
     request::Request,
 };
@@ -131,7 +130,7 @@ impl Request {
 
     /// As the try with this number does.
     pub(crate) fn stand_by(&self, ask: u32) -> StandBy {
-        let turns = self.fit().map_or(0, |_| self.terms.turns.min(MOST_TURNS) - 1);
+        let turns = self.fit().map_or(0, |_| self.most_turns());
         StandBy { ask, turns, lease: self.terms.lease.min(FIRST_LEASE) }
     }
 }

@@ -1,18 +1,21 @@
-//! Handing over: a write hold whose guards are gone goes to the next waiter of this process, and
-//! the store hears nothing of it.
+//! Handing over: a hold whose guards are gone goes to the next waiter of this process, and the store
+//! hears nothing of it.
 //!
 //! A hold is handed over a bounded number of times, as often as there are fencing tokens in reserve,
 //! and until its first renewal is due, a third of its lease from its grant; then it is released, and
 //! whoever has waited longest, in whatever process, is next. So two thirds of a lease are left to
 //! whom it is handed over to. Only a hold is handed over of which the store is known to have just
-//! this: one write, and nothing in doubt.
+//! this: one write or one read, and nothing in doubt.
+//!
+//! A hold for which nobody waits is on offer until its release is sent: who asks for it before that
+//! takes it, for less time than it takes other processes to hear of a release.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
 use crate::{
-    Kind, LeaseState,
+    FencingToken, Kind, LeaseState, Mode,
     clock::Moment,
     gate::Access,
     hold::{Hold, HoldState},
@@ -28,6 +31,9 @@ pub(crate) const MOST_TURNS: u32 = 64;
 const SHARE_OF_OTHERS: u32 = 16;
 /// It comes within this, or somewhere else is the reason.
 const TIME_TO_COME: Duration = Duration::from_millis(2);
+/// So long after the grant a hold changes hands in its process whether or not anybody waited for it
+/// when it was granted. It takes about as long to go from one process to another.
+const QUICK: Duration = Duration::from_micros(300);
 /// Timers go no finer. After a few milliseconds a round trip is as large a share.
 const FINEST: Duration = Duration::from_millis(1);
 
@@ -35,22 +41,53 @@ const FINEST: Duration = Duration::from_millis(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fit {
     kind: Kind,
+    mode: Mode,
     lease: Duration,
+}
+
+/// How often a hold may still be handed over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Turns {
+    /// To those who waited when it was asked for.
+    pub(crate) to_waiters: u32,
+    /// To anybody, in its first moments.
+    pub(crate) quick: u32,
+}
+
+impl Turns {
+    pub(crate) fn in_all(self) -> u32 {
+        self.to_waiters + self.quick
+    }
+
+    fn after_one(self, quick: bool) -> Self {
+        match self {
+            Self { quick: left @ 1.., .. } if quick => Self { quick: left - 1, ..self },
+            _ => Self { to_waiters: self.to_waiters - 1, ..self },
+        }
+    }
 }
 
 impl Request {
     /// What this one would take over.
     pub(crate) fn fit(&self) -> Option<Fit> {
-        let alone = self.kind.access(self.mode) == Access::Write;
-        let takes = alone && self.terms.renew && self.terms.turns > 1;
-        takes.then_some(Fit { kind: self.kind, lease: self.terms.lease })
+        let (kind, mode, lease) = (self.kind, self.mode, self.terms.lease);
+        let takes = matches!(kind.access(mode), Access::Write | Access::Read);
+        (takes && self.most_turns() > 0).then_some(Fit { kind, mode, lease })
+    }
+
+    /// The most turns to follow the first one.
+    pub(crate) fn most_turns(&self) -> u32 {
+        if self.terms.renew { self.terms.turns.min(MOST_TURNS).saturating_sub(1) } else { 0 }
     }
 
     /// The turns to follow the first one if so many wait behind it: those of all of them twice, so
-    /// that others wait twice as long at most as behind each of them in turn.
-    pub(crate) fn turns_to_follow(&self, waiting: usize) -> u32 {
-        let most = self.fit().map_or(0, |_| self.terms.turns.min(MOST_TURNS) - 1);
-        most.min(u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_mul(2)))
+    /// that others wait twice as long at most as behind each of them in turn. And where it is known
+    /// to be `hot` here, and not in other processes, those of its first moments.
+    pub(crate) fn turns_to_follow(&self, waiting: usize, hot: bool) -> Turns {
+        let most = self.fit().map_or(0, |_| self.most_turns());
+        let twice = u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_mul(2));
+        let to_waiters = if self.mode == Mode::Write { most.min(twice) } else { 0 };
+        Turns { to_waiters, quick: if hot { most - to_waiters } else { 0 } }
     }
 }
 
@@ -71,16 +108,8 @@ impl Left {
     /// scopes of the former one have nothing to do with it.
     pub(crate) fn take(mut self, request: &Request) -> Arc<Hold> {
         let left = self.0.take().expect("BUG: a hold was taken over twice");
-        let (state, due) = {
-            let mut left = left.state();
-            (left.hand_over(request), left.due.take())
-        };
-        if let Some(due) = due {
-            left.engine.schedule.remove(due);
-        }
-        // Who waits for the release of the former has not to wait for this one.
-        left.announce();
-        Hold::next_turn(&left, request, state)
+        let state = left.state().hand_over(request, Moment::now());
+        left.goes_on(request, HoldState { waited: true, ..state })
     }
 }
 
@@ -102,8 +131,36 @@ impl Hold {
             let mut state = self.state();
             state.stand_back(Moment::now());
             state.set_leaving(true);
+            state.on_offer = fit.is_some();
+        }
+        if fit.is_some() {
+            self.engine.gate.offer(&self.key, self);
         }
         self.engine.settle(Arc::clone(self));
+    }
+
+    /// What is left of a hold whose release is not sent yet.
+    pub(crate) fn take_back(&self, request: &Request) -> Option<Arc<Hold>> {
+        let state = {
+            let (mut left, now) = (self.state(), Moment::now());
+            let fits = left.on_offer && left.fit_to_leave(self.kind, now) == request.fit();
+            if !fits {
+                return None;
+            }
+            left.on_offer = false;
+            left.hand_over(request, now)
+        };
+        Some(self.goes_on(request, state))
+    }
+
+    /// The next turn has what the store had for this one.
+    fn goes_on(&self, request: &Request, next: HoldState) -> Arc<Hold> {
+        if let Some(due) = self.state().due.take() {
+            self.engine.schedule.remove(due);
+        }
+        // Who waits for the release of this one has not to wait for the next.
+        self.announce();
+        Hold::next_turn(self, request, next)
     }
 }
 
@@ -112,10 +169,23 @@ impl HoldState {
     fn fit_to_leave(&self, kind: Kind, now: Moment) -> Option<Fit> {
         let in_time = now.until(self.turns_until) > Duration::ZERO;
         let certain = self.lost.is_none() && self.lease_state != LeaseState::Unknown;
-        let fits = self.turns > 0 && in_time && certain;
+        let has_turns = self.turns.to_waiters > 0 || self.turns.quick > 0 && self.is_quick(now);
+        let fits = has_turns && in_time && certain;
         // Whatever else was asked of it has taken its turns away.
         debug_assert!(!fits || self.stored == self.confirmed, "BUG: {self:?}");
-        fits.then_some(Fit { kind, lease: self.terms.lease })
+        let mode = if self.stored.write > 0 { Mode::Write } else { Mode::Read };
+        fits.then_some(Fit { kind, mode, lease: self.terms.lease })
+    }
+
+    /// Whether this process alone seems to want it, and more than once: it came behind a hold that was
+    /// on its way back. Of readers, who need no tokens for it, any may be followed by another.
+    pub(crate) fn is_hot(&self, mode: Mode) -> bool {
+        let again = self.permit.as_ref().is_some_and(|permit| permit.queued);
+        !self.refused && (mode == Mode::Read || again)
+    }
+
+    fn is_quick(&self, now: Moment) -> bool {
+        now.since(self.turns_since.unwrap_or(self.granted_at)) < QUICK
     }
 
     /// Those who come after the last turn let others try first.
@@ -129,21 +199,22 @@ impl HoldState {
         }
     }
 
-    fn hand_over(&mut self, request: &Request) -> Self {
+    fn hand_over(&mut self, request: &Request, now: Moment) -> Self {
+        // Readers between whom nobody writes may share a token.
+        let next = |token: FencingToken| if self.stored.write > 0 { token.next() } else { token };
         Self {
+            token: self.token.map(next),
             stored: std::mem::take(&mut self.stored),
             confirmed: std::mem::take(&mut self.confirmed),
-            token: self.token.map(|token| token.next()),
             confirmed_at: self.confirmed_at,
             believed_until: self.believed_until,
             stored_until: self.stored_until,
             lease_state: self.lease_state,
-            turns: self.turns - 1,
+            turns: self.turns.after_one(self.is_quick(now)),
             turns_until: self.turns_until,
             row: self.row,
             first_lease: self.first_lease,
             turns_since: Some(self.turns_since.unwrap_or(self.granted_at)),
-            waited: true,
             ..Self::new(request.terms, self.permit.take())
         }
     }

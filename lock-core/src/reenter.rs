@@ -99,7 +99,7 @@ pub(crate) async fn reenter(
         let holds = state.counted().of(mode) + 1;
         let stored = state.stored.of_mut(mode);
         *stored = holds.max(*stored);
-        state.turns = 0;
+        state.turns = Default::default();
         state.may_be_stored(terms.lease);
         (holds, terms)
     };

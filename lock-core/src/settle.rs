@@ -81,7 +81,10 @@ pub(crate) async fn work(queue: Arc<SettleQueue>) {
     let mut resting = FuturesUnordered::new();
     loop {
         while let Some(hold) = queue.pop() {
-            line.push_back(UnderWay::new(&queue, hold));
+            // Most of those that were on offer and taken are over by now.
+            if !hold.finish() {
+                line.push_back(UnderWay::new(&queue, hold));
+            }
         }
         while asking.len() < MOST_AT_ONCE
             && let Some(under_way) = line.pop_front()
@@ -171,6 +174,7 @@ enum Step {
 
 impl HoldState {
     fn next_step(&mut self) -> Option<Step> {
+        self.on_offer = false;
         let wanted = self.wanted();
         if self.mode_in_doubt {
             if wanted.read > 0 {

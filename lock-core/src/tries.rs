@@ -5,12 +5,11 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    FencingToken, Kind,
+    FencingToken, Kind, Mode,
     backend::{AcquireStep, Acquired, AcquiredAll, ReleaseStep},
     clock::Moment,
     error::{AcquireError, Overloaded, Unavailable},
     grants::Grant,
-    hand_over::Left,
     hold::Hold,
     lease,
     request::{Patience, Request},
@@ -66,10 +65,9 @@ impl Attempt {
     /// Without the store: somebody else of this process has left its hold to this one.
     pub(crate) fn take_over(
         mut self,
-        left: Left,
+        hold: Arc<Hold>,
         request: &Request,
     ) -> Result<Vec<Arc<Hold>>, AcquireError> {
-        let hold = left.take(request);
         self.holds.push(Arc::clone(&hold));
         if Moment::now() >= hold.end() {
             return Err(late(request.terms.lease));
@@ -147,12 +145,12 @@ impl Hold {
     ) -> AcquireStep<'a> {
         let waits = patience.deadline.is_some();
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
-        let turns = request.turns_to_follow(waiting);
         let place = waits.then(|| place_in_line(request.kind).0);
         let may_stand_by = alone && waits && request.may_stand_by();
+        let turns;
         let stands_by = {
             let mut state = self.state();
-            state.turns = turns;
+            state.turns = request.turns_to_follow(waiting, alone && state.is_hot(request.mode));
             *state.stored.of_mut(request.mode) = 1;
             state.in_line = waits.then_some(request.mode);
             // Who has stood by once goes on: where nothing is heard the others find that out.
@@ -162,6 +160,8 @@ impl Hold {
             // A release may grant it for as long as it stands in line.
             let granted_late = stands_by.and(place).unwrap_or_default();
             state.may_be_stored(request.terms.lease + granted_late);
+            // Readers need no tokens for their turns.
+            turns = if request.mode == Mode::Write { state.turns.in_all() } else { 0 };
             stands_by
         };
         AcquireStep {
@@ -198,7 +198,7 @@ impl Hold {
                 return false;
             }
             *state.stored.of_mut(request.mode) = 1;
-            state.turns = request.turns_to_follow(waiting);
+            state.turns = request.turns_to_follow(waiting, false);
             state.row = Some(grant.row);
             state.first_lease = true;
             lease
@@ -238,7 +238,7 @@ impl Hold {
         self.asked_in_vain();
         let mut state = self.state();
         *state.stored.of_mut(request.mode) = 0;
-        state.waited = true;
+        (state.waited, state.refused) = (true, true);
         if self.engine.backend.grants() {
             state.row = Some(0);
         }

@@ -34,6 +34,8 @@ pub(super) struct Inside {
     pub(super) not_before: Option<Instant>,
     /// The reader inside whose hold others share.
     pub(super) host: Weak<Hold>,
+    /// One that was left and is perhaps not on its way back yet.
+    pub(super) on_offer: Weak<Hold>,
 }
 
 #[derive(Debug)]

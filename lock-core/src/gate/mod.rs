@@ -159,6 +159,20 @@ impl Gate {
         }
     }
 
+    /// Whoever comes next may have this one.
+    pub(crate) fn offer(&self, key: &LockKey, left: &Arc<Hold>) {
+        if let Some(inside) = self.lock().get_mut(key) {
+            inside.on_offer = Arc::downgrade(left);
+        }
+    }
+
+    /// What may be had without asking the store, where nobody else waits for it.
+    pub(crate) fn on_offer(&self, key: &LockKey) -> Weak<Hold> {
+        let mut keys = self.lock();
+        let inside = keys.get_mut(key).filter(|inside| inside.queue.is_empty());
+        inside.map(|inside| std::mem::take(&mut inside.on_offer)).unwrap_or_default()
+    }
+
     /// How many stand in a key's queue.
     pub(crate) fn queued(&self, key: &LockKey) -> usize {
         self.lock().get(key).map_or(0, |inside| inside.queue.len())

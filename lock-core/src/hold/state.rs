@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::Hold;
 use crate::{
     FencingToken, LeaseState, LostCause, Mode, backend::Holds, clock::Moment, error::Unavailable,
-    gate::Permit, lease, renewal::Place, share::Shared, terms::Terms,
+    gate::Permit, hand_over::Turns, lease, renewal::Place, share::Shared, terms::Terms,
 };
 
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct HoldState {
     pub(crate) lease_state: LeaseState,
     /// Whether others were in the way before it was granted.
     pub(crate) waited: bool,
+    /// The store has refused it before: others want it too.
+    pub(crate) refused: bool,
     /// The least that was left of the belief when a renewal was confirmed, or given up.
     pub(crate) least_remaining: Option<Duration>,
     pub(crate) lost: Option<LostCause>,
@@ -42,8 +44,10 @@ pub(crate) struct HoldState {
     /// The place at the gate, until nothing is left in the store.
     pub(crate) permit: Option<Permit>,
     /// How often it may still be handed over, and until when.
-    pub(crate) turns: u32,
+    pub(crate) turns: Turns,
     pub(crate) turns_until: Moment,
+    /// Its guards are gone, and its release is not sent yet.
+    pub(crate) on_offer: bool,
     /// How often it has stood by for a release to grant it the lock.
     pub(crate) asks: u32,
     /// How many grants by releases in a row this is the last of; `None`: nobody stands by behind it,
@@ -74,6 +78,7 @@ impl HoldState {
             stored_until: now,
             lease_state: LeaseState::Held,
             waited: permit.as_ref().is_some_and(|permit| permit.queued),
+            refused: false,
             least_remaining: None,
             lost: None,
             in_line: None,
@@ -82,7 +87,8 @@ impl HoldState {
             was_gone: false,
             due: None,
             permit,
-            turns: 0,
+            turns: Turns::default(),
+            on_offer: false,
             turns_until: now,
             asks: 0,
             row: None,
@@ -156,7 +162,7 @@ impl HoldState {
     /// A change of mode is under way: what is certain is what it leaves alone.
     pub(crate) fn doubt_mode(&mut self, after: Holds) {
         self.mode_in_doubt = true;
-        self.turns = 0;
+        self.turns = Turns::default();
         self.shared = None;
         self.confirmed.read = self.confirmed.read.min(after.read);
         self.confirmed.write = self.confirmed.write.min(after.write);

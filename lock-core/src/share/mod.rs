@@ -28,7 +28,6 @@ use crate::{
     clock::Moment,
     error::Unavailable,
     gate::Permit,
-    hand_over::MOST_TURNS,
     hold::{Hold, HoldState},
     request::{Patience, Request},
 };
@@ -69,8 +68,8 @@ impl Shared {
 impl Request {
     /// How many others it would read with.
     fn places(&self) -> u32 {
-        let alike = self.kind == Kind::ReadWrite && self.mode == Mode::Read && self.terms.renew;
-        if alike { self.terms.turns.min(MOST_TURNS).saturating_sub(1) } else { 0 }
+        let alike = self.kind == Kind::ReadWrite && self.mode == Mode::Read;
+        if alike { self.most_turns() } else { 0 }
     }
 }
 
