@@ -6,7 +6,7 @@
 //! `CLOCK_BOOTTIME` has gained on it is added, or a woken holder would believe in a lease that
 //! Redis gave away hours ago.
 
-use std::{cell::Cell, time::Duration};
+use std::{cell::Cell, sync::LazyLock, time::Duration};
 
 use tokio::time::Instant;
 
@@ -19,29 +19,41 @@ pub fn suspend(span: Duration) {
     PRETENDED.set(PRETENDED.get() + span);
 }
 
-/// A moment on the lease clock.
+/// A moment on the lease clock. A hold has many of them: they are smaller than an `Instant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
-    /// Tokio's clock plus the time suspended so far.
-    at: Instant,
+    /// Nanoseconds of Tokio's clock plus those suspended so far, since long before the first look.
+    at: u64,
 }
+
+/// A paused clock of another test may be behind the one that was looked at first.
+const FIRST_LOOK: u64 = 1 << 62;
 
 impl Moment {
     pub(crate) fn now() -> Self {
-        Self { at: Instant::now() + suspended() + PRETENDED.get() }
+        static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+        let (first, now) = (*FIRST, Instant::now());
+        let (ahead, behind) =
+            (now.saturating_duration_since(first), first.saturating_duration_since(now));
+        let looked = Self { at: FIRST_LOOK.saturating_sub(nanos(behind)) };
+        looked.after(ahead + suspended() + PRETENDED.get())
     }
 
     pub(crate) fn until(self, later: Moment) -> Duration {
-        later.at.saturating_duration_since(self.at)
+        Duration::from_nanos(later.at.saturating_sub(self.at))
     }
 
     pub(crate) fn since(self, earlier: Moment) -> Duration {
-        self.at.saturating_duration_since(earlier.at)
+        earlier.until(self)
     }
 
     pub(crate) fn after(self, span: Duration) -> Self {
-        Self { at: self.at + span }
+        Self { at: self.at.saturating_add(nanos(span)) }
     }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Sleeps until the lease clock shows `moment`, in slices, because a timer does not see suspension.
@@ -65,8 +77,6 @@ fn suspended_for(gain: Duration) -> Duration {
 
 #[cfg(target_os = "linux")]
 fn suspended() -> Duration {
-    use std::sync::LazyLock;
-
     use rustix::time::{ClockId, clock_gettime};
 
     fn read(clock: ClockId) -> Duration {

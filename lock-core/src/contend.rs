@@ -1,4 +1,8 @@
 //! The wait loop: try, sleep until woken or due, try again.
+#![expect(
+    clippy::manual_async_fn,
+    reason = "thousands wait in these: an async function has room for its arguments twice"
+)]
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +16,6 @@ use crate::{
     error::{AcquireError, Overloaded, Unavailable, WrongKind},
     gate::{Access, Entry, QueuePlace, Turn},
     grants::{Grant, GrantEar},
-    hand_over::Fit,
     hold::Hold,
     request::{Patience, Request},
     share::{apart, share},
@@ -29,45 +32,49 @@ const SLOW_POLL: Duration = Duration::from_secs(3);
 
 /// Acquires holds that no scope has yet: all of them in one step, or none. More than one must be
 /// sorted by key, or two acquisitions could wait for each other at the gate.
-pub(crate) async fn acquire(
-    engine: &Arc<Engine>,
-    requests: &[Request],
+pub(crate) fn acquire<'a>(
+    engine: &'a Arc<Engine>,
+    requests: &'a [Request],
     patience: Patience,
-) -> Result<Vec<Arc<Hold>>, AcquireError> {
+) -> impl Future<Output = Result<Vec<Arc<Hold>>, AcquireError>> + Send + 'a {
     let mut draining = engine.draining.subscribe();
-    tokio::select! {
-        biased;
-        _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
-        granted = async {
-            let mut attempt = Attempt::default();
-            for request in requests {
-                engine.check_breaker(request)?;
-                // Of several locks each is asked for.
-                let takes = if requests.len() == 1 { request.fit() } else { None };
-                if takes.is_some()
-                    && let Some(hold) = take_back(engine, request).await
-                {
-                    return attempt.take_over(hold, request);
-                }
-                match pass_gate(engine, request, patience, takes).await? {
-                    Turn::Ask(permit) => {
-                        let not_before = permit.not_before;
-                        attempt.holds.push(Hold::new(engine, request, permit));
-                        stand_back(not_before, patience).await;
-                    }
-                    Turn::Take(left) => return attempt.take_over(left.take(request), request),
-                }
-            }
-            // Most of those who wait stand in the queue before this: it has memory of its own.
-            Box::pin(contend(engine, requests, patience, attempt)).await
-        } => granted,
+    async move {
+        tokio::select! {
+            biased;
+            _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
+            granted = ask_for_all(engine, requests, patience) => granted,
+        }
     }
 }
 
-/// Lets others try who have waited while this process had turns.
-async fn stand_back(not_before: Option<Instant>, patience: Patience) {
-    if let (Some(until), Some(deadline)) = (not_before, patience.deadline) {
-        tokio::time::sleep_until(until.min(deadline)).await;
+fn ask_for_all<'a>(
+    engine: &'a Arc<Engine>,
+    requests: &'a [Request],
+    patience: Patience,
+) -> impl Future<Output = Result<Vec<Arc<Hold>>, AcquireError>> + Send + 'a {
+    async move {
+        let mut attempt = Attempt::default();
+        for request in requests {
+            engine.check_breaker(request)?;
+            // Of several locks each is asked for.
+            let takes = requests.len() == 1;
+            if takes && let Some(hold) = take_back(engine, request).await {
+                return attempt.take_over(hold, request);
+            }
+            match pass_gate(engine, request, patience, takes).await? {
+                Turn::Ask(permit) => {
+                    let not_before = permit.not_before();
+                    attempt.holds.push(Hold::new(engine, request, permit));
+                    if let (Some(until), Some(deadline)) = (not_before, patience.deadline) {
+                        // Others try who have waited while this process had turns.
+                        Box::pin(tokio::time::sleep_until(until.min(deadline))).await;
+                    }
+                }
+                Turn::Take(left) => return attempt.take_over(left.take(request), request),
+            }
+        }
+        // Most of those who wait stand in the queue before this: it has memory of its own.
+        Box::pin(contend(engine, requests, patience, attempt)).await
     }
 }
 
@@ -81,58 +88,71 @@ async fn take_back(engine: &Engine, request: &Request) -> Option<Arc<Hold>> {
     left.upgrade()?.take_back(request)
 }
 
-async fn pass_gate(
-    engine: &Arc<Engine>,
-    request: &Request,
+fn pass_gate<'a>(
+    engine: &'a Arc<Engine>,
+    request: &'a Request,
     patience: Patience,
-    takes: Option<Fit>,
-) -> Result<Turn, AcquireError> {
-    let (key, access) = (&request.key, request.kind.access(request.mode));
-    let most_waiting = request.asked.max_waiters;
-    if (patience.deadline.is_none() || most_waiting == Some(0))
-        && matches!(access, Access::Line | Access::Turn)
-        && let Some(leavers) = engine.gate.leavers(key)
+    takes: bool,
+) -> impl Future<Output = Result<Turn, AcquireError>> + Send + 'a {
+    async move {
+        leavers_gone(engine, request, patience).await;
+        let (key, most_waiting) = (&request.key, request.asked.max_waiters);
+        let (access, waits) = (request.kind.access(request.mode), patience.deadline.is_some());
+        let takes = if takes { request.fit() } else { None };
+        let place = match engine.gate.enter(key, access, waits, most_waiting, takes) {
+            Entry::Queued(place) => place,
+            Entry::Admitted(permit) => return Ok(Turn::Ask(permit)),
+            Entry::Busy => return Err(patience.busy(request, None)),
+            Entry::Full(waiters) => {
+                return Err(Overloaded { key: key.clone(), waiters, in_all: false }.into());
+            }
+            Entry::FullInAll(waiters) => {
+                return Err(Overloaded { key: key.clone(), waiters, in_all: true }.into());
+            }
+        };
+        stand_in_queue(engine, request, patience, place).await
+    }
+}
+
+/// Who has just released and asks again must not meet itself.
+async fn leavers_gone(engine: &Engine, request: &Request, patience: Patience) {
+    let only_looks = patience.deadline.is_none() || request.asked.max_waiters == Some(0);
+    if only_looks
+        && matches!(request.kind.access(request.mode), Access::Line | Access::Turn)
+        && let Some(leavers) = engine.gate.leavers(&request.key)
     {
-        // Who has just released and asks again must not meet itself.
         let limit = patience.asked_at + engine.settings.command_timeout;
         let limit = patience.deadline.map_or(limit, |deadline| deadline.min(limit));
         let _ = tokio::time::timeout_at(limit, leavers).await;
     }
-    match engine.gate.enter(key, access, patience.deadline.is_some(), most_waiting, takes) {
-        Entry::Admitted(permit) => Ok(Turn::Ask(permit)),
-        Entry::Busy => Err(patience.busy(request, None)),
-        Entry::Full(waiters) => Err(Overloaded { key: key.clone(), waiters, in_all: false }.into()),
-        Entry::FullInAll(waiters) => {
-            Err(Overloaded { key: key.clone(), waiters, in_all: true }.into())
-        }
-        Entry::Queued(place) => stand_in_queue(engine, request, patience, place).await,
-    }
 }
 
-async fn stand_in_queue(
-    engine: &Arc<Engine>,
-    request: &Request,
+fn stand_in_queue<'a>(
+    engine: &'a Arc<Engine>,
+    request: &'a Request,
     patience: Patience,
     mut place: QueuePlace,
-) -> Result<Turn, AcquireError> {
-    loop {
-        let look_up = Instant::now() + engine.settings.command_timeout;
-        let limit = patience.or_within(engine.settings.command_timeout).min(look_up);
-        if let Ok(turn) = tokio::time::timeout_at(limit, place.admitted()).await {
-            return Ok(turn);
-        }
-        // While the store cannot be reached, whoever is inside gets nowhere.
-        if let Err(why) = engine.backend.link() {
-            engine.open_breaker(&request.key, Moment::now());
-            return Err(why.silence().into());
-        }
-        engine.check_breaker(request)?;
-        if patience.deadline.is_none() {
-            let why = "an earlier release of this process is not confirmed";
-            return Err(Unavailable::unsent(why).into());
-        }
-        if patience.is_over() {
-            return Err(patience.busy(request, None));
+) -> impl Future<Output = Result<Turn, AcquireError>> + Send + 'a {
+    async move {
+        loop {
+            let look_up = Instant::now() + engine.settings.command_timeout;
+            let limit = patience.or_within(engine.settings.command_timeout).min(look_up);
+            if let Ok(turn) = tokio::time::timeout_at(limit, place.admitted()).await {
+                return Ok(turn);
+            }
+            // While the store cannot be reached, whoever is inside gets nowhere.
+            if let Err(why) = engine.backend.link() {
+                engine.open_breaker(&request.key, Moment::now());
+                return Err(why.silence().into());
+            }
+            engine.check_breaker(request)?;
+            if patience.deadline.is_none() {
+                let why = "an earlier release of this process is not confirmed";
+                return Err(Unavailable::unsent(why).into());
+            }
+            if patience.is_over() {
+                return Err(patience.busy(request, None));
+            }
         }
     }
 }

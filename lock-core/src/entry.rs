@@ -7,22 +7,41 @@ use futures_util::future::select_all;
 use crate::{
     AcquireError, Kind, LockGuard, Lost, Scope, contend,
     engine::Engine,
+    hold::Hold,
     reenter::reenter,
     request::{Patience, Request},
 };
 
 /// Acquires all that is asked for, or nothing; `requests` are sorted by key and of one client.
 /// Guards come in their order.
-pub(crate) async fn enter(
+// No async function, which would have room for its arguments twice.
+pub(crate) fn enter<'a>(
+    engine: &'a Arc<Engine>,
+    scope: Option<Scope>,
+    requests: &'a [Request],
+    patience: Patience,
+) -> impl Future<Output = Result<Vec<LockGuard>, AcquireError>> + Send + 'a {
+    engine.tasks.enter();
+    engine.note_order(scope.as_ref(), requests);
+    async move {
+        match (scope, requests) {
+            (None, [_]) => {
+                let holds = contend::acquire(engine, requests, patience).await?;
+                Ok(guards(engine, holds, requests).collect())
+            }
+            (scope, _) => Box::pin(enter_all(engine, scope, requests, patience)).await,
+        }
+    }
+}
+
+async fn enter_all(
     engine: &Arc<Engine>,
     scope: Option<Scope>,
     requests: &[Request],
     patience: Patience,
 ) -> Result<Vec<LockGuard>, AcquireError> {
-    engine.tasks.enter();
-    engine.note_order(scope.as_ref(), requests);
     let guards = match scope {
-        Some(scope) => Box::pin(enter_in(engine, &scope, requests, patience)).await?,
+        Some(scope) => enter_in(engine, &scope, requests, patience).await?,
         None => acquire_anew(engine, requests, patience).await?,
     };
     // The last of several may have been long in coming.
@@ -99,16 +118,25 @@ async fn acquire_anew(
             if engine.backend.in_one_step(&keys) { keys.len() } else { 1 }
         }
     };
-    let mut guards = Vec::with_capacity(requests.len());
+    let mut all = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
         let acquired = pin!(contend::acquire(engine, requests, patience));
-        let holds = unless_lost(guards.iter(), acquired).await??;
-        guards.extend(holds.into_iter().zip(requests).map(|(hold, request)| {
-            engine.schedule.add(&hold);
-            LockGuard::new(hold, request.mode)
-        }));
+        let holds = unless_lost(all.iter(), acquired).await??;
+        all.extend(guards(engine, holds, requests));
     }
-    Ok(guards)
+    Ok(all)
+}
+
+/// For what was just granted. From here on it is renewed.
+fn guards(
+    engine: &Engine,
+    holds: Vec<Arc<Hold>>,
+    requests: &[Request],
+) -> impl Iterator<Item = LockGuard> {
+    holds.into_iter().zip(requests).map(|(hold, request)| {
+        engine.schedule.add(&hold);
+        LockGuard::new(hold, request.mode)
+    })
 }
 
 /// The output of `future`, unless one of these locks is lost before it is there.

@@ -150,7 +150,9 @@ impl Hold {
         let turns;
         let stands_by = {
             let mut state = self.state();
-            state.turns = request.turns_to_follow(waiting, alone && state.is_hot(request.mode));
+            // Waiters of Redisson tell nobody that they wait.
+            let hot = alone && !self.engine.beside_redisson() && state.is_hot(request.mode);
+            state.turns = request.turns_to_follow(waiting, hot);
             *state.stored.of_mut(request.mode) = 1;
             state.in_line = waits.then_some(request.mode);
             // Who has stood by once goes on: where nothing is heard the others find that out.

@@ -1,41 +1,53 @@
 //! Who of this process is inside one key's gate, and who waits before it.
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    sync::Weak,
-};
+use std::{collections::VecDeque, sync::Weak};
 
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{Access, Turn};
 use crate::{hand_over::Fit, hold::Hold};
 
+/// There is one for each lock that is held, so what most have no use for has memory of its own.
 #[derive(Debug, Default)]
 pub(super) struct Inside {
-    pub(super) readers: usize,
+    pub(super) readers: u32,
+    /// How many stand in the store's own line.
+    pub(super) lined_up: u32,
+    /// How many of those inside the store has refused, and wait for it.
+    pub(super) waiting_inside: u32,
+    /// How many hold what others may hold beside them.
+    staying: u32,
+    /// How many of those inside have been released but not confirmed.
+    leaving: u32,
+    /// How many have begun to leave so far.
+    left_so_far: u32,
     pub(super) writing: bool,
     /// Somebody contends for a semaphore.
     contending: bool,
     /// The store has refused it: it waits for a permit there.
     pub(super) refused: bool,
-    /// How many stand in the store's own line.
-    pub(super) lined_up: usize,
-    /// How many of those inside the store has refused, and wait for it.
-    pub(super) waiting_inside: usize,
-    /// How many hold what others may hold beside them.
-    staying: usize,
-    /// Those inside that have been released but not confirmed, by when they began to leave.
-    leaving: BTreeSet<u64>,
-    left_so_far: u64,
-    /// To be told when everybody is gone who began to leave up to this number.
-    watchers: Vec<(u64, oneshot::Sender<()>)>,
-    pub(super) queue: VecDeque<Waiter>,
-    /// Before this those in the queue let others try.
-    pub(super) not_before: Option<Instant>,
+    crowd: Option<Box<Crowd>>,
     /// The reader inside whose hold others share.
     pub(super) host: Weak<Hold>,
     /// One that was left and is perhaps not on its way back yet.
     pub(super) on_offer: Weak<Hold>,
+}
+
+/// Those before a key's gate.
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    queue: VecDeque<Waiter>,
+    watchers: Vec<Watcher>,
+    /// Before this those in the queue let others try.
+    pub(super) not_before: Option<Instant>,
+}
+
+/// To be told when everybody is gone who began to leave up to a number.
+#[derive(Debug)]
+struct Watcher {
+    last: u32,
+    still_here: u32,
+    _gone: oneshot::Sender<()>,
 }
 
 #[derive(Debug)]
@@ -76,29 +88,51 @@ impl Inside {
         }
     }
 
-    /// Whoever gave up has left its place behind. A look at the whole queue is worth it only when
-    /// it seems full.
-    pub(super) fn forget_who_left(&mut self, most_waiting: usize) {
-        while self.queue.front().is_some_and(|waiter| waiter.admit.is_closed()) {
-            self.queue.pop_front();
-        }
-        if self.waiting() >= most_waiting {
-            self.queue.retain(|waiter| !waiter.admit.is_closed());
+    pub(super) fn crowd(&mut self) -> &mut Crowd {
+        self.crowd.get_or_insert_default()
+    }
+
+    pub(super) fn queue(&self) -> impl ExactSizeIterator<Item = &Waiter> {
+        self.crowd.as_deref().map(|crowd| crowd.queue.iter()).unwrap_or_default()
+    }
+
+    pub(super) fn queued(&self) -> usize {
+        self.queue().len()
+    }
+
+    pub(super) fn stand_in_queue(&mut self, waiter: Waiter) {
+        self.crowd().queue.push_back(waiter);
+    }
+
+    /// The one that is next, if it is still there and `enters`.
+    pub(super) fn next_in_queue(
+        &mut self,
+        enters: impl Fn(&Self, &Waiter) -> bool,
+    ) -> Option<Waiter> {
+        loop {
+            let next = self.queue().next()?;
+            let has_left = next.admit.is_closed();
+            if !has_left && !enters(self, next) {
+                return None;
+            }
+            let next = self.crowd.as_mut()?.queue.pop_front()?;
+            if !has_left {
+                return Some(next);
+            }
         }
     }
 
-    /// The one that is next, if it takes such a hold over. It waits no more.
-    pub(super) fn next_to_take(&mut self, fit: Fit) -> Option<oneshot::Sender<Turn>> {
-        while let Some(waiter) = self.queue.front() {
-            if !waiter.admit.is_closed() && waiter.takes != Some(fit) {
-                return None;
-            }
-            let waiter = self.queue.pop_front()?;
-            if !waiter.admit.is_closed() {
-                return Some(waiter.admit);
-            }
+    /// Whoever gave up has left its place behind. A look at the whole queue is worth it only when
+    /// it seems full.
+    pub(super) fn forget_who_left(&mut self, most_waiting: usize) {
+        let waiting = self.waiting();
+        let Some(Crowd { queue, .. }) = self.crowd.as_deref_mut() else { return };
+        while queue.front().is_some_and(|waiter| waiter.admit.is_closed()) {
+            queue.pop_front();
         }
-        None
+        if waiting >= most_waiting {
+            queue.retain(|waiter| !waiter.admit.is_closed());
+        }
     }
 
     /// Whether somebody who waits for nobody may wait all the same: for those who are only leaving.
@@ -106,45 +140,59 @@ impl Inside {
         let alike = |waiter: &Waiter| {
             waiter.admit.is_closed() || access == Access::Read && waiter.access == Access::Read
         };
-        self.leaving.len() == self.count() && self.queue.iter().all(alike)
+        self.all_leave() && self.queue().all(alike)
     }
 
     /// How many wait: here and at the store.
     pub(super) fn waiting(&self) -> usize {
-        self.queue.len() + self.waiting_inside
+        self.queued() + self.waiting_inside as usize
     }
 
     /// How many may wait, if so many should: behind those who are only leaving there is room for
     /// one in any case, for what they leave is as good as free.
     pub(super) fn most_waiting(&self, most: usize) -> usize {
-        if self.leaving.len() == self.count() { most.max(1) } else { most }
+        if self.all_leave() { most.max(1) } else { most }
     }
 
-    pub(super) fn begin_to_leave(&mut self) -> u64 {
-        self.left_so_far += 1;
-        self.leaving.insert(self.left_so_far);
+    fn all_leave(&self) -> bool {
+        self.leaving == self.count()
+    }
+
+    /// Its number among those who leave.
+    pub(super) fn begin_to_leave(&mut self) -> u32 {
+        self.leaving += 1;
+        self.left_so_far = self.left_so_far.wrapping_add(1);
         self.left_so_far
     }
 
     /// It is gone, or stays after all.
-    pub(super) fn leaves_no_more(&mut self, number: u64) {
-        self.leaving.remove(&number);
-        let first = self.leaving.first();
-        self.watchers.retain(|(last, _)| first.is_some_and(|first| first <= last));
+    pub(super) fn leaves_no_more(&mut self, number: u32) {
+        self.leaving -= 1;
+        let Some(Crowd { watchers, .. }) = self.crowd.as_deref_mut() else { return };
+        watchers.retain_mut(|watcher| {
+            // Numbers start anew after the greatest one.
+            if watcher.last.wrapping_sub(number) < u32::MAX / 2 {
+                watcher.still_here -= 1;
+            }
+            watcher.still_here > 0
+        });
     }
 
     /// Resolves when those who are leaving now are gone; `None` when nobody is.
     pub(super) fn leavers(&mut self) -> Option<oneshot::Receiver<()>> {
-        let last = *self.leaving.last()?;
-        let (gone, leavers) = oneshot::channel();
-        self.watchers.push((last, gone));
+        let (last, still_here) = (self.left_so_far, self.leaving);
+        if still_here == 0 {
+            return None;
+        }
+        let (_gone, leavers) = oneshot::channel();
+        self.crowd().watchers.push(Watcher { last, still_here, _gone });
         Some(leavers)
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn count(&self) -> u32 {
         self.readers
-            + usize::from(self.writing)
-            + usize::from(self.contending)
+            + u32::from(self.writing)
+            + u32::from(self.contending)
             + self.lined_up
             + self.staying
     }

@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     Kind, LockKey, Mode,
@@ -119,11 +119,12 @@ impl Gate {
         let access = if asks_only { Access::Line } else { access };
         // Where the line is in the store, whoever may not wait asks it first whether it must; but
         // not when others wait already, nor in a crowd.
-        let crowd = inside.waiting_inside >= most_waiting.max(1) || inside.lined_up > most_waiting;
+        let (refused, lined_up) = (inside.waiting_inside as usize, inside.lined_up as usize);
+        let crowd = refused >= most_waiting.max(1) || lined_up > most_waiting;
         if access == Access::Line && waits && crowd {
-            return Entry::Full(inside.lined_up);
+            return Entry::Full(lined_up);
         }
-        if inside.queue.is_empty() && inside.admits(access) {
+        if inside.queued() == 0 && inside.admits(access) {
             inside.enter(access);
             return Entry::Admitted(self.permit(key, access));
         }
@@ -138,7 +139,7 @@ impl Gate {
             Err(waiters) => return Entry::FullInAll(waiters),
         };
         let (admit, admitted) = oneshot::channel();
-        inside.queue.push_back(Waiter { access, takes, admit });
+        inside.stand_in_queue(Waiter { access, takes, admit });
         Entry::Queued(QueuePlace {
             gate: Arc::clone(self),
             key: key.clone(),
@@ -150,9 +151,10 @@ impl Gate {
     /// Hands a hold over to the one that is next; gives it back where nobody takes it.
     pub(crate) fn pass_on(&self, key: &LockKey, fit: Fit, mut left: Left) -> Option<Left> {
         loop {
-            let next = self.lock().get_mut(key).and_then(|inside| inside.next_to_take(fit));
+            let takes = |_: &Inside, next: &Waiter| next.takes == Some(fit);
+            let next = self.lock().get_mut(key).and_then(|inside| inside.next_in_queue(takes));
             let Some(next) = next else { return Some(left) };
-            match next.send(Turn::Take(left)) {
+            match next.admit.send(Turn::Take(left)) {
                 Err(Turn::Take(back)) => left = back,
                 Ok(()) | Err(Turn::Ask(_)) => return None,
             }
@@ -169,13 +171,17 @@ impl Gate {
     /// What may be had without asking the store, where nobody else waits for it.
     pub(crate) fn on_offer(&self, key: &LockKey) -> Weak<Hold> {
         let mut keys = self.lock();
-        let inside = keys.get_mut(key).filter(|inside| inside.queue.is_empty());
+        let inside = keys.get_mut(key).filter(|inside| inside.queued() == 0);
         inside.map(|inside| std::mem::take(&mut inside.on_offer)).unwrap_or_default()
+    }
+
+    fn not_before(&self, key: &LockKey) -> Option<Instant> {
+        self.lock().get_mut(key)?.crowd().not_before
     }
 
     /// How many stand in a key's queue.
     pub(crate) fn queued(&self, key: &LockKey) -> usize {
-        self.lock().get(key).map_or(0, |inside| inside.queue.len())
+        self.lock().get(key).map_or(0, Inside::queued)
     }
 
     /// The reader inside that asks for others too, or did.
@@ -200,7 +206,7 @@ impl Gate {
     /// How many acquisitions of this process wait in all.
     pub(crate) fn waiting(&self) -> usize {
         let keys = self.lock();
-        let waiters = keys.values().flat_map(|inside| &inside.queue);
+        let waiters = keys.values().flat_map(Inside::queue);
         waiters.filter(|waiter| !waiter.admit.is_closed()).count()
     }
 
@@ -211,7 +217,6 @@ impl Gate {
             access,
             leaving: None,
             queued: false,
-            not_before: None,
             waits: None,
         }
     }
@@ -226,22 +231,12 @@ impl Gate {
                 return;
             };
             change(inside);
-            while let Some(waiter) = inside.queue.front() {
-                let access = waiter.access;
-                if !waiter.admit.is_closed() && !inside.admits(access) {
-                    break;
-                }
-                let Some(waiter) = inside.queue.pop_front() else {
-                    break;
-                };
-                if !waiter.admit.is_closed() {
-                    inside.enter(access);
-                    let mut permit = self.permit(key, access);
-                    permit.not_before = inside.not_before;
-                    admitted.push((waiter.admit, permit));
-                }
+            let enters = |inside: &Inside, next: &Waiter| inside.admits(next.access);
+            while let Some(Waiter { access, admit, .. }) = inside.next_in_queue(enters) {
+                inside.enter(access);
+                admitted.push((admit, self.permit(key, access)));
             }
-            if inside.count() == 0 && inside.queue.is_empty() {
+            if inside.count() == 0 && inside.queued() == 0 {
                 keys.remove(key);
             }
         }

@@ -49,11 +49,9 @@ pub(crate) struct Permit {
     pub(super) key: LockKey,
     pub(super) access: Access,
     /// Its number among those who leave.
-    pub(super) leaving: Option<u64>,
+    pub(super) leaving: Option<u32>,
     /// Whether it had to queue for it.
     pub(crate) queued: bool,
-    /// Before this it lets others try, where it has time to.
-    pub(crate) not_before: Option<Instant>,
     /// Whether it waits for the store.
     pub(super) waits: Option<OneWaiter>,
 }
@@ -71,9 +69,14 @@ impl Permit {
         });
     }
 
+    /// Before this it lets others try, where it has time to.
+    pub(crate) fn not_before(&self) -> Option<Instant> {
+        if self.queued { self.gate.not_before(&self.key) } else { None }
+    }
+
     /// Those behind this one do not ask the store until then.
     pub(crate) fn stand_back(&self, until: Instant) {
-        self.gate.change(&self.key, |inside| inside.not_before = Some(until));
+        self.gate.change(&self.key, |inside| inside.crowd().not_before = Some(until));
     }
 
     /// The store has refused who contends for a semaphore: until it is granted no permit is free.
@@ -97,10 +100,11 @@ impl Permit {
         self.gate.change(&self.key, |inside| {
             inside.forget_who_left(most);
             // Those in the queue stand behind this one.
-            if inside.waiting_inside < most {
+            let waiting_inside = inside.waiting_inside as usize;
+            if waiting_inside < most {
                 inside.waiting_inside += 1;
             } else {
-                waiting = Some(inside.waiting_inside);
+                waiting = Some(waiting_inside);
             }
         });
         if let Some(waiting) = waiting {

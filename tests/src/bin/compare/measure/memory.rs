@@ -110,12 +110,8 @@ pub(crate) async fn main(what: Remembered) {
             std::mem::drop(guards);
         }
         Of::Waiters => {
-            let tasks: Vec<_> = (0..what.count)
-                .map(|_| {
-                    let asked = client.write(KEY);
-                    tokio::spawn(async move { asked.acquire().await })
-                })
-                .collect();
+            let tasks: Vec<_> =
+                (0..what.count).map(|_| tokio::spawn(client.write(KEY).acquire())).collect();
             // All but the one that waits for the other process.
             while client.health().await.waiting + 1 < what.count {
                 sleep(Duration::from_millis(10)).await;

@@ -23,8 +23,12 @@ const ALL: [Name; 11] = [
     Name::Read,
 ];
 const ONE_KEY: [Name; 4] = [Name::HandRolled, Name::Lock, Name::Write, Name::Read];
+const SEVERAL_KEYS: [Name; 5] =
+    [Name::HandRolled, Name::Rslock, Name::Lock, Name::Write, Name::Read];
 /// So that a key comes again long after it was given back.
 const MANY_KEYS: usize = 1_024;
+/// The same, of each of many tasks.
+const KEYS_EACH: usize = 16;
 
 const COLUMNS: [&str; 7] = [
     "subject",
@@ -59,7 +63,10 @@ pub(super) async fn sequential(world: &World) -> Report {
 }
 
 pub(super) async fn parallel(world: &World) -> Report {
-    let runs = run(world, &ALL, Cycling { tasks: 64, keys: 1, time: world.run() }).await;
+    let time = world.run();
+    let runs = run(world, &ALL, Cycling { tasks: 64, keys: 1, time }).await;
+    let several = Cycling { tasks: 64, keys: KEYS_EACH, time };
+    let several = run(world, &SEVERAL_KEYS, several).await;
     let name = "parallel64_vs_rslock";
     let mut report = Report::default();
     for (part, subject, goal) in
@@ -70,8 +77,19 @@ pub(super) async fn parallel(world: &World) -> Report {
     }
     let best = against(&runs, Name::Lock, Name::HandRolled);
     report.ratio(name, "lock, against hand-rolled", best, Goal::Told);
-    let note = "Each task has a key of its own; one connection for all.".to_owned();
-    report.tables.push(table("Uncontended, 64 tasks on 64 keys", note, &runs));
+    for (part, subject) in [
+        ("lock, keys in turn", Name::Lock),
+        ("write, keys in turn", Name::Write),
+        ("read, keys in turn", Name::Read),
+    ] {
+        report.ratio(name, part, against(&several, subject, Name::Rslock), Goal::Told);
+    }
+    let note = "Each task has a key of its own, which it takes again and again; one connection for \
+                all. What was just given back is taken again without Redis.";
+    report.tables.push(table("Uncontended, 64 tasks on 64 keys", note.to_owned(), &runs));
+    let note =
+        format!("Each task has {KEYS_EACH} keys of its own in turn: every cycle asks Redis.");
+    report.tables.push(table("Uncontended, 64 tasks, keys in turn", note, &several));
     report
 }
 
