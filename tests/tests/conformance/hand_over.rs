@@ -22,6 +22,7 @@ on_every_backend! {
     a_loss_ends_the_turn_and_the_next_one_is_granted_anew
     others_get_in_between
     readers_of_the_process_get_in_between
+    one_that_asks_again_and_again_keeps_nobody_out
 }
 
 /// Kinds of which one holder at a time writes, in no order but that of asking.
@@ -217,4 +218,29 @@ async fn readers_of_the_process_get_in_between(world: World) {
     assert!(!line[0].is_finished(), "in the order in which they asked");
     reading.release().await.unwrap();
     soon(line.remove(0)).await.unwrap().unwrap().release().await.unwrap();
+}
+
+async fn one_that_asks_again_and_again_keeps_nobody_out(world: World) {
+    let (here, there) = (world.client().await, world.client().await);
+    for mode in [Mode::Read, Mode::Write] {
+        let enough = Arc::new(AtomicBool::new(false));
+        let again_and_again = tokio::spawn({
+            let (here, enough) = (here.clone(), Arc::clone(&enough));
+            async move {
+                let mut last = None;
+                while !enough.load(Ordering::Relaxed) {
+                    let guard = here.lock(mode, "k").wait(LONG).acquire().await.unwrap();
+                    assert!(last <= Some(guard.fencing_token()));
+                    last = Some(guard.fencing_token());
+                }
+            }
+        });
+        for _ in 0..10 {
+            let guard = soon(there.write("k").wait(LONG).acquire()).await.unwrap();
+            assert!(guard.is_held());
+            guard.release().await.unwrap();
+        }
+        enough.store(true, Ordering::Relaxed);
+        soon(again_and_again).await.unwrap();
+    }
 }
