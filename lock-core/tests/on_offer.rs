@@ -117,6 +117,24 @@ async fn a_release_that_was_sent_is_not_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_release_that_is_under_way_is_not_taken_back() {
+    for mode in [Mode::Read, Mode::Write] {
+        let store = MemoryStore::new();
+        let client = LockClient::builder().in_memory_on(&store);
+        let ask = || client.lock(mode, "k");
+        let guard = hot(ask).await;
+        let view = guard.view();
+        store.set_down(true);
+        drop(guard);
+        // The releaser asks, in vain, and asks again.
+        tokio::task::yield_now().await;
+        let refused = ask().try_acquire().await.map(|guard| guard.fencing_token());
+        assert!(refused.is_err(), "{mode:?} {refused:?}");
+        drop(view);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_was_refused_by_others_leaves_it_to_them() {
     let store = MemoryStore::new();
     let clients =
