@@ -112,6 +112,7 @@ impl LockClient {
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
         self.0.tasks.enter();
         self.0.draining.send_replace(true);
+        self.0.gate.close();
         let drained = async {
             loop {
                 let mut ended = std::pin::pin!(self.0.hold_ended.notified());

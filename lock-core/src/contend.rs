@@ -35,22 +35,7 @@ const SLOW_POLL: Duration = Duration::from_secs(3);
 pub(crate) fn acquire<'a>(
     engine: &'a Arc<Engine>,
     requests: &'a [Request],
-    patience: Patience,
-) -> impl Future<Output = Result<Vec<Arc<Hold>>, AcquireError>> + Send + 'a {
-    let mut draining = engine.draining.subscribe();
-    async move {
-        tokio::select! {
-            biased;
-            _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
-            granted = ask_for_all(engine, requests, patience) => granted,
-        }
-    }
-}
-
-fn ask_for_all<'a>(
-    engine: &'a Arc<Engine>,
-    requests: &'a [Request],
-    patience: Patience,
+    patience: &'a Patience,
 ) -> impl Future<Output = Result<Vec<Arc<Hold>>, AcquireError>> + Send + 'a {
     async move {
         let mut attempt = Attempt::default();
@@ -74,7 +59,19 @@ fn ask_for_all<'a>(
             }
         }
         // Most of those who wait stand in the queue before this: it has memory of its own.
-        Box::pin(contend(engine, requests, patience, attempt)).await
+        Box::pin(unless_draining(engine, contend(engine, requests, *patience, attempt))).await
+    }
+}
+
+async fn unless_draining<T>(
+    engine: &Engine,
+    granted: impl Future<Output = Result<T, AcquireError>>,
+) -> Result<T, AcquireError> {
+    let mut draining = engine.draining.subscribe();
+    tokio::select! {
+        biased;
+        _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
+        granted = granted => granted,
     }
 }
 
@@ -91,7 +88,7 @@ async fn take_back(engine: &Engine, request: &Request) -> Option<Arc<Hold>> {
 fn pass_gate<'a>(
     engine: &'a Arc<Engine>,
     request: &'a Request,
-    patience: Patience,
+    patience: &'a Patience,
     takes: bool,
 ) -> impl Future<Output = Result<Turn, AcquireError>> + Send + 'a {
     async move {
@@ -102,6 +99,7 @@ fn pass_gate<'a>(
         let place = match engine.gate.enter(key, access, waits, most_waiting, takes) {
             Entry::Queued(place) => place,
             Entry::Admitted(permit) => return Ok(Turn::Ask(permit)),
+            Entry::Closed => return Err(AcquireError::Draining),
             Entry::Busy => return Err(patience.busy(request, None)),
             Entry::Full(waiters) => {
                 return Err(Overloaded { key: key.clone(), waiters, in_all: false }.into());
@@ -115,7 +113,7 @@ fn pass_gate<'a>(
 }
 
 /// Who has just released and asks again must not meet itself.
-async fn leavers_gone(engine: &Engine, request: &Request, patience: Patience) {
+async fn leavers_gone(engine: &Engine, request: &Request, patience: &Patience) {
     let only_looks = patience.deadline.is_none() || request.asked.max_waiters == Some(0);
     if only_looks
         && matches!(request.kind.access(request.mode), Access::Line | Access::Turn)
@@ -130,7 +128,7 @@ async fn leavers_gone(engine: &Engine, request: &Request, patience: Patience) {
 fn stand_in_queue<'a>(
     engine: &'a Arc<Engine>,
     request: &'a Request,
-    patience: Patience,
+    patience: &'a Patience,
     mut place: QueuePlace,
 ) -> impl Future<Output = Result<Turn, AcquireError>> + Send + 'a {
     async move {
@@ -138,7 +136,7 @@ fn stand_in_queue<'a>(
             let look_up = Instant::now() + engine.settings.command_timeout;
             let limit = patience.or_within(engine.settings.command_timeout).min(look_up);
             if let Ok(turn) = tokio::time::timeout_at(limit, place.admitted()).await {
-                return Ok(turn);
+                return turn.ok_or(AcquireError::Draining);
             }
             // While the store cannot be reached, whoever is inside gets nowhere.
             if let Err(why) = engine.backend.link() {

@@ -26,7 +26,7 @@ pub(crate) fn enter<'a>(
     async move {
         match (scope, requests) {
             (None, [_]) => {
-                let holds = contend::acquire(engine, requests, patience).await?;
+                let holds = contend::acquire(engine, requests, &patience).await?;
                 Ok(guards(engine, holds, requests).collect())
             }
             (scope, _) => Box::pin(enter_all(engine, scope, requests, patience)).await,
@@ -120,7 +120,7 @@ async fn acquire_anew(
     };
     let mut all = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
-        let acquired = pin!(contend::acquire(engine, requests, patience));
+        let acquired = pin!(contend::acquire(engine, requests, &patience));
         let holds = unless_lost(all.iter(), acquired).await??;
         all.extend(guards(engine, holds, requests));
     }

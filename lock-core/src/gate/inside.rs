@@ -100,6 +100,10 @@ impl Inside {
         self.queue().len()
     }
 
+    pub(super) fn send_away(&mut self) -> Option<VecDeque<Waiter>> {
+        self.crowd.as_deref_mut().map(|crowd| std::mem::take(&mut crowd.queue))
+    }
+
     pub(super) fn stand_in_queue(&mut self, waiter: Waiter) {
         self.crowd().queue.push_back(waiter);
     }

@@ -13,7 +13,10 @@ mod waiters;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tokio::{sync::oneshot, time::Instant};
@@ -30,6 +33,8 @@ use waiters::Waiters;
 #[derive(Debug)]
 pub(crate) struct Gate {
     keys: Mutex<HashMap<LockKey, Inside>>,
+    /// Nobody enters any more.
+    closed: AtomicBool,
     most_waiting: usize,
     /// Before all keys.
     waiters: Arc<Waiters>,
@@ -46,6 +51,7 @@ pub(crate) enum Entry {
     Full(usize),
     /// The queues are, all together.
     FullInAll(usize),
+    Closed,
 }
 
 /// What somebody in the queue waits for.
@@ -96,7 +102,8 @@ impl Kind {
 impl Gate {
     pub(crate) fn new(most_waiting: usize, most_in_all: usize) -> Arc<Self> {
         let waiters = Waiters::new(most_in_all);
-        Arc::new(Self { keys: Mutex::default(), most_waiting, waiters })
+        let closed = AtomicBool::new(false);
+        Arc::new(Self { keys: Mutex::default(), closed, most_waiting, waiters })
     }
 
     /// Who does not wait stands in the queue only behind those who are leaving. `most_waiting` of
@@ -112,6 +119,9 @@ impl Gate {
     ) -> Entry {
         let most_waiting = most_waiting.unwrap_or(self.most_waiting);
         let mut keys = self.lock();
+        if self.is_closed() {
+            return Entry::Closed;
+        }
         let inside = keys.entry(key.clone()).or_default();
         inside.forget_who_left(most_waiting);
         // Whether a permit is free the store can say, while who asks for one has no answer yet.
@@ -148,6 +158,20 @@ impl Gate {
         })
     }
 
+    /// Sends everybody away who waits, and whoever comes.
+    pub(crate) fn close(&self) {
+        let sent_away: Vec<_> = {
+            let mut keys = self.lock();
+            self.closed.store(true, Ordering::Release);
+            keys.values_mut().filter_map(Inside::send_away).collect()
+        };
+        drop(sent_away);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
     /// Hands a hold over to the one that is next; gives it back where nobody takes it.
     pub(crate) fn pass_on(&self, key: &LockKey, fit: Fit, mut left: Left) -> Option<Left> {
         loop {
@@ -171,7 +195,7 @@ impl Gate {
     /// What may be had without asking the store, where nobody else waits for it.
     pub(crate) fn on_offer(&self, key: &LockKey) -> Weak<Hold> {
         let mut keys = self.lock();
-        let inside = keys.get_mut(key).filter(|inside| inside.queued() == 0);
+        let inside = keys.get_mut(key).filter(|inside| !self.is_closed() && inside.queued() == 0);
         inside.map(|inside| std::mem::take(&mut inside.on_offer)).unwrap_or_default()
     }
 

@@ -18,17 +18,14 @@ pub(crate) struct QueuePlace {
 }
 
 impl QueuePlace {
-    /// Cancel safe: the place stays.
-    pub(crate) async fn admitted(&mut self) -> Turn {
-        let Some(admitted) = &mut self.admitted else {
-            return std::future::pending().await;
-        };
-        let mut turn = admitted.await.expect("BUG: a waiter was dropped from the queue");
+    /// Cancel safe: the place stays. `None`: the gate was closed.
+    pub(crate) async fn admitted(&mut self) -> Option<Turn> {
+        let mut turn = self.admitted.as_mut()?.await.ok()?;
         if let Turn::Ask(permit) = &mut turn {
             permit.queued = true;
         }
         self.admitted = None;
-        turn
+        Some(turn)
     }
 }
 

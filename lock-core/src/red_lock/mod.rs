@@ -203,6 +203,7 @@ async fn pass_gate(
     let (waits, most) = (patience.deadline.is_some(), request.asked.max_waiters);
     match servers.gate.enter(key, Access::Write, waits, most, None) {
         Entry::Admitted(permit) => Ok(permit),
+        Entry::Closed => Err(AcquireError::Draining),
         Entry::Busy => Err(patience.busy(request, None)),
         Entry::Full(waiters) => Err(Overloaded { key: key.clone(), waiters, in_all: false }.into()),
         Entry::FullInAll(waiters) => {
@@ -211,7 +212,8 @@ async fn pass_gate(
         Entry::Queued(mut place) => {
             let limit = patience.or_within(Duration::ZERO);
             let admitted = tokio::time::timeout_at(limit, place.admitted()).await;
-            admitted.map(Turn::permit).map_err(|_| patience.busy(request, None))
+            let turn = admitted.map_err(|_| patience.busy(request, None))?;
+            turn.map(Turn::permit).ok_or(AcquireError::Draining)
         }
     }
 }
