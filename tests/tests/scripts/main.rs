@@ -44,6 +44,7 @@ mod missing_rights;
 mod news;
 mod plain;
 mod plain_call;
+mod quick;
 mod redisson;
 mod release_read;
 mod release_write;
