@@ -50,6 +50,7 @@ mod release_read;
 mod release_write;
 mod renew;
 mod renew_batch;
+mod said;
 mod semaphore;
 mod semaphore_call;
 mod semaphore_edges;
