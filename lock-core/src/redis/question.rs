@@ -67,6 +67,12 @@ impl Call {
         self.number(u64::try_from(ms).unwrap_or(u64::MAX))
     }
 
+    /// Leaves off the last arguments as far as they are these, which the script takes for granted.
+    pub(super) fn but_for(mut self, granted: &[&str]) -> Self {
+        self.args.trim(granted);
+        self
+    }
+
     /// Another call as a part of this one, which asks for several.
     pub(super) fn member(mut self, member: Self) -> Self {
         self.args.push(member.script.name.as_bytes());

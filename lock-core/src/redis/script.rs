@@ -1,7 +1,8 @@
 //! The Lua scripts: one file each, put together with the shared functions and the scripts they use.
 //!
-//! A composed text has, in this order: whether shards are told of releases, the shared functions,
-//! the other scripts it calls, each as a function of its own keys and arguments, and the script.
+//! A composed text has, in this order: whether shards are told of releases, what is quick, the shared
+//! functions, the other scripts it calls, each as a function of its own keys and arguments, and the
+//! script. What is quick answers the calls that are made most, before a function is made.
 
 use std::{ops::Deref, sync::LazyLock};
 
@@ -40,9 +41,11 @@ impl Deref for LockScript {
 }
 
 macro_rules! composed {
-    ($sharded:literal $path:literal [$($shared:literal)*] [$($folder:literal / $verb:literal)*]) => {
+    ($sharded:literal $path:literal $(quick [$($quick:literal)+])? [$($shared:literal)*]
+        [$($folder:literal / $verb:literal)*]) => {
         concat!(
             "local SHARDED = ", $sharded, "\n\n",
+            $("do\n", $(include_str!(concat!("scripts/quick/", $quick, ".lua")),)+ "end\n\n",)?
             $(include_str!(concat!("scripts/shared/", $shared, ".lua")),)*
             $(
                 "local function ", $folder, "_", $verb, "(KEYS, ARGV)\n",
@@ -56,7 +59,7 @@ macro_rules! composed {
 
 macro_rules! scripts {
     ($(
-        $name:ident = $path:literal $(with $($shared:literal)+)?
+        $name:ident = $path:literal $(quick $($quick:literal)+)? $(with $($shared:literal)+)?
         $(calling $($folder:literal / $verb:literal)*)?;
     )*) => {
         $(
@@ -69,12 +72,12 @@ macro_rules! scripts {
 
         mod plain {
             $(pub(super) const $name: &str =
-                composed!("false" $path [$($($shared)+)?] [$($($folder / $verb)*)?]);)*
+                composed!("false" $path $(quick [$($quick)+])? [$($($shared)+)?] [$($($folder / $verb)*)?]);)*
         }
 
         mod sharded {
             $(pub(super) const $name: &str =
-                composed!("true" $path [$($($shared)+)?] [$($($folder / $verb)*)?]);)*
+                composed!("true" $path $(quick [$($quick)+])? [$($($shared)+)?] [$($($folder / $verb)*)?]);)*
         }
 
         /// Every script for a single server, for those who look at them one by one.
@@ -97,23 +100,28 @@ macro_rules! scripts {
 }
 
 scripts! {
-    ACQUIRE_READ = "read_write/acquire_read" with "whole" "end_in" "fields" "clock" "next_token" "mark" "hold_reads";
-    ACQUIRE_WRITE = "read_write/acquire_write"
-        with "whole" "end_in" "fields" "clock" "next_token" "mark" "grant" "readers" "hold_reads";
+    ACQUIRE_READ = "read_write/acquire_read" quick "token" "acquire_read"
+        with "whole" "end_in" "fields" "clock" "next_token" "mark" "hold_reads";
+    ACQUIRE_WRITE = "read_write/acquire_write" quick "token" "acquire_write"
+        with "whole" "end_in" "fields" "clock" "next_token" "mark" "grant" "readers" "hold_reads" "tag";
     RENEW_READ = "read_write/renew_read" with "whole" "renewed";
     RENEW_WRITE = "read_write/renew_write" with "whole" "renewed" "hold_reads";
-    RELEASE_READ = "read_write/release_read" with "whole" "end_in" "clock" "tell" "next_token" "mark" "grant" "readers";
-    RELEASE_WRITE = "read_write/release_write" with "whole" "end_in" "clock" "tell" "next_token" "mark" "grant";
+    RELEASE_READ = "read_write/release_read" quick "release_read"
+        with "whole" "end_in" "clock" "tell" "next_token" "mark" "grant" "readers" "tag";
+    RELEASE_WRITE = "read_write/release_write" quick "release_write"
+        with "whole" "end_in" "clock" "tell" "next_token" "mark" "grant" "tag";
     UPGRADE = "read_write/upgrade" with "whole" "clock" "next_token" "readers" "hold_reads";
     DOWNGRADE = "read_write/downgrade" with "whole" "tell" "hold_reads";
-    LOCK_ACQUIRE = "lock/acquire" with "whole" "end_in" "clock" "next_token" "mark" "grant" "sole";
-    LOCK_RELEASE = "lock/release" with "whole" "end_in" "clock" "tell" "next_token" "mark" "grant" "sole";
+    LOCK_ACQUIRE = "lock/acquire" quick "token" "acquire"
+        with "whole" "end_in" "clock" "next_token" "mark" "grant" "sole";
+    LOCK_RELEASE = "lock/release" quick "release"
+        with "whole" "end_in" "clock" "tell" "next_token" "mark" "grant" "sole";
     LOCK_RENEW = "lock/renew" with "whole" "renewed";
     FAIR_READ_WRITE_ACQUIRE = "fair_read_write/acquire"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "grant" "readers" "hold_reads" "line" "ours" "held_by_ours"
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "grant" "readers" "hold_reads" "tag" "line" "ours" "held_by_ours"
         calling "read_write"/"acquire_read" "read_write"/"acquire_write";
     FAIR_READ_WRITE_RELEASE = "fair_read_write/release"
-        with "whole" "end_in" "clock" "tell" "next_token" "mark" "grant" "readers" "line" "turns"
+        with "whole" "end_in" "clock" "tell" "next_token" "mark" "grant" "readers" "tag" "line" "turns"
         calling "read_write"/"release_read" "read_write"/"release_write";
     FAIR_READ_WRITE_UPGRADE = "fair_read_write/upgrade"
         with "whole" "end_in" "clock" "tell" "next_token" "readers" "hold_reads" "line"
@@ -131,7 +139,7 @@ scripts! {
     SEMAPHORE_RENEW = "semaphore/renew" with "whole" "clock" "renewed";
     SEMAPHORE_RESIZE = "semaphore/resize" with "whole" "clock" "tell" "permits";
     ACQUIRE_ALL = "any/acquire_all"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "grant" "readers" "hold_reads" "sole" "ours" "queue"
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "grant" "readers" "hold_reads" "tag" "sole" "ours" "queue"
             "permits" "line" "turns" "held_by_ours"
         calling "read_write"/"acquire_read" "read_write"/"release_read"
             "read_write"/"acquire_write" "read_write"/"release_write"

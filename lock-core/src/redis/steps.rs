@@ -19,6 +19,9 @@ const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
 /// After so many turns of ours a waiter of Redisson, which tells nobody that it waits, comes within
 /// this.
 const TIME_TO_COME: Duration = Duration::from_millis(2);
+/// What a first try says last: for how long it has waited, that it yields, its hold, and the tokens that
+/// it keeps in reserve. The scripts take that for granted.
+const FIRST_TRY: [&str; 4] = ["0", "1", "1", "0"];
 /// How long a holder may take to notice that it was asked to release.
 const REQUEST_TTL: Duration = Duration::from_secs(60 * 60);
 
@@ -43,23 +46,23 @@ impl Steps {
     pub(super) fn acquire(&self, step: &AcquireStep<'_>) -> Call {
         let (names, owner) = (self.names(step.key), step.owner.as_str());
         let (place, token_ttl) = (step.place.unwrap_or_default(), self.token_ttl(step.kind));
-        let holds = |call: Call| call.arg(owner).ms(step.lease).number(step.holds);
-        let waits = |call: Call| call.flag(step.yields).ms(place).ms(step.waited).ms(token_ttl);
+        let takes = |call: Call| call.arg(owner).ms(step.lease).ms(token_ttl).ms(place);
+        let more = |call: Call| call.ms(waited(step)).flag(step.yields).number(step.holds);
         match (step.kind, step.mode) {
             (Kind::ReadWrite, Mode::Read) => {
                 let call = Call::new(&script::ACQUIRE_READ)
                     .key(&names.lock)
-                    .key(names.reads(owner))
                     .key(names.mark())
-                    .key(names.token());
-                waits(holds(call))
+                    .key(names.token())
+                    .key(names.reads(owner));
+                more(takes(call)).but_for(&FIRST_TRY[..3])
             }
             (Kind::ReadWrite, Mode::Write) => {
                 let call = Call::new(&script::ACQUIRE_WRITE)
                     .key(&names.lock)
                     .key(names.mark())
                     .key(names.token());
-                standing_by(waits(holds(call)).arg(&names.tag).number(step.turns), step, &names)
+                standing_by(more(takes(call)).number(step.turns), step, &names)
             }
             (Kind::FairReadWrite, mode) => {
                 let call = Call::new(&script::FAIR_READ_WRITE_ACQUIRE)
@@ -82,7 +85,7 @@ impl Steps {
                     .key(&names.lock)
                     .key(names.mark())
                     .key(names.token());
-                standing_by(waits(holds(call)).number(step.turns), step, &names)
+                standing_by(more(takes(call)).number(step.turns), step, &names)
             }
             (Kind::Fair, _) => {
                 let call = Call::new(&script::FAIR_ACQUIRE)
@@ -92,7 +95,12 @@ impl Steps {
                     .key(names.alive())
                     .key(names.token())
                     .key(names.lock_channel());
-                holds(call).ms(place).ms(JAVA_FAIR_WAIT).ms(token_ttl)
+                call.arg(owner)
+                    .ms(step.lease)
+                    .number(step.holds)
+                    .ms(place)
+                    .ms(JAVA_FAIR_WAIT)
+                    .ms(token_ttl)
             }
             (Kind::Semaphore, _) => self
                 .semaphore(&script::SEMAPHORE_ACQUIRE, &names)
@@ -107,18 +115,12 @@ impl Steps {
         steps.iter().fold(Call::new(&script::ACQUIRE_ALL), |call, step| {
             let names = self.names(step.key);
             let mut member = self.acquire(step);
-            match (step.kind, step.mode) {
-                (Kind::ReadWrite, Mode::Read) => {
-                    member = member.key(names.channel()).arg(&names.tag);
-                }
-                (Kind::ReadWrite, Mode::Write) => {
-                    member = member.key(names.reads(step.owner.as_str())).key(names.channel());
-                }
-                (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
+            match step.kind {
+                Kind::ReadWrite | Kind::FairReadWrite => member = member.key(names.channel()),
+                Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => {
                     member = member.key(names.lock_channel());
                 }
-                (Kind::FairReadWrite, _) => member = member.key(names.channel()),
-                (Kind::Fair | Kind::Semaphore, _) => {}
+                Kind::Fair | Kind::Semaphore => {}
             }
             call.member(member)
         })
@@ -129,27 +131,21 @@ impl Steps {
         let (names, owner) = (self.names(key), owner.as_str());
         let rest = |call: Call| call.arg(owner).number(step.holds).flag(step.in_line);
         let looks = |call: Call| match step.row {
-            None if !step.in_line => call,
-            row => call
-                .key(names.line())
-                .key(names.token())
-                .arg(row.map(|row| row.to_string()).unwrap_or_default())
+            None if step.in_line => rest(call.key(names.mark()).key(names.line())),
+            None => rest(call).but_for(&["0", "0"]),
+            Some(row) => rest(call.key(names.mark()).key(names.line()).key(names.token()))
+                .number(row)
                 .ms(self.token_ttl(kind))
                 .ms(if self.beside_redisson { TIME_TO_COME } else { Duration::ZERO }),
         };
         match (kind, step.mode) {
-            (Kind::ReadWrite, mode) => {
-                let script = match mode {
-                    Mode::Read => &script::RELEASE_READ,
-                    Mode::Write => &script::RELEASE_WRITE,
-                };
-                let call = Call::new(script)
-                    .key(&names.lock)
-                    .key(names.reads(owner))
-                    .key(names.channel())
-                    .key(names.mark());
-                let call = rest(call);
-                looks(if mode == Mode::Read { call.arg(&names.tag) } else { call })
+            (Kind::ReadWrite, Mode::Read) => {
+                let call = Call::new(&script::RELEASE_READ).key(&names.lock);
+                looks(call.key(names.reads(owner)).key(names.channel()))
+            }
+            (Kind::ReadWrite, Mode::Write) => {
+                let call = Call::new(&script::RELEASE_WRITE).key(&names.lock);
+                looks(call.key(names.channel()))
             }
             (Kind::FairReadWrite, mode) => Call::new(&script::FAIR_READ_WRITE_RELEASE)
                 .key(&names.lock)
@@ -161,14 +157,10 @@ impl Steps {
                 .arg(owner)
                 .arg(mode.as_str())
                 .number(step.holds)
-                .flag(step.in_line)
-                .arg(&names.tag),
+                .flag(step.in_line),
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
-                let call = Call::new(&script::LOCK_RELEASE)
-                    .key(&names.lock)
-                    .key(names.lock_channel())
-                    .key(names.mark());
-                looks(rest(call))
+                let call = Call::new(&script::LOCK_RELEASE).key(&names.lock);
+                looks(call.key(names.lock_channel()))
             }
             (Kind::Fair, _) => {
                 let call = Call::new(&script::FAIR_RELEASE)
@@ -295,9 +287,18 @@ impl Steps {
     }
 }
 
+/// In whole milliseconds. Who may stand by already says at least one: it stands by no more once it
+/// is granted what it asks for.
+fn waited(step: &AcquireStep<'_>) -> Duration {
+    let whole = Duration::from_millis(u64::try_from(step.waited.as_millis()).unwrap_or(u64::MAX));
+    if step.stands_by.is_some() { step.waited } else { whole }
+}
+
 /// What an acquisition that a release may grant says besides.
 fn standing_by(call: Call, step: &AcquireStep<'_>, names: &LockNames) -> Call {
-    let Some(StandBy { ask, turns, lease }) = step.stands_by else { return call };
+    let Some(StandBy { ask, turns, lease }) = step.stands_by else {
+        return call.but_for(&FIRST_TRY);
+    };
     call.key(names.line()).arg(format!("{ask}:{turns}:{}", lease.as_millis()))
 }
 

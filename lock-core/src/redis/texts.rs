@@ -30,6 +30,18 @@ impl Texts {
         }
     }
 
+    /// Leaves off the last ones as far as they are these, which stand at the end.
+    pub(super) fn trim(&mut self, texts: &[&str]) {
+        for text in texts.iter().rev() {
+            let start = self.ends.iter().rev().nth(1).copied().unwrap_or_default();
+            if self.ends.is_empty() || &self.bytes[start..] != text.as_bytes() {
+                return;
+            }
+            self.bytes.truncate(start);
+            self.ends.pop();
+        }
+    }
+
     pub(super) fn count(&self) -> usize {
         self.ends.len()
     }

@@ -1,7 +1,7 @@
 //! Calls of any/acquire_all, for locks of every kind under names of their own.
 
-use crate::call::{Call, acquire_read, acquire_write, reads};
-use crate::keys::{CHANNEL, LOCK_CHANNEL, SEMAPHORE_CHANNEL, TAG, TURN};
+use crate::call::{Call, acquire_read, acquire_write};
+use crate::keys::{CHANNEL, LOCK_CHANNEL, SEMAPHORE_CHANNEL, TURN};
 use crate::{fair_call, fair_rw_call, plain_call, semaphore_call};
 
 /// One sort of member.
@@ -10,9 +10,8 @@ pub(crate) struct Sort {
     pub(crate) acquire: fn(&str, u32) -> Call,
     /// Holds of an owner are counted.
     pub(crate) counted: bool,
-    /// What its release needs besides what its acquire does.
-    more_keys: fn(&str) -> Vec<String>,
-    more_args: &'static [&'static str],
+    /// The keys that its release needs besides those of its acquire.
+    more_keys: fn() -> Vec<String>,
     /// Another of this sort is in the way of the first.
     other: fn(&str, u32) -> Call,
     /// Where the waiter `w:5` hears of a release, and what.
@@ -23,48 +22,42 @@ pub(crate) const SORTS: [Sort; 7] = [
     Sort {
         acquire: acquire_read,
         counted: true,
-        more_keys: |_| vec![CHANNEL.into()],
-        more_args: &[TAG],
+        more_keys: || vec![CHANNEL.into()],
         other: acquire_write,
         told: || (CHANNEL.into(), "0"),
     },
     Sort {
         acquire: acquire_write,
         counted: true,
-        more_keys: |owner| vec![reads(owner), CHANNEL.into()],
-        more_args: &[],
+        more_keys: || vec![CHANNEL.into()],
         other: acquire_write,
         told: || (CHANNEL.into(), "1"),
     },
     Sort {
         acquire: plain_call::acquire,
         counted: true,
-        more_keys: |_| vec![LOCK_CHANNEL.into()],
-        more_args: &[],
+        more_keys: || vec![LOCK_CHANNEL.into()],
         other: plain_call::acquire,
         told: || (LOCK_CHANNEL.into(), "0"),
     },
     Sort {
         acquire: fair_call::acquire,
         counted: true,
-        more_keys: |_| vec![],
-        more_args: &[],
+        more_keys: || vec![],
         other: fair_call::acquire,
         told: || (format!("{LOCK_CHANNEL}:w:5"), "0"),
     },
     Sort {
         acquire: |owner, holds| fair_rw_call::acquire("read", owner, holds),
         counted: true,
-        more_keys: |_| vec![CHANNEL.into()],
-        more_args: &[],
+        more_keys: || vec![CHANNEL.into()],
         other: |owner, holds| fair_rw_call::acquire("write", owner, holds),
         told: || (format!("{TURN}:w:5"), "1"),
     },
     Sort {
         acquire: |owner, holds| fair_rw_call::acquire("write", owner, holds),
         counted: true,
-        more_keys: |_| vec![CHANNEL.into()],
-        more_args: &[],
+        more_keys: || vec![CHANNEL.into()],
         other: |owner, holds| fair_rw_call::acquire("write", owner, holds),
         told: || (format!("{TURN}:w:5"), "1"),
     },
@@ -74,8 +67,7 @@ pub(crate) const SORTS: [Sort; 7] = [
             semaphore_call::acquire(number.parse().unwrap(), 1)
         },
         counted: false,
-        more_keys: |_| vec![],
-        more_args: &[],
+        more_keys: || vec![],
         other: |owner, _| {
             let (_, number) = owner.split_once(':').unwrap();
             semaphore_call::acquire(number.parse().unwrap(), 1)
@@ -105,7 +97,7 @@ impl Member {
     /// For the owner `a:1`.
     pub(crate) fn new(sort: Sort, name: &'static str, holds: u32) -> Self {
         let call = of(name, (sort.acquire)("a:1", holds));
-        let more_keys = (sort.more_keys)("a:1").into_iter().map(|key| key.replace("lock:k", name));
+        let more_keys = (sort.more_keys)().into_iter().map(|key| key.replace("lock:k", name));
         Self { sort, name, call, more_keys: more_keys.collect() }
     }
 
@@ -129,8 +121,7 @@ impl Member {
     }
 
     fn args(&self) -> Vec<(&'static str, String)> {
-        let more = self.sort.more_args.iter().map(|arg| ("more", arg.replace("lock:k", self.name)));
-        let args: Vec<_> = self.call.args.iter().cloned().chain(more).collect();
+        let args = self.call.said().to_vec();
         let count = |count: usize| ("count", count.to_string());
         let mut all = vec![("name", self.call.script.to_owned())];
         all.extend([count(self.keys().count()), count(args.len())]);

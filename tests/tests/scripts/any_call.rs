@@ -48,26 +48,19 @@ pub(crate) fn acquire_all(members: &[Call]) -> Call {
         let mut member = member.clone();
         // The lock's name stands first; side keys of another lock are made from it.
         let name = member.keys[0].clone();
-        let owner = member.args[0].1.clone();
-        let more: &[String] = match member.script {
-            "read_write/acquire_read" => {
-                member.args.push(("tag", format!("{{{name}}}")));
-                &[format!("redisson_rwlock:{{{name}}}")]
+        let more = match member.script {
+            "read_write/acquire_read" | "read_write/acquire_write" | "fair_read_write/acquire" => {
+                Some(format!("redisson_rwlock:{{{name}}}"))
             }
-            "read_write/acquire_write" => &[
-                format!("{{{name}}}:{owner}:rwlock_timeout"),
-                format!("redisson_rwlock:{{{name}}}"),
-            ],
-            "lock/acquire" => &[format!("redisson_lock__channel:{{{name}}}")],
-            "fair_read_write/acquire" => &[format!("redisson_rwlock:{{{name}}}")],
-            _ => &[],
+            "lock/acquire" => Some(format!("redisson_lock__channel:{{{name}}}")),
+            _ => None,
         };
-        member.keys.extend_from_slice(more);
+        member.keys.extend(more);
         all.args.push(("which", member.script.to_owned()));
         all.args.push(("keys", member.keys.len().to_string()));
-        all.args.push(("args", member.args.len().to_string()));
-        all.keys.extend(member.keys);
-        all.args.extend(member.args);
+        all.args.push(("args", member.said().len().to_string()));
+        all.keys.extend(member.keys.clone());
+        all.args.extend(member.said().to_vec());
     }
     all
 }

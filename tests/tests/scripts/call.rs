@@ -57,6 +57,23 @@ impl Call {
         self
     }
 
+    /// The arguments but for the last ones that say what the script takes for granted: clients leave
+    /// them off, and what is quick in a script answers no other calls.
+    pub(crate) fn said(&self) -> &[(&'static str, String)] {
+        let granted: &[_] = match self.script.split_once('/') {
+            Some(("lock" | "read_write", verb)) if verb.starts_with("acquire") => {
+                &[("waited_ms", "0"), ("yields", "1"), ("holds", "1"), ("turns", "0")]
+            }
+            Some(("lock" | "read_write", verb)) if verb.starts_with("release") => {
+                &[("holds", "0"), ("marked", "0")]
+            }
+            _ => &[],
+        };
+        let is_granted = |(name, value): &(_, String)| granted.contains(&(*name, value.as_str()));
+        let last = self.args.iter().rposition(|arg| !is_granted(arg));
+        &self.args[..last.map_or(0, |last| last + 1)]
+    }
+
     /// The text that Redis gets.
     pub(crate) fn text(&self) -> &'static str {
         let script = SCRIPTS.iter().find(|script| script.name == self.script);
@@ -69,7 +86,7 @@ impl Call {
         words.push(self.keys.len().to_string());
         words.extend(self.keys.iter().cloned());
         words.push(nonce.to_owned());
-        words.extend(self.args.iter().map(|(_, value)| value.clone()));
+        words.extend(self.said().iter().map(|(_, value)| value.clone()));
         words
     }
 }
@@ -82,15 +99,15 @@ pub(crate) fn reads(owner: &str) -> String {
 pub(crate) fn acquire_read(owner: &str, holds: u32) -> Call {
     Call::new(
         "read_write/acquire_read",
-        [LOCK, &reads(owner), MARK, TOKEN],
+        [LOCK, MARK, TOKEN, &reads(owner)],
         [
             ("owner", &owner),
             ("lease", &LEASE),
-            ("holds", &holds),
-            ("yields", &1),
+            ("token_ttl", &HOUR),
             ("mark_ms", &MARK_LIFE),
             ("waited_ms", &0),
-            ("token_ttl", &HOUR),
+            ("yields", &1),
+            ("holds", &holds),
         ],
     )
 }
@@ -102,12 +119,11 @@ pub(crate) fn acquire_write(owner: &str, holds: u32) -> Call {
         [
             ("owner", &owner),
             ("lease", &LEASE),
-            ("holds", &holds),
-            ("yields", &1),
+            ("token_ttl", &HOUR),
             ("mark_ms", &MARK_LIFE),
             ("waited_ms", &0),
-            ("token_ttl", &HOUR),
-            ("tag", &TAG),
+            ("yields", &1),
+            ("holds", &holds),
             ("turns", &0),
         ],
     )
@@ -127,14 +143,14 @@ pub(crate) fn release_read(owner: &str, holds: u32) -> Call {
     Call::new(
         "read_write/release_read",
         [LOCK, &reads(owner), CHANNEL, MARK],
-        [("owner", &owner), ("holds", &holds), ("marked", &0), ("tag", &TAG)],
+        [("owner", &owner), ("holds", &holds), ("marked", &0)],
     )
 }
 
 pub(crate) fn release_write(owner: &str, holds: u32) -> Call {
     Call::new(
         "read_write/release_write",
-        [LOCK, &reads(owner), CHANNEL, MARK],
+        [LOCK, CHANNEL, MARK],
         [("owner", &owner), ("holds", &holds), ("marked", &0)],
     )
 }

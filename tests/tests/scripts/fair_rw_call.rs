@@ -37,7 +37,7 @@ pub(crate) fn release(mode: &str, owner: &str, holds: u32) -> Call {
     Call::new(
         "fair_read_write/release",
         [LOCK, &reads(owner), CHANNEL, LINE, ALIVE, TURN],
-        [("owner", &owner), ("mode", &mode), ("holds", &holds), ("queued", &0), ("tag", &TAG)],
+        [("owner", &owner), ("mode", &mode), ("holds", &holds), ("queued", &0)],
     )
 }
 

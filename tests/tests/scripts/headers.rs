@@ -29,8 +29,13 @@ fn files() -> Vec<(String, String)> {
     files
 }
 
+/// Not shared functions, and not what is quick.
+fn is_script(name: &str) -> bool {
+    !name.starts_with("shared/") && !name.starts_with("quick/")
+}
+
 fn scripts() -> Vec<(String, String)> {
-    files().into_iter().filter(|(name, _)| !name.starts_with("shared/")).collect()
+    files().into_iter().filter(|(name, _)| is_script(name)).collect()
 }
 
 fn is_header(line: &&str) -> bool {
@@ -49,6 +54,18 @@ fn highest<'a>(array: &str, lines: impl Iterator<Item = &'a str>) -> u32 {
 fn every_file_says_its_name_first() {
     for (name, text) in files() {
         assert!(text.starts_with(&format!("-- {name}: ")), "{name}");
+    }
+}
+
+/// What is quick stands first, in a block of its own.
+fn behind_the_quick<'a>(text: &'a str, files: &[(String, String)]) -> Option<&'a str> {
+    let Some(mut block) = text.strip_prefix("do\n") else { return Some(text) };
+    loop {
+        if let Some(behind) = block.strip_prefix("end\n\n") {
+            return Some(behind);
+        }
+        let mut quick = files.iter().filter(|(name, _)| name.starts_with("quick/"));
+        block = quick.find_map(|(_, text)| block.strip_prefix(text.as_str()))?;
     }
 }
 
@@ -72,7 +89,7 @@ fn used<'a>(mut before: &'a str, files: &[(String, String)]) -> Option<&'a str> 
 #[test]
 fn every_script_is_sent_to_redis_whole_and_after_what_it_uses() {
     let files = files();
-    let count = files.iter().filter(|(name, _)| !name.starts_with("shared/")).count();
+    let count = files.iter().filter(|(name, _)| is_script(name)).count();
     for (scripts, opening) in
         [(SCRIPTS, "local SHARDED = false\n\n"), (SHARDED_SCRIPTS, "local SHARDED = true\n\n")]
     {
@@ -81,6 +98,7 @@ fn every_script_is_sent_to_redis_whole_and_after_what_it_uses() {
             let (_, text) = files.iter().find(|(name, _)| name == script.name).expect("its file");
             let before = script.text.strip_suffix(text.as_str()).expect("the file comes last");
             let before = before.strip_prefix(opening).expect("whether shards are told comes first");
+            let before = behind_the_quick(before, &files).expect("the quick in one block");
             assert_eq!(used(before, &files), Some(""), "{}", script.name);
         }
     }
@@ -99,7 +117,8 @@ fn shared_files_only_define_and_take_nothing() {
 /// Messages go through `tell`, or a cluster's shards would not hear of them.
 #[test]
 fn nothing_is_published_but_by_tell() {
-    for (name, text) in files().iter().filter(|(name, _)| name != "shared/tell") {
+    let tells = |name: &str| name == "shared/tell" || name.starts_with("quick/release");
+    for (name, text) in files().iter().filter(|(name, _)| !tells(name)) {
         assert!(!text.contains("publish'"), "{name}");
     }
 }

@@ -12,11 +12,11 @@ pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
         [
             ("owner", &owner),
             ("lease", &LEASE),
-            ("holds", &holds),
-            ("yields", &1),
+            ("token_ttl", &HOUR),
             ("mark_ms", &MARK_LIFE),
             ("waited_ms", &0),
-            ("token_ttl", &HOUR),
+            ("yields", &1),
+            ("holds", &holds),
             ("turns", &0),
         ],
     )

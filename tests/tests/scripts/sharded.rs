@@ -2,7 +2,8 @@
 
 use lock_core::__private::SHARDED_SCRIPTS;
 
-use crate::call::{Call, acquire_write, release_write};
+use crate::call::{Call, acquire_read, acquire_write, release_read, release_write};
+use crate::plain_call;
 use crate::store::Store;
 
 async fn ask(store: &Store, call: &Call) -> Vec<String> {
@@ -13,15 +14,21 @@ async fn ask(store: &Store, call: &Call) -> Vec<String> {
 #[tokio::test]
 async fn a_release_is_told_on_channels_of_both_sorts() {
     let store = Store::start().await;
-    assert_eq!(ask(&store, &acquire_write("a:1", 1)).await[0], "GRANTED");
-    let before = store.cli.command_counts().await;
-    assert_eq!(ask(&store, &release_write("a:1", 0)).await, ["FREED"]);
-    let after = store.cli.command_counts().await;
-    for command in ["publish", "spublish"] {
-        let count = |counts: &std::collections::BTreeMap<String, u64>| {
-            counts.get(command).copied().unwrap_or_default()
-        };
-        assert_eq!(count(&after) - count(&before), 1, "{command}");
+    for (acquire, release) in [
+        (acquire_write("a:1", 1), release_write("a:1", 0)),
+        (acquire_read("a:1", 1), release_read("a:1", 0)),
+        (plain_call::acquire("a:1", 1), plain_call::release("a:1", 0)),
+    ] {
+        // Who may have left a mark is not released by what is quick.
+        for release in [release.clone(), release.with("marked", 1)] {
+            assert_eq!(ask(&store, &acquire).await[0], "GRANTED");
+            store.cli.reset_stats().await;
+            assert_eq!(ask(&store, &release).await, ["FREED"]);
+            let counts = store.cli.command_counts().await;
+            for command in ["publish", "spublish"] {
+                assert_eq!(counts.get(command), Some(&1), "{command}: {release:?}");
+            }
+        }
     }
 }
 

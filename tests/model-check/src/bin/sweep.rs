@@ -67,6 +67,7 @@ fn models(file: &str) -> impl Fn(&str) -> bool + use<'_> {
         "fair" => name.starts_with("fair:"),
         "fair_read_write" => name.starts_with("fair read/write"),
         "semaphore" => name.starts_with("semaphore"),
+        "quick" => name.starts_with("reentrant") || name.starts_with("read/write"),
         _ => true,
     }
 }

@@ -2,6 +2,7 @@
 
 mod fair;
 mod grants;
+mod quick;
 mod read_write;
 mod semaphore;
 mod several;
@@ -58,6 +59,7 @@ pub fn all() -> Vec<Mutant> {
         read_write::MUTANTS,
         sole::MUTANTS,
         tokens::MUTANTS,
+        quick::MUTANTS,
         grants::MUTANTS,
         fair::MUTANTS,
         semaphore::MUTANTS,

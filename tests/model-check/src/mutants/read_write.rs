@@ -193,7 +193,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "read_write/release_read",
         from: "  open()\n  return {lapsed",
         to: "  return {lapsed",
-        model: "read/write: two",
+        model: "read/write: grants",
     },
     Mutant {
         name: "a release of nothing is a release",
@@ -215,7 +215,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a write release drops the reads inside",
         defect: "",
         file: "read_write/release_write",
-        from: "local reading_ms = state[3] and redis.call('pttl', reads .. ':1') or -2",
+        from: "local reading_ms = state[3] and redis.call('pttl', reads_of(channel, owner) .. ':1') or -2",
         to: "local reading_ms = -2",
         model: "read/write: two",
     },
@@ -233,7 +233,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "read_write/release_write",
         from: "if not granted then tell(channel, '1') end\n",
         to: "",
-        model: "read/write: two",
+        model: "read/write: grants",
     },
     Mutant {
         name: "who leaves the line tells nobody",

@@ -65,7 +65,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "lock/release",
         from: "if not granted then tell(channel, '0') end\n",
         to: "",
-        model: "reentrant: two",
+        model: "reentrant: grants",
     },
     Mutant {
         name: "a renewal looks at the lock alone",

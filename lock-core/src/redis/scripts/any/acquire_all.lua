@@ -6,67 +6,68 @@
 --
 -- KEYS, the members' one after another: the keys of the member's acquire script, and after them
 --   read_write/acquire_read   channel (where releases are told)
---   read_write/acquire_write  reads, channel
+--   read_write/acquire_write  channel
 --   lock/acquire              channel
 --   fair/acquire              no more
 --   fair_read_write/acquire   channel (where releases are told, not the waiters')
 --   semaphore/acquire         no more
 -- ARGV[1] nonce
 -- then for each member: the name of its acquire script, as above; the number of its keys; the number
--- of its arguments; and these: the acquire script's without the nonce, and after them
---   read_write/acquire_read   tag (prefix of every owner's read keys)
---   all others                no more
+-- of its arguments; and these: the acquire script's without the nonce, of which the last may be missing
+-- where that script says so
 --
 -- Returns {GRANTED, nonce, token of each member ('' for re-entry and for a permit)}
 --         {REFUSED, nonce, which member (1 is the first), that member's own reply: status, nonce, ...}
 --         {INVALID, nonce}
 local nonce = ARGV[1]
 
--- By name: how many keys and arguments, what the arguments must be (counted as in the acquire
--- script's header, where the nonce is the first), and how to come down to that many holds.
+-- By name: how many keys, how many arguments at least and at most, what the arguments must be (counted
+-- as in the acquire script's header, where the nonce is the first), and how to come down to that many
+-- holds.
 local LEASE, HOLDS, ANY_MS = {1, MOST_LEASE_MS}, {1, MOST_HOLDS}, {0, MOST_LEASE_MS}
 local TURNS = {0, MOST_HOLDS}
 local KINDS = {
   ['read_write/acquire_read'] = {
-    keys = 5, args = 8, numbers = {[3] = LEASE, [4] = HOLDS, [6] = ANY_MS, [7] = ANY_MS, [8] = ANY_MS}, holds = 4,
+    keys = 5, args = {4, 7}, holds = 8,
+    numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS},
     acquire = read_write_acquire_read,
     release = function(keys, args, holds)
-      return read_write_release_read({keys[1], keys[2], keys[5], keys[3]}, {nonce, args[2], holds, '0', args[9]})
+      return read_write_release_read({keys[1], keys[4], keys[5]}, {nonce, args[2], holds})
     end,
   },
   ['read_write/acquire_write'] = {
-    keys = 5, args = 9, holds = 4,
-    numbers = {[3] = LEASE, [4] = HOLDS, [6] = ANY_MS, [7] = ANY_MS, [8] = ANY_MS, [10] = TURNS},
+    keys = 4, args = {4, 8}, holds = 8,
+    numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = TURNS},
     acquire = read_write_acquire_write,
     release = function(keys, args, holds)
-      return read_write_release_write({keys[1], keys[4], keys[5], keys[2]}, {nonce, args[2], holds, '0'})
+      return read_write_release_write({keys[1], keys[4]}, {nonce, args[2], holds})
     end,
   },
   ['lock/acquire'] = {
-    keys = 4, args = 8, holds = 4,
-    numbers = {[3] = LEASE, [4] = HOLDS, [6] = ANY_MS, [7] = ANY_MS, [8] = ANY_MS, [9] = TURNS},
+    keys = 4, args = {4, 8}, holds = 8,
+    numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = TURNS},
     acquire = lock_acquire,
     release = function(keys, args, holds)
-      return lock_release({keys[1], keys[4], keys[2]}, {nonce, args[2], holds, '0'})
+      return lock_release({keys[1], keys[4]}, {nonce, args[2], holds})
     end,
   },
   ['fair/acquire'] = {
-    keys = 6, args = 6, numbers = {[3] = LEASE, [4] = HOLDS, [5] = ANY_MS, [6] = LEASE, [7] = ANY_MS}, holds = 4,
+    keys = 6, args = {6, 6}, numbers = {[3] = LEASE, [4] = HOLDS, [5] = ANY_MS, [6] = LEASE, [7] = ANY_MS}, holds = 4,
     acquire = fair_acquire,
     release = function(keys, args, holds)
       return fair_release({keys[1], keys[2], keys[3], keys[4], keys[6]}, {nonce, args[2], holds, '0', args[6]})
     end,
   },
   ['fair_read_write/acquire'] = {
-    keys = 7, args = 7, numbers = {[4] = LEASE, [5] = HOLDS, [6] = ANY_MS, [7] = ANY_MS}, holds = 5, mode = 3,
+    keys = 7, args = {7, 7}, numbers = {[4] = LEASE, [5] = HOLDS, [6] = ANY_MS, [7] = ANY_MS}, holds = 5, mode = 3,
     acquire = fair_read_write_acquire,
     release = function(keys, args, holds)
       return fair_read_write_release(
-        {keys[1], keys[2], keys[7], keys[3], keys[4], keys[6]}, {nonce, args[2], args[3], holds, '0', args[8]})
+        {keys[1], keys[2], keys[7], keys[3], keys[4], keys[6]}, {nonce, args[2], args[3], holds, '0'})
     end,
   },
   ['semaphore/acquire'] = {
-    keys = 3, args = 3, numbers = {[3] = LEASE, [4] = {0, MOST_PERMITS}},
+    keys = 3, args = {3, 3}, numbers = {[3] = LEASE, [4] = {0, MOST_PERMITS}},
     acquire = semaphore_acquire,
     release = function(keys, args) return semaphore_release(keys, {nonce, args[2]}) end,
   },
@@ -76,7 +77,7 @@ local KINDS = {
 local function is_valid(member)
   local kind, args = member.kind, member.args
   for at, bounds in pairs(kind.numbers) do
-    if not whole(args[at], bounds[1], bounds[2]) then return false end
+    if args[at] and not whole(args[at], bounds[1], bounds[2]) then return false end
   end
   local mode = kind.mode and args[kind.mode] or 'read'
   return args[2] ~= '' and (mode == 'read' or mode == 'write')
@@ -85,7 +86,7 @@ end
 local members, key_at, arg_at = {}, 0, 1
 while arg_at < #ARGV do
   local kind, keys, args = KINDS[ARGV[arg_at + 1]], tonumber(ARGV[arg_at + 2]), tonumber(ARGV[arg_at + 3])
-  if not kind or keys ~= kind.keys or args ~= kind.args then return {'INVALID', nonce} end
+  if not kind or keys ~= kind.keys or not whole(args, kind.args[1], kind.args[2]) then return {'INVALID', nonce} end
   arg_at = arg_at + 3
   if key_at + keys > #KEYS or arg_at + args > #ARGV then return {'INVALID', nonce} end
   local member = {kind = kind, keys = {}, args = {nonce}}
@@ -109,7 +110,7 @@ local function give_back(but)
   local wrong
   for at = #members, 1, -1 do
     local member = members[at]
-    local holds = member.kind.holds and member.args[member.kind.holds] - 1
+    local holds = member.kind.holds and (member.args[member.kind.holds] or 1) - 1
     if at ~= but then
       local _, failed = attempt(member.kind.release, member, holds)
       wrong = wrong or failed

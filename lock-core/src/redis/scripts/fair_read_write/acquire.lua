@@ -57,9 +57,9 @@ if not blocked then
   -- The plain steps look for a mark; this name is nobody's key.
   local mark, reply = reads, nil
   if mode == 'read' then
-    reply = read_write_acquire_read({lock, reads, mark, token}, {nonce, owner, lease_ms, holds, '0', '0', '0', token_ttl_ms})
+    reply = read_write_acquire_read({lock, mark, token, reads}, {nonce, owner, lease_ms, token_ttl_ms, '0', '0', '0', holds})
   else
-    reply = read_write_acquire_write({lock, mark, token}, {nonce, owner, lease_ms, holds, '0', '0', '0', token_ttl_ms, tag})
+    reply = read_write_acquire_write({lock, mark, token}, {nonce, owner, lease_ms, token_ttl_ms, '0', '0', '0', holds})
   end
   if reply[1] == 'GRANTED' then
     local rank = redis.call('zrank', line, me)

@@ -13,7 +13,6 @@
 -- ARGV[3] mode     read or write
 -- ARGV[4] holds    the owner's holds of that mode once released
 -- ARGV[5] queued   1: the owner may stand in line; 0: it does not
--- ARGV[6] tag      prefix of every owner's read keys
 --
 -- Returns {FREED, nonce} nobody holds the lock now
 --         {RELEASED, nonce} somebody does: the owner itself or other readers
@@ -21,17 +20,17 @@
 --         {INVALID, nonce}
 local lock, reads, channel, line, alive, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local nonce, owner, mode, holds = ARGV[1], ARGV[2], ARGV[3], whole(ARGV[4], 0, MOST_HOLDS)
-local queued, tag = ARGV[5] == '1', ARGV[6]
+local queued = ARGV[5] == '1'
 if not holds or owner == '' then return {'INVALID', nonce} end
 if mode ~= 'read' and mode ~= 'write' then return {'INVALID', nonce} end
 
 local stands, before = line_stands(line, alive), mode_of(lock)
 local left = stands and queued and leave_line(line, alive, mode .. ':' .. owner)
-local mark, reply = reads, nil -- of which none is lifted
+local reply
 if mode == 'read' then
-  reply = read_write_release_read({lock, reads, channel, mark}, {nonce, owner, holds, '0', tag})
+  reply = read_write_release_read({lock, reads, channel}, {nonce, owner, holds})
 else
-  reply = read_write_release_write({lock, reads, channel, mark}, {nonce, owner, holds, '0'})
+  reply = read_write_release_write({lock, channel}, {nonce, owner, holds})
 end
 if stands and (left or mode_of(lock) ~= before) then pass_turn(lock, line, alive, turn) end
 return reply

@@ -10,11 +10,11 @@
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
--- ARGV[4] holds   this owner's holds once granted; 1 is the outermost
--- ARGV[5] yields  1: stand back behind another that is next and has waited longer; 0: do not
--- ARGV[6] mark_ms  life of the mark that a refused waiter leaves, 0: leaves none
--- ARGV[7] waited_ms  for how long this owner has waited
--- ARGV[8] token_ttl  ms, 0: for ever
+-- ARGV[4] token_ttl  ms, 0: for ever
+-- ARGV[5] mark_ms  life of the mark that a refused waiter leaves, 0: leaves none
+-- ARGV[6] waited_ms  for how long this owner has waited; missing: 0
+-- ARGV[7] yields  1, or missing: stand back behind another that is next and has waited longer; 0: do not
+-- ARGV[8] holds   this owner's holds once granted; 1, or missing, is the outermost
 -- ARGV[9] turns  tokens to keep in reserve after the one that is granted; none where it is missing
 -- ARGV[10] ask  once refused, it stands by with this: number of the try, tokens to reserve, first lease
 --          (ms), `ask:turns:lease`; missing: it does not
@@ -26,9 +26,9 @@
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, mark, token, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, owner = ARGV[1], ARGV[2]
-local lease_ms, holds = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 1, MOST_HOLDS)
-local yields, mark_ms = ARGV[5] == '1', whole(ARGV[6], 0, MOST_LEASE_MS)
-local waited_ms, token_ttl_ms = whole(ARGV[7], 0, MOST_LEASE_MS), whole(ARGV[8], 0, MOST_LEASE_MS)
+local lease_ms, token_ttl_ms = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 0, MOST_LEASE_MS)
+local mark_ms, waited_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
+local yields, holds = (ARGV[7] or '1') == '1', whole(ARGV[8] or 1, 1, MOST_HOLDS)
 local turns, ask = whole(ARGV[9] or 0, 0, MOST_HOLDS), ARGV[10]
 if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms and turns) or owner == '' then return {'INVALID', nonce} end
 

@@ -3,28 +3,28 @@
 -- A lock that stands as a fair read/write lock is of another kind.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
--- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:holds (strings, one per read hold)
--- KEYS[3] mark    string  since:mode:owner of the waiter that is next
--- KEYS[4] token   string  last fencing token
+-- KEYS[2] mark    string  since:mode:owner of the waiter that is next
+-- KEYS[3] token   string  last fencing token
+-- KEYS[4] reads   prefix  of the owner's keys reads:1 .. reads:holds (strings, one per read hold)
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
--- ARGV[4] holds   this owner's read holds once granted; 1 is the outermost
--- ARGV[5] yields  1: stand back behind a writer that is next and has waited longer; 0: do not
--- ARGV[6] mark_ms  life of the mark that a refused reader leaves, 0: leaves none
--- ARGV[7] waited_ms  for how long this owner has waited
--- ARGV[8] token_ttl  ms, 0: for ever
+-- ARGV[4] token_ttl  ms, 0: for ever
+-- ARGV[5] mark_ms  life of the mark that a refused reader leaves, 0: leaves none
+-- ARGV[6] waited_ms  for how long this owner has waited; missing: 0
+-- ARGV[7] yields  1, or missing: stand back behind a writer that is next and has waited longer; 0: do not
+-- ARGV[8] holds   this owner's read holds once granted; 1, or missing, is the outermost
 --
 -- Returns {GRANTED, nonce, token ('' on re-entry)}
 --         {BUSY, nonce, ms the writer still has (-1: no limit), 1 if the mark is ours}
 --         {YIELD, nonce, ms the mark still has}
 --         {LOST, nonce} when the owner's earlier holds are gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local lock, reads, mark, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, mark, token, reads = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, owner = ARGV[1], ARGV[2]
-local lease_ms, holds = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 1, MOST_HOLDS)
-local yields, mark_ms = ARGV[5] == '1', whole(ARGV[6], 0, MOST_LEASE_MS)
-local waited_ms, token_ttl_ms = whole(ARGV[7], 0, MOST_LEASE_MS), whole(ARGV[8], 0, MOST_LEASE_MS)
+local lease_ms, token_ttl_ms = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 0, MOST_LEASE_MS)
+local mark_ms, waited_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
+local yields, holds = (ARGV[7] or '1') == '1', whole(ARGV[8] or 1, 1, MOST_HOLDS)
 if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
 
 local state = fields_named(lock, 'mode', owner, owner .. ':write')

@@ -6,18 +6,17 @@
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] mark    string  since:mode:owner of the waiter that is next
 -- KEYS[3] token   string  last fencing token
--- KEYS[4] line    hash    those who stand by: see shared/grant; only with ARGV[11]
+-- KEYS[4] line    hash    those who stand by: see shared/grant; only with ARGV[10]
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
--- ARGV[4] holds   this owner's write holds once granted; 1 is the outermost
--- ARGV[5] yields  1: stand back behind another that is next and has waited longer; 0: do not
--- ARGV[6] mark_ms  life of the mark that a refused writer leaves, 0: leaves none
--- ARGV[7] waited_ms  for how long this owner has waited
--- ARGV[8] token_ttl  ms, 0: for ever
--- ARGV[9] tag     prefix of every owner's read keys
--- ARGV[10] turns  tokens to keep in reserve after the one that is granted; none where it is missing
--- ARGV[11] ask  once refused, it stands by with this: number of the try, tokens to reserve, first lease
+-- ARGV[4] token_ttl  ms, 0: for ever
+-- ARGV[5] mark_ms  life of the mark that a refused writer leaves, 0: leaves none
+-- ARGV[6] waited_ms  for how long this owner has waited; missing: 0
+-- ARGV[7] yields  1, or missing: stand back behind another that is next and has waited longer; 0: do not
+-- ARGV[8] holds   this owner's write holds once granted; 1, or missing, is the outermost
+-- ARGV[9] turns  tokens to keep in reserve after the one that is granted; none where it is missing
+-- ARGV[10] ask  once refused, it stands by with this: number of the try, tokens to reserve, first lease
 --          (ms), `ask:turns:lease`; missing: it does not
 --
 -- Returns {GRANTED, nonce, token ('' on re-entry)}
@@ -27,11 +26,10 @@
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, mark, token, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, owner = ARGV[1], ARGV[2]
-local lease_ms, holds = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 1, MOST_HOLDS)
-local yields, mark_ms = ARGV[5] == '1', whole(ARGV[6], 0, MOST_LEASE_MS)
-local waited_ms, token_ttl_ms = whole(ARGV[7], 0, MOST_LEASE_MS), whole(ARGV[8], 0, MOST_LEASE_MS)
-local turns = whole(ARGV[10] or 0, 0, MOST_HOLDS)
-local tag, ask = ARGV[9], ARGV[11]
+local lease_ms, token_ttl_ms = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 0, MOST_LEASE_MS)
+local mark_ms, waited_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
+local yields, holds = (ARGV[7] or '1') == '1', whole(ARGV[8] or 1, 1, MOST_HOLDS)
+local turns, ask = whole(ARGV[9] or 0, 0, MOST_HOLDS), ARGV[10]
 if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms and turns) or owner == '' then return {'INVALID', nonce} end
 
 local own, me = owner .. ':write', 'write:' .. owner
@@ -49,7 +47,7 @@ if mode == 'write' and held > 0 then
   local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
   redis.call('pexpire', lock, ttl_ms)
   redis.call('hset', lock, own, math.max(held, holds))
-  hold_reads(tag .. ':' .. owner .. ':rwlock_timeout', reading, ttl_ms)
+  hold_reads(reads_of(token, owner), reading, ttl_ms)
   return {'GRANTED', nonce, fence}
 end
 if mode and mode ~= 'read' and mode ~= 'write' then return {'WRONG_KIND', nonce} end
@@ -64,7 +62,7 @@ end
 if mode == 'write' then return {'BUSY', nonce, redis.call('pttl', lock), stands_in_line()} end
 
 if mode == 'read' then
-  local longest_ms, live, dead, complete = readers(lock, tag)
+  local longest_ms, live, dead, complete = readers(lock, tag_of(token))
   for at = 1, #dead do redis.call('hdel', lock, dead[at]) end
   if live > 0 or not complete then
     if complete and redis.call('pttl', lock) > longest_ms then redis.call('pexpire', lock, math.max(longest_ms, 1)) end

@@ -6,28 +6,26 @@
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
 -- KEYS[3] channel  channel  where releases are told: 0 for a read, 1 when a mark goes
--- KEYS[4] mark     string   since:mode:owner of the waiter that is next
--- KEYS[5] line     hash     those who stand by: see shared/grant
--- KEYS[6] token    string   last fencing token; this and the line only with ARGV[6]
+-- KEYS[4] mark     string   since:mode:owner of the waiter that is next; with ARGV[4] or ARGV[5]
+-- KEYS[5] line     hash     those who stand by: see shared/grant; with ARGV[5]
+-- KEYS[6] token    string   last fencing token; with ARGV[5]
 -- ARGV[1] nonce
 -- ARGV[2] owner
--- ARGV[3] holds    the owner's read holds once released
--- ARGV[4] marked   1: the owner may have left a mark; 0: it has not
--- ARGV[5] tag      prefix of every owner's read keys
--- ARGV[6] row      how many were granted the lock in a row by releases; '' or missing: the next is not
+-- ARGV[3] holds    the owner's read holds once released; 0 where it is missing
+-- ARGV[4] marked   1: the owner may have left a mark; 0, or missing: it has not
+-- ARGV[5] row      how many were granted the lock in a row by releases; '' or missing: the next is not
 --                  looked for
--- ARGV[7] token_ttl  ms, 0: for ever; with ARGV[6]
--- ARGV[8] apart  ms for which ours stand back after the last of a row; with ARGV[6]
+-- ARGV[6] token_ttl  ms, 0: for ever; with ARGV[5]
+-- ARGV[7] apart  ms for which ours stand back after the last of a row; with ARGV[5]
 --
 -- Returns {FREED, nonce} the last reader has gone: nobody holds it now, or the next writer does
 --         {RELEASED, nonce} somebody does: the owner itself or other readers
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
 local lock, reads, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local nonce, owner, holds = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS)
-local marked, tag = ARGV[4] == '1', ARGV[5]
-local row, token_ttl_ms = whole(ARGV[6], 0, MOST_HOLDS), whole(ARGV[7], 0, MOST_LEASE_MS)
-local apart_ms = whole(ARGV[8], 0, MOST_LEASE_MS)
+local nonce, owner, holds, marked = ARGV[1], ARGV[2], whole(ARGV[3] or 0, 0, MOST_HOLDS), ARGV[4] == '1'
+local row, token_ttl_ms = whole(ARGV[5], 0, MOST_HOLDS), whole(ARGV[6], 0, MOST_LEASE_MS)
+local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
 -- Nobody reads any more.
@@ -68,7 +66,7 @@ if mode == 'write' then return {status, nonce} end
 local fields = redis.call('hlen', lock)
 if fields > FEW_FIELDS then return {status, nonce} end
 if fields > 1 then
-  local longest_ms, live = readers(lock, tag)
+  local longest_ms, live = readers(lock, tag_of(channel))
   if live > 0 then
     redis.call('pexpire', lock, math.max(longest_ms, 1))
     return {status, nonce}

@@ -4,15 +4,14 @@
 -- those who stand by. Works at Redis' memory limit: the first write only deletes.
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
--- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
--- KEYS[3] channel  channel  where releases are told: 1 for a write and when a mark goes
--- KEYS[4] mark     string   since:mode:owner of the waiter that is next
--- KEYS[5] line     hash     those who stand by: see shared/grant
--- KEYS[6] token    string   last fencing token; this and the line only with ARGV[5]
+-- KEYS[2] channel  channel  where releases are told: 1 for a write and when a mark goes
+-- KEYS[3] mark     string   since:mode:owner of the waiter that is next; with ARGV[4] or ARGV[5]
+-- KEYS[4] line     hash     those who stand by: see shared/grant; with ARGV[4] or ARGV[5]
+-- KEYS[5] token    string   last fencing token; with ARGV[5]
 -- ARGV[1] nonce
 -- ARGV[2] owner
--- ARGV[3] holds    the owner's write holds once released
--- ARGV[4] marked   1: the owner may have left a mark, or stand by; 0: it does not
+-- ARGV[3] holds    the owner's write holds once released; 0 where it is missing
+-- ARGV[4] marked   1: the owner may have left a mark, or stand by; 0, or missing: it does not
 -- ARGV[5] row      how many were granted the lock in a row by releases; '' or missing: the next is not
 --                  looked for
 -- ARGV[6] token_ttl  ms, 0: for ever; with ARGV[5]
@@ -22,8 +21,8 @@
 --         {RELEASED, nonce} the owner still does
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
-local lock, reads, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local nonce, owner, holds, marked = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS), ARGV[4] == '1'
+local lock, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local nonce, owner, holds, marked = ARGV[1], ARGV[2], whole(ARGV[3] or 0, 0, MOST_HOLDS), ARGV[4] == '1'
 local row, token_ttl_ms = whole(ARGV[5], 0, MOST_HOLDS), whole(ARGV[6], 0, MOST_LEASE_MS)
 local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
@@ -43,7 +42,7 @@ if holds > 0 then
   redis.call('hset', lock, own, holds)
   return {'RELEASED', nonce}
 end
-local reading_ms = state[3] and redis.call('pttl', reads .. ':1') or -2
+local reading_ms = state[3] and redis.call('pttl', reads_of(channel, owner) .. ':1') or -2
 if reading_ms > 0 then
   redis.call('hdel', lock, own)
   redis.call('hset', lock, 'mode', 'read')

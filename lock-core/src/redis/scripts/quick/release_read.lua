@@ -1,0 +1,25 @@
+-- quick/release_read: gives the only hold of the only reader back where nobody is known to wait for
+-- the lock: see read_write/release_read. Any other call and anything out of the ordinary is left to the
+-- whole script, and nothing is written.
+--
+-- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
+-- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
+-- KEYS[3] channel  channel  where releases are told: 0
+-- ARGV[1] nonce
+-- ARGV[2] owner
+-- ARGV[3] anything  left to the whole script
+--
+-- Returns {FREED, nonce} nobody holds it now
+--         {GONE, nonce} the same, but its time was over before
+local lock, reads, channel = KEYS[1], KEYS[2], KEYS[3]
+local nonce, owner, says_more = ARGV[1], ARGV[2], ARGV[3]
+if not says_more and owner ~= '' then
+  local state = redis.pcall('hmget', lock, 'mode', owner)
+  if state[1] == 'read' and state[2] == '1' and redis.call('hlen', lock) == 2 then
+    local lapsed = redis.call('del', lock, reads .. ':1') == 1
+    -- As shared/tell.
+    redis.pcall('publish', channel, '0')
+    if SHARDED then redis.pcall('spublish', channel, '0') end
+    return {lapsed and 'GONE' or 'FREED', nonce}
+  end
+end
