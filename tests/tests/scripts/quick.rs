@@ -126,10 +126,11 @@ async fn whatever_stands_for_a_token_it_takes_the_lock_as_the_whole_script_does(
         tokens.push(vec![vec!["SET", TOKEN, value, "PX", "1800000"]]);
         tokens.push(vec![vec!["SET", TOKEN, value]]);
     }
-    for acquire in ACQUIRES {
+    for (acquire, token_ttl) in ACQUIRES.into_iter().flat_map(|it| [(it, HOUR), (it, 0)]) {
         let mut granted = 0;
         for before in &tokens {
-            let reply = is_the_same(&mut store, before, &acquire("a:1", 1)).await;
+            let call = acquire("a:1", 1).with("token_ttl", token_ttl);
+            let reply = is_the_same(&mut store, before, &call).await;
             granted += u32::from(reply[0] == "GRANTED");
             if before.iter().flatten().any(|word| *word == "4102444800000000") {
                 assert_eq!(reply, ["GRANTED", "4102444800000001"]);

@@ -11,7 +11,9 @@ use crate::call::{
 };
 use crate::plain_call;
 
-const KINDS: [(Kind, Mode, fn(&str, u32) -> Call, fn(&str, u32) -> Call); 3] = [
+type Of = fn(&str, u32) -> Call;
+
+const KINDS: [(Kind, Mode, Of, Of); 3] = [
     (Kind::Reentrant, Mode::Write, plain_call::acquire, plain_call::release),
     (Kind::ReadWrite, Mode::Write, acquire_write, release_write),
     (Kind::ReadWrite, Mode::Read, acquire_read, release_read),

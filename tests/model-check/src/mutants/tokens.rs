@@ -9,7 +9,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "shared/next_token",
         from: "if last >= token then",
         to: "if true then",
-        model: "reentrant: tokens end",
+        model: "fenced: tokens stay",
     },
     Mutant {
         name: "tokens follow the clock alone",

@@ -10,7 +10,7 @@
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
--- ARGV[4] token_ttl  ms; 0, for ever, is left to the whole script
+-- ARGV[4] token_ttl  ms, 0: for ever
 -- ARGV[5] mark_ms  as in the whole script
 -- ARGV[6] waited_ms  as in the whole script
 -- ARGV[7] yields  makes no difference where nobody waits
@@ -26,7 +26,7 @@ local fence
 if owner ~= '' and (not holds or holds == '1') and (not turns or turns == '0')
   and lease_ms and token_ttl_ms and mark_ms and waited_ms
   and lease_ms >= 1 and lease_ms <= MOST_MS and lease_ms % 1 == 0
-  and token_ttl_ms >= 1 and token_ttl_ms <= MOST_MS and token_ttl_ms % 1 == 0
+  and token_ttl_ms >= 0 and token_ttl_ms <= MOST_MS and token_ttl_ms % 1 == 0
   and mark_ms >= 0 and mark_ms <= MOST_MS and mark_ms % 1 == 0
   and waited_ms >= 0 and waited_ms <= MOST_MS and waited_ms % 1 == 0
   and redis.call('exists', lock, mark, ask and line or mark) == 0
@@ -35,10 +35,9 @@ then
   local micros = now[2]
   if #micros < 6 then micros = string.sub('00000' .. micros, -6) end
   local text, last = now[1] .. micros, tonumber(stored or 0)
-  if last and last >= 0 and last % 1 == 0 and last < tonumber(text)
-    and (not stored or redis.call('pttl', token) ~= -1)
-    and redis.pcall('set', token, text, 'px', token_ttl).ok
-  then
-    fence = text
+  if last and last >= 0 and last % 1 == 0 and last < tonumber(text) then
+    local stays = token_ttl_ms == 0 or (stored and redis.call('pttl', token) == -1)
+    local kept = stays and redis.pcall('set', token, text) or redis.pcall('set', token, text, 'px', token_ttl)
+    if kept.ok then fence = text end
   end
 end
