@@ -199,6 +199,30 @@ async fn whatever_is_held_it_releases_as_the_whole_script_does() {
 }
 
 #[tokio::test]
+async fn one_reader_of_a_crowd_leaves_as_the_whole_script_has_it_leave() {
+    let mut store = Store::start().await;
+    let own = format!("{}:1", reads("a:1"));
+    for others in [8, 9, 10] {
+        let others: Vec<_> = (0..others).map(|number| format!("b:{number}")).collect();
+        let mut lock = vec!["HSET", LOCK, "mode", "read", "a:1", "1"];
+        lock.extend(others.iter().flat_map(|other| [other.as_str(), "1"]));
+        let living: Vec<_> = others.iter().map(|other| format!("{}:1", reads(other))).collect();
+        let live = |key| vec!["SET", key, "1", "PX", "1800000"];
+        let mut lapsed = vec![lock, vec!["PEXPIRE", LOCK, "1800000"]];
+        lapsed.extend(living.iter().map(|key| live(key)));
+        let reading: Vec<_> = lapsed.iter().cloned().chain([live(&own)]).collect();
+        for (before, status) in [(lapsed, "GONE"), (reading, "RELEASED")] {
+            let reply = is_the_same(&mut store, &before, &release_read("a:1", 0)).await;
+            assert_eq!(reply[0], status);
+        }
+        store.set(&["HSET", LOCK, "a:1", "1"]).await;
+        let counts = commands(&store, &release_read("a:1", 0), "GONE").await;
+        let is_quick = counts == each_once(&["hmget", "hlen", "del", "hdel"]);
+        assert_eq!(is_quick, others.len() > 8, "{counts:?}");
+    }
+}
+
+#[tokio::test]
 async fn tokens_for_later_turns_are_left_to_the_whole_script() {
     let store = Store::start().await;
     for acquire in &ACQUIRES[..2] {
