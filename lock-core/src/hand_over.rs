@@ -59,10 +59,13 @@ impl Turns {
         self.to_waiters + self.quick
     }
 
-    fn after_one(self, quick: bool) -> Self {
-        match self {
-            Self { quick: left @ 1.., .. } if quick => Self { quick: left - 1, ..self },
-            _ => Self { to_waiters: self.to_waiters - 1, ..self },
+    /// There is one at least. Who was handed it in its first moments may come after them.
+    fn after_one(self, is_quick: bool) -> Self {
+        let Self { to_waiters, quick } = self;
+        if quick > 0 && (is_quick || to_waiters == 0) {
+            Self { to_waiters, quick: quick - 1 }
+        } else {
+            Self { to_waiters: to_waiters - 1, quick }
         }
     }
 }
@@ -150,7 +153,8 @@ impl Hold {
             left.on_offer = false;
             left.hand_over(request, now)
         };
-        Some(self.goes_on(request, state))
+        // Nobody was in its way, whatever the former one met.
+        Some(self.goes_on(request, HoldState { waited: false, ..state }))
     }
 
     /// The next turn has what the store had for this one.

@@ -32,7 +32,7 @@ async fn who_asks_again_at_once_has_the_same_hold_with_a_later_token() {
     drop(guard);
     for _ in 0..10 {
         let guard = acquired(client.write("k")).await;
-        assert!(guard.fencing_token() > token);
+        assert!(guard.fencing_token() > token && !guard.waited());
         token = guard.fencing_token();
         assert_eq!(owner(&client).await, before);
     }
@@ -158,4 +158,25 @@ async fn who_was_refused_by_others_leaves_it_to_them() {
         assert_ne!(owner(here).await, before, "{mode:?}");
         third.release().await.unwrap();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_takes_it_after_its_first_moments_when_it_was_left_in_them() {
+    let client = LockClient::in_memory();
+    let guard = hot(|| client.write("k")).await;
+    let (before, token) = (owner(&client).await, guard.fencing_token());
+    let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
+    while client.health().await.waiting == 0 {
+        tokio::task::yield_now().await;
+    }
+    advance(Duration::from_micros(299)).await;
+    drop(guard);
+    // It goes to the waiter, which does not run before this.
+    advance(Duration::from_micros(299)).await;
+    let guard = waiter.await.unwrap().unwrap();
+    assert_eq!(owner(&client).await, before);
+    assert!(guard.fencing_token() > token);
+    drop(guard);
+    let _guard = acquired(client.write("k")).await;
+    assert_ne!(owner(&client).await, before, "one turn was left to it, and no others");
 }
