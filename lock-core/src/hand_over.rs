@@ -20,6 +20,7 @@ use crate::{
     gate::Access,
     hold::{Hold, HoldState},
     lease,
+    renewal::Place,
     request::Request,
 };
 
@@ -111,8 +112,8 @@ impl Left {
     /// scopes of the former one have nothing to do with it.
     pub(crate) fn take(mut self, request: &Request) -> Arc<Hold> {
         let left = self.0.take().expect("BUG: a hold was taken over twice");
-        let state = left.state().hand_over(request, Moment::now());
-        left.goes_on(request, HoldState { waited: true, ..state })
+        let (state, due) = left.state().hand_over(request, Moment::now());
+        left.goes_on(request, HoldState { waited: true, ..state }, due)
     }
 }
 
@@ -144,7 +145,7 @@ impl Hold {
 
     /// What is left of a hold whose release is not sent yet.
     pub(crate) fn take_back(&self, request: &Request) -> Option<Arc<Hold>> {
-        let state = {
+        let (state, due) = {
             let (mut left, now) = (self.state(), Moment::now());
             let fits = left.on_offer && left.fit_to_leave(self.kind, now) == request.fit();
             if !fits {
@@ -154,12 +155,12 @@ impl Hold {
             left.hand_over(request, now)
         };
         // Nobody was in its way, whatever the former one met.
-        Some(self.goes_on(request, HoldState { waited: false, ..state }))
+        Some(self.goes_on(request, HoldState { waited: false, ..state }, due))
     }
 
     /// The next turn has what the store had for this one.
-    fn goes_on(&self, request: &Request, next: HoldState) -> Arc<Hold> {
-        if let Some(due) = self.state().due.take() {
+    fn goes_on(&self, request: &Request, next: HoldState, due: Option<Place>) -> Arc<Hold> {
+        if let Some(due) = due {
             self.engine.schedule.remove(due);
         }
         // Who waits for the release of this one has not to wait for the next.
@@ -203,10 +204,11 @@ impl HoldState {
         }
     }
 
-    fn hand_over(&mut self, request: &Request, now: Moment) -> Self {
+    /// What the next turn has, and where this one stood in the renewal schedule.
+    fn hand_over(&mut self, request: &Request, now: Moment) -> (Self, Option<Place>) {
         // Readers between whom nobody writes may share a token.
         let next = |token: FencingToken| if self.stored.write > 0 { token.next() } else { token };
-        Self {
+        let next = Self {
             token: self.token.map(next),
             stored: std::mem::take(&mut self.stored),
             confirmed: std::mem::take(&mut self.confirmed),
@@ -220,7 +222,8 @@ impl HoldState {
             first_lease: self.first_lease,
             turns_since: Some(self.turns_since.unwrap_or(self.granted_at)),
             ..Self::new(request.terms, self.permit.take())
-        }
+        };
+        (next, self.due.take())
     }
 
     /// The store has granted what was asked for then: until the first renewal is due, it may be
