@@ -167,8 +167,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a quick read release frees the lock under another one",
         defect: "B17",
         file: "quick/release_read",
-        from: "redis.call('hlen', lock) == 2 then",
-        to: "true then",
+        from: "if fields == 2 then",
+        to: "if fields > 1 then",
         model: "read/write: two",
     },
     Mutant {
