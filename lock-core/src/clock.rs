@@ -6,7 +6,7 @@
 //! `CLOCK_BOOTTIME` has gained on it is added, or a woken holder would believe in a lease that
 //! Redis gave away hours ago.
 
-use std::{cell::Cell, sync::LazyLock, time::Duration};
+use std::{cell::Cell, num::NonZeroU64, sync::LazyLock, time::Duration};
 
 use tokio::time::Instant;
 
@@ -23,11 +23,11 @@ pub fn suspend(span: Duration) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
     /// Nanoseconds of Tokio's clock plus those suspended so far, since long before the first look.
-    at: u64,
+    at: NonZeroU64,
 }
 
 /// A paused clock of another test may be behind the one that was looked at first.
-const FIRST_LOOK: u64 = 1 << 62;
+const FIRST_LOOK: NonZeroU64 = NonZeroU64::MIN.saturating_add(1 << 62);
 
 impl Moment {
     pub(crate) fn now() -> Self {
@@ -35,12 +35,13 @@ impl Moment {
         let (first, now) = (*FIRST, Instant::now());
         let (ahead, behind) =
             (now.saturating_duration_since(first), first.saturating_duration_since(now));
-        let looked = Self { at: FIRST_LOOK.saturating_sub(nanos(behind)) };
+        let looked = FIRST_LOOK.get().saturating_sub(nanos(behind));
+        let looked = Self { at: NonZeroU64::new(looked).unwrap_or(NonZeroU64::MIN) };
         looked.after(ahead + suspended() + PRETENDED.get())
     }
 
     pub(crate) fn until(self, later: Moment) -> Duration {
-        Duration::from_nanos(later.at.saturating_sub(self.at))
+        Duration::from_nanos(later.at.get().saturating_sub(self.at.get()))
     }
 
     pub(crate) fn since(self, earlier: Moment) -> Duration {
@@ -49,6 +50,11 @@ impl Moment {
 
     pub(crate) fn after(self, span: Duration) -> Self {
         Self { at: self.at.saturating_add(nanos(span)) }
+    }
+
+    /// As soon after this one as there is a moment.
+    pub(crate) fn next(self) -> Self {
+        Self { at: self.at.saturating_add(1) }
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Grants(Mutex<Listeners>);
 
 #[derive(Debug, Default)]
 struct Listeners {
-    waiters: HashMap<OwnerId, watch::Sender<Option<Grant>>>,
+    waiters: HashMap<String, watch::Sender<Option<Grant>>>,
     /// A waiter listens only once it knows that it is refused.
     early: VecDeque<(String, Grant)>,
 }
@@ -66,7 +66,8 @@ impl Grants {
     /// `channel` is where this client is told of all its grants.
     pub(crate) fn listen(self: &Arc<Self>, owner: &OwnerId, channel: Wakeups) -> GrantEar {
         let mut listeners = self.lock();
-        let told = listeners.early.iter().position(|(early, _)| early == owner.as_str());
+        let owner = owner.to_string();
+        let told = listeners.early.iter().position(|(early, _)| *early == owner);
         let early = told.and_then(|at| listeners.early.remove(at)).map(|(_, grant)| grant);
         let tells = watch::Sender::new(early);
         let mut hears = tells.subscribe();
@@ -75,7 +76,7 @@ impl Grants {
         }
         listeners.waiters.insert(owner.clone(), tells);
         drop(listeners);
-        GrantEar { grants: Arc::clone(self), owner: owner.clone(), hears, channel }
+        GrantEar { grants: Arc::clone(self), owner, hears, channel }
     }
 
     fn lock(&self) -> MutexGuard<'_, Listeners> {
@@ -87,7 +88,7 @@ impl Grants {
 #[derive(Debug)]
 pub(crate) struct GrantEar {
     grants: Arc<Grants>,
-    owner: OwnerId,
+    owner: String,
     hears: watch::Receiver<Option<Grant>>,
     channel: Wakeups,
 }

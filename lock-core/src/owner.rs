@@ -46,29 +46,52 @@ fn hex(bytes: [u8; 16]) -> String {
 }
 
 /// The owner of one hold: fresh for every outermost acquisition and never used again, so a late
-/// release of an old hold can touch nothing that came after it.
+/// release of an old hold can touch nothing that came after it. There is one for each lock that is
+/// held: its text, which is what it is displayed as, is made when a command is.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct OwnerId(Arc<str>);
+pub(crate) enum OwnerId {
+    /// `<client>:<number>`; without a number it is 0.
+    Numbered(ClientId, u64),
+    /// A semaphore's permit: 32 hexadecimal digits, as Redisson's.
+    Permit([u8; 16]),
+}
 
 impl OwnerId {
-    /// A semaphore's permit: 32 hexadecimal digits, as Redisson's.
     pub(crate) fn permit() -> Self {
-        Self(hex(random()).into())
+        Self::Permit(random())
     }
 
     /// One that is known by name, for the tests of what is asked of a server.
     pub(crate) fn of_name(name: &str) -> Self {
-        Self(name.into())
+        let permit = u128::from_str_radix(name, 16).map(|permit| permit.to_be_bytes());
+        let numbered = name.rsplit_once(':').and_then(|(client, number)| {
+            Some(Self::Numbered(ClientId(client.into()), number.parse().ok()?))
+        });
+        let mut known = permit.ok().map(Self::Permit).into_iter().chain(numbered);
+        let known = known.find(|owner| owner.to_string() == name);
+        known.unwrap_or_else(|| Self::Numbered(ClientId(name.into()), 0))
     }
 
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
+    /// Whose it is, where it says so.
+    pub(crate) fn client(&self) -> Option<&str> {
+        match self {
+            Self::Numbered(client, _) => Some(client.as_str()),
+            Self::Permit(_) => None,
+        }
     }
 }
 
-impl std::borrow::Borrow<str> for OwnerId {
-    fn borrow(&self) -> &str {
-        &self.0
+impl fmt::Display for OwnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Numbered(ClientId(client), 0) => f.write_str(client),
+            Self::Numbered(ClientId(client), number) => {
+                f.write_str(client)?;
+                f.write_str(":")?;
+                number.fmt(f)
+            }
+            Self::Permit(permit) => write!(f, "{:032x}", u128::from_be_bytes(*permit)),
+        }
     }
 }
 
@@ -97,7 +120,7 @@ impl Owners {
 
     pub(crate) fn next(&self) -> OwnerId {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        OwnerId(format!("{}:{number}", self.client.as_str()).into())
+        OwnerId::Numbered(self.client.clone(), number)
     }
 }
 
@@ -110,12 +133,29 @@ mod tests {
         let owners = Owners::new(ClientId::random());
         let (first, second) = (owners.next(), owners.next());
         assert_ne!(first, second);
-        let (uuid, decimal) = first.as_str().rsplit_once(':').expect("a colon");
+        let first = first.to_string();
+        let (uuid, decimal) = first.rsplit_once(':').expect("a colon");
         assert_eq!(uuid, owners.client().as_str());
         assert_eq!(decimal, "1");
         let groups: Vec<_> = uuid.split('-').map(str::len).collect();
         assert_eq!(groups, [8, 4, 4, 4, 12]);
         assert_eq!(&uuid[14..15], "8", "version 8");
         assert!("89ab".contains(&uuid[19..20]), "variant");
+    }
+
+    #[test]
+    fn whoever_is_known_by_name_has_it() {
+        let permit = "0123456789abcdef0123456789abcdef";
+        for name in ["u:1", "u", "u:0", "u:v:7", "u:x", "", "0123456789abcdef", permit] {
+            assert_eq!(OwnerId::of_name(name).to_string(), name);
+        }
+        assert_eq!(OwnerId::of_name("u:v:7").client(), Some("u:v"));
+        assert_eq!(OwnerId::of_name(permit).client(), None);
+        assert_eq!(OwnerId::permit().to_string().len(), 32);
+    }
+
+    #[test]
+    fn an_owner_is_no_larger_than_its_clients_name_and_a_number() {
+        assert_eq!(size_of::<OwnerId>(), size_of::<(ClientId, u64)>());
     }
 }

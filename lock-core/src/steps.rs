@@ -25,8 +25,8 @@ pub struct StepOwner {
 impl StepOwner {
     /// As the store writes it.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        self.owner.as_str()
+    pub fn name(&self) -> String {
+        self.owner.to_string()
     }
 
     /// How often it was told that it may be its turn.

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tracing::field::display;
 
 use crate::{
@@ -40,8 +40,6 @@ pub(crate) struct Hold {
     pub(crate) owner: OwnerId,
     /// Where it was asked for.
     pub(crate) site: CallSite,
-    /// Steps of one hold are never asked at the same time: one permit.
-    steps: Semaphore,
     state: Mutex<HoldState>,
     /// Says that the state has changed in a way somebody may wait for; most holds nobody waits for.
     changed: OnceLock<watch::Sender<Option<LostCause>>>,
@@ -59,7 +57,7 @@ impl Steps {
 
 impl Drop for Steps {
     fn drop(&mut self) {
-        self.0.steps.add_permits(1);
+        self.0.state().ends_step();
     }
 }
 
@@ -96,21 +94,22 @@ impl Hold {
             key: request.key.clone(),
             owner,
             site: request.asked.site.clone(),
-            steps: Semaphore::new(1),
             state: Mutex::new(state),
             changed: OnceLock::new(),
         })
     }
 
-    /// The right to ask for the hold's next step.
+    /// The right to ask for the hold's next step: those of one hold are never asked at the same time.
     pub(crate) async fn steps(self: &Arc<Self>) -> Steps {
-        self.steps.acquire().await.expect("BUG: nobody closes it").forget();
-        Steps(Arc::clone(self))
+        loop {
+            let Err(ended) = self.state().begins_step() else { return Steps(Arc::clone(self)) };
+            ended.notified().await;
+        }
     }
 
     /// The same, unless another step is under way.
     pub(crate) fn try_steps(self: &Arc<Self>) -> Option<Steps> {
-        self.steps.try_acquire().ok()?.forget();
+        self.state().begins_step().ok()?;
         Some(Steps(Arc::clone(self)))
     }
 

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::sync::Notify;
+
 use super::Hold;
 use crate::{
     FencingToken, LeaseState, LostCause, Mode, backend::Holds, clock::Moment, error::Unavailable,
@@ -61,6 +63,10 @@ pub(crate) struct HoldState {
     pub(crate) host: Option<Arc<Hold>>,
     /// With whom it shares what the store has for it.
     pub(crate) shared: Option<Box<Shared>>,
+    /// Somebody has the right to its next step.
+    pub(crate) stepping: bool,
+    /// Tells those who wait for that right when it is given back; most holds nobody waits for.
+    pub(crate) step_ended: Option<Arc<Notify>>,
 }
 
 impl HoldState {
@@ -96,6 +102,24 @@ impl HoldState {
             turns_since: None,
             host: None,
             shared: None,
+            stepping: false,
+            step_ended: None,
+        }
+    }
+
+    /// Takes the right to its next step, or says who tells when it is given back.
+    pub(super) fn begins_step(&mut self) -> Result<(), Arc<Notify>> {
+        if self.stepping {
+            return Err(Arc::clone(self.step_ended.get_or_insert_default()));
+        }
+        self.stepping = true;
+        Ok(())
+    }
+
+    pub(super) fn ends_step(&mut self) {
+        self.stepping = false;
+        if let Some(ended) = &self.step_ended {
+            ended.notify_one();
         }
     }
 
@@ -188,5 +212,34 @@ impl HoldState {
         if let Some(permit) = &mut self.permit {
             permit.set_leaving(leaving);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use crate::LockClient;
+
+    #[tokio::test]
+    async fn steps_are_taken_one_at_a_time_and_none_is_forgotten() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let hold = guard.hold();
+        let first = hold.try_steps().expect("nobody has them");
+        assert!(hold.try_steps().is_none());
+        let (mut gives_up, mut waits, mut last) =
+            (Box::pin(hold.steps()), Box::pin(hold.steps()), Box::pin(hold.steps()));
+        for waiter in [&mut gives_up, &mut waits, &mut last] {
+            assert!(waiter.now_or_never().is_none());
+        }
+        drop(first);
+        // It was told, and leaves before it has heard.
+        drop(gives_up);
+        let second = (&mut waits).now_or_never().expect("it is next");
+        assert!((&mut last).now_or_never().is_none());
+        drop(second);
+        assert!(last.now_or_never().is_some());
+        assert!(hold.try_steps().is_some());
     }
 }

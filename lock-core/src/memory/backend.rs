@@ -77,7 +77,8 @@ impl Keys {
 
     fn holds(&mut self, step: &AcquireStep<'_>) -> u32 {
         let standing = self.standing(step.key);
-        let own = standing.holders.iter().find(|holder| holder.owner == step.owner.as_str());
+        let owner = step.owner.to_string();
+        let own = standing.holders.iter().find(|holder| holder.owner == owner);
         own.map_or(0, |own| own.holds.of(step.mode))
     }
 
@@ -160,7 +161,7 @@ impl Backend for MemoryStore {
             let renewed = steps.iter().map(|step| {
                 let Holder { kind, key, owner } = step.holder;
                 let renewed = keys.of_kind(key, kind, |lock, scene| {
-                    lock.shape().renew(owner.as_str(), mode, scene.now.after(step.lease))
+                    lock.shape().renew(owner, mode, scene.now.after(step.lease))
                 });
                 renewed.unwrap_or(Renewal::Lost)
             });
@@ -216,7 +217,7 @@ impl Backend for MemoryStore {
 
     fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool> {
         self.ask(|keys| {
-            let asked = |kept: &mut Kept| kept.asked.contains(holder.owner.as_str());
+            let asked = |kept: &mut Kept| kept.asked.contains(&holder.owner.to_string());
             keys.with(holder.key, None, |kept, _| asked(kept)).unwrap_or(false)
         })
     }

@@ -14,6 +14,7 @@ use crate::{
         Upgraded,
     },
     clock::Moment,
+    owner::OwnerId,
 };
 
 /// How many readers one step tells; each that enters tells the one behind it.
@@ -29,7 +30,7 @@ pub(super) struct FairReadWrite {
 
 impl FairReadWrite {
     fn stands_behind_others(&self, step: &AcquireStep<'_>) -> bool {
-        let mut ahead = self.line.before(step.owner.as_str());
+        let mut ahead = self.line.before(step.owner);
         ahead.any(|other| other.mode == Mode::Write || step.mode == Mode::Write)
     }
 
@@ -37,7 +38,7 @@ impl FairReadWrite {
         if let Some(life) = step.place {
             self.line.stand(step, life, now);
         }
-        let ahead = self.line.before(step.owner.as_str()).next_back().map(|place| place.until);
+        let ahead = self.line.before(step.owner).next_back().map(|place| place.until);
         let until = self.holders.until().into_iter().chain(ahead).min().unwrap_or(now);
         let remaining = Some(now.until(until).max(SOON));
         Acquired::Busy { remaining, in_line: step.place.is_some() }
@@ -47,7 +48,7 @@ impl FairReadWrite {
         if self.holders.mode() == Some(Mode::Write) {
             return;
         }
-        self.line.drop_dead_but("", scene.now);
+        self.line.drop_dead_but(None, scene.now);
         for reader in self.line.leading_readers().take(MOST_TOLD) {
             scene.tell_turn(&reader.owner);
         }
@@ -70,7 +71,7 @@ impl Shape for FairReadWrite {
 
     fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
         let now = scene.now;
-        if self.line.drop_dead_but(step.owner.as_str(), now) {
+        if self.line.drop_dead_but(Some(step.owner), now) {
             self.tell_next(scene);
         }
         match self.holders.ask(step) {
@@ -80,7 +81,7 @@ impl Shape for FairReadWrite {
                 self.refuse(step, now)
             }
             Asked::Free { .. } => {
-                let stood = self.line.leave(step.owner.as_str());
+                let stood = self.line.leave(step.owner);
                 let behind = stood.and_then(|at| self.line.get(at));
                 if let Some(reader) = behind.filter(|place| place.mode == Mode::Read)
                     && step.mode == Mode::Read
@@ -95,14 +96,14 @@ impl Shape for FairReadWrite {
 
     fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
         if step.in_line {
-            self.line.leave(step.holder.owner.as_str());
+            self.line.leave(step.holder.owner);
         }
         let (released, _) = self.holders.release(step, scene.now);
         self.tell_next(scene);
         released
     }
 
-    fn renew(&mut self, owner: &str, mode: Mode, until: Moment) -> Renewal {
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal {
         self.holders.renew(owner, mode, until)
     }
 

@@ -9,6 +9,7 @@ use crate::{
         StandingHolder, Upgraded,
     },
     clock::Moment,
+    owner::OwnerId,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +20,7 @@ struct Reads {
 
 #[derive(Debug)]
 struct Writes {
-    owner: String,
+    owner: OwnerId,
     holds: u32,
     until: Moment,
 }
@@ -27,7 +28,7 @@ struct Writes {
 /// Any number of readers or one writer; a lock without readers is written alone.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
-    reads: HashMap<String, Reads>,
+    reads: HashMap<OwnerId, Reads>,
     writes: Option<Writes>,
 }
 
@@ -67,8 +68,8 @@ impl Holders {
         }
     }
 
-    pub(super) fn holds(&self, owner: &str) -> Holds {
-        let writes = self.writes.as_ref().filter(|writes| writes.owner == owner);
+    pub(super) fn holds(&self, owner: &OwnerId) -> Holds {
+        let writes = self.writes.as_ref().filter(|writes| writes.owner == *owner);
         Holds {
             read: self.reads.get(owner).map_or(0, |reads| reads.holds),
             write: writes.map_or(0, |writes| writes.holds),
@@ -82,7 +83,7 @@ impl Holders {
     }
 
     pub(super) fn ask(&self, step: &AcquireStep<'_>) -> Asked {
-        let held = self.holds(step.owner.as_str());
+        let held = self.holds(step.owner);
         let in_the_way = match step.mode {
             _ if held.write > 0 => None,
             Mode::Read => self.writes.as_ref().map(|writes| writes.until),
@@ -99,12 +100,12 @@ impl Holders {
 
     /// Grants what nobody is in the way of; says whether it is due a token.
     pub(super) fn grant(&mut self, step: &AcquireStep<'_>, now: Moment) -> bool {
-        let owner = step.owner.as_str();
+        let owner = step.owner;
         let until = now.after(step.lease);
         let first = step.holds == 1;
         match step.mode {
             Mode::Read => {
-                let reads = self.reads.entry(owner.to_owned()).or_insert(Reads { holds: 0, until });
+                let reads = self.reads.entry(owner.clone()).or_insert(Reads { holds: 0, until });
                 reads.holds = reads.holds.max(step.holds);
                 reads.until = reads.until.max(until);
                 if let Some(writes) = &mut self.writes {
@@ -113,7 +114,7 @@ impl Holders {
                 first && self.writes.is_none()
             }
             Mode::Write => {
-                let own = || Writes { owner: owner.to_owned(), holds: 0, until };
+                let own = || Writes { owner: owner.clone(), holds: 0, until };
                 let writes = self.writes.get_or_insert_with(own);
                 writes.holds = writes.holds.max(step.holds);
                 writes.until = writes.until.max(until);
@@ -128,7 +129,7 @@ impl Holders {
 
     /// Says also whether others may enter now who could not before.
     pub(super) fn release(&mut self, step: &ReleaseStep<'_>, now: Moment) -> (Released, bool) {
-        let owner = step.holder.owner.as_str();
+        let owner = step.holder.owner;
         let all = self.holds(owner);
         let held = all.of(step.mode);
         // Reads inside a write that were released before are as good as released.
@@ -161,7 +162,7 @@ impl Holders {
         (if freed { Released::Freed } else { Released::StillHeld }, freed || downgraded)
     }
 
-    pub(super) fn renew(&mut self, owner: &str, mode: Mode, until: Moment) -> Renewal {
+    pub(super) fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal {
         if self.holds(owner).of(mode) == 0 {
             return Renewal::Lost;
         }
@@ -179,7 +180,7 @@ impl Holders {
 
     /// `None` when it is granted, and due a token.
     pub(super) fn upgrade(&mut self, step: &ConvertStep<'_>, now: Moment) -> Option<Upgraded> {
-        let owner = step.holder.owner.as_str();
+        let owner = step.holder.owner;
         let held = self.holds(owner);
         if held.write < step.after.write {
             if held.write + 1 < step.after.write || held.read <= step.after.read {
@@ -195,7 +196,7 @@ impl Holders {
 
     /// Says also whether readers may enter now who could not before.
     pub(super) fn downgrade(&mut self, step: &ConvertStep<'_>, now: Moment) -> (Downgraded, bool) {
-        let owner = step.holder.owner.as_str();
+        let owner = step.holder.owner;
         let held = self.holds(owner);
         if held.write <= step.after.write {
             let kept = held.write == step.after.write && held.read >= step.after.read;
@@ -211,15 +212,15 @@ impl Holders {
     }
 
     /// Gives an owner exactly these holds, for as long as it had them or until `until`.
-    fn convert(&mut self, owner: &str, after: Holds, until: Moment) {
+    fn convert(&mut self, owner: &OwnerId, after: Holds, until: Moment) {
         let reads = self.reads.remove(owner).map(|reads| reads.until);
         let writes = self.writes.take().map(|writes| writes.until);
         let until = [Some(until), reads, writes].into_iter().flatten().max().unwrap_or(until);
         if after.read > 0 {
-            self.reads.insert(owner.to_owned(), Reads { holds: after.read, until });
+            self.reads.insert(owner.clone(), Reads { holds: after.read, until });
         }
         if after.write > 0 {
-            let (owner, holds) = (owner.to_owned(), after.write);
+            let (owner, holds) = (owner.clone(), after.write);
             self.writes = Some(Writes { owner, holds, until });
         }
     }
@@ -230,8 +231,8 @@ impl Holders {
         let readers = self.reads.iter().map(|(owner, reads)| (owner, reads.until));
         let readers =
             readers.filter(|(owner, _)| writer.is_none_or(|(writer, _)| writer != *owner));
-        let holder = |(owner, until): (&String, Moment)| StandingHolder {
-            owner: owner.clone(),
+        let holder = |(owner, until): (&OwnerId, Moment)| StandingHolder {
+            owner: owner.to_string(),
             holds: self.holds(owner),
             remaining: Some(now.until(until)),
         };

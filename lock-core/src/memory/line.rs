@@ -7,11 +7,12 @@ use crate::{
     Mode,
     backend::{AcquireStep, StandingWaiter},
     clock::Moment,
+    owner::OwnerId,
 };
 
 #[derive(Debug)]
 pub(super) struct Place {
-    pub(super) owner: String,
+    pub(super) owner: OwnerId,
     pub(super) mode: Mode,
     pub(super) until: Moment,
 }
@@ -37,30 +38,30 @@ impl Line {
         self.0.iter().take_while(|place| place.mode == Mode::Read)
     }
 
-    pub(super) fn has(&self, owner: &str) -> bool {
+    pub(super) fn has(&self, owner: &OwnerId) -> bool {
         self.position(owner).is_some()
     }
 
-    fn position(&self, owner: &str) -> Option<usize> {
-        self.0.iter().position(|place| place.owner == owner)
+    fn position(&self, owner: &OwnerId) -> Option<usize> {
+        self.0.iter().position(|place| place.owner == *owner)
     }
 
     /// Those who came before this owner; all, when it stands in no line.
-    pub(super) fn before(&self, owner: &str) -> impl DoubleEndedIterator<Item = &Place> {
+    pub(super) fn before(&self, owner: &OwnerId) -> impl DoubleEndedIterator<Item = &Place> {
         self.0.range(..self.position(owner).unwrap_or(self.0.len()))
     }
 
     /// Takes a place at the end, or renews the one that it has.
     pub(super) fn stand(&mut self, step: &AcquireStep<'_>, life: Duration, now: Moment) {
-        let (owner, until) = (step.owner.as_str(), now.after(life));
-        match self.0.iter_mut().find(|place| place.owner == owner) {
+        let (owner, until) = (step.owner, now.after(life));
+        match self.0.iter_mut().find(|place| place.owner == *owner) {
             Some(place) => place.until = until,
-            None => self.0.push_back(Place { owner: owner.to_owned(), mode: step.mode, until }),
+            None => self.0.push_back(Place { owner: owner.clone(), mode: step.mode, until }),
         }
     }
 
     /// Says where it stood.
-    pub(super) fn leave(&mut self, owner: &str) -> Option<usize> {
+    pub(super) fn leave(&mut self, owner: &OwnerId) -> Option<usize> {
         let at = self.position(owner)?;
         self.0.remove(at);
         Some(at)
@@ -71,9 +72,9 @@ impl Line {
     }
 
     /// Who comes back late keeps its place if nobody has missed it.
-    pub(super) fn drop_dead_heads_but(&mut self, caller: &str, now: Moment) -> bool {
+    pub(super) fn drop_dead_heads_but(&mut self, caller: Option<&OwnerId>, now: Moment) -> bool {
         let before = self.0.len();
-        let dead = |place: &Place| place.until <= now && place.owner != caller;
+        let dead = |place: &Place| place.until <= now && Some(&place.owner) != caller;
         while self.0.front().is_some_and(dead) {
             self.0.pop_front();
         }
@@ -81,9 +82,9 @@ impl Line {
     }
 
     /// As [`drop_dead_heads_but`](Self::drop_dead_heads_but), wherever they stand.
-    pub(super) fn drop_dead_but(&mut self, caller: &str, now: Moment) -> bool {
+    pub(super) fn drop_dead_but(&mut self, caller: Option<&OwnerId>, now: Moment) -> bool {
         let before = self.0.len();
-        self.0.retain(|place| place.until > now || place.owner == caller);
+        self.0.retain(|place| place.until > now || Some(&place.owner) == caller);
         self.0.len() < before
     }
 
@@ -96,6 +97,6 @@ impl Line {
 
     pub(super) fn standing(&self, now: Moment) -> impl Iterator<Item = StandingWaiter> {
         let live = self.0.iter().filter(move |place| place.until > now);
-        live.map(|place| StandingWaiter { owner: place.owner.clone(), mode: place.mode })
+        live.map(|place| StandingWaiter { owner: place.owner.to_string(), mode: place.mode })
     }
 }

@@ -13,6 +13,7 @@ use crate::{
         Upgraded,
     },
     clock::Moment,
+    owner::OwnerId,
 };
 
 /// What a step finds beside the lock: the time and the last token; and whom it tells.
@@ -46,8 +47,8 @@ impl Scene<'_> {
         self.told.push(channel);
     }
 
-    pub(super) fn tell_turn(&mut self, owner: &str) {
-        self.tell(Channel::Turn(owner.to_owned()));
+    pub(super) fn tell_turn(&mut self, owner: &OwnerId) {
+        self.tell(Channel::Turn(owner.clone()));
     }
 }
 
@@ -59,7 +60,7 @@ pub(super) trait Shape {
     fn is_over(&self) -> bool;
     fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired;
     fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released;
-    fn renew(&mut self, owner: &str, mode: Mode, until: Moment) -> Renewal;
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal;
     fn upgrade(&mut self, _step: &ConvertStep<'_>, _scene: &mut Scene<'_>) -> Upgraded {
         Upgraded::Lost
     }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use crate::{
     Kind, LockKey,
     backend::{News, Topic, Wakeups},
+    owner::OwnerId,
 };
 
 /// Where a key's news are told, as on Redis: who listens on one hears nothing of the others.
@@ -16,7 +17,7 @@ pub(super) enum Channel {
     ReadWrite,
     Permits,
     /// One waiter's own.
-    Turn(String),
+    Turn(OwnerId),
     ReleaseRequest,
 }
 
@@ -29,7 +30,7 @@ impl Channel {
         let channel = match holder.kind {
             Kind::ReadWrite => Self::ReadWrite,
             Kind::Semaphore => Self::Permits,
-            Kind::Fair | Kind::FairReadWrite => Self::Turn(holder.owner.as_str().to_owned()),
+            Kind::Fair | Kind::FairReadWrite => Self::Turn(holder.owner.clone()),
             Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => Self::Plain,
         };
         (holder.key.clone(), channel)

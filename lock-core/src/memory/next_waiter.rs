@@ -10,6 +10,7 @@ use crate::{
     Mode,
     backend::{AcquireStep, Acquired, StandingWaiter},
     clock::Moment,
+    owner::OwnerId,
 };
 
 #[derive(Debug)]
@@ -17,7 +18,7 @@ struct Mark {
     waited: Duration,
     left_at: Moment,
     mode: Mode,
-    owner: String,
+    owner: OwnerId,
     until: Moment,
 }
 
@@ -28,7 +29,7 @@ impl Mark {
 
     /// Who has waited for less stands back: a reader behind a writer, a writer behind anybody.
     fn is_ahead_of(&self, step: &AcquireStep<'_>, now: Moment) -> bool {
-        self.owner != step.owner.as_str()
+        self.owner != *step.owner
             && (self.mode == Mode::Write || step.mode == Mode::Write)
             && self.has_waited(now) >= step.waited
     }
@@ -48,26 +49,26 @@ impl NextWaiter {
 
     pub(super) fn standing(&self) -> Option<StandingWaiter> {
         let mark = self.0.as_ref()?;
-        Some(StandingWaiter { owner: mark.owner.clone(), mode: mark.mode })
+        Some(StandingWaiter { owner: mark.owner.to_string(), mode: mark.mode })
     }
 
-    pub(super) fn lift(&mut self, owner: &str) -> bool {
-        self.0.take_if(|mark| mark.owner == owner).is_some()
+    pub(super) fn lift(&mut self, owner: &OwnerId) -> bool {
+        self.0.take_if(|mark| mark.owner == *owner).is_some()
     }
 
     /// Makes this waiter the next one, unless another has waited for longer.
     fn leave(&mut self, step: &AcquireStep<'_>, now: Moment) -> bool {
         let Some(life) = step.place else { return false };
-        let owner = step.owner.as_str();
+        let owner = step.owner;
         let longer = |mark: &Mark| mark.has_waited(now) >= step.waited;
-        if self.0.as_ref().is_some_and(|mark| mark.owner != owner && longer(mark)) {
+        if self.0.as_ref().is_some_and(|mark| mark.owner != *owner && longer(mark)) {
             return false;
         }
         self.0 = Some(Mark {
             waited: step.waited,
             left_at: now,
             mode: step.mode,
-            owner: owner.to_owned(),
+            owner: owner.clone(),
             until: now.after(life),
         });
         true
@@ -90,7 +91,7 @@ impl NextWaiter {
                 if let Some(mark) = ahead.filter(|_| fresh && step.yields) {
                     return Acquired::Yield { remaining: now.until(mark.until) };
                 }
-                self.lift(step.owner.as_str());
+                self.lift(step.owner);
                 let due = holders.grant(step, now);
                 Acquired::Granted(due.then(|| scene.tokens(step.turns)))
             }

@@ -12,6 +12,7 @@ use crate::{
     Kind, Mode,
     backend::{AcquireStep, Acquired, ReleaseStep, Released, Renewal, Standing},
     clock::Moment,
+    owner::OwnerId,
 };
 
 #[derive(Debug, Default)]
@@ -34,14 +35,14 @@ impl Plain {
     }
 
     fn acquire_in_line(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
-        let (owner, now) = (step.owner.as_str(), scene.now);
+        let (owner, now) = (step.owner, scene.now);
         let asked = self.holders.ask(step);
         match asked {
             Asked::Lost => return Acquired::Lost,
             Asked::Free { fresh: false } => {}
             Asked::Free { fresh: true } | Asked::Held { .. } => {
-                let passed = self.line.drop_dead_heads_but(owner, now);
-                let first = self.line.head().is_none_or(|head| head.owner == owner);
+                let passed = self.line.drop_dead_heads_but(Some(owner), now);
+                let first = self.line.head().is_none_or(|head| head.owner == *owner);
                 if !(first && self.holders.is_free()) {
                     if passed {
                         self.tell_head(scene);
@@ -61,17 +62,17 @@ impl Plain {
         }
         let head = self.line.head().map(|head| head.until);
         let until = self.holders.until().or(head).unwrap_or(now);
-        let in_line = self.line.has(step.owner.as_str());
+        let in_line = self.line.has(step.owner);
         Acquired::Busy { remaining: Some(now.until(until)), in_line }
     }
 
     fn release_in_line(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
         if step.in_line {
-            self.line.leave(step.holder.owner.as_str());
+            self.line.leave(step.holder.owner);
         }
         let (released, _) = self.holders.release(step, scene.now);
         if self.holders.is_free() {
-            self.line.drop_dead_heads_but("", scene.now);
+            self.line.drop_dead_heads_but(None, scene.now);
         }
         self.tell_head(scene);
         released
@@ -110,7 +111,7 @@ impl Shape for Plain {
         if step.holder.kind == Kind::Fair {
             return self.release_in_line(step, scene);
         }
-        let lifted = step.in_line && self.next.lift(step.holder.owner.as_str());
+        let lifted = step.in_line && self.next.lift(step.holder.owner);
         let (released, opened) = self.holders.release(step, scene.now);
         if lifted || opened {
             scene.tell(Channel::Plain);
@@ -118,7 +119,7 @@ impl Shape for Plain {
         released
     }
 
-    fn renew(&mut self, owner: &str, mode: Mode, until: Moment) -> Renewal {
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal {
         self.holders.renew(owner, mode, until)
     }
 

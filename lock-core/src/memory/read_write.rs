@@ -13,6 +13,7 @@ use crate::{
         Upgraded,
     },
     clock::Moment,
+    owner::OwnerId,
 };
 
 #[derive(Debug, Default)]
@@ -46,7 +47,7 @@ impl Shape for ReadWrite {
     }
 
     fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
-        let lifted = step.in_line && self.next.lift(step.holder.owner.as_str());
+        let lifted = step.in_line && self.next.lift(step.holder.owner);
         let (released, opened) = self.holders.release(step, scene.now);
         if lifted || opened {
             scene.tell(Channel::ReadWrite);
@@ -54,7 +55,7 @@ impl Shape for ReadWrite {
         released
     }
 
-    fn renew(&mut self, owner: &str, mode: Mode, until: Moment) -> Renewal {
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal {
         self.holders.renew(owner, mode, until)
     }
 

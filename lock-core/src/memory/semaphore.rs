@@ -13,13 +13,14 @@ use crate::{
         AcquireStep, Acquired, Holds, ReleaseStep, Released, Renewal, Standing, StandingHolder,
     },
     clock::Moment,
+    owner::OwnerId,
 };
 
 #[derive(Debug)]
 pub(super) struct Semaphore {
     /// In use and free.
     total: i64,
-    leases: HashMap<String, Moment>,
+    leases: HashMap<OwnerId, Moment>,
 }
 
 impl Semaphore {
@@ -51,12 +52,12 @@ impl Shape for Semaphore {
 
     fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
         let (now, until) = (scene.now, scene.now.after(step.lease));
-        if let Some(lease) = self.leases.get_mut(step.owner.as_str()) {
+        if let Some(lease) = self.leases.get_mut(step.owner) {
             *lease = until.max(*lease);
             return Acquired::Granted(None);
         }
         if self.free() > 0 {
-            self.leases.insert(step.owner.as_str().to_owned(), until);
+            self.leases.insert(step.owner.clone(), until);
             return Acquired::Granted(None);
         }
         let next = self.leases.values().min();
@@ -64,22 +65,22 @@ impl Shape for Semaphore {
     }
 
     fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
-        if self.leases.remove(step.holder.owner.as_str()).is_none() {
+        if self.leases.remove(step.holder.owner).is_none() {
             return Released::Gone;
         }
         scene.tell(Channel::Permits);
         Released::Freed
     }
 
-    fn renew(&mut self, owner: &str, _mode: Mode, until: Moment) -> Renewal {
+    fn renew(&mut self, owner: &OwnerId, _mode: Mode, until: Moment) -> Renewal {
         let Some(lease) = self.leases.get_mut(owner) else { return Renewal::Lost };
         *lease = until.max(*lease);
         Renewal::Renewed
     }
 
     fn standing(&self, now: Moment) -> Standing {
-        let holder = |(owner, until): (&String, &Moment)| StandingHolder {
-            owner: owner.clone(),
+        let holder = |(owner, until): (&OwnerId, &Moment)| StandingHolder {
+            owner: owner.to_string(),
             holds: Holds { read: 0, write: 1 },
             remaining: Some(now.until(*until)),
         };

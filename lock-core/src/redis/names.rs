@@ -27,6 +27,8 @@
 //! | `lock_granted:<uuid>` | channel | `O ask token row`: a release has given this client's waiter the lock | ours |
 //! | `lock_client:<uuid>` | string, with TTL | who the client is: service, instance, since when | ours |
 
+use std::fmt;
+
 use crate::LockKey;
 
 /// The names of one lock.
@@ -59,8 +61,8 @@ impl LockNames {
     }
 
     /// Prefix of an owner's read keys; `:i` follows.
-    pub(super) fn reads(&self, owner: &str) -> String {
-        [&self.tag, ":", owner, ":rwlock_timeout"].concat()
+    pub(super) fn reads(&self, owner: impl fmt::Display) -> String {
+        format!("{}:{owner}:rwlock_timeout", self.tag)
     }
 
     /// Where releases of the read/write lock are told.
@@ -119,7 +121,7 @@ impl LockNames {
     }
 
     /// The channel of the one who waits, of `lock_channel` or of `turn`.
-    pub(super) fn of_waiter(channel: &str, owner: &str) -> String {
+    pub(super) fn of_waiter(channel: &str, owner: impl fmt::Display) -> String {
         format!("{channel}:{owner}")
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use redis::{Cmd, Pipeline, Script};
 
 use super::{script::LockScript, script_calls::ScriptCall, texts::Texts};
+use crate::owner::OwnerId;
 
 /// What is asked over a wire.
 pub(super) enum Question<'a> {
@@ -48,6 +49,11 @@ impl Call {
 
     pub(super) fn arg(mut self, arg: impl AsRef<[u8]>) -> Self {
         self.args.push(arg.as_ref());
+        self
+    }
+
+    pub(super) fn owner(mut self, owner: &OwnerId) -> Self {
+        self.args.show(owner);
         self
     }
 

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     Kind, LockKey, Mode,
     backend::{AcquireStep, ConvertStep, Holder, ReleaseStep, RenewStep, StandBy, Topic},
+    owner::OwnerId,
 };
 
 /// How long a token outlives the last grant of its key.
@@ -44,9 +45,9 @@ impl Steps {
     }
 
     pub(super) fn acquire(&self, step: &AcquireStep<'_>) -> Call {
-        let (names, owner) = (self.names(step.key), step.owner.as_str());
+        let (names, owner) = (self.names(step.key), step.owner);
         let (place, token_ttl) = (step.place.unwrap_or_default(), self.token_ttl(step.kind));
-        let takes = |call: Call| call.arg(owner).ms(step.lease).ms(token_ttl).ms(place);
+        let takes = |call: Call| call.owner(owner).ms(step.lease).ms(token_ttl).ms(place);
         let more = |call: Call| call.ms(waited(step)).flag(step.yields).number(step.holds);
         match (step.kind, step.mode) {
             (Kind::ReadWrite, Mode::Read) => {
@@ -72,7 +73,7 @@ impl Steps {
                     .key(names.alive())
                     .key(names.token())
                     .key(names.turn());
-                call.arg(owner)
+                call.owner(owner)
                     .arg(mode.as_str())
                     .ms(step.lease)
                     .number(step.holds)
@@ -95,7 +96,7 @@ impl Steps {
                     .key(names.alive())
                     .key(names.token())
                     .key(names.lock_channel());
-                call.arg(owner)
+                call.owner(owner)
                     .ms(step.lease)
                     .number(step.holds)
                     .ms(place)
@@ -128,8 +129,8 @@ impl Steps {
 
     pub(super) fn release(&self, step: &ReleaseStep<'_>) -> Call {
         let Holder { kind, key, owner } = step.holder;
-        let (names, owner) = (self.names(key), owner.as_str());
-        let rest = |call: Call| call.arg(owner).number(step.holds).flag(step.in_line);
+        let (names, owner) = (self.names(key), owner);
+        let rest = |call: Call| call.owner(owner).number(step.holds).flag(step.in_line);
         let looks = |call: Call| match step.row {
             None if step.in_line => rest(call.key(names.mark()).key(names.line())),
             None => rest(call).but_for(&["0", "0"]),
@@ -154,7 +155,7 @@ impl Steps {
                 .key(names.mark())
                 .key(names.alive())
                 .key(names.turn())
-                .arg(owner)
+                .owner(owner)
                 .arg(mode.as_str())
                 .number(step.holds)
                 .flag(step.in_line),
@@ -192,14 +193,14 @@ impl Steps {
             (Kind::Semaphore, _) => Call::new(&script::SEMAPHORE_RENEW),
         };
         for RenewStep { holder, lease } in steps {
-            let (names, owner) = (self.names(holder.key), holder.owner.as_str());
+            let (names, owner) = (self.names(holder.key), holder.owner);
             call = match kind {
                 Kind::Semaphore => call.key(names.leases()).arg(permit(owner)),
-                Kind::ReadWrite => call.key(&names.lock).key(names.reads(owner)).arg(owner),
+                Kind::ReadWrite => call.key(&names.lock).key(names.reads(owner)).owner(owner),
                 Kind::FairReadWrite => {
-                    call.key(&names.lock).key(names.reads(owner)).key(names.mark()).arg(owner)
+                    call.key(&names.lock).key(names.reads(owner)).key(names.mark()).owner(owner)
                 }
-                _ => call.key(&names.lock).arg(owner),
+                _ => call.key(&names.lock).owner(owner),
             };
             call = call.ms(*lease);
         }
@@ -212,7 +213,7 @@ impl Steps {
         let call =
             Call::new(if fair { &script::FAIR_READ_WRITE_UPGRADE } else { &script::UPGRADE })
                 .key(&names.lock)
-                .key(names.reads(step.holder.owner.as_str()))
+                .key(names.reads(step.holder.owner))
                 .key(names.token());
         let call = if fair { call.key(names.mark()) } else { call };
         converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
@@ -224,7 +225,7 @@ impl Steps {
         let call =
             Call::new(if fair { &script::FAIR_READ_WRITE_DOWNGRADE } else { &script::DOWNGRADE })
                 .key(&names.lock)
-                .key(names.reads(step.holder.owner.as_str()))
+                .key(names.reads(step.holder.owner))
                 .key(names.channel());
         let call =
             if fair { call.key(names.mark()).key(names.alive()).key(names.turn()) } else { call };
@@ -240,8 +241,8 @@ impl Steps {
         let names = self.names(holder.key);
         match holder.kind {
             Kind::ReadWrite => names.channel(),
-            Kind::FairReadWrite => LockNames::of_waiter(&names.turn(), holder.owner.as_str()),
-            Kind::Fair => LockNames::of_waiter(&names.lock_channel(), holder.owner.as_str()),
+            Kind::FairReadWrite => LockNames::of_waiter(&names.turn(), holder.owner),
+            Kind::Fair => LockNames::of_waiter(&names.lock_channel(), holder.owner),
             Kind::Semaphore => names.semaphore_channel(),
             Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => names.lock_channel(),
         }
@@ -273,7 +274,7 @@ impl Steps {
     }
 
     pub(super) fn release_requested(&self, holder: &Holder<'_>) -> Call {
-        Call::new(&script::ASKED).key(self.names(holder.key).asked()).arg(holder.owner.as_str())
+        Call::new(&script::ASKED).key(self.names(holder.key).asked()).owner(holder.owner)
     }
 
     pub(super) fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> Call {
@@ -320,14 +321,13 @@ fn whatever_stands(script: &'static LockScript, names: &LockNames) -> Call {
 }
 
 fn converted(call: Call, step: &ConvertStep<'_>) -> Call {
-    call.arg(step.holder.owner.as_str())
-        .ms(step.lease)
-        .number(step.after.read)
-        .number(step.after.write)
+    call.owner(step.holder.owner).ms(step.lease).number(step.after.read).number(step.after.write)
 }
 
 /// A permit as Redisson stores it: the bytes that its hexadecimal digits stand for.
-fn permit(owner: &str) -> Vec<u8> {
-    let digit = |at: usize| owner.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
-    (0..owner.len()).step_by(2).filter_map(digit).collect()
+fn permit(owner: &OwnerId) -> &[u8] {
+    match owner {
+        OwnerId::Permit(permit) => permit,
+        OwnerId::Numbered(..) => &[],
+    }
 }

@@ -217,7 +217,7 @@ impl Backend for RedisStore {
     }
 
     fn grants_to(&self, owner: &OwnerId) -> Option<GrantEar> {
-        let (client, _) = owner.as_str().rsplit_once(':')?;
+        let client = owner.client()?;
         self.grants().then(|| self.channels.listen_for_grant(owner, client))
     }
 

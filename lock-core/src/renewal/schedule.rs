@@ -6,14 +6,19 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::sync::Notify;
 
 use crate::{LockKey, clock::Moment, hold::Hold, lease};
 
-/// A hold's place in the schedule.
-pub(crate) type Place = (Moment, u64);
+/// A hold's place in the schedule: the moment when it is due, or one so little later that no other
+/// hold has it.
+pub(crate) type Place = Moment;
+
+/// Holds that were renewed together are due at the same moment. Theirs are found with one look.
+const A_BATCH: Duration = Duration::from_nanos(128);
 
 /// When each hold is due, soonest first.
 #[derive(Debug, Default)]
@@ -26,14 +31,15 @@ pub(crate) struct Schedule {
 #[derive(Debug, Default)]
 struct Due {
     holds: BTreeMap<Place, Weak<Hold>>,
-    next: u64,
 }
 
 impl Due {
     /// A place that no other hold has, though it were due at the same moment.
-    fn place(&mut self, at: Moment) -> Place {
-        self.next += 1;
-        (at, self.next)
+    fn place(&self, mut at: Moment) -> Place {
+        while let Some((last, _)) = self.holds.range(at..at.after(A_BATCH)).next_back() {
+            at = last.next();
+        }
+        at
     }
 }
 
@@ -46,14 +52,15 @@ impl Schedule {
     pub(crate) fn add_at(&self, hold: &Arc<Hold>, at: Moment) {
         let first = {
             let mut due = self.lock();
-            let place = due.place(at);
             let mut state = hold.state();
             if !state.has_an_end() {
                 return;
             }
-            if let Some(old) = state.due.replace(place) {
+            if let Some(old) = state.due.take() {
                 due.holds.remove(&old);
             }
+            let place = due.place(at);
+            state.due = Some(place);
             drop(state);
             due.holds.insert(place, Arc::downgrade(hold));
             due.holds.first_key_value().is_some_and(|(first, _)| *first == place)
@@ -77,7 +84,7 @@ impl Schedule {
     }
 
     pub(super) fn first(&self) -> Option<Moment> {
-        self.lock().holds.first_key_value().map(|((at, _), _)| *at)
+        self.lock().holds.first_key_value().map(|(at, _)| *at)
     }
 
     /// The live holds on a key, at the cost of a look at all: for tests, and while the store is down.
@@ -93,7 +100,7 @@ impl Schedule {
         let mut due = self.lock();
         let mut limit = now;
         while let Some(entry) = due.holds.first_entry() {
-            if entry.key().0 > limit {
+            if *entry.key() > limit {
                 break;
             }
             if let Some(hold) = entry.remove().upgrade() {

@@ -132,7 +132,7 @@ impl Subject {
 
     fn check_seen(&self, seen: &Seen, lock: &Lock) -> Result<(), String> {
         let number = |owner: &str| {
-            let is = |known: &StepOwner| known.as_str() == owner;
+            let is = |known: &StepOwner| known.name() == owner;
             self.owners.iter().position(is).ok_or_else(|| format!("{owner} is nobody's"))
         };
         let mut holders = Vec::new();
