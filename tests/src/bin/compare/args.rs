@@ -46,6 +46,8 @@ pub(crate) enum What {
     #[value(name = "release_1000_readers")]
     ReleaseAmongReaders,
     HotReadsCommandsPerRead,
+    #[value(name = "link_1ms_vs_hand_rolled")]
+    SlowLink,
     HttpVsHandRolled,
     #[value(name = "renew_100k_commands")]
     RenewCommands,

@@ -27,6 +27,8 @@ pub(crate) struct Cycling {
 
 /// One run of one subject.
 pub(crate) struct Cycles {
+    /// Those that count, and those before them.
+    pub(crate) count: usize,
     pub(crate) per_second: f64,
     /// Microseconds, the median of all.
     pub(crate) take_us: f64,
@@ -52,6 +54,7 @@ impl Cycling {
         let spent = observer.look().await.since(&before, name.sends());
         let count = taken.len() as f64;
         Cycles {
+            count: taken.len() + WARM_UP * self.tasks,
             per_second: count * 1e9 / elapsed as f64,
             take_us: percentile(&taken, 50) as f64 / US,
             client_us: processor as f64 / US / count,

@@ -17,6 +17,7 @@ mod curves;
 mod cycles;
 mod dial;
 mod http;
+mod link;
 mod measure;
 mod observer;
 mod report;

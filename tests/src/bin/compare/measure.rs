@@ -7,6 +7,7 @@ mod processes;
 pub(crate) mod readers;
 mod redisson;
 mod renewal;
+mod slow_link;
 mod uncontended;
 
 use crate::{args::What, curves, http, report::Report, world::World};
@@ -23,6 +24,7 @@ pub(crate) async fn measure(what: What, world: &World) -> Report {
         What::HotKeyProcesses => processes::processes(world).await,
         What::ReleaseAmongReaders => readers::release_among_readers(world).await,
         What::HotReadsCommandsPerRead => hot_reads::hot_reads(world).await,
+        What::SlowLink => slow_link::slow_link(world).await,
         What::HttpVsHandRolled => http::http(world).await,
         What::RenewCommands => renewal::renewal(world).await,
         What::BytesPerHold => memory::per_hold(world).await,

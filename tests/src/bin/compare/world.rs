@@ -1,6 +1,6 @@
 //! What all measurements stand on: a Redis of their own, how often and for how long they run.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use lock_tests::{Process, RedisServer};
 
@@ -10,8 +10,7 @@ use crate::{observer::Observer, subject::Name};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) struct World {
-    // Held for as long as anything is measured.
-    _server: RedisServer,
+    server: RedisServer,
     pub(crate) url: String,
     pub(crate) observer: Observer,
     pub(crate) quick: bool,
@@ -22,7 +21,11 @@ impl World {
         let server = RedisServer::start().await;
         let url = server.url();
         let observer = Observer::connect(&url).await;
-        Self { _server: server, url, observer, quick }
+        Self { server, url, observer, quick }
+    }
+
+    pub(crate) fn server(&self) -> SocketAddr {
+        self.server.addr()
     }
 
     /// How often everything is measured, one subject after the other each time.
