@@ -9,7 +9,7 @@ use lock_tests::figures::Spread;
 use crate::{
     clock::US,
     cycles::Cycling,
-    measure::{contest, contest_of_processes, readers, take_many},
+    measure::{Contending, contest, contest_of_processes, readers, take_many},
     report::{Curve, Line, Report},
     subject::{Name, ours},
     world::{PATIENCE, World},
@@ -66,7 +66,7 @@ pub(crate) async fn waiters(world: &World) -> Report {
         let mut runs = Vec::new();
         for repeat in 0..world.repeats() {
             let key = format!("curve-{waiters}-{repeat}");
-            let run = contest(world, Name::Write, &subject, key, waiters + 1).await;
+            let run = contest(world, Name::Write, &subject, Contending::of(waiters + 1, key)).await;
             runs.push([run.contest.handed_on as f64 / US, run.sent]);
         }
         lines.add(waiters, &runs);

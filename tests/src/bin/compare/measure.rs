@@ -12,7 +12,7 @@ mod uncontended;
 
 use crate::{args::What, curves, http, report::Report, world::World};
 
-pub(crate) use hot_key::contest;
+pub(crate) use hot_key::{Contending, contest};
 pub(crate) use processes::contest_of_processes;
 pub(crate) use renewal::take_many;
 

@@ -26,6 +26,8 @@ const SUBJECTS: [Name; 6] = [
     Name::Lock,
     Name::Write,
 ];
+/// Where nobody sleeps: what the turn itself takes on a processor that is at work.
+const AT_ONCE: [Name; 3] = [Name::Rslock, Name::Lock, Name::Write];
 const COLUMNS: [&str; 7] = [
     "subject",
     "release to next hold, p50, us",
@@ -36,6 +38,20 @@ const COLUMNS: [&str; 7] = [
     "turns to the last holder, %",
 ];
 
+/// Who contends for what.
+pub(crate) struct Contending {
+    key: String,
+    tasks: usize,
+    /// For so long each of them holds it.
+    hold: Duration,
+}
+
+impl Contending {
+    pub(crate) fn of(tasks: usize, key: String) -> Self {
+        Self { key, tasks, hold: HOLD }
+    }
+}
+
 /// A contest, and the commands per turn that it took.
 pub(crate) struct Contested {
     pub(crate) contest: Contest,
@@ -44,26 +60,41 @@ pub(crate) struct Contested {
 }
 
 pub(super) async fn hot_key(world: &World) -> Report {
-    let mut runs = Runs::of(&SUBJECTS);
+    let held = run(world, &SUBJECTS, HOLD).await;
+    let at_once = run(world, &AT_ONCE, Duration::ZERO).await;
+    let mut report = Report::default();
+    for (part, name) in [("lock", Name::Lock), ("write", Name::Write)] {
+        let turn = |runs: &Runs<Contested>| {
+            Spread::of(runs.figures(name, |run| run.contest.handed_on as f64 / US))
+        };
+        let sent = Spread::of(held.figures(name, |run| run.sent));
+        report.ratio("hot_key_turn_us", part, turn(&held), Goal::AtMost(10.0));
+        let without_pause = format!("{part}, held for no time");
+        report.ratio("hot_key_turn_us", without_pause, turn(&at_once), Goal::Told);
+        report.ratio("hot_key_commands_per_turn", part, sent, Goal::AtMost(0.1));
+    }
+    let note =
+        format!("{TASKS} tasks, each holds for {HOLD:?} and asks again; peers as they come.");
+    report.tables.push(table("One hot key, one process", note, &held));
+    let note = format!("{TASKS} tasks that give back at once and ask again: nobody sleeps.");
+    report.tables.push(table("One hot key, one process, held for no time", note, &at_once));
+    report
+}
+
+async fn run(world: &World, names: &[Name], hold: Duration) -> Runs<Contested> {
+    let mut runs = Runs::of(names);
     let mut subjects: Vec<(Name, Subject)> = Vec::new();
-    for name in SUBJECTS {
-        subjects.push((name, name.connect(&world.url).await));
+    for name in names {
+        subjects.push((*name, name.connect(&world.url).await));
     }
     for repeat in 0..world.repeats() {
         for (name, subject) in &subjects {
-            let key = format!("hot-{repeat}-{name:?}");
-            runs.add(*name, contest(world, *name, subject, key, TASKS).await);
+            let key = format!("hot-{hold:?}-{repeat}-{name:?}");
+            let contending = Contending { hold, ..Contending::of(TASKS, key) };
+            runs.add(*name, contest(world, *name, subject, contending).await);
         }
     }
-    let mut report = Report::default();
-    for (part, name) in [("lock", Name::Lock), ("write", Name::Write)] {
-        let of = |figure: fn(&Contested) -> f64| Spread::of(runs.figures(name, figure));
-        let (turn, sent) = (of(|run| run.contest.handed_on as f64 / US), of(|run| run.sent));
-        report.ratio("hot_key_turn_us", part, turn, Goal::AtMost(10.0));
-        report.ratio("hot_key_commands_per_turn", part, sent, Goal::AtMost(0.1));
-    }
-    report.tables.push(table(&runs));
-    report
+    runs
 }
 
 /// Tasks of this process take turns at a key.
@@ -71,10 +102,10 @@ pub(crate) async fn contest(
     world: &World,
     name: Name,
     subject: &Subject,
-    key: String,
-    tasks: usize,
+    contending: Contending,
 ) -> Contested {
-    let (url, hold_us) = (world.url.clone(), HOLD.as_micros() as u64);
+    let Contending { key, tasks, hold } = contending;
+    let (url, hold_us) = (world.url.clone(), hold.as_micros() as u64);
     let taking = Taking { url, subject: name, key, tasks, keys: 0, hold_us };
     let before = world.observer.look().await;
     let start = now() + nanos(AHEAD);
@@ -93,7 +124,7 @@ pub(crate) async fn contest(
     Contested { contest, sent, seconds: world.run().as_secs_f64() }
 }
 
-fn table(runs: &Runs<Contested>) -> Table {
+fn table(title: &'static str, note: String, runs: &Runs<Contested>) -> Table {
     let row = |(name, runs): (Name, &[Contested])| {
         let of = |figure: fn(&Contested) -> f64| Spread::of(runs.iter().map(figure));
         vec![
@@ -106,10 +137,5 @@ fn table(runs: &Runs<Contested>) -> Table {
             figure(of(|run| run.contest.kept * 100.0).median),
         ]
     };
-    Table {
-        title: "One hot key, one process",
-        note: format!("{TASKS} tasks, each holds for {HOLD:?} and asks again; peers as they come."),
-        columns: COLUMNS.to_vec(),
-        rows: runs.iter().map(row).collect(),
-    }
+    Table { title, note, columns: COLUMNS.to_vec(), rows: runs.iter().map(row).collect() }
 }

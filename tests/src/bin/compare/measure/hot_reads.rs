@@ -2,7 +2,7 @@
 
 use lock_tests::figures::Spread;
 
-use super::hot_key::{Contested, contest};
+use super::hot_key::{Contending, Contested, contest};
 use crate::{
     report::{Goal, Report, Table, figure, spread},
     subject::{Name, Subject},
@@ -22,7 +22,7 @@ pub(super) async fn hot_reads(world: &World) -> Report {
     for repeat in 0..world.repeats() {
         for (name, subject) in &subjects {
             let key = format!("read-{repeat}-{name:?}");
-            runs.add(*name, contest(world, *name, subject, key, READERS).await);
+            runs.add(*name, contest(world, *name, subject, Contending::of(READERS, key)).await);
         }
     }
     let mut report = Report::default();
