@@ -305,7 +305,7 @@ fn standing_by(call: Call, step: &AcquireStep<'_>, names: &LockNames) -> Call {
 
 /// Looks at whatever stands there.
 pub(super) fn inspect(names: &LockNames) -> Call {
-    whatever_stands(&script::INSPECT, names).arg(&names.tag)
+    whatever_stands(&script::INSPECT, names).key(names.line()).arg(&names.tag)
 }
 
 /// A script that finds out what kind of lock it has before it.

@@ -76,8 +76,8 @@ impl Args {
         }
         if !seen.waiters.is_empty() {
             let fair = seen.kind.is_some_and(Kind::is_fair);
-            // Of the others the store knows only who is next.
-            let which = if fair { "waiters, in order" } else { "next waiter" };
+            // Of the others the store knows one of each process at most.
+            let which = if fair { "waiters, in order" } else { "known waiters, next first" };
             lines.push(format!("{which}: {}", seen.waiters.len()));
             lines.extend(participants::waiters(&seen.waiters));
         }

@@ -33,7 +33,10 @@ async fn holders_and_the_next_waiter_by_name() {
     let shown = lines(&seen.out);
     assert!(shown[0].starts_with("order:42: read_write, held to write, "), "{seen:?}");
     assert_eq!(shown[1], format!("last fencing token: {}", outer.fencing_token()));
-    assert_eq!((shown[2].as_str(), shown[4].as_str()), ("holders: 1", "next waiter: 1"));
+    assert_eq!(
+        (shown[2].as_str(), shown[4].as_str()),
+        ("holders: 1", "known waiters, next first: 1")
+    );
     assert!(shown[3].starts_with("orders orders-7f9c write x2 + read "), "{seen:?}");
     assert!(shown[3].ends_with(" s left"), "{seen:?}");
     assert!(shown[5].starts_with("billing b-1 read "), "{seen:?}");
@@ -70,6 +73,30 @@ async fn holders_and_the_next_waiter_by_name() {
     });
     assert_eq!((seen.code, told), (0, expected));
     waiter.abort();
+}
+
+#[tokio::test]
+async fn one_writer_of_each_process_is_shown() {
+    let redis = RedisServer::start().await;
+    let url = redis.url();
+    let mut clients = Vec::new();
+    for name in ["one", "two", "three"] {
+        clients.push(service(&url, "orders", name).await);
+    }
+    let _guard = clients[0].write("k").acquire().await.unwrap();
+    let mut waiting = Vec::new();
+    for (before, client) in clients[1..].iter().enumerate() {
+        waiting.push(tokio::spawn(client.write("k").wait(LONG).acquire()));
+        until(&clients[0], "k", |seen| seen.waiters.len() == before + 1).await;
+    }
+    let seen = run_at(&url, &["inspect", "k"]).await;
+    let shown = lines(&seen.out);
+    let line = shown.iter().position(|line| line == "known waiters, next first: 2").unwrap();
+    assert!(shown[line + 1].starts_with("orders two write"), "{seen:?}");
+    assert!(shown[line + 2].starts_with("orders three write"), "{seen:?}");
+    for waiter in waiting {
+        waiter.abort();
+    }
 }
 
 #[tokio::test]
