@@ -51,7 +51,7 @@ if holds > 1 then return {'LOST', nonce} end
 local waiting, their_since, fair = next_waiter(mark)
 if fair then return {'WRONG_KIND', nonce} end
 if taken then
-  local marked = leave_mark(mark, me, mark_ms, waited_ms)
+  local marked = leave_mark(mark, me, mark_ms, waited_ms, waiting, their_since)
   if ask and stand_by(line, owner, ask, mark_ms, waited_ms) then marked = 1 end
   return {'BUSY', nonce, redis.call('pttl', lock), marked}
 end

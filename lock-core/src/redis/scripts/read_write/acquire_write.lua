@@ -56,7 +56,7 @@ if holds > 1 then return {'LOST', nonce} end
 local waiting, their_since, fair = next_waiter(mark)
 if fair then return {'WRONG_KIND', nonce} end
 local function stands_in_line()
-  local marked = leave_mark(mark, me, mark_ms, waited_ms)
+  local marked = leave_mark(mark, me, mark_ms, waited_ms, waiting, their_since)
   return ask and stand_by(line, owner, ask, mark_ms, waited_ms) and 1 or marked
 end
 if mode == 'write' then return {'BUSY', nonce, redis.call('pttl', lock), stands_in_line()} end

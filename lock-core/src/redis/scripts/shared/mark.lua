@@ -22,10 +22,10 @@ local function waiting_since(waited_ms)
   return now_ms() - waited_ms
 end
 
-local function leave_mark(mark, own, mark_ms, waited_ms)
+-- `who` and `their_since`: what next_waiter has said in this call.
+local function leave_mark(mark, own, mark_ms, waited_ms, who, their_since)
   if mark_ms == 0 then return 0 end
   local since = waiting_since(waited_ms)
-  local who, their_since = next_waiter(mark)
   if their_since and who ~= own and their_since <= since then return 0 end
   redis.call('set', mark, string.format('%.0f:', since) .. own, 'px', mark_ms)
   return 1
