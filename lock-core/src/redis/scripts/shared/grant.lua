@@ -14,7 +14,7 @@ local function stand_by(line, owner, ask, life_ms, waited_ms)
   if standing >= MOST_STANDING_BY and not redis.call('hget', line, owner) then return false end
   local now = now_ms()
   redis.call('hset', line, owner, string.format('%.0f:%.0f:', now - waited_ms, now + life_ms) .. ask)
-  end_in(line, math.max(life_ms, redis.call('pttl', line)))
+  if redis.call('pttl', line) < life_ms then end_in(line, life_ms) end
   return true
 end
 
@@ -22,28 +22,25 @@ local function stand_by_no_more(line, owner)
   redis.pcall('hdel', line, owner)
 end
 
--- Those who stand by, the one that has waited longest first; those whose time is over are forgotten,
--- and `own`, who has just released.
-local function standing_by(line, own)
+-- Who stands by and has waited longest; those whose time is over are forgotten, and `own`, who has just
+-- released. As a rule nobody is asked for after it, so the others are not kept or sorted.
+local function longest_standing_by(line, own)
   local fields = redis.pcall('hgetall', line)
-  if fields.err or #fields == 0 then return {} end
-  local now, waiters = now_ms(), {}
+  if fields.err or #fields == 0 then return nil end
+  local now, longest = now_ms(), nil
   for at = 1, #fields, 2 do
     local owner = fields[at]
     local since, ends, ask, turns, lease = string.match(fields[at + 1], '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
+    since = tonumber(since)
     if since and tonumber(ends) > now and owner ~= own then
-      waiters[#waiters + 1] = {
-        owner = owner, since = tonumber(since), ask = ask,
-        turns = tonumber(turns), lease_ms = whole(lease, 1, MOST_LEASE_MS) or 1,
-      }
+      if not longest or since < longest.since or since == longest.since and owner < longest.owner then
+        longest = {owner = owner, since = since, ask = ask, turns = turns, lease = lease}
+      end
     else
       redis.call('hdel', line, owner)
     end
   end
-  table.sort(waiters, function(one, other)
-    return one.since < other.since or one.since == other.since and one.owner < other.owner
-  end)
-  return waiters
+  return longest
 end
 
 local function stand_apart(mark, apart_ms)
@@ -59,11 +56,12 @@ local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, apart
     stand_apart(mark, apart_ms or 0)
     return false
   end
-  for _, waiter in ipairs(standing_by(line, own)) do
+  local waiter = longest_standing_by(line, own)
+  while waiter do
     local who, since = next_waiter(mark)
     local is_next = who == 'write:' .. waiter.owner
     if since and not is_next and since < waiter.since then return false end
-    local fence = next_token(token, token_ttl_ms, waiter.turns)
+    local fence = next_token(token, token_ttl_ms, tonumber(waiter.turns))
     if not fence then return false end
     if is_next then redis.call('del', mark) end
     redis.call('hdel', line, waiter.owner)
@@ -72,9 +70,10 @@ local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, apart
     local heard = tell('lock_granted:' .. client, message)
     if type(heard) == 'number' and heard > 0 then
       enter(waiter.owner)
-      end_in(lock, waiter.lease_ms)
+      end_in(lock, whole(waiter.lease, 1, MOST_LEASE_MS) or 1)
       return true
     end
+    waiter = longest_standing_by(line, own)
   end
   return false
 end
