@@ -23,7 +23,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "who was granted the lock keeps its mark",
         defect: "",
         file: "shared/grant",
-        from: "    if is_next then redis.call('del', mark) end\n",
+        from: "      redis.call('del', mark)\n",
         to: "",
         model: "reentrant: grants",
     },

@@ -27,11 +27,12 @@ local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
 if marked and line then stand_by_no_more(line, owner) end
-if marked then lift_mark(mark, 'write:' .. owner, channel, '0') end
+local who, since
+if marked then who, since = lift_mark(mark, 'write:' .. owner, channel, '0') end
 local status = release_sole(lock, owner, holds)
 if status ~= 'FREED' then return {status, nonce} end
 local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, apart_ms, function(next)
   redis.call('hset', lock, next, '1')
-end)
+end, marked, who, since)
 if not granted then tell(channel, '0') end
 return {status, nonce}

@@ -28,15 +28,17 @@ local row, token_ttl_ms = whole(ARGV[5], 0, MOST_HOLDS), whole(ARGV[6], 0, MOST_
 local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
+local who, since
+
 -- Nobody reads any more.
 local function open()
   local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, apart_ms, function(next)
     redis.call('hset', lock, 'mode', 'write', next .. ':write', '1')
-  end)
+  end, marked, who, since)
   if not granted then tell(channel, '0') end
 end
 
-if marked then lift_mark(mark, 'read:' .. owner, channel, '1') end
+if marked then who, since = lift_mark(mark, 'read:' .. owner, channel, '1') end
 
 -- A longer look at other readers is left to the writer that waits: a release stays cheap in a crowd.
 local FEW_FIELDS = 9

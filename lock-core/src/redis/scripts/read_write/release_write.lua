@@ -28,7 +28,8 @@ local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
 if marked and line then stand_by_no_more(line, owner) end
-if marked then lift_mark(mark, 'write:' .. owner, channel, '1') end
+local who, since
+if marked then who, since = lift_mark(mark, 'write:' .. owner, channel, '1') end
 
 local own = owner .. ':write'
 local state = redis.pcall('hmget', lock, 'mode', own, owner)
@@ -53,6 +54,6 @@ end
 redis.call('del', lock)
 local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, apart_ms, function(next)
   redis.call('hset', lock, 'mode', 'write', next .. ':write', '1')
-end)
+end, marked, who, since)
 if not granted then tell(channel, '1') end
 return {'FREED', nonce}

@@ -49,21 +49,25 @@ local function stand_apart(mark, apart_ms)
 end
 
 -- Gives the lock, which nobody holds any more, to the next; says whether it did. `row` counts the
--- grants before this one, nil: nobody is looked for. `enter` makes an owner its holder.
-local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, apart_ms, enter)
+-- grants before this one, nil: nobody is looked for. `enter` makes an owner its holder. Where the call
+-- has `looked` at the mark, `who` is next `since` then.
+local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, apart_ms, enter, looked, who, since)
   if not row then return false end
   if row >= MOST_IN_A_ROW then
     stand_apart(mark, apart_ms or 0)
     return false
   end
   local waiter = longest_standing_by(line, own)
+  if waiter and not looked then who, since = next_waiter(mark) end
   while waiter do
-    local who, since = next_waiter(mark)
     local is_next = who == 'write:' .. waiter.owner
     if since and not is_next and since < waiter.since then return false end
     local fence = next_token(token, token_ttl_ms, tonumber(waiter.turns))
     if not fence then return false end
-    if is_next then redis.call('del', mark) end
+    if is_next then
+      redis.call('del', mark)
+      who, since = nil, nil
+    end
     redis.call('hdel', line, waiter.owner)
     local client = string.match(waiter.owner, '^(.*):') or ''
     local message = string.format('%s %s %s %d', waiter.owner, waiter.ask, fence, row + 1)
