@@ -126,7 +126,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "those who stand by do so for ever",
         defect: "F5",
-        file: "shared/grant",
+        file: "shared/stand_by",
         from: "  if redis.call('pttl', line) < life_ms then end_in(line, life_ms) end\n",
         to: "",
         model: "reentrant: grants",

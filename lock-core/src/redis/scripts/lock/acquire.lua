@@ -6,7 +6,7 @@
 -- KEYS[1] lock    hash    owner -> holds
 -- KEYS[2] mark    string  since:write:owner of the waiter that is next
 -- KEYS[3] token   string  last fencing token
--- KEYS[4] line    hash    those who stand by: see shared/grant; only with ARGV[10]
+-- KEYS[4] line    hash    those who stand by: see shared/stand_by; only with ARGV[10]
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms

@@ -5,7 +5,7 @@
 -- KEYS[1] lock     hash     owner -> holds
 -- KEYS[2] channel  channel  where releases are told: 0, also when a mark goes
 -- KEYS[3] mark     string   since:write:owner of the waiter that is next; with ARGV[4] or ARGV[5]
--- KEYS[4] line     hash     those who stand by: see shared/grant; with ARGV[4] or ARGV[5]
+-- KEYS[4] line     hash     those who stand by: see shared/stand_by; with ARGV[4] or ARGV[5]
 -- KEYS[5] token    string   last fencing token; with ARGV[5]
 -- ARGV[1] nonce
 -- ARGV[2] owner

@@ -7,7 +7,7 @@
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
 -- KEYS[3] channel  channel  where releases are told: 0 for a read, 1 when a mark goes
 -- KEYS[4] mark     string   since:mode:owner of the waiter that is next; with ARGV[4] or ARGV[5]
--- KEYS[5] line     hash     those who stand by: see shared/grant; with ARGV[5]
+-- KEYS[5] line     hash     those who stand by: see shared/stand_by; with ARGV[5]
 -- KEYS[6] token    string   last fencing token; with ARGV[5]
 -- ARGV[1] nonce
 -- ARGV[2] owner

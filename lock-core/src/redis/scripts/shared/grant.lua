@@ -1,26 +1,10 @@
--- shared/grant: how a release gives the lock to the next waiter. Writers that hear of grants stand by
--- in a hash, `owner -> since:until:ask:turns:lease`; they are told on their client's channel, and have
--- the lock for a first lease of their own choice, which they must renew. Whoever wakes by itself (a reader, a waiter of
--- Redisson) gets its turn when one that has waited for longer left the mark, and after so many grants
--- in a row at the latest: then the lock is free, and where Redisson waits too ours stand back for a
--- moment, behind a mark of nobody.
-local MOST_STANDING_BY, MOST_IN_A_ROW = 16, 16
-
--- Whether it stands by now. `ask` is `ask:turns:lease`: the number of the try, the tokens to keep in
--- reserve, the first lease (ms).
-local function stand_by(line, owner, ask, life_ms, waited_ms)
-  local standing = redis.pcall('hlen', line)
-  if type(standing) == 'table' or life_ms == 0 then return false end
-  if standing >= MOST_STANDING_BY and not redis.call('hget', line, owner) then return false end
-  local now = now_ms()
-  redis.call('hset', line, owner, string.format('%.0f:%.0f:', now - waited_ms, now + life_ms) .. ask)
-  if redis.call('pttl', line) < life_ms then end_in(line, life_ms) end
-  return true
-end
-
-local function stand_by_no_more(line, owner)
-  redis.pcall('hdel', line, owner)
-end
+-- shared/grant: how a release gives the lock to the next waiter. Those who stand by (see
+-- shared/stand_by) are told on their client's channel, and have the lock for a first lease of their own
+-- choice, which they must renew. Whoever wakes by itself (a reader, a waiter of Redisson) gets its turn
+-- when one that has waited for longer left the mark, and after so many grants in a row at the latest:
+-- then the lock is free, and where Redisson waits too ours stand back for a moment, behind a mark of
+-- nobody.
+local MOST_IN_A_ROW = 16
 
 -- Who stands by and has waited longest; those whose time is over are forgotten, and `own`, who has just
 -- released. As a rule nobody is asked for after it, so the others are not kept or sorted.
