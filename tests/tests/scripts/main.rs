@@ -36,6 +36,7 @@ mod interop;
 mod java;
 mod keys;
 mod lease_faults;
+mod looks;
 mod mark;
 mod mark_foreign;
 mod memory_limit;

@@ -239,8 +239,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "who leaves the line tells nobody",
         defect: "",
         file: "shared/mark",
-        from: "    redis.call('del', mark)\n    tell(channel, message)\n",
-        to: "    redis.call('del', mark)\n",
+        from: "  redis.call('del', mark)\n  tell(channel, message)\n",
+        to: "  redis.call('del', mark)\n",
         model: "read/write: two",
     },
     Mutant {
@@ -263,8 +263,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "anybody lifts the mark",
         defect: "",
         file: "shared/mark",
-        from: "  if next_waiter(mark) == own then\n",
-        to: "  if next_waiter(mark) then\n",
+        from: "  if who ~= own then return who, their_since end\n",
+        to: "  if not who then return end\n",
         model: "read/write: three",
     },
     Mutant {

@@ -6,7 +6,7 @@
 -- KEYS[1] lock    hash    owner -> holds
 -- KEYS[2] mark    string  since:write:owner of the waiter that is next
 -- KEYS[3] token   string  last fencing token
--- KEYS[4] line    hash    those who stand by: see shared/grant; only with ARGV[10]
+-- KEYS[4] line    hash    those who stand by: see shared/stand_by; only with ARGV[10]
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
@@ -51,7 +51,7 @@ if holds > 1 then return {'LOST', nonce} end
 local waiting, their_since, fair = next_waiter(mark)
 if fair then return {'WRONG_KIND', nonce} end
 if taken then
-  local marked = leave_mark(mark, me, mark_ms, waited_ms)
+  local marked = leave_mark(mark, me, mark_ms, waited_ms, waiting, their_since)
   if ask and stand_by(line, owner, ask, mark_ms, waited_ms) then marked = 1 end
   return {'BUSY', nonce, redis.call('pttl', lock), marked}
 end

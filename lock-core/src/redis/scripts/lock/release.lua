@@ -5,7 +5,7 @@
 -- KEYS[1] lock     hash     owner -> holds
 -- KEYS[2] channel  channel  where releases are told: 0, also when a mark goes
 -- KEYS[3] mark     string   since:write:owner of the waiter that is next; with ARGV[4] or ARGV[5]
--- KEYS[4] line     hash     those who stand by: see shared/grant; with ARGV[4] or ARGV[5]
+-- KEYS[4] line     hash     those who stand by: see shared/stand_by; with ARGV[4] or ARGV[5]
 -- KEYS[5] token    string   last fencing token; with ARGV[5]
 -- ARGV[1] nonce
 -- ARGV[2] owner
@@ -27,11 +27,12 @@ local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
 if marked and line then stand_by_no_more(line, owner) end
-if marked then lift_mark(mark, 'write:' .. owner, channel, '0') end
+local who, since
+if marked then who, since = lift_mark(mark, 'write:' .. owner, channel, '0') end
 local status = release_sole(lock, owner, holds)
 if status ~= 'FREED' then return {status, nonce} end
 local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, apart_ms, function(next)
   redis.call('hset', lock, next, '1')
-end)
+end, marked, who, since)
 if not granted then tell(channel, '0') end
 return {status, nonce}

@@ -39,8 +39,9 @@ if mode == 'read' then
 elseif mode == 'write' then
   if writes == 0 then
     if holds > 1 then return {'LOST', nonce} end
-    if select(3, next_waiter(mark)) then return {'WRONG_KIND', nonce} end
-    local marked = leave_mark(mark, 'read:' .. owner, mark_ms, waited_ms)
+    local waiting, their_since, fair = next_waiter(mark)
+    if fair then return {'WRONG_KIND', nonce} end
+    local marked = leave_mark(mark, 'read:' .. owner, mark_ms, waited_ms, waiting, their_since)
     return {'BUSY', nonce, redis.call('pttl', lock), marked}
   end
 elseif mode or not state.free then

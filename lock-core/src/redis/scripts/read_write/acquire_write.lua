@@ -6,7 +6,7 @@
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] mark    string  since:mode:owner of the waiter that is next
 -- KEYS[3] token   string  last fencing token
--- KEYS[4] line    hash    those who stand by: see shared/grant; only with ARGV[10]
+-- KEYS[4] line    hash    those who stand by: see shared/stand_by; only with ARGV[10]
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
@@ -56,7 +56,7 @@ if holds > 1 then return {'LOST', nonce} end
 local waiting, their_since, fair = next_waiter(mark)
 if fair then return {'WRONG_KIND', nonce} end
 local function stands_in_line()
-  local marked = leave_mark(mark, me, mark_ms, waited_ms)
+  local marked = leave_mark(mark, me, mark_ms, waited_ms, waiting, their_since)
   return ask and stand_by(line, owner, ask, mark_ms, waited_ms) and 1 or marked
 end
 if mode == 'write' then return {'BUSY', nonce, redis.call('pttl', lock), stands_in_line()} end

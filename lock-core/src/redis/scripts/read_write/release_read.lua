@@ -7,7 +7,7 @@
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
 -- KEYS[3] channel  channel  where releases are told: 0 for a read, 1 when a mark goes
 -- KEYS[4] mark     string   since:mode:owner of the waiter that is next; with ARGV[4] or ARGV[5]
--- KEYS[5] line     hash     those who stand by: see shared/grant; with ARGV[5]
+-- KEYS[5] line     hash     those who stand by: see shared/stand_by; with ARGV[5]
 -- KEYS[6] token    string   last fencing token; with ARGV[5]
 -- ARGV[1] nonce
 -- ARGV[2] owner
@@ -28,15 +28,17 @@ local row, token_ttl_ms = whole(ARGV[5], 0, MOST_HOLDS), whole(ARGV[6], 0, MOST_
 local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
+local who, since
+
 -- Nobody reads any more.
 local function open()
   local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, apart_ms, function(next)
     redis.call('hset', lock, 'mode', 'write', next .. ':write', '1')
-  end)
+  end, marked, who, since)
   if not granted then tell(channel, '0') end
 end
 
-if marked then lift_mark(mark, 'read:' .. owner, channel, '1') end
+if marked then who, since = lift_mark(mark, 'read:' .. owner, channel, '1') end
 
 -- A longer look at other readers is left to the writer that waits: a release stays cheap in a crowd.
 local FEW_FIELDS = 9

@@ -6,7 +6,7 @@
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] channel  channel  where releases are told: 1 for a write and when a mark goes
 -- KEYS[3] mark     string   since:mode:owner of the waiter that is next; with ARGV[4] or ARGV[5]
--- KEYS[4] line     hash     those who stand by: see shared/grant; with ARGV[4] or ARGV[5]
+-- KEYS[4] line     hash     those who stand by: see shared/stand_by; with ARGV[4] or ARGV[5]
 -- KEYS[5] token    string   last fencing token; with ARGV[5]
 -- ARGV[1] nonce
 -- ARGV[2] owner
@@ -28,7 +28,8 @@ local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
 if marked and line then stand_by_no_more(line, owner) end
-if marked then lift_mark(mark, 'write:' .. owner, channel, '1') end
+local who, since
+if marked then who, since = lift_mark(mark, 'write:' .. owner, channel, '1') end
 
 local own = owner .. ':write'
 local state = redis.pcall('hmget', lock, 'mode', own, owner)
@@ -53,6 +54,6 @@ end
 redis.call('del', lock)
 local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, apart_ms, function(next)
   redis.call('hset', lock, 'mode', 'write', next .. ':write', '1')
-end)
+end, marked, who, since)
 if not granted then tell(channel, '1') end
 return {'FREED', nonce}

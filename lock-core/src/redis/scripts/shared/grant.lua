@@ -1,49 +1,30 @@
--- shared/grant: how a release gives the lock to the next waiter. Writers that hear of grants stand by
--- in a hash, `owner -> since:until:ask:turns:lease`; they are told on their client's channel, and have
--- the lock for a first lease of their own choice, which they must renew. Whoever wakes by itself (a reader, a waiter of
--- Redisson) gets its turn when one that has waited for longer left the mark, and after so many grants
--- in a row at the latest: then the lock is free, and where Redisson waits too ours stand back for a
--- moment, behind a mark of nobody.
-local MOST_STANDING_BY, MOST_IN_A_ROW = 16, 16
+-- shared/grant: how a release gives the lock to the next waiter. Those who stand by (see
+-- shared/stand_by) are told on their client's channel, and have the lock for a first lease of their own
+-- choice, which they must renew. Whoever wakes by itself (a reader, a waiter of Redisson) gets its turn
+-- when one that has waited for longer left the mark, and after so many grants in a row at the latest:
+-- then the lock is free, and where Redisson waits too ours stand back for a moment, behind a mark of
+-- nobody.
+local MOST_IN_A_ROW = 16
 
--- Whether it stands by now. `ask` is `ask:turns:lease`: the number of the try, the tokens to keep in
--- reserve, the first lease (ms).
-local function stand_by(line, owner, ask, life_ms, waited_ms)
-  local standing = redis.pcall('hlen', line)
-  if type(standing) == 'table' or life_ms == 0 then return false end
-  if standing >= MOST_STANDING_BY and not redis.call('hget', line, owner) then return false end
-  local now = now_ms()
-  redis.call('hset', line, owner, string.format('%.0f:%.0f:', now - waited_ms, now + life_ms) .. ask)
-  end_in(line, math.max(life_ms, redis.call('pttl', line)))
-  return true
-end
-
-local function stand_by_no_more(line, owner)
-  redis.pcall('hdel', line, owner)
-end
-
--- Those who stand by, the one that has waited longest first; those whose time is over are forgotten,
--- and `own`, who has just released.
-local function standing_by(line, own)
+-- Who stands by and has waited longest; those whose time is over are forgotten, and `own`, who has just
+-- released. As a rule nobody is asked for after it, so the others are not kept or sorted.
+local function longest_standing_by(line, own)
   local fields = redis.pcall('hgetall', line)
-  if fields.err or #fields == 0 then return {} end
-  local now, waiters = now_ms(), {}
+  if fields.err or #fields == 0 then return nil end
+  local now, longest = now_ms(), nil
   for at = 1, #fields, 2 do
     local owner = fields[at]
     local since, ends, ask, turns, lease = string.match(fields[at + 1], '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
+    since = tonumber(since)
     if since and tonumber(ends) > now and owner ~= own then
-      waiters[#waiters + 1] = {
-        owner = owner, since = tonumber(since), ask = ask,
-        turns = tonumber(turns), lease_ms = whole(lease, 1, MOST_LEASE_MS) or 1,
-      }
+      if not longest or since < longest.since or since == longest.since and owner < longest.owner then
+        longest = {owner = owner, since = since, ask = ask, turns = turns, lease = lease}
+      end
     else
       redis.call('hdel', line, owner)
     end
   end
-  table.sort(waiters, function(one, other)
-    return one.since < other.since or one.since == other.since and one.owner < other.owner
-  end)
-  return waiters
+  return longest
 end
 
 local function stand_apart(mark, apart_ms)
@@ -52,29 +33,35 @@ local function stand_apart(mark, apart_ms)
 end
 
 -- Gives the lock, which nobody holds any more, to the next; says whether it did. `row` counts the
--- grants before this one, nil: nobody is looked for. `enter` makes an owner its holder.
-local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, apart_ms, enter)
+-- grants before this one, nil: nobody is looked for. `enter` makes an owner its holder. Where the call
+-- has `looked` at the mark, `who` is next `since` then.
+local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, apart_ms, enter, looked, who, since)
   if not row then return false end
   if row >= MOST_IN_A_ROW then
     stand_apart(mark, apart_ms or 0)
     return false
   end
-  for _, waiter in ipairs(standing_by(line, own)) do
-    local who, since = next_waiter(mark)
+  local waiter = longest_standing_by(line, own)
+  if waiter and not looked then who, since = next_waiter(mark) end
+  while waiter do
     local is_next = who == 'write:' .. waiter.owner
     if since and not is_next and since < waiter.since then return false end
-    local fence = next_token(token, token_ttl_ms, waiter.turns)
+    local fence = next_token(token, token_ttl_ms, tonumber(waiter.turns))
     if not fence then return false end
-    if is_next then redis.call('del', mark) end
+    if is_next then
+      redis.call('del', mark)
+      who, since = nil, nil
+    end
     redis.call('hdel', line, waiter.owner)
     local client = string.match(waiter.owner, '^(.*):') or ''
     local message = string.format('%s %s %s %d', waiter.owner, waiter.ask, fence, row + 1)
     local heard = tell('lock_granted:' .. client, message)
     if type(heard) == 'number' and heard > 0 then
       enter(waiter.owner)
-      end_in(lock, waiter.lease_ms)
+      end_in(lock, whole(waiter.lease, 1, MOST_LEASE_MS) or 1)
       return true
     end
+    waiter = longest_standing_by(line, own)
   end
   return false
 end

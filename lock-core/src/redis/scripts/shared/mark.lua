@@ -22,19 +22,20 @@ local function waiting_since(waited_ms)
   return now_ms() - waited_ms
 end
 
-local function leave_mark(mark, own, mark_ms, waited_ms)
+-- `who` and `their_since`: what next_waiter has said in this call.
+local function leave_mark(mark, own, mark_ms, waited_ms, who, their_since)
   if mark_ms == 0 then return 0 end
   local since = waiting_since(waited_ms)
-  local who, their_since = next_waiter(mark)
   if their_since and who ~= own and their_since <= since then return 0 end
   redis.call('set', mark, string.format('%.0f:', since) .. own, 'px', mark_ms)
   return 1
 end
 
+-- Says who is next then, and since when.
 local function lift_mark(mark, own, channel, message)
-  if next_waiter(mark) == own then
-    redis.call('del', mark)
-    tell(channel, message)
-  end
+  local who, their_since = next_waiter(mark)
+  if who ~= own then return who, their_since end
+  redis.call('del', mark)
+  tell(channel, message)
 end
 

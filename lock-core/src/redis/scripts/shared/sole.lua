@@ -15,13 +15,17 @@ end
 local function sole(lock, owner)
   local fields = redis.pcall('hlen', lock)
   if fields == 0 then return 0, false end
+  if fields == 1 then
+    local holder, holds = unpack(redis.call('hgetall', lock))
+    local held = holder ~= 'mode' and whole(holds, 1, MOST_HOLDS)
+    -- An application's record is nobody's lock, and waiting for its end would be for ever.
+    if not held then return nil end
+    return holder == owner and held or 0, true
+  end
   local held = held_by(lock, owner)
-  if not held then return nil end
-  if held > 0 then return held, true end
-  if type(fields) == 'table' then redis.call('hlen', lock) end
-  -- An application's record is nobody's lock, and waiting for its end would be for ever.
-  if fields > 1 or not whole(redis.call('hgetall', lock)[2], 1, MOST_HOLDS) then return nil end
-  return 0, true
+  if held and held > 0 then return held, true end
+  if held and type(fields) == 'table' then redis.call('hlen', lock) end
+  return nil
 end
 
 -- Another hold on top of those that are there, which live as long as it.
