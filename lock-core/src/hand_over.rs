@@ -145,9 +145,10 @@ impl Hold {
 
     /// What is left of a hold whose release is not sent yet.
     pub(crate) fn take_back(&self, request: &Request) -> Option<Arc<Hold>> {
+        let fit = request.fit()?;
         let (state, due) = {
             let (mut left, now) = (self.state(), Moment::now());
-            let fits = left.on_offer && left.fit_to_leave(self.kind, now) == request.fit();
+            let fits = left.on_offer && left.fit_to_leave(self.kind, now) == Some(fit);
             if !fits {
                 return None;
             }
