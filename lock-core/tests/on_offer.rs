@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Acquire, LockClient, LockGuard, MemoryStore, Mode, __private::suspend};
+use lock_core::{__private::suspend, Acquire, LockClient, LockGuard, MemoryStore, Mode};
 use tokio::time::advance;
 
 const LONG: Duration = Duration::from_secs(60);
