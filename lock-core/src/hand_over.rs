@@ -162,7 +162,7 @@ impl Hold {
     /// The next turn has what the store had for this one.
     fn goes_on(&self, request: &Request, next: HoldState, due: Option<Place>) -> Arc<Hold> {
         if let Some(due) = due {
-            self.engine.schedule.remove(due);
+            self.engine.schedule.remove(self, due);
         }
         // Who waits for the release of this one has not to wait for the next.
         self.announce();

@@ -273,7 +273,7 @@ impl Hold {
 
     pub(crate) fn ended(&self, permit: Option<Permit>, due: Option<Place>) {
         if let Some(due) = due {
-            self.engine.schedule.remove(due);
+            self.engine.schedule.remove(self, due);
         }
         if let Some(permit) = permit {
             drop(permit);
