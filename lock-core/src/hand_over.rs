@@ -126,13 +126,17 @@ impl Hold {
         let fit = self.state().fit_to_leave(self.kind, Moment::now());
         if let Some(fit) = fit {
             let left = Left(Some(Arc::clone(self)));
+            self.state().passed_on = true;
             let Some(mut back) = self.engine.gate.pass_on(&self.key, fit, left) else {
+                // Who waits for the release of this one does not wait for the other to look.
+                self.announce();
                 return;
             };
             back.0 = None;
         }
         {
             let mut state = self.state();
+            state.passed_on = false;
             state.stand_back(Moment::now());
             state.set_leaving(true);
             state.on_offer = fit.is_some();

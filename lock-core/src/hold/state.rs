@@ -50,6 +50,8 @@ pub(crate) struct HoldState {
     pub(crate) turns_until: Moment,
     /// Its guards are gone, and its release is not sent yet.
     pub(crate) on_offer: bool,
+    /// Its guards are gone, and it is with the next waiter, who may not have looked yet.
+    pub(crate) passed_on: bool,
     /// How often it has stood by for a release to grant it the lock.
     pub(crate) asks: u32,
     /// How many grants by releases in a row this is the last of; `None`: nobody stands by behind it,
@@ -95,6 +97,7 @@ impl HoldState {
             permit,
             turns: Turns::default(),
             on_offer: false,
+            passed_on: false,
             turns_until: now,
             asks: 0,
             row: None,
