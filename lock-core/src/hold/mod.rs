@@ -103,7 +103,12 @@ impl Hold {
     pub(crate) async fn steps(self: &Arc<Self>) -> Steps {
         loop {
             let Err(ended) = self.state().begins_step() else { return Steps(Arc::clone(self)) };
-            ended.notified().await;
+            // It hears of what ends from here on, and may have ended before.
+            let told = ended.notified();
+            if let Some(steps) = self.try_steps() {
+                return steps;
+            }
+            told.await;
         }
     }
 

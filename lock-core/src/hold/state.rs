@@ -122,7 +122,8 @@ impl HoldState {
     pub(super) fn ends_step(&mut self) {
         self.stepping = false;
         if let Some(ended) = &self.step_ended {
-            ended.notify_one();
+            // All of them: one alone might not look for long.
+            ended.notify_waiters();
         }
     }
 
@@ -244,5 +245,20 @@ mod tests {
         drop(second);
         assert!(last.now_or_never().is_some());
         assert!(hold.try_steps().is_some());
+    }
+
+    #[tokio::test]
+    async fn steps_wait_for_nobody_who_does_not_look() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let hold = guard.hold();
+        let first = hold.try_steps().expect("nobody has them");
+        let (mut idle, mut waits) = (Box::pin(hold.steps()), Box::pin(hold.steps()));
+        for waiter in [&mut idle, &mut waits] {
+            assert!(waiter.now_or_never().is_none());
+        }
+        drop(first);
+        assert!(waits.now_or_never().is_some());
+        drop(idle);
     }
 }
