@@ -140,8 +140,8 @@ impl LockGuard {
         self.view.hold.release_requested().await;
     }
 
-    /// Releases the lock and waits until the store has confirmed it, unless the next waiter of this
-    /// process has taken it over or others of this process read under the same hold of the store.
+    /// Releases the lock and waits until the store has confirmed it, unless it goes to the next waiter
+    /// of this process or others of this process read under the same hold of the store.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl LockGuard {
             }
             {
                 let state = part.state();
-                if state.is_settled() {
+                if state.is_settled() || state.passed_on {
                     let gone = state.was_gone.then(|| hold.lost(LostCause::Refused));
                     return gone.map_or(Ok(()), |lost| Err(lost.into()));
                 }

@@ -126,13 +126,17 @@ impl Hold {
         let fit = self.state().fit_to_leave(self.kind, Moment::now());
         if let Some(fit) = fit {
             let left = Left(Some(Arc::clone(self)));
+            self.state().passed_on = true;
             let Some(mut back) = self.engine.gate.pass_on(&self.key, fit, left) else {
+                // Who waits for the release of this one does not wait for the other to look.
+                self.announce();
                 return;
             };
             back.0 = None;
         }
         {
             let mut state = self.state();
+            state.passed_on = false;
             state.stand_back(Moment::now());
             state.set_leaving(true);
             state.on_offer = fit.is_some();
@@ -145,9 +149,10 @@ impl Hold {
 
     /// What is left of a hold whose release is not sent yet.
     pub(crate) fn take_back(&self, request: &Request) -> Option<Arc<Hold>> {
+        let fit = request.fit()?;
         let (state, due) = {
             let (mut left, now) = (self.state(), Moment::now());
-            let fits = left.on_offer && left.fit_to_leave(self.kind, now) == request.fit();
+            let fits = left.on_offer && left.fit_to_leave(self.kind, now) == Some(fit);
             if !fits {
                 return None;
             }
@@ -161,7 +166,7 @@ impl Hold {
     /// The next turn has what the store had for this one.
     fn goes_on(&self, request: &Request, next: HoldState, due: Option<Place>) -> Arc<Hold> {
         if let Some(due) = due {
-            self.engine.schedule.remove(due);
+            self.engine.schedule.remove(self, due);
         }
         // Who waits for the release of this one has not to wait for the next.
         self.announce();

@@ -10,7 +10,7 @@ use lock_core::{
 };
 use tokio::{
     task::JoinHandle,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -301,4 +301,20 @@ async fn after_its_turns_a_process_lets_others_try_before_it_asks_again() {
         drop(tried);
         last.await.unwrap().unwrap().release().await.unwrap();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_releases_does_not_wait_until_the_next_one_looks() {
+    let client = client(&MemoryStore::new());
+    let first = client.write("k").acquire().await.unwrap();
+    let waiter = waits(client.write("k")).await;
+    let mut next = Box::pin(client.write("k").wait(LONG).acquire());
+    assert!((&mut next).now_or_never().is_none());
+    first.release().await.unwrap();
+    let guard = waiter.await.unwrap().unwrap();
+    let before = owner(&client).await;
+    // By the task that waits for the next one, which does not look meanwhile.
+    timeout(LONG, guard.release()).await.expect("it waits for nobody").unwrap();
+    let _guard = next.await.unwrap();
+    assert_eq!(owner(&client).await, before, "the store heard nothing");
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Acquire, LockClient, LockGuard, MemoryStore, Mode};
+use lock_core::{__private::suspend, Acquire, LockClient, LockGuard, MemoryStore, Mode};
 use tokio::time::advance;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -102,6 +102,28 @@ async fn whom_it_does_not_fit_asks_the_store() {
         let guard = acquired(ask()).await;
         assert_ne!(owner(&client).await, before);
         guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whom_nothing_fits_does_not_have_what_is_good_for_no_more_turns() {
+    let reads: fn(&LockClient) -> Acquire = |client| client.read("k");
+    let writes: fn(&LockClient) -> Acquire = |client| client.write("k");
+    let client = LockClient::in_memory();
+    for (leaves, comes) in [(reads, writes), (writes, reads), (writes, writes)] {
+        for ask in [comes(&client).turns(1), comes(&client).renew(false)] {
+            let guard = hot(|| leaves(&client)).await;
+            let before = owner(&client).await;
+            drop(guard);
+            let guard = acquired(leaves(&client)).await;
+            drop(guard);
+            // Its first moments are over, and the releaser has not run.
+            suspend(Duration::from_millis(1));
+            let guard = acquired(ask).await;
+            assert_ne!(owner(&client).await, before);
+            assert_eq!(client.inspect("k").await.unwrap().mode, Some(guard.mode()));
+            guard.release().await.unwrap();
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Crowd {
 struct Watcher {
     last: u32,
     still_here: u32,
-    _gone: oneshot::Sender<()>,
+    gone: oneshot::Sender<()>,
 }
 
 #[derive(Debug)]
@@ -188,8 +188,13 @@ impl Inside {
         if still_here == 0 {
             return None;
         }
-        let (_gone, leavers) = oneshot::channel();
-        self.crowd().watchers.push(Watcher { last, still_here, _gone });
+        let (gone, leavers) = oneshot::channel();
+        let watchers = &mut self.crowd().watchers;
+        if watchers.len() == watchers.capacity() {
+            // Before it grows: where the store is gone nobody leaves for long, and nobody waits for it.
+            watchers.retain(|watcher| !watcher.gone.is_closed());
+        }
+        watchers.push(Watcher { last, still_here, gone });
         Some(leavers)
     }
 
@@ -199,5 +204,27 @@ impl Inside {
             + u32::from(self.contending)
             + self.lined_up
             + self.staying
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot::error::TryRecvError;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_kept_for_those_who_wait_for_leavers_no_more() {
+        let mut inside = Inside::default();
+        inside.enter(Access::Line);
+        let number = inside.begin_to_leave();
+        let mut waits = inside.leavers().expect("one is leaving");
+        for _ in 0..1_000 {
+            drop(inside.leavers());
+        }
+        assert!(inside.crowd().watchers.len() < 100);
+        assert_eq!(waits.try_recv(), Err(TryRecvError::Empty));
+        inside.leaves_no_more(number);
+        assert_eq!(waits.try_recv(), Err(TryRecvError::Closed));
     }
 }

@@ -103,7 +103,12 @@ impl Hold {
     pub(crate) async fn steps(self: &Arc<Self>) -> Steps {
         loop {
             let Err(ended) = self.state().begins_step() else { return Steps(Arc::clone(self)) };
-            ended.notified().await;
+            // It hears of what ends from here on, and may have ended before.
+            let told = ended.notified();
+            if let Some(steps) = self.try_steps() {
+                return steps;
+            }
+            told.await;
         }
     }
 
@@ -127,7 +132,12 @@ impl Hold {
         let changes = changed.subscribe();
         // It may have been lost while there was nobody to tell.
         let lost = self.state().lost;
-        changed.send_if_modified(|told| std::mem::replace(told, lost) != lost);
+        changed.send_if_modified(|told| {
+            // Or told since: what this one has not seen yet stays told.
+            let is_news = told.is_none() && lost.is_some();
+            *told = told.or(lost);
+            is_news
+        });
         changes
     }
 
@@ -273,7 +283,7 @@ impl Hold {
 
     pub(crate) fn ended(&self, permit: Option<Permit>, due: Option<Place>) {
         if let Some(due) = due {
-            self.engine.schedule.remove(due);
+            self.engine.schedule.remove(self, due);
         }
         if let Some(permit) = permit {
             drop(permit);
@@ -281,5 +291,24 @@ impl Hold {
             self.engine.hold_ended.notify_waiters();
         }
         self.announce();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LockClient;
+
+    #[tokio::test]
+    async fn a_loss_stays_told_though_another_who_begins_to_listen_has_looked_before_it() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let told = guard.hold().changes();
+        guard.hold().lose(LostCause::Expired);
+        // As the other one sees it, which looks before the loss and tells after it.
+        let lost = guard.hold().state().lost.take();
+        drop(guard.hold().changes());
+        guard.hold().state().lost = lost;
+        assert_eq!(*told.borrow(), Some(LostCause::Expired));
     }
 }

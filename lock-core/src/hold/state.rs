@@ -50,6 +50,8 @@ pub(crate) struct HoldState {
     pub(crate) turns_until: Moment,
     /// Its guards are gone, and its release is not sent yet.
     pub(crate) on_offer: bool,
+    /// Its guards are gone, and it is with the next waiter, who may not have looked yet.
+    pub(crate) passed_on: bool,
     /// How often it has stood by for a release to grant it the lock.
     pub(crate) asks: u32,
     /// How many grants by releases in a row this is the last of; `None`: nobody stands by behind it,
@@ -95,6 +97,7 @@ impl HoldState {
             permit,
             turns: Turns::default(),
             on_offer: false,
+            passed_on: false,
             turns_until: now,
             asks: 0,
             row: None,
@@ -119,7 +122,8 @@ impl HoldState {
     pub(super) fn ends_step(&mut self) {
         self.stepping = false;
         if let Some(ended) = &self.step_ended {
-            ended.notify_one();
+            // All of them: one alone might not look for long.
+            ended.notify_waiters();
         }
     }
 
@@ -241,5 +245,20 @@ mod tests {
         drop(second);
         assert!(last.now_or_never().is_some());
         assert!(hold.try_steps().is_some());
+    }
+
+    #[tokio::test]
+    async fn steps_wait_for_nobody_who_does_not_look() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let hold = guard.hold();
+        let first = hold.try_steps().expect("nobody has them");
+        let (mut idle, mut waits) = (Box::pin(hold.steps()), Box::pin(hold.steps()));
+        for waiter in [&mut idle, &mut waits] {
+            assert!(waiter.now_or_never().is_none());
+        }
+        drop(first);
+        assert!(waits.now_or_never().is_some());
+        drop(idle);
     }
 }

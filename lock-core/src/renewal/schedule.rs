@@ -1,7 +1,7 @@
 //! When each hold must be looked at next.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, btree_map::Entry},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -70,8 +70,14 @@ impl Schedule {
         }
     }
 
-    pub(crate) fn remove(&self, place: Place) {
-        self.lock().holds.remove(&place);
+    /// Gives up the place that a hold had, if nobody else has it by now: it may have come due
+    /// meanwhile, and be had by a hold that is due at the same moment.
+    pub(crate) fn remove(&self, hold: &Hold, place: Place) {
+        if let Entry::Occupied(due) = self.lock().holds.entry(place)
+            && std::ptr::eq(due.get().as_ptr(), hold)
+        {
+            due.remove();
+        }
     }
 
     pub(crate) fn close(&self) {
@@ -148,6 +154,21 @@ mod tests {
         guard.release().await.expect("it is held");
         assert_eq!(schedule.first(), None);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_that_another_hold_has_by_now_stays_with_it() {
+        let client = LockClient::in_memory();
+        let ask = |key: &str| client.write(key).acquire();
+        let [left, stays] = [ask("a").await, ask("b").await].map(|guard| guard.expect("free"));
+        let schedule = &client.engine().schedule;
+        let place = left.hold().state().due.take().expect("it stands there");
+        // Before its place is given up both are due, and the other one is so again.
+        schedule.take_due(place.after(crate::lease::renewal_window(crate::lease::DEFAULT_LEASE)));
+        schedule.add_at(stays.hold(), place);
+        schedule.remove(left.hold(), place);
+        assert_eq!(schedule.first(), Some(place));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn holds_that_are_due_at_the_same_moment_are_all_known() {
         let client = LockClient::in_memory();
