@@ -77,12 +77,13 @@ async fn unless_draining<T>(
 
 /// What another one has left, and is not on its way back yet.
 async fn take_back(engine: &Engine, request: &Request) -> Option<Arc<Hold>> {
-    let left = engine.gate.on_offer(&request.key);
-    if left.strong_count() > 0 {
-        // Who asks again and again would let no other task run.
-        tokio::task::coop::consume_budget().await;
+    if engine.gate.on_offer(&request.key).strong_count() == 0 {
+        return None;
     }
-    left.upgrade()?.take_back(request)
+    // Who asks again and again would let no other task run.
+    tokio::task::coop::consume_budget().await;
+    // Others may have come meanwhile.
+    engine.gate.on_offer(&request.key).upgrade()?.take_back(request)
 }
 
 fn pass_gate<'a>(

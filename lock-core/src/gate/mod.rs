@@ -194,9 +194,9 @@ impl Gate {
 
     /// What may be had without asking the store, where nobody else waits for it.
     pub(crate) fn on_offer(&self, key: &LockKey) -> Weak<Hold> {
-        let mut keys = self.lock();
-        let inside = keys.get_mut(key).filter(|inside| !self.is_closed() && inside.queued() == 0);
-        inside.map(|inside| std::mem::take(&mut inside.on_offer)).unwrap_or_default()
+        let keys = self.lock();
+        let inside = keys.get(key).filter(|inside| !self.is_closed() && inside.queued() == 0);
+        inside.map(|inside| Weak::clone(&inside.on_offer)).unwrap_or_default()
     }
 
     fn not_before(&self, key: &LockKey) -> Option<Instant> {

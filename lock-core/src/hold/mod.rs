@@ -7,6 +7,7 @@
 //! together again: nothing that is above `guards` stays in the store.
 
 mod state;
+mod steps;
 
 use std::{
     fmt,
@@ -29,6 +30,7 @@ use crate::{
     request::Request,
 };
 pub(crate) use state::HoldState;
+pub(crate) use steps::Steps;
 
 /// How often a holder that listens looks whether it was asked to release, whatever it has heard.
 const LOOK_FOR_REQUESTS: Duration = Duration::from_secs(3);
@@ -43,22 +45,6 @@ pub(crate) struct Hold {
     state: Mutex<HoldState>,
     /// Says that the state has changed in a way somebody may wait for; most holds nobody waits for.
     changed: OnceLock<watch::Sender<Option<LostCause>>>,
-}
-
-/// The right to a hold's next step, until this is dropped.
-#[derive(Debug)]
-pub(crate) struct Steps(Arc<Hold>);
-
-impl Steps {
-    pub(crate) fn of(&self) -> &Arc<Hold> {
-        &self.0
-    }
-}
-
-impl Drop for Steps {
-    fn drop(&mut self) {
-        self.0.state().ends_step();
-    }
 }
 
 impl fmt::Debug for Hold {
@@ -97,25 +83,6 @@ impl Hold {
             state: Mutex::new(state),
             changed: OnceLock::new(),
         })
-    }
-
-    /// The right to ask for the hold's next step: those of one hold are never asked at the same time.
-    pub(crate) async fn steps(self: &Arc<Self>) -> Steps {
-        loop {
-            let Err(ended) = self.state().begins_step() else { return Steps(Arc::clone(self)) };
-            // It hears of what ends from here on, and may have ended before.
-            let told = ended.notified();
-            if let Some(steps) = self.try_steps() {
-                return steps;
-            }
-            told.await;
-        }
-    }
-
-    /// The same, unless another step is under way.
-    pub(crate) fn try_steps(self: &Arc<Self>) -> Option<Steps> {
-        self.state().begins_step().ok()?;
-        Some(Steps(Arc::clone(self)))
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, HoldState> {

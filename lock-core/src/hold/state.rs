@@ -110,23 +110,6 @@ impl HoldState {
         }
     }
 
-    /// Takes the right to its next step, or says who tells when it is given back.
-    pub(super) fn begins_step(&mut self) -> Result<(), Arc<Notify>> {
-        if self.stepping {
-            return Err(Arc::clone(self.step_ended.get_or_insert_default()));
-        }
-        self.stepping = true;
-        Ok(())
-    }
-
-    pub(super) fn ends_step(&mut self) {
-        self.stepping = false;
-        if let Some(ended) = &self.step_ended {
-            // All of them: one alone might not look for long.
-            ended.notify_waiters();
-        }
-    }
-
     /// What the store should hold: what the guards hold, or nothing once that is lost, or where it
     /// has it for the host.
     pub(crate) fn wanted(&self) -> Holds {
@@ -216,49 +199,5 @@ impl HoldState {
         if let Some(permit) = &mut self.permit {
             permit.set_leaving(leaving);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use futures_util::FutureExt;
-
-    use crate::LockClient;
-
-    #[tokio::test]
-    async fn steps_are_taken_one_at_a_time_and_none_is_forgotten() {
-        let client = LockClient::in_memory();
-        let guard = client.write("k").acquire().await.expect("it is free");
-        let hold = guard.hold();
-        let first = hold.try_steps().expect("nobody has them");
-        assert!(hold.try_steps().is_none());
-        let (mut gives_up, mut waits, mut last) =
-            (Box::pin(hold.steps()), Box::pin(hold.steps()), Box::pin(hold.steps()));
-        for waiter in [&mut gives_up, &mut waits, &mut last] {
-            assert!(waiter.now_or_never().is_none());
-        }
-        drop(first);
-        // It was told, and leaves before it has heard.
-        drop(gives_up);
-        let second = (&mut waits).now_or_never().expect("it is next");
-        assert!((&mut last).now_or_never().is_none());
-        drop(second);
-        assert!(last.now_or_never().is_some());
-        assert!(hold.try_steps().is_some());
-    }
-
-    #[tokio::test]
-    async fn steps_wait_for_nobody_who_does_not_look() {
-        let client = LockClient::in_memory();
-        let guard = client.write("k").acquire().await.expect("it is free");
-        let hold = guard.hold();
-        let first = hold.try_steps().expect("nobody has them");
-        let (mut idle, mut waits) = (Box::pin(hold.steps()), Box::pin(hold.steps()));
-        for waiter in [&mut idle, &mut waits] {
-            assert!(waiter.now_or_never().is_none());
-        }
-        drop(first);
-        assert!(waits.now_or_never().is_some());
-        drop(idle);
     }
 }
