@@ -2,6 +2,7 @@
 
 mod json;
 mod markdown;
+mod short;
 
 use lock_tests::figures::Spread;
 

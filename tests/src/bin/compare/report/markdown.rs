@@ -6,6 +6,9 @@ use super::{Curve, Goal, Report, Table, figure, spread};
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(short) = self.short() {
+            writeln!(f, "{short}")?;
+        }
         if !self.ratios.is_empty() {
             writeln!(f, "{}", self.goals())?;
         }
