@@ -53,6 +53,8 @@ pub(crate) async fn http(world: &World) -> Report {
     let name = "http_vs_hand_rolled";
     let rates = Spread::of_ratios(&rate(Guarded::Layer), &rate(Guarded::HandRolled));
     report.ratio(name, "requests/s", rates, Goal::AtLeast(1.0));
+    let hash = Spread::of_ratios(&rate(Guarded::RedissonsHash), &rate(Guarded::HandRolled));
+    report.ratio(name, "requests/s, Redisson's hash by hand", hash, Goal::Told);
     let p99 = Spread::of_ratios(&slowest(Guarded::Layer), &slowest(Guarded::HandRolled));
     report.ratio(name, "p99", p99, Goal::AtMost(1.1));
     report.tables.push(table(&runs));

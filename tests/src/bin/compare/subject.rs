@@ -10,8 +10,8 @@ mod rslock;
 use clap::ValueEnum;
 
 use self::{
-    async_redis_lock::AsyncRedisLock, distkit::Distkit, hand_rolled::HandRolled, ours::Ours,
-    ping::Ping, rslock::Rslock,
+    async_redis_lock::AsyncRedisLock, distkit::Distkit, hand_rolled::HandRolled, hand_rolled::How,
+    ours::Ours, ping::Ping, rslock::Rslock,
 };
 
 /// Longer than any run.
@@ -22,6 +22,7 @@ pub(crate) enum Name {
     Ping,
     HandRolled,
     HandRolledAwaited,
+    RedissonsHash,
     Rslock,
     AsyncRedisLock,
     AsyncRedisLockDropped,
@@ -38,6 +39,7 @@ impl Name {
             Self::Ping => "PING (one round trip)",
             Self::HandRolled => "hand-rolled SET NX PX, release not awaited",
             Self::HandRolledAwaited => "hand-rolled, release awaited",
+            Self::RedissonsHash => "Redisson's hash by hand, release not awaited",
             Self::Rslock => "rslock",
             Self::AsyncRedisLock => "async-redis-lock",
             Self::AsyncRedisLockDropped => "async-redis-lock, guard dropped",
@@ -63,8 +65,9 @@ impl Name {
     pub(crate) async fn connect(self, url: &str) -> Subject {
         match self {
             Self::Ping => Subject::Ping(Ping::connect(url).await),
-            Self::HandRolled => Subject::HandRolled(HandRolled::connect(url, false).await),
-            Self::HandRolledAwaited => Subject::HandRolled(HandRolled::connect(url, true).await),
+            Self::HandRolled => hand_rolled(url, How::NotAwaited).await,
+            Self::HandRolledAwaited => hand_rolled(url, How::Awaited).await,
+            Self::RedissonsHash => hand_rolled(url, How::RedissonsHash).await,
             Self::Rslock => Subject::Rslock(Rslock::connect(url)),
             Self::AsyncRedisLock => {
                 Subject::AsyncRedisLock(AsyncRedisLock::connect(url, false).await)
@@ -77,6 +80,10 @@ impl Name {
             Self::Lock | Self::Write | Self::Read => Subject::Ours(Ours::connect(url, self).await),
         }
     }
+}
+
+async fn hand_rolled(url: &str, how: How) -> Subject {
+    Subject::HandRolled(HandRolled::connect(url, how).await)
 }
 
 /// A client, connected.

@@ -22,6 +22,7 @@ pub(crate) enum Guarded {
     Ping,
     HandRolled,
     HandRolledAwaited,
+    RedissonsHash,
     Rslock,
     Layer,
     LayerRead,
@@ -45,11 +46,12 @@ impl Serving {
 }
 
 impl Guarded {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Nothing,
         Self::Ping,
         Self::HandRolled,
         Self::HandRolledAwaited,
+        Self::RedissonsHash,
         Self::Rslock,
         Self::Layer,
         Self::LayerRead,
@@ -61,6 +63,7 @@ impl Guarded {
             Self::Ping => "one PING per request",
             Self::HandRolled => "hand-rolled in the handler, release not awaited",
             Self::HandRolledAwaited => "hand-rolled in the handler, release awaited",
+            Self::RedissonsHash => "Redisson's hash by hand in the handler, release not awaited",
             Self::Rslock => "rslock in the handler",
             Self::Layer => "**lock-tower's layer, write**",
             Self::LayerRead => "**lock-tower's layer, read**",
@@ -74,6 +77,7 @@ impl Guarded {
             Self::Ping => Some(Name::Ping),
             Self::HandRolled => Some(Name::HandRolled),
             Self::HandRolledAwaited => Some(Name::HandRolledAwaited),
+            Self::RedissonsHash => Some(Name::RedissonsHash),
             Self::Rslock => Some(Name::Rslock),
         }
     }
