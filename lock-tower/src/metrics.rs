@@ -4,7 +4,7 @@
 #![doc = include_str!("metrics.md")]
 //!
 //! Counters of a policy begin at zero, with all the values of their labels, when the policy comes
-//! into force: that of a layer when it is put around a service, that of an attribute with its
+//! into force: that of a layer when it is first put around a service, that of an attribute with its
 //! first request. So a rate sees the first loss too. Install the recorder before.
 //!
 //! # Spans

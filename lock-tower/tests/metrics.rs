@@ -16,6 +16,7 @@ use lock_tower::{
     policies::Policies,
 };
 use metrics_util::MetricKind;
+use tower::Layer;
 
 /// A part of every key, which nobody but the store may see.
 const SECRET: &str = "jane-roe";
@@ -153,6 +154,28 @@ async fn counters_are_there_before_there_is_anything_to_count() {
     assert!(before.len() > 20 && metrics.all().iter().all(|metric| metric.value == 0.0));
     everything().await;
     assert_eq!(counters().difference(&before).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+/// Axum puts a layer around a handler again for every connection, and for every request of a router
+/// whose state was not given yet.
+#[tokio::test(start_paused = true)]
+async fn counters_begin_once_for_each_lock() {
+    let lock = layer(&LockClient::in_memory());
+    let first = Metrics::collect();
+    let app = app(lock.clone());
+    assert!(!first.all().is_empty());
+    drop(first);
+
+    let again = Metrics::collect();
+    call(&app, "PUT", "/quick/7").await;
+    let outcomes = again.all().into_iter().filter(|metric| metric.series.contains("outcome"));
+    assert_eq!(outcomes.count(), 1, "more was touched than what the request counts");
+    drop(again);
+
+    let other = Metrics::collect();
+    let _ = lock.name("other").layer(());
+    assert!(other.all().iter().all(|metric| metric.series.contains("other")));
+    assert!(!other.all().is_empty(), "another lock has its own");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,8 @@
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, Once},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderName, Response, request::Parts};
@@ -27,6 +31,9 @@ use crate::{
 #[must_use = "a layer does nothing until it is added to a router or a service"]
 pub struct RequestLockLayer {
     lock: Arc<RouteLock>,
+    /// The metrics of this lock: Axum puts a layer around a handler anew for each connection, and
+    /// for some routers for each request.
+    begun: Arc<Once>,
 }
 
 impl RequestLockLayer {
@@ -115,7 +122,11 @@ impl RequestLockLayer {
             deadline_header,
             limit,
         };
-        Self { lock: Arc::new(lock) }
+        Self::of(Arc::new(lock))
+    }
+
+    fn of(lock: Arc<RouteLock>) -> Self {
+        Self { lock, begun: Arc::new(Once::new()) }
     }
 
     /// Which kind of lock to take. On a kind without readers, such as [`Kind::Fair`], every method
@@ -129,7 +140,7 @@ impl RequestLockLayer {
     pub fn mode(self, mode: LockMode) -> Self {
         let mut lock = self.lock;
         Arc::make_mut(&mut lock).mode = mode;
-        Self { lock }
+        Self::of(lock)
     }
 
     /// How long a request waits for those who hold the lock, from when the layer asks, on this
@@ -164,7 +175,7 @@ impl RequestLockLayer {
     pub fn values(self, values: KeyValues) -> Self {
         let mut lock = self.lock;
         Arc::make_mut(&mut lock).values = values;
-        Self { lock }
+        Self::of(lock)
     }
 
     /// What logs and problem documents call this lock. Clients read it.
@@ -178,7 +189,7 @@ impl RequestLockLayer {
     pub fn on_missing_key(self, on_missing_key: OnMissingKey) -> Self {
         let mut lock = self.lock;
         Arc::make_mut(&mut lock).on_missing_key = on_missing_key;
-        Self { lock }
+        Self::of(lock)
     }
 
     /// What is kept for the handler of the time that the request has until its
@@ -194,14 +205,14 @@ impl RequestLockLayer {
     pub fn deadline_header(self, name: HeaderName) -> Self {
         let mut lock = self.lock;
         Arc::make_mut(&mut lock).deadline_header = Some(name);
-        Self { lock }
+        Self::of(lock)
     }
 
     /// How many locks one principal may hold and wait for at once. Default: no limit.
     pub fn limit_principals(self, limit: PrincipalLimit) -> Self {
         let mut lock = self.lock;
         Arc::make_mut(&mut lock).limit = Some(limit);
-        Self { lock }
+        Self::of(lock)
     }
 
     /// How many requests of this process may wait for one key; one more is answered 503
@@ -278,7 +289,7 @@ impl RequestLockLayer {
 
     fn with(mut self, change: impl FnOnce(&mut Policy)) -> Self {
         change(Arc::make_mut(&mut Arc::make_mut(&mut self.lock).policy));
-        self
+        Self::of(self.lock)
     }
 }
 
@@ -287,7 +298,9 @@ impl<S> Layer<S> for RequestLockLayer {
 
     fn layer(&self, inner: S) -> RequestLock<S> {
         let policy = &self.lock.policy;
-        metrics::begin(&policy.name, self.lock.mode.possible(policy.kind));
+        self.begun.call_once(|| {
+            metrics::begin(&policy.name, self.lock.mode.possible(policy.kind));
+        });
         RequestLock::new(inner, Arc::clone(&self.lock))
     }
 }
