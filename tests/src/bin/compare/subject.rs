@@ -3,6 +3,7 @@
 mod async_redis_lock;
 mod distkit;
 mod hand_rolled;
+mod mutex;
 pub(crate) mod ours;
 mod ping;
 mod rslock;
@@ -10,8 +11,13 @@ mod rslock;
 use clap::ValueEnum;
 
 use self::{
-    async_redis_lock::AsyncRedisLock, distkit::Distkit, hand_rolled::HandRolled, hand_rolled::How,
-    ours::Ours, ping::Ping, rslock::Rslock,
+    async_redis_lock::AsyncRedisLock,
+    distkit::Distkit,
+    hand_rolled::{HandRolled, How},
+    mutex::OneProcess,
+    ours::Ours,
+    ping::Ping,
+    rslock::Rslock,
 };
 
 /// Longer than any run.
@@ -20,6 +26,7 @@ const LEASE: std::time::Duration = std::time::Duration::from_secs(30);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Name {
     Ping,
+    Mutex,
     HandRolled,
     HandRolledAwaited,
     RedissonsHash,
@@ -37,6 +44,7 @@ impl Name {
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Ping => "PING (one round trip)",
+            Self::Mutex => "Tokio's Mutex, no store at all",
             Self::HandRolled => "hand-rolled SET NX PX, release not awaited",
             Self::HandRolledAwaited => "hand-rolled, release awaited",
             Self::RedissonsHash => "Redisson's hash by hand, release not awaited",
@@ -65,6 +73,7 @@ impl Name {
     pub(crate) async fn connect(self, url: &str) -> Subject {
         match self {
             Self::Ping => Subject::Ping(Ping::connect(url).await),
+            Self::Mutex => Subject::Mutex(OneProcess::default()),
             Self::HandRolled => hand_rolled(url, How::NotAwaited).await,
             Self::HandRolledAwaited => hand_rolled(url, How::Awaited).await,
             Self::RedissonsHash => hand_rolled(url, How::RedissonsHash).await,
@@ -94,6 +103,7 @@ async fn hand_rolled(url: &str, how: How) -> Subject {
 )]
 pub(crate) enum Subject {
     Ping(Ping),
+    Mutex(OneProcess),
     HandRolled(HandRolled),
     Rslock(Rslock),
     AsyncRedisLock(AsyncRedisLock),
@@ -108,6 +118,7 @@ pub(crate) enum Subject {
 )]
 pub(crate) enum Held {
     Nothing,
+    Mutex(tokio::sync::OwnedMutexGuard<()>),
     HandRolled(hand_rolled::Held),
     Rslock(::rslock::LockGuard),
     AsyncRedisLock(::async_redis_lock::Lock),
@@ -123,6 +134,7 @@ impl Subject {
                 ping.ask().await;
                 Held::Nothing
             }
+            Self::Mutex(mutex) => Held::Mutex(mutex.take().await),
             Self::HandRolled(locks) => Held::HandRolled(locks.take(key).await),
             Self::Rslock(locks) => Held::Rslock(locks.take(key).await),
             Self::AsyncRedisLock(locks) => Held::AsyncRedisLock(locks.take(key).await),
@@ -141,6 +153,7 @@ impl Subject {
             (_, Held::Rslock(held)) => held.release().await,
             (_, Held::Distkit(held)) => held.give_back().await,
             (_, Held::Ours(guard)) => drop(guard),
+            (_, Held::Mutex(guard)) => drop(guard),
             (_, Held::Nothing) => {}
             (_, Held::HandRolled(_) | Held::AsyncRedisLock(_)) => {
                 panic!("BUG: held by another subject")
@@ -153,7 +166,11 @@ impl Subject {
         match self {
             Self::HandRolled(locks) => locks.settled().await,
             Self::Ours(locks) => locks.settled().await,
-            Self::Ping(_) | Self::Rslock(_) | Self::AsyncRedisLock(_) | Self::Distkit(_) => {}
+            Self::Ping(_)
+            | Self::Mutex(_)
+            | Self::Rslock(_)
+            | Self::AsyncRedisLock(_)
+            | Self::Distkit(_) => {}
         }
     }
 }

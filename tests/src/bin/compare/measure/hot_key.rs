@@ -18,7 +18,8 @@ const HOLD: Duration = Duration::from_millis(1);
 /// From the word to the first who asks.
 const AHEAD: Duration = Duration::from_millis(20);
 
-const SUBJECTS: [Name; 6] = [
+const SUBJECTS: [Name; 7] = [
+    Name::Mutex,
     Name::HandRolled,
     Name::Rslock,
     Name::AsyncRedisLock,
@@ -27,7 +28,7 @@ const SUBJECTS: [Name; 6] = [
     Name::Write,
 ];
 /// Where nobody sleeps: what the turn itself takes on a processor that is at work.
-const AT_ONCE: [Name; 3] = [Name::Rslock, Name::Lock, Name::Write];
+const AT_ONCE: [Name; 4] = [Name::Mutex, Name::Rslock, Name::Lock, Name::Write];
 const COLUMNS: [&str; 7] = [
     "subject",
     "release to next hold, p50, us",
