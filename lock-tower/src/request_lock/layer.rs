@@ -138,9 +138,7 @@ impl RequestLockLayer {
 
     /// Which lock to take. Default: [`LockMode::ByMethod`].
     pub fn mode(self, mode: LockMode) -> Self {
-        let mut lock = self.lock;
-        Arc::make_mut(&mut lock).mode = mode;
-        Self::of(lock)
+        self.route(|lock| lock.mode = mode)
     }
 
     /// How long a request waits for those who hold the lock, from when the layer asks, on this
@@ -173,9 +171,7 @@ impl RequestLockLayer {
 
     /// Where `{claim.x}` and `{ext.x}` of the templates come from. Default: nowhere.
     pub fn values(self, values: KeyValues) -> Self {
-        let mut lock = self.lock;
-        Arc::make_mut(&mut lock).values = values;
-        Self::of(lock)
+        self.route(|lock| lock.values = values)
     }
 
     /// What logs and problem documents call this lock. Clients read it.
@@ -187,9 +183,7 @@ impl RequestLockLayer {
 
     /// What becomes of a request without what names its lock. Default: [`OnMissingKey::Reject`].
     pub fn on_missing_key(self, on_missing_key: OnMissingKey) -> Self {
-        let mut lock = self.lock;
-        Arc::make_mut(&mut lock).on_missing_key = on_missing_key;
-        Self::of(lock)
+        self.route(|lock| lock.on_missing_key = on_missing_key)
     }
 
     /// What is kept for the handler of the time that the request has until its
@@ -203,16 +197,12 @@ impl RequestLockLayer {
     /// an earlier [`RequestDeadline`](crate::RequestDeadline) stands. Anything else in the header is
     /// answered 400 `lock-deadline-invalid`. Default: no header has a say in it.
     pub fn deadline_header(self, name: HeaderName) -> Self {
-        let mut lock = self.lock;
-        Arc::make_mut(&mut lock).deadline_header = Some(name);
-        Self::of(lock)
+        self.route(|lock| lock.deadline_header = Some(name))
     }
 
     /// How many locks one principal may hold and wait for at once. Default: no limit.
     pub fn limit_principals(self, limit: PrincipalLimit) -> Self {
-        let mut lock = self.lock;
-        Arc::make_mut(&mut lock).limit = Some(limit);
-        Self::of(lock)
+        self.route(|lock| lock.limit = Some(limit))
     }
 
     /// How many requests of this process may wait for one key; one more is answered 503
@@ -287,8 +277,13 @@ impl RequestLockLayer {
         self.with(|policy| change(&mut policy.conduct))
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Policy)) -> Self {
-        change(Arc::make_mut(&mut Arc::make_mut(&mut self.lock).policy));
+    fn with(self, change: impl FnOnce(&mut Policy)) -> Self {
+        self.route(|lock| change(Arc::make_mut(&mut lock.policy)))
+    }
+
+    /// What differs is another lock: its metrics begin anew.
+    fn route(mut self, change: impl FnOnce(&mut RouteLock)) -> Self {
+        change(Arc::make_mut(&mut self.lock));
         Self::of(self.lock)
     }
 }
