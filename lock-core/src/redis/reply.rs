@@ -15,15 +15,23 @@ use crate::{
 
 /// A script's reply: `{STATUS, nonce, ...}`.
 #[derive(Debug)]
-pub(super) struct Reply(Vec<Value>);
+pub(super) enum Reply {
+    List(Vec<Value>),
+    /// The same from what is quick: its parts with spaces between.
+    Text(Vec<u8>),
+}
 
 /// Whether a reply answers the question that carried `nonce`.
 pub(super) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
     let carried = match reply {
-        Value::Array(parts) => parts.get(1),
+        Value::Array(parts) => match parts.get(1) {
+            Some(Value::BulkString(nonce)) => Some(nonce.as_slice()),
+            _ => None,
+        },
+        Value::BulkString(text) => word(text, 1),
         _ => None,
     };
-    if matches!(carried, Some(Value::BulkString(bytes)) if bytes == nonce.as_bytes()) {
+    if carried == Some(nonce.as_bytes()) {
         return Ok(());
     }
     Err(Unavailable::unsent("an answer was to another question: the connection is replaced"))
@@ -31,10 +39,11 @@ pub(super) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
 
 impl Reply {
     pub(super) fn new(value: Value) -> Self {
-        Self(match value {
-            Value::Array(parts) => parts,
-            other => vec![other],
-        })
+        match value {
+            Value::Array(parts) => Self::List(parts),
+            Value::BulkString(text) => Self::Text(text),
+            other => Self::List(vec![other]),
+        }
     }
 
     pub(super) fn is_grant(&self) -> bool {
@@ -43,7 +52,7 @@ impl Reply {
 
     pub(super) fn acquired(&self) -> Result<Acquired, Unavailable> {
         Ok(match self.status()? {
-            "GRANTED" => Acquired::Granted(self.token()),
+            "GRANTED" => Acquired::Granted(self.token(2)),
             "BUSY" => {
                 Acquired::Busy { remaining: self.span(2), in_line: self.number(3) == Some(1) }
             }
@@ -65,7 +74,7 @@ impl Reply {
 
     pub(super) fn renewed(&self) -> Result<Vec<Renewal>, Unavailable> {
         match self.status()? {
-            "RENEWED" => Ok((2..self.0.len())
+            "RENEWED" => Ok((2..self.parts().len())
                 .map(|at| match self.number(at) {
                     Some(1) => Renewal::Renewed,
                     Some(0) => Renewal::Lost,
@@ -77,7 +86,7 @@ impl Reply {
     }
 
     pub(super) fn upgraded(&self) -> Result<Upgraded, Unavailable> {
-        match (self.status()?, self.token()) {
+        match (self.status()?, self.token(2)) {
             ("GRANTED", Some(token)) => Ok(Upgraded::Granted(token)),
             ("BUSY", _) => Ok(Upgraded::NotSole),
             ("LOST", _) => Ok(Upgraded::Lost),
@@ -100,11 +109,11 @@ impl Reply {
     pub(super) fn acquired_all(&self) -> Result<AcquiredAll, Unavailable> {
         match (self.status()?, self.number(2).and_then(|at| usize::try_from(at).ok())) {
             ("GRANTED", _) => {
-                let tokens = self.0.iter().skip(2).map(|token| token_of(Some(token)));
+                let tokens = (2..self.parts().len()).map(|at| self.token(at));
                 Ok(AcquiredAll::Granted(tokens.collect()))
             }
             ("REFUSED", Some(at)) if at > 0 => {
-                let own = Reply(self.0.get(3..).unwrap_or_default().to_vec());
+                let own = Reply::List(self.parts().get(3..).unwrap_or_default().to_vec());
                 Ok(AcquiredAll::Refused { at: at - 1, answer: own.acquired()? })
             }
             _ => Err(self.strange()),
@@ -141,7 +150,7 @@ impl Reply {
             mode: self.mode(3).or(permit),
             remaining: self.span(4),
             free_permits: self.number(5).filter(|_| is_semaphore),
-            token: token_of(self.0.get(6)),
+            token: self.token(6),
             complete: self.number(7) == Some(1),
             holders,
             waiters: waiters.collect(),
@@ -151,7 +160,7 @@ impl Reply {
     pub(super) fn forced(&self) -> Result<Option<Forced>, Unavailable> {
         match self.status()? {
             status @ ("FREED" | "GONE") => {
-                Ok(Some(Forced { was_held: status == "FREED", token: self.token() }))
+                Ok(Some(Forced { was_held: status == "FREED", token: self.token(2) }))
             }
             "WRONG_KIND" => Ok(None),
             _ => Err(self.strange()),
@@ -178,7 +187,7 @@ impl Reply {
     }
 
     fn list(&self, at: usize) -> impl Iterator<Item = Reply> + '_ {
-        let items = match self.0.get(at) {
+        let items = match self.parts().get(at) {
             Some(Value::Array(items)) => items.as_slice(),
             _ => &[],
         };
@@ -197,8 +206,16 @@ impl Reply {
         self.text(0).ok_or_else(|| self.strange())
     }
 
-    fn token(&self) -> Option<FencingToken> {
-        token_of(self.0.get(2))
+    /// Of a list.
+    fn parts(&self) -> &[Value] {
+        match self {
+            Self::List(parts) => parts,
+            Self::Text(_) => &[],
+        }
+    }
+
+    fn token(&self, at: usize) -> Option<FencingToken> {
+        self.text(at)?.parse().ok().map(FencingToken::new)
     }
 
     /// Milliseconds; negative for no limit.
@@ -207,28 +224,31 @@ impl Reply {
     }
 
     fn text(&self, at: usize) -> Option<&str> {
-        match self.0.get(at) {
-            Some(Value::BulkString(bytes)) => std::str::from_utf8(bytes).ok(),
-            Some(Value::SimpleString(text)) => Some(text),
-            _ => None,
-        }
+        let bytes = match self {
+            Self::Text(text) => word(text, at)?,
+            Self::List(parts) => match parts.get(at)? {
+                Value::BulkString(bytes) => bytes,
+                Value::SimpleString(text) => text.as_bytes(),
+                _ => return None,
+            },
+        };
+        std::str::from_utf8(bytes).ok()
     }
 
     fn number(&self, at: usize) -> Option<i64> {
-        match self.0.get(at) {
+        match self.parts().get(at) {
             Some(Value::Int(number)) => Some(*number),
             _ => None,
         }
     }
 
     fn strange(&self) -> Unavailable {
-        Unavailable::unsent(format!("BUG: a lock script answered {:?}", self.0))
+        Unavailable::unsent(format!("BUG: a lock script answered {self:?}"))
     }
 }
 
-fn token_of(value: Option<&Value>) -> Option<FencingToken> {
-    let Some(Value::BulkString(text)) = value else { return None };
-    std::str::from_utf8(text).ok()?.parse().ok().map(FencingToken::new)
+fn word(text: &[u8], at: usize) -> Option<&[u8]> {
+    text.split(|byte| *byte == b' ').nth(at)
 }
 
 fn kind(name: &str) -> Option<Kind> {

@@ -75,7 +75,7 @@ impl Calls {
             self.made.borrow_mut().insert(asked, call.clone());
             call
         });
-        self.lua.run_prepared(redis, &call)
+        self.lua.run_prepared(redis, &call).in_parts()
     }
 
     fn make(&self, asked: Asked) -> Prepared {

@@ -61,6 +61,17 @@ impl Reply {
         }
     }
 
+    /// As a list, also from what is quick, which says its parts with spaces between.
+    #[must_use]
+    pub fn in_parts(self) -> Self {
+        match self {
+            Self::Bulk(text) => {
+                Self::Array(text.split(|byte| *byte == b' ').map(Self::bulk).collect())
+            }
+            other => other,
+        }
+    }
+
     /// The parts of an array.
     #[must_use]
     pub fn parts(&self) -> &[Reply] {

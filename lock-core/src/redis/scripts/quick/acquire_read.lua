@@ -3,13 +3,13 @@
 --
 -- KEYS[4] reads   prefix  of the owner's keys reads:1 .. reads:holds
 --
--- Returns {GRANTED, nonce, token}
+-- Returns 'GRANTED nonce token'
 local reads = KEYS[4]
 if fence then
   redis.call('hset', lock, 'mode', 'read', owner, '1')
   if redis.pcall('pexpire', lock, lease) == 1 then
     redis.call('set', reads .. ':1', '1', 'px', lease)
-    return {'GRANTED', nonce, fence}
+    return 'GRANTED ' .. nonce .. ' ' .. fence
   end
   -- It must not stay for ever; the whole script says why.
   redis.call('del', lock)

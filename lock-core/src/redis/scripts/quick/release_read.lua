@@ -9,9 +9,9 @@
 -- ARGV[2] owner
 -- ARGV[3] anything  left to the whole script
 --
--- Returns {FREED, nonce} nobody holds it now
---         {RELEASED, nonce} others read
---         {GONE, nonce} the same, but its time was over before
+-- Returns 'FREED nonce' nobody holds it now
+--         'RELEASED nonce' others read
+--         'GONE nonce' the same, but its time was over before
 local lock, reads, channel = KEYS[1], KEYS[2], KEYS[3]
 local nonce, owner, says_more = ARGV[1], ARGV[2], ARGV[3]
 if not says_more and owner ~= '' then
@@ -22,12 +22,12 @@ if not says_more and owner ~= '' then
     -- As shared/tell.
     redis.pcall('publish', channel, '0')
     if SHARDED then redis.pcall('spublish', channel, '0') end
-    return {lapsed and 'GONE' or 'FREED', nonce}
+    return (lapsed and 'GONE ' or 'FREED ') .. nonce
   end
   -- One more than the whole script's FEW_FIELDS, of which one goes.
   if fields > 10 then
     local lapsed = redis.call('del', reads .. ':1') == 0
     redis.call('hdel', lock, owner)
-    return {lapsed and 'GONE' or 'RELEASED', nonce}
+    return (lapsed and 'GONE ' or 'RELEASED ') .. nonce
   end
 end

@@ -8,7 +8,7 @@
 -- ARGV[2] owner
 -- ARGV[3] anything  left to the whole script
 --
--- Returns {FREED, nonce} nobody holds it now
+-- Returns 'FREED nonce' nobody holds it now
 local lock, channel = KEYS[1], KEYS[2]
 local nonce, owner, says_more = ARGV[1], ARGV[2], ARGV[3]
 if not says_more and owner ~= '' then
@@ -18,6 +18,6 @@ if not says_more and owner ~= '' then
     -- As shared/tell.
     redis.pcall('publish', channel, '1')
     if SHARDED then redis.pcall('spublish', channel, '1') end
-    return {'FREED', nonce}
+    return 'FREED ' .. nonce
   end
 end

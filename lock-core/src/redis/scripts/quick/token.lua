@@ -1,7 +1,8 @@
 -- quick/token: the fencing token of a first hold of a lock that nobody holds and nobody waits for,
 -- stored as shared/next_token stores it: `fence`. nil where the call is any other, or anything is out
 -- of the ordinary: then nothing is written, and the whole script answers. What is quick makes no
--- function: to make those of a whole script costs as much as to grant.
+-- function: to make those of a whole script costs as much as to grant. And it answers in one text, the
+-- parts of the whole script's list with spaces between: a list costs as much as two commands.
 --
 -- KEYS[1] lock    hash    of any kind
 -- KEYS[2] mark    string  since:mode:owner of the waiter that is next
