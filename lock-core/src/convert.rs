@@ -76,7 +76,7 @@ impl Hold {
                 state.guards.write += 1;
                 state.token = Some(token);
                 let lease = state.terms.lease;
-                state.confirm(sent, lease);
+                state.confirm(sent, lease, Moment::now());
             }
             Upgraded::NotSole => {
                 let before = Holds { read: state.stored.read, write: after.write - 1 };
@@ -134,7 +134,7 @@ impl Hold {
         {
             let mut state = self.state();
             state.has(after);
-            state.confirm(sent, believed);
+            state.confirm(sent, believed, Moment::now());
             if after.write == 0 {
                 state.reads_only(sent, believed);
             }

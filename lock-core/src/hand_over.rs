@@ -123,7 +123,8 @@ impl Hold {
         if self.leave_host() && self.finish() {
             return;
         }
-        let fit = self.state().fit_to_leave(self.kind, Moment::now());
+        let now = Moment::now();
+        let fit = self.state().fit_to_leave(self.kind, now);
         if let Some(fit) = fit {
             let left = Left(Some(Arc::clone(self)));
             self.state().passed_on = true;
@@ -137,7 +138,7 @@ impl Hold {
         {
             let mut state = self.state();
             state.passed_on = false;
-            state.stand_back(Moment::now());
+            state.stand_back(now);
             state.set_leaving(true);
             state.on_offer = fit.is_some();
         }
@@ -165,12 +166,13 @@ impl Hold {
 
     /// The next turn has what the store had for this one.
     fn goes_on(&self, request: &Request, next: HoldState, due: Option<Place>) -> Arc<Hold> {
-        if let Some(due) = due {
-            self.engine.schedule.remove(self, due);
-        }
         // Who waits for the release of this one has not to wait for the next.
         self.announce();
-        Hold::next_turn(self, request, next)
+        let next = Hold::next_turn(self, request, next);
+        if let Some(due) = due {
+            self.engine.schedule.hand_on(due, self, &next);
+        }
+        next
     }
 }
 
@@ -226,7 +228,7 @@ impl HoldState {
             row: self.row,
             first_lease: self.first_lease,
             turns_since: Some(self.turns_since.unwrap_or(self.granted_at)),
-            ..Self::new(request.terms, self.permit.take())
+            ..Self::new(request.terms, self.permit.take(), now)
         };
         (next, self.due.take())
     }

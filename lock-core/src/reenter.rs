@@ -100,7 +100,7 @@ pub(crate) async fn reenter(
         let stored = state.stored.of_mut(mode);
         *stored = holds.max(*stored);
         state.turns = Default::default();
-        state.may_be_stored(terms.lease);
+        state.may_be_stored(Moment::now(), terms.lease);
         (holds, terms)
     };
     let attempt = Attempt(part);
@@ -172,7 +172,7 @@ impl Hold {
         state.terms = terms;
         *state.confirmed.of_mut(mode) = holds;
         let believed = self.engine.believed_lease(terms.lease, state.stored);
-        state.confirm(sent, believed);
+        state.confirm(sent, believed, Moment::now());
         if own {
             state.add_guard(mode);
         }

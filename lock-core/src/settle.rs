@@ -139,7 +139,7 @@ async fn settle(mut under_way: UnderWay) -> Option<UnderWay> {
             let step = hold.state().next_step();
             sent = Moment::now();
             match step {
-                Some(step) => step.take(&hold).await,
+                Some(step) => step.take(&hold, sent).await,
                 None => {
                     tokio::task::yield_now().await;
                     continue;
@@ -206,11 +206,11 @@ impl HoldState {
 }
 
 impl Step {
-    async fn take(self, hold: &Arc<Hold>) -> Result<(), Unavailable> {
+    async fn take(self, hold: &Arc<Hold>, sent: Moment) -> Result<(), Unavailable> {
         let gone = match self {
-            Step::TakeBack(after) => Self::take_back(hold, after).await?,
+            Step::TakeBack(after) => Self::take_back(hold, sent, after).await?,
             Step::Release { mode, holds, in_line } => {
-                Self::release(hold, mode, holds, in_line).await?
+                Self::release(hold, sent, mode, holds, in_line).await?
             }
         };
         if gone {
@@ -220,10 +220,9 @@ impl Step {
         Ok(())
     }
 
-    async fn take_back(hold: &Arc<Hold>, after: Holds) -> Result<bool, Unavailable> {
+    async fn take_back(hold: &Arc<Hold>, sent: Moment, after: Holds) -> Result<bool, Unavailable> {
         let lease = hold.state().terms.lease;
         let step = ConvertStep { holder: hold.holder(), after, lease };
-        let sent = Moment::now();
         let answer = hold.engine.backend.downgrade(&step).await?;
         if answer == Downgraded::Lost {
             hold.state().has(after);
@@ -236,6 +235,7 @@ impl Step {
     /// Says whether a hold that was certainly there has gone by itself.
     async fn release(
         hold: &Arc<Hold>,
+        sent: Moment,
         mode: Mode,
         holds: u32,
         in_line: bool,
@@ -248,7 +248,6 @@ impl Step {
         };
         let row = hold.state().row.filter(|_| holds == 0);
         let step = ReleaseStep { holder: hold.holder(), mode, holds, in_line, row };
-        let sent = Moment::now();
         let answer = hold.engine.backend.release(&step).await?;
         let mut state = hold.state();
         *state.stored.of_mut(mode) = holds;

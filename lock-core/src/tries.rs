@@ -69,7 +69,9 @@ impl Attempt {
         request: &Request,
     ) -> Result<Vec<Arc<Hold>>, AcquireError> {
         self.holds.push(Arc::clone(&hold));
-        if Moment::now() >= hold.end() {
+        // That is this moment.
+        let taken_over = hold.state().granted_at;
+        if taken_over >= hold.end() {
             return Err(late(request.terms.lease));
         }
         hold.state().add_guard(request.mode);
@@ -84,14 +86,15 @@ impl Attempt {
         yields: bool,
         limit: Option<Instant>,
     ) -> Result<Tried, AcquireError> {
+        let [first, ..] = self.holds.as_slice() else { return Ok(Tried::Granted) };
+        let sent = Sent { at: Moment::now(), heard: Instant::now() };
+        let alone = requests.len() == 1;
         let steps: Vec<_> = self
             .holds
             .iter()
             .zip(requests)
-            .map(|(hold, request)| hold.first_step(request, patience, yields, requests.len() == 1))
+            .map(|(hold, request)| hold.first_step(request, patience, sent.at, yields, alone))
             .collect();
-        let [first, ..] = self.holds.as_slice() else { return Ok(Tried::Granted) };
-        let sent = Sent { at: Moment::now(), heard: Instant::now() };
         let asked = async {
             match steps.as_slice() {
                 [step] => Ok(match first.engine.backend.acquire(step).await? {
@@ -116,11 +119,12 @@ impl Attempt {
         let lease = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
         match answer.map_err(|unavailable| unavailable.held_for(lease))? {
             AcquiredAll::Granted(tokens) => {
-                if !self.holds.iter().all(|hold| hold.in_time(sent.at)) {
+                let now = Moment::now();
+                if !self.holds.iter().all(|hold| hold.in_time(sent.at, now)) {
                     return Err(late(lease));
                 }
                 for ((hold, request), token) in self.holds.iter().zip(requests).zip(tokens) {
-                    hold.granted(request, sent.at, request.terms.lease, token);
+                    hold.granted(request, sent.at, now, request.terms.lease, token);
                 }
                 Ok(Tried::Granted)
             }
@@ -140,6 +144,7 @@ impl Hold {
         &'a self,
         request: &'a Request,
         patience: Patience,
+        sent: Moment,
         yields: bool,
         alone: bool,
     ) -> AcquireStep<'a> {
@@ -161,7 +166,7 @@ impl Hold {
             let stands_by = stands_by.then(|| request.stand_by(state.asks));
             // A release may grant it for as long as it stands in line.
             let granted_late = stands_by.and(place).unwrap_or_default();
-            state.may_be_stored(request.terms.lease + granted_late);
+            state.may_be_stored(sent, request.terms.lease + granted_late);
             // Readers need no tokens for their turns.
             turns = if request.mode == Mode::Write { state.turns.in_all() } else { 0 };
             stands_by
@@ -182,21 +187,22 @@ impl Hold {
         }
     }
 
-    /// Whether a grant of what was sent then would still be of use.
-    fn in_time(&self, sent: Moment) -> bool {
+    /// Whether a grant of what was sent then is still of use.
+    fn in_time(&self, sent: Moment, now: Moment) -> bool {
         let state = self.state();
         let believed = self.engine.believed_lease(state.terms.lease, state.stored);
-        Moment::now() < sent.after(lease::belief(believed))
+        now < sent.after(lease::belief(believed))
     }
 
     /// A release of another client's has granted what the last try asked for. `false`: that was too
     /// long ago, or an earlier one.
     pub(crate) fn granted_by_release(&self, request: &Request, sent: Moment, grant: Grant) -> bool {
         let waiting = self.engine.gate.queued(&self.key);
+        let now = Moment::now();
         let lease = {
             let mut state = self.state();
             let lease = request.stand_by(state.asks).lease;
-            if state.asks != grant.ask || Moment::now() >= sent.after(lease::belief(lease)) {
+            if state.asks != grant.ask || now >= sent.after(lease::belief(lease)) {
                 return false;
             }
             *state.stored.of_mut(request.mode) = 1;
@@ -205,7 +211,7 @@ impl Hold {
             state.first_lease = true;
             lease
         };
-        self.granted(request, sent, lease, Some(grant.token));
+        self.granted(request, sent, now, lease, Some(grant.token));
         true
     }
 
@@ -213,14 +219,15 @@ impl Hold {
         &self,
         request: &Request,
         sent: Moment,
+        now: Moment,
         lease: Duration,
         token: Option<FencingToken>,
     ) {
         let mut state = self.state();
         let believed = self.engine.believed_lease(lease, state.stored);
-        state.granted_at = Moment::now();
+        state.granted_at = now;
         state.turns_begin(sent, lease);
-        state.confirm(sent, believed);
+        state.confirm(sent, believed, now);
         state.token = token;
         state.in_line = None;
         *state.confirmed.of_mut(request.mode) = 1;

@@ -65,7 +65,8 @@ impl Hold {
             Kind::Semaphore => OwnerId::permit(),
             _ => engine.owners.next(),
         };
-        Self::of(engine, request, owner, HoldState::new(request.terms, Some(permit)))
+        let state = HoldState::new(request.terms, Some(permit), Moment::now());
+        Self::of(engine, request, owner, state)
     }
 
     /// The same owner's next turn, with what the store has.

@@ -72,8 +72,7 @@ pub(crate) struct HoldState {
 }
 
 impl HoldState {
-    pub(crate) fn new(terms: Terms, permit: Option<Permit>) -> Self {
-        let now = Moment::now();
+    pub(crate) fn new(terms: Terms, permit: Option<Permit>, now: Moment) -> Self {
         Self {
             guards: Holds::default(),
             stored: Holds::default(),
@@ -152,16 +151,16 @@ impl HoldState {
         self.max_hold_ends().is_some_and(|end| now >= end)
     }
 
-    /// The store has confirmed the lease by an answer to what was sent at `sent`.
-    pub(crate) fn confirm(&mut self, sent: Moment, lease: Duration) {
+    /// The store has confirmed the lease by an answer to what was sent at `sent`, which came by `now`.
+    pub(crate) fn confirm(&mut self, sent: Moment, lease: Duration, now: Moment) {
         self.confirmed_at = self.confirmed_at.max(sent);
         self.believed_until = self.believed_until.max(sent.after(lease::belief(lease)));
-        self.stored_until = self.stored_until.max(Moment::now().after(self.terms.lease));
+        self.stored_until = self.stored_until.max(now.after(self.terms.lease));
     }
 
-    /// Something was sent that may give us a lease, whenever it is carried out.
-    pub(crate) fn may_be_stored(&mut self, lease: Duration) {
-        self.stored_until = self.stored_until.max(Moment::now().after(lease));
+    /// Something is sent now that may give us a lease, whenever it is carried out.
+    pub(crate) fn may_be_stored(&mut self, sent: Moment, lease: Duration) {
+        self.stored_until = self.stored_until.max(sent.after(lease));
     }
 
     /// One guard more, for what the store has granted.
@@ -177,7 +176,7 @@ impl HoldState {
         self.shared = None;
         self.confirmed.read = self.confirmed.read.min(after.read);
         self.confirmed.write = self.confirmed.write.min(after.write);
-        self.may_be_stored(self.terms.lease);
+        self.may_be_stored(Moment::now(), self.terms.lease);
     }
 
     /// The store has exactly this.

@@ -80,11 +80,12 @@ impl Batch {
             return;
         };
         let engine = Arc::clone(&first.hold.engine);
+        let sent = Moment::now();
         for turn in &self.turns {
             // Carried out late, it may keep the hold for a lease from then on.
             let mut state = turn.hold.state();
             let lease = state.terms.lease;
-            state.may_be_stored(lease);
+            state.may_be_stored(sent, lease);
         }
         let steps: Vec<_> = self
             .turns
@@ -94,7 +95,6 @@ impl Batch {
                 lease: turn.hold.state().terms.lease,
             })
             .collect();
-        let sent = Moment::now();
         let answers = engine.backend.renew(self.mode, &steps).await;
         drop(steps);
         let failed = match &answers {
@@ -114,14 +114,14 @@ impl Batch {
 
 impl Hold {
     /// When this hold must be looked at next.
-    pub(super) fn due(&self, now: Moment) -> Moment {
+    pub(super) fn due(&self) -> Moment {
         let end = self.end();
         let state = self.state();
         if !state.terms.renew || state.host.is_some() {
             return end;
         }
         if state.mode_in_doubt {
-            return end.min(now.after(BUSY_RETRY));
+            return end.min(Moment::now().after(BUSY_RETRY));
         }
         if state.first_lease {
             return end.min(state.granted_at.after(FIRST_RENEWAL));
@@ -157,13 +157,13 @@ impl Hold {
                         let granted = state.confirmed_at;
                         state.turns_begin(granted, lease);
                     }
-                    state.confirm(sent, self.engine.believed_lease(lease, stored));
+                    state.confirm(sent, self.engine.believed_lease(lease, stored), now);
                     if state.lost.is_none() {
                         state.lease_state = LeaseState::Renewed;
                     }
                 }
                 self.announce();
-                self.due(sent)
+                self.due()
             }
             Renewal::Failed => {
                 let mut state = self.state();

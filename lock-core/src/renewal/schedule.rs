@@ -46,7 +46,21 @@ impl Due {
 impl Schedule {
     /// Gives a hold its place, or a new one.
     pub(crate) fn add(&self, hold: &Arc<Hold>) {
-        self.add_at(hold, hold.due(Moment::now()));
+        let at = hold.due();
+        let stands = hold.state().due.is_some_and(|place| place >= at && place < at.after(A_BATCH));
+        if !stands {
+            self.add_at(hold, at);
+        }
+    }
+
+    /// The place of one goes over to the next who has what it had.
+    pub(crate) fn hand_on(&self, place: Place, former: &Hold, next: &Arc<Hold>) {
+        if let Entry::Occupied(mut due) = self.lock().holds.entry(place)
+            && std::ptr::eq(due.get().as_ptr(), former)
+        {
+            due.insert(Arc::downgrade(next));
+            next.state().due = Some(place);
+        }
     }
 
     pub(crate) fn add_at(&self, hold: &Arc<Hold>, at: Moment) {
@@ -138,14 +152,29 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LockClient;
+    use crate::{Acquire, LockClient, LockGuard};
+
+    /// A hold, and one who takes it over when it is left.
+    async fn one_behind(
+        client: &LockClient,
+        next: Acquire,
+    ) -> (LockGuard, impl Future<Output = LockGuard>) {
+        let before = client.write("k").acquire().await.expect("it is free");
+        let hot = tokio::spawn(client.write("k").acquire());
+        tokio::task::yield_now().await;
+        let next = tokio::spawn(next.acquire());
+        tokio::task::yield_now().await;
+        before.release().await.expect("it is held");
+        let hot = hot.await.expect("no panic").expect("it is free");
+        (hot, async { next.await.expect("no panic").expect("it is handed over") })
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_hold_that_is_being_renewed_stays_known_and_is_looked_at_at_its_end() {
         let client = LockClient::in_memory();
         let guard = client.write("k").acquire().await.expect("it is free");
         let schedule = &client.engine().schedule;
-        let due = guard.hold().due(Moment::now());
+        let due = guard.hold().due();
         let taken = schedule.take_due(due);
         assert_eq!((taken.len(), schedule.first()), (1, Some(guard.hold().end())));
         assert_eq!(schedule.holds_on(guard.key()).len(), 1);
@@ -176,10 +205,49 @@ mod tests {
         let guards = [ask("a").await, ask("b").await, ask("c").await];
         let guards = guards.map(|guard| guard.expect("it is free"));
         let schedule = &client.engine().schedule;
-        let due = guards[0].hold().due(Moment::now());
+        let due = guards[0].hold().due();
         assert_eq!(schedule.take_due(due).len(), guards.len());
         for guard in &guards {
             assert_eq!(schedule.holds_on(guard.key()).len(), 1, "while it is renewed");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_a_hold_over_stands_where_it_stood() {
+        let client = LockClient::in_memory();
+        let (former, next) = one_behind(&client, client.write("k")).await;
+        let (owner, place) = (former.hold().owner.clone(), former.hold().state().due);
+        drop(former);
+        let next = next.await;
+        assert_eq!(next.hold().owner, owner, "it was handed over");
+        assert_eq!(next.hold().state().due, place);
+        let [known] = &client.engine().schedule.holds_on(next.key())[..] else {
+            panic!("one hold")
+        };
+        assert!(Arc::ptr_eq(known, next.hold()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_a_hold_over_is_looked_at_when_its_own_time_is_over() {
+        let client = LockClient::in_memory();
+        let most = Duration::from_secs(1);
+        let (former, next) = one_behind(&client, client.write("k").max_hold(most)).await;
+        drop(former);
+        let next = next.await;
+        assert_eq!(client.engine().schedule.first(), Some(Moment::now().after(most)));
+        assert_eq!(next.hold().state().due, client.engine().schedule.first());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_over_what_is_being_renewed_is_not_left_until_its_end() {
+        let client = LockClient::in_memory();
+        let (former, next) = one_behind(&client, client.write("k")).await;
+        let schedule = &client.engine().schedule;
+        let due = former.hold().due();
+        assert_eq!(schedule.take_due(due).len(), 1);
+        assert_eq!(schedule.first(), Some(former.hold().end()));
+        drop(former);
+        let next = next.await;
+        assert_eq!((schedule.first(), next.hold().state().due), (Some(due), Some(due)));
     }
 }

@@ -174,7 +174,7 @@ impl HoldState {
             token: self.token,
             waited,
             host: Some(Arc::clone(host)),
-            ..HoldState::new(request.terms, permit)
+            ..HoldState::new(request.terms, permit, Moment::now())
         };
         state.add_guard(request.mode);
         let guest = Hold::next_turn(host, request, state);

@@ -44,7 +44,7 @@ fn a_lock_in_memory_that_is_free_takes_few() {
     let client = runtime.block_on(async { LockClient::in_memory() });
     let (count, bytes) = of_a_cycle(&runtime, &client);
     println!("in memory: {count} allocations, {bytes} bytes");
-    assert!(count <= 22, "{count} allocations of {bytes} bytes");
+    assert!(count <= 17, "{count} allocations of {bytes} bytes");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_lock_in_redis_that_is_free_takes_few() {
     });
     let (count, bytes) = of_a_cycle(&runtime, &client);
     println!("in Redis: {count} allocations, {bytes} bytes");
-    assert!(count <= 58, "{count} allocations of {bytes} bytes");
+    assert!(count <= 46, "{count} allocations of {bytes} bytes");
     drop(server);
 }
 
