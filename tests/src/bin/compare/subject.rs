@@ -2,22 +2,21 @@
 
 mod async_redis_lock;
 mod distkit;
+mod granted_by_hand;
 mod hand_rolled;
 mod mutex;
+mod on_their_way;
 pub(crate) mod ours;
 mod ping;
+mod redissons_hash;
 mod rslock;
 
 use clap::ValueEnum;
 
 use self::{
-    async_redis_lock::AsyncRedisLock,
-    distkit::Distkit,
-    hand_rolled::{HandRolled, How},
-    mutex::OneProcess,
-    ours::Ours,
-    ping::Ping,
-    rslock::Rslock,
+    async_redis_lock::AsyncRedisLock, distkit::Distkit, granted_by_hand::GrantedByHand,
+    hand_rolled::HandRolled, mutex::OneProcess, ours::Ours, ping::Ping,
+    redissons_hash::RedissonsHash, rslock::Rslock,
 };
 
 /// Longer than any run.
@@ -30,6 +29,8 @@ pub(crate) enum Name {
     HandRolled,
     HandRolledAwaited,
     RedissonsHash,
+    HashAndToken,
+    GrantedByHand,
     Rslock,
     AsyncRedisLock,
     AsyncRedisLockDropped,
@@ -48,6 +49,8 @@ impl Name {
             Self::HandRolled => "hand-rolled SET NX PX, release not awaited",
             Self::HandRolledAwaited => "hand-rolled, release awaited",
             Self::RedissonsHash => "Redisson's hash by hand, release not awaited",
+            Self::HashAndToken => "the same with a fencing token",
+            Self::GrantedByHand => "granted by hand: no lease, no token, none may leave",
             Self::Rslock => "rslock",
             Self::AsyncRedisLock => "async-redis-lock",
             Self::AsyncRedisLockDropped => "async-redis-lock, guard dropped",
@@ -74,9 +77,11 @@ impl Name {
         match self {
             Self::Ping => Subject::Ping(Ping::connect(url).await),
             Self::Mutex => Subject::Mutex(OneProcess::default()),
-            Self::HandRolled => hand_rolled(url, How::NotAwaited).await,
-            Self::HandRolledAwaited => hand_rolled(url, How::Awaited).await,
-            Self::RedissonsHash => hand_rolled(url, How::RedissonsHash).await,
+            Self::HandRolled => Subject::HandRolled(HandRolled::connect(url, false).await),
+            Self::HandRolledAwaited => Subject::HandRolled(HandRolled::connect(url, true).await),
+            Self::RedissonsHash => Subject::RedissonsHash(RedissonsHash::connect(url, false).await),
+            Self::HashAndToken => Subject::RedissonsHash(RedissonsHash::connect(url, true).await),
+            Self::GrantedByHand => Subject::GrantedByHand(GrantedByHand::connect(url).await),
             Self::Rslock => Subject::Rslock(Rslock::connect(url)),
             Self::AsyncRedisLock => {
                 Subject::AsyncRedisLock(AsyncRedisLock::connect(url, false).await)
@@ -91,10 +96,6 @@ impl Name {
     }
 }
 
-async fn hand_rolled(url: &str, how: How) -> Subject {
-    Subject::HandRolled(HandRolled::connect(url, how).await)
-}
-
 /// A client, connected.
 #[derive(Clone)]
 #[expect(
@@ -105,6 +106,8 @@ pub(crate) enum Subject {
     Ping(Ping),
     Mutex(OneProcess),
     HandRolled(HandRolled),
+    RedissonsHash(RedissonsHash),
+    GrantedByHand(GrantedByHand),
     Rslock(Rslock),
     AsyncRedisLock(AsyncRedisLock),
     Distkit(Distkit),
@@ -120,6 +123,8 @@ pub(crate) enum Held {
     Nothing,
     Mutex(tokio::sync::OwnedMutexGuard<()>),
     HandRolled(hand_rolled::Held),
+    RedissonsHash(redissons_hash::Held),
+    GrantedByHand(granted_by_hand::Held),
     Rslock(::rslock::LockGuard),
     AsyncRedisLock(::async_redis_lock::Lock),
     Distkit(distkit::Held),
@@ -136,6 +141,8 @@ impl Subject {
             }
             Self::Mutex(mutex) => Held::Mutex(mutex.take().await),
             Self::HandRolled(locks) => Held::HandRolled(locks.take(key).await),
+            Self::RedissonsHash(locks) => Held::RedissonsHash(locks.take(key).await),
+            Self::GrantedByHand(locks) => Held::GrantedByHand(locks.take(key).await),
             Self::Rslock(locks) => Held::Rslock(locks.take(key).await),
             Self::AsyncRedisLock(locks) => Held::AsyncRedisLock(locks.take(key).await),
             Self::Distkit(locks) => Held::Distkit(locks.take(key).await),
@@ -147,6 +154,8 @@ impl Subject {
     pub(crate) async fn give_back(&self, held: Held) {
         match (self, held) {
             (Self::HandRolled(locks), Held::HandRolled(held)) => locks.give_back(held).await,
+            (Self::RedissonsHash(locks), Held::RedissonsHash(held)) => locks.give_back(held),
+            (Self::GrantedByHand(locks), Held::GrantedByHand(held)) => locks.give_back(held),
             (Self::AsyncRedisLock(locks), Held::AsyncRedisLock(held)) => {
                 locks.give_back(held).await;
             }
@@ -155,9 +164,13 @@ impl Subject {
             (_, Held::Ours(guard)) => drop(guard),
             (_, Held::Mutex(guard)) => drop(guard),
             (_, Held::Nothing) => {}
-            (_, Held::HandRolled(_) | Held::AsyncRedisLock(_)) => {
-                panic!("BUG: held by another subject")
-            }
+            (
+                _,
+                Held::HandRolled(_)
+                | Held::RedissonsHash(_)
+                | Held::GrantedByHand(_)
+                | Held::AsyncRedisLock(_),
+            ) => panic!("BUG: held by another subject"),
         }
     }
 
@@ -165,6 +178,8 @@ impl Subject {
     pub(crate) async fn settled(&self) {
         match self {
             Self::HandRolled(locks) => locks.settled().await,
+            Self::RedissonsHash(locks) => locks.settled().await,
+            Self::GrantedByHand(locks) => locks.settled().await,
             Self::Ours(locks) => locks.settled().await,
             Self::Ping(_)
             | Self::Mutex(_)

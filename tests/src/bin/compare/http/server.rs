@@ -23,6 +23,7 @@ pub(crate) enum Guarded {
     HandRolled,
     HandRolledAwaited,
     RedissonsHash,
+    HashAndToken,
     Rslock,
     Layer,
     LayerRead,
@@ -46,12 +47,13 @@ impl Serving {
 }
 
 impl Guarded {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Nothing,
         Self::Ping,
         Self::HandRolled,
         Self::HandRolledAwaited,
         Self::RedissonsHash,
+        Self::HashAndToken,
         Self::Rslock,
         Self::Layer,
         Self::LayerRead,
@@ -64,6 +66,7 @@ impl Guarded {
             Self::HandRolled => "hand-rolled in the handler, release not awaited",
             Self::HandRolledAwaited => "hand-rolled in the handler, release awaited",
             Self::RedissonsHash => "Redisson's hash by hand in the handler, release not awaited",
+            Self::HashAndToken => "the same with a fencing token",
             Self::Rslock => "rslock in the handler",
             Self::Layer => "**lock-tower's layer, write**",
             Self::LayerRead => "**lock-tower's layer, read**",
@@ -78,6 +81,7 @@ impl Guarded {
             Self::HandRolled => Some(Name::HandRolled),
             Self::HandRolledAwaited => Some(Name::HandRolledAwaited),
             Self::RedissonsHash => Some(Name::RedissonsHash),
+            Self::HashAndToken => Some(Name::HashAndToken),
             Self::Rslock => Some(Name::Rslock),
         }
     }

@@ -24,8 +24,14 @@ const HOLD: Duration = Duration::from_millis(1);
 const AHEAD: Duration = Duration::from_millis(100);
 const RATIO: &str = "hot_key_4_processes_vs_rtt";
 
-const SUBJECTS: [Name; 5] =
-    [Name::HandRolled, Name::Rslock, Name::AsyncRedisLock, Name::Lock, Name::Write];
+const SUBJECTS: [Name; 6] = [
+    Name::GrantedByHand,
+    Name::HandRolled,
+    Name::Rslock,
+    Name::AsyncRedisLock,
+    Name::Lock,
+    Name::Write,
+];
 const COLUMNS: [&str; 8] = [
     "subject",
     "release to another process' hold, p50, us",
@@ -75,8 +81,10 @@ pub(super) async fn processes(world: &World) -> Report {
                 runs.add(name, Run { contested, ping_us, paused_ping_us });
             }
         }
+        let tasks = if tasks == 1 { "" } else { ", 4 tasks each" };
+        let by_hand = Spread::of(runs.figures(Name::GrantedByHand, Run::round_trips));
+        report.ratio(RATIO, format!("granted by hand{tasks}"), by_hand, Goal::Told);
         for (lock, name) in [("lock", Name::Lock), ("write", Name::Write)] {
-            let tasks = if tasks == 1 { "" } else { ", 4 tasks each" };
             let part = |what: &str| format!("{lock}{tasks}{what}");
             let round_trips = Spread::of(runs.figures(name, Run::round_trips));
             let fair = |run: &Run| run.contested.contest.fair_to_processes;

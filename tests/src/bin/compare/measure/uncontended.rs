@@ -9,11 +9,12 @@ use crate::{
     world::{Runs, World},
 };
 
-const ALL: [Name; 12] = [
+const ALL: [Name; 13] = [
     Name::Ping,
     Name::HandRolled,
     Name::HandRolledAwaited,
     Name::RedissonsHash,
+    Name::HashAndToken,
     Name::Rslock,
     Name::AsyncRedisLock,
     Name::AsyncRedisLockDropped,
@@ -24,8 +25,15 @@ const ALL: [Name; 12] = [
     Name::Read,
 ];
 const ONE_KEY: [Name; 4] = [Name::HandRolled, Name::Lock, Name::Write, Name::Read];
-const SEVERAL_KEYS: [Name; 6] =
-    [Name::HandRolled, Name::RedissonsHash, Name::Rslock, Name::Lock, Name::Write, Name::Read];
+const SEVERAL_KEYS: [Name; 7] = [
+    Name::HandRolled,
+    Name::RedissonsHash,
+    Name::HashAndToken,
+    Name::Rslock,
+    Name::Lock,
+    Name::Write,
+    Name::Read,
+];
 /// So that a key comes again long after it was given back.
 const MANY_KEYS: usize = 1_024;
 /// The same, of each of many tasks.
@@ -52,8 +60,12 @@ pub(super) async fn sequential(world: &World) -> Report {
     report.ratio(name, "write", against(&many, Name::Write, Name::HandRolled), goal);
     report.ratio(name, "read", against(&many, Name::Read, Name::HandRolled), goal);
     report.ratio(name, "lock, one key", against(&one, Name::Lock, Name::HandRolled), goal);
-    let hash = against(&many, Name::RedissonsHash, Name::HandRolled);
-    report.ratio(name, "Redisson's hash by hand", hash, Goal::Told);
+    for (part, subject) in [
+        ("Redisson's hash by hand", Name::RedissonsHash),
+        ("Redisson's hash and a token by hand", Name::HashAndToken),
+    ] {
+        report.ratio(name, part, against(&many, subject, Name::HandRolled), Goal::Told);
+    }
     let ping = against(&many, Name::Lock, Name::Ping);
     report.ratio(name, "lock, share of PING's rate", ping, Goal::Told);
     let ping = against(&many, Name::HandRolled, Name::Ping);

@@ -1,0 +1,107 @@
+//! The least that a lock does which its release gives to the next who waits and tells it: a name, a
+//! line, a message. No lease, no owner who may die, none who may leave, no token.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
+
+use futures_util::StreamExt;
+use redis::{Client, Script, aio::MultiplexedConnection};
+use tokio::sync::oneshot;
+
+use super::on_their_way::OnTheirWay;
+use crate::dial::dial;
+
+static TAKE: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "if redis.call('setnx', KEYS[1], '1') == 1 then return 1 end \
+         redis.call('rpush', KEYS[2], ARGV[1]) \
+         return 0",
+    )
+});
+
+static GIVE_ON: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "local next = redis.call('lpop', KEYS[2]) \
+         if not next then return redis.call('del', KEYS[1]) end \
+         return redis.call('publish', string.match(next, '^(%S+)'), next)",
+    )
+});
+
+/// Those of this process, by what they have in the line.
+type Waiting = Arc<Mutex<HashMap<String, oneshot::Sender<()>>>>;
+
+#[derive(Clone)]
+pub(crate) struct GrantedByHand {
+    connection: MultiplexedConnection,
+    channel: Arc<str>,
+    waiting: Waiting,
+    on_their_way: OnTheirWay,
+}
+
+pub(crate) struct Held {
+    key: String,
+}
+
+impl GrantedByHand {
+    pub(super) async fn connect(url: &str) -> Self {
+        let mut connection = dial(url).await;
+        for script in [&TAKE, &GIVE_ON] {
+            script.load_async(&mut connection).await.expect("SCRIPT LOAD");
+        }
+        let client = Client::open(url).expect("a URL");
+        let mut ear = client.get_async_pubsub().await.expect("a connection");
+        let channel: Arc<str> = format!("{:032x}", fastrand::u128(..)).into();
+        ear.subscribe(&*channel).await.expect("SUBSCRIBE");
+        let waiting = Waiting::default();
+        let told = Arc::clone(&waiting);
+        tokio::spawn(async move {
+            let mut messages = ear.into_on_message();
+            while let Some(message) = messages.next().await {
+                let who: String = message.get_payload().expect("who is next");
+                let waiter = told.lock().unwrap_or_else(PoisonError::into_inner).remove(&who);
+                waiter.expect("somebody of this process").send(()).expect("it waits");
+            }
+        });
+        Self { connection, channel, waiting, on_their_way: OnTheirWay::default() }
+    }
+
+    pub(super) async fn take(&self, key: &str) -> Held {
+        let who = format!("{} {:032x}", self.channel, fastrand::u128(..));
+        let (granted, grant) = oneshot::channel();
+        // Before it asks: the message may come before the answer.
+        self.waiting().insert(who.clone(), granted);
+        let mut call = TAKE.key(key);
+        call.key(line_of(key)).arg(&who);
+        let taken: i64 = call.invoke_async(&mut self.connection.clone()).await.expect("EVALSHA");
+        if taken == 1 {
+            self.waiting().remove(&who);
+        } else {
+            grant.await.expect("the ear listens");
+        }
+        Held { key: key.to_owned() }
+    }
+
+    pub(super) fn give_back(&self, held: Held) {
+        let mut connection = self.connection.clone();
+        self.on_their_way.send(async move {
+            let line = line_of(&held.key);
+            let mut call = GIVE_ON.key(held.key);
+            let told: i64 = call.key(line).invoke_async(&mut connection).await.expect("EVALSHA");
+            assert_eq!(told, 1, "the next was told, or the lock is free");
+        });
+    }
+
+    pub(super) async fn settled(&self) {
+        self.on_their_way.settled().await;
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<()>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn line_of(key: &str) -> String {
+    format!("{{{key}}}:line")
+}
