@@ -195,7 +195,10 @@ mod tests {
         schedule.take_due(place.after(crate::lease::renewal_window(crate::lease::DEFAULT_LEASE)));
         schedule.add_at(stays.hold(), place);
         schedule.remove(left.hold(), place);
+        schedule.hand_on(place, left.hold(), left.hold());
         assert_eq!(schedule.first(), Some(place));
+        let [known] = &schedule.holds_on(stays.key())[..] else { panic!("one hold") };
+        assert!(Arc::ptr_eq(known, stays.hold()));
     }
 
     #[tokio::test(start_paused = true)]
