@@ -1,6 +1,6 @@
 //! What the scripts answer, as types: the one place that knows the shape of a reply.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use redis::Value;
 
@@ -14,11 +14,19 @@ use crate::{
 };
 
 /// A script's reply: `{STATUS, nonce, ...}`.
-#[derive(Debug)]
 pub(super) enum Reply {
     List(Vec<Value>),
     /// The same from what is quick: its parts with spaces between.
     Text(Vec<u8>),
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::List(parts) => parts.fmt(f),
+            Self::Text(text) => String::from_utf8_lossy(text).fmt(f),
+        }
+    }
 }
 
 /// Whether a reply answers the question that carried `nonce`.
@@ -106,10 +114,11 @@ impl Reply {
         }
     }
 
-    pub(super) fn acquired_all(&self) -> Result<AcquiredAll, Unavailable> {
+    /// Of so many locks that were asked for.
+    pub(super) fn acquired_all(&self, locks: usize) -> Result<AcquiredAll, Unavailable> {
         match (self.status()?, self.number(2).and_then(|at| usize::try_from(at).ok())) {
-            ("GRANTED", _) => {
-                let tokens = (2..self.parts().len()).map(|at| self.token(at));
+            ("GRANTED", _) if self.parts().len() == 2 + locks => {
+                let tokens = (2..2 + locks).map(|at| self.token(at));
                 Ok(AcquiredAll::Granted(tokens.collect()))
             }
             ("REFUSED", Some(at)) if at > 0 => {
@@ -236,9 +245,12 @@ impl Reply {
     }
 
     fn number(&self, at: usize) -> Option<i64> {
-        match self.parts().get(at) {
-            Some(Value::Int(number)) => Some(*number),
-            _ => None,
+        match self {
+            Self::Text(_) => self.text(at)?.parse().ok(),
+            Self::List(parts) => match parts.get(at)? {
+                Value::Int(number) => Some(*number),
+                _ => None,
+            },
         }
     }
 
@@ -261,4 +273,50 @@ fn kind(name: &str) -> Option<Kind> {
         Kind::Semaphore,
     ];
     kinds.into_iter().find(|kind| kind.as_str() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    #[test]
+    fn a_text_says_what_a_list_of_its_words_says() {
+        let busy = Value::Array(vec![bulk("BUSY"), bulk("7"), Value::Int(100), Value::Int(1)]);
+        let granted = Value::Array(vec![bulk("GRANTED"), bulk("7"), bulk("55")]);
+        for (list, text) in [(busy, "BUSY 7 100 1"), (granted, "GRANTED 7 55")] {
+            for reply in [list, bulk(text)] {
+                assert!(answers(&reply, "7").is_ok() && answers(&reply, "77").is_err());
+                let said = match Reply::new(reply).acquired().expect("an answer") {
+                    Acquired::Busy { remaining, in_line } => format!("{remaining:?} {in_line}"),
+                    Acquired::Granted(token) => token.expect("a token").to_string(),
+                    other => panic!("{other:?}"),
+                };
+                let expected = if text.starts_with("BUSY") { "Some(100ms) true" } else { "55" };
+                assert_eq!(said, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn several_locks_are_granted_only_with_a_token_for_each() {
+        let granted = |tokens: &[&str]| {
+            let words = ["GRANTED", "7"].iter().chain(tokens).map(|word| bulk(word));
+            Reply::new(Value::Array(words.collect())).acquired_all(2)
+        };
+        assert!(
+            matches!(granted(&["5", "6"]), Ok(AcquiredAll::Granted(tokens)) if tokens.len() == 2)
+        );
+        assert!(granted(&["5"]).is_err() && granted(&["5", "6", "7"]).is_err());
+        assert!(Reply::new(bulk("GRANTED 7 5 6")).acquired_all(2).is_err(), "it is a list");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_shown() {
+        let strange = Reply::new(bulk("INVALID 7")).acquired().expect_err("no answer");
+        assert!(strange.to_string().contains("\"INVALID 7\""), "{strange}");
+    }
 }

@@ -114,7 +114,8 @@ impl Backend for RedisStore {
 
     fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll> {
         async move {
-            self.ask_for_grant(&self.call(self.steps.acquire_all(steps))).await?.acquired_all()
+            let reply = self.ask_for_grant(&self.call(self.steps.acquire_all(steps))).await?;
+            reply.acquired_all(steps.len())
         }
         .boxed()
     }

@@ -46,7 +46,7 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
         reply.is_grant(),
         matches!(reply.acquired(), Ok(crate::backend::Acquired::Granted(_))),
         matches!(reply.upgraded(), Ok(crate::backend::Upgraded::Granted(_))),
-        matches!(reply.acquired_all(), Ok(crate::backend::AcquiredAll::Granted(_))),
+        matches!(reply.acquired_all(1), Ok(crate::backend::AcquiredAll::Granted(_))),
     ];
     Some(SeenReply { answers, grants: answers && granted.contains(&true) })
 }
