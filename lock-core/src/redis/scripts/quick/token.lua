@@ -2,7 +2,7 @@
 -- stored as shared/next_token stores it: `fence`. nil where the call is any other, or anything is out
 -- of the ordinary: then nothing is written, and the whole script answers. What is quick makes no
 -- function: to make those of a whole script costs as much as to grant. And it answers in one text, the
--- parts of the whole script's list with spaces between: a list costs as much as two commands.
+-- parts of the whole script's list with spaces between: a list costs as much as a command.
 --
 -- KEYS[1] lock    hash    of any kind
 -- KEYS[2] mark    string  since:mode:owner of the waiter that is next
