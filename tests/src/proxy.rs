@@ -42,7 +42,7 @@ pub struct Proxy {
 
 #[derive(Debug)]
 struct Shared {
-    upstream: SocketAddr,
+    upstream: Mutex<SocketAddr>,
     to_server: Way,
     to_client: Way,
     refusing: AtomicBool,
@@ -75,7 +75,7 @@ impl Proxy {
         let listener = listener.expect("cannot listen on a loopback address");
         let addr = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared {
-            upstream,
+            upstream: Mutex::new(upstream),
             to_server: Way::default(),
             to_client,
             refusing: AtomicBool::new(false),
@@ -140,6 +140,12 @@ impl Proxy {
         self.shared.refusing.store(true, Ordering::SeqCst);
     }
 
+    /// Future connections go to another server, as those by a name that has moved; those that exist
+    /// stay where they are.
+    pub fn lead_to(&self, upstream: SocketAddr) {
+        *self.shared.upstream() = upstream;
+    }
+
     /// Ends all faults: what was held back flows, new connections work.
     pub fn pass(&self) {
         self.shared.refusing.store(false, Ordering::SeqCst);
@@ -174,6 +180,10 @@ impl Drop for Proxy {
 }
 
 impl Shared {
+    fn upstream(&self) -> MutexGuard<'_, SocketAddr> {
+        self.upstream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn links(&self) -> MutexGuard<'_, JoinSet<()>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,7 +208,8 @@ async fn serve(mut client: Socket, shared: Arc<Shared>) {
     let number = *forgotten.borrow_and_update();
     // A new connection is a message to the server: a black hole holds it back too.
     shared.to_server.opened().await;
-    let Ok(server) = TcpStream::connect(shared.upstream).await else {
+    let upstream = *shared.upstream();
+    let Ok(server) = TcpStream::connect(upstream).await else {
         return;
     };
     let mut server = Socket::from(server);

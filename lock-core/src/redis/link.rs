@@ -73,11 +73,6 @@ impl Link {
         }
     }
 
-    /// Whether it goes where Sentinels say: to another server after a failover.
-    pub(super) fn may_move(&self) -> bool {
-        matches!(self.place, Place::Primary(_))
-    }
-
     pub(super) fn address(&self) -> String {
         match &*self.state.borrow() {
             State::Up(target, _) => target.address.clone(),

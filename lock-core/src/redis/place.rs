@@ -31,6 +31,11 @@ impl fmt::Display for Place {
     }
 }
 
+/// Whether this is what INFO says of a server that follows another.
+pub(super) fn is_replica(info: &str) -> bool {
+    info.lines().any(|line| line == "role:slave")
+}
+
 impl Place {
     /// The server as of now.
     pub(super) async fn find(&self) -> Result<Arc<Target>, ConnectError> {

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::HashSet, fmt, sync::Arc, time::Duration};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{ConnectError, endpoint::Endpoint, target::Target};
+use super::{ConnectError, endpoint::Endpoint, place::is_replica, target::Target};
 
 /// How long the others have to contradict the first that answers: one that is down, perhaps on the
 /// same machine as the primary that is down too, must not take all the time.
@@ -145,7 +145,7 @@ async fn confirm(target: &Target) -> Result<(), ConnectError> {
     let ask = redis::cmd("INFO").arg("replication").to_owned();
     let role = ask.query_async::<String>(&mut connection);
     match tokio::time::timeout(target.connect_timeout, role).await {
-        Ok(Ok(role)) if role.lines().any(|line| line == "role:slave") => Err(target.unreachable(
+        Ok(Ok(role)) if is_replica(&role) => Err(target.unreachable(
             "the Sentinels' primary is a replica: a failover is under way".to_owned(),
         )),
         Ok(Ok(_)) => Ok(()),

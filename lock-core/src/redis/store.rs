@@ -208,11 +208,9 @@ impl Backend for RedisStore {
     }
 
     /// Not in a cluster, where whoever publishes cannot tell whether the one it means still listens; nor
-    /// behind Sentinels, where one may listen to a replica, uncounted; nor where a grant counts only
-    /// once replicas have it.
+    /// where a grant counts only once replicas have it.
     fn grants(&self) -> bool {
-        let stays = matches!(&self.routes.way, Way::One(link) if !link.may_move());
-        stays && self.replicas.is_none()
+        matches!(self.routes.way, Way::One(_)) && self.replicas.is_none()
     }
 
     fn hears_grants(&self) -> bool {

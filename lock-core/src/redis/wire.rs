@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ConnectError,
     names::LockNames,
+    place::is_replica,
     question::{Manner, Question},
     rights::MissingRights,
     script, steps,
@@ -128,7 +129,7 @@ impl Wire {
             }
             // Whoever may not ask for the role finds out at the first lock.
             let role = self.query::<String>(&info).await.unwrap_or_default();
-            if role.lines().any(|line| line == "role:slave") {
+            if is_replica(&role) {
                 return Err(target.unsuitable("it is a read-only replica"));
             }
             Ok(missing)

@@ -96,6 +96,7 @@ fn grants() -> Vec<Setup> {
         refused("reentrant: grants, three", sole, 3, 6),
         Setup { row: Some(15), ..of("reentrant: grants, many in a row", sole, 2, 7) },
         Setup { late: 1, ..refused("reentrant: grants, late", sole, 2, 4) },
+        Setup { uncounted: true, ..refused("reentrant: grants, none counted", sole, 3, 6) },
         refused("read/write: grants", shared, 2, 6),
         refused("read/write: grants, three", shared, 3, 5),
         Setup {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::{join_all, select_all};
 use lock_core::{AcquireError, LeaseState, LockClient, LockGuard};
 use lock_tests::{Cli, Direction, LIMIT, RedisServer, bounded, eventually};
 use tokio::task::JoinHandle;
@@ -148,6 +149,57 @@ async fn one_that_leaves_as_it_is_given_it_gives_it_back() {
         drop(waiter.await);
         eventually("nothing is left", LIMIT, async || lock_keys(&server).await.is_empty()).await;
     }
+}
+
+/// From one moment to the next the name by which all know the server leads to another, which the old
+/// one follows: whoever listens still does so there, and hears all that the new one publishes.
+#[tokio::test]
+async fn those_who_listen_to_a_replica_are_told_of_no_grant() {
+    let at_once = ["--repl-diskless-sync-delay", "0"];
+    let new = RedisServer::builder().args(at_once).start().await;
+    let old = RedisServer::start().await;
+    let (proxy, old_cli, cli) = (old.proxy().await, old.cli().await, new.cli().await);
+    let by_name = async || LockClient::connect(&old.url_through(&proxy)).await.unwrap();
+    let (here, there) = (by_name().await, [by_name().await, by_name().await]);
+    let held = here.write("k").acquire().await.unwrap();
+    let waiters = there.each_ref().map(waits);
+    stand_by(&old_cli, 2).await;
+    held.release().await.unwrap();
+    let given_back = waiters.map(async |waiter| {
+        waiter.await.unwrap().unwrap().release().await.unwrap();
+    });
+    bounded(LIMIT, join_all(given_back)).await;
+    let port = new.port().to_string();
+    let _: String = old_cli.query(&["REPLICAOF", "127.0.0.1", &port]).await;
+    eventually("it follows", LIMIT, async || {
+        let info: String = old_cli.query(&["INFO", "replication"]).await;
+        info.contains("master_link_status:up")
+    })
+    .await;
+    proxy.lead_to(new.addr());
+    let _: u64 = old_cli.query(&["CLIENT", "KILL", "TYPE", "normal"]).await;
+    let mut guard = held_after_waiting(&new, &here).await;
+    for _ in 0..5 {
+        let waiters = there.each_ref().map(waits);
+        stand_by(&cli, 2).await;
+        guard.release().await.unwrap();
+        let (first, _, mut second) = bounded(LIMIT, select_all(waiters)).await;
+        let first = first.unwrap().unwrap();
+        let beside = tokio::time::timeout(Duration::from_millis(50), &mut second[0]).await;
+        assert!(beside.is_err(), "two have it");
+        assert!(first.is_held());
+        first.release().await.unwrap();
+        drop(bounded(LIMIT, second.remove(0)).await.unwrap().unwrap());
+        guard = held_after_waiting(&new, &here).await;
+    }
+    // Whoever listens to a replica finds out.
+    let waiters = there.each_ref().map(waits);
+    eventually("they listen to the one that publishes", LIMIT, async || {
+        let channels: Vec<String> = cli.query(&["PUBSUB", "CHANNELS", "lock_granted:*"]).await;
+        channels.len() >= 2
+    })
+    .await;
+    drop((guard, waiters));
 }
 
 /// Without what is told, waiters find out by looking.

@@ -32,6 +32,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "+pttl",
     "+time",
     "+publish",
+    "+pubsub|numsub",
     "+type",
     "+persist",
     "+incrby",

@@ -217,6 +217,18 @@ async fn who_does_not_hear_is_passed_by() {
     }
 }
 
+/// It may hear all the same: whoever listens to a replica is not counted here.
+#[tokio::test]
+async fn who_is_not_counted_is_told_nothing() {
+    for kind in KINDS {
+        let mut store = kind.held().await;
+        kind.stands_by(&store, "uncounted:1", 0).await;
+        kind.freed(&store, "0").await;
+        store.stands([]).await;
+        kind.tells_that_it_is_free(&mut store).await;
+    }
+}
+
 #[tokio::test]
 async fn where_nobody_hears_it_is_free() {
     for kind in KINDS {

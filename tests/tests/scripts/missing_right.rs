@@ -3,6 +3,7 @@
 use crate::acl::{ask, forbidden, user};
 use crate::any_call::{acquire_all, of, request_release};
 use crate::call::{LEASE, acquire_read, acquire_write, downgrade, release_read, release_write};
+use crate::grant::KINDS;
 use crate::keys::{lock, read};
 use crate::store::Store;
 use crate::waiter::{WAITERS, waiting};
@@ -30,6 +31,21 @@ async fn without_publish_a_release_counts_and_nobody_is_told() {
         store.stands([]).await;
     }
     assert!(store.told().await.is_empty());
+}
+
+/// Who may not look whether a waiter listens, or tell it, gives nobody the lock.
+#[tokio::test]
+async fn without_numsub_or_publish_a_release_gives_the_lock_to_nobody() {
+    for kind in KINDS {
+        for missing in ["+pubsub|numsub", "+publish", "&lock_granted:*"] {
+            let store = kind.held().await;
+            kind.stands_by(&store, "b:2", 0).await;
+            let cli = user(&store, &[missing]).await;
+            let release = (kind.release)("a:1", 0).after_grants("0");
+            assert_eq!(ask(&store, &cli, &release).await.unwrap(), ["FREED"], "{missing}");
+            store.stands([]).await;
+        }
+    }
 }
 
 /// The same for a waiter: it is no more in anybody's way, and nobody hears of that at once.

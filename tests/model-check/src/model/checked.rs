@@ -12,7 +12,7 @@ impl Model for Locks {
 
     fn init_states(&self) -> Vec<World> {
         let mut world = World::new(self.setup.clients);
-        if self.setup.grants {
+        if self.setup.grants && !self.setup.uncounted {
             world.redis.listen(news::CHANNELS);
         }
         vec![world]

@@ -57,7 +57,7 @@ impl Step<'_> {
 
     /// A lock that is free is given to who has waited longest, where it may be given on.
     fn leaves_nobody_standing(&self) -> Result<(), Wrong> {
-        if self.row().is_none() || self.status() != "FREED" {
+        if self.passes_by() || self.row().is_none() || self.status() != "FREED" {
             return Ok(());
         }
         let longest = self.alive().map(|place| place.since).min();
@@ -83,11 +83,16 @@ impl Step<'_> {
         broken(Wrong::Overtaken, !self.after.standing_by.contains(&said))
     }
 
+    /// Whether those who stand by may lose their places, being taken for dead.
+    pub(super) fn passes_by(&self) -> bool {
+        self.setup.uncounted && self.row().is_some()
+    }
+
     /// Who gets the lock, gives up or is given it leaves; nobody else does before its time is over.
     pub(super) fn leaves_those_who_stand_by(&self) -> Result<(), Wrong> {
         let stays = |place: &Place| self.after.standing_by.contains(place);
         let gone = self.alive().any(|place| !stays(place) && !self.is_given_to(&place.owner));
-        broken(Wrong::Overtaken, gone)
+        broken(Wrong::Overtaken, gone && !self.passes_by())
     }
 }
 

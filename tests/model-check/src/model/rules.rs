@@ -104,7 +104,8 @@ impl Step<'_> {
         let mut others = others.filter(|one| one.left > 0);
         let gone =
             others.any(|one| !self.after.waiters.iter().any(|after| after.owner == one.owner));
-        broken(Wrong::Overtaken, gone && !matches!(self.op, Op::Acquire { .. }))
+        let may_go = matches!(self.op, Op::Acquire { .. }) || self.passes_by();
+        broken(Wrong::Overtaken, gone && !may_go)
     }
 
     pub(super) fn has_token(&self, wanted: bool) -> Result<(), Wrong> {

@@ -2,7 +2,7 @@
 
 use super::{
     Redis, Reply, Value,
-    arguments::{Answer, whole},
+    arguments::{Answer, is, syntax, whole},
 };
 
 pub(super) fn exists(redis: &Redis, args: &[Vec<u8>]) -> Answer {
@@ -46,8 +46,20 @@ pub(super) fn time(redis: &Redis) -> Answer {
 
 pub(super) fn publish(redis: &mut Redis, args: &[Vec<u8>]) -> Answer {
     redis.told.push((args[0].clone(), args[1].clone()));
-    let is_heard = redis.listened.is_some_and(|beginning| args[0].starts_with(beginning));
-    Ok(Reply::count(usize::from(is_heard)))
+    Ok(listeners(redis, &args[0]))
+}
+
+pub(super) fn pubsub(redis: &Redis, args: &[Vec<u8>]) -> Answer {
+    let [verb, channel] = args else { return syntax() };
+    if !is(verb, "numsub") {
+        return syntax();
+    }
+    Ok(Reply::Array(vec![Reply::Bulk(channel.clone()), listeners(redis, channel)]))
+}
+
+fn listeners(redis: &Redis, channel: &[u8]) -> Reply {
+    let is_heard = redis.listened.is_some_and(|beginning| channel.starts_with(beginning));
+    Reply::count(usize::from(is_heard))
 }
 
 macro_rules! typed {

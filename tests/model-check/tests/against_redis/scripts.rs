@@ -15,14 +15,13 @@ use proptest::{
 
 use crate::{
     compare::{keys, same, same_keys},
-    server::{GRANTED, Server},
+    server::{GRANTED, OWNERS, Server},
 };
 
 /// Times far apart, so that a moment more or less makes no difference.
 const MINUTES: [u64; 4] = [10, 20, 40, 80];
 const KINDS: [Kind; 5] =
     [Kind::ReadWrite, Kind::FairReadWrite, Kind::Reentrant, Kind::Fair, Kind::Semaphore];
-const OWNERS: [&str; 3] = ["a", "b", "c"];
 /// What is no number, or none that is taken.
 const NONSENSE: [&str; 8] = ["", "0", "-1", "1.5", "abc", "1e400", "nan", "9223372036854775807"];
 /// Whatever may stand in the way of a script.

@@ -7,8 +7,11 @@ use redis::Value;
 
 use crate::compare::{Key, atoms, in_order};
 
-/// What the channels of grants are called.
-pub(crate) const GRANTED: &[u8] = b"lock_granted:";
+/// What the channels of grants are called, but for the last letter of their clients.
+pub(crate) const GRANTED: &[u8] = b"lock_granted:0-0-80-0-";
+
+/// By the last letter of their clients, whose grants are heard.
+pub(crate) const OWNERS: [&str; 3] = ["a", "b", "c"];
 
 pub(crate) struct Server {
     cli: Cli,
@@ -22,7 +25,9 @@ impl Server {
         let server = RedisServer::start().await;
         let client = redis::Client::open(server.url()).expect("its address");
         let mut hears = client.get_async_pubsub().await.expect("a connection");
-        hears.psubscribe([GRANTED, b"*"].concat()).await.expect("a subscription");
+        for owner in OWNERS {
+            hears.subscribe([GRANTED, owner.as_bytes()].concat()).await.expect("a subscription");
+        }
         Self { cli: server.cli().await, _hears: hears, _server: server }
     }
 

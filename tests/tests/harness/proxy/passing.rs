@@ -56,3 +56,18 @@ async fn without_a_server_a_connection_is_reset_until_it_is_back() {
     server.restart().await;
     Socket::established(&proxy).await;
 }
+
+#[tokio::test]
+async fn it_leads_new_connections_elsewhere() {
+    let (server, other) = (RedisServer::start().await, RedisServer::start().await);
+    let (proxy, cli) = (server.proxy().await, other.cli().await);
+    let mut before = Socket::established(&proxy).await;
+    proxy.lead_to(other.addr());
+    let mut after = Socket::connect(&proxy).await;
+    before.send(SET).await;
+    before.expect(OK).await;
+    assert!(!cli.exists("key").await);
+    after.send(SET).await;
+    after.expect(OK).await;
+    assert!(cli.exists("key").await);
+}

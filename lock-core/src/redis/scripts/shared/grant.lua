@@ -32,6 +32,13 @@ local function stand_apart(mark, apart_ms)
   if apart_ms > 0 and (who or not since) then redis.call('set', mark, '0:write:nobody', 'px', apart_ms) end
 end
 
+-- Whether somebody listens to this channel here. What PUBLISH counts comes too late to go on to the
+-- next: one who listens to a replica is not counted and hears it all the same.
+local function is_listened_to(channel)
+  local listeners = redis.pcall('pubsub', 'numsub', channel)
+  return not listeners.err and listeners[2] > 0
+end
+
 -- Gives the lock, which nobody holds any more, to the next; says whether it did. `row` counts the
 -- grants before this one, nil: nobody is looked for. `enter` makes an owner its holder. Where the call
 -- has `looked` at the mark, `who` is next `since` then.
@@ -46,17 +53,18 @@ local function grant_next(lock, line, mark, token, own, row, token_ttl_ms, apart
   while waiter do
     local is_next = who == 'write:' .. waiter.owner
     if since and not is_next and since < waiter.since then return false end
-    local fence = next_token(token, token_ttl_ms, tonumber(waiter.turns))
-    if not fence then return false end
+    local channel = 'lock_granted:' .. (string.match(waiter.owner, '^(.*):') or '')
+    local hears = is_listened_to(channel)
+    local fence = hears and next_token(token, token_ttl_ms, tonumber(waiter.turns))
+    if hears and not fence then return false end
     if is_next then
       redis.call('del', mark)
       who, since = nil, nil
     end
     redis.call('hdel', line, waiter.owner)
-    local client = string.match(waiter.owner, '^(.*):') or ''
-    local message = string.format('%s %s %s %d', waiter.owner, waiter.ask, fence, row + 1)
-    local heard = tell('lock_granted:' .. client, message)
-    if type(heard) == 'number' and heard > 0 then
+    if hears then
+      local told = tell(channel, string.format('%s %s %s %d', waiter.owner, waiter.ask, fence, row + 1))
+      if type(told) ~= 'number' then return false end
       enter(waiter.owner)
       end_in(lock, whole(waiter.lease, 1, MOST_LEASE_MS) or 1)
       return true
