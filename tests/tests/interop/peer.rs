@@ -35,7 +35,7 @@ pub(crate) struct Peer {
 }
 
 /// How long a waiter is given to be granted what it was told of, before it is told again.
-const TOLD: Duration = Duration::from_secs(3);
+pub(crate) const TOLD: Duration = Duration::from_secs(3);
 
 /// One line that was sent, and may be answered later.
 #[derive(Debug)]
