@@ -1,11 +1,10 @@
 //! In a cluster, where Redisson listens to the channels of the shards.
 
 use lock_tests::{LIMIT, RedisCluster, Redisson, eventually};
-use tokio::time::timeout;
 
 use crate::{
     kinds::EXCLUDING,
-    peer::{Java, Peer, Rust, TOLD},
+    peer::{Java, Peer, Rust},
 };
 
 /// A waiter of Redisson's misses a message that comes between its last try and its sleep, and not as
@@ -37,13 +36,12 @@ async fn is_woken(
     let granted = waiter.tell("b", format!("acquire {waiting} {key} 60000 0"));
     eventually("a waiter listens", LIMIT, async || !heard(cluster, key).await.is_empty()).await;
     holder.must("released", "a", format!("release {holding} {key}")).await;
-    let woken = timeout(TOLD, granted.answered()).await.is_ok();
-    while !granted.is_answered() {
+    let told_again = async || {
         for (node, channel) in heard(cluster, key).await {
             let _: u64 = cluster.cli(node).await.query(&["SPUBLISH", &channel, "1"]).await;
         }
-        let _ = timeout(TOLD, granted.answered()).await;
-    }
+    };
+    let woken = granted.answered_before(told_again).await;
     granted.must("held").await;
     waiter.must("released", "b", format!("release {waiting} {key}")).await;
     woken

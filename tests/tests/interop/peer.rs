@@ -35,7 +35,7 @@ pub(crate) struct Peer {
 }
 
 /// How long a waiter is given to be granted what it was told of, before it is told again.
-pub(crate) const TOLD: Duration = Duration::from_secs(3);
+const TOLD: Duration = Duration::from_secs(3);
 
 /// One line that was sent, and may be answered later.
 #[derive(Debug)]
@@ -107,12 +107,20 @@ impl Asked {
     /// Whether there was an answer before somebody was told once more what it waits for. A waiter
     /// of Redisson's misses a message that comes between its last try and its sleep.
     pub(crate) async fn answered_at_once(&self, cli: &Cli) -> bool {
-        let at_once = timeout(TOLD, self.answered()).await.is_ok();
-        while !self.is_answered() {
+        self.answered_before(async || {
             let heard: Vec<String> = cli.query(&["PUBSUB", "CHANNELS", "redisson_*"]).await;
             for channel in heard {
                 cli.publish(&channel, "1").await;
             }
+        })
+        .await
+    }
+
+    /// The same, told in another way.
+    pub(crate) async fn answered_before(&self, told_again: impl AsyncFn()) -> bool {
+        let at_once = timeout(TOLD, self.answered()).await.is_ok();
+        while !self.is_answered() {
+            told_again().await;
             let _ = timeout(TOLD, self.answered()).await;
         }
         at_once

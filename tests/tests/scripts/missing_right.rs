@@ -33,6 +33,19 @@ async fn without_publish_a_release_counts_and_nobody_is_told() {
     assert!(store.told().await.is_empty());
 }
 
+/// The same for a waiter: it is no more in anybody's way, and nobody hears of that at once.
+#[tokio::test]
+async fn without_publish_a_waiter_that_leaves_takes_its_mark_along() {
+    for waiter in WAITERS {
+        let mut store = waiting(waiter).await;
+        let cli = user(&store, &["+publish"]).await;
+        let leave = (waiter.release)("b:2", 0).with("marked", 1);
+        assert_eq!(ask(&store, &cli, &leave).await.unwrap(), ["GONE"]);
+        store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
+        assert!(store.told().await.is_empty());
+    }
+}
+
 /// Who may not look whether a waiter listens, or tell it, gives nobody the lock.
 #[tokio::test]
 async fn without_numsub_or_publish_a_release_gives_the_lock_to_nobody() {
@@ -45,19 +58,6 @@ async fn without_numsub_or_publish_a_release_gives_the_lock_to_nobody() {
             assert_eq!(ask(&store, &cli, &release).await.unwrap(), ["FREED"], "{missing}");
             store.stands([]).await;
         }
-    }
-}
-
-/// The same for a waiter: it is no more in anybody's way, and nobody hears of that at once.
-#[tokio::test]
-async fn without_publish_a_waiter_that_leaves_takes_its_mark_along() {
-    for waiter in WAITERS {
-        let mut store = waiting(waiter).await;
-        let cli = user(&store, &["+publish"]).await;
-        let leave = (waiter.release)("b:2", 0).with("marked", 1);
-        assert_eq!(ask(&store, &cli, &leave).await.unwrap(), ["GONE"]);
-        store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
-        assert!(store.told().await.is_empty());
     }
 }
 
