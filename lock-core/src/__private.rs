@@ -10,9 +10,7 @@ use crate::{
 };
 pub use crate::{
     Kind, LockClient, Mode,
-    backend::StandBy,
     clock::suspend,
-    grants::FIRST_LEASE,
     lease::belief,
     redis::{Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText, strangers},
     scripted::{Fate, Question, Script, Uniform, client as scripted},

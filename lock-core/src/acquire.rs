@@ -95,11 +95,6 @@ impl<T: Target> Acquire<T> {
     /// [`yielding`](crate::LockClientBuilder::yielding) at most. A writer of another process waits
     /// for one read and one more at the most.
     ///
-    /// What was just given back, and is asked for again in this process before its release is sent, is
-    /// had without Redis too, as often, in the first 0.3 ms after Redis granted it: unless others
-    /// were in the way of that grant, or [Redisson's](crate::LockClientBuilder::redisson_watchdog)
-    /// clients may be.
-    ///
     /// One: every acquisition asks Redis. Default: the client's [`turns`](crate::LockClientBuilder::turns), which is 64, the most, unless set.
     pub fn turns(mut self, turns: u32) -> Self {
         self.asked.turns = Some(turns);

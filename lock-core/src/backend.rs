@@ -6,8 +6,7 @@ use futures_util::future::BoxFuture;
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    ClientInfo, FencingToken, Kind, Listing, LockKey, Mode, error::Unavailable, grants::GrantEar,
-    owner::OwnerId,
+    ClientInfo, FencingToken, Kind, Listing, LockKey, Mode, error::Unavailable, owner::OwnerId,
 };
 
 /// A step's answer, or the news that nobody knows whether it was done.
@@ -60,21 +59,8 @@ pub(crate) struct AcquireStep<'a> {
     pub(crate) waited: Duration,
     /// How many fencing tokens to keep in reserve after the one that is granted with a write.
     pub(crate) turns: u32,
-    /// Once refused, it may be given the lock by a release.
-    pub(crate) stands_by: Option<StandBy>,
     /// The permits that a semaphore is made with if there is none.
     pub(crate) permits: u32,
-}
-
-/// What a waiter says of itself to whoever may give it the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StandBy {
-    /// The number of the try: a grant that is told names it.
-    pub ask: u32,
-    /// How many fencing tokens to keep in reserve after the one that is granted.
-    pub turns: u32,
-    /// What it is granted at first.
-    pub lease: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,9 +97,6 @@ pub(crate) struct ReleaseStep<'a> {
     pub(crate) holds: u32,
     /// The owner may stand in line, and leaves it.
     pub(crate) in_line: bool,
-    /// How many grants by releases in a row this hold was the last of. A lock that is free then goes
-    /// to the next waiter that stands by; `None`: such a waiter is not looked for.
-    pub(crate) row: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -316,19 +299,6 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync + 'static {
         only_missing: bool,
     ) -> Answer<'a, Option<i64>>;
     fn wakeups(&self, topic: Topic<'_>) -> Wakeups;
-    /// Whether a release by another client may give a waiter of this one the lock.
-    fn grants(&self) -> bool {
-        false
-    }
-    /// Whether this client hears of that now.
-    fn hears_grants(&self) -> bool {
-        false
-    }
-    /// Where this waiter hears of it.
-    fn grants_to(&self, owner: &OwnerId) -> Option<GrantEar> {
-        let _ = owner;
-        None
-    }
     /// Whether the store can be asked at all, as far as is known without asking.
     fn link(&self) -> Result<(), Unavailable>;
     fn identity(&self) -> Answer<'_, Identity>;

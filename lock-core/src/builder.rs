@@ -141,12 +141,9 @@ impl LockClientBuilder {
 
     /// The `lockWatchdogTimeout` of Redisson clients that read the same locks. Their watchdog cuts
     /// the shared lock to its own timeout, so a read is believed in for no longer, and renewed
-    /// accordingly. After turns of ours they are let in: a release gives a lock to the next of ours
-    /// sixteen times in a row at most, and then ours stand back for two milliseconds. Default: no such
-    /// clients.
+    /// accordingly. Default: no such clients.
     pub fn redisson_watchdog(mut self, timeout: Duration) -> Self {
         self.settings.redisson_watchdog = Some(timeout);
-        self.redis.beside_redisson = true;
         self
     }
 

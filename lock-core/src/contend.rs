@@ -9,13 +9,12 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    Kind, Lost, LostCause,
+    Lost, LostCause,
     backend::{Acquired, Topic, Wakeups},
     clock::Moment,
     engine::Engine,
     error::{AcquireError, Overloaded, Unavailable, WrongKind},
     gate::{Access, Entry, QueuePlace, Turn},
-    grants::{Grant, GrantEar},
     hold::Hold,
     request::{Patience, Request},
     share::{apart, share},
@@ -24,9 +23,6 @@ use crate::{
 
 /// How much longer than its wait an acquisition waits for the answer to its last try.
 const LAST_ANSWER: Duration = Duration::from_millis(50);
-/// Wake-ups and grants are subscribed to together; where grants may not be heard, wake-ups are
-/// enough.
-const GRANTS_HEARD: Duration = Duration::from_millis(10);
 /// A waiter looks by itself this often, whatever it was told or has heard.
 const SLOW_POLL: Duration = Duration::from_secs(3);
 
@@ -43,9 +39,6 @@ pub(crate) fn acquire<'a>(
             engine.check_breaker(request)?;
             // Of several locks each is asked for.
             let takes = requests.len() == 1;
-            if takes && let Some(hold) = take_back(engine, request).await {
-                return attempt.take_over(hold, request);
-            }
             match pass_gate(engine, request, patience, takes).await? {
                 Turn::Ask(permit) => {
                     let not_before = permit.not_before();
@@ -73,17 +66,6 @@ async fn unless_draining<T>(
         _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
         granted = granted => granted,
     }
-}
-
-/// What another one has left, and is not on its way back yet.
-async fn take_back(engine: &Engine, request: &Request) -> Option<Arc<Hold>> {
-    if engine.gate.on_offer(&request.key).strong_count() == 0 {
-        return None;
-    }
-    // Who asks again and again would let no other task run.
-    tokio::task::coop::consume_budget().await;
-    // Others may have come meanwhile.
-    engine.gate.on_offer(&request.key).upgrade()?.take_back(request)
 }
 
 fn pass_gate<'a>(
@@ -156,78 +138,34 @@ fn stand_in_queue<'a>(
     }
 }
 
-/// The ears of those among the holds that were refused: each listens from its first refusal on.
-struct Ears(Vec<Option<Ear>>);
-
-/// What one who was refused hears of.
-struct Ear {
-    wakeups: Wakeups,
-    grants: Option<GrantEar>,
-}
-
-impl Ear {
-    fn of(hold: &Hold, request: &Request) -> Self {
-        let backend = &hold.engine.backend;
-        let wakeups = backend.wakeups(Topic::Turn(hold.holder()));
-        let may_stand_by = request.may_stand_by();
-        Self { wakeups, grants: may_stand_by.then(|| backend.grants_to(&hold.owner)).flatten() }
-    }
-
-    async fn subscribed(&mut self) {
-        self.wakeups.subscribed().await;
-        if let Some(grants) = &mut self.grants {
-            let _ = tokio::time::timeout(GRANTS_HEARD, grants.subscribed()).await;
-        }
-    }
-
-    /// Whether whatever was told since then is known.
-    fn hears_since(&self, then: Instant) -> bool {
-        let grants = self.grants.as_ref();
-        self.wakeups.silent_since(then) && grants.is_none_or(|grants| grants.hears_since(then))
-    }
-
-    async fn woken(&mut self) -> Option<Grant> {
-        let Self { wakeups, grants } = self;
-        let granted = async {
-            match grants {
-                Some(grants) => grants.granted().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            grant = granted => Some(grant),
-            () = wakeups.woken() => None,
-        }
-    }
-}
+/// The wake-ups of those among the holds that were refused: each listens from its first refusal on.
+struct Ears(Vec<Option<Wakeups>>);
 
 impl Ears {
-    /// Waits until `at` hears something, or until `due`. The first time this only makes sure that
-    /// whatever is told from now on is heard, unless it was all along.
+    /// Waits until `at` is woken, or until `due`. The first time this only makes sure that every
+    /// wake-up from now on is received, unless it was all along.
     async fn wait(
         &mut self,
         at: usize,
-        (hold, request): (&Hold, &Request),
+        hold: &Hold,
         sent: Instant,
         due: Instant,
         deadline: Instant,
-    ) -> Option<Grant> {
-        let engine = &hold.engine;
+    ) {
         if self.0.len() <= at {
             self.0.resize_with(at + 1, || None);
         }
+        let engine = &hold.engine;
         let is_new = self.0[at].is_none();
-        let ear = self.0[at].get_or_insert_with(|| Ear::of(hold, request));
-        let granted = if is_new && !ear.hears_since(sent) {
-            let heard = deadline.min(Instant::now() + engine.settings.command_timeout);
-            let _ = tokio::time::timeout_at(heard, ear.subscribed()).await;
-            None
+        let ear =
+            self.0[at].get_or_insert_with(|| engine.backend.wakeups(Topic::Turn(hold.holder())));
+        if is_new && !ear.silent_since(sent) {
+            let limit = deadline.min(Instant::now() + engine.settings.command_timeout);
+            let _ = tokio::time::timeout_at(limit, ear.subscribed()).await;
         } else {
-            tokio::time::timeout_at(deadline.min(due), ear.woken()).await.ok().flatten()
-        };
-        ear.wakeups.listen();
-        granted
+            let _ = tokio::time::timeout_at(deadline.min(due), ear.woken()).await;
+        }
+        ear.listen();
     }
 }
 
@@ -260,10 +198,7 @@ async fn contend(
         let request = &requests[at];
         let (look_again, holder_remaining) = match answer {
             Acquired::Busy { remaining, in_line } => {
-                // Where releases give the lock to others, who has no place yet hears nothing of them.
-                let passed_by = request.kind != Kind::Semaphore && engine.backend.grants();
-                let soon = in_line || passed_by;
-                let refresh = if soon { place_in_line(request.kind).1 } else { SLOW_POLL };
+                let refresh = if in_line { place_in_line(request.kind).1 } else { SLOW_POLL };
                 (remaining.unwrap_or(SLOW_POLL).min(refresh), remaining)
             }
             Acquired::Yield { remaining } => {
@@ -288,12 +223,7 @@ async fn contend(
         limit = Some(deadline + LAST_ANSWER);
         // A millisecond more than the holder has, or the try would come too early.
         let due = Instant::now() + look_again + Duration::from_millis(1);
-        let waiter = (&*attempt.holds[at], request);
-        if let Some(grant) = ears.wait(at, waiter, sent.heard, due, deadline).await
-            && attempt.holds[at].granted_by_release(request, sent.at, grant)
-        {
-            return Ok(std::mem::take(&mut attempt.holds));
-        }
+        ears.wait(at, &attempt.holds[at], sent, due, deadline).await;
         if patience.is_over() {
             return Err(patience.busy(request, holder_remaining));
         }

@@ -80,11 +80,6 @@ impl Engine {
         self.queue.push(hold);
     }
 
-    /// Whether its clients may wait for the same locks.
-    pub(crate) fn beside_redisson(&self) -> bool {
-        self.settings.redisson_watchdog.is_some()
-    }
-
     /// Beside Redisson, a reader's watchdog cuts the shared lock to its own timeout: a read may be
     /// believed in for no longer than that.
     pub(crate) fn believed_lease(&self, lease: Duration, stored: Holds) -> Duration {

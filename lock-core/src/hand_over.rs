@@ -6,16 +6,13 @@
 //! whoever has waited longest, in whatever process, is next. So two thirds of a lease are left to
 //! whom it is handed over to. Only a hold is handed over of which the store is known to have just
 //! this: one write or one read, and nothing in doubt.
-//!
-//! A hold for which nobody waits is on offer until its release is sent: who asks for it before that
-//! takes it, for less time than it takes other processes to hear of a release.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
 use crate::{
-    FencingToken, Kind, LeaseState, Mode,
+    FencingToken, Kind, LeaseState,
     clock::Moment,
     gate::Access,
     hold::{Hold, HoldState},
@@ -32,51 +29,21 @@ pub(crate) const MOST_TURNS: u32 = 64;
 const SHARE_OF_OTHERS: u32 = 16;
 /// It comes within this, or somewhere else is the reason.
 const TIME_TO_COME: Duration = Duration::from_millis(2);
-/// So long after the grant a hold changes hands in its process whether or not anybody waited for it
-/// when it was granted. It takes about as long to go from one process to another.
-const QUICK: Duration = Duration::from_micros(300);
 /// Timers go no finer. After a few milliseconds a round trip is as large a share.
 const FINEST: Duration = Duration::from_millis(1);
 
-/// What a waiter takes over: a hold of just this kind and lease.
+/// What a waiter takes over: a write hold of just this kind and lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fit {
     kind: Kind,
-    mode: Mode,
     lease: Duration,
-}
-
-/// How often a hold may still be handed over.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Turns {
-    /// To those who waited when it was asked for.
-    pub(crate) to_waiters: u32,
-    /// To anybody, in its first moments.
-    pub(crate) quick: u32,
-}
-
-impl Turns {
-    pub(crate) fn in_all(self) -> u32 {
-        self.to_waiters + self.quick
-    }
-
-    /// There is one at least. Who was handed it in its first moments may come after them.
-    fn after_one(self, is_quick: bool) -> Self {
-        let Self { to_waiters, quick } = self;
-        if quick > 0 && (is_quick || to_waiters == 0) {
-            Self { to_waiters, quick: quick - 1 }
-        } else {
-            Self { to_waiters: to_waiters - 1, quick }
-        }
-    }
 }
 
 impl Request {
     /// What this one would take over.
     pub(crate) fn fit(&self) -> Option<Fit> {
-        let (kind, mode, lease) = (self.kind, self.mode, self.terms.lease);
-        let takes = matches!(kind.access(mode), Access::Write | Access::Read);
-        (takes && self.most_turns() > 0).then_some(Fit { kind, mode, lease })
+        let takes = self.kind.access(self.mode) == Access::Write && self.most_turns() > 0;
+        takes.then_some(Fit { kind: self.kind, lease: self.terms.lease })
     }
 
     /// The most turns to follow the first one.
@@ -85,13 +52,10 @@ impl Request {
     }
 
     /// The turns to follow the first one if so many wait behind it: those of all of them twice, so
-    /// that others wait twice as long at most as behind each of them in turn. And where it is known
-    /// to be `hot` here, and not in other processes, those of its first moments.
-    pub(crate) fn turns_to_follow(&self, waiting: usize, hot: bool) -> Turns {
+    /// that others wait twice as long at most as behind each of them in turn.
+    pub(crate) fn turns_to_follow(&self, waiting: usize) -> u32 {
         let most = self.fit().map_or(0, |_| self.most_turns());
-        let twice = u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_mul(2));
-        let to_waiters = if self.mode == Mode::Write { most.min(twice) } else { 0 };
-        Turns { to_waiters, quick: if hot { most - to_waiters } else { 0 } }
+        u32::try_from(waiting).map_or(most, |waiting| most.min(waiting.saturating_mul(2)))
     }
 }
 
@@ -140,28 +104,8 @@ impl Hold {
             state.passed_on = false;
             state.stand_back(now);
             state.set_leaving(true);
-            state.on_offer = fit.is_some();
-        }
-        if fit.is_some() {
-            self.engine.gate.offer(&self.key, self);
         }
         self.engine.settle(Arc::clone(self));
-    }
-
-    /// What is left of a hold whose release is not sent yet.
-    pub(crate) fn take_back(&self, request: &Request) -> Option<Arc<Hold>> {
-        let fit = request.fit()?;
-        let (state, due) = {
-            let (mut left, now) = (self.state(), Moment::now());
-            let fits = left.on_offer && left.fit_to_leave(self.kind, now) == Some(fit);
-            if !fits {
-                return None;
-            }
-            left.on_offer = false;
-            left.hand_over(request, now)
-        };
-        // Nobody was in its way, whatever the former one met.
-        Some(self.goes_on(request, HoldState { waited: false, ..state }, due))
     }
 
     /// The next turn has what the store had for this one.
@@ -181,23 +125,10 @@ impl HoldState {
     fn fit_to_leave(&self, kind: Kind, now: Moment) -> Option<Fit> {
         let in_time = now.until(self.turns_until) > Duration::ZERO;
         let certain = self.lost.is_none() && self.lease_state != LeaseState::Unknown;
-        let has_turns = self.turns.to_waiters > 0 || self.turns.quick > 0 && self.is_quick(now);
-        let fits = has_turns && in_time && certain;
+        let fits = self.turns > 0 && in_time && certain;
         // Whatever else was asked of it has taken its turns away.
         debug_assert!(!fits || self.stored == self.confirmed, "BUG: {self:?}");
-        let mode = if self.stored.write > 0 { Mode::Write } else { Mode::Read };
-        fits.then_some(Fit { kind, mode, lease: self.terms.lease })
-    }
-
-    /// Whether this process alone seems to want it, and more than once: it came behind a hold that was
-    /// on its way back. Of readers, who need no tokens for it, any may be followed by another.
-    pub(crate) fn is_hot(&self, mode: Mode) -> bool {
-        let again = self.permit.as_ref().is_some_and(|permit| permit.queued);
-        !self.refused && (mode == Mode::Read || again)
-    }
-
-    fn is_quick(&self, now: Moment) -> bool {
-        now.since(self.turns_since.unwrap_or(self.granted_at)) < QUICK
+        fits.then_some(Fit { kind, lease: self.terms.lease })
     }
 
     /// Those who come after the last turn let others try first.
@@ -213,20 +144,16 @@ impl HoldState {
 
     /// What the next turn has, and where this one stood in the renewal schedule.
     fn hand_over(&mut self, request: &Request, now: Moment) -> (Self, Option<Place>) {
-        // Readers between whom nobody writes may share a token.
-        let next = |token: FencingToken| if self.stored.write > 0 { token.next() } else { token };
         let next = Self {
-            token: self.token.map(next),
+            token: self.token.map(FencingToken::next),
             stored: std::mem::take(&mut self.stored),
             confirmed: std::mem::take(&mut self.confirmed),
             confirmed_at: self.confirmed_at,
             believed_until: self.believed_until,
             stored_until: self.stored_until,
             lease_state: self.lease_state,
-            turns: self.turns.after_one(self.is_quick(now)),
+            turns: self.turns - 1,
             turns_until: self.turns_until,
-            row: self.row,
-            first_lease: self.first_lease,
             turns_since: Some(self.turns_since.unwrap_or(self.granted_at)),
             ..Self::new(request.terms, self.permit.take(), now)
         };

@@ -24,7 +24,6 @@ mod entry;
 mod error;
 mod fencing;
 mod gate;
-mod grants;
 mod guard;
 mod hand_over;
 mod health;

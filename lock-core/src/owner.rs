@@ -71,14 +71,6 @@ impl OwnerId {
         let known = known.find(|owner| owner.to_string() == name);
         known.unwrap_or_else(|| Self::Numbered(ClientId(name.into()), 0))
     }
-
-    /// Whose it is, where it says so.
-    pub(crate) fn client(&self) -> Option<&str> {
-        match self {
-            Self::Numbered(client, _) => Some(client.as_str()),
-            Self::Permit(_) => None,
-        }
-    }
 }
 
 impl fmt::Display for OwnerId {
@@ -149,8 +141,6 @@ mod tests {
         for name in ["u:1", "u", "u:0", "u:v:7", "u:x", "", "0123456789abcdef", permit] {
             assert_eq!(OwnerId::of_name(name).to_string(), name);
         }
-        assert_eq!(OwnerId::of_name("u:v:7").client(), Some("u:v"));
-        assert_eq!(OwnerId::of_name(permit).client(), None);
         assert_eq!(OwnerId::permit().to_string().len(), 32);
     }
 

@@ -99,7 +99,7 @@ pub(crate) async fn reenter(
         let holds = state.counted().of(mode) + 1;
         let stored = state.stored.of_mut(mode);
         *stored = holds.max(*stored);
-        state.turns = Default::default();
+        state.turns = 0;
         state.may_be_stored(Moment::now(), terms.lease);
         (holds, terms)
     };
@@ -115,7 +115,6 @@ pub(crate) async fn reenter(
         place: None,
         waited: Duration::ZERO,
         turns: 0,
-        stands_by: None,
         permits: request.permits,
     };
     let sent = Moment::now();

@@ -81,10 +81,7 @@ pub(crate) async fn work(queue: Arc<SettleQueue>) {
     let mut resting = FuturesUnordered::new();
     loop {
         while let Some(hold) = queue.pop() {
-            // Most of those that were on offer and taken are over by now.
-            if !hold.finish() {
-                line.push_back(UnderWay::new(&queue, hold));
-            }
+            line.push_back(UnderWay::new(&queue, hold));
         }
         while asking.len() < MOST_AT_ONCE
             && let Some(under_way) = line.pop_front()
@@ -174,7 +171,6 @@ enum Step {
 
 impl HoldState {
     fn next_step(&mut self) -> Option<Step> {
-        self.on_offer = false;
         let wanted = self.wanted();
         if self.mode_in_doubt {
             if wanted.read > 0 {
@@ -246,8 +242,7 @@ impl Step {
             let confirmed = state.confirmed.of_mut(mode);
             std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
         };
-        let row = hold.state().row.filter(|_| holds == 0);
-        let step = ReleaseStep { holder: hold.holder(), mode, holds, in_line, row };
+        let step = ReleaseStep { holder: hold.holder(), mode, holds, in_line };
         let answer = hold.engine.backend.release(&step).await?;
         let mut state = hold.state();
         *state.stored.of_mut(mode) = holds;

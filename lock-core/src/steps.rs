@@ -7,7 +7,7 @@ use crate::{
     Kind, LockClient, LockKey, Mode, Unavailable,
     backend::{
         AcquireStep, Acquired, ConvertStep, Downgraded, Holder, Holds, ReleaseStep, Released,
-        RenewStep, Renewal, StandBy, Topic, Upgraded, Wakeups,
+        RenewStep, Renewal, Topic, Upgraded, Wakeups,
     },
     engine::Engine,
     owner::OwnerId,
@@ -60,8 +60,6 @@ pub struct Ask {
     pub place: Option<Duration>,
     /// For how long it has waited.
     pub waited: Duration,
-    /// What it says of itself to whoever may give it the lock, if it may be given it.
-    pub stands_by: Option<StandBy>,
     /// The permits of a semaphore that it makes.
     pub permits: u32,
 }
@@ -71,7 +69,7 @@ pub struct Ask {
 #[expect(missing_docs, reason = "as in the steps of the store")]
 pub enum Step {
     Acquire(Ask),
-    Release { mode: Mode, holds: u32, in_line: bool, row: Option<u32> },
+    Release { mode: Mode, holds: u32, in_line: bool },
     Renew { mode: Mode, lease: Duration },
     Upgrade { reads: u32, writes: u32, lease: Duration },
     Downgrade { reads: u32, writes: u32, lease: Duration },
@@ -160,8 +158,8 @@ impl Steps {
         };
         Ok(match step {
             Step::Acquire(ask) => acquired(backend.acquire(&ask.by(holder)).await?),
-            Step::Release { mode, holds, in_line, row } => {
-                let step = ReleaseStep { holder, mode, holds, in_line, row };
+            Step::Release { mode, holds, in_line } => {
+                let step = ReleaseStep { holder, mode, holds, in_line };
                 match backend.release(&step).await? {
                     Released::Freed => Answer::Freed,
                     Released::StillHeld => Answer::StillHeld,
@@ -232,7 +230,7 @@ impl Steps {
 impl Ask {
     /// What this owner asks by it.
     pub(crate) fn by<'a>(self, Holder { kind, key, owner }: Holder<'a>) -> AcquireStep<'a> {
-        let Self { mode, holds, lease, yields, place, waited, stands_by, permits } = self;
+        let Self { mode, holds, lease, yields, place, waited, permits } = self;
         AcquireStep {
             kind,
             key,
@@ -244,7 +242,6 @@ impl Ask {
             place,
             waited,
             turns: 0,
-            stands_by,
             permits,
         }
     }

@@ -5,11 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    FencingToken, Kind, Mode,
+    FencingToken, Kind,
     backend::{AcquireStep, Acquired, AcquiredAll, ReleaseStep},
     clock::Moment,
     error::{AcquireError, Overloaded, Unavailable},
-    grants::Grant,
     hold::Hold,
     lease,
     request::{Patience, Request},
@@ -51,14 +50,12 @@ fn late(lease: Duration) -> AcquireError {
 /// What came of a try.
 pub(crate) enum Tried {
     Granted,
-    Refused { at: usize, answer: Acquired, sent: Sent },
-}
-
-/// When a try was sent, by the clock of leases and by that of timers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
-    pub(crate) at: Moment,
-    pub(crate) heard: Instant,
+    /// `sent` is when it was sent, by the clock of timers.
+    Refused {
+        at: usize,
+        answer: Acquired,
+        sent: Instant,
+    },
 }
 
 impl Attempt {
@@ -87,13 +84,13 @@ impl Attempt {
         limit: Option<Instant>,
     ) -> Result<Tried, AcquireError> {
         let [first, ..] = self.holds.as_slice() else { return Ok(Tried::Granted) };
-        let sent = Sent { at: Moment::now(), heard: Instant::now() };
+        let (sent, sent_at) = (Instant::now(), Moment::now());
         let alone = requests.len() == 1;
         let steps: Vec<_> = self
             .holds
             .iter()
             .zip(requests)
-            .map(|(hold, request)| hold.first_step(request, patience, sent.at, yields, alone))
+            .map(|(hold, request)| hold.first_step(request, patience, sent_at, yields, alone))
             .collect();
         let asked = async {
             match steps.as_slice() {
@@ -114,17 +111,17 @@ impl Attempt {
         if let Err(why) = &answer
             && why.silent
         {
-            first.engine.open_breaker(&first.key, sent.at);
+            first.engine.open_breaker(&first.key, sent_at);
         }
         let lease = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
         match answer.map_err(|unavailable| unavailable.held_for(lease))? {
             AcquiredAll::Granted(tokens) => {
                 let now = Moment::now();
-                if !self.holds.iter().all(|hold| hold.in_time(sent.at, now)) {
+                if !self.holds.iter().all(|hold| hold.in_time(sent_at, now)) {
                     return Err(late(lease));
                 }
                 for ((hold, request), token) in self.holds.iter().zip(requests).zip(tokens) {
-                    hold.granted(request, sent.at, now, request.terms.lease, token);
+                    hold.granted(request, sent_at, now, token);
                 }
                 Ok(Tried::Granted)
             }
@@ -151,26 +148,14 @@ impl Hold {
         let waits = patience.deadline.is_some();
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
         let place = waits.then(|| place_in_line(request.kind).0);
-        let may_stand_by = alone && waits && request.may_stand_by();
-        let turns;
-        let stands_by = {
+        let turns = if alone { request.turns_to_follow(waiting) } else { 0 };
+        {
             let mut state = self.state();
-            // Waiters of Redisson tell nobody that they wait.
-            let hot = alone && !self.engine.beside_redisson() && state.is_hot(request.mode);
-            state.turns = request.turns_to_follow(waiting, hot);
+            state.turns = turns;
             *state.stored.of_mut(request.mode) = 1;
             state.in_line = waits.then_some(request.mode);
-            // Who has stood by once goes on: where nothing is heard the others find that out.
-            let stands_by = may_stand_by && (state.asks > 0 || self.engine.backend.hears_grants());
-            state.asks += u32::from(stands_by);
-            let stands_by = stands_by.then(|| request.stand_by(state.asks));
-            // A release may grant it for as long as it stands in line.
-            let granted_late = stands_by.and(place).unwrap_or_default();
-            state.may_be_stored(sent, request.terms.lease + granted_late);
-            // Readers need no tokens for their turns.
-            turns = if request.mode == Mode::Write { state.turns.in_all() } else { 0 };
-            stands_by
-        };
+            state.may_be_stored(sent, request.terms.lease);
+        }
         AcquireStep {
             kind: request.kind,
             key: &request.key,
@@ -182,7 +167,6 @@ impl Hold {
             place,
             waited: patience.asked_at.elapsed(),
             turns,
-            stands_by,
             permits: request.permits,
         }
     }
@@ -194,35 +178,8 @@ impl Hold {
         now < sent.after(lease::belief(believed))
     }
 
-    /// A release of another client's has granted what the last try asked for. `false`: that was too
-    /// long ago, or an earlier one.
-    pub(crate) fn granted_by_release(&self, request: &Request, sent: Moment, grant: Grant) -> bool {
-        let waiting = self.engine.gate.queued(&self.key);
-        let now = Moment::now();
-        let lease = {
-            let mut state = self.state();
-            let lease = request.stand_by(state.asks).lease;
-            if state.asks != grant.ask || now >= sent.after(lease::belief(lease)) {
-                return false;
-            }
-            *state.stored.of_mut(request.mode) = 1;
-            state.turns = request.turns_to_follow(waiting, false);
-            state.row = Some(grant.row);
-            state.first_lease = true;
-            lease
-        };
-        self.granted(request, sent, now, lease, Some(grant.token));
-        true
-    }
-
-    fn granted(
-        &self,
-        request: &Request,
-        sent: Moment,
-        now: Moment,
-        lease: Duration,
-        token: Option<FencingToken>,
-    ) {
+    fn granted(&self, request: &Request, sent: Moment, now: Moment, token: Option<FencingToken>) {
+        let lease = request.terms.lease;
         let mut state = self.state();
         let believed = self.engine.believed_lease(lease, state.stored);
         state.granted_at = now;
@@ -247,12 +204,9 @@ impl Hold {
         self.asked_in_vain();
         let mut state = self.state();
         *state.stored.of_mut(request.mode) = 0;
-        (state.waited, state.refused) = (true, true);
-        if self.engine.backend.grants() {
-            state.row = Some(0);
-        }
+        state.waited = true;
         if let Some(answer) = own {
-            let stands = state.asks > 0 || matches!(answer, Acquired::Busy { in_line: true, .. });
+            let stands = matches!(answer, Acquired::Busy { in_line: true, .. });
             state.in_line = stands.then_some(request.mode);
             if let Some(permit) = &mut state.permit {
                 permit.refused();
@@ -278,7 +232,7 @@ impl Hold {
     pub(crate) async fn leave_line(&self) {
         let in_line = self.state().in_line;
         let Some(mode) = in_line.filter(|_| self.kind.is_fair()) else { return };
-        let step = ReleaseStep { holder: self.holder(), mode, holds: 0, in_line: true, row: None };
+        let step = ReleaseStep { holder: self.holder(), mode, holds: 0, in_line: true };
         if self.engine.backend.release(&step).await.is_ok() {
             self.state().in_line = None;
         }

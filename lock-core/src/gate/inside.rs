@@ -29,8 +29,6 @@ pub(super) struct Inside {
     crowd: Option<Box<Crowd>>,
     /// The reader inside whose hold others share.
     pub(super) host: Weak<Hold>,
-    /// One that was left and is perhaps not on its way back yet.
-    pub(super) on_offer: Weak<Hold>,
 }
 
 /// Those before a key's gate.

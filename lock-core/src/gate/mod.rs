@@ -185,20 +185,6 @@ impl Gate {
         }
     }
 
-    /// Whoever comes next may have this one.
-    pub(crate) fn offer(&self, key: &LockKey, left: &Arc<Hold>) {
-        if let Some(inside) = self.lock().get_mut(key) {
-            inside.on_offer = Arc::downgrade(left);
-        }
-    }
-
-    /// What may be had without asking the store, where nobody else waits for it.
-    pub(crate) fn on_offer(&self, key: &LockKey) -> Weak<Hold> {
-        let keys = self.lock();
-        let inside = keys.get(key).filter(|inside| !self.is_closed() && inside.queued() == 0);
-        inside.map(|inside| Weak::clone(&inside.on_offer)).unwrap_or_default()
-    }
-
     fn not_before(&self, key: &LockKey) -> Option<Instant> {
         self.lock().get_mut(key)?.crowd().not_before
     }

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use super::Hold;
 use crate::{
     FencingToken, LeaseState, LostCause, Mode, backend::Holds, clock::Moment, error::Unavailable,
-    gate::Permit, hand_over::Turns, lease, renewal::Place, share::Shared, terms::Terms,
+    gate::Permit, lease, renewal::Place, share::Shared, terms::Terms,
 };
 
 #[derive(Debug)]
@@ -29,8 +29,6 @@ pub(crate) struct HoldState {
     pub(crate) lease_state: LeaseState,
     /// Whether others were in the way before it was granted.
     pub(crate) waited: bool,
-    /// The store has refused it before: others want it too.
-    pub(crate) refused: bool,
     /// The least that was left of the belief when a renewal was confirmed, or given up.
     pub(crate) least_remaining: Option<Duration>,
     pub(crate) lost: Option<LostCause>,
@@ -46,19 +44,10 @@ pub(crate) struct HoldState {
     /// The place at the gate, until nothing is left in the store.
     pub(crate) permit: Option<Permit>,
     /// How often it may still be handed over, and until when.
-    pub(crate) turns: Turns,
+    pub(crate) turns: u32,
     pub(crate) turns_until: Moment,
-    /// Its guards are gone, and its release is not sent yet.
-    pub(crate) on_offer: bool,
     /// Its guards are gone, and it is with the next waiter, who may not have looked yet.
     pub(crate) passed_on: bool,
-    /// How often it has stood by for a release to grant it the lock.
-    pub(crate) asks: u32,
-    /// How many grants by releases in a row this is the last of; `None`: nobody stands by behind it,
-    /// as far as is known.
-    pub(crate) row: Option<u32>,
-    /// A release has granted it, and it is not renewed yet.
-    pub(crate) first_lease: bool,
     /// The grant of the first turn, where this is a later one.
     pub(crate) turns_since: Option<Moment>,
     /// Under whose hold this one reads; the store has nothing for it then.
@@ -85,7 +74,6 @@ impl HoldState {
             stored_until: now,
             lease_state: LeaseState::Held,
             waited: permit.as_ref().is_some_and(|permit| permit.queued),
-            refused: false,
             least_remaining: None,
             lost: None,
             in_line: None,
@@ -94,13 +82,9 @@ impl HoldState {
             was_gone: false,
             due: None,
             permit,
-            turns: Turns::default(),
-            on_offer: false,
+            turns: 0,
             passed_on: false,
             turns_until: now,
-            asks: 0,
-            row: None,
-            first_lease: false,
             turns_since: None,
             host: None,
             shared: None,
@@ -172,7 +156,7 @@ impl HoldState {
     /// A change of mode is under way: what is certain is what it leaves alone.
     pub(crate) fn doubt_mode(&mut self, after: Holds) {
         self.mode_in_doubt = true;
-        self.turns = Turns::default();
+        self.turns = 0;
         self.shared = None;
         self.confirmed.read = self.confirmed.read.min(after.read);
         self.confirmed.write = self.confirmed.write.min(after.write);

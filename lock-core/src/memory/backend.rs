@@ -60,13 +60,7 @@ impl Keys {
                         let AcquireStep { kind, key, owner, mode, .. } = *step;
                         let holder = Holder { kind, key, owner };
                         let holds = step.holds - 1;
-                        self.release(&ReleaseStep {
-                            holder,
-                            mode,
-                            holds,
-                            in_line: false,
-                            row: None,
-                        });
+                        self.release(&ReleaseStep { holder, mode, holds, in_line: false });
                     }
                     return AcquiredAll::Refused { at, answer };
                 }
@@ -277,7 +271,6 @@ mod tests {
             yields: false,
             place: None,
             turns: 0,
-            stands_by: None,
             waited: Duration::ZERO,
             permits: 0,
         }

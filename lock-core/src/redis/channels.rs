@@ -2,25 +2,13 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use tokio::{sync::watch, time::Instant};
 
-use super::{
-    cluster::slot_of,
-    names::{self, GRANTED},
-};
-use crate::{
-    FencingToken,
-    backend::{News, Wakeups},
-    grants::{Grant, GrantEar, Grants},
-    owner::OwnerId,
-};
+use crate::backend::{News, Wakeups};
 
 /// A channel that nobody waits for is kept this long: hot keys are waited for again and again.
 const KEPT: Duration = Duration::from_secs(5);
@@ -33,9 +21,6 @@ pub(super) struct Channels {
     all: Mutex<HashMap<String, Channel>>,
     /// Counts what was added.
     added: watch::Sender<u64>,
-    grants: Arc<Grants>,
-    /// Whether what is granted is heard.
-    hears_grants: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -73,18 +58,6 @@ impl Channels {
         Wakeups(channel.news.subscribe())
     }
 
-    /// Where one waiter of a client hears that a release has granted it its lock.
-    pub(super) fn listen_for_grant(&self, owner: &OwnerId, client: &str) -> GrantEar {
-        let name = names::granted(client);
-        let slot = slot_of(name.as_bytes());
-        self.grants.listen(owner, self.listen(name, slot))
-    }
-
-    /// Whether what is granted is heard now.
-    pub(super) fn hears_grants(&self) -> bool {
-        self.hears_grants.load(Ordering::Relaxed)
-    }
-
     pub(super) fn added(&self) -> watch::Receiver<u64> {
         self.added.subscribe()
     }
@@ -109,7 +82,6 @@ impl Channels {
     pub(super) fn heard(&self, name: &str, ear: EarId) {
         if let Some(channel) = self.all().get_mut(name) {
             channel.heard(Some(ear));
-            self.note(name, true);
         }
     }
 
@@ -124,80 +96,37 @@ impl Channels {
             && channel.heard_by == Some(ear)
         {
             channel.heard(None);
-            self.note(name, false);
         }
     }
 
     /// `ear` hears nothing any more.
     pub(super) fn lost_all(&self, ear: EarId) {
-        for (name, channel) in self.all().iter_mut() {
+        for channel in self.all().values_mut() {
             if channel.heard_by == Some(ear) {
                 channel.heard(None);
-                self.note(name, false);
             }
         }
     }
 
-    pub(super) fn message(&self, name: &str, content: &[u8]) {
-        if name.starts_with(GRANTED) {
-            if let Some((owner, grant)) = granted(content) {
-                self.grants.told(owner, grant);
-            }
-            return;
-        }
+    pub(super) fn message(&self, name: &str) {
         if let Some(channel) = self.all().get(name) {
             channel.grown(|_| {});
-        }
-    }
-
-    fn note(&self, name: &str, heard: bool) {
-        if name.starts_with(GRANTED) {
-            self.hears_grants.store(heard, Ordering::Relaxed);
         }
     }
 
     /// Forgets what of `mine` nobody waits for.
     pub(super) fn forget_idle(&self, mine: impl Fn(u16) -> bool) {
         let now = Instant::now();
-        self.all().retain(|name, channel| {
+        self.all().retain(|_, channel| {
             if channel.news.receiver_count() > 0 {
                 channel.last_used = now;
             }
             let idle = now.saturating_duration_since(channel.last_used) >= KEPT;
-            let kept = !(mine(channel.slot) && idle);
-            if !kept {
-                self.note(name, false);
-            }
-            kept
+            !(mine(channel.slot) && idle)
         });
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<String, Channel>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// `owner ask token row`: see `shared/grant.lua`.
-fn granted(content: &[u8]) -> Option<(&str, Grant)> {
-    let mut parts = std::str::from_utf8(content).ok()?.split(' ');
-    let (owner, ask) = (parts.next()?, parts.next()?.parse().ok()?);
-    let token = FencingToken::new(parts.next()?.parse().ok()?);
-    let row = parts.next()?.parse().ok()?;
-    parts.next().is_none().then_some((owner, Grant { ask, token, row }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_granted_is_told_in_four_words() {
-        let grant = Grant { ask: 2, token: FencingToken::new(9), row: 3 };
-        assert_eq!(granted(b"u:1 2 9 3"), Some(("u:1", grant)));
-        let none = ["", "u:1 2 9", "u:1 2 9 3 4", "u:1 x 9 3", "u:1 2 -9 3", "u:1 2 9 99999999999"];
-        for text in none {
-            assert_eq!(granted(text.as_bytes()), None, "{text}");
-        }
-        assert_eq!(granted(b"\xff 2 9 3"), None);
     }
 }

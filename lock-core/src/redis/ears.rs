@@ -27,7 +27,7 @@ use super::{
     channels::{Channels, EarId},
     cluster::Cluster,
     endpoint::Endpoint,
-    place::{Place, is_replica},
+    place::Place,
     routes::{Refusal, refusal},
     target::{Connection, Target},
 };
@@ -36,7 +36,7 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const SLOWEST_BACKOFF: Duration = Duration::from_secs(1);
 /// Before a subscription that was refused for a passing reason is tried again.
 const PASSING: Duration = Duration::from_millis(50);
-/// How often a connection is asked whether it still stands, and to the right server.
+/// How often a connection is asked whether it still stands.
 const TICK: Duration = Duration::from_secs(5);
 /// Subscriptions in one piece.
 const MOST_AT_ONCE: usize = 512;
@@ -179,7 +179,7 @@ impl Ear {
                     // Whatever was not confirmed by now is asked for again.
                     asked.retain(|name| !self.channels.is_missed(name, self.id));
                     look_at = Some(Instant::now());
-                    if !is_of_use(&target, &connection).await {
+                    if !answers(&target, &connection).await {
                         return;
                     }
                 }
@@ -273,11 +273,7 @@ impl Ear {
         };
         match push.kind {
             PushKind::Message | PushKind::SMessage => {
-                let content = match push.data.get(1) {
-                    Some(Value::BulkString(content)) => content.as_slice(),
-                    _ => &[],
-                };
-                self.channels.message(channel, content);
+                self.channels.message(channel);
             }
             PushKind::Subscribe | PushKind::SSubscribe => {
                 self.channels.heard(channel, self.id);
@@ -313,15 +309,13 @@ async fn changed<T>(map: &mut Option<watch::Receiver<T>>) {
     std::future::pending().await
 }
 
-/// Whether it answers, and does not follow another server: that one writes and publishes now, and
-/// counts only those who listen there.
-async fn is_of_use(target: &Target, connection: &Connection) -> bool {
+async fn answers(target: &Target, connection: &Connection) -> bool {
     let mut connection = (*connection).clone();
-    let ask = redis::cmd("INFO").arg("replication").to_owned();
-    let role = ask.query_async::<String>(&mut connection);
-    match tokio::time::timeout(target.connect_timeout, role).await {
-        Ok(Ok(role)) => target.in_cluster || !is_replica(&role),
-        // Not every user may ask.
+    let ping = redis::cmd("PING");
+    let answer = ping.query_async::<Value>(&mut connection);
+    match tokio::time::timeout(target.connect_timeout, answer).await {
+        Ok(Ok(_)) => true,
+        // Not every user may send it.
         Ok(Err(error)) => error.code().is_some(),
         Err(_) => false,
     }

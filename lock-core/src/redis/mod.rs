@@ -185,7 +185,6 @@ impl Plan {
             steps: Steps {
                 prefix: self.options.prefix,
                 permanent_tokens: self.options.permanent_tokens,
-                beside_redisson: self.options.beside_redisson,
             },
             replicas: self.options.replicas,
             nonces: AtomicU64::new(1),

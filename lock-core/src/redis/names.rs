@@ -18,13 +18,11 @@
 //! | `redisson_lock_timeout:B` | sorted set, with TTL as the queue | `O` -> epoch ms after which Redisson passes it by | Redisson's |
 //! | `redisson_lock_token:B` | string, with TTL unless permanent | the last fencing token | Redisson's name (`RFencedLock`), our numbers |
 //! | `lock_next:B` | string, with TTL | `since:read:O` or `since:write:O`: the waiter that is next | ours |
-//! | `lock_line:B` | hash, with TTL | `O` -> `since:until:ask:turns:lease`: a writer to whom a release may give the lock | ours |
 //! | `lock_next:B` of a fair read/write lock | sorted set, with TTL | `read:O` or `write:O` -> number of arrival; `fair` -> 0 while it is held or waited for | ours |
 //! | `lock_alive:B` | sorted set, with TTL | `O`, in a fair read/write lock `read:O` or `write:O` -> epoch ms until which its place in line lives | ours |
 //! | `lock_turn:B:O` | channel | `1`: this waiter of a fair read/write lock may enter | ours |
 //! | `lock_asked:B` | set, with TTL | owners that were asked to release; a semaphore's permits in hex | ours |
 //! | `lock_asked:B` | channel | `1`: somebody was asked to release | ours |
-//! | `lock_granted:<uuid>` | channel | `O ask token row`: a release has given this client's waiter the lock | ours |
 //! | `lock_client:<uuid>` | string, with TTL | who the client is: service, instance, since when | ours |
 
 use std::fmt;
@@ -77,11 +75,6 @@ impl LockNames {
     /// The mark of the waiter that is next; in a fair read/write lock the line.
     pub(super) fn mark(&self) -> String {
         self.named("lock_next")
-    }
-
-    /// Those to whom a release may give the lock.
-    pub(super) fn line(&self) -> String {
-        self.named("lock_line")
     }
 
     /// Where releases of a plain lock are told; `:O` follows for a waiter of a fair one.
@@ -167,12 +160,11 @@ pub(super) fn sorts_of_channels(prefix: &str) -> Vec<Sort> {
         let pattern = format!("&{}{{{prefix}*", name.trim_end_matches(&names.tag));
         Sort { name, pattern }
     });
-    let granted = Sort { name: granted("\u{1}rights"), pattern: format!("&{}", granted("*")) };
-    sorts.into_iter().chain([granted]).collect()
+    sorts.into()
 }
 
 /// What stands before the tag in the names that are not locks.
-const BESIDE: [&str; 11] = [
+const BESIDE: [&str; 10] = [
     "redisson_rwlock:",
     "redisson_lock__channel:",
     "redisson_sc:",
@@ -180,7 +172,6 @@ const BESIDE: [&str; 11] = [
     "redisson_lock_timeout:",
     "redisson_lock_token:",
     "lock_next:",
-    "lock_line:",
     "lock_alive:",
     "lock_turn:",
     "lock_asked:",
@@ -204,14 +195,6 @@ pub(super) fn client(id: &str) -> String {
     format!("lock_client:{id}")
 }
 
-/// Where a client hears that its waiters were granted their locks.
-pub(super) fn granted(client: &str) -> String {
-    format!("{GRANTED}{client}")
-}
-
-/// What the names of these channels begin with.
-pub(super) const GRANTED: &str = "lock_granted:";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +210,6 @@ mod tests {
                     format!("{}:1", names.reads("u:1")),
                     names.token(),
                     names.mark(),
-                    names.line(),
                     names.queue(),
                     names.deadlines(),
                     names.alive(),

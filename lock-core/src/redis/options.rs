@@ -10,8 +10,6 @@ pub(crate) struct RedisOptions {
     pub(crate) command_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) permanent_tokens: bool,
-    /// Redisson's clients may wait for the same locks.
-    pub(crate) beside_redisson: bool,
     pub(crate) service: Option<String>,
     pub(crate) instance: Option<String>,
     pub(crate) tls: Tls,
@@ -40,7 +38,6 @@ impl Default for RedisOptions {
             command_timeout: DEFAULT_COMMAND_TIMEOUT,
             connect_timeout: Duration::from_secs(2),
             permanent_tokens: false,
-            beside_redisson: false,
             service: None,
             instance: None,
             tls: Tls::new(),

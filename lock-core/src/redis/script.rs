@@ -103,25 +103,25 @@ scripts! {
     ACQUIRE_READ = "read_write/acquire_read" quick "token" "acquire_read"
         with "whole" "end_in" "fields" "clock" "next_token" "mark" "hold_reads";
     ACQUIRE_WRITE = "read_write/acquire_write" quick "token" "acquire_write"
-        with "whole" "end_in" "fields" "clock" "next_token" "mark" "stand_by" "readers" "hold_reads" "tag";
+        with "whole" "end_in" "fields" "clock" "next_token" "mark" "readers" "hold_reads" "tag";
     RENEW_READ = "read_write/renew_read" with "whole" "renewed";
     RENEW_WRITE = "read_write/renew_write" with "whole" "renewed" "hold_reads";
     RELEASE_READ = "read_write/release_read" quick "release_read"
-        with "whole" "end_in" "clock" "tell" "next_token" "mark" "grant" "readers" "tag";
+        with "whole" "end_in" "clock" "tell" "next_token" "mark" "readers" "tag";
     RELEASE_WRITE = "read_write/release_write" quick "release_write"
-        with "whole" "end_in" "clock" "tell" "next_token" "mark" "stand_by" "grant" "tag";
+        with "whole" "end_in" "clock" "tell" "next_token" "mark" "tag";
     UPGRADE = "read_write/upgrade" with "whole" "clock" "next_token" "readers" "hold_reads";
     DOWNGRADE = "read_write/downgrade" with "whole" "tell" "hold_reads";
     LOCK_ACQUIRE = "lock/acquire" quick "token" "acquire"
-        with "whole" "end_in" "clock" "next_token" "mark" "stand_by" "sole";
+        with "whole" "end_in" "clock" "next_token" "mark" "sole";
     LOCK_RELEASE = "lock/release" quick "release"
-        with "whole" "end_in" "clock" "tell" "next_token" "mark" "stand_by" "grant" "sole";
+        with "whole" "end_in" "clock" "tell" "next_token" "mark" "sole";
     LOCK_RENEW = "lock/renew" with "whole" "renewed";
     FAIR_READ_WRITE_ACQUIRE = "fair_read_write/acquire"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "stand_by" "readers" "hold_reads" "tag" "line" "ours" "held_by_ours"
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "tag" "line" "ours" "held_by_ours"
         calling "read_write"/"acquire_read" "read_write"/"acquire_write";
     FAIR_READ_WRITE_RELEASE = "fair_read_write/release"
-        with "whole" "end_in" "clock" "tell" "next_token" "mark" "stand_by" "grant" "readers" "tag" "line" "turns"
+        with "whole" "end_in" "clock" "tell" "next_token" "mark" "readers" "tag" "line" "turns"
         calling "read_write"/"release_read" "read_write"/"release_write";
     FAIR_READ_WRITE_UPGRADE = "fair_read_write/upgrade"
         with "whole" "end_in" "clock" "tell" "next_token" "readers" "hold_reads" "line"
@@ -139,7 +139,7 @@ scripts! {
     SEMAPHORE_RENEW = "semaphore/renew" with "whole" "clock" "renewed";
     SEMAPHORE_RESIZE = "semaphore/resize" with "whole" "clock" "tell" "permits";
     ACQUIRE_ALL = "any/acquire_all"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "stand_by" "grant" "readers" "hold_reads" "tag" "sole" "ours" "queue"
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "tag" "sole" "ours" "queue"
             "permits" "line" "turns" "held_by_ours"
         calling "read_write"/"acquire_read" "read_write"/"release_read"
             "read_write"/"acquire_write" "read_write"/"release_write"

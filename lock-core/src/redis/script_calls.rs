@@ -40,8 +40,8 @@ impl Caller {
         let after = |read, write| Holds { read, write };
         let call = match step {
             Step::Acquire(ask) => steps.acquire(&ask.by(holder)),
-            Step::Release { mode, holds, in_line, row } => {
-                steps.release(&ReleaseStep { holder, mode, holds, in_line, row })
+            Step::Release { mode, holds, in_line } => {
+                steps.release(&ReleaseStep { holder, mode, holds, in_line })
             }
             Step::Renew { mode, lease } => steps.renew(mode, &[RenewStep { holder, lease }]),
             Step::Upgrade { reads, writes, lease } => {
@@ -71,7 +71,7 @@ impl Caller {
 }
 
 fn steps() -> Steps {
-    Steps { prefix: String::new(), permanent_tokens: false, beside_redisson: false }
+    Steps { prefix: String::new(), permanent_tokens: false }
 }
 
 impl Call {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Kind, LockKey, Mode,
-    backend::{AcquireStep, ConvertStep, Holder, ReleaseStep, RenewStep, StandBy, Topic},
+    backend::{AcquireStep, ConvertStep, Holder, ReleaseStep, RenewStep, Topic},
     owner::OwnerId,
 };
 
@@ -17,9 +17,6 @@ use crate::{
 const TOKEN_TTL: Duration = Duration::from_secs(60 * 60);
 /// What a place in a fair line counts for in Redisson's deadlines: its `fairLockWaitTimeout`.
 const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
-/// After so many turns of ours a waiter of Redisson, which tells nobody that it waits, comes within
-/// this.
-const TIME_TO_COME: Duration = Duration::from_millis(2);
 /// What a first try says last: for how long it has waited, that it yields, its hold, and the tokens that
 /// it keeps in reserve. The scripts take that for granted.
 const FIRST_TRY: [&str; 4] = ["0", "1", "1", "0"];
@@ -30,8 +27,6 @@ const REQUEST_TTL: Duration = Duration::from_secs(60 * 60);
 pub(super) struct Steps {
     pub(super) prefix: String,
     pub(super) permanent_tokens: bool,
-    /// Redisson's clients may wait for the same locks.
-    pub(super) beside_redisson: bool,
 }
 
 impl Steps {
@@ -63,7 +58,7 @@ impl Steps {
                     .key(&names.lock)
                     .key(names.mark())
                     .key(names.token());
-                standing_by(more(takes(call)).number(step.turns), step, &names)
+                more(takes(call)).number(step.turns).but_for(&FIRST_TRY)
             }
             (Kind::FairReadWrite, mode) => {
                 let call = Call::new(&script::FAIR_READ_WRITE_ACQUIRE)
@@ -86,7 +81,7 @@ impl Steps {
                     .key(&names.lock)
                     .key(names.mark())
                     .key(names.token());
-                standing_by(more(takes(call)).number(step.turns), step, &names)
+                more(takes(call)).number(step.turns).but_for(&FIRST_TRY)
             }
             (Kind::Fair, _) => {
                 let call = Call::new(&script::FAIR_ACQUIRE)
@@ -131,13 +126,9 @@ impl Steps {
         let Holder { kind, key, owner } = step.holder;
         let (names, owner) = (self.names(key), owner);
         let rest = |call: Call| call.owner(owner).number(step.holds).flag(step.in_line);
-        let looks = |call: Call| match step.row {
-            None if step.in_line => rest(call.key(names.mark()).key(names.line())),
-            None => rest(call).but_for(&["0", "0"]),
-            Some(row) => rest(call.key(names.mark()).key(names.line()).key(names.token()))
-                .number(row)
-                .ms(self.token_ttl(kind))
-                .ms(if self.beside_redisson { TIME_TO_COME } else { Duration::ZERO }),
+        let looks = |call: Call| match step.in_line {
+            true => rest(call.key(names.mark())),
+            false => rest(call).but_for(&["0", "0"]),
         };
         match (kind, step.mode) {
             (Kind::ReadWrite, Mode::Read) => {
@@ -288,24 +279,14 @@ impl Steps {
     }
 }
 
-/// In whole milliseconds. Who may stand by already says at least one: it stands by no more once it
-/// is granted what it asks for.
+/// In whole milliseconds: what is due at once says zero, which a first try leaves out.
 fn waited(step: &AcquireStep<'_>) -> Duration {
-    let whole = Duration::from_millis(u64::try_from(step.waited.as_millis()).unwrap_or(u64::MAX));
-    if step.stands_by.is_some() { step.waited } else { whole }
-}
-
-/// What an acquisition that a release may grant says besides.
-fn standing_by(call: Call, step: &AcquireStep<'_>, names: &LockNames) -> Call {
-    let Some(StandBy { ask, turns, lease }) = step.stands_by else {
-        return call.but_for(&FIRST_TRY);
-    };
-    call.key(names.line()).arg(format!("{ask}:{turns}:{}", lease.as_millis()))
+    Duration::from_millis(u64::try_from(step.waited.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Looks at whatever stands there.
 pub(super) fn inspect(names: &LockNames) -> Call {
-    whatever_stands(&script::INSPECT, names).key(names.line()).arg(&names.tag)
+    whatever_stands(&script::INSPECT, names).arg(&names.tag)
 }
 
 /// A script that finds out what kind of lock it has before it.

@@ -34,8 +34,6 @@ use crate::{
         Upgraded, Wakeups,
     },
     error::Unavailable,
-    grants::GrantEar,
-    owner::OwnerId,
 };
 
 /// A shutdown takes no longer than this beyond its deadline, however patient the client is.
@@ -205,21 +203,6 @@ impl Backend for RedisStore {
         let channel = self.steps.channel(topic);
         let slot = slot_of(channel.as_bytes());
         self.channels.listen(channel, slot)
-    }
-
-    /// Not in a cluster, where whoever publishes cannot tell whether the one it means still listens; nor
-    /// where a grant counts only once replicas have it.
-    fn grants(&self) -> bool {
-        matches!(self.routes.way, Way::One(_)) && self.replicas.is_none()
-    }
-
-    fn hears_grants(&self) -> bool {
-        self.channels.hears_grants()
-    }
-
-    fn grants_to(&self, owner: &OwnerId) -> Option<GrantEar> {
-        let client = owner.client()?;
-        self.grants().then(|| self.channels.listen_for_grant(owner, client))
     }
 
     fn link(&self) -> Result<(), Unavailable> {

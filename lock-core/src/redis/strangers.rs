@@ -89,7 +89,6 @@ pub fn slots(prefix: &str, key: &LockKey) -> BTreeSet<u16> {
         names.leases(),
         names.token(),
         names.mark(),
-        names.line(),
         names.queue(),
         names.deadlines(),
         names.alive(),

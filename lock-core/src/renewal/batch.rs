@@ -7,7 +7,6 @@ use crate::{
     Kind, LeaseState, LostCause, Mode,
     backend::{RenewStep, Renewal},
     clock::Moment,
-    grants::FIRST_RENEWAL,
     hold::{Hold, Steps},
     lease,
 };
@@ -123,9 +122,6 @@ impl Hold {
         if state.mode_in_doubt {
             return end.min(Moment::now().after(BUSY_RETRY));
         }
-        if state.first_lease {
-            return end.min(state.granted_at.after(FIRST_RENEWAL));
-        }
         let lease = self.engine.believed_lease(state.terms.lease, state.confirmed);
         end.min(state.confirmed_at.after(lease::renewal_period(lease)))
     }
@@ -153,10 +149,6 @@ impl Hold {
                     let left = now.until(state.believed_until);
                     state.least_remaining =
                         Some(state.least_remaining.map_or(left, |least| least.min(left)));
-                    if std::mem::take(&mut state.first_lease) {
-                        let granted = state.confirmed_at;
-                        state.turns_begin(granted, lease);
-                    }
                     state.confirm(sent, self.engine.believed_lease(lease, stored), now);
                     if state.lost.is_none() {
                         state.lease_state = LeaseState::Renewed;
@@ -170,8 +162,7 @@ impl Hold {
                 if state.lost.is_none() {
                     state.lease_state = LeaseState::Unknown;
                 }
-                let soon = if state.first_lease { BUSY_RETRY } else { lease::renewal_retry(lease) };
-                now.after(soon).min(state.believed_until)
+                now.after(lease::renewal_retry(lease)).min(state.believed_until)
             }
             Renewal::Lost => {
                 self.lose(LostCause::Refused);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Kind, LockKey, Mode,
-    backend::{AcquireStep, ConvertStep, Holder, Holds, ReleaseStep, RenewStep, StandBy},
+    backend::{AcquireStep, ConvertStep, Holder, Holds, ReleaseStep, RenewStep},
     owner::OwnerId,
 };
 
@@ -35,7 +35,6 @@ pub(super) struct Acquire {
     place: Option<Duration>,
     waited: Duration,
     turns: u32,
-    stands_by: Option<StandBy>,
     permits: u32,
 }
 
@@ -52,31 +51,16 @@ impl Acquire {
             place,
             waited,
             turns,
-            stands_by,
             permits,
         } = *step;
         let of = Of::holder(&Holder { kind, key, owner });
-        Self { of, mode, holds, lease, yields, place, waited, turns, stands_by, permits }
+        Self { of, mode, holds, lease, yields, place, waited, turns, permits }
     }
 
     pub(super) fn lent(&self) -> AcquireStep<'_> {
         let Holder { kind, key, owner } = self.of.lent();
-        let Self { mode, holds, lease, yields, place, waited, turns, stands_by, permits, .. } =
-            *self;
-        AcquireStep {
-            kind,
-            key,
-            owner,
-            mode,
-            holds,
-            lease,
-            yields,
-            place,
-            waited,
-            turns,
-            stands_by,
-            permits,
-        }
+        let Self { mode, holds, lease, yields, place, waited, turns, permits, .. } = *self;
+        AcquireStep { kind, key, owner, mode, holds, lease, yields, place, waited, turns, permits }
     }
 }
 
@@ -86,18 +70,17 @@ pub(super) struct Release {
     mode: Mode,
     holds: u32,
     in_line: bool,
-    row: Option<u32>,
 }
 
 impl Release {
     pub(super) fn step(step: &ReleaseStep<'_>) -> Self {
-        let ReleaseStep { holder, mode, holds, in_line, row } = *step;
-        Self { of: Of::holder(&holder), mode, holds, in_line, row }
+        let ReleaseStep { holder, mode, holds, in_line } = *step;
+        Self { of: Of::holder(&holder), mode, holds, in_line }
     }
 
     pub(super) fn lent(&self) -> ReleaseStep<'_> {
-        let Self { mode, holds, in_line, row, .. } = *self;
-        ReleaseStep { holder: self.of.lent(), mode, holds, in_line, row }
+        let Self { mode, holds, in_line, .. } = *self;
+        ReleaseStep { holder: self.of.lent(), mode, holds, in_line }
     }
 }
 

@@ -18,7 +18,7 @@ const TWO: &[i64] = &[1_500, 2_500];
 /// Each with its bounds; mutants are sought in those of their kind, smallest first.
 #[must_use]
 pub fn all() -> Vec<Setup> {
-    [read_write(), sole(), grants(), fair(), semaphore()].concat()
+    [read_write(), sole(), fair(), semaphore()].concat()
 }
 
 /// The one of this name.
@@ -74,36 +74,6 @@ fn sole() -> Vec<Setup> {
             ticks: &[1_000, 7_200_000],
             forgets_tokens: true,
             ..of("fenced: tokens stay", Kind::Fenced, 2, 5)
-        },
-    ]
-}
-
-/// Locks that releases give on.
-fn grants() -> Vec<Setup> {
-    let (sole, shared) = (Kind::Reentrant, Kind::ReadWrite);
-    let of = |name, kind, clients, operations| Setup {
-        grants: true,
-        ticks: &[500],
-        ..of(name, kind, clients, operations)
-    };
-    // Whoever asks was refused before: so fewer operations lead to a release that gives the lock on.
-    let refused = |name, kind, clients, operations| Setup {
-        row: Some(0),
-        ..of(name, kind, clients, operations)
-    };
-    vec![
-        of("reentrant: grants", sole, 2, 7),
-        refused("reentrant: grants, three", sole, 3, 6),
-        Setup { row: Some(15), ..of("reentrant: grants, many in a row", sole, 2, 7) },
-        Setup { late: 1, ..refused("reentrant: grants, late", sole, 2, 4) },
-        Setup { uncounted: true, ..refused("reentrant: grants, none counted", sole, 3, 6) },
-        refused("read/write: grants", shared, 2, 6),
-        refused("read/write: grants, three", shared, 3, 5),
-        Setup {
-            late: 1,
-            // A read inside a write does not outlive the write's release at its very last millisecond.
-            ticks: &[600],
-            ..refused("read/write: grants, late", shared, 2, 3)
         },
     ]
 }

@@ -66,18 +66,6 @@ fn owners_that_are_used_twice_are_found_out() {
     assert!(verdict.counterexample.is_some());
 }
 
-/// A grant that is told late, or for an earlier try, is believed in only because of the number of the
-/// try that it names: by then the lock may be somebody else's.
-#[test]
-fn waiters_that_believe_old_news_are_found_out() {
-    let mut setup = bounds::named("reentrant: grants");
-    setup.believes_old_news = true;
-    let verdict = verdict::check_some(setup, Texts::real(), ENOUGH);
-    let found = verdict.counterexample.expect("a counterexample");
-    assert_eq!(found.rule, Wrong::Exclusion.rule(), "{found}");
-    println!("{found}");
-}
-
 /// Where the user may not say that an old connection is dead: what was asked for there at once may
 /// arrive after one of the locks was released, and be refused. Then it takes the other one back too.
 #[test]

@@ -77,24 +77,6 @@ async fn a_lock_that_goes_round_in_one_process_costs_a_tenth_of_a_command_a_turn
 }
 
 #[tokio::test]
-async fn what_is_taken_again_at_once_is_taken_without_a_command() {
-    const CYCLES: u64 = 1_000;
-    let server = RedisServer::start().await;
-    let cli = server.cli().await;
-    let client = client(&server).await;
-    for mode in [Mode::Read, Mode::Write] {
-        let before = cli.calls("evalsha").await;
-        for _ in 0..CYCLES {
-            drop(client.lock(mode, "k").acquire().await.unwrap());
-        }
-        eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
-        let calls = cli.calls("evalsha").await - before;
-        // One by one it would be twice as many.
-        assert!(calls < CYCLES, "{mode:?}: {calls} commands for {CYCLES} cycles");
-    }
-}
-
-#[tokio::test]
 async fn readers_of_one_process_cost_a_twentieth_of_a_command_a_read() {
     const READS: u64 = 50;
     let server = RedisServer::start().await;

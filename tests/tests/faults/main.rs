@@ -9,7 +9,6 @@ mod costs;
 mod doubt;
 mod evictions;
 mod foreign_keys;
-mod grants;
 mod links;
 mod names;
 mod outages;

@@ -64,12 +64,9 @@ impl Subject {
                 yields: ask.yields,
                 place: ask.place.map(|place| self.span(place)),
                 waited: self.span(ask.waited),
-                stands_by: None,
                 permits: ask.permits,
             }),
-            Do::Release { mode, holds, in_line } => {
-                Step::Release { mode, holds, in_line, row: None }
-            }
+            Do::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },
             Do::Renew { mode, lease } => Step::Renew { mode, lease: self.span(lease) },
             Do::Upgrade { reads, writes, lease } => {
                 Step::Upgrade { reads, writes, lease: self.span(lease) }

@@ -5,14 +5,13 @@ use redis::Value;
 use crate::any_call::{asked, force_release, inspect, request_release};
 use crate::call::{Call, LEASE, LONGER, acquire_read, acquire_write};
 use crate::fair_rw_call::LINE;
-use crate::grant::KINDS;
 use crate::keys::{
     ALIVE, ASKED, CHANNEL, FOREVER, LEASES, LOCK, LOCK_CHANNEL, QUEUE, SEMAPHORE_CHANNEL, TOKEN,
     TURN, within,
 };
 use crate::semaphore_call::permit;
 use crate::store::Store;
-use crate::{fair_call, fair_rw_call, keys, plain_call, semaphore_call};
+use crate::{fair_call, fair_rw_call, plain_call, semaphore_call};
 
 /// A reply in one line, nested parts in brackets, times left out of holders.
 fn shown(value: &Value, depth: u32) -> String {
@@ -102,19 +101,6 @@ async fn a_plain_and_a_fenced_lock() {
     assert_eq!(state(&store, LEASE).await, format!("fenced|{expected}"));
     store.set(&["PERSIST", LOCK]).await;
     assert_eq!(state(&store, FOREVER).await, format!("fenced|{expected}"));
-}
-
-#[tokio::test]
-async fn those_who_stand_by_for_a_release() {
-    for (kind, is) in KINDS.into_iter().zip(["reentrant", "read_write"]) {
-        let store = kind.held().await;
-        for (owner, waited_ms) in [("b:2", 0), ("c:3", 7_000), ("d:4", 5_000)] {
-            kind.stands_by(&store, owner, waited_ms).await;
-        }
-        store.set(&["HSET", keys::LINE, "e:5", "1:2:1:3:1000"]).await;
-        let waiters = "[[c:3 write] [d:4 write] [b:2 write]]";
-        assert_eq!(state(&store, LEASE).await, format!("{is}|write -1 1 [[a:1 0 1]] {waiters}"));
-    }
 }
 
 #[tokio::test]

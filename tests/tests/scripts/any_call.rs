@@ -4,13 +4,13 @@ use std::fmt::Display;
 
 use crate::call::{Call, HOUR};
 use crate::keys::{
-    ALIVE, ASKED, CHANNEL, DEADLINES, LEASES, LINE, LOCK, LOCK_CHANNEL, MARK, QUEUE,
-    SEMAPHORE_CHANNEL, TAG, TOKEN, TURN,
+    ALIVE, ASKED, CHANNEL, DEADLINES, LEASES, LOCK, LOCK_CHANNEL, MARK, QUEUE, SEMAPHORE_CHANNEL,
+    TAG, TOKEN, TURN,
 };
 
 pub(crate) fn inspect() -> Call {
     let args: [(_, &dyn Display); 1] = [("tag", &TAG)];
-    let keys = [LOCK, MARK, QUEUE, DEADLINES, ALIVE, TOKEN, LEASES, LINE];
+    let keys = [LOCK, MARK, QUEUE, DEADLINES, ALIVE, TOKEN, LEASES];
     Call::new("any/inspect", keys, args)
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use lock_core::__private::SCRIPTS;
 
-use crate::keys::{CHANNEL, LINE, LOCK, MARK, TAG, TOKEN};
+use crate::keys::{CHANNEL, LOCK, MARK, TAG, TOKEN};
 
 /// Far above what a busy machine loses between two commands, so that bounds on a TTL hold.
 pub(crate) const LEASE: i64 = 600_000;
@@ -39,22 +39,6 @@ impl Call {
         let argument = call.args.iter_mut().find(|(known, _)| *known == name);
         argument.expect("an argument of this script").1 = value.to_string();
         call
-    }
-
-    /// An acquisition that stands by once it is refused, with that `ask:turns:lease`.
-    pub(crate) fn standing_by(mut self, ask: &str) -> Self {
-        self.keys.push(LINE.to_owned());
-        self.args.push(("ask", ask.to_owned()));
-        self
-    }
-
-    /// A release that gives the lock to the next, after so many grants in a row, or that only takes
-    /// its owner out of those who stand by.
-    pub(crate) fn after_grants(mut self, row: &str) -> Self {
-        self.keys.extend([LINE, TOKEN].map(String::from));
-        let args = [("row", row), ("token_ttl", &HOUR.to_string()), ("apart", "0")];
-        self.args.extend(args.map(|(name, value)| (name, value.to_owned())));
-        self
     }
 
     /// The arguments but for the last ones that say what the script takes for granted: clients leave

@@ -167,8 +167,8 @@ fn arguments_are_named_at_the_top_and_nowhere_else() {
 fn the_calls_of_these_tests_name_arguments_as_the_headers_do() {
     let files = scripts();
     let calls: Vec<Call> = vec![
-        plain_call::acquire("a:1", 1).standing_by("1:0:1000"),
-        plain_call::release("a:1", 0).after_grants("0"),
+        plain_call::acquire("a:1", 1),
+        plain_call::release("a:1", 0),
         any_call::inspect(),
         any_call::force_release(),
         any_call::request_release(),
@@ -183,9 +183,9 @@ fn the_calls_of_these_tests_name_arguments_as_the_headers_do() {
         fair_call::acquire("a:1", 1),
         fair_call::release("a:1", 0),
         acquire_read("a:1", 1),
-        acquire_write("a:1", 1).standing_by("1:0:1000"),
-        release_read("a:1", 0).after_grants("0"),
-        release_write("a:1", 0).after_grants("0"),
+        acquire_write("a:1", 1),
+        release_read("a:1", 0),
+        release_write("a:1", 0),
         upgrade("a:1", 0, 1),
         downgrade("a:1", 1, 0),
     ];

@@ -3,7 +3,6 @@
 use crate::acl::{ask, forbidden, user};
 use crate::any_call::{acquire_all, of, request_release};
 use crate::call::{LEASE, acquire_read, acquire_write, downgrade, release_read, release_write};
-use crate::grant::KINDS;
 use crate::keys::{lock, read};
 use crate::store::Store;
 use crate::waiter::{WAITERS, waiting};
@@ -43,21 +42,6 @@ async fn without_publish_a_waiter_that_leaves_takes_its_mark_along() {
         assert_eq!(ask(&store, &cli, &leave).await.unwrap(), ["GONE"]);
         store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
         assert!(store.told().await.is_empty());
-    }
-}
-
-/// Who may not look whether a waiter listens, or tell it, gives nobody the lock.
-#[tokio::test]
-async fn without_numsub_or_publish_a_release_gives_the_lock_to_nobody() {
-    for kind in KINDS {
-        for missing in ["+pubsub|numsub", "+publish", "&lock_granted:*"] {
-            let store = kind.held().await;
-            kind.stands_by(&store, "b:2", 0).await;
-            let cli = user(&store, &[missing]).await;
-            let release = (kind.release)("a:1", 0).after_grants("0");
-            assert_eq!(ask(&store, &cli, &release).await.unwrap(), ["FREED"], "{missing}");
-            store.stands([]).await;
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::acl::{COMMANDS, KEYS, ask, user};
 use crate::call::Call;
 use crate::store::Store;
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 13] = [
     "lock:\u{1}rights",
     "{lock:\u{1}rights}:timeout",
     "{lock:\u{1}rights}::rwlock_timeout",
@@ -20,18 +20,16 @@ const NAMES: [&str; 14] = [
     "redisson_lock_timeout:{lock:\u{1}rights}",
     "redisson_lock_token:{lock:\u{1}rights}",
     "lock_next:{lock:\u{1}rights}",
-    "lock_line:{lock:\u{1}rights}",
     "lock_alive:{lock:\u{1}rights}",
     "lock_turn:{lock:\u{1}rights}",
     "lock_asked:{lock:\u{1}rights}",
 ];
-const CHANNELS: [&str; 6] = [
+const CHANNELS: [&str; 5] = [
     "redisson_rwlock:{lock:\u{1}rights}",
     "redisson_lock__channel:{lock:\u{1}rights}",
     "redisson_sc:{lock:\u{1}rights}",
     "lock_turn:{lock:\u{1}rights}",
     "lock_asked:{lock:\u{1}rights}",
-    "lock_granted:\u{1}rights",
 ];
 
 fn missing_rights() -> Call {

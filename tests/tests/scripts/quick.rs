@@ -6,7 +6,7 @@ use crate::call::{
     Call, HOUR, LEASE, acquire_read, acquire_write, reads, release_read, release_write,
 };
 use crate::crowd::cost;
-use crate::keys::{Key, LINE, LOCK, MARK, TOKEN, within};
+use crate::keys::{Key, LOCK, MARK, TOKEN, within};
 use crate::plain_call;
 use crate::store::Store;
 
@@ -231,21 +231,6 @@ async fn tokens_for_later_turns_are_left_to_the_whole_script() {
         let stored: u64 = store.cli.string(TOKEN).await.unwrap().parse().unwrap();
         assert_eq!(stored, token.parse::<u64>().unwrap() + 30);
         store.expire().await;
-    }
-}
-
-/// Who may stand by already is taken out of the line.
-#[tokio::test]
-async fn who_asks_to_stand_by_is_quick_where_nobody_does() {
-    for acquire in &ACQUIRES[..2] {
-        let store = Store::start().await;
-        let ask = acquire("a:1", 1).with("waited_ms", 1).standing_by("1:0:1000");
-        let counts = commands(&store, &ask, "GRANTED").await;
-        assert!(!counts.contains_key("hlen"), "{counts:?}");
-        store.expire().await;
-        store.set(&["HSET", LINE, "a:1", "0:9999999999999:1:0:1000"]).await;
-        assert_eq!(store.ask(&ask).await[0], "GRANTED");
-        assert!(!store.cli.exists(LINE).await);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lock_core::__private::{Ask, Caller, Kind, Mode, StandBy, Step};
+use lock_core::__private::{Ask, Caller, Kind, Mode, Step};
 use lock_core::LockKey;
 
 use crate::call::{
@@ -25,7 +25,7 @@ fn ms(ms: i64) -> Duration {
 
 fn first_try(mode: Mode) -> Ask {
     let (lease, place, waited) = (ms(LEASE), Some(ms(MARK_LIFE)), Duration::ZERO);
-    Ask { mode, holds: 1, lease, yields: true, place, waited, stands_by: None, permits: 0 }
+    Ask { mode, holds: 1, lease, yields: true, place, waited, permits: 0 }
 }
 
 /// The keys and arguments that a client sends, but for the nonce.
@@ -52,14 +52,9 @@ fn of_an_acquisition() {
         is_said(Ask { yields: false, ..first }, &call.with("yields", 0));
         is_said(Ask { waited: ms(700), ..first }, &call.with("waited_ms", 700));
         is_said(Ask { place: None, ..first }, &call.with("mark_ms", 0));
-        // Less than a millisecond is none, but for who may stand by already.
+        // Less than a millisecond is none.
         let waited = Duration::from_micros(999);
         is_said(Ask { waited, ..first }, &call);
-        if mode == Mode::Write {
-            let stands_by = Some(StandBy { ask: 2, turns: 3, lease: ms(1_000) });
-            let stands = call.with("waited_ms", 1).standing_by("2:3:1000");
-            is_said(Ask { waited, stands_by, ..first }, &stands);
-        }
     }
 }
 
@@ -67,15 +62,13 @@ fn of_an_acquisition() {
 fn of_a_release() {
     for (kind, mode, _, release) in KINDS {
         let call = release("a:1", 0);
-        // Of the mark, the line and the token only where they are needed.
+        // Of the mark only where it is needed.
         let keys = call.keys.len() - 1;
-        let step = |holds, in_line, row| Step::Release { mode, holds, in_line, row };
-        is_said(kind, step(0, false, None), &call, keys);
+        let step = |holds, in_line| Step::Release { mode, holds, in_line };
+        is_said(kind, step(0, false), &call, keys);
         assert_eq!(call.said().len(), 1);
-        is_said(kind, step(1, false, None), &release("a:1", 1), keys);
-        let grants = call.clone().after_grants("4");
-        is_said(kind, step(0, false, Some(4)), &grants, keys + 3);
-        let (told, _) = sent(kind, step(0, true, None));
-        assert_eq!(told, grants.keys[..keys + 2]);
+        is_said(kind, step(1, false), &release("a:1", 1), keys);
+        let (told, _) = sent(kind, step(0, true));
+        assert_eq!(told, call.keys);
     }
 }

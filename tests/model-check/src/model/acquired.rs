@@ -62,10 +62,6 @@ impl Step<'_> {
                 let mut waits = self.after.waiters.iter();
                 let waits = waits.any(|one| one.owner == self.owner && one.mode == mode);
                 broken(Wrong::StillWaits, enters && waits)?;
-                let Op::Acquire { ask, waited, .. } = self.op else { return Ok(()) };
-                let may_stand_by = ask.is_none() || waited == 0;
-                let stands_by = self.after.standing_by.iter().any(|one| one.owner == self.owner);
-                broken(Wrong::StillWaits, enters && stands_by && !may_stand_by)?;
                 let outermost = holds == 1 && (mode == Mode::Write || !inside);
                 self.has_token(self.setup.has_tokens() && outermost)
             }
@@ -76,13 +72,11 @@ impl Step<'_> {
                 let told = self.number(2);
                 broken(Wrong::FalseTime, told < 0 || (told > longest.max(1) && !holds))?;
                 broken(Wrong::Reply, (self.number(3) == 1) != self.is_in_line())?;
-                self.stands_by()?;
                 self.stands_last()
             }
             "YIELD" => {
                 let ahead = self.ahead();
                 broken(Wrong::FalseRefusal, ahead.is_empty() || had > 0)?;
-                self.stands_by()?;
                 let longest = ahead.iter().map(|waiter| waiter.left).max().unwrap_or(0);
                 broken(Wrong::FalseTime, self.number(2) < 0 || self.number(2) > longest)
             }
@@ -92,9 +86,7 @@ impl Step<'_> {
 
     fn is_in_line(&self) -> bool {
         let mut waiters = self.after.waiters.iter();
-        let mut places = self.after.standing_by.iter();
         waiters.any(|one| one.owner == self.owner && one.left > 0)
-            || places.any(|one| one.owner == self.owner && one.left > 0)
     }
 
     /// Whoever comes takes the last place, and who has waited longest keeps the mark.

@@ -98,7 +98,7 @@ impl Calls {
 
     fn newcomer(&self, number: u32, lease: i64) -> ScriptCall {
         let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
-        let ask = Op::Acquire { mode, holds, lease, yields, waits, waited, ask: None };
+        let ask = Op::Acquire { mode, holds, lease, yields, waits, waited };
         ask.call(self.kind, self.permits, &names::newcomer(self.kind, self.names, number))
     }
 }

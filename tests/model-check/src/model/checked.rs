@@ -4,18 +4,14 @@ use std::sync::atomic::Ordering;
 
 use stateright::{Model, Property};
 
-use super::{Action, Locks, World, Wrong, deed, everywhere, news, standing::Standing};
+use super::{Action, Locks, World, Wrong, deed, everywhere, standing::Standing};
 
 impl Model for Locks {
     type State = World;
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        let mut world = World::new(self.setup.clients);
-        if self.setup.grants && !self.setup.uncounted {
-            world.redis.listen(news::CHANNELS);
-        }
-        vec![world]
+        vec![World::new(self.setup.clients)]
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -24,14 +20,10 @@ impl Model for Locks {
         }
         let is_over = world.operations >= self.setup.operations;
         let under_way = world.clients.iter().filter(|client| client.late.is_some()).count();
-        let news = world.clients.iter().any(|client| !client.news.is_empty());
         for at in 0..world.clients.len() {
             let client = &world.clients[at];
             if client.late.is_some() {
                 actions.extend([Action::Arrive(at), Action::Vanish(at)]);
-            }
-            if !client.news.is_empty() {
-                actions.push(Action::Hear(at));
             }
             if is_over {
                 continue;
@@ -42,7 +34,7 @@ impl Model for Locks {
             }
             actions.extend(deeds.into_iter().map(|deed| Action::Do(at, deed)));
         }
-        if is_over && under_way == 0 && !news {
+        if is_over && under_way == 0 {
             return;
         }
         actions.extend(self.setup.ticks.iter().map(|&ms| Action::Tick(ms)));
@@ -61,7 +53,6 @@ impl Model for Locks {
         let mut next = world.clone();
         self.take(&mut next, action)?;
         next.settle_time();
-        next.forget_old_news(&self.setup);
         if next.wrong.is_none() {
             let standing = Standing::of(&next.redis, self.setup.kind, self.setup.names);
             next.wrong = everywhere::judge(&self.setup, &next, &standing);

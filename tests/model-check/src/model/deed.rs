@@ -146,7 +146,7 @@ pub(super) fn begin(
         let owner = new_owner(setup, world, at)?;
         let client = &mut world.clients[at];
         client.put_aside();
-        client.hold = Some(Hold { row: setup.row, ..Hold::new(owner, mode, lease, now) });
+        client.hold = Some(Hold::new(owner, mode, lease, now));
         return Some((Whose::Hold, ask(setup, client.hold.as_mut()?, now)));
     }
     let client = &mut world.clients[at];
@@ -165,7 +165,7 @@ pub(super) fn begin(
             let holds = hold.guards.of(mode) + 1;
             let stored = hold.stored.of_mut(mode);
             *stored = holds.max(*stored);
-            Op::Acquire { mode, holds, lease, yields: false, waits: false, waited: 0, ask: None }
+            Op::Acquire { mode, holds, lease, yields: false, waits: false, waited: 0 }
         }
         Deed::Drop(mode) => {
             *hold.guards.of_mut(mode) -= 1;
@@ -203,11 +203,7 @@ fn ask(setup: &Setup, hold: &mut Hold, now: i64) -> Op {
     *hold.stored.of_mut(mode) = 1;
     hold.in_line = setup.waits.then_some(mode);
     let yields = hold.yields_until.is_none_or(|until| now < until);
-    let may_stand_by = setup.grants && setup.waits && mode == Mode::Write;
-    hold.refused = None;
-    hold.asks += u32::from(may_stand_by);
-    let ask = may_stand_by.then_some(hold.asks);
-    Op::Acquire { mode, holds: 1, lease, yields, waits: setup.waits, waited: now - hold.since, ask }
+    Op::Acquire { mode, holds: 1, lease, yields, waits: setup.waits, waited: now - hold.since }
 }
 
 fn settle(hold: &mut Hold) -> Option<Op> {
@@ -220,8 +216,7 @@ fn settle(hold: &mut Hold) -> Option<Op> {
     [Mode::Read, Mode::Write].into_iter().find_map(|mode| {
         let (holds, in_line) = (hold.guards.of(mode), hold.in_line == Some(mode));
         let in_line = in_line && hold.guards.none();
-        let row = hold.row.filter(|_| holds == 0);
-        let step = Op::Release { mode, holds, in_line, row };
+        let step = Op::Release { mode, holds, in_line };
         (hold.stored.of(mode) > holds || in_line).then_some(step)
     })
 }

@@ -6,8 +6,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::{
     deed::owners,
     names::{K, SYMBOLS},
-    op::{Op, first_lease},
-    standing::place,
     world::{Client, Hold, World},
 };
 use crate::redis::{Entry, Value};
@@ -63,20 +61,9 @@ impl World {
         }
         let hold_of = |slot: &Option<Hold>| slot.as_ref().map(|hold| hold.owner);
         let late = client.late.as_ref().map(|(owner, op)| {
-            let op = match *op {
-                Op::Acquire { mode, holds, lease, yields, waits, waited, ask } => {
-                    // Numbers of tries are compared with that of the last one.
-                    let ask = ask.map(|ask| u32::from(self.is_last_try(*owner, ask)));
-                    Op::Acquire { mode, holds, lease, yields, waits, waited, ask }
-                }
-                op => op,
-            };
             (Some(*owner) == hold_of(&client.hold), Some(*owner) == hold_of(&client.stale), op)
         });
         late.hash(&mut hasher);
-        for news in &client.news {
-            (self.is_last_try(news.owner, news.ask), news.row).hash(&mut hasher);
-        }
         hasher.finish()
     }
 
@@ -101,42 +88,10 @@ impl World {
         }
         let now = self.now();
         let entries = self.redis.entries().map(|(key, entry)| {
-            if key == K.line {
-                return self.line(entry, &names);
-            }
             let highest = (key == K.token).then_some(self.highest);
             print(key, entry, &names, now, highest)
         });
         entries.fold(0_u64, u64::wrapping_add)
-    }
-}
-
-impl World {
-    fn is_last_try(&self, owner: u8, ask: u32) -> bool {
-        let mut holds = self.clients.iter().filter_map(|client| client.hold.as_ref());
-        holds.any(|hold| hold.owner == owner && hold.asks == ask)
-    }
-
-    /// Those who stand by. Who has waited as long as another comes first by its name: so their order
-    /// counts as well.
-    fn line(&self, entry: &Entry, names: &[u8; 256]) -> u64 {
-        let Value::Hash(fields) = &entry.value else { return 0 };
-        let now = self.now();
-        let places = fields.iter().filter_map(|(owner, value)| place(owner, value, now));
-        let mut places: Vec<_> = places.collect();
-        places.sort_by(|one, other| (one.since, &one.owner).cmp(&(other.since, &other.owner)));
-        let mut hasher = DefaultHasher::new();
-        entry.ends.map(|ends| ends - now).hash(&mut hasher);
-        for place in places {
-            renamed(&place.owner, names, &mut hasher);
-            if place.left > 0 {
-                let of = |symbol: &u8| place.owner.contains(symbol);
-                let number = SYMBOLS.iter().position(of).and_then(|it| u8::try_from(it).ok());
-                let is_last = number.is_some_and(|owner| self.is_last_try(owner, place.ask));
-                (now - place.since, place.left, is_last, place.lease).hash(&mut hasher);
-            }
-        }
-        hasher.finish()
     }
 }
 
@@ -217,9 +172,6 @@ fn relative(hold: &Hold, now: i64) -> impl Hash {
     let left = |until: i64| (until - now).max(0);
     let times = (left(hold.until), left(hold.reads_until));
     // What is past has no effect any more, but for those who wait.
-    let waiting = hold.asks().then(|| {
-        let refused = hold.refused.map(|sent| left(sent + first_lease(asked.1)));
-        (now - hold.since, hold.yields_until.map(left), refused)
-    });
-    (asked, (guards, stored), (doubt, leaving, taken), in_line, times, (waiting, hold.row))
+    let waiting = hold.asks().then(|| (now - hold.since, hold.yields_until.map(left)));
+    (asked, (guards, stored), (doubt, leaving, taken), in_line, times, waiting)
 }

@@ -28,7 +28,7 @@ pub(super) fn hear(
     match op {
         Op::Acquire { mode, holds, lease, .. } if hold.guards.none() => {
             if status != "GRANTED" {
-                hold.refused(setup, status, reply, mode, now);
+                hold.refused(status, reply, mode, now);
             } else {
                 hold.has(mode, holds);
                 hold.confirm(mode, lease, now);
@@ -45,7 +45,7 @@ pub(super) fn hear(
                 hold.lose();
             }
         }
-        Op::Release { mode, holds, in_line, .. } => {
+        Op::Release { mode, holds, in_line } => {
             *hold.stored.of_mut(mode) = holds;
             if in_line {
                 hold.in_line = None;
@@ -105,14 +105,10 @@ impl Hold {
         }
     }
 
-    fn refused(&mut self, setup: &Setup, status: &str, reply: &Reply, mode: Mode, now: i64) {
+    fn refused(&mut self, status: &str, reply: &Reply, mode: Mode, now: i64) {
         *self.stored.of_mut(mode) = 0;
         let marked = status == "BUSY" && reply.parts().get(3).and_then(Reply::int) == Some(1);
-        self.in_line = (marked || self.asks > 0).then_some(mode);
-        self.refused = (self.asks > 0).then_some(now);
-        if setup.grants {
-            self.row = Some(setup.row.unwrap_or(0));
-        }
+        self.in_line = marked.then_some(mode);
         if status == "YIELD" {
             self.yielded(now);
         }

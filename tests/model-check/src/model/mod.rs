@@ -6,10 +6,8 @@ mod checked;
 pub(crate) mod deed;
 pub(crate) mod everywhere;
 pub(crate) mod fingerprint;
-mod granted;
 mod heard;
 pub(crate) mod names;
-pub(crate) mod news;
 pub(crate) mod op;
 pub(crate) mod replies;
 pub(crate) mod rules;
@@ -28,7 +26,6 @@ use std::{
 };
 
 pub use deed::Deed;
-pub use news::News;
 pub use op::Op;
 pub use setup::Setup;
 pub use world::{Client, Hold, Holds, World};
@@ -59,8 +56,6 @@ pub enum Action {
     Arrive(usize),
     /// What was sent so never arrives.
     Vanish(usize),
-    /// A client hears the oldest of the grants that it was told.
-    Hear(usize),
     /// An operator takes the lock away.
     TakeAway,
     /// Redis loses the last token.
@@ -109,9 +104,7 @@ impl Locks {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
         let reply = self.calls().run(&mut world.redis, Asked::By(owner, op));
-        let told = world.redis.take_told();
-        let granted = News::all(kind, &told);
-        let told: Vec<Vec<u8>> = told.into_iter().map(|told| told.0).collect();
+        let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let step = Step {
             setup: &self.setup,
@@ -122,13 +115,9 @@ impl Locks {
             after: &after,
             reply: &reply,
             told: &told,
-            granted: granted.as_deref(),
             highest: world.highest,
         };
         world.wrong = step.judge().err();
-        if world.wrong.is_none() {
-            world.tell(&granted.unwrap_or_default());
-        }
         reply
     }
 
@@ -156,7 +145,6 @@ impl Locks {
                 self.run(world, owner, op);
             }
             Action::Vanish(at) => world.clients[at].late = None,
-            Action::Hear(at) => world.hear(&self.setup, at)?,
             Action::TakeAway => self.take_away(world),
             Action::ForgetToken => {
                 world.redis.forget(self.setup.names.token);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::__private::{Ask, Caller, FIRST_LEASE, Kind, Mode, ScriptCall, StandBy, Step};
+use lock_core::__private::{Ask, Caller, Kind, Mode, ScriptCall, Step};
 
 use super::{setup, world::Holds};
 
@@ -10,51 +10,15 @@ use super::{setup, world::Holds};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "as in the steps of a store")]
 pub enum Op {
-    Acquire {
-        mode: Mode,
-        holds: u32,
-        lease: i64,
-        yields: bool,
-        waits: bool,
-        waited: i64,
-        /// The number of the try, of one that stands by once it is refused.
-        ask: Option<u32>,
-    },
-    Release {
-        mode: Mode,
-        holds: u32,
-        in_line: bool,
-        row: Option<u32>,
-    },
-    Renew {
-        mode: Mode,
-        lease: i64,
-    },
-    Upgrade {
-        after: Holds,
-        lease: i64,
-    },
-    Downgrade {
-        after: Holds,
-        lease: i64,
-    },
+    Acquire { mode: Mode, holds: u32, lease: i64, yields: bool, waits: bool, waited: i64 },
+    Release { mode: Mode, holds: u32, in_line: bool },
+    Renew { mode: Mode, lease: i64 },
+    Upgrade { after: Holds, lease: i64 },
+    Downgrade { after: Holds, lease: i64 },
 }
 
 pub(crate) fn span(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or_default())
-}
-
-/// Tokens that a waiter keeps in reserve.
-pub(crate) const TURNS: u32 = 1;
-
-/// What a try with this number says to whoever may give it the lock.
-fn stands_by(ask: u32, lease: Duration) -> StandBy {
-    StandBy { ask, turns: TURNS, lease: lease.min(FIRST_LEASE) }
-}
-
-/// What a waiter that asks for this lease is granted by a release.
-pub(crate) fn first_lease(lease: i64) -> i64 {
-    i64::try_from(span(lease).min(FIRST_LEASE).as_millis()).unwrap_or_default()
 }
 
 /// The nonce of every call: that answers do not get mixed up is not what is checked here.
@@ -65,9 +29,7 @@ impl Op {
     pub(crate) fn call(self, kind: Kind, permits: u32, caller: &Caller) -> ScriptCall {
         let step = match self {
             Self::Acquire { .. } => Step::Acquire(self.ask(kind, permits)),
-            Self::Release { mode, holds, in_line, row } => {
-                Step::Release { mode, holds, in_line, row }
-            }
+            Self::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },
             Self::Renew { mode, lease } => Step::Renew { mode, lease: span(lease) },
             Self::Upgrade { after: Holds { reads, writes }, lease } => {
                 Step::Upgrade { reads, writes, lease: span(lease) }
@@ -80,12 +42,11 @@ impl Op {
     }
 
     pub(crate) fn ask(self, kind: Kind, permits: u32) -> Ask {
-        let Self::Acquire { mode, holds, lease, yields, waits, waited, ask } = self else {
+        let Self::Acquire { mode, holds, lease, yields, waits, waited } = self else {
             unreachable!("it acquires");
         };
         let place = waits.then(|| setup::place(kind));
         let (lease, waited) = (span(lease), span(waited));
-        let stands_by = ask.map(|ask| stands_by(ask, lease));
-        Ask { mode, holds, lease, yields, place, waited, stands_by, permits }
+        Ask { mode, holds, lease, yields, place, waited, permits }
     }
 }

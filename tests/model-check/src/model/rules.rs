@@ -3,7 +3,6 @@
 use lock_core::__private::{Kind, Mode};
 
 use super::{
-    news::News,
     op::Op,
     replies,
     setup::Setup,
@@ -24,8 +23,6 @@ pub(crate) struct Step<'a> {
     pub(crate) reply: &'a Reply,
     /// Channels on which something was published.
     pub(crate) told: &'a [Vec<u8>],
-    /// What waiters were told to have been given; `None`: something else was told there.
-    pub(crate) granted: Option<&'a [News]>,
     pub(crate) highest: i64,
 }
 
@@ -38,12 +35,11 @@ impl Step<'_> {
     pub(crate) fn judge(&self) -> Result<(), Wrong> {
         broken(Wrong::Reply, !replies::is_well_formed(self.op, self.reply))?;
         self.spares_others()?;
-        self.gives_on()?;
+        self.gives_to_nobody()?;
         self.leaves_places()?;
-        self.leaves_those_who_stand_by()?;
         match self.op {
             Op::Acquire { .. } => self.acquired()?,
-            Op::Release { mode, holds, in_line, .. } => self.released(mode, holds, in_line)?,
+            Op::Release { mode, holds, in_line } => self.released(mode, holds, in_line)?,
             Op::Renew { mode, .. } => self.renewed(mode)?,
             Op::Upgrade { .. } | Op::Downgrade { .. } => self.converted()?,
         }
@@ -76,6 +72,13 @@ impl Step<'_> {
         Ok(())
     }
 
+    /// Nobody gets the lock by another's step.
+    fn gives_to_nobody(&self) -> Result<(), Wrong> {
+        let had = |held: &Held| self.before.by(&held.owner).is_some_and(Held::lives);
+        let given = self.after.others(self.owner).any(|held| !had(held));
+        broken(Wrong::FalseGrant, given)
+    }
+
     pub(super) fn mine(&self, at: &'_ Standing, mode: Mode) -> u32 {
         let held = at.by(self.owner);
         let counts =
@@ -100,11 +103,10 @@ impl Step<'_> {
     /// Who only takes from what it has takes nobody's place.
     fn leaves_places(&self) -> Result<(), Wrong> {
         let others = self.before.waiters.iter().filter(|one| one.owner != self.owner);
-        let others = others.filter(|one| !self.is_given_to(&one.owner));
         let mut others = others.filter(|one| one.left > 0);
         let gone =
             others.any(|one| !self.after.waiters.iter().any(|after| after.owner == one.owner));
-        let may_go = matches!(self.op, Op::Acquire { .. }) || self.passes_by();
+        let may_go = matches!(self.op, Op::Acquire { .. });
         broken(Wrong::Overtaken, gone && !may_go)
     }
 
@@ -120,8 +122,7 @@ impl Step<'_> {
         let lapsed = |held: &Held| other == Mode::Read && held.reads_left.0 < 0;
         let kept = self.mine(self.after, other) >= self.mine(self.before, other);
         broken(Wrong::CutShort, !kept && !self.before.by(self.owner).is_some_and(lapsed))?;
-        let held = self.after.held.iter().filter(|held| !self.is_given_to(&held.owner));
-        let stays = held.into_iter().any(Held::lives);
+        let stays = self.after.held.iter().any(Held::lives);
         let in_place = self.after.waits(self.owner);
         broken(Wrong::FalseRelease, in_line && in_place)?;
         match self.status() {

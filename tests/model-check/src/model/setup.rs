@@ -46,16 +46,6 @@ pub struct Setup {
     pub ticks: &'static [i64],
     /// Whether every outermost acquisition has an owner of its own, as clients do it.
     pub fresh_owners: bool,
-    /// Whether a release gives the lock to a writer that stands by.
-    pub grants: bool,
-    /// Whether none of those who stand by is counted as a listener, as when they listen to a replica:
-    /// they hear what is told all the same.
-    pub uncounted: bool,
-    /// How many were granted the lock in a row before whoever asks was refused; `None`: nobody was.
-    pub row: Option<u32>,
-    /// Whether a waiter takes what it is told for a grant of its last try, whichever it was of: the
-    /// clients' rule broken on purpose.
-    pub believes_old_news: bool,
     /// Whether Redis may lose the last fencing token, as by a failover; its clock goes on.
     pub forgets_tokens: bool,
 }
@@ -82,10 +72,6 @@ impl Setup {
             permits: 2,
             ticks: &[1_000],
             fresh_owners: true,
-            grants: false,
-            uncounted: false,
-            row: None,
-            believes_old_news: false,
             forgets_tokens: false,
         }
     }

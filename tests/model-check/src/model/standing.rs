@@ -42,26 +42,12 @@ pub(crate) struct Waiter {
     pub(crate) left: i64,
 }
 
-/// A writer to which a release may give the lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) owner: Vec<u8>,
-    pub(crate) since: i64,
-    /// 0 and less: its time is over.
-    pub(crate) left: i64,
-    pub(crate) ask: u32,
-    pub(crate) turns: u32,
-    pub(crate) lease: i64,
-}
-
 /// What stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) held: Vec<Held>,
     /// In order.
     pub(crate) waiters: Vec<Waiter>,
-    /// In no order.
-    pub(crate) standing_by: Vec<Place>,
     /// The last fencing token that is anybody's.
     pub(crate) token: i64,
 }
@@ -79,8 +65,7 @@ impl Standing {
             Kind::Semaphore => Vec::new(),
             _ => mark(redis, names),
         };
-        let standing_by = places(redis, names);
-        Self { held, waiters, standing_by, token: token(redis, names) }
+        Self { held, waiters, token: token(redis, names) }
     }
 
     pub(crate) fn by(&self, owner: &[u8]) -> Option<&Held> {
@@ -95,7 +80,6 @@ impl Standing {
     /// Whether it stands anywhere where those stand who wait.
     pub(crate) fn waits(&self, owner: &[u8]) -> bool {
         self.waiters.iter().any(|one| one.owner == owner)
-            || self.standing_by.iter().any(|one| one.owner == owner)
     }
 
     pub(crate) fn lets_in(&self, mode: Mode) -> bool {
@@ -113,21 +97,6 @@ fn fields<'a>(redis: &'a Redis, key: &[u8]) -> &'a [(Vec<u8>, Vec<u8>)] {
         Some(Value::Hash(fields)) => fields,
         _ => &[],
     }
-}
-
-fn places(redis: &Redis, names: &LockNames) -> Vec<Place> {
-    let now = redis.now_ms();
-    let fields = fields(redis, names.line).iter();
-    fields.filter_map(|(owner, place)| self::place(owner, place, now)).collect()
-}
-
-/// `since:until:ask:turns:lease`.
-pub(crate) fn place(owner: &[u8], place: &[u8], now: i64) -> Option<Place> {
-    let numbers = std::str::from_utf8(place).ok()?.split(':').map(str::parse::<i64>);
-    let numbers: Vec<i64> = numbers.collect::<Result<_, _>>().ok()?;
-    let [since, until, ask, turns, lease] = numbers.try_into().ok()?;
-    let (ask, turns) = (u32::try_from(ask).ok()?, u32::try_from(turns).ok()?);
-    Some(Place { owner: owner.to_vec(), since, left: until - now, ask, turns, lease })
 }
 
 fn token(redis: &Redis, names: &LockNames) -> i64 {

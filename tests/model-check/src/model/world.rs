@@ -2,7 +2,7 @@
 
 use lock_core::__private::Mode;
 
-use super::{news::News, op::Op, wrong::Wrong};
+use super::{op::Op, wrong::Wrong};
 use crate::redis::Redis;
 
 /// When the clock starts, in microseconds: numbers as long as they are in these years.
@@ -62,12 +62,6 @@ pub struct Hold {
     pub since: i64,
     /// Until when it stands back behind others.
     pub yields_until: Option<i64>,
-    /// How often it asked so that a release may grant it.
-    pub asks: u32,
-    /// When its last try was sent, once that is refused.
-    pub refused: Option<i64>,
-    /// How many grants by releases in a row its own is the last of; `None`: its release looks for nobody.
-    pub row: Option<u32>,
 }
 
 impl Hold {
@@ -85,9 +79,6 @@ impl Hold {
             in_line: None,
             since: now,
             yields_until: None,
-            asks: 0,
-            refused: None,
-            row: None,
         }
     }
 
@@ -121,8 +112,6 @@ pub struct Client {
     pub stale: Option<Hold>,
     /// A command that is still on its way, and its owner; nobody waits for the answer.
     pub late: Option<(u8, Op)>,
-    /// Grants that it was told and has not heard yet, the oldest first.
-    pub news: Vec<News>,
 }
 
 /// A state.

@@ -1,7 +1,6 @@
 //! Scripts that are broken on purpose: each must be found out.
 
 mod fair;
-mod grants;
 mod quick;
 mod read_write;
 mod semaphore;
@@ -60,7 +59,6 @@ pub fn all() -> Vec<Mutant> {
         sole::MUTANTS,
         tokens::MUTANTS,
         quick::MUTANTS,
-        grants::MUTANTS,
         fair::MUTANTS,
         semaphore::MUTANTS,
         several::MUTANTS,

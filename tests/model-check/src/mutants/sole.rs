@@ -63,9 +63,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a release tells nobody",
         defect: "",
         file: "lock/release",
-        from: "if not granted then tell(channel, '0') end\n",
+        from: "if status == 'FREED' then tell(channel, '0') end\n",
         to: "",
-        model: "reentrant: grants",
+        model: "reentrant: late",
     },
     Mutant {
         name: "a renewal looks at the lock alone",

@@ -32,7 +32,6 @@ pub(super) fn carry_out(redis: &mut Redis, words: &[Vec<u8>]) -> Answer {
         "type" => keys::type_of(redis, args),
         "time" => keys::time(redis),
         "publish" | "spublish" => keys::publish(redis, args),
-        "pubsub" => keys::pubsub(redis, args),
         "hget" => hashes::hget(redis, args),
         "hmget" => hashes::hmget(redis, args),
         "hset" => hashes::hset(redis, args),

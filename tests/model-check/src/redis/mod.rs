@@ -33,14 +33,13 @@ pub struct Redis {
     entries: BTreeMap<Vec<u8>, Entry>,
     told: Vec<(Vec<u8>, Vec<u8>)>,
     denied: Option<Vec<u8>>,
-    listened: Option<&'static [u8]>,
 }
 
 impl Redis {
     /// An empty one whose clock says this many microseconds.
     #[must_use]
     pub fn at(now_us: i64) -> Self {
-        Self { now_us, entries: BTreeMap::new(), told: Vec::new(), denied: None, listened: None }
+        Self { now_us, entries: BTreeMap::new(), told: Vec::new(), denied: None }
     }
 
     /// Its clock, in milliseconds.
@@ -102,11 +101,6 @@ impl Redis {
     /// Takes the right to a key from the user, as an operator may at any moment.
     pub fn deny(&mut self, key: &[u8]) {
         self.denied = Some(key.to_vec());
-    }
-
-    /// From now on somebody listens to every channel whose name begins so.
-    pub fn listen(&mut self, beginning: &'static [u8]) {
-        self.listened = Some(beginning);
     }
 
     /// Carries a command out.

@@ -34,7 +34,7 @@ impl Ask {
     /// As it is asked for alone.
     pub(super) fn alone(self) -> Alone {
         let Self { mode, holds, yields, waits, waited, .. } = self;
-        Alone::Acquire { mode, holds, lease: LEASE_MS, yields, waits, waited, ask: None }
+        Alone::Acquire { mode, holds, lease: LEASE_MS, yields, waits, waited }
     }
 
     /// What brings the owner of a lock back to one hold less, as its client would.
@@ -45,7 +45,7 @@ impl Ask {
 
     /// The same of the lock alone.
     pub(super) fn undone(self) -> Alone {
-        Alone::Release { mode: self.mode, holds: self.holds - 1, in_line: false, row: None }
+        Alone::Release { mode: self.mode, holds: self.holds - 1, in_line: false }
     }
 }
 
@@ -64,7 +64,7 @@ impl Op {
                 ask.alone().call(setup.kinds[at], side(at).permits, &of(at, ask.owner))
             }
             Self::Release { at, owner, mode, holds, in_line } => {
-                let release = Alone::Release { mode, holds, in_line, row: None };
+                let release = Alone::Release { mode, holds, in_line };
                 release.call(setup.kinds[at], side(at).permits, &of(at, owner))
             }
         }

@@ -45,7 +45,7 @@ impl Step<'_> {
             }
             Op::One(lock, ask) => self.judge_one(lock, ask.owner, ask.alone()),
             Op::Release { at, owner, mode, holds, in_line } => {
-                self.judge_one(at, owner, Alone::Release { mode, holds, in_line, row: None })
+                self.judge_one(at, owner, Alone::Release { mode, holds, in_line })
             }
         }
     }
@@ -127,7 +127,6 @@ impl Step<'_> {
             after: &after,
             reply,
             told: self.told,
-            granted: Some(&[]),
             highest: self.world.highest[lock],
         })
     }

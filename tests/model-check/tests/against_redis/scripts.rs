@@ -3,7 +3,7 @@
 use std::{mem::discriminant, time::Duration};
 
 use lock_core::{
-    __private::{Ask, Caller, Kind, Mode, SCRIPTS, ScriptCall, StandBy, Step},
+    __private::{Ask, Caller, Kind, Mode, SCRIPTS, ScriptCall, Step},
     LockKey,
 };
 use lock_model_check::{lua::Interpreter, redis::Redis, texts::Texts};
@@ -15,7 +15,7 @@ use proptest::{
 
 use crate::{
     compare::{keys, same, same_keys},
-    server::{GRANTED, OWNERS, Server},
+    server::{OWNERS, Server},
 };
 
 /// Times far apart, so that a moment more or less makes no difference.
@@ -36,8 +36,6 @@ const IN_THE_WAY: &[&[&str]] = &[
     &["set", "redisson_lock_queue:{k}", "x"],
     &["set", "{k}:timeout", "x"],
     &["set", "lock_alive:{k}", "x"],
-    &["set", "lock_line:{k}", "x"],
-    &["hset", "lock_line:{k}", "0-0-80-0-c:1", "x"],
     &["del", "lock_next:{k}"],
     &["del", "k"],
     &["del", "lock_alive:{k}"],
@@ -77,21 +75,12 @@ fn mode() -> impl Strategy<Value = Mode> {
     prop::sample::select(&[Mode::Read, Mode::Write][..])
 }
 
-fn stands_by() -> impl Strategy<Value = Option<StandBy>> {
-    let some = (1..=3_u32, 0..=2_u32, minutes());
-    prop::option::of(some.prop_map(|(ask, turns, lease)| StandBy { ask, turns, lease }))
-}
-
-fn row() -> impl Strategy<Value = Option<u32>> {
-    prop::option::of(prop::sample::select(&[0, 1, 15, 16][..]))
-}
-
 fn ask() -> impl Strategy<Value = Ask> {
     let waits = (any::<bool>(), prop::option::of(minutes()), prop::option::of(minutes()));
-    (mode(), 1..=3_u32, minutes(), waits, stands_by(), 0..=2_u32).prop_map(
-        |(mode, holds, lease, (yields, place, waited), stands_by, permits)| {
+    (mode(), 1..=3_u32, minutes(), waits, 0..=2_u32).prop_map(
+        |(mode, holds, lease, (yields, place, waited), permits)| {
             let waited = waited.unwrap_or_default();
-            Ask { mode, holds, lease, yields, place, waited, stands_by, permits }
+            Ask { mode, holds, lease, yields, place, waited, permits }
         },
     )
 }
@@ -99,8 +88,8 @@ fn ask() -> impl Strategy<Value = Ask> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => ask().prop_map(Step::Acquire),
-        4 => (mode(), 0..=2_u32, any::<bool>(), row())
-            .prop_map(|(mode, holds, in_line, row)| Step::Release { mode, holds, in_line, row }),
+        4 => (mode(), 0..=2_u32, any::<bool>())
+            .prop_map(|(mode, holds, in_line)| Step::Release { mode, holds, in_line }),
         2 => (mode(), minutes()).prop_map(|(mode, lease)| Step::Renew { mode, lease }),
         1 => (0..=2_u32, 1..=2_u32, minutes())
             .prop_map(|(reads, writes, lease)| Step::Upgrade { reads, writes, lease }),
@@ -126,33 +115,6 @@ fn happens(kind: Kind) -> impl Strategy<Value = Happens> {
         1 => prop::sample::select(IN_THE_WAY).prop_map(Happens::InTheWay),
         2 => prop::sample::select(&MINUTES[..]).prop_map(|it| Happens::TimePasses(it + 3)),
     ]
-}
-
-/// One holds the lock, others are refused and stand by, and it releases: what is left to chance hardly
-/// ever comes to that.
-fn gives_on() -> impl Strategy<Value = Vec<Happens>> {
-    let kinds = prop::sample::select(&[Kind::ReadWrite, Kind::Reentrant][..]);
-    let waiters = prop::collection::vec((1..3_usize, ask(), stands_by()), 1..4);
-    (kinds, mode(), minutes(), waiters, row()).prop_flat_map(|(kind, mode, lease, waiters, row)| {
-        let step = move |at: usize, step| Happens::Step { kind, owner: OWNERS[at], step };
-        let (yields, place, waited) = (false, None, Duration::ZERO);
-        let (holds, stands_by, permits) = (1, None, 0);
-        let first = Ask { mode, holds, lease, yields, place, waited, stands_by, permits };
-        let waits = waiters.into_iter().map(move |(at, ask, stands_by)| {
-            let place = ask.place.or(Some(ask.lease));
-            let ask = Ask { mode: Mode::Write, holds: 1, place, stands_by, ..ask };
-            step(at, Step::Acquire(ask))
-        });
-        let release = Step::Release { mode, holds: 0, in_line: false, row };
-        let mut all = vec![step(0, Step::Acquire(first))];
-        all.extend(waits);
-        all.push(step(0, release));
-        prop::collection::vec(happens(kind), 0..10).prop_map(move |after| {
-            let mut all = all.clone();
-            all.extend(after);
-            all
-        })
-    })
 }
 
 fn caller(kind: Kind, owner: &str) -> Caller {
@@ -206,9 +168,7 @@ impl Both<'_> {
             Happens::All { kinds, ask } => {
                 let callers: Vec<_> =
                     kinds.iter().map(|(kind, owner)| caller(*kind, owner)).collect();
-                // Of several none stands by.
-                let ask = Ask { stands_by: None, ..*ask };
-                let members: Vec<_> = callers.iter().map(|caller| (caller, ask)).collect();
+                let members: Vec<_> = callers.iter().map(|caller| (caller, *ask)).collect();
                 Caller::call_all(&members, "7")
             }
             Happens::InTheWay(words) => {
@@ -249,14 +209,12 @@ fn random_scripts_do_the_same_on_a_real_server() {
     let lua = Interpreter::of_thread(&Texts::real());
     let histories = prop::sample::select(&KINDS[..])
         .prop_flat_map(|kind| prop::collection::vec(happens(kind), 1..25));
-    let histories = prop_oneof![5 => histories, 1 => gives_on()];
     let config = Config { cases: 300, failure_persistence: None, ..Config::default() };
     let rng = TestRng::deterministic_rng(config.rng_algorithm);
     let tried = TestRunner::new_with_rng(config, rng).run(&histories, |history| {
         runtime.block_on(async {
             server.ask(&["FLUSHALL"]).await;
-            let mut fake = Redis::at(server.now_us().await);
-            fake.listen(GRANTED);
+            let fake = Redis::at(server.now_us().await);
             let mut both = Both { server: &server, lua: &lua, fake, ahead_us: 0 };
             for what in &history {
                 both.happens(what).await?;

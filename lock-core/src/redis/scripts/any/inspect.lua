@@ -7,7 +7,6 @@
 -- KEYS[5] alive      zset    of ours
 -- KEYS[6] token      string  last fencing token
 -- KEYS[7] leases     zset    of a semaphore's permits
--- KEYS[8] line       hash    those to whom a release may give the lock: since:until:...
 -- ARGV[1] nonce
 -- ARGV[2] tag        prefix of every owner's read keys
 --
@@ -19,8 +18,8 @@
 -- mode     '' (free, and for a semaphore), read or write
 -- holders  {owner (of a permit: 32 hex digits), reads, writes, ms left} of those whose time is not over
 -- waiters  {owner, mode} in order, of those whose place is not over; where none is fair the one that is
---          next, then those to whom a release may give the lock, who has waited longest first
-local lock, mark, queue, deadlines, alive, token, leases, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+--          next
+local lock, mark, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local nonce, tag = ARGV[1], ARGV[2]
 
 local now = now_ms()
@@ -42,23 +41,6 @@ local function list(entries, mode, left)
   end
 end
 
--- Those to whom a release may give it, but the one that has left the mark.
-local function standing(marked)
-  local fields, since, entries = redis.pcall('hgetall', line), {}, {}
-  if fields.err then return entries end
-  for at = 1, #fields, 2 do
-    local entry, from, ends = 'write:' .. fields[at], string.match(fields[at + 1], '^(%d+):(%d+):')
-    if from and tonumber(ends) > now and entry ~= marked then
-      since[entry] = tonumber(from)
-      entries[#entries + 1] = entry
-    end
-  end
-  table.sort(entries, function(one, other)
-    return since[one] < since[other] or since[one] == since[other] and one < other
-  end)
-  return entries
-end
-
 local marked, fair_line = next_waiter(mark), line_stands(mark, alive)
 if fair_line then
   list(redis.call('zrangebyscore', mark, '(0', '+inf', 'limit', 0, MOST_SEEN), nil, function(entry) return place_left(alive, entry, now) end)
@@ -67,10 +49,7 @@ elseif is_queue(queue, deadlines, alive) then
 end
 local queued = #waiters > 0
 local function any() return 1 end
-if not queued then
-  list({marked}, nil, any)
-  list(standing(marked), nil, any)
-end
+if not queued then list({marked}, nil, any) end
 
 local fence = redis.pcall('get', token)
 fence = type(fence) == 'string' and whole(fence, 0, MOST_TOKEN) and fence or ''

@@ -6,7 +6,6 @@
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] mark    string  since:mode:owner of the waiter that is next
 -- KEYS[3] token   string  last fencing token
--- KEYS[4] line    hash    those who stand by: see shared/stand_by; only with ARGV[10]
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
@@ -16,20 +15,18 @@
 -- ARGV[7] yields  1, or missing: stand back behind another that is next and has waited longer; 0: do not
 -- ARGV[8] holds   this owner's write holds once granted; 1, or missing, is the outermost
 -- ARGV[9] turns  tokens to keep in reserve after the one that is granted; none where it is missing
--- ARGV[10] ask  once refused, it stands by with this: number of the try, tokens to reserve, first lease
---          (ms), `ask:turns:lease`; missing: it does not
 --
 -- Returns {GRANTED, nonce, token ('' on re-entry)}
 --         {BUSY, nonce, ms the longest holder still has (-1: no limit), 1 if the mark is ours}
 --         {YIELD, nonce, ms the mark still has}
 --         {LOST, nonce} when the owner's earlier holds are gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local lock, mark, token, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, mark, token = KEYS[1], KEYS[2], KEYS[3]
 local nonce, owner = ARGV[1], ARGV[2]
 local lease_ms, token_ttl_ms = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 0, MOST_LEASE_MS)
 local mark_ms, waited_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
 local yields, holds = (ARGV[7] or '1') == '1', whole(ARGV[8] or 1, 1, MOST_HOLDS)
-local turns, ask = whole(ARGV[9] or 0, 0, MOST_HOLDS), ARGV[10]
+local turns = whole(ARGV[9] or 0, 0, MOST_HOLDS)
 if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms and turns) or owner == '' then return {'INVALID', nonce} end
 
 local own, me = owner .. ':write', 'write:' .. owner
@@ -55,11 +52,10 @@ if not mode and not state.free then return {'WRONG_KIND', nonce} end
 if holds > 1 then return {'LOST', nonce} end
 local waiting, their_since, fair = next_waiter(mark)
 if fair then return {'WRONG_KIND', nonce} end
-local function stands_in_line()
-  local marked = leave_mark(mark, me, mark_ms, waited_ms, waiting, their_since)
-  return ask and stand_by(line, owner, ask, mark_ms, waited_ms) and 1 or marked
+local function mark_me()
+  return leave_mark(mark, me, mark_ms, waited_ms, waiting, their_since)
 end
-if mode == 'write' then return {'BUSY', nonce, redis.call('pttl', lock), stands_in_line()} end
+if mode == 'write' then return {'BUSY', nonce, redis.call('pttl', lock), mark_me()} end
 
 if mode == 'read' then
   local longest_ms, live, dead, complete = readers(lock, tag_of(token))
@@ -67,13 +63,12 @@ if mode == 'read' then
   if live > 0 or not complete then
     if complete and redis.call('pttl', lock) > longest_ms then redis.call('pexpire', lock, math.max(longest_ms, 1)) end
     local left_ms = complete and longest_ms or redis.call('pttl', lock)
-    return {'BUSY', nonce, left_ms, stands_in_line()}
+    return {'BUSY', nonce, left_ms, mark_me()}
   end
   redis.call('del', lock)
 end
 
 if yields and waiting and waiting ~= me and their_since <= waiting_since(waited_ms) then
-  if ask then stand_by(line, owner, ask, mark_ms, waited_ms) end
   return {'YIELD', nonce, redis.call('pttl', mark)}
 end
 
@@ -82,5 +77,4 @@ if not fence then return {'WRONG_KIND', nonce} end
 redis.call('hset', lock, 'mode', 'write', own, '1')
 end_in(lock, lease_ms)
 if waiting == me then redis.call('del', mark) end
-if ask and waited_ms > 0 then stand_by_no_more(line, owner) end
 return {'GRANTED', nonce, fence}

@@ -6,39 +6,21 @@
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
 -- KEYS[3] channel  channel  where releases are told: 0 for a read, 1 when a mark goes
--- KEYS[4] mark     string   since:mode:owner of the waiter that is next; with ARGV[4] or ARGV[5]
--- KEYS[5] line     hash     those who stand by: see shared/stand_by; with ARGV[5]
--- KEYS[6] token    string   last fencing token; with ARGV[5]
+-- KEYS[4] mark     string   since:mode:owner of the waiter that is next; with ARGV[4]
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] holds    the owner's read holds once released; 0 where it is missing
 -- ARGV[4] marked   1: the owner may have left a mark; 0, or missing: it has not
--- ARGV[5] row      how many were granted the lock in a row by releases; '' or missing: the next is not
---                  looked for
--- ARGV[6] token_ttl  ms, 0: for ever; with ARGV[5]
--- ARGV[7] apart  ms for which ours stand back after the last of a row; with ARGV[5]
 --
--- Returns {FREED, nonce} the last reader has gone: nobody holds it now, or the next writer does
+-- Returns {FREED, nonce} the last reader has gone: nobody holds it now
 --         {RELEASED, nonce} somebody does: the owner itself or other readers
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
-local lock, reads, channel, mark, line, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local lock, reads, channel, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, owner, holds, marked = ARGV[1], ARGV[2], whole(ARGV[3] or 0, 0, MOST_HOLDS), ARGV[4] == '1'
-local row, token_ttl_ms = whole(ARGV[5], 0, MOST_HOLDS), whole(ARGV[6], 0, MOST_LEASE_MS)
-local apart_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
 if not holds or owner == '' then return {'INVALID', nonce} end
 
-local who, since
-
--- Nobody reads any more.
-local function open()
-  local granted = grant_next(lock, line, mark, token, owner, row, token_ttl_ms, apart_ms, function(next)
-    redis.call('hset', lock, 'mode', 'write', next .. ':write', '1')
-  end, marked, who, since)
-  if not granted then tell(channel, '0') end
-end
-
-if marked then who, since = lift_mark(mark, 'read:' .. owner, channel, '1') end
+if marked then lift_mark(mark, 'read:' .. owner, channel, '1') end
 
 -- A longer look at other readers is left to the writer that waits: a release stays cheap in a crowd.
 local FEW_FIELDS = 9
@@ -50,7 +32,7 @@ if (mode ~= 'read' and mode ~= 'write') or held < holds or (held == 0 and writes
 -- The only reader, as most are.
 if mode == 'read' and held == 1 and holds == 0 and redis.call('hlen', lock) == 2 then
   local lapsed = redis.call('del', lock, reads .. ':1') == 1
-  open()
+  tell(channel, '0')
   return {lapsed and 'GONE' or 'FREED', nonce}
 end
 local lapsed = writes == 0 and redis.call('exists', reads .. ':1') == 0
@@ -75,5 +57,5 @@ if fields > 1 then
   end
 end
 redis.call('del', lock)
-open()
+tell(channel, '0')
 return {lapsed and 'GONE' or 'FREED', nonce}

@@ -31,10 +31,8 @@ local function leave_mark(mark, own, mark_ms, waited_ms, who, their_since)
   return 1
 end
 
--- Says who is next then, and since when.
 local function lift_mark(mark, own, channel, message)
-  local who, their_since = next_waiter(mark)
-  if who ~= own then return who, their_since end
+  if next_waiter(mark) ~= own then return end
   redis.call('del', mark)
   tell(channel, message)
 end

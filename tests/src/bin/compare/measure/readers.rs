@@ -92,7 +92,6 @@ impl Crowd {
             yields: false,
             place: None,
             waited: Duration::ZERO,
-            stands_by: None,
             permits: 0,
         };
         let members: Vec<_> = (0..readers).map(|_| steps.owner(Kind::ReadWrite, &key)).collect();
@@ -104,7 +103,7 @@ impl Crowd {
     }
 
     pub(crate) async fn leave(self) {
-        let step = Step::Release { mode: Mode::Read, holds: 0, in_line: false, row: None };
+        let step = Step::Release { mode: Mode::Read, holds: 0, in_line: false };
         let left = stream::iter(&self.members).map(|member| self.steps.take(member, step));
         let answers: Vec<_> = left.buffer_unordered(AT_ONCE).collect().await;
         assert!(answers.iter().all(Result::is_ok), "a reader could not leave");
