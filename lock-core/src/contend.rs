@@ -51,6 +51,9 @@ pub(crate) fn acquire<'a>(
                 Turn::Take(left) => return attempt.take_over(left.take(request), request),
             }
         }
+        // The store in memory answers at once: a caller that acquires in a loop would never let the
+        // task run that releases what it dropped.
+        tokio::task::coop::consume_budget().await;
         // Most of those who wait stand in the queue before this: it has memory of its own.
         Box::pin(unless_draining(engine, contend(engine, requests, *patience, attempt))).await
     }

@@ -8,19 +8,8 @@ use crate::{
     clock::Moment,
     error::Unavailable,
     gate::Permit,
-    hold::Hold,
+    hold::{Hold, ReconcileOnDrop},
 };
-
-/// Settles the hold if the change of mode did not get to its end.
-struct InDoubt<'a>(&'a Arc<Hold>);
-
-impl Drop for InDoubt<'_> {
-    fn drop(&mut self) {
-        if !self.0.state().is_settled() {
-            self.0.engine.settle(Arc::clone(self.0));
-        }
-    }
-}
 
 pub(crate) const UNCONFIRMED: &str = "an earlier step of the hold is not confirmed yet";
 
@@ -50,7 +39,7 @@ impl Hold {
             state.doubt_mode(after);
             (after, state.terms.lease)
         };
-        let _in_doubt = InDoubt(self);
+        let _reconcile = ReconcileOnDrop(self);
         let step = ConvertStep { holder: self.holder(), after, lease };
         let sent = Moment::now();
         let answer = self.engine.backend.upgrade(&step).await.map_err(|why| why.held_for(lease))?;
@@ -110,7 +99,7 @@ impl Hold {
             state.doubt_mode(after);
             (after, state.terms.lease)
         };
-        let _in_doubt = InDoubt(self);
+        let _reconcile = ReconcileOnDrop(self);
         let step = ConvertStep { holder: self.holder(), after, lease };
         let sent = Moment::now();
         let answer =

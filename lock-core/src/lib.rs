@@ -12,6 +12,7 @@
 mod acquire;
 mod asks;
 mod backend;
+mod backoff;
 mod breaker;
 mod builder;
 mod call_site;

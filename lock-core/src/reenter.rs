@@ -10,21 +10,10 @@ use crate::{
     clock::Moment,
     convert::UNCONFIRMED,
     error::{AcquireError, Unavailable, WrongKind},
-    hold::{Hold, HoldState, Steps},
+    hold::{Hold, HoldState, ReconcileOnDrop, Steps},
     request::{Patience, Request},
     terms::Terms,
 };
-
-/// Settles the hold unless the re-entry got to its end: a lost reply may have raised the count.
-struct Attempt<'a>(&'a Arc<Hold>);
-
-impl Drop for Attempt<'_> {
-    fn drop(&mut self) {
-        if !self.0.state().is_settled() {
-            self.0.engine.settle(Arc::clone(self.0));
-        }
-    }
-}
 
 /// The right to the next step of the hold that the store has, once no earlier one is in doubt. What
 /// is lost or has ended is not entered in any case.
@@ -103,7 +92,8 @@ pub(crate) async fn reenter(
         state.may_be_stored(Moment::now(), terms.lease);
         (holds, terms)
     };
-    let attempt = Attempt(part);
+    // A lost reply may have raised the count.
+    let reconcile = ReconcileOnDrop(part);
     let step = AcquireStep {
         kind: hold.kind,
         key: &hold.key,
@@ -146,7 +136,7 @@ pub(crate) async fn reenter(
             return Err(hold.lost(LostCause::Refused).into());
         }
     }
-    drop(attempt);
+    drop(reconcile);
     engine.schedule.add(part);
     part.announce();
     Ok(true)

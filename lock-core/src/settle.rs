@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use crate::{
     LostCause, Mode,
     backend::{ConvertStep, Downgraded, Holds, ReleaseStep, Released},
+    backoff::Backoff,
     clock::Moment,
     error::Unavailable,
     hold::{Hold, HoldState},
@@ -103,17 +104,16 @@ pub(crate) async fn work(queue: Arc<SettleQueue>) {
 struct UnderWay {
     queue: Arc<SettleQueue>,
     hold: Option<Arc<Hold>>,
-    retry: Duration,
+    retry: Backoff,
 }
 
 impl UnderWay {
     fn new(queue: &Arc<SettleQueue>, hold: Arc<Hold>) -> Self {
-        Self { queue: Arc::clone(queue), hold: Some(hold), retry: FIRST_RETRY }
+        Self { queue: Arc::clone(queue), hold: Some(hold), retry: Backoff::new(FIRST_RETRY) }
     }
 
     async fn rest(mut self) -> Self {
-        tokio::time::sleep(self.retry).await;
-        self.retry = (self.retry * 2).min(SLOWEST_RETRY);
+        tokio::time::sleep(self.retry.next(SLOWEST_RETRY)).await;
         self
     }
 }

@@ -227,11 +227,12 @@ impl Hold {
         }
     }
 
-    /// Gives up the place in a fair line in which this one of several stands, since another one is
-    /// in the way now: those behind it can be served. Without an answer the place ends by itself.
+    /// Gives up the place in line, or the mark, of this one of several locks, since another one is in
+    /// the way now: other waiters would be held back from a lock that this acquisition does not wait
+    /// for any more. Without an answer the place ends by itself.
     pub(crate) async fn leave_line(&self) {
         let in_line = self.state().in_line;
-        let Some(mode) = in_line.filter(|_| self.kind.is_fair()) else { return };
+        let Some(mode) = in_line else { return };
         let step = ReleaseStep { holder: self.holder(), mode, holds: 0, in_line: true };
         if self.engine.backend.release(&step).await.is_ok() {
             self.state().in_line = None;

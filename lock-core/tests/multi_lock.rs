@@ -160,3 +160,27 @@ async fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     let refused = here.multi_lock([here.write("")]).acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Key(_)), "{refused}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_waited_for_no_more_is_free_for_others_at_once() {
+    let (here, there) = two_clients();
+    let b = there.write("b").acquire().await.unwrap();
+    let both = here.multi_lock(["a", "b"].map(|key| here.write(key))).wait(WAIT);
+    let waits = tokio::spawn(async move { both.acquire().await });
+    let look = async || there.inspect("b").await.unwrap().waiters.len();
+    while look().await == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let a = there.write("a").acquire().await.unwrap();
+    b.release().await.unwrap();
+    // It waits for `a` now.
+    while there.inspect("a").await.unwrap().waiters.is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    drop(
+        there.write("b").try_acquire().await.expect("no mark of the multi-lock holds others back"),
+    );
+    a.release().await.unwrap();
+    drop(waits.await.unwrap().unwrap());
+}

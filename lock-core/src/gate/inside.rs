@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Weak};
 
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Access, Turn};
+use super::{Access, MAX_IN_LINE, Turn};
 use crate::{hand_over::Fit, hold::Hold};
 
 /// There is one for each lock that is held, so what most have no use for has memory of its own.
@@ -62,7 +62,8 @@ impl Inside {
             Access::Read => !self.writing,
             Access::Write => !self.writing && self.readers == 0,
             Access::Turn => !self.contending,
-            Access::Line | Access::Stay => true,
+            Access::Line => self.lined_up < MAX_IN_LINE,
+            Access::Stay => true,
         }
     }
 
@@ -143,6 +144,11 @@ impl Inside {
             waiter.admit.is_closed() || access == Access::Read && waiter.access == Access::Read
         };
         self.all_leave() && self.queue().all(alike)
+    }
+
+    /// How many stand in the store's line whose waiters have not given up.
+    pub(super) fn in_line(&self) -> usize {
+        self.lined_up.saturating_sub(self.leaving) as usize
     }
 
     /// How many wait: here and at the store.

@@ -30,6 +30,13 @@ use inside::{Inside, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
 use waiters::Waiters;
 
+/// How many acquisitions of one process stand in the store's line of a key, those included whose
+/// waiters have given up and that the store has not confirmed as gone. Without the bound, waiters
+/// that give up quickly add places faster than the store removes them: each removal costs the store
+/// more the longer the line is, so the line only grows, and the lock stands free behind places whose
+/// waiters are gone.
+pub(crate) const MAX_IN_LINE: u32 = 64;
+
 #[derive(Debug)]
 pub(crate) struct Gate {
     keys: Mutex<HashMap<LockKey, Inside>>,
@@ -82,7 +89,8 @@ pub(crate) enum Access {
     Write,
     /// One contender at a time, until it stays.
     Turn,
-    /// Straight through, to stand in the store's own line until it stays.
+    /// To stand in the store's own line until it stays: at most [`MAX_IN_LINE`] of a process at a
+    /// time, the others wait before the gate in order of arrival.
     Line,
     /// Holds, beside others.
     Stay,
@@ -127,12 +135,12 @@ impl Gate {
         // Whether a permit is free the store can say, while who asks for one has no answer yet.
         let asks_only = access == Access::Turn && !waits && !inside.refused;
         let access = if asks_only { Access::Line } else { access };
-        // Where the line is in the store, whoever may not wait asks it first whether it must; but
+        // Where the line is in the store, an acquisition that may not wait tries there first; but
         // not when others wait already, nor in a crowd.
-        let (refused, lined_up) = (inside.waiting_inside as usize, inside.lined_up as usize);
-        let crowd = refused >= most_waiting.max(1) || lined_up > most_waiting;
+        let (refused, in_line) = (inside.waiting_inside as usize, inside.in_line());
+        let crowd = refused >= most_waiting.max(1) || in_line > most_waiting;
         if access == Access::Line && waits && crowd {
-            return Entry::Full(lined_up);
+            return Entry::Full(in_line);
         }
         if inside.queued() == 0 && inside.admits(access) {
             inside.enter(access);

@@ -59,6 +59,10 @@ impl Permit {
         if self.leaving.is_some() == leaving {
             return;
         }
+        if leaving {
+            // The caller has given up: it takes up no waiter's room while the store is told.
+            self.wait_no_more();
+        }
         let number = &mut self.leaving;
         self.gate.change(&self.key, |inside| match number.take() {
             Some(number) => inside.leaves_no_more(number),

@@ -245,3 +245,32 @@ fn who_has_left_the_stores_line_is_no_crowd_and_who_only_asks_is_never_kept_back
     waiting.wait(Some(1)).expect("room for one");
     drop(admitted(enter(Access::Read, true)));
 }
+
+#[test]
+fn a_bounded_number_stands_in_the_stores_line_until_the_store_confirms_that_they_left() {
+    let gate = Gate::new(1_000, usize::MAX);
+    let enter = || gate.enter(&key(), Access::Line, true, None, None);
+    let mut inside: Vec<_> = (0..MAX_IN_LINE).map(|_| admitted(enter())).collect();
+    for permit in &mut inside {
+        permit.wait(None).expect("room for all");
+    }
+    let (mut next, mut last) = (queued(enter()), queued(enter()));
+    let mut leaves = inside.pop().expect("one");
+    leaves.set_leaving(true);
+    assert!(next.try_admitted().is_none(), "its place may still stand in the store");
+    drop(leaves);
+    let next = next.try_admitted().expect("the place is gone");
+    assert!(last.try_admitted().is_none(), "in order of arrival");
+    drop((next, last));
+}
+
+#[test]
+fn a_waiter_that_gives_up_takes_up_no_room_while_its_release_is_on_its_way() {
+    let gate = Gate::new(1, usize::MAX);
+    let enter = || gate.enter(&key(), Access::Line, true, None, None);
+    let mut gives_up = admitted(enter());
+    gives_up.wait(None).expect("room for one");
+    assert!(matches!(enter(), Entry::Full(1)));
+    gives_up.set_leaving(true);
+    admitted(enter()).wait(None).expect("the first waits no more");
+}

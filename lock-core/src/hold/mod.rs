@@ -47,6 +47,18 @@ pub(crate) struct Hold {
     changed: OnceLock<watch::Sender<Option<LostCause>>>,
 }
 
+/// Has the store brought down to what the guards hold if a step was dropped or failed before its
+/// outcome was known: the store may hold more than the program then.
+pub(crate) struct ReconcileOnDrop<'a>(pub(crate) &'a Arc<Hold>);
+
+impl Drop for ReconcileOnDrop<'_> {
+    fn drop(&mut self) {
+        if !self.0.state().is_settled() {
+            self.0.engine.settle(Arc::clone(self.0));
+        }
+    }
+}
+
 impl fmt::Debug for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();

@@ -12,6 +12,7 @@ use super::{Servers, guard::remaining};
 use crate::{
     AcquireError, Kind, LockGuard, Scope, Unavailable,
     backend::{Holder, Identity, Topic, Wakeups},
+    backoff::jittered,
     gate::Permit,
     lease::MAX_LEASE,
     owner::OwnerId,
@@ -156,13 +157,6 @@ impl Round<'_> {
     }
 }
 
-/// From half of it up to it.
-fn jittered(span: Duration) -> Duration {
-    let mut byte = [0_u8];
-    let _ = getrandom::fill(&mut byte);
-    span.mul_f64(0.5 + f64::from(byte[0]) / 512.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,13 +171,5 @@ mod tests {
         }
         assert_eq!((answers.granted.len(), answers.refused), (2, 1));
         drop(client.write("b").wait(RETRY).acquire().await.expect("it is given back"));
-    }
-
-    #[test]
-    fn whoever_stands_back_does_so_for_half_of_the_span_at_least_and_all_of_it_at_most() {
-        let spans: Vec<_> = (0..1_000).map(|_| jittered(RETRY)).collect();
-        assert!(spans.iter().all(|span| (RETRY / 2..=RETRY).contains(span)), "{spans:?}");
-        let (least, most) = (spans.iter().min(), spans.iter().max());
-        assert!(least < Some(&(RETRY * 5 / 8)) && most > Some(&(RETRY * 7 / 8)), "{spans:?}");
     }
 }

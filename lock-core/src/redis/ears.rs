@@ -31,6 +31,7 @@ use super::{
     routes::{Refusal, refusal},
     target::{Connection, Target},
 };
+use crate::backoff::Backoff;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const SLOWEST_BACKOFF: Duration = Duration::from_secs(1);
@@ -115,7 +116,7 @@ impl Ear {
 
     /// Keeps a connection subscribed to its share of the channels until this is closed.
     pub(super) async fn work(&self) {
-        let mut backoff = FIRST_BACKOFF;
+        let mut backoff = Backoff::new(FIRST_BACKOFF);
         while !self.closed.is_cancelled() {
             let started = Instant::now();
             tokio::select! {
@@ -125,10 +126,10 @@ impl Ear {
             self.channels.lost_all(self.id);
             self.channels.forget_idle(|slot| self.share.has(slot));
             if started.elapsed() > SLOWEST_BACKOFF {
-                backoff = FIRST_BACKOFF;
+                backoff.reset();
             }
-            let _ = tokio::time::timeout(backoff, self.closed.cancelled()).await;
-            backoff = (backoff * 2).min(SLOWEST_BACKOFF);
+            let pause = backoff.next(SLOWEST_BACKOFF);
+            let _ = tokio::time::timeout(pause, self.closed.cancelled()).await;
         }
     }
 

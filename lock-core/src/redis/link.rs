@@ -23,7 +23,7 @@ use super::{
     warnings::Warnings,
     wire::{Failure, Identity, Wire},
 };
-use crate::error::Unavailable;
+use crate::{backoff::Backoff, error::Unavailable};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const SLOWEST_BACKOFF: Duration = Duration::from_secs(1);
@@ -104,7 +104,7 @@ impl Link {
     }
 
     async fn keep_up(&self) {
-        let mut backoff = FIRST_BACKOFF;
+        let mut backoff = Backoff::new(FIRST_BACKOFF);
         loop {
             let started = Instant::now();
             let most = match self.open().await {
@@ -126,11 +126,10 @@ impl Link {
             };
             // A server that takes connections and is no good must not be stormed.
             if started.elapsed() > LIVED && most == SLOWEST_REPLACEMENT {
-                backoff = FIRST_BACKOFF;
+                backoff.reset();
                 continue;
             }
-            tokio::time::sleep(backoff.mul_f64(0.5 + jitter() / 2.0)).await;
-            backoff = (backoff * 2).min(most);
+            tokio::time::sleep(backoff.next(most)).await;
         }
     }
 
@@ -223,11 +222,4 @@ impl Link {
             let _ = changes.changed().await;
         }
     }
-}
-
-/// From 0 to 1.
-fn jitter() -> f64 {
-    let mut byte = [0_u8];
-    let _ = getrandom::fill(&mut byte);
-    f64::from(byte[0]) / 255.0
 }

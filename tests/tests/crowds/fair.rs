@@ -1,6 +1,13 @@
 //! First come first served, across processes.
 
-use lock_tests::eventually;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+use std::time::Duration;
+
+use lock_core::{Acquire, AcquireError, LockClient};
+use lock_tests::{RedisServer, bounded, eventually};
 
 use crate::crowd::{Crowd, LONG};
 
@@ -66,4 +73,56 @@ async fn a_dead_head_costs_the_next_its_place_in_line_and_not_redissons_five_min
     next.line("turned it", LONG).await;
     let now: Vec<f64> = crowd.cli.query(&["TIME"]).await;
     assert!(deadline > now[0] * 1000.0, "by Redisson's deadline the dead one stood in line still");
+}
+
+/// Three processes with 18 tasks each, most of which give up after 0 to 100 ms. A waiter that gave up
+/// must not stand before the others: with lines that only grow there was less than one grant a
+/// second, and the limit is far below what a thousand would have taken.
+async fn goes_round_though_waiters_leave(
+    ask: impl Fn(&LockClient) -> Acquire + Copy + Send + 'static,
+) {
+    const GRANTS: usize = 1_000;
+    let server = RedisServer::start().await;
+    let grants = Arc::new(AtomicUsize::new(0));
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..3 {
+        let client = LockClient::connect(&server.url()).await.unwrap();
+        for task in 0..18_u64 {
+            let (client, grants) = (client.clone(), Arc::clone(&grants));
+            tasks.spawn(async move {
+                for turn in 0.. {
+                    if grants.load(Ordering::Relaxed) >= GRANTS {
+                        return;
+                    }
+                    // One of each process is patient.
+                    let wait = if task == 0 {
+                        LONG
+                    } else {
+                        Duration::from_millis((task * 37 + turn * 61) % 100)
+                    };
+                    match ask(&client).wait(wait).acquire().await {
+                        Ok(_guard) => _ = grants.fetch_add(1, Ordering::Relaxed),
+                        Err(AcquireError::Busy(_)) => tokio::task::yield_now().await,
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            });
+        }
+    }
+    let all = async {
+        while let Some(ended) = tasks.join_next().await {
+            ended.unwrap();
+        }
+    };
+    bounded(LONG, all).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fair_lock_goes_round_though_waiters_leave() {
+    goes_round_though_waiters_leave(|client| client.fair("k")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn so_does_a_fair_read_write_lock() {
+    goes_round_though_waiters_leave(|client| client.fair_write("k")).await;
 }

@@ -263,8 +263,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "anybody lifts the mark",
         defect: "",
         file: "shared/mark",
-        from: "  if who ~= own then return who, their_since end\n",
-        to: "  if not who then return end\n",
+        from: "  if next_waiter(mark) ~= own then return end\n",
+        to: "  if not next_waiter(mark) then return end\n",
         model: "read/write: three",
     },
     Mutant {
