@@ -22,10 +22,9 @@ pub struct Inspection {
     /// What is left of the lease that ends last, on the store's clock; a holder that lives renews
     /// it. `None`: nobody holds it, or it has no end.
     pub remaining: Option<Duration>,
-    /// Who waits: of the fair kinds all, in order; of the others who is next, if anybody said so,
-    /// and in Redis also those to whom a release may give the lock, who has waited longest first:
-    /// one writer of each process, sixteen at most, and none in a cluster. Waiters that stand behind
-    /// another one of their own process are not known to the store.
+    /// The waiters that the store knows: of the fair kinds in order, up to 64 of each process; of
+    /// the others the one that is next. Waiters that stand behind another one of their own process
+    /// are not known to the store.
     pub waiters: Vec<Waiting>,
     /// A semaphore's free permits, negative while more are in use than there should be.
     pub free_permits: Option<i64>,

@@ -76,7 +76,7 @@ impl Args {
         }
         if !seen.waiters.is_empty() {
             let fair = seen.kind.is_some_and(Kind::is_fair);
-            // Of the others the store knows one of each process at most.
+            // Of the others the store knows the one that is next.
             let which = if fair { "waiters, in order" } else { "known waiters, next first" };
             lines.push(format!("{which}: {}", seen.waiters.len()));
             lines.extend(participants::waiters(&seen.waiters));
