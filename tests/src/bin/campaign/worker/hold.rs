@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::pin, time::Duration};
 
-use lock_core::Lost;
+use lock_core::LockView;
 use tokio::time::sleep;
 
 use super::{Worker, held::Held};
@@ -32,16 +32,27 @@ impl Looked {
         Self { last: now(), deadline: now(), lost: None }
     }
 
-    /// Does something else than looking, and stops when the loss is told.
-    pub(super) async fn unless_lost(
-        &mut self,
-        lost: impl Future<Output = Lost>,
-        work: impl Future<Output = ()>,
-    ) {
-        tokio::select! {
-            biased;
-            lost = lost => self.lost = Some((now(), format!("{:?}", lost.cause()))),
-            () = work => {}
+    /// Waits for `work` that borrows the guard itself, and looks through a view meanwhile.
+    ///
+    /// The lease is renewed while it waits. A loss afterwards is late only if it comes after the
+    /// deadline of the last renewal, so the deadline moves with each look. `last` does not: what
+    /// the guard says during a change of mode counts for neither mode.
+    pub(super) async fn unless_lost(&mut self, view: &LockView, work: impl Future<Output = ()>) {
+        let (mut lost, mut work) = (view.lost(), pin!(work));
+        loop {
+            tokio::select! {
+                biased;
+                lost = &mut lost => {
+                    self.lost = Some((now(), format!("{:?}", lost.cause())));
+                    return;
+                }
+                () = &mut work => return,
+                () = sleep(LOOK) => {
+                    if view.is_held() {
+                        self.deadline = now() + nanos(view.remaining());
+                    }
+                }
+            }
         }
     }
 
@@ -95,5 +106,72 @@ impl Worker {
         if held.is_held() {
             looked.last = at;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::pending,
+        path::PathBuf,
+        sync::atomic::{AtomicBool, AtomicU64},
+    };
+
+    use lock_core::LockClient;
+
+    use super::*;
+    use crate::{
+        check::{self, Evidence, Past},
+        deployment::Sort,
+        history::Log,
+        keys::Family,
+        nemesis::Life,
+        resource::Tally,
+        worker::turn::Turn,
+    };
+
+    const LEASE: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn a_loss_in_a_long_change_of_mode_counts_from_the_last_renewal() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let history = directory.path().join("history");
+        let worker = Worker {
+            locks: LockClient::in_memory(),
+            log: Log::create(&history).expect("a history"),
+            resource: PathBuf::new(),
+            place: 0,
+            next: AtomicU64::new(0),
+            finishing: AtomicBool::new(false),
+        };
+        let key = Family::ReadWrite.key(0);
+        let turn = Turn { lease: LEASE, ..Turn::plain(Family::ReadWrite, &key) };
+        let (n, held) = worker.acquire(&turn, None).await.expect("it is free");
+        let mut looked = Looked::begin();
+        worker.protect(n, &held, &mut looked, sleep(LOOK)).await;
+        let Held::Lock(guard) = &held else { panic!("a lock of one key") };
+        // Renewed twice over while the change waits for its answer; taken away after that.
+        let waits = async {
+            sleep(LEASE * 5 / 2).await;
+            worker.locks.force_release(key.as_str()).await.expect("it is there");
+            pending().await
+        };
+        looked.unless_lost(&guard.view(), waits).await;
+        worker.let_go(n, held, &looked, false).await;
+        worker.write(&Record::Finished { at: now() });
+
+        let life = Life { worker: 0, history, killed: None, said: String::new() };
+        let evidence = Evidence {
+            sort: Sort::Standalone,
+            lives: vec![life],
+            windows: Vec::new(),
+            trouble: Vec::new(),
+            broken: None,
+            tally: Tally::default(),
+            leftovers: Vec::new(),
+        };
+        let past = Past::of(&evidence.lives).expect("a history");
+        let verdict = check::check(&evidence, &past);
+        assert_eq!((verdict.notices, verdict.findings), (1, vec![]));
     }
 }

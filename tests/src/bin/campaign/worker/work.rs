@@ -63,12 +63,11 @@ impl Worker {
             }
             Extra::ChangeMode => {
                 self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
-                let lost = held.lost();
                 if looked.lost.is_none()
                     && let Held::Lock(guard) = &mut held
                 {
-                    let change = self.change_mode(n, guard, looked.last);
-                    looked.unless_lost(lost, change).await;
+                    let (view, last) = (guard.view(), looked.last);
+                    looked.unless_lost(&view, self.change_mode(n, guard, last)).await;
                 }
                 if looked.lost.is_none() {
                     self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
@@ -78,7 +77,7 @@ impl Worker {
                 self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
                 if looked.lost.is_none() && held.is_held() {
                     let scope = scope.as_ref().expect("BUG: it is there");
-                    looked.unless_lost(held.lost(), self.reenter(turn, scope)).await;
+                    self.protect(n, &held, &mut looked, self.reenter(turn, scope)).await;
                 }
                 if looked.lost.is_none() {
                     self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
