@@ -37,6 +37,7 @@ mod redis_cluster;
 mod redis_server;
 mod room;
 mod sentinels;
+mod stopwatch;
 mod workspace_binary;
 
 pub use authority::{Authority, Identity};
@@ -56,4 +57,5 @@ pub use redis_cluster::{RedisCluster, RedisClusterBuilder};
 pub use redis_server::{RedisServer, RedisServerBuilder};
 pub use room::{Room, Visit};
 pub use sentinels::{SentinelSetup, SentinelSetupBuilder};
+pub use stopwatch::{Stopwatch, beat_on_each_processor};
 pub use workspace_binary::workspace_binary;

@@ -1,0 +1,181 @@
+//! Time without the spans in which this machine stood still.
+//!
+//! A busy machine keeps a process from running for half a second now and then. A test with a limit
+//! close to what is promised would fail there, and a limit far away shows nothing. A [`Stopwatch`]
+//! leaves these spans out, so a limit can be as short as the promise.
+
+use std::{
+    future::Future,
+    panic::Location,
+    pin::pin,
+    sync::{Mutex, Once, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use tokio::time::timeout;
+
+const BEAT: Duration = Duration::from_millis(5);
+/// A beat that is late by less than this is the usual change from one task to the next.
+const LATE: Duration = Duration::from_millis(20);
+
+/// Starts a thread on each processor that wakes up every few milliseconds. It calls `beat` with the
+/// number of its thread and the time since it called it last, and ends when that answers false.
+///
+/// One processor can stand still alone, with the threads that wait for it; so there is one thread
+/// for each.
+pub fn beat_on_each_processor(beat: impl Fn(usize, Duration) -> bool + Clone + Send + 'static) {
+    for (number, processor) in processors().into_iter().enumerate() {
+        let beat = beat.clone();
+        thread::spawn(move || {
+            let mut one = CpuSet::new();
+            one.set(processor);
+            sched_setaffinity(None, &one).expect("a processor of this process");
+            let mut last = Instant::now();
+            loop {
+                thread::sleep(BEAT);
+                let since = last.elapsed();
+                last += since;
+                if !beat(number, since) {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+fn processors() -> Vec<usize> {
+    let ours = sched_getaffinity(None).expect("the processors of this process");
+    (0..CpuSet::MAX_CPU).filter(|at| ours.is_set(*at)).collect()
+}
+
+/// What the threads of this process have seen.
+struct Seen {
+    /// The last beat of each thread.
+    beats: Vec<Instant>,
+    /// Spans in which one of them did not run.
+    stalls: Vec<(Instant, Instant)>,
+}
+
+static SEEN: Mutex<Seen> = Mutex::new(Seen { beats: Vec::new(), stalls: Vec::new() });
+static STARTED: Once = Once::new();
+
+fn look() {
+    STARTED.call_once(|| {
+        SEEN.lock().unwrap_or_else(PoisonError::into_inner).beats =
+            vec![Instant::now(); processors().len()];
+        beat_on_each_processor(|number, since| {
+            let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = Instant::now();
+            if since >= BEAT + LATE {
+                // It is known to have run at the beginning of its sleep and not after the beat.
+                let from = now.checked_sub(since - BEAT).unwrap_or(now);
+                seen.stalls.push((from, now));
+            }
+            seen.beats[number] = now;
+            true
+        });
+    });
+}
+
+/// For how long in all some processor stood still since `from`.
+fn stalled_since(from: Instant) -> Duration {
+    let seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    // A thread that does not run now has not written down yet that it stands still.
+    let not_yet = seen.beats.iter().map(|beat| (*beat + BEAT, now));
+    let not_yet = not_yet.filter(|(due, now)| *now >= *due + LATE);
+    union_after(from, seen.stalls.iter().copied().chain(not_yet).collect())
+}
+
+/// How much of the time after `from` is in one of the spans at least.
+fn union_after(from: Instant, mut spans: Vec<(Instant, Instant)>) -> Duration {
+    spans.sort();
+    let (mut sum, mut covered) = (Duration::ZERO, from);
+    for (begin, end) in spans {
+        sum += end.saturating_duration_since(begin.max(covered));
+        covered = covered.max(end);
+    }
+    sum
+}
+
+/// Counts time in which this machine runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts to count.
+    #[must_use]
+    pub fn start() -> Self {
+        look();
+        Self(Instant::now())
+    }
+
+    /// How long it has run: the time that has passed, less the time in which a processor stood
+    /// still.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed().saturating_sub(stalled_since(self.0))
+    }
+
+    /// The output of `future`, which must be ready before `limit` has passed on this watch.
+    #[track_caller]
+    pub fn within<F: Future>(self, limit: Duration, future: F) -> impl Future<Output = F::Output> {
+        let caller = Location::caller();
+        async move {
+            let mut future = pin!(future);
+            loop {
+                let left = limit.saturating_sub(self.elapsed());
+                assert!(
+                    !left.is_zero(),
+                    "{caller}: not ready after {limit:?}, without {:?} in which the machine stood \
+                     still",
+                    stalled_since(self.0)
+                );
+                if let Ok(output) = timeout(left, future.as_mut()).await {
+                    let took = self.elapsed();
+                    assert!(took < limit, "{caller}: ready after {took:?}, not within {limit:?}");
+                    return output;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    #[test]
+    fn spans_count_once_and_only_after_the_start() {
+        let zero = Instant::now();
+        let span = |from, to| (zero + ms(from), zero + ms(to));
+        let spans = vec![span(0, 30), span(40, 60), span(50, 55), span(58, 80)];
+        assert_eq!(union_after(zero + ms(20), spans), ms(10 + 40));
+    }
+
+    #[test]
+    fn a_stall_is_left_out_while_it_lasts_and_afterwards() {
+        let watch = Stopwatch::start();
+        // As a thread that does not run: it cannot write down its beat.
+        let seen = SEEN.lock().unwrap();
+        thread::sleep(ms(300));
+        drop(seen);
+        assert!(watch.elapsed() < ms(200), "{:?}", watch.elapsed());
+        thread::sleep(ms(30));
+        assert!(watch.elapsed() < ms(200), "{:?}", watch.elapsed());
+        thread::sleep(ms(200));
+        assert!(watch.elapsed() >= ms(100), "time in which it runs counts");
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "not ready after 50ms")]
+    async fn what_is_late_is_found() {
+        Stopwatch::start().within(ms(50), std::future::pending::<()>()).await;
+    }
+}
