@@ -11,7 +11,7 @@ use std::{
 use lock_core::{LockClient, Mode};
 use lock_tests::{LIMIT, RedisServer, eventually};
 
-use crate::{LONG, client, lock_keys};
+use crate::{LONG, client, client_at, lock_keys, nothing_stays};
 
 /// A small generator of the usual kind (xorshift): a test's moments need no better.
 #[derive(Debug)]
@@ -34,8 +34,7 @@ async fn two_thousand_dropped_acquisitions_over_a_link_that_is_cut() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
     let url = server.url_through(&proxy);
-    let lease = Duration::from_secs(5);
-    let client = LockClient::builder().lease(lease).connect(&url).await.unwrap();
+    let client = client_at(&url).await;
     let random = Arc::new(Random(AtomicU64::new(0x9e37_79b9_7f4a_7c15)));
     let mut granted = 0;
     for round in 0..40 {
@@ -58,8 +57,7 @@ async fn two_thousand_dropped_acquisitions_over_a_link_that_is_cut() {
     }
     println!("{granted} of 2,000 were granted before they were dropped");
     assert!(granted > 0, "some must get there, or nothing was tested");
-    eventually("no key left", lease * 3, async || lock_keys(&server).await.is_empty()).await;
-    eventually("no hold left", LIMIT, async || client.health().await.holds == 0).await;
+    nothing_stays(&server, &[&client]).await;
     assert_eq!(client.health().await.waiting, 0);
 }
 
@@ -78,10 +76,7 @@ async fn dropped_after_every_poll() {
                 tokio::time::sleep(Duration::from_micros(200)).await;
             }
             drop(acquire);
-            eventually("nothing left", LIMIT, async || {
-                client.health().await.holds == 0 && lock_keys(&server).await.is_empty()
-            })
-            .await;
+            nothing_stays(&server, &[&client]).await;
         }
     }
 }
@@ -152,7 +147,7 @@ async fn guards_dropped_without_a_runtime_are_released() {
     let client = client(&server).await;
     let guard = client.write("k").acquire().await.unwrap();
     std::thread::spawn(move || drop(guard)).join().unwrap();
-    eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    nothing_stays(&server, &[&client]).await;
 }
 
 #[tokio::test]
@@ -167,7 +162,7 @@ async fn a_panic_releases() {
         }
     });
     assert!(panicking.await.unwrap_err().is_panic());
-    eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    nothing_stays(&server, &[&client]).await;
 }
 
 #[tokio::test]

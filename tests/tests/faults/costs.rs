@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::{LockClient, Mode};
 use lock_tests::{LIMIT, RedisServer, eventually};
 
-use crate::{LONG, client, lock_keys};
+use crate::{LONG, client, lock_keys, nothing_stays};
 
 #[tokio::test]
 async fn an_uncontended_lock_is_one_command_and_one_for_its_release() {
@@ -126,5 +126,5 @@ async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls() {
     let lost = guards.iter().filter(|guard| !guard.is_held()).count();
     assert_eq!(lost, 0);
     drop(guards);
-    eventually("all released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    nothing_stays(&server, &[&client]).await;
 }

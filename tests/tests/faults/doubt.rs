@@ -8,7 +8,7 @@ use lock_core::{AcquireError, InspectError, LockClient, Mode, ReleaseError};
 use lock_tests::{Direction, LIMIT, Proxy, RedisServer, bounded, eventually};
 use tokio::time::sleep;
 
-use crate::{LONG, lock_keys};
+use crate::{LONG, client_at, nothing_stays};
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -18,8 +18,8 @@ const fn ms(count: u64) -> Duration {
 async fn pair() -> (RedisServer, Proxy, LockClient, LockClient) {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let here = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
-    let there = LockClient::connect(&server.url()).await.unwrap();
+    let here = client_at(&server.url_through(&proxy)).await;
+    let there = client_at(&server.url()).await;
     (server, proxy, here, there)
 }
 
@@ -37,7 +37,7 @@ async fn a_guard_dropped_during_an_upgrade_is_not_counted_again() {
     upgraded.unwrap();
     proxy.pass();
     drop(one);
-    eventually("nothing is left", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    nothing_stays(&server, &[&here]).await;
     here.shutdown(LONG).await.unwrap();
 }
 
@@ -170,7 +170,7 @@ async fn a_release_after_an_upgrade_of_unknown_outcome_is_no_loss() {
     proxy.pass();
     let released = guard.release().await;
     assert!(!matches!(released, Err(ReleaseError::Lost(_))), "{released:?}");
-    eventually("nothing is left", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    nothing_stays(&server, &[&here]).await;
 }
 
 #[tokio::test]
@@ -200,7 +200,7 @@ async fn a_wait_that_ends_while_the_outcome_is_unknown_says_so() {
     let refused = waiter.await.unwrap().unwrap_err();
     server.resume();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
-    eventually("nothing is left", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    nothing_stays(&server, &[&here]).await;
 }
 
 #[tokio::test]
@@ -267,7 +267,7 @@ async fn entering_again_waits_for_a_change_of_mode_that_is_in_doubt() {
 async fn a_lock_taken_away_is_not_taken_from_the_next_holder_too() {
     let (server, proxy, here, there) = pair().await;
     let first = there.write("k").acquire().await.unwrap();
-    let other = LockClient::connect(&server.url()).await.unwrap();
+    let other = client_at(&server.url()).await;
     let next = tokio::spawn(other.write("k").wait(LONG).acquire());
     eventually("another waits", LIMIT, async || {
         !there.inspect("k").await.unwrap().waiters.is_empty()

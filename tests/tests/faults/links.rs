@@ -5,13 +5,13 @@ use std::time::Duration;
 use lock_core::{AcquireError, LeaseState, LockClient};
 use lock_tests::{Direction, LIMIT, RedisServer, eventually};
 
-use crate::{LONG, lock_keys};
+use crate::{LONG, client_at, lock_keys, nothing_stays};
 
 #[tokio::test]
 async fn a_reply_that_was_lost_is_asked_for_again() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+    let client = client_at(&server.url_through(&proxy)).await;
     for _ in 0..10 {
         proxy.cut_after(Direction::ToClient, 0);
         // Carried out, answer lost, connection gone: the same hold is granted, not a second one.
@@ -29,7 +29,7 @@ async fn a_reply_that_was_lost_is_asked_for_again() {
 async fn a_reentry_whose_reply_was_lost_counts_once() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+    let client = client_at(&server.url_through(&proxy)).await;
     let scope = client.scope();
     let outer = scope.write("k").acquire().await.unwrap();
     proxy.cut_after(Direction::ToClient, 0);
@@ -52,7 +52,7 @@ async fn a_reentry_whose_reply_was_lost_counts_once() {
 async fn a_silent_connection_is_replaced_in_time_for_renewal() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+    let client = client_at(&server.url_through(&proxy)).await;
     let guard = client.write("k").lease(Duration::from_secs(6)).acquire().await.unwrap();
     proxy.black_hole(Direction::Both);
     eventually("the renewal was not answered", LIMIT, async || {
@@ -68,7 +68,7 @@ async fn a_silent_connection_is_replaced_in_time_for_renewal() {
 async fn a_command_in_an_old_connection_cannot_undo_a_release() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+    let client = client_at(&server.url_through(&proxy)).await;
     let before: Vec<_> = ids(&server).await;
     // The acquisition is swallowed on its way, and kept by the proxy.
     proxy.black_hole(Direction::ToServer);
@@ -76,10 +76,7 @@ async fn a_command_in_an_old_connection_cannot_undo_a_release() {
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
     // What was held back is delivered now, to connections that Redis may have been told to end.
     proxy.pass();
-    eventually("nothing of it is left", LIMIT, async || {
-        client.health().await.holds == 0 && lock_keys(&server).await.is_empty()
-    })
-    .await;
+    nothing_stays(&server, &[&client]).await;
     assert_ne!(ids(&server).await, before, "the connection was replaced");
     drop(client.write("k").acquire().await.unwrap());
 }
@@ -123,7 +120,7 @@ async fn a_killed_connection_is_replaced() {
 async fn a_slow_link_costs_time_and_nothing_else() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+    let client = client_at(&server.url_through(&proxy)).await;
     proxy.delay(Direction::Both, Duration::from_millis(40));
     for _ in 0..3 {
         let guard = client.write("k").try_acquire().await.unwrap();
@@ -134,5 +131,5 @@ async fn a_slow_link_costs_time_and_nothing_else() {
     let late = client.write("k").lease(Duration::from_millis(100)).acquire().await.unwrap_err();
     assert!(matches!(late, AcquireError::Unavailable(_)), "{late}");
     proxy.pass();
-    eventually("nothing left", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    nothing_stays(&server, &[&client]).await;
 }

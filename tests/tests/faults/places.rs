@@ -3,7 +3,7 @@
 use lock_core::{AcquireError, Kind, LockClient, Mode};
 use lock_tests::{Cli, Direction, LIMIT, RedisServer, bounded, eventually};
 
-use crate::{LONG, client};
+use crate::{LONG, client, client_at};
 
 const FAIR: [Kind; 2] = [Kind::Fair, Kind::FairReadWrite];
 
@@ -29,7 +29,7 @@ async fn one_whose_confirmation_was_lost_is_given_up() {
     let cli = server.cli().await;
     let proxy = server.proxy().await;
     let here = client(&server).await;
-    let there = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+    let there = client_at(&server.url_through(&proxy)).await;
     for kind in FAIR {
         let guard = here.lock(Mode::Write, "k").kind(kind).acquire().await.unwrap();
         eventually("connected", LIMIT, async || there.health().await.is_ready()).await;

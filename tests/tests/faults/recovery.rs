@@ -12,7 +12,7 @@ use lock_core::LockClient;
 use lock_tests::{Cli, Direction, LIMIT, RedisServer, bounded, eventually};
 use tokio::{task::JoinSet, time::sleep};
 
-use crate::client;
+use crate::{client, client_at};
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -28,7 +28,7 @@ async fn connections(cli: &Cli) -> u64 {
 async fn impatient_callers_on_a_slow_link_do_not_keep_it_down() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+    let client = client_at(&server.url_through(&proxy)).await;
     proxy.delay(Direction::Both, ms(50));
     let granted = Arc::new(AtomicUsize::new(0));
     let mut callers = JoinSet::new();
@@ -81,7 +81,7 @@ async fn shutdown_closes_what_is_being_connected() {
     for moment in [0, 30, 60, 90, 120] {
         let server = RedisServer::start().await;
         let proxy = server.proxy().await;
-        let client = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+        let client = client_at(&server.url_through(&proxy)).await;
         proxy.delay(Direction::Both, ms(30));
         proxy.cut().await;
         sleep(ms(moment)).await;
@@ -106,7 +106,7 @@ async fn everything_ends_with_the_last_of_a_client() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
     for round in 0..3 {
-        let client = LockClient::connect(&server.url_through(&proxy)).await.unwrap();
+        let client = client_at(&server.url_through(&proxy)).await;
         let write = client.write("k").acquire().await.unwrap();
         let scope = client.scope();
         let read = scope.read("r").acquire().await.unwrap();

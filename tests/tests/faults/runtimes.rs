@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use lock_core::{LeaseState, LockClient};
+use lock_core::LeaseState;
 use lock_tests::{LIMIT, RedisServer, eventually};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::lock_keys;
+use crate::{client_at, lock_keys, nothing_stays};
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
@@ -16,7 +16,7 @@ fn runtime() -> Runtime {
 fn holds_outlive_the_runtime_that_made_the_client() {
     let (first, second) = (runtime(), runtime());
     let server = second.block_on(RedisServer::start());
-    let client = first.block_on(LockClient::connect(&server.url())).unwrap();
+    let client = first.block_on(client_at(&server.url()));
     let lease = Duration::from_secs(2);
     let one = first.block_on(client.write("one").lease(lease).acquire()).unwrap();
     let two = second.block_on(client.write("two").lease(lease).acquire()).unwrap();
@@ -30,7 +30,7 @@ fn holds_outlive_the_runtime_that_made_the_client() {
         assert!(one.is_held() && two.is_held());
         client.write("three").acquire().await.unwrap().release().await.unwrap();
         drop((one, two));
-        eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+        nothing_stays(&server, &[&client]).await;
     });
 }
 
@@ -39,7 +39,7 @@ fn a_client_waits_for_its_next_runtime() {
     let keeper = runtime();
     let server = keeper.block_on(RedisServer::start());
     let first = runtime();
-    let client = first.block_on(LockClient::connect(&server.url())).unwrap();
+    let client = first.block_on(client_at(&server.url()));
     let guard = first.block_on(client.write("k").acquire()).unwrap();
     drop(first);
     drop(guard);

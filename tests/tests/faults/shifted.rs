@@ -8,14 +8,14 @@ use std::{
     },
 };
 
-use lock_core::{AcquireError, LockClient};
-use lock_tests::{LIMIT, RedisServer, eventually};
+use lock_core::AcquireError;
+use lock_tests::RedisServer;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
 
-use crate::{LONG, lock_keys};
+use crate::{LONG, client_at, nothing_stays};
 
 /// Puts one reply of its own before the next one of the server, as a client library that counts
 /// replies wrongly would see it: from then on every reply of that connection is the one before.
@@ -51,8 +51,8 @@ async fn a_shifted_reply_is_never_a_grant() {
     let server = RedisServer::start().await;
     let shift = Arc::new(AtomicBool::new(false));
     let address = shift_replies(server.addr(), Arc::clone(&shift)).await;
-    let client = LockClient::connect(&format!("redis://{address}")).await.unwrap();
-    let other = LockClient::connect(&server.url()).await.unwrap();
+    let client = client_at(&format!("redis://{address}")).await;
+    let other = client_at(&server.url()).await;
     for _ in 0..5 {
         let held = other.write("k").acquire().await.unwrap();
         // The pub/sub connection may be the one that is shifted; then nothing is to be seen here.
@@ -66,5 +66,5 @@ async fn a_shifted_reply_is_never_a_grant() {
         let guard = client.write("k").wait(LONG).acquire().await.unwrap();
         guard.release().await.unwrap();
     }
-    eventually("nothing left", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    nothing_stays(&server, &[&client, &other]).await;
 }
