@@ -7,7 +7,7 @@ mod way;
 use std::io;
 use std::mem;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ struct Shared {
     to_server: Way,
     to_client: Way,
     refusing: AtomicBool,
+    /// How many connections there were: each has the number of those before it.
+    served: AtomicU64,
     /// Connections with a smaller number lead nowhere any more.
     forgotten: watch::Sender<u64>,
     links: Mutex<JoinSet<()>>,
@@ -79,6 +81,7 @@ impl Proxy {
             to_server: Way::default(),
             to_client,
             refusing: AtomicBool::new(false),
+            served: AtomicU64::new(0),
             forgotten: watch::Sender::default(),
             links: Mutex::default(),
         });
@@ -102,6 +105,13 @@ impl Proxy {
     /// What was sent meanwhile arrives after [`pass`](Self::pass), as on a link that heals.
     pub fn black_hole(&self, direction: Direction) {
         self.ways(direction).for_each(Way::close);
+    }
+
+    /// As [`black_hole`](Self::black_hole) for the connections that exist; new ones pass. What an old
+    /// connection sent arrives after [`pass`](Self::pass), behind what new ones sent meanwhile.
+    pub fn hold_back(&self, direction: Direction) {
+        let next = self.shared.served.load(Ordering::SeqCst);
+        self.ways(direction).for_each(|way| way.close_before(next));
     }
 
     /// Holds every piece up by `time` in this direction.
@@ -206,8 +216,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve(mut client: Socket, shared: Arc<Shared>) {
     let mut forgotten = shared.forgotten.subscribe();
     let number = *forgotten.borrow_and_update();
+    let connection = shared.served.fetch_add(1, Ordering::SeqCst);
     // A new connection is a message to the server: a black hole holds it back too.
-    shared.to_server.opened().await;
+    shared.to_server.opened(connection).await;
     let upstream = *shared.upstream();
     let Ok(server) = TcpStream::connect(upstream).await else {
         return;
@@ -215,7 +226,7 @@ async fn serve(mut client: Socket, shared: Arc<Shared>) {
     let mut server = Socket::from(server);
     let forgotten = async { forgotten.wait_for(|count| *count > number).await.is_ok() };
     let forgotten = tokio::select! {
-        () = link(&mut client, &mut server, &shared.to_server, &shared.to_client) => false,
+        () = link(connection, &mut client, &mut server, &shared.to_server, &shared.to_client) => false,
         forgotten = forgotten => forgotten,
     };
     if forgotten {

@@ -45,6 +45,7 @@ impl Socket {
 
 /// Copies both ways until both have ended, or until one breaks, which resets both.
 pub(super) async fn link(
+    number: u64,
     client: &mut Socket,
     server: &mut Socket,
     to_server: &Way,
@@ -53,8 +54,8 @@ pub(super) async fn link(
     let (from_client, into_client) = client.stream.split();
     let (from_server, into_server) = server.stream.split();
     let both = tokio::try_join!(
-        copy(from_client, into_server, to_server, to_client),
-        copy(from_server, into_client, to_client, to_server),
+        copy(number, from_client, into_server, to_server, to_client),
+        copy(number, from_server, into_client, to_client, to_server),
     );
     client.ended = both.is_ok();
     server.ended = both.is_ok();
@@ -62,6 +63,7 @@ pub(super) async fn link(
 
 /// Copies one way; what happens at one end is told to the other only over an open way.
 async fn copy(
+    number: u64,
     mut from: ReadHalf<'_>,
     mut to: WriteHalf<'_>,
     way: &Way,
@@ -75,7 +77,7 @@ async fn copy(
             read = from.read(&mut piece) => read,
             () = half_closed.wait() => return to.shutdown().await,
         };
-        way.admit().await;
+        way.admit(number).await;
         let read = read?;
         if read == 0 {
             return to.shutdown().await;
@@ -84,7 +86,7 @@ async fn copy(
         spelling.respell(&mut piece[..granted]);
         if let Err(error) = write(&mut to, &piece[..granted], way).await {
             // The far end is gone: for the near end that is news from the other direction.
-            back.opened().await;
+            back.opened(number).await;
             return Err(error);
         }
         if granted < read {

@@ -30,6 +30,8 @@ impl HalfClosed {
 #[derive(Debug, Default)]
 struct Faults {
     closed: bool,
+    /// Closed to the connections with a smaller number.
+    closed_before: u64,
     delay: Duration,
     /// Bytes that still pass before a cut.
     budget: Option<u64>,
@@ -68,6 +70,11 @@ impl Way {
         self.faults.send_modify(|faults| faults.closed = true);
     }
 
+    /// Closes it to the connections whose number is smaller.
+    pub(super) fn close_before(&self, number: u64) {
+        self.faults.send_modify(|faults| faults.closed_before = number);
+    }
+
     pub(super) fn delay(&self, time: Duration) {
         self.faults.send_modify(|faults| faults.delay = time);
     }
@@ -80,21 +87,22 @@ impl Way {
         self.faults.send_replace(Faults::default());
     }
 
-    /// Returns when bytes may pass.
-    pub(super) async fn opened(&self) {
+    /// Returns when bytes of the connection with this number may pass.
+    pub(super) async fn opened(&self, number: u64) {
         let mut faults = self.faults.subscribe();
-        let opened = faults.wait_for(|faults| !faults.closed).await;
+        let opened =
+            faults.wait_for(|faults| !faults.closed && number >= faults.closed_before).await;
         opened.expect("BUG: the sender is borrowed");
     }
 
     /// Returns when the next piece may pass: after the delay, and open.
-    pub(super) async fn admit(&self) {
+    pub(super) async fn admit(&self, number: u64) {
         let delay = self.faults.borrow().delay;
         // Even a sleep of no time lasts until the timer's next tick.
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }
-        self.opened().await;
+        self.opened(number).await;
     }
 
     /// How many of `wanted` bytes may pass; fewer than that means: cut afterwards.
