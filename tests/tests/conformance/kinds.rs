@@ -6,10 +6,10 @@ use std::sync::{
 };
 
 use lock_core::{Acquire, AcquireError, DowngradeError, Kind, LockClient, LostCause, ReleaseError};
-use lock_tests::{LIMIT, eventually};
+use lock_tests::{LIMIT, Stopwatch, eventually};
 use tokio::task::JoinSet;
 
-use crate::world::{LOCKS, LONG, SHORT, World, on_every_backend, soon, written};
+use crate::world::{LOCKS, LONG, SHORT, WOKEN, World, on_every_backend, refused, soon, written};
 
 on_every_backend! {
     one_holder_at_a_time
@@ -80,15 +80,13 @@ async fn tokens_grow_whatever_the_kind(world: World) {
 async fn a_release_wakes_the_next_of_its_kind(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in LOCKS {
-        // The holder's lease is so long that only the message can wake the waiter in time.
-        let guard = written(&here, kind, "k").lease(LONG * 10).acquire().await.unwrap();
+        let guard = written(&here, kind, "k").acquire().await.unwrap();
+        let watch = Stopwatch::start();
         let waiter = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
-        eventually("the waiter stands before the lock", LIMIT, async || {
-            there.health().await.holds == 1
-        })
-        .await;
+        refused(&there).await;
         guard.release().await.unwrap();
-        soon(waiter).await.unwrap().unwrap().release().await.unwrap();
+        watch.within(WOKEN, waiter).await.unwrap().unwrap().release().await.unwrap();
+        eventually("released", LIMIT, async || there.health().await.holds == 0).await;
     }
 }
 

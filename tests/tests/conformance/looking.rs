@@ -1,8 +1,9 @@
 //! Looking at a lock from outside, taking it away, and asking for it back.
 
 use lock_core::{Kind, LostCause, Mode, ReleaseError};
+use lock_tests::{LIMIT, Stopwatch, eventually};
 
-use crate::world::{LOCKS, LONG, SHORT, World, on_every_backend, soon, written};
+use crate::world::{LOCKS, LONG, SHORT, WOKEN, World, on_every_backend, refused, soon, written};
 
 on_every_backend! {
     a_free_lock_has_nobody
@@ -115,18 +116,20 @@ async fn a_semaphores_permits_are_its_holders(world: World) {
 async fn taking_away_makes_stale_and_wakes(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in LOCKS {
-        let guard = written(&here, kind, "k").lease(LONG * 10).acquire().await.unwrap();
+        let guard = written(&here, kind, "k").acquire().await.unwrap();
+        let watch = Stopwatch::start();
         let waiter = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
-        world.until_waiters(&there, "k", 1).await;
+        refused(&there).await;
         let forced = there.force_release("k").await.unwrap();
         assert!(forced.was_held, "{kind}");
         assert!(forced.fencing_token > Some(guard.fencing_token()), "{kind}");
-        let next = soon(waiter).await.unwrap().unwrap();
+        let next = watch.within(WOKEN, waiter).await.unwrap().unwrap();
         assert!(Some(next.fencing_token()) > forced.fencing_token, "{kind}");
         let release = guard.release().await;
         let Err(ReleaseError::Lost(lost)) = release else { panic!("{kind}: {release:?}") };
         assert_eq!(lost.cause(), LostCause::Refused);
         next.release().await.unwrap();
+        eventually("released", LIMIT, async || there.health().await.holds == 0).await;
     }
 }
 

@@ -1,8 +1,9 @@
 //! Upgrade, downgrade, and fencing tokens.
 
 use lock_core::{Mode, UpgradeError};
+use lock_tests::Stopwatch;
 
-use crate::world::{LONG, World, on_every_backend, soon};
+use crate::world::{LONG, WOKEN, World, on_every_backend, refused};
 
 on_every_backend! {
     the_sole_reader_becomes_the_writer
@@ -45,14 +46,16 @@ async fn nobody_upgrades_beside_other_readers(world: World) {
 async fn a_downgrade_lets_waiting_readers_in(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut guard = here.write("k").acquire().await.unwrap();
+    let watch = Stopwatch::start();
     let mut waiting = tokio::task::JoinSet::new();
     for client in [&here, &here, &there, &there] {
         let reader = client.read("k").wait(LONG).acquire();
         waiting.spawn(async move { reader.await.unwrap() });
     }
+    refused(&there).await;
     guard.downgrade().await.unwrap();
     assert_eq!(guard.mode(), Mode::Read);
-    let readers = soon(waiting.join_all()).await;
+    let readers = watch.within(WOKEN, waiting.join_all()).await;
     assert_eq!(readers.len(), 4);
     assert!(there.write("k").try_acquire().await.is_err());
     drop(readers);

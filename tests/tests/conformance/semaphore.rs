@@ -6,10 +6,10 @@ use std::sync::{
 };
 
 use lock_core::{AcquireError, LostCause};
-use lock_tests::{LIMIT, bounded, eventually};
+use lock_tests::{LIMIT, Stopwatch, bounded, eventually};
 use tokio::task::JoinSet;
 
-use crate::world::{LONG, SHORT, World, on_every_backend, soon};
+use crate::world::{LONG, SHORT, WOKEN, World, on_every_backend, refused, soon};
 
 on_every_backend! {
     as_many_as_there_are_permits
@@ -58,11 +58,12 @@ async fn a_scope_takes_one_permit_more_each_time(world: World) {
 
 async fn a_returned_permit_wakes_the_waiter(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    let permit = here.semaphore("k", 1).permit().lease(LONG * 10).acquire().await.unwrap();
+    let permit = here.semaphore("k", 1).permit().acquire().await.unwrap();
+    let watch = Stopwatch::start();
     let waiter = tokio::spawn(there.semaphore("k", 1).permit().wait(LONG).acquire());
-    eventually("it waits", LIMIT, async || there.health().await.holds == 1).await;
+    refused(&there).await;
     permit.release().await.unwrap();
-    soon(waiter).await.unwrap().unwrap().release().await.unwrap();
+    watch.within(WOKEN, waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
 async fn permits_are_renewed_and_return_with_their_lease(world: World) {

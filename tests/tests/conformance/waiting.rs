@@ -9,10 +9,10 @@ use std::{
 };
 
 use lock_core::{AcquireError, Mode};
-use lock_tests::{LIMIT, eventually};
+use lock_tests::{LIMIT, Stopwatch, eventually};
 use tokio::time::Instant;
 
-use crate::world::{LOCKS, LONG, World, on_every_backend, soon, written};
+use crate::world::{LOCKS, LONG, WOKEN, World, on_every_backend, refused, soon, written};
 
 on_every_backend! {
     a_release_wakes_the_waiter
@@ -30,25 +30,23 @@ on_every_backend! {
 
 async fn a_release_wakes_the_waiter(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    // The holder's lease is so long that only the message can wake the waiter in time.
     for (held, asked) in
         [(Mode::Write, Mode::Write), (Mode::Write, Mode::Read), (Mode::Read, Mode::Write)]
     {
-        let guard = here.lock(held, "k").lease(LONG * 10).acquire().await.unwrap();
-        let waiter = there.lock(asked, "k").wait(LONG).acquire();
-        let waiter = tokio::spawn(waiter);
-        eventually("the waiter stands before the lock", LIMIT, async || {
-            there.health().await.holds == 1
-        })
-        .await;
+        let guard = here.lock(held, "k").acquire().await.unwrap();
+        let watch = Stopwatch::start();
+        let waiter = tokio::spawn(there.lock(asked, "k").wait(LONG).acquire());
+        refused(&there).await;
         guard.release().await.unwrap();
-        soon(waiter).await.unwrap().unwrap().release().await.unwrap();
+        watch.within(WOKEN, waiter).await.unwrap().unwrap().release().await.unwrap();
+        eventually("released", LIMIT, async || there.health().await.holds == 0).await;
     }
 }
 
 async fn readers_enter_together_after_a_writer(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.write("k").acquire().await.unwrap();
+    let watch = Stopwatch::start();
     let mut readers = tokio::task::JoinSet::new();
     let inside = Arc::new(tokio::sync::Barrier::new(20));
     for number in 0..20 {
@@ -60,8 +58,9 @@ async fn readers_enter_together_after_a_writer(world: World) {
             drop(guard);
         });
     }
+    refused(&there).await;
     guard.release().await.unwrap();
-    soon(readers.join_all()).await;
+    watch.within(WOKEN, readers.join_all()).await;
 }
 
 async fn a_wait_ends_when_it_is_over(world: World) {

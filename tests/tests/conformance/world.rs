@@ -56,7 +56,7 @@ impl World {
     }
 
     pub(crate) async fn client(&self) -> LockClient {
-        self.client_with(LockClient::builder()).await
+        self.client_with(LockClient::builder().lease(NEVER)).await
     }
 
     pub(crate) async fn client_with(&self, builder: LockClientBuilder) -> LockClient {
@@ -155,9 +155,23 @@ fn patient(builder: LockClientBuilder) -> LockClientBuilder {
     builder.command_timeout(LIMIT)
 }
 
+/// From an ask to its grant when a message wakes the waiter. A waiter looks by itself 500 ms after it
+/// was refused at the earliest, so one that no message reaches comes later than this.
+pub(crate) const WOKEN: Duration = Duration::from_millis(400);
+
+/// Returns when the first tries of the waiters of `client`, which holds nothing else, have certainly
+/// been refused: from then on only a message lets them in within [`WOKEN`].
+pub(crate) async fn refused(client: &LockClient) {
+    eventually("it stands before the lock", LIMIT, async || client.health().await.holds > 0).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
 pub(crate) async fn soon<F: Future>(work: F) -> F::Output {
     bounded(LIMIT, work).await
 }
+
+/// A lease that does not end in a test: what is free before was released.
+pub(crate) const NEVER: Duration = Duration::from_secs(3_600);
 
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
