@@ -1,6 +1,8 @@
 //! The checker can fail: scripts that are broken on purpose are found out, each by the model that is
 //! named for it.
 
+use std::collections::BTreeSet;
+
 use lock_model_check::{
     bounds,
     model::Wrong,
@@ -55,6 +57,27 @@ fn broken_semaphores_are_found_out() {
 #[test]
 fn broken_steps_for_several_locks_are_found_out() {
     all_are_found_out("several");
+}
+
+/// The list in the README is the one of the mutants: the same rows, each once.
+#[test]
+fn the_readme_lists_all_of_them() {
+    let readme = include_str!("../README.md");
+    let (_, table) = readme.split_once("## It can fail").expect("a section");
+    let rows = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    let row = |line: &str| line.split(" | ").take(4).collect::<Vec<_>>().join(" | ");
+    let listed: BTreeSet<String> = rows.clone().map(row).collect();
+    let all: BTreeSet<String> = mutants::all()
+        .into_iter()
+        .map(|Mutant { name, defect, file, model, .. }| {
+            format!("| {name} | {defect} | `{file}` | {model}")
+        })
+        .collect();
+    assert_eq!(rows.count(), listed.len(), "a row stands twice");
+    let missing: Vec<_> = all.difference(&listed).collect();
+    let gone: Vec<_> = listed.difference(&all).collect();
+    assert!(missing.is_empty() && gone.is_empty(), "missing: {missing:#?}\ngone: {gone:#?}");
 }
 
 /// Defect X2: not the scripts', but of clients that call themselves the same again.
