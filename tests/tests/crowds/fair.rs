@@ -7,9 +7,14 @@ use std::sync::{
 use std::time::{Duration, Instant};
 
 use lock_core::{Acquire, AcquireError, LockClient};
-use lock_tests::{RedisServer, bounded, eventually};
+use lock_tests::{RedisServer, Stopwatch, bounded, eventually};
 
 use crate::crowd::{Crowd, LONG};
+
+/// For so long a waiter that says nothing keeps its place.
+const PLACE: Duration = Duration::from_secs(3);
+/// For a message to another process and its try.
+const A_MOMENT: Duration = Duration::from_millis(500);
 
 const QUEUE: &str = "redisson_lock_queue:{lock:k}";
 const DEADLINES: &str = "redisson_lock_timeout:{lock:k}";
@@ -68,9 +73,9 @@ async fn a_dead_head_costs_the_next_its_place_in_line_and_not_redissons_five_min
     let head: Vec<String> = crowd.cli.query(&["LRANGE", QUEUE, "0", "0"]).await;
     let deadline: f64 = crowd.cli.query(&["ZSCORE", DEADLINES, &head[0]]).await;
     dead.kill();
+    let died = Stopwatch::start();
     holder.say("release");
-    holder.line("released", LONG).await;
-    next.line("turned it", LONG).await;
+    died.within(PLACE + A_MOMENT, next.line("turned it", LONG)).await;
     let now: Vec<f64> = crowd.cli.query(&["TIME"]).await;
     assert!(deadline > now[0] * 1000.0, "by Redisson's deadline the dead one stood in line still");
 }

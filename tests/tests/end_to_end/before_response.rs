@@ -18,7 +18,7 @@ const SLOW: Duration = Duration::from_millis(300);
 /// A client whose commands are slow on their way, from when it has connected.
 async fn slow_client(redis: &RedisServer) -> (lock_tests::Proxy, LockClient) {
     let proxy = redis.proxy().await;
-    let client = LockClient::builder().command_timeout(LIMIT);
+    let client = LockClient::builder().lease(4 * LIMIT).command_timeout(LIMIT);
     let client = client.connect(&redis.url_through(&proxy)).await.unwrap();
     (proxy, client)
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use lock_tests::{Cli, LIMIT, Process, RedisServer, http, workspace_binary};
+pub(crate) use lock_tests::lock_keys;
+use lock_tests::{LIMIT, Process, RedisServer, http, workspace_binary};
 use serde_json::json;
 
 /// The lock in Redis of the item that all tests buy.
@@ -71,11 +72,4 @@ impl Shop {
 pub(crate) fn on_the_shelf(data: &Path) -> u32 {
     let shelf = std::fs::read_to_string(data.join("apple.stock"));
     shelf.unwrap().parse().unwrap()
-}
-
-/// Keys in Redis that a lock leaves behind only while it is held or waited for.
-pub(crate) async fn lock_keys(cli: &Cli) -> Vec<String> {
-    let mut keys = cli.keys().await;
-    keys.retain(|key| !key.starts_with("redisson_lock_token:") && !key.starts_with("lock_client:"));
-    keys
 }
