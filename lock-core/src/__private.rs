@@ -1,6 +1,6 @@
 //! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
 
-use std::{collections::BTreeSet, future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
 
@@ -71,7 +71,9 @@ pub fn all_of<K: IntoLockKey + Ord>(
     mode: Mode,
     keys: impl IntoIterator<Item = K>,
 ) -> Acquire<MultiLock> {
-    let keys: BTreeSet<K> = keys.into_iter().collect();
+    let mut keys: Vec<K> = keys.into_iter().collect();
+    keys.sort();
+    keys.dedup();
     client.multi_lock(keys.into_iter().map(|key| client.lock(mode, key).kind(kind)))
 }
 

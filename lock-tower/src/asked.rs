@@ -2,9 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use lock_core::{
-    __private::all_of, Acquire, AcquireError, LockClient, LockKey, Mode, MultiGuard, MultiLock,
-};
+use lock_core::{AcquireError, LockClient, LockKey, Mode, MultiGuard};
 
 use crate::{
     Enforce, Unlocked, conflict,
@@ -18,7 +16,7 @@ use crate::{
     policy::Policy,
     principal_limit::{Counted, Limited},
     shadow::{Shadow, Would},
-    slot::{Entry, Slot},
+    slot::{Again, Entry, Slot},
     time_left::TimeLeft,
 };
 
@@ -66,9 +64,12 @@ impl Asked {
             mode: self.mode,
             views: granted.guard.iter().flat_map(MultiGuard::views).collect(),
             unlocked: granted.unlocked,
-            again: granted.unlocked.is_none().then(|| {
-                let keys = enforced.into_iter().map(|key| key.key);
-                self.acquire(&self.client, context, keys)
+            again: granted.unlocked.is_none().then(|| Again {
+                policy: Arc::clone(&self.policy),
+                client: self.client.clone(),
+                scope: context.scope.clone(),
+                mode: self.mode,
+                keys: enforced.into_iter().map(|key| key.key).collect(),
             }),
         });
         // An attribute's handler has asked before anybody could know.
@@ -107,17 +108,6 @@ impl Asked {
         })
     }
 
-    fn acquire(
-        &self,
-        client: &LockClient,
-        context: &RequestContext,
-        keys: impl IntoIterator<Item = LockKey>,
-    ) -> Acquire<MultiLock> {
-        let acquire = all_of(client, self.policy.kind, self.mode, keys);
-        let acquire = self.policy.conduct.applied_to(acquire).in_scope(&context.scope);
-        acquire.called_from(&self.policy.name)
-    }
-
     /// What measures the keys for which the lock does not count.
     fn shadow(
         &self,
@@ -132,7 +122,7 @@ impl Asked {
             }
             return None;
         }
-        let acquire = self.acquire(&self.client, context, keys);
+        let acquire = self.policy.acquire(&self.client, &context.scope, self.mode, keys);
         let acquire = self.time_left(context).limit(acquire);
         if acquire.is_none() {
             observe::shadow(name, Would::Refuse);
@@ -147,7 +137,8 @@ impl Asked {
         context: &RequestContext,
         keys: &[RequestKey],
     ) -> Result<Result<MultiGuard, (AcquireError, Duration)>, Refusal> {
-        let acquire = self.acquire(client, context, keys.iter().map(|key| key.key.clone()));
+        let keys = keys.iter().map(|key| key.key.clone());
+        let acquire = self.policy.acquire(client, &context.scope, self.mode, keys);
         let Some(acquire) = self.time_left(context).limit(acquire) else {
             return Err(self.too_late(context));
         };

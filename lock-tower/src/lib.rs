@@ -150,7 +150,17 @@ pub use held::Unlocked;
 pub use key::KeyTemplateError;
 pub use key::{BadKey, KeyValues};
 pub use lock_body::LockBody;
-pub use lock_core::*;
+pub use lock_core::{
+    Acquire, AcquireError, Busy, ClientInfo, ConnectError, DEFAULT_COMMAND_TIMEOUT, DEFAULT_LEASE,
+    DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_IN_ALL, DEFAULT_WAIT, DEFAULT_YIELDING,
+    DowngradeError, FencingToken, ForcedRelease, Health, Holding, InspectError, Inspection,
+    IntoLockKey, InvalidOptions, Inversion, KeyError, KeyPart, Kind, LeaseState, Listing,
+    LockClient, LockClientBuilder, LockError, LockGuard, LockKey, LockView, Lost, LostCause,
+    LostSignal, MAX_KEY_LEN, MAX_LEASE, MIN_LEASE, Member, MemoryStore, Mode, MultiGuard,
+    MultiLock, Overloaded, PermitGuard, RedLock, RedLockGuard, RedLockOn, ReleaseError, Scope,
+    Semaphore, ShutdownError, SingleLock, Target, Template, TemplateError, Tls, Unavailable,
+    UpgradeError, ValueError, Waiting, WrongKind,
+};
 pub use lock_key::{Hole, HoleType, KeyWriter, RenderError};
 #[cfg(feature = "macros")]
 pub use lock_macros::distributed_lock;

@@ -144,7 +144,7 @@ impl Locked {
         };
         // Of a request that is over there is nothing to keep.
         self.views().iter().try_for_each(LockView::ensure_held)?;
-        let guard = again.clone().acquire().await?;
+        let guard = again.acquire().acquire().await?;
         // One that ended meanwhile has left a lock of another hold.
         self.views().iter().try_for_each(LockView::ensure_held)?;
         Ok(guard)

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::Response;
-use lock_core::Kind;
+use lock_core::{__private::all_of, Acquire, Kind, LockClient, LockKey, Mode, MultiLock, Scope};
 
 use crate::{
     Outcome, Refused,
@@ -46,6 +46,18 @@ impl Policy {
             fallbacks: BTreeMap::new(),
             holds: Arc::default(),
         }
+    }
+
+    /// Acquires these keys as the policy says.
+    pub(crate) fn acquire(
+        &self,
+        client: &LockClient,
+        scope: &Scope,
+        mode: Mode,
+        keys: impl IntoIterator<Item = LockKey>,
+    ) -> Acquire<MultiLock> {
+        let acquire = all_of(client, self.kind, mode, keys);
+        self.conduct.applied_to(acquire).in_scope(scope).called_from(&self.name)
     }
 
     /// How this policy's answer to `outcome` differs from the table's.

@@ -3,9 +3,9 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use lock_core::{Acquire, LockView, Mode, MultiLock};
+use lock_core::{Acquire, LockClient, LockKey, LockView, Mode, MultiLock, Scope};
 
-use crate::{Outcome, Unlocked, name::Name};
+use crate::{Outcome, Unlocked, name::Name, policy::Policy};
 
 /// Where `Locked` and `Fence` find the innermost lock around a handler. An attribute's slot is put
 /// into the request before its lock is acquired, because extractors run first.
@@ -36,7 +36,23 @@ pub(crate) struct Entry {
     pub(crate) views: Vec<LockView>,
     pub(crate) unlocked: Option<Unlocked>,
     /// Enters the same lock once more. None: there is none, or no request.
-    pub(crate) again: Option<Acquire<MultiLock>>,
+    pub(crate) again: Option<Again>,
+}
+
+/// From what the lock is entered once more: most requests never do, so it is made on demand.
+#[derive(Debug)]
+pub(crate) struct Again {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) client: LockClient,
+    pub(crate) scope: Scope,
+    pub(crate) mode: Mode,
+    pub(crate) keys: Vec<LockKey>,
+}
+
+impl Again {
+    pub(crate) fn acquire(&self) -> Acquire<MultiLock> {
+        self.policy.acquire(&self.client, &self.scope, self.mode, self.keys.iter().cloned())
+    }
 }
 
 impl Slot {
