@@ -1,7 +1,5 @@
 //! Leases on a running clock: renewal, loss, and what happens to the next one.
 
-use std::time::Duration;
-
 use lock_core::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
 use lock_tests::{LIMIT, eventually};
 
