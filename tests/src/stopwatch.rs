@@ -163,7 +163,7 @@ mod tests {
     fn a_stall_is_left_out_while_it_lasts_and_afterwards() {
         let watch = Stopwatch::start();
         // As a thread that does not run: it cannot write down its beat.
-        let seen = SEEN.lock().unwrap();
+        let seen = SEEN.lock().expect("no panic under the lock");
         thread::sleep(ms(300));
         drop(seen);
         assert!(watch.elapsed() < ms(200), "{:?}", watch.elapsed());
