@@ -1,6 +1,13 @@
 //! What a dead process held is free when its lease is over.
 
+use std::time::Duration;
+
+use lock_tests::Stopwatch;
+
 use crate::world::{LOCKS, LONG, SHORT, World, on_every_backend, written};
+
+/// How long after the lease of the dead the next one may come.
+const A_MOMENT: Duration = Duration::from_millis(250);
 
 on_every_backend! {
     what_a_dead_process_held_passes_on
@@ -14,7 +21,8 @@ async fn what_a_dead_process_held_passes_on(world: World) {
             written(&client, kind, "k").lease(SHORT).acquire().await.unwrap()
         };
         world.crash_holding(take).await;
-        let next = written(&lives, kind, "k").wait(LONG).acquire().await;
+        let next = written(&lives, kind, "k").wait(LONG).acquire();
+        let next = Stopwatch::start().within(SHORT + A_MOMENT, next).await;
         next.unwrap_or_else(|error| panic!("{kind}: {error}")).release().await.unwrap();
     }
 }
@@ -28,11 +36,15 @@ async fn dead_readers_and_dead_permits_pass_on(world: World) {
     };
     world.crash_holding(read).await;
     beside.release().await.unwrap();
-    lives.write("k").wait(LONG).acquire().await.unwrap().release().await.unwrap();
+    let next = lives.write("k").wait(LONG).acquire();
+    let next = Stopwatch::start().within(SHORT + A_MOMENT, next).await;
+    next.unwrap().release().await.unwrap();
     let permit = |client: lock_core::LockClient| async move {
         client.semaphore("s", 1).permit().lease(SHORT).acquire().await.unwrap()
     };
     world.crash_holding(permit).await;
-    let next = lives.semaphore("s", 1).permit().wait(LONG).acquire().await;
+    let semaphore = lives.semaphore("s", 1);
+    let next = semaphore.permit().wait(LONG).acquire();
+    let next = Stopwatch::start().within(SHORT + A_MOMENT, next).await;
     next.unwrap().release().await.unwrap();
 }

@@ -1,6 +1,9 @@
 //! Fair kinds: order of arrival across processes, the dead left out of account.
 
+use std::time::Duration;
+
 use lock_core::{Acquire, AcquireError, Kind, LockClient, LockGuard, Mode};
+use lock_tests::Stopwatch;
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::world::{LONG, SHORT, World, on_every_backend, soon, written};
@@ -16,6 +19,11 @@ on_every_backend! {
     who_gives_up_leaves_the_line
     holders_that_never_release_pass_it_on_in_order
 }
+
+/// For so long a waiter that says nothing keeps its place.
+const PLACE: Duration = Duration::from_secs(3);
+/// For a message and a try.
+const A_MOMENT: Duration = Duration::from_millis(500);
 
 const FAIR: [Kind; 2] = [Kind::Fair, Kind::FairReadWrite];
 
@@ -146,9 +154,11 @@ async fn a_dead_waiter_is_passed_by(world: World) {
     for kind in FAIR {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
         world.crash_waiting(move |client| written(&client, kind, "k"), &here, "k").await;
+        let died = Stopwatch::start();
         let waiter = in_line(&world, &there, written(&there, kind, "k")).await;
         guard.release().await.unwrap();
-        soon(waiter).await.unwrap().unwrap().release().await.unwrap();
+        let next = died.within(PLACE + A_MOMENT, waiter).await;
+        next.unwrap().unwrap().release().await.unwrap();
     }
 }
 

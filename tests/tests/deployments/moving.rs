@@ -81,5 +81,8 @@ async fn nothing_is_lost_or_granted_twice() {
     }
     held.release().await.unwrap();
     read.release().await.unwrap();
-    eventually("nothing is left", LIMIT, async || lock_keys(cluster.keys().await).is_empty()).await;
+    for client in clients.iter().chain([&keeper]) {
+        eventually("all is released", LIMIT, async || client.health().await.holds == 0).await;
+    }
+    assert_eq!(lock_keys(cluster.keys().await), [""; 0]);
 }

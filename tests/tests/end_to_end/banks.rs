@@ -3,7 +3,7 @@
 use std::{fs, path::Path as FilePath, time::Duration};
 
 use axum::{Router, extract::Path, routing::post};
-use lock_tests::{LIMIT, Process, RedisServer, bounded, eventually, http};
+use lock_tests::{Cli, LIMIT, Process, RedisServer, bounded, eventually, http};
 use lock_tower::{LockClient, RequestLockLayer};
 use tokio::task::JoinSet;
 
@@ -37,6 +37,14 @@ async fn all_are_answered(requests: JoinSet<u16>) {
     assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
 }
 
+/// Released, all of it: no key was left to the end of its lease.
+async fn all_is_released(cli: &Cli) {
+    let free = async || lock_keys(cli).await.is_empty();
+    eventually("the last release", LIMIT, free).await;
+    let stats: String = cli.query(&["INFO", "stats"]).await;
+    assert!(stats.contains("expired_keys:0\r\n"), "{stats}");
+}
+
 #[tokio::test]
 async fn requests_are_served_in_the_order_in_which_they_came_to_either_process() {
     const REQUESTS: usize = 8;
@@ -59,8 +67,7 @@ async fn requests_are_served_in_the_order_in_which_they_came_to_either_process()
     let line = fs::read_to_string(data.path().join("line")).unwrap();
     let expected: Vec<_> = (0..REQUESTS).map(|turn| turn.to_string()).collect();
     assert_eq!(line.lines().collect::<Vec<_>>(), expected);
-    let free = async || lock_keys(&cli).await.is_empty();
-    eventually("the last release", LIMIT, free).await;
+    all_is_released(&cli).await;
 }
 
 #[tokio::test]
@@ -91,8 +98,7 @@ async fn transfers_in_opposite_directions_all_end_and_lose_nothing() {
     let paid = i64::try_from(EACH_WAY).unwrap();
     assert_eq!([balance("ann"), balance("bob"), balance("eve")], [100 + paid, 100 - paid, 100]);
     let cli = redis.cli().await;
-    let free = async || lock_keys(&cli).await.is_empty();
-    eventually("the last release", LIMIT, free).await;
+    all_is_released(&cli).await;
 }
 
 #[tokio::test]
