@@ -31,9 +31,9 @@ pub(crate) use permit::{Permit, QueuePlace};
 use waiters::Waiters;
 
 /// How many acquisitions of one process stand in the store's line of a key, those included whose
-/// waiters have given up and that the store has not confirmed as gone. Without the bound, waiters
-/// that give up quickly add places faster than the store removes them: each removal costs the store
-/// more the longer the line is, so the line only grows, and the lock stands free behind places whose
+/// waiters have given up and that the store has not confirmed as gone. Without a bound, waiters that
+/// give up quickly could add places faster than the store removes them: each removal costs the store
+/// more the longer the line is, so the line would grow, and the lock stand free behind places whose
 /// waiters are gone.
 pub(crate) const MAX_IN_LINE: u32 = 64;
 

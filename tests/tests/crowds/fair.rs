@@ -80,9 +80,8 @@ async fn a_dead_head_costs_the_next_its_place_in_line_and_not_redissons_five_min
     assert!(deadline > now[0] * 1000.0, "by Redisson's deadline the dead one stood in line still");
 }
 
-/// Three processes with 18 tasks each, most of which give up after 0 to 100 ms. A waiter that gave up
-/// must not stand before the others: with lines that only grow there was less than one grant a
-/// second, and the limit is far below what two thousand would have taken.
+/// Three clients with 18 tasks each on one key, most of which give up after 0 to 100 ms: the lock goes
+/// round, and no task is refused as overloaded, since far fewer wait than may.
 async fn goes_round_though_waiters_leave(
     ask: impl Fn(&LockClient) -> Acquire + Copy + Send + 'static,
 ) {
@@ -99,7 +98,7 @@ async fn goes_round_though_waiters_leave(
                     if grants.load(Ordering::Relaxed) >= GRANTS {
                         return;
                     }
-                    // One of each process is patient.
+                    // One of each client is patient.
                     let wait = if task == 0 {
                         LONG
                     } else {
