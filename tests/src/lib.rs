@@ -59,5 +59,5 @@ pub use redis_cluster::{RedisCluster, RedisClusterBuilder};
 pub use redis_server::{RedisServer, RedisServerBuilder};
 pub use room::{Room, Visit};
 pub use sentinels::{SentinelSetup, SentinelSetupBuilder};
-pub use stopwatch::{Stopwatch, beat_on_each_processor};
+pub use stopwatch::{Stopwatch, beat_on_each_processor, unless_stalled};
 pub use workspace_binary::workspace_binary;

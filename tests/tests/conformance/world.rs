@@ -179,18 +179,33 @@ pub(crate) const LONG: Duration = Duration::from_secs(20);
 /// same.
 pub(crate) const SHORT: Duration = Duration::from_secs(1);
 
-/// Runs each case on every backend.
+/// Runs each case on every backend. Most of them have real leases.
 macro_rules! on_every_backend {
     ($($case:ident)*) => {
         mod memory {
-            $(#[tokio::test] async fn $case() { super::$case(super::World::memory().await).await; })*
+            $crate::world::on_one_backend!(memory $($case)*);
         }
         mod redis {
-            $(#[tokio::test] async fn $case() { super::$case(super::World::redis().await).await; })*
+            $crate::world::on_one_backend!(redis $($case)*);
         }
         mod cluster {
-            $(#[tokio::test] async fn $case() { super::$case(super::World::cluster().await).await; })*
+            $crate::world::on_one_backend!(cluster $($case)*);
         }
     };
 }
 pub(crate) use on_every_backend;
+
+macro_rules! on_one_backend {
+    ($backend:ident $($case:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $case() {
+                lock_tests::unless_stalled(async || {
+                    super::$case(super::World::$backend().await).await;
+                })
+                .await;
+            }
+        )*
+    };
+}
+pub(crate) use on_one_backend;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::poll;
 use lock_core::{AcquireError, InspectError, LockClient, Mode, ReleaseError};
-use lock_tests::{Direction, LIMIT, Proxy, RedisServer, bounded, eventually};
+use lock_tests::{Direction, LIMIT, Proxy, RedisServer, bounded, eventually, unless_stalled};
 use tokio::time::sleep;
 
 use crate::{LONG, client_at, nothing_stays};
@@ -103,61 +103,73 @@ async fn a_read_that_may_have_been_released_is_not_entered_for_nothing() {
 
 #[tokio::test]
 async fn what_was_lost_on_the_way_is_not_granted() {
-    let (_server, proxy, here, _) = pair().await;
-    let mut upgrading = here.read("a").renew(false).lease(ms(400)).acquire().await.unwrap();
-    let scope = here.scope();
-    let outer = scope.write("b").renew(false).lease(ms(400)).acquire().await.unwrap();
-    sleep(ms(250)).await;
-    proxy.delay(Direction::ToClient, ms(200));
-    let (upgraded, entered) = tokio::join!(
-        async { upgrading.upgrade().await.map_err(|error| error.to_string()) },
-        async { scope.write("b").acquire().await.map(|guard| guard.is_held()) },
-    );
-    proxy.pass();
-    assert!(upgraded.is_err() || upgrading.is_held(), "granted, and lost already");
-    assert!(entered.is_err() || entered.unwrap(), "granted, and lost already");
-    drop(outer);
+    unless_stalled(async || {
+        let (_server, proxy, here, _) = pair().await;
+        let mut upgrading = here.read("a").renew(false).lease(ms(400)).acquire().await.unwrap();
+        let scope = here.scope();
+        let outer = scope.write("b").renew(false).lease(ms(400)).acquire().await.unwrap();
+        sleep(ms(250)).await;
+        proxy.delay(Direction::ToClient, ms(200));
+        let (upgraded, entered) = tokio::join!(
+            async { upgrading.upgrade().await.map_err(|error| error.to_string()) },
+            async { scope.write("b").acquire().await.map(|guard| guard.is_held()) },
+        );
+        proxy.pass();
+        assert!(upgraded.is_err() || upgrading.is_held(), "granted, and lost already");
+        assert!(entered.is_err() || entered.unwrap(), "granted, and lost already");
+        drop(outer);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn an_upgrade_keeps_the_other_reads_of_its_scope() {
-    let (_server, _proxy, here, there) = pair().await;
-    let scope = here.scope();
-    let read = || scope.read("k").renew(false).lease(ms(2_000)).acquire();
-    let mut one = read().await.unwrap();
-    let two = read().await.unwrap();
-    sleep(ms(1_200)).await;
-    one.upgrade().await.unwrap();
-    one.release().await.unwrap();
-    sleep(ms(1_000)).await;
-    let entered = there.write("k").try_acquire().await;
-    assert!(!(two.is_held() && entered.is_ok()), "two believe in the lock");
+    unless_stalled(async || {
+        let (_server, _proxy, here, there) = pair().await;
+        let scope = here.scope();
+        let read = || scope.read("k").renew(false).lease(ms(2_000)).acquire();
+        let mut one = read().await.unwrap();
+        let two = read().await.unwrap();
+        sleep(ms(1_200)).await;
+        one.upgrade().await.unwrap();
+        one.release().await.unwrap();
+        sleep(ms(1_000)).await;
+        let entered = there.write("k").try_acquire().await;
+        assert!(!(two.is_held() && entered.is_ok()), "two believe in the lock");
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_hold_that_is_entered_while_its_last_guard_goes_is_renewed() {
-    let (_server, proxy, here, _) = pair().await;
-    let scope = here.scope();
-    let outer = scope.write("k").lease(ms(600)).acquire().await.unwrap();
-    sleep(ms(140)).await;
-    proxy.delay(Direction::ToClient, ms(100));
-    let (inner, ()) = tokio::join!(scope.write("k").acquire(), async {
-        sleep(ms(30)).await;
-        drop(outer);
-    });
-    let inner = inner.unwrap();
-    proxy.pass();
-    sleep(ms(1_500)).await;
-    assert!(inner.is_held());
+    unless_stalled(async || {
+        let (_server, proxy, here, _) = pair().await;
+        let scope = here.scope();
+        let outer = scope.write("k").lease(ms(600)).acquire().await.unwrap();
+        sleep(ms(140)).await;
+        proxy.delay(Direction::ToClient, ms(100));
+        let (inner, ()) = tokio::join!(scope.write("k").acquire(), async {
+            sleep(ms(30)).await;
+            drop(outer);
+        });
+        let inner = inner.unwrap();
+        proxy.pass();
+        sleep(ms(1_500)).await;
+        assert!(inner.is_held());
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_cancelled_acquisition_is_waited_for_by_the_next_try() {
-    let (_server, proxy, here, _) = pair().await;
-    proxy.delay(Direction::ToClient, ms(20));
-    let cancelled = tokio::time::timeout(ms(5), here.write("k").acquire()).await;
-    assert!(cancelled.is_err());
-    drop(here.write("k").try_acquire().await.unwrap());
+    unless_stalled(async || {
+        let (_server, proxy, here, _) = pair().await;
+        proxy.delay(Direction::ToClient, ms(20));
+        let cancelled = tokio::time::timeout(ms(5), here.write("k").acquire()).await;
+        assert!(cancelled.is_err());
+        drop(here.write("k").try_acquire().await.unwrap());
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -192,63 +204,73 @@ async fn a_release_beside_a_reentry_is_told() {
 
 #[tokio::test]
 async fn a_wait_that_ends_while_the_outcome_is_unknown_says_so() {
-    let (server, _proxy, here, there) = pair().await;
-    let _held = there.write("k").renew(false).lease(ms(1_000)).acquire().await.unwrap();
-    let waiter = tokio::spawn(here.write("k").wait(ms(1_300)).lease(LONG).acquire());
-    sleep(ms(900)).await;
-    server.pause();
-    let refused = waiter.await.unwrap().unwrap_err();
-    server.resume();
-    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
-    nothing_stays(&server, &[&here]).await;
+    unless_stalled(async || {
+        let (server, _proxy, here, there) = pair().await;
+        let _held = there.write("k").renew(false).lease(ms(1_000)).acquire().await.unwrap();
+        let waiter = tokio::spawn(here.write("k").wait(ms(1_300)).lease(LONG).acquire());
+        sleep(ms(900)).await;
+        server.pause();
+        let refused = waiter.await.unwrap().unwrap_err();
+        server.resume();
+        assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+        nothing_stays(&server, &[&here]).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn an_upgrade_that_is_taken_back_is_believed_in_for_no_longer_than_redis_has_it() {
-    for renew in [false, true] {
-        let (_server, proxy, here, there) = pair().await;
-        let lease = ms(3_000);
-        let mut read = here.read("k").renew(renew).lease(lease).acquire().await.unwrap();
-        sleep(ms(900)).await;
-        proxy.refuse();
-        proxy.cut().await;
-        assert!(read.upgrade().await.is_err());
-        proxy.pass();
-        let next = there.write("k").wait(ms(4_000)).acquire().await;
-        assert!(!(next.is_ok() && read.is_held()), "two believe in the lock");
-        assert!(!renew || read.is_held(), "a lock that is renewed is kept");
-    }
+    unless_stalled(async || {
+        for renew in [false, true] {
+            let (_server, proxy, here, there) = pair().await;
+            let lease = ms(3_000);
+            let mut read = here.read("k").renew(renew).lease(lease).acquire().await.unwrap();
+            sleep(ms(900)).await;
+            proxy.refuse();
+            proxy.cut().await;
+            assert!(read.upgrade().await.is_err());
+            proxy.pass();
+            let next = there.write("k").wait(ms(4_000)).acquire().await;
+            assert!(!(next.is_ok() && read.is_held()), "two believe in the lock");
+            assert!(!renew || read.is_held(), "a lock that is renewed is kept");
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_read_outlives_a_write_whose_release_was_not_confirmed() {
-    let (server, proxy, here, there) = pair().await;
-    let (mut writes, mut reads) = (Vec::new(), Vec::new());
-    for number in 0..20 {
-        let (scope, key) = (here.scope(), format!("k:{number}"));
-        // Apart, so that renewal meets their releases at different moments of trying again.
-        let lease = ms(4_000 + 150 * number);
-        writes.push(scope.write(&key).lease(lease).acquire().await.unwrap());
-        reads.push(scope.read(&key).lease(lease).acquire().await.unwrap());
-    }
-    // Carried out, the answers lost, and then nobody there while renewal falls due.
-    proxy.black_hole(Direction::ToClient);
-    drop(writes);
-    let cli = server.cli().await;
-    for read in &reads {
-        let lock = format!("lock:{}", read.key());
-        eventually("carried out", LIMIT, async || cli.hash(&lock).await["mode"] == "read").await;
-    }
-    proxy.refuse();
-    proxy.cut().await;
-    sleep(ms(1_900)).await;
-    proxy.pass();
-    sleep(ms(3_500)).await;
-    for read in reads {
-        assert!(read.is_held(), "{}", read.key());
-        assert!(there.write(read.key()).try_acquire().await.is_err());
-        read.release().await.unwrap();
-    }
+    unless_stalled(async || {
+        let (server, proxy, here, there) = pair().await;
+        let (mut writes, mut reads) = (Vec::new(), Vec::new());
+        for number in 0..20 {
+            let (scope, key) = (here.scope(), format!("k:{number}"));
+            // Apart, so that renewal meets their releases at different moments of trying again.
+            let lease = ms(4_000 + 150 * number);
+            writes.push(scope.write(&key).lease(lease).acquire().await.unwrap());
+            reads.push(scope.read(&key).lease(lease).acquire().await.unwrap());
+        }
+        // Carried out, the answers lost, and then nobody there while renewal falls due.
+        proxy.black_hole(Direction::ToClient);
+        drop(writes);
+        let cli = server.cli().await;
+        for read in &reads {
+            let lock = format!("lock:{}", read.key());
+            eventually("carried out", LIMIT, async || cli.hash(&lock).await["mode"] == "read")
+                .await;
+        }
+        proxy.refuse();
+        proxy.cut().await;
+        sleep(ms(1_900)).await;
+        proxy.pass();
+        sleep(ms(3_500)).await;
+        for read in reads {
+            assert!(read.is_held(), "{}", read.key());
+            assert!(there.write(read.key()).try_acquire().await.is_err());
+            read.release().await.unwrap();
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
