@@ -62,3 +62,20 @@ async fn a_hole_hides_the_death_of_the_server() {
     proxy.pass();
     bounded(LIMIT, socket.0.read_u8()).await.unwrap_err();
 }
+
+#[tokio::test]
+async fn what_old_connections_sent_arrives_behind_what_new_ones_sent() {
+    let server = RedisServer::start().await;
+    let (proxy, cli) = (server.proxy().await, server.cli().await);
+    let mut old = Socket::established(&proxy).await;
+    proxy.hold_back(Direction::ToServer);
+    old.send(SET).await;
+    let mut new = Socket::established(&proxy).await;
+    new.send(b"SET key newer\r\n").await;
+    new.expect(OK).await;
+    old.expect_silence().await;
+    assert_eq!(cli.string("key").await.as_deref(), Some("newer"));
+    proxy.pass();
+    old.expect(OK).await;
+    assert_eq!(cli.string("key").await.as_deref(), Some("value"));
+}
