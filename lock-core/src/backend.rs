@@ -41,10 +41,10 @@ impl Holds {
 
 /// Asks for an owner's hold number `holds`.
 #[derive(Debug)]
-pub(crate) struct AcquireStep<'a> {
+pub(crate) struct AcquireStep {
     pub(crate) kind: Kind,
-    pub(crate) key: &'a LockKey,
-    pub(crate) owner: &'a OwnerId,
+    pub(crate) key: LockKey,
+    pub(crate) owner: OwnerId,
     pub(crate) mode: Mode,
     pub(crate) holds: u32,
     pub(crate) lease: Duration,
@@ -61,6 +61,13 @@ pub(crate) struct AcquireStep<'a> {
     pub(crate) turns: u32,
     /// The permits that a semaphore is made with if there is none.
     pub(crate) permits: u32,
+}
+
+impl AcquireStep {
+    /// The owner that asks, on its key.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,17 +89,17 @@ pub(crate) enum Acquired {
 }
 
 /// One owner on one key.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Holder<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Holder {
     pub(crate) kind: Kind,
-    pub(crate) key: &'a LockKey,
-    pub(crate) owner: &'a OwnerId,
+    pub(crate) key: LockKey,
+    pub(crate) owner: OwnerId,
 }
 
 /// Brings an owner's holds of one mode down to `holds`.
 #[derive(Debug)]
-pub(crate) struct ReleaseStep<'a> {
-    pub(crate) holder: Holder<'a>,
+pub(crate) struct ReleaseStep {
+    pub(crate) holder: Holder,
     pub(crate) mode: Mode,
     pub(crate) holds: u32,
     /// The owner may stand in line, and leaves it.
@@ -110,8 +117,8 @@ pub(crate) enum Released {
 }
 
 #[derive(Debug)]
-pub(crate) struct RenewStep<'a> {
-    pub(crate) holder: Holder<'a>,
+pub(crate) struct RenewStep {
+    pub(crate) holder: Holder,
     pub(crate) lease: Duration,
 }
 
@@ -124,8 +131,8 @@ pub(crate) enum Renewal {
 
 /// Changes one hold's mode; `after` is what the owner has then.
 #[derive(Debug)]
-pub(crate) struct ConvertStep<'a> {
-    pub(crate) holder: Holder<'a>,
+pub(crate) struct ConvertStep {
+    pub(crate) holder: Holder,
     pub(crate) after: Holds,
     pub(crate) lease: Duration,
 }
@@ -205,12 +212,12 @@ pub(crate) struct Identity {
 }
 
 /// What somebody wants to hear of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Topic<'a> {
+#[derive(Debug, Clone)]
+pub(crate) enum Topic {
     /// The key's lock may be free for this waiter.
-    Turn(Holder<'a>),
+    Turn(Holder),
     /// The key's holders are asked to release it.
-    ReleaseRequest(&'a LockKey),
+    ReleaseRequest(LockKey),
 }
 
 /// The news of one topic. A hint: a waiter must also look by itself now and then.
@@ -262,43 +269,44 @@ pub(crate) struct StoreHealth {
 
 /// A store of locks.
 ///
-/// Every step may be asked again after an unknown outcome. Steps of one hold are never asked at the
+/// Every step may be asked again after an unknown outcome, and owns what it names: it may outlive its
+/// caller. Steps of one hold are never asked at the
 /// same time.
 pub(crate) trait Backend: fmt::Debug + Send + Sync + 'static {
-    fn acquire<'a>(&'a self, step: &'a AcquireStep<'a>) -> Answer<'a, Acquired>;
+    fn acquire(&self, step: AcquireStep) -> Answer<'_, Acquired>;
     /// Whether [`acquire_all`](Self::acquire_all) can be asked for these keys.
     fn in_one_step(&self, keys: &[&LockKey]) -> bool;
     /// All of them or none, in one step.
-    fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll>;
-    fn release<'a>(&'a self, step: &'a ReleaseStep<'a>) -> Answer<'a, Released>;
+    fn acquire_all(&self, steps: Vec<AcquireStep>) -> Answer<'_, AcquiredAll>;
+    fn release(&self, step: ReleaseStep) -> Answer<'_, Released>;
     /// Holds of one shard are renewed together; shards fail one by one.
     fn shard(&self, key: &LockKey) -> u16;
     /// One answer per step, in order; all steps are of the same kind, mode and shard.
-    fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>>;
-    fn upgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Upgraded>;
-    fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded>;
+    fn renew(&self, mode: Mode, steps: Vec<RenewStep>) -> Answer<'_, Vec<Renewal>>;
+    fn upgrade(&self, step: ConvertStep) -> Answer<'_, Upgraded>;
+    fn downgrade(&self, step: ConvertStep) -> Answer<'_, Downgraded>;
     /// `None` when something that is no lock stands under the key.
-    fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>>;
+    fn inspect(&self, key: LockKey) -> Answer<'_, Option<Standing>>;
     /// The locks whose keys begin so, sorted: at most so many.
-    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> Answer<'a, Listing>;
+    fn list(&self, prefix: String, limit: usize) -> Answer<'_, Listing>;
     /// Who clients are, by the first part of their owners: `None` for those not known.
-    fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>>;
+    fn client_names(&self, clients: Vec<String>) -> Answer<'_, Vec<Option<ClientInfo>>>;
     /// `None` when something that is no lock stands under the key.
-    fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>>;
+    fn force_release(&self, key: LockKey) -> Answer<'_, Option<Forced>>;
     /// Asks every holder to release; says how many there are. `None` when something else stands
     /// under the key.
-    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<u32>>;
+    fn request_release(&self, key: LockKey) -> Answer<'_, Option<u32>>;
     /// Whether this holder was asked to release.
-    fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool>;
+    fn release_requested(&self, holder: Holder) -> Answer<'_, bool>;
     /// Sets a semaphore's permits, held ones counted; says how many are free then. `None` when
     /// something else stands under the key.
-    fn set_permits<'a>(
-        &'a self,
-        key: &'a LockKey,
+    fn set_permits(
+        &self,
+        key: LockKey,
         permits: u32,
         only_missing: bool,
-    ) -> Answer<'a, Option<i64>>;
-    fn wakeups(&self, topic: Topic<'_>) -> Wakeups;
+    ) -> Answer<'_, Option<i64>>;
+    fn wakeups(&self, topic: Topic) -> Wakeups;
     /// Whether the store can be asked at all, as far as is known without asking.
     fn link(&self) -> Result<(), Unavailable>;
     fn identity(&self) -> Answer<'_, Identity>;

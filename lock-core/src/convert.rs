@@ -42,7 +42,7 @@ impl Hold {
         let _reconcile = ReconcileOnDrop(self);
         let step = ConvertStep { holder: self.holder(), after, lease };
         let sent = Moment::now();
-        let answer = self.engine.backend.upgrade(&step).await.map_err(|why| why.held_for(lease))?;
+        let answer = self.engine.backend.upgrade(step).await.map_err(|why| why.held_for(lease))?;
         self.upgraded(answer, after, sent)
     }
 
@@ -103,7 +103,7 @@ impl Hold {
         let step = ConvertStep { holder: self.holder(), after, lease };
         let sent = Moment::now();
         let answer =
-            self.engine.backend.downgrade(&step).await.map_err(|why| why.held_for(lease))?;
+            self.engine.backend.downgrade(step).await.map_err(|why| why.held_for(lease))?;
         match answer {
             Downgraded::Done => {
                 self.downgraded(after, sent);

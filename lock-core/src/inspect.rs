@@ -141,7 +141,7 @@ impl LockClient {
         let mut clients: Vec<_> = owners.filter_map(|owner| client_of(owner)).collect();
         clients.sort_unstable();
         clients.dedup();
-        let infos = self.engine().backend.client_names(&clients).await?;
+        let infos = self.engine().backend.client_names(clients.clone()).await?;
         let info = |owner: &str| {
             let at = clients.binary_search(&client_of(owner)?).ok()?;
             infos.get(at).cloned().flatten()
@@ -189,7 +189,7 @@ impl LockClient {
     ) -> Result<ForcedRelease, InspectError> {
         self.engine().tasks.enter();
         let key = key.into_lock_key()?;
-        let forced = self.engine().backend.force_release(&key).await?;
+        let forced = self.engine().backend.force_release(key.clone()).await?;
         let forced = forced.ok_or(WrongKind { key, kind: Kind::ReadWrite })?;
         Ok(ForcedRelease { was_held: forced.was_held, fencing_token: forced.token })
     }
@@ -209,13 +209,13 @@ impl LockClient {
     pub async fn request_release(&self, key: impl IntoLockKey) -> Result<u32, InspectError> {
         self.engine().tasks.enter();
         let key: LockKey = key.into_lock_key()?;
-        let asked = self.engine().backend.request_release(&key).await?;
+        let asked = self.engine().backend.request_release(key.clone()).await?;
         Ok(asked.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
     async fn standing(&self, key: &LockKey) -> Result<Standing, InspectError> {
         self.engine().tasks.enter();
-        let standing = self.engine().backend.inspect(key).await?;
+        let standing = self.engine().backend.inspect(key.clone()).await?;
         Ok(standing.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
     }
 }

@@ -96,8 +96,8 @@ pub(crate) async fn reenter(
     let reconcile = ReconcileOnDrop(part);
     let step = AcquireStep {
         kind: hold.kind,
-        key: &hold.key,
-        owner: &part.owner,
+        key: hold.key.clone(),
+        owner: part.owner.clone(),
         mode,
         holds,
         lease: terms.lease,
@@ -108,7 +108,7 @@ pub(crate) async fn reenter(
         permits: request.permits,
     };
     let sent = Moment::now();
-    let answer = engine.backend.acquire(&step).await;
+    let answer = engine.backend.acquire(step).await;
     if let Err(why) = &answer
         && why.silent
     {

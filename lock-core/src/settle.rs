@@ -219,7 +219,7 @@ impl Step {
     async fn take_back(hold: &Arc<Hold>, sent: Moment, after: Holds) -> Result<bool, Unavailable> {
         let lease = hold.state().terms.lease;
         let step = ConvertStep { holder: hold.holder(), after, lease };
-        let answer = hold.engine.backend.downgrade(&step).await?;
+        let answer = hold.engine.backend.downgrade(step).await?;
         if answer == Downgraded::Lost {
             hold.state().has(after);
             return Ok(true);
@@ -243,7 +243,7 @@ impl Step {
             std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
         };
         let step = ReleaseStep { holder: hold.holder(), mode, holds, in_line };
-        let answer = hold.engine.backend.release(&step).await?;
+        let answer = hold.engine.backend.release(step).await?;
         let mut state = hold.state();
         *state.stored.of_mut(mode) = holds;
         if in_line {

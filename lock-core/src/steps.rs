@@ -40,8 +40,8 @@ impl StepOwner {
         self.ears.subscribed().await;
     }
 
-    fn holder(&self) -> Holder<'_> {
-        Holder { kind: self.kind, key: &self.key, owner: &self.owner }
+    fn holder(&self) -> Holder {
+        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
     }
 }
 
@@ -140,7 +140,8 @@ impl Steps {
             _ => self.0.owners.next(),
         };
         let (key, backend) = (key.clone(), &self.0.backend);
-        let ears = backend.wakeups(Topic::Turn(Holder { kind, key: &key, owner: &owner }));
+        let holder = Holder { kind, key: key.clone(), owner: owner.clone() };
+        let ears = backend.wakeups(Topic::Turn(holder));
         StepOwner { kind, key, owner, ears }
     }
 
@@ -152,22 +153,22 @@ impl Steps {
     pub async fn take(&self, who: &StepOwner, step: Step) -> Result<Answer, Unanswered> {
         let (backend, holder) = (&self.0.backend, who.holder());
         let convert = |reads, writes, lease| ConvertStep {
-            holder,
+            holder: who.holder(),
             after: Holds { read: reads, write: writes },
             lease,
         };
         Ok(match step {
-            Step::Acquire(ask) => acquired(backend.acquire(&ask.by(holder)).await?),
+            Step::Acquire(ask) => acquired(backend.acquire(ask.by(holder)).await?),
             Step::Release { mode, holds, in_line } => {
                 let step = ReleaseStep { holder, mode, holds, in_line };
-                match backend.release(&step).await? {
+                match backend.release(step).await? {
                     Released::Freed => Answer::Freed,
                     Released::StillHeld => Answer::StillHeld,
                     Released::Gone => Answer::Gone,
                 }
             }
             Step::Renew { mode, lease } => {
-                let renewed = backend.renew(mode, &[RenewStep { holder, lease }]).await?;
+                let renewed = backend.renew(mode, vec![RenewStep { holder, lease }]).await?;
                 match renewed.first() {
                     Some(Renewal::Renewed) => Answer::Done,
                     Some(Renewal::Lost) => Answer::Lost,
@@ -175,23 +176,23 @@ impl Steps {
                 }
             }
             Step::Upgrade { reads, writes, lease } => {
-                match backend.upgrade(&convert(reads, writes, lease)).await? {
+                match backend.upgrade(convert(reads, writes, lease)).await? {
                     Upgraded::Granted(token) => Answer::Granted { token: Some(token.get()) },
                     Upgraded::NotSole => Answer::NotSole,
                     Upgraded::Lost => Answer::Lost,
                 }
             }
             Step::Downgrade { reads, writes, lease } => {
-                match backend.downgrade(&convert(reads, writes, lease)).await? {
+                match backend.downgrade(convert(reads, writes, lease)).await? {
                     Downgraded::Done => Answer::Done,
                     Downgraded::Lost => Answer::Lost,
                 }
             }
             Step::SetPermits { permits, only_missing } => {
-                let free = backend.set_permits(&who.key, permits, only_missing).await?;
+                let free = backend.set_permits(who.key.clone(), permits, only_missing).await?;
                 free.map_or(Answer::WrongKind, Answer::Free)
             }
-            Step::TakeAway => match backend.force_release(&who.key).await? {
+            Step::TakeAway => match backend.force_release(who.key.clone()).await? {
                 Some(forced) => Answer::TakenAway {
                     was_held: forced.was_held,
                     token: forced.token.map(crate::FencingToken::get),
@@ -207,7 +208,7 @@ impl Steps {
     ///
     /// The store did not answer.
     pub async fn look(&self, key: &LockKey) -> Result<Option<Seen>, Unanswered> {
-        let standing = self.0.backend.inspect(key).await?;
+        let standing = self.0.backend.inspect(key.clone()).await?;
         Ok(standing.map(|standing| {
             let holders = standing.holders.into_iter().map(|holder| SeenHolder {
                 owner: holder.owner,
@@ -229,7 +230,7 @@ impl Steps {
 
 impl Ask {
     /// What this owner asks by it.
-    pub(crate) fn by<'a>(self, Holder { kind, key, owner }: Holder<'a>) -> AcquireStep<'a> {
+    pub(crate) fn by(self, Holder { kind, key, owner }: Holder) -> AcquireStep {
         let Self { mode, holds, lease, yields, place, waited, permits } = self;
         AcquireStep {
             kind,

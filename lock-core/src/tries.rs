@@ -93,12 +93,12 @@ impl Attempt {
             .map(|(hold, request)| hold.first_step(request, patience, sent_at, yields, alone))
             .collect();
         let asked = async {
-            match steps.as_slice() {
-                [step] => Ok(match first.engine.backend.acquire(step).await? {
+            match <[AcquireStep; 1]>::try_from(steps) {
+                Ok([step]) => Ok(match first.engine.backend.acquire(step).await? {
                     Acquired::Granted(token) => AcquiredAll::Granted(vec![token]),
                     answer => AcquiredAll::Refused { at: 0, answer },
                 }),
-                steps => first.engine.backend.acquire_all(steps).await,
+                Err(steps) => first.engine.backend.acquire_all(steps).await,
             }
         };
         let answer = match limit {
@@ -137,14 +137,14 @@ impl Attempt {
 
 impl Hold {
     /// Asks for the outermost hold. From here on the store may hold something.
-    fn first_step<'a>(
-        &'a self,
-        request: &'a Request,
+    fn first_step(
+        &self,
+        request: &Request,
         patience: Patience,
         sent: Moment,
         yields: bool,
         alone: bool,
-    ) -> AcquireStep<'a> {
+    ) -> AcquireStep {
         let waits = patience.deadline.is_some();
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
         let place = waits.then(|| place_in_line(request.kind).0);
@@ -158,8 +158,8 @@ impl Hold {
         }
         AcquireStep {
             kind: request.kind,
-            key: &request.key,
-            owner: &self.owner,
+            key: request.key.clone(),
+            owner: self.owner.clone(),
             mode: request.mode,
             holds: 1,
             lease: request.terms.lease,
@@ -234,7 +234,7 @@ impl Hold {
         let in_line = self.state().in_line;
         let Some(mode) = in_line else { return };
         let step = ReleaseStep { holder: self.holder(), mode, holds: 0, in_line: true };
-        if self.engine.backend.release(&step).await.is_ok() {
+        if self.engine.backend.release(step).await.is_ok() {
             self.state().in_line = None;
         }
     }

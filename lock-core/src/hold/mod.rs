@@ -102,8 +102,8 @@ impl Hold {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn holder(&self) -> Holder<'_> {
-        Holder { kind: self.kind, key: &self.key, owner: &self.owner }
+    pub(crate) fn holder(&self) -> Holder {
+        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
     }
 
     /// Hears of loss, renewal and release from now on.
@@ -149,12 +149,12 @@ impl Hold {
     pub(crate) async fn release_requested(&self) {
         self.engine.tasks.enter();
         let backend = &self.engine.backend;
-        let mut ears = backend.wakeups(Topic::ReleaseRequest(&self.key));
+        let mut ears = backend.wakeups(Topic::ReleaseRequest(self.key.clone()));
         loop {
             let heard = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.subscribed());
             let _ = heard.await;
             ears.listen();
-            if matches!(backend.release_requested(&self.holder()).await, Ok(true)) {
+            if matches!(backend.release_requested(self.holder()).await, Ok(true)) {
                 return;
             }
             let _ = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.woken()).await;

@@ -27,8 +27,8 @@ impl MemoryStore {
 }
 
 impl Keys {
-    fn acquire(&mut self, step: &AcquireStep<'_>) -> Acquired {
-        let acquired = self.with(step.key, Some((step.kind, step.permits)), |kept, scene| {
+    fn acquire(&mut self, step: &AcquireStep) -> Acquired {
+        let acquired = self.with(&step.key, Some((step.kind, step.permits)), |kept, scene| {
             if !kept.lock.becomes(step.kind) {
                 return Acquired::WrongKind;
             }
@@ -37,17 +37,17 @@ impl Keys {
         acquired.unwrap_or(Acquired::WrongKind)
     }
 
-    fn release(&mut self, step: &ReleaseStep<'_>) -> Released {
-        let Holder { kind, key, .. } = step.holder;
-        let of_kind = self.of_kind(key, kind, |lock, scene| lock.shape().release(step, scene));
+    fn release(&mut self, step: &ReleaseStep) -> Released {
+        let Holder { kind, key, .. } = &step.holder;
+        let of_kind = self.of_kind(key, *kind, |lock, scene| lock.shape().release(step, scene));
         of_kind.unwrap_or(Released::Gone)
     }
 
     /// All or none: what was granted before the first refusal is released again, as if it had been
     /// held for a moment.
-    fn acquire_all(&mut self, steps: &[AcquireStep<'_>]) -> AcquiredAll {
+    fn acquire_all(&mut self, steps: &[AcquireStep]) -> AcquiredAll {
         let mut tokens = Vec::with_capacity(steps.len());
-        let mut granted: Vec<&AcquireStep<'_>> = Vec::with_capacity(steps.len());
+        let mut granted: Vec<&AcquireStep> = Vec::with_capacity(steps.len());
         for (at, step) in steps.iter().enumerate() {
             let held_before = self.holds(step) >= step.holds;
             match self.acquire(step) {
@@ -57,9 +57,8 @@ impl Keys {
                 }
                 answer => {
                     for step in granted {
-                        let AcquireStep { kind, key, owner, mode, .. } = *step;
-                        let holder = Holder { kind, key, owner };
-                        let holds = step.holds - 1;
+                        let (mode, holds) = (step.mode, step.holds - 1);
+                        let holder = step.holder();
                         self.release(&ReleaseStep { holder, mode, holds, in_line: false });
                     }
                     return AcquiredAll::Refused { at, answer };
@@ -69,8 +68,8 @@ impl Keys {
         AcquiredAll::Granted(tokens)
     }
 
-    fn holds(&mut self, step: &AcquireStep<'_>) -> u32 {
-        let standing = self.standing(step.key);
+    fn holds(&mut self, step: &AcquireStep) -> u32 {
+        let standing = self.standing(&step.key);
         let owner = step.owner.to_string();
         let own = standing.holders.iter().find(|holder| holder.owner == owner);
         own.map_or(0, |own| own.holds.of(step.mode))
@@ -130,31 +129,31 @@ impl Keys {
 }
 
 impl Backend for MemoryStore {
-    fn acquire<'a>(&'a self, step: &'a AcquireStep<'a>) -> Answer<'a, Acquired> {
-        self.ask(|keys| keys.acquire(step))
+    fn acquire(&self, step: AcquireStep) -> Answer<'_, Acquired> {
+        self.ask(|keys| keys.acquire(&step))
     }
 
     fn in_one_step(&self, _keys: &[&LockKey]) -> bool {
         true
     }
 
-    fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll> {
-        self.ask(|keys| keys.acquire_all(steps))
+    fn acquire_all(&self, steps: Vec<AcquireStep>) -> Answer<'_, AcquiredAll> {
+        self.ask(|keys| keys.acquire_all(&steps))
     }
 
-    fn release<'a>(&'a self, step: &'a ReleaseStep<'a>) -> Answer<'a, Released> {
-        self.ask(|keys| keys.release(step))
+    fn release(&self, step: ReleaseStep) -> Answer<'_, Released> {
+        self.ask(|keys| keys.release(&step))
     }
 
     fn shard(&self, _key: &LockKey) -> u16 {
         0
     }
 
-    fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>> {
+    fn renew(&self, mode: Mode, steps: Vec<RenewStep>) -> Answer<'_, Vec<Renewal>> {
         self.ask(|keys| {
             let renewed = steps.iter().map(|step| {
-                let Holder { kind, key, owner } = step.holder;
-                let renewed = keys.of_kind(key, kind, |lock, scene| {
+                let Holder { kind, key, owner } = &step.holder;
+                let renewed = keys.of_kind(key, *kind, |lock, scene| {
                     lock.shape().renew(owner, mode, scene.now.after(step.lease))
                 });
                 renewed.unwrap_or(Renewal::Lost)
@@ -163,30 +162,31 @@ impl Backend for MemoryStore {
         })
     }
 
-    fn upgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Upgraded> {
-        let Holder { kind, key, .. } = step.holder;
+    fn upgrade(&self, step: ConvertStep) -> Answer<'_, Upgraded> {
         self.ask(|keys| {
-            let upgraded = keys.of_kind(key, kind, |lock, scene| lock.shape().upgrade(step, scene));
+            let Holder { kind, key, .. } = &step.holder;
+            let upgraded =
+                keys.of_kind(key, *kind, |lock, scene| lock.shape().upgrade(&step, scene));
             upgraded.unwrap_or(Upgraded::Lost)
         })
     }
 
-    fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded> {
-        let Holder { kind, key, .. } = step.holder;
+    fn downgrade(&self, step: ConvertStep) -> Answer<'_, Downgraded> {
         self.ask(|keys| {
+            let Holder { kind, key, .. } = &step.holder;
             let downgraded =
-                keys.of_kind(key, kind, |lock, scene| lock.shape().downgrade(step, scene));
+                keys.of_kind(key, *kind, |lock, scene| lock.shape().downgrade(&step, scene));
             downgraded.unwrap_or(Downgraded::Lost)
         })
     }
 
-    fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>> {
-        self.ask(|keys| Some(keys.standing(key)))
+    fn inspect(&self, key: LockKey) -> Answer<'_, Option<Standing>> {
+        self.ask(|keys| Some(keys.standing(&key)))
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> Answer<'a, Listing> {
+    fn list(&self, prefix: String, limit: usize) -> Answer<'_, Listing> {
         self.ask(|keys| {
-            let mut held = keys.begin_with(prefix);
+            let mut held = keys.begin_with(&prefix);
             held.retain(|key| {
                 let standing = keys.standing(key);
                 !standing.holders.is_empty() || standing.kind == Some(Kind::Semaphore)
@@ -197,35 +197,35 @@ impl Backend for MemoryStore {
         })
     }
 
-    fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>> {
+    fn client_names(&self, clients: Vec<String>) -> Answer<'_, Vec<Option<ClientInfo>>> {
         self.ask(|_| vec![None; clients.len()])
     }
 
-    fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>> {
-        self.ask(|keys| Some(keys.force_release(key)))
+    fn force_release(&self, key: LockKey) -> Answer<'_, Option<Forced>> {
+        self.ask(|keys| Some(keys.force_release(&key)))
     }
 
-    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<u32>> {
-        self.ask(|keys| Some(u32::try_from(keys.request_release(key)).unwrap_or(u32::MAX)))
+    fn request_release(&self, key: LockKey) -> Answer<'_, Option<u32>> {
+        self.ask(|keys| Some(u32::try_from(keys.request_release(&key)).unwrap_or(u32::MAX)))
     }
 
-    fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool> {
+    fn release_requested(&self, holder: Holder) -> Answer<'_, bool> {
         self.ask(|keys| {
             let asked = |kept: &mut Kept| kept.asked.contains(&holder.owner.to_string());
-            keys.with(holder.key, None, |kept, _| asked(kept)).unwrap_or(false)
+            keys.with(&holder.key, None, |kept, _| asked(kept)).unwrap_or(false)
         })
     }
 
-    fn set_permits<'a>(
-        &'a self,
-        key: &'a LockKey,
+    fn set_permits(
+        &self,
+        key: LockKey,
         permits: u32,
         only_missing: bool,
-    ) -> Answer<'a, Option<i64>> {
-        self.ask(|keys| keys.set_permits(key, permits, only_missing))
+    ) -> Answer<'_, Option<i64>> {
+        self.ask(|keys| keys.set_permits(&key, permits, only_missing))
     }
 
-    fn wakeups(&self, topic: Topic<'_>) -> Wakeups {
+    fn wakeups(&self, topic: Topic) -> Wakeups {
         self.keys().ears.listen(topic)
     }
 
@@ -260,11 +260,11 @@ mod tests {
         answer.now_or_never().expect("at once").expect("it is up")
     }
 
-    fn write<'a>(key: &'a LockKey, owner: &'a OwnerId) -> AcquireStep<'a> {
+    fn write(key: &LockKey, owner: &OwnerId) -> AcquireStep {
         AcquireStep {
             kind: Kind::ReadWrite,
-            key,
-            owner,
+            key: key.clone(),
+            owner: owner.clone(),
             mode: Mode::Write,
             holds: 1,
             lease: LEASE,
@@ -281,12 +281,12 @@ mod tests {
         let store = MemoryStore::new();
         let keys = ["a", "b", "c"].map(|key| LockKey::try_from(key).expect("a key"));
         let (own, other) = (OwnerId::permit(), OwnerId::permit());
-        now(store.acquire(&write(&keys[0], &own)));
-        now(store.acquire(&write(&keys[2], &other)));
+        now(store.acquire(write(&keys[0], &own)));
+        now(store.acquire(write(&keys[2], &other)));
         let steps = [0, 1, 2].map(|at| write(&keys[at], &own));
-        let refused = now(store.acquire_all(&steps));
+        let refused = now(store.acquire_all(steps.into()));
         assert!(matches!(refused, AcquiredAll::Refused { at: 2, .. }), "{refused:?}");
-        let held = keys.map(|key| now(store.inspect(&key)).expect("a lock").holders.len());
+        let held = keys.map(|key| now(store.inspect(key)).expect("a lock").holders.len());
         assert_eq!(held, [1, 0, 1]);
     }
 
@@ -294,10 +294,15 @@ mod tests {
     async fn a_write_inside_a_write_that_is_gone_is_no_upgrade() {
         let store = MemoryStore::new();
         let (key, owner) = (LockKey::try_from("k").expect("a key"), OwnerId::permit());
-        now(store.acquire(&AcquireStep { mode: Mode::Read, ..write(&key, &owner) }));
-        let holder = Holder { kind: Kind::ReadWrite, key: &key, owner: &owner };
-        let after = |write| ConvertStep { holder, after: Holds { read: 0, write }, lease: LEASE };
-        assert_eq!(now(store.upgrade(&after(2))), Upgraded::Lost);
-        assert!(matches!(now(store.upgrade(&after(1))), Upgraded::Granted(_)));
+        let read = AcquireStep { mode: Mode::Read, ..write(&key, &owner) };
+        let holder = read.holder();
+        now(store.acquire(read));
+        let after = |write| ConvertStep {
+            holder: holder.clone(),
+            after: Holds { read: 0, write },
+            lease: LEASE,
+        };
+        assert_eq!(now(store.upgrade(after(2))), Upgraded::Lost);
+        assert!(matches!(now(store.upgrade(after(1))), Upgraded::Granted(_)));
     }
 }

@@ -29,16 +29,16 @@ pub(super) struct FairReadWrite {
 }
 
 impl FairReadWrite {
-    fn stands_behind_others(&self, step: &AcquireStep<'_>) -> bool {
-        let mut ahead = self.line.before(step.owner);
+    fn stands_behind_others(&self, step: &AcquireStep) -> bool {
+        let mut ahead = self.line.before(&step.owner);
         ahead.any(|other| other.mode == Mode::Write || step.mode == Mode::Write)
     }
 
-    fn refuse(&mut self, step: &AcquireStep<'_>, now: Moment) -> Acquired {
+    fn refuse(&mut self, step: &AcquireStep, now: Moment) -> Acquired {
         if let Some(life) = step.place {
             self.line.stand(step, life, now);
         }
-        let ahead = self.line.before(step.owner).next_back().map(|place| place.until);
+        let ahead = self.line.before(&step.owner).next_back().map(|place| place.until);
         let until = self.holders.until().into_iter().chain(ahead).min().unwrap_or(now);
         let remaining = Some(now.until(until).max(SOON));
         Acquired::Busy { remaining, in_line: step.place.is_some() }
@@ -69,9 +69,9 @@ impl Shape for FairReadWrite {
         self.holders.is_free() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
         let now = scene.now;
-        if self.line.drop_dead_but(Some(step.owner), now) {
+        if self.line.drop_dead_but(Some(&step.owner), now) {
             self.tell_next(scene);
         }
         match self.holders.ask(step) {
@@ -81,7 +81,7 @@ impl Shape for FairReadWrite {
                 self.refuse(step, now)
             }
             Asked::Free { .. } => {
-                let stood = self.line.leave(step.owner);
+                let stood = self.line.leave(&step.owner);
                 let behind = stood.and_then(|at| self.line.get(at));
                 if let Some(reader) = behind.filter(|place| place.mode == Mode::Read)
                     && step.mode == Mode::Read
@@ -94,9 +94,9 @@ impl Shape for FairReadWrite {
         }
     }
 
-    fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
         if step.in_line {
-            self.line.leave(step.holder.owner);
+            self.line.leave(&step.holder.owner);
         }
         let (released, _) = self.holders.release(step, scene.now);
         self.tell_next(scene);
@@ -107,12 +107,12 @@ impl Shape for FairReadWrite {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertStep<'_>, scene: &mut Scene<'_>) -> Upgraded {
+    fn upgrade(&mut self, step: &ConvertStep, scene: &mut Scene<'_>) -> Upgraded {
         let refused = self.holders.upgrade(step, scene.now);
         refused.unwrap_or_else(|| Upgraded::Granted(scene.token()))
     }
 
-    fn downgrade(&mut self, step: &ConvertStep<'_>, scene: &mut Scene<'_>) -> Downgraded {
+    fn downgrade(&mut self, step: &ConvertStep, scene: &mut Scene<'_>) -> Downgraded {
         let (downgraded, opened) = self.holders.downgrade(step, scene.now);
         if opened {
             self.tell_next(scene);

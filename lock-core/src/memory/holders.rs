@@ -82,8 +82,8 @@ impl Holders {
         self.reads.values().map(|reads| reads.until).chain(writes).max()
     }
 
-    pub(super) fn ask(&self, step: &AcquireStep<'_>) -> Asked {
-        let held = self.holds(step.owner);
+    pub(super) fn ask(&self, step: &AcquireStep) -> Asked {
+        let held = self.holds(&step.owner);
         let in_the_way = match step.mode {
             _ if held.write > 0 => None,
             Mode::Read => self.writes.as_ref().map(|writes| writes.until),
@@ -99,8 +99,8 @@ impl Holders {
     }
 
     /// Grants what nobody is in the way of; says whether it is due a token.
-    pub(super) fn grant(&mut self, step: &AcquireStep<'_>, now: Moment) -> bool {
-        let owner = step.owner;
+    pub(super) fn grant(&mut self, step: &AcquireStep, now: Moment) -> bool {
+        let owner = &step.owner;
         let until = now.after(step.lease);
         let first = step.holds == 1;
         match step.mode {
@@ -128,8 +128,8 @@ impl Holders {
     }
 
     /// Says also whether others may enter now who could not before.
-    pub(super) fn release(&mut self, step: &ReleaseStep<'_>, now: Moment) -> (Released, bool) {
-        let owner = step.holder.owner;
+    pub(super) fn release(&mut self, step: &ReleaseStep, now: Moment) -> (Released, bool) {
+        let owner = &step.holder.owner;
         let all = self.holds(owner);
         let held = all.of(step.mode);
         // Reads inside a write that were released before are as good as released.
@@ -179,8 +179,8 @@ impl Holders {
     }
 
     /// `None` when it is granted, and due a token.
-    pub(super) fn upgrade(&mut self, step: &ConvertStep<'_>, now: Moment) -> Option<Upgraded> {
-        let owner = step.holder.owner;
+    pub(super) fn upgrade(&mut self, step: &ConvertStep, now: Moment) -> Option<Upgraded> {
+        let owner = &step.holder.owner;
         let held = self.holds(owner);
         if held.write < step.after.write {
             if held.write + 1 < step.after.write || held.read <= step.after.read {
@@ -195,8 +195,8 @@ impl Holders {
     }
 
     /// Says also whether readers may enter now who could not before.
-    pub(super) fn downgrade(&mut self, step: &ConvertStep<'_>, now: Moment) -> (Downgraded, bool) {
-        let owner = step.holder.owner;
+    pub(super) fn downgrade(&mut self, step: &ConvertStep, now: Moment) -> (Downgraded, bool) {
+        let owner = &step.holder.owner;
         let held = self.holds(owner);
         if held.write <= step.after.write {
             let kept = held.write == step.after.write && held.read >= step.after.read;

@@ -52,8 +52,8 @@ impl Line {
     }
 
     /// Takes a place at the end, or renews the one that it has.
-    pub(super) fn stand(&mut self, step: &AcquireStep<'_>, life: Duration, now: Moment) {
-        let (owner, until) = (step.owner, now.after(life));
+    pub(super) fn stand(&mut self, step: &AcquireStep, life: Duration, now: Moment) {
+        let (owner, until) = (&step.owner, now.after(life));
         match self.0.iter_mut().find(|place| place.owner == *owner) {
             Some(place) => place.until = until,
             None => self.0.push_back(Place { owner: owner.clone(), mode: step.mode, until }),

@@ -58,13 +58,13 @@ pub(super) trait Shape {
     fn expire(&mut self, now: Moment);
     /// Whether there is nothing to remember.
     fn is_over(&self) -> bool;
-    fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired;
-    fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released;
+    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired;
+    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released;
     fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal;
-    fn upgrade(&mut self, _step: &ConvertStep<'_>, _scene: &mut Scene<'_>) -> Upgraded {
+    fn upgrade(&mut self, _step: &ConvertStep, _scene: &mut Scene<'_>) -> Upgraded {
         Upgraded::Lost
     }
-    fn downgrade(&mut self, _step: &ConvertStep<'_>, _scene: &mut Scene<'_>) -> Downgraded {
+    fn downgrade(&mut self, _step: &ConvertStep, _scene: &mut Scene<'_>) -> Downgraded {
         Downgraded::Lost
     }
     fn standing(&self, now: Moment) -> Standing;

@@ -22,18 +22,18 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    fn of(topic: Topic<'_>) -> (LockKey, Self) {
+    fn of(topic: Topic) -> (LockKey, Self) {
         let holder = match topic {
-            Topic::ReleaseRequest(key) => return (key.clone(), Self::ReleaseRequest),
+            Topic::ReleaseRequest(key) => return (key, Self::ReleaseRequest),
             Topic::Turn(holder) => holder,
         };
         let channel = match holder.kind {
             Kind::ReadWrite => Self::ReadWrite,
             Kind::Semaphore => Self::Permits,
-            Kind::Fair | Kind::FairReadWrite => Self::Turn(holder.owner.clone()),
+            Kind::Fair | Kind::FairReadWrite => Self::Turn(holder.owner),
             Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => Self::Plain,
         };
-        (holder.key.clone(), channel)
+        (holder.key, channel)
     }
 }
 
@@ -42,7 +42,7 @@ impl Channel {
 pub(super) struct Ears(HashMap<(LockKey, Channel), watch::Sender<News>>);
 
 impl Ears {
-    pub(super) fn listen(&mut self, topic: Topic<'_>) -> Wakeups {
+    pub(super) fn listen(&mut self, topic: Topic) -> Wakeups {
         let heard = News { subscribed: true, ..News::default() };
         if self.0.len() == self.0.capacity() {
             // Before it grows: nobody may be left to listen for keys that ended by themselves.
@@ -72,9 +72,9 @@ mod tests {
     fn nothing_is_kept_for_those_who_listen_no_more() {
         let mut ears = Ears::default();
         let key = |number| LockKey::try_from(format!("k{number}")).expect("a key");
-        let mut hears = ears.listen(Topic::ReleaseRequest(&key(0)));
+        let mut hears = ears.listen(Topic::ReleaseRequest(key(0)));
         for number in 1..1_000 {
-            drop(ears.listen(Topic::ReleaseRequest(&key(number))));
+            drop(ears.listen(Topic::ReleaseRequest(key(number))));
         }
         assert!(ears.0.len() < 100);
         ears.tell(&key(0), Channel::ReleaseRequest);

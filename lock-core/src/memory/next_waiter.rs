@@ -28,8 +28,8 @@ impl Mark {
     }
 
     /// Who has waited for less stands back: a reader behind a writer, a writer behind anybody.
-    fn is_ahead_of(&self, step: &AcquireStep<'_>, now: Moment) -> bool {
-        self.owner != *step.owner
+    fn is_ahead_of(&self, step: &AcquireStep, now: Moment) -> bool {
+        self.owner != step.owner
             && (self.mode == Mode::Write || step.mode == Mode::Write)
             && self.has_waited(now) >= step.waited
     }
@@ -57,9 +57,9 @@ impl NextWaiter {
     }
 
     /// Makes this waiter the next one, unless another has waited for longer.
-    fn leave(&mut self, step: &AcquireStep<'_>, now: Moment) -> bool {
+    fn leave(&mut self, step: &AcquireStep, now: Moment) -> bool {
         let Some(life) = step.place else { return false };
-        let owner = step.owner;
+        let owner = &step.owner;
         let longer = |mark: &Mark| mark.has_waited(now) >= step.waited;
         if self.0.as_ref().is_some_and(|mark| mark.owner != *owner && longer(mark)) {
             return false;
@@ -77,7 +77,7 @@ impl NextWaiter {
     pub(super) fn acquire(
         &mut self,
         holders: &mut Holders,
-        step: &AcquireStep<'_>,
+        step: &AcquireStep,
         scene: &mut Scene<'_>,
     ) -> Acquired {
         let now = scene.now;
@@ -91,7 +91,7 @@ impl NextWaiter {
                 if let Some(mark) = ahead.filter(|_| fresh && step.yields) {
                     return Acquired::Yield { remaining: now.until(mark.until) };
                 }
-                self.lift(step.owner);
+                self.lift(&step.owner);
                 let due = holders.grant(step, now);
                 Acquired::Granted(due.then(|| scene.tokens(step.turns)))
             }

@@ -34,8 +34,8 @@ impl Plain {
         alone.then(|| std::mem::take(&mut self.next))
     }
 
-    fn acquire_in_line(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
-        let (owner, now) = (step.owner, scene.now);
+    fn acquire_in_line(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
+        let (owner, now) = (&step.owner, scene.now);
         let asked = self.holders.ask(step);
         match asked {
             Asked::Lost => return Acquired::Lost,
@@ -56,19 +56,19 @@ impl Plain {
         Acquired::Granted(due.then(|| scene.token()))
     }
 
-    fn refuse(&mut self, step: &AcquireStep<'_>, now: Moment) -> Acquired {
+    fn refuse(&mut self, step: &AcquireStep, now: Moment) -> Acquired {
         if let Some(life) = step.place {
             self.line.stand(step, life, now);
         }
         let head = self.line.head().map(|head| head.until);
         let until = self.holders.until().or(head).unwrap_or(now);
-        let in_line = self.line.has(step.owner);
+        let in_line = self.line.has(&step.owner);
         Acquired::Busy { remaining: Some(now.until(until)), in_line }
     }
 
-    fn release_in_line(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
+    fn release_in_line(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
         if step.in_line {
-            self.line.leave(step.holder.owner);
+            self.line.leave(&step.holder.owner);
         }
         let (released, _) = self.holders.release(step, scene.now);
         if self.holders.is_free() {
@@ -98,7 +98,7 @@ impl Shape for Plain {
         self.holders.is_free() && self.next.is_none() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
         let answer = match step.kind {
             Kind::Fair => self.acquire_in_line(step, scene),
             _ => self.next.acquire(&mut self.holders, step, scene),
@@ -107,11 +107,11 @@ impl Shape for Plain {
         answer
     }
 
-    fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
         if step.holder.kind == Kind::Fair {
             return self.release_in_line(step, scene);
         }
-        let lifted = step.in_line && self.next.lift(step.holder.owner);
+        let lifted = step.in_line && self.next.lift(&step.holder.owner);
         let (released, opened) = self.holders.release(step, scene.now);
         if lifted || opened {
             scene.tell(Channel::Plain);

@@ -42,12 +42,12 @@ impl Shape for ReadWrite {
         self.holders.is_free() && self.next.is_none()
     }
 
-    fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
         self.next.acquire(&mut self.holders, step, scene)
     }
 
-    fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
-        let lifted = step.in_line && self.next.lift(step.holder.owner);
+    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
+        let lifted = step.in_line && self.next.lift(&step.holder.owner);
         let (released, opened) = self.holders.release(step, scene.now);
         if lifted || opened {
             scene.tell(Channel::ReadWrite);
@@ -59,12 +59,12 @@ impl Shape for ReadWrite {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertStep<'_>, scene: &mut Scene<'_>) -> Upgraded {
+    fn upgrade(&mut self, step: &ConvertStep, scene: &mut Scene<'_>) -> Upgraded {
         let refused = self.holders.upgrade(step, scene.now);
         refused.unwrap_or_else(|| Upgraded::Granted(scene.token()))
     }
 
-    fn downgrade(&mut self, step: &ConvertStep<'_>, scene: &mut Scene<'_>) -> Downgraded {
+    fn downgrade(&mut self, step: &ConvertStep, scene: &mut Scene<'_>) -> Downgraded {
         let (downgraded, opened) = self.holders.downgrade(step, scene.now);
         if opened {
             scene.tell(Channel::ReadWrite);

@@ -50,9 +50,9 @@ impl Shape for Semaphore {
         false
     }
 
-    fn acquire(&mut self, step: &AcquireStep<'_>, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
         let (now, until) = (scene.now, scene.now.after(step.lease));
-        if let Some(lease) = self.leases.get_mut(step.owner) {
+        if let Some(lease) = self.leases.get_mut(&step.owner) {
             *lease = until.max(*lease);
             return Acquired::Granted(None);
         }
@@ -64,8 +64,8 @@ impl Shape for Semaphore {
         Acquired::Busy { remaining: next.map(|next| now.until(*next)), in_line: false }
     }
 
-    fn release(&mut self, step: &ReleaseStep<'_>, scene: &mut Scene<'_>) -> Released {
-        if self.leases.remove(step.holder.owner).is_none() {
+    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
+        if self.leases.remove(&step.holder.owner).is_none() {
             return Released::Gone;
         }
         scene.tell(Channel::Permits);

@@ -107,9 +107,9 @@ impl Round<'_> {
     fn listen(&self, request: &Request) -> Vec<Wakeups> {
         let owner = OwnerId::permit();
         let kind = Kind::NonReentrant;
-        let holder = Holder { kind, key: &request.key, owner: &owner };
+        let holder = Holder { kind, key: request.key.clone(), owner };
         let wakeups = |member: &SingleLock| {
-            let mut ears = member.client.engine().backend.wakeups(Topic::Turn(holder));
+            let mut ears = member.client.engine().backend.wakeups(Topic::Turn(holder.clone()));
             ears.listen();
             ears
         };

@@ -65,8 +65,8 @@ impl Caller {
         steps().acquire_all(&members).into_plain(nonce)
     }
 
-    fn holder(&self) -> Holder<'_> {
-        Holder { kind: self.kind, key: &self.key, owner: &self.owner }
+    fn holder(&self) -> Holder {
+        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
     }
 }
 

@@ -39,8 +39,8 @@ impl Steps {
         if permanent { Duration::ZERO } else { TOKEN_TTL }
     }
 
-    pub(super) fn acquire(&self, step: &AcquireStep<'_>) -> Call {
-        let (names, owner) = (self.names(step.key), step.owner);
+    pub(super) fn acquire(&self, step: &AcquireStep) -> Call {
+        let (names, owner) = (self.names(&step.key), &step.owner);
         let (place, token_ttl) = (step.place.unwrap_or_default(), self.token_ttl(step.kind));
         let takes = |call: Call| call.owner(owner).ms(step.lease).ms(token_ttl).ms(place);
         let more = |call: Call| call.ms(waited(step)).flag(step.yields).number(step.holds);
@@ -107,9 +107,9 @@ impl Steps {
     }
 
     /// All or none of them, in one script: see `any/acquire_all`.
-    pub(super) fn acquire_all(&self, steps: &[AcquireStep<'_>]) -> Call {
+    pub(super) fn acquire_all(&self, steps: &[AcquireStep]) -> Call {
         steps.iter().fold(Call::new(&script::ACQUIRE_ALL), |call, step| {
-            let names = self.names(step.key);
+            let names = self.names(&step.key);
             let mut member = self.acquire(step);
             match step.kind {
                 Kind::ReadWrite | Kind::FairReadWrite => member = member.key(names.channel()),
@@ -122,9 +122,9 @@ impl Steps {
         })
     }
 
-    pub(super) fn release(&self, step: &ReleaseStep<'_>) -> Call {
-        let Holder { kind, key, owner } = step.holder;
-        let (names, owner) = (self.names(key), owner);
+    pub(super) fn release(&self, step: &ReleaseStep) -> Call {
+        let Holder { kind, key, owner } = &step.holder;
+        let names = self.names(key);
         let rest = |call: Call| call.owner(owner).number(step.holds).flag(step.in_line);
         let looks = |call: Call| match step.in_line {
             true => rest(call.key(names.mark())),
@@ -170,7 +170,7 @@ impl Steps {
     }
 
     /// All steps are of one kind and mode.
-    pub(super) fn renew(&self, mode: Mode, steps: &[RenewStep<'_>]) -> Call {
+    pub(super) fn renew(&self, mode: Mode, steps: &[RenewStep]) -> Call {
         let kind = steps.first().map_or(Kind::ReadWrite, |step| step.holder.kind);
         let mut call = match (kind, mode) {
             (Kind::ReadWrite, Mode::Read) => Call::new(&script::RENEW_READ),
@@ -184,7 +184,7 @@ impl Steps {
             (Kind::Semaphore, _) => Call::new(&script::SEMAPHORE_RENEW),
         };
         for RenewStep { holder, lease } in steps {
-            let (names, owner) = (self.names(holder.key), holder.owner);
+            let (names, owner) = (self.names(&holder.key), &holder.owner);
             call = match kind {
                 Kind::Semaphore => call.key(names.leases()).arg(permit(owner)),
                 Kind::ReadWrite => call.key(&names.lock).key(names.reads(owner)).owner(owner),
@@ -198,25 +198,25 @@ impl Steps {
         call
     }
 
-    pub(super) fn upgrade(&self, step: &ConvertStep<'_>) -> Call {
-        let names = self.names(step.holder.key);
+    pub(super) fn upgrade(&self, step: &ConvertStep) -> Call {
+        let names = self.names(&step.holder.key);
         let fair = step.holder.kind == Kind::FairReadWrite;
         let call =
             Call::new(if fair { &script::FAIR_READ_WRITE_UPGRADE } else { &script::UPGRADE })
                 .key(&names.lock)
-                .key(names.reads(step.holder.owner))
+                .key(names.reads(&step.holder.owner))
                 .key(names.token());
         let call = if fair { call.key(names.mark()) } else { call };
         converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
     }
 
-    pub(super) fn downgrade(&self, step: &ConvertStep<'_>) -> Call {
-        let names = self.names(step.holder.key);
+    pub(super) fn downgrade(&self, step: &ConvertStep) -> Call {
+        let names = self.names(&step.holder.key);
         let fair = step.holder.kind == Kind::FairReadWrite;
         let call =
             Call::new(if fair { &script::FAIR_READ_WRITE_DOWNGRADE } else { &script::DOWNGRADE })
                 .key(&names.lock)
-                .key(names.reads(step.holder.owner))
+                .key(names.reads(&step.holder.owner))
                 .key(names.channel());
         let call =
             if fair { call.key(names.mark()).key(names.alive()).key(names.turn()) } else { call };
@@ -224,16 +224,16 @@ impl Steps {
     }
 
     /// Where that is told.
-    pub(super) fn channel(&self, topic: Topic<'_>) -> String {
+    pub(super) fn channel(&self, topic: Topic) -> String {
         let holder = match topic {
             Topic::Turn(holder) => holder,
-            Topic::ReleaseRequest(key) => return self.names(key).asked(),
+            Topic::ReleaseRequest(key) => return self.names(&key).asked(),
         };
-        let names = self.names(holder.key);
+        let names = self.names(&holder.key);
         match holder.kind {
             Kind::ReadWrite => names.channel(),
-            Kind::FairReadWrite => LockNames::of_waiter(&names.turn(), holder.owner),
-            Kind::Fair => LockNames::of_waiter(&names.lock_channel(), holder.owner),
+            Kind::FairReadWrite => LockNames::of_waiter(&names.turn(), &holder.owner),
+            Kind::Fair => LockNames::of_waiter(&names.lock_channel(), &holder.owner),
             Kind::Semaphore => names.semaphore_channel(),
             Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => names.lock_channel(),
         }
@@ -264,8 +264,8 @@ impl Steps {
             .once()
     }
 
-    pub(super) fn release_requested(&self, holder: &Holder<'_>) -> Call {
-        Call::new(&script::ASKED).key(self.names(holder.key).asked()).owner(holder.owner)
+    pub(super) fn release_requested(&self, holder: &Holder) -> Call {
+        Call::new(&script::ASKED).key(self.names(&holder.key).asked()).owner(&holder.owner)
     }
 
     pub(super) fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> Call {
@@ -280,7 +280,7 @@ impl Steps {
 }
 
 /// In whole milliseconds: what is due at once says zero, which a first try leaves out.
-fn waited(step: &AcquireStep<'_>) -> Duration {
+fn waited(step: &AcquireStep) -> Duration {
     Duration::from_millis(u64::try_from(step.waited.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -301,8 +301,8 @@ fn whatever_stands(script: &'static LockScript, names: &LockNames) -> Call {
         .key(names.leases())
 }
 
-fn converted(call: Call, step: &ConvertStep<'_>) -> Call {
-    call.owner(step.holder.owner).ms(step.lease).number(step.after.read).number(step.after.write)
+fn converted(call: Call, step: &ConvertStep) -> Call {
+    call.owner(&step.holder.owner).ms(step.lease).number(step.after.read).number(step.after.write)
 }
 
 /// A permit as Redisson stores it: the bytes that its hexadecimal digits stand for.

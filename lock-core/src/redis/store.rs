@@ -99,9 +99,9 @@ impl RedisStore {
 }
 
 impl Backend for RedisStore {
-    fn acquire<'a>(&'a self, step: &'a AcquireStep<'a>) -> Answer<'a, Acquired> {
-        async move { self.ask_for_grant(&self.call(self.steps.acquire(step))).await?.acquired() }
-            .boxed()
+    fn acquire(&self, step: AcquireStep) -> Answer<'_, Acquired> {
+        let call = self.call(self.steps.acquire(&step));
+        async move { self.ask_for_grant(&call).await?.acquired() }.boxed()
     }
 
     fn in_one_step(&self, keys: &[&LockKey]) -> bool {
@@ -110,17 +110,14 @@ impl Backend for RedisStore {
         shards.all(|shard| Some(shard) == first)
     }
 
-    fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll> {
-        async move {
-            let reply = self.ask_for_grant(&self.call(self.steps.acquire_all(steps))).await?;
-            reply.acquired_all(steps.len())
-        }
-        .boxed()
+    fn acquire_all(&self, steps: Vec<AcquireStep>) -> Answer<'_, AcquiredAll> {
+        let call = self.call(self.steps.acquire_all(&steps));
+        async move { self.ask_for_grant(&call).await?.acquired_all(steps.len()) }.boxed()
     }
 
-    fn release<'a>(&'a self, step: &'a ReleaseStep<'a>) -> Answer<'a, Released> {
+    fn release(&self, step: ReleaseStep) -> Answer<'_, Released> {
+        let call = self.call(self.steps.release(&step));
         async move {
-            let call = self.call(self.steps.release(step));
             let answered = self.put(&call, None).await?;
             Ok(match Reply::new(answered.answer).released()? {
                 // The second time there is nothing left to release.
@@ -138,68 +135,65 @@ impl Backend for RedisStore {
         }
     }
 
-    fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>> {
-        async move { self.ask(&self.call(self.steps.renew(mode, steps))).await?.renewed() }.boxed()
+    fn renew(&self, mode: Mode, steps: Vec<RenewStep>) -> Answer<'_, Vec<Renewal>> {
+        let call = self.call(self.steps.renew(mode, &steps));
+        async move { self.ask(&call).await?.renewed() }.boxed()
     }
 
-    fn upgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Upgraded> {
-        async move { self.ask_for_grant(&self.call(self.steps.upgrade(step))).await?.upgraded() }
-            .boxed()
+    fn upgrade(&self, step: ConvertStep) -> Answer<'_, Upgraded> {
+        let call = self.call(self.steps.upgrade(&step));
+        async move { self.ask_for_grant(&call).await?.upgraded() }.boxed()
     }
 
-    fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded> {
-        async move { self.ask(&self.call(self.steps.downgrade(step))).await?.downgraded() }.boxed()
+    fn downgrade(&self, step: ConvertStep) -> Answer<'_, Downgraded> {
+        let call = self.call(self.steps.downgrade(&step));
+        async move { self.ask(&call).await?.downgraded() }.boxed()
     }
 
-    fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>> {
-        async move { self.ask(&self.call(steps::inspect(&self.steps.names(key)))).await?.standing() }.boxed()
+    fn inspect(&self, key: LockKey) -> Answer<'_, Option<Standing>> {
+        let call = self.call(steps::inspect(&self.steps.names(&key)));
+        async move { self.ask(&call).await?.standing() }.boxed()
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> Answer<'a, Listing> {
-        async move { RedisStore::list(self, prefix, limit).await }.boxed()
+    fn list(&self, prefix: String, limit: usize) -> Answer<'_, Listing> {
+        async move { RedisStore::list(self, &prefix, limit).await }.boxed()
     }
 
-    fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>> {
-        let asked = clients.iter().map(|client| async move {
-            let (slot, asked) = name::of(client);
+    fn client_names(&self, clients: Vec<String>) -> Answer<'_, Vec<Option<ClientInfo>>> {
+        let asked = clients.into_iter().map(|client| async move {
+            let (slot, asked) = name::of(&client);
             let name = self.command(slot, &asked).await?;
             Ok(name::parse(&name))
         });
         try_join_all(asked).boxed()
     }
 
-    fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>> {
-        async move { self.ask(&self.call(self.steps.force_release(key))).await?.forced() }.boxed()
+    fn force_release(&self, key: LockKey) -> Answer<'_, Option<Forced>> {
+        let call = self.call(self.steps.force_release(&key));
+        async move { self.ask(&call).await?.forced() }.boxed()
     }
 
-    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<u32>> {
-        async move { self.ask(&self.call(self.steps.request_release(key))).await?.asked() }.boxed()
+    fn request_release(&self, key: LockKey) -> Answer<'_, Option<u32>> {
+        let call = self.call(self.steps.request_release(&key));
+        async move { self.ask(&call).await?.asked() }.boxed()
     }
 
-    fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool> {
-        async move {
-            let asked =
-                self.ask(&self.call(self.steps.release_requested(holder))).await?.asked()?;
-            Ok(asked.is_some_and(|asked| asked > 0))
-        }
-        .boxed()
+    fn release_requested(&self, holder: Holder) -> Answer<'_, bool> {
+        let call = self.call(self.steps.release_requested(&holder));
+        async move { Ok(self.ask(&call).await?.asked()?.is_some_and(|asked| asked > 0)) }.boxed()
     }
 
-    fn set_permits<'a>(
-        &'a self,
-        key: &'a LockKey,
+    fn set_permits(
+        &self,
+        key: LockKey,
         permits: u32,
         only_missing: bool,
-    ) -> Answer<'a, Option<i64>> {
-        async move {
-            self.ask(&self.call(self.steps.set_permits(key, permits, only_missing)))
-                .await?
-                .resized()
-        }
-        .boxed()
+    ) -> Answer<'_, Option<i64>> {
+        let call = self.call(self.steps.set_permits(&key, permits, only_missing));
+        async move { self.ask(&call).await?.resized() }.boxed()
     }
 
-    fn wakeups(&self, topic: Topic<'_>) -> Wakeups {
+    fn wakeups(&self, topic: Topic) -> Wakeups {
         let channel = self.steps.channel(topic);
         let slot = slot_of(channel.as_bytes());
         self.channels.listen(channel, slot)

@@ -94,8 +94,7 @@ impl Batch {
                 lease: turn.hold.state().terms.lease,
             })
             .collect();
-        let answers = engine.backend.renew(self.mode, &steps).await;
-        drop(steps);
+        let answers = engine.backend.renew(self.mode, steps).await;
         let failed = match &answers {
             Ok(_) => None,
             Err(failure) => Some(failure.to_string()),

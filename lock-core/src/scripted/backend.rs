@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{
-    Question,
-    line::Line,
-    owned::{Acquire, Convert, Of, Release, Renew},
-};
+use super::{Question, line::Line};
 use crate::{
     ClientInfo, Listing, LockKey, Mode,
     backend::{
@@ -25,101 +21,80 @@ fn said<T>(answer: Answer<'_, T>) -> Result<T, Unavailable> {
 }
 
 impl Backend for Line {
-    fn acquire<'a>(&'a self, step: &'a AcquireStep<'a>) -> Answer<'a, Acquired> {
-        let step = Acquire::step(step);
-        let owners = vec![step.of.owner.clone()];
-        self.ask(Question::Acquire, owners, move |store| said(store.acquire(&step.lent())))
+    fn acquire(&self, step: AcquireStep) -> Answer<'_, Acquired> {
+        let owners = vec![step.owner.clone()];
+        self.ask(Question::Acquire, owners, move |store| said(store.acquire(step)))
     }
 
     fn in_one_step(&self, _keys: &[&LockKey]) -> bool {
         self.script.in_one_step()
     }
 
-    fn acquire_all<'a>(&'a self, steps: &'a [AcquireStep<'a>]) -> Answer<'a, AcquiredAll> {
-        let steps: Vec<_> = steps.iter().map(Acquire::step).collect();
-        let owners = steps.iter().map(|step| step.of.owner.clone()).collect();
-        self.ask(Question::Acquire, owners, move |store| {
-            let steps: Vec<_> = steps.iter().map(Acquire::lent).collect();
-            said(store.acquire_all(&steps))
-        })
+    fn acquire_all(&self, steps: Vec<AcquireStep>) -> Answer<'_, AcquiredAll> {
+        let owners = steps.iter().map(|step| step.owner.clone()).collect();
+        self.ask(Question::Acquire, owners, move |store| said(store.acquire_all(steps)))
     }
 
-    fn release<'a>(&'a self, step: &'a ReleaseStep<'a>) -> Answer<'a, Released> {
-        let step = Release::step(step);
-        let owners = vec![step.of.owner.clone()];
-        self.ask(Question::Release, owners, move |store| said(store.release(&step.lent())))
+    fn release(&self, step: ReleaseStep) -> Answer<'_, Released> {
+        let owners = vec![step.holder.owner.clone()];
+        self.ask(Question::Release, owners, move |store| said(store.release(step)))
     }
 
     fn shard(&self, key: &LockKey) -> u16 {
         self.store.shard(key)
     }
 
-    fn renew<'a>(&'a self, mode: Mode, steps: &'a [RenewStep<'a>]) -> Answer<'a, Vec<Renewal>> {
-        let steps: Vec<_> = steps.iter().map(Renew::step).collect();
-        let owners = steps.iter().map(|step| step.of.owner.clone()).collect();
-        self.ask(Question::Renew, owners, move |store| {
-            let steps: Vec<_> = steps.iter().map(Renew::lent).collect();
-            said(store.renew(mode, &steps))
-        })
+    fn renew(&self, mode: Mode, steps: Vec<RenewStep>) -> Answer<'_, Vec<Renewal>> {
+        let owners = steps.iter().map(|step| step.holder.owner.clone()).collect();
+        self.ask(Question::Renew, owners, move |store| said(store.renew(mode, steps)))
     }
 
-    fn upgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Upgraded> {
-        let step = Convert::step(step);
-        let owners = vec![step.of.owner.clone()];
-        self.ask(Question::Upgrade, owners, move |store| said(store.upgrade(&step.lent())))
+    fn upgrade(&self, step: ConvertStep) -> Answer<'_, Upgraded> {
+        let owners = vec![step.holder.owner.clone()];
+        self.ask(Question::Upgrade, owners, move |store| said(store.upgrade(step)))
     }
 
-    fn downgrade<'a>(&'a self, step: &'a ConvertStep<'a>) -> Answer<'a, Downgraded> {
-        let step = Convert::step(step);
-        let owners = vec![step.of.owner.clone()];
-        self.ask(Question::Downgrade, owners, move |store| said(store.downgrade(&step.lent())))
+    fn downgrade(&self, step: ConvertStep) -> Answer<'_, Downgraded> {
+        let owners = vec![step.holder.owner.clone()];
+        self.ask(Question::Downgrade, owners, move |store| said(store.downgrade(step)))
     }
 
-    fn inspect<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Standing>> {
-        let key = key.clone();
-        self.ask(Question::Other, Vec::new(), move |store| said(store.inspect(&key)))
+    fn inspect(&self, key: LockKey) -> Answer<'_, Option<Standing>> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.inspect(key)))
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> Answer<'a, Listing> {
-        let prefix = prefix.to_owned();
-        self.ask(Question::Other, Vec::new(), move |store| said(store.list(&prefix, limit)))
+    fn list(&self, prefix: String, limit: usize) -> Answer<'_, Listing> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.list(prefix, limit)))
     }
 
-    fn client_names<'a>(&'a self, clients: &'a [String]) -> Answer<'a, Vec<Option<ClientInfo>>> {
-        let clients = clients.to_vec();
-        self.ask(Question::Other, Vec::new(), move |store| said(store.client_names(&clients)))
+    fn client_names(&self, clients: Vec<String>) -> Answer<'_, Vec<Option<ClientInfo>>> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.client_names(clients)))
     }
 
-    fn force_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<Forced>> {
-        let key = key.clone();
-        self.ask(Question::Other, Vec::new(), move |store| said(store.force_release(&key)))
+    fn force_release(&self, key: LockKey) -> Answer<'_, Option<Forced>> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.force_release(key)))
     }
 
-    fn request_release<'a>(&'a self, key: &'a LockKey) -> Answer<'a, Option<u32>> {
-        let key = key.clone();
-        self.ask(Question::Other, Vec::new(), move |store| said(store.request_release(&key)))
+    fn request_release(&self, key: LockKey) -> Answer<'_, Option<u32>> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.request_release(key)))
     }
 
-    fn release_requested<'a>(&'a self, holder: &'a Holder<'a>) -> Answer<'a, bool> {
-        let of = Of::holder(holder);
-        self.ask(Question::Other, Vec::new(), move |store| {
-            said(store.release_requested(&of.lent()))
-        })
+    fn release_requested(&self, holder: Holder) -> Answer<'_, bool> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.release_requested(holder)))
     }
 
-    fn set_permits<'a>(
-        &'a self,
-        key: &'a LockKey,
+    fn set_permits(
+        &self,
+        key: LockKey,
         permits: u32,
         only_missing: bool,
-    ) -> Answer<'a, Option<i64>> {
-        let key = key.clone();
+    ) -> Answer<'_, Option<i64>> {
         self.ask(Question::Other, Vec::new(), move |store| {
-            said(store.set_permits(&key, permits, only_missing))
+            said(store.set_permits(key, permits, only_missing))
         })
     }
 
-    fn wakeups(&self, topic: Topic<'_>) -> Wakeups {
+    fn wakeups(&self, topic: Topic) -> Wakeups {
         self.hear(self.store.wakeups(topic))
     }
 

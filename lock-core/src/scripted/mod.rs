@@ -4,7 +4,6 @@
 
 mod backend;
 mod line;
-mod owned;
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
