@@ -1,21 +1,14 @@
 //! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, time::Duration};
 
 pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
 
 use crate::{
     Acquire, AcquireError, IntoLockKey, InvalidOptions, LockClientBuilder, LockError, LockKey,
-    LostCause, MultiLock, Scope, hold::Hold,
+    MultiLock, Scope,
 };
-pub use crate::{
-    Kind, LockClient, Mode,
-    clock::suspend,
-    lease::belief,
-    redis::{Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText, strangers},
-    scripted::{Fate, Question, Script, Uniform, client as scripted},
-    steps::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered},
-};
+pub use crate::{Kind, LockClient, Mode};
 
 /// What an attribute asks for.
 #[derive(Debug, Clone)]
@@ -112,19 +105,6 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
         let excludes = wanted.write > 0 || wanted.read > 0 && mode == Mode::Write;
         excludes && hold.check().is_ok()
     })
-}
-
-/// Takes every hold of this client on this key away, here and in the store, as if the store had
-/// refused to renew it; says how many there were. For tests of what a service does then.
-#[must_use]
-pub fn lose(client: &LockClient, key: &LockKey) -> usize {
-    client.engine().tasks.enter();
-    let holds = client.engine().schedule.holds_on(key);
-    let lost = |hold: &Arc<Hold>| {
-        let readers = hold.guests().len() + usize::from(hold.state().is_held());
-        if hold.lose(LostCause::Refused) { readers } else { 0 }
-    };
-    holds.iter().map(lost).sum()
 }
 
 /// Whether the ambient scope holds this key, in this mode or a stronger one, through whichever

@@ -6,17 +6,29 @@
 //! `CLOCK_BOOTTIME` has gained on it is added, or a woken holder would believe in a lease that
 //! Redis gave away hours ago.
 
-use std::{cell::Cell, num::NonZeroU64, sync::LazyLock, time::Duration};
+use std::{num::NonZeroU64, sync::LazyLock, time::Duration};
 
 use tokio::time::Instant;
 
+#[cfg(feature = "test-util")]
 thread_local! {
-    static PRETENDED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    static PRETENDED: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
-/// As if the machine were suspended for so long now, for whatever runs on this thread: for tests.
+/// As if the machine were suspended for so long now, for whatever runs on this thread.
+#[cfg(feature = "test-util")]
 pub fn suspend(span: Duration) {
     PRETENDED.set(PRETENDED.get() + span);
+}
+
+#[cfg(feature = "test-util")]
+fn pretended() -> Duration {
+    PRETENDED.get()
+}
+
+#[cfg(not(feature = "test-util"))]
+fn pretended() -> Duration {
+    Duration::ZERO
 }
 
 /// A moment on the lease clock. A hold has many of them: they are smaller than an `Instant`.
@@ -37,7 +49,7 @@ impl Moment {
             (now.saturating_duration_since(first), first.saturating_duration_since(now));
         let looked = FIRST_LOOK.get().saturating_sub(nanos(behind));
         let looked = Self { at: NonZeroU64::new(looked).unwrap_or(NonZeroU64::MIN) };
-        looked.after(ahead + suspended() + PRETENDED.get())
+        looked.after(ahead + suspended() + pretended())
     }
 
     pub(crate) fn until(self, later: Moment) -> Duration {

@@ -18,7 +18,7 @@ pub(crate) fn margin(lease: Duration) -> Duration {
 
 /// From sending an acquire or a renewal to the moment the holder stops believing in it.
 #[must_use]
-pub fn belief(lease: Duration) -> Duration {
+pub(crate) fn belief(lease: Duration) -> Duration {
     lease - margin(lease)
 }
 

@@ -46,12 +46,10 @@ mod reenter;
 mod renewal;
 mod request;
 mod scope;
-mod scripted;
 mod semaphore;
 mod settings;
 mod settle;
 mod share;
-mod steps;
 mod target;
 mod tasks;
 mod terms;
@@ -60,6 +58,8 @@ mod view;
 
 #[doc(hidden)]
 pub mod __private;
+#[cfg(feature = "test-util")]
+pub mod test_util;
 
 pub use acquire::Acquire;
 pub use builder::LockClientBuilder;

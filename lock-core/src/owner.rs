@@ -62,6 +62,7 @@ impl OwnerId {
     }
 
     /// One that is known by name, for the tests of what is asked of a server.
+    #[cfg(feature = "test-util")]
     pub(crate) fn of_name(name: &str) -> Self {
         let permit = u128::from_str_radix(name, 16).map(|permit| permit.to_be_bytes());
         let numbered = name.rsplit_once(':').and_then(|(client, number)| {
@@ -135,6 +136,7 @@ mod tests {
         assert!("89ab".contains(&uuid[19..20]), "variant");
     }
 
+    #[cfg(feature = "test-util")]
     #[test]
     fn whoever_is_known_by_name_has_it() {
         let permit = "0123456789abcdef0123456789abcdef";

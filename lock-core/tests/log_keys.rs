@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use lock_core::{__private::lose, LockClient, LockClientBuilder, LockKey, MemoryStore};
+use lock_core::{LockClient, LockClientBuilder, LockKey, MemoryStore, test_util::lose};
 use tracing::{Event, Level, Metadata, Subscriber, field::Visit, span};
 
 const KEY: &str = "patient:jane-doe";

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use lock_core::{
-    __private::{held, lose},
-    Kind, LockClient, LockKey, LostCause, MemoryStore, Mode,
+    __private::held, Kind, LockClient, LockKey, LostCause, MemoryStore, Mode, test_util::lose,
 };
 use tokio::time::Instant;
 

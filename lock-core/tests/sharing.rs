@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::join_all};
 use lock_core::{
-    __private::{Fate, Uniform, lose, scripted},
     LeaseState, LockClient, LockGuard, LostCause, MemoryStore, UpgradeError,
+    test_util::{Fate, Uniform, lose, scripted},
 };
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -179,7 +179,7 @@ async fn a_writer_elsewhere_waits_for_two_reads_at_the_most() {
 
 /// Two readers who ask over a link that takes its time, the second while the first one does.
 async fn asking(link: &Arc<Uniform>, store: &MemoryStore) -> LockClient {
-    let script: Arc<dyn lock_core::__private::Script> = Arc::clone(link) as _;
+    let script: Arc<dyn lock_core::test_util::Script> = Arc::clone(link) as _;
     link.set(Fate { taken: Some(ms(20)), answered: Some(ms(40)) });
     scripted(LockClient::builder().lease(LEASE), store, script)
 }

@@ -7,8 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{Router, extract::Request, middleware::map_request, routing::put};
 use common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
+use lock_core::test_util::{Fate, Uniform, scripted};
 use lock_tower::{
-    __private::{Fate, Uniform, scripted},
     Enforce, FencingToken, HoldUntil, LockClient, Locked, MemoryStore, Mode, RequestDeadline,
     RequestLockLayer, Unlocked,
 };

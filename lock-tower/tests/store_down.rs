@@ -7,8 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{Router, extract::Path, routing::put};
 use common::{call, logs::Logs, metrics::Metrics};
+use lock_core::test_util::{Fate, Uniform, scripted};
 use lock_tower::{
-    __private::{Fate, Uniform, scripted},
     FencingToken, LockClient, LockError, Locked, MemoryStore, OnStoreDown, RequestLockLayer,
     RequestScopeLayer, Unlocked, distributed_lock,
 };

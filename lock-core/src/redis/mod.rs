@@ -17,13 +17,13 @@ mod reply;
 mod rights;
 mod routes;
 mod script;
-mod script_calls;
 mod sentinel;
 mod side;
 mod steps;
 mod store;
-pub mod strangers;
 mod target;
+#[cfg(feature = "test-util")]
+pub(crate) mod test_util;
 mod texts;
 mod tls;
 mod url;
@@ -37,8 +37,6 @@ use redis::RedisConnectionInfo;
 pub use connect_error::ConnectError;
 pub(crate) use options::{Credentials, RedisOptions};
 pub(crate) use question::Replicas;
-pub use script::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
-pub use script_calls::{Caller, ScriptCall};
 pub use tls::Tls;
 
 use crate::{owner::ClientId, tasks::Tasks};

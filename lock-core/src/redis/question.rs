@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Script};
 
-use super::{script::LockScript, script_calls::ScriptCall, texts::Texts};
+use super::{script::LockScript, texts::Texts};
 use crate::owner::OwnerId;
 
 /// What is asked over a wire.
@@ -22,11 +22,11 @@ impl Question<'_> {
 
 /// A call of a script. Which of its forms is called is the server's to say.
 pub(super) struct Call {
-    script: &'static LockScript,
-    keys: Texts,
+    pub(super) script: &'static LockScript,
+    pub(super) keys: Texts,
     /// The first argument of every script, which its answer carries.
     pub(super) nonce: String,
-    args: Texts,
+    pub(super) args: Texts,
     /// Not to be asked again when it may have been carried out.
     pub(super) once: bool,
 }
@@ -92,15 +92,6 @@ impl Call {
     /// The key that says where in a cluster the script runs.
     pub(super) fn first_key(&self) -> &[u8] {
         self.keys.iter().next().unwrap_or_default()
-    }
-
-    /// What a server gets, in plain types.
-    pub(super) fn parts(self) -> ScriptCall {
-        let text = |key| String::from_utf8_lossy(key).into_owned();
-        let keys = self.keys.iter().map(text).collect();
-        let args = self.args.iter().map(<[u8]>::to_vec);
-        let args = std::iter::once(self.nonce.into_bytes()).chain(args).collect();
-        ScriptCall { script: self.script.name, keys, args }
     }
 
     pub(super) fn script(&self, sharded: bool) -> &Script {

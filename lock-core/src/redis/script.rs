@@ -9,6 +9,7 @@ use std::{ops::Deref, sync::LazyLock};
 use redis::Script;
 
 /// A script's name and its text as Redis gets it.
+#[cfg(feature = "test-util")]
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptText {
     /// Folder and file, as in `read_write/acquire_read`.
@@ -81,9 +82,11 @@ macro_rules! scripts {
         }
 
         /// Every script for a single server, for those who look at them one by one.
+        #[cfg(feature = "test-util")]
         pub const SCRIPTS: &[ScriptText] = &[$(ScriptText { name: $path, text: plain::$name },)*];
 
         /// Every script, in the form for a cluster that has shard channels.
+        #[cfg(feature = "test-util")]
         pub const SHARDED_SCRIPTS: &[ScriptText] =
             &[$(ScriptText { name: $path, text: sharded::$name },)*];
 

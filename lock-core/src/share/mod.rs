@@ -139,6 +139,7 @@ impl Hold {
     }
 
     /// Those who read under this hold.
+    #[cfg(feature = "test-util")]
     pub(crate) fn guests(&self) -> Vec<Arc<Hold>> {
         let state = self.state();
         state.shared.iter().flat_map(|shared| &shared.guests).filter_map(Weak::upgrade).collect()

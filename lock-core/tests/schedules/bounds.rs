@@ -1,6 +1,6 @@
 //! What random schedules have shown once: each in the smallest scene that shows it.
 
-use lock_core::{__private::Fate, AcquireError, LostCause, Member, MemoryStore, UpgradeError};
+use lock_core::{AcquireError, LostCause, Member, MemoryStore, UpgradeError, test_util::Fate};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::world::{COMMAND_TIMEOUT, World, ms};

@@ -12,7 +12,7 @@ mod majority;
 use std::{future::Future, sync::Arc};
 
 use futures_util::future::LocalBoxFuture;
-use lock_core::{__private::Fate, Kind};
+use lock_core::{Kind, test_util::Fate};
 
 use crate::world::{KEYS, LEASE, World, ms};
 

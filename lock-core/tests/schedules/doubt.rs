@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use lock_core::{
-    __private::{Fate, Question, Script, scripted},
     LockClient, MemoryStore, Mode, UpgradeError,
+    test_util::{Fate, Question, Script, scripted},
 };
 use tokio::time::sleep;
 

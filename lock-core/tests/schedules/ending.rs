@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lock_core::{__private::Fate, AcquireError, LockClient, MemoryStore, Mode};
+use lock_core::{AcquireError, LockClient, MemoryStore, Mode, test_util::Fate};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep},

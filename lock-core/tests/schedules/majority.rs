@@ -9,8 +9,8 @@ use std::{
 };
 
 use lock_core::{
-    __private::{Fate, Question, Script, Uniform, scripted},
     AcquireError, LockClient, LockClientBuilder, MemoryStore, RedLock, ReleaseError,
+    test_util::{Fate, Question, Script, Uniform, scripted},
 };
 use tokio::time::Instant;
 

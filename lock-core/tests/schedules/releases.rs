@@ -1,6 +1,6 @@
 //! Releases whose outcome, or that of what came before them, nobody has heard of.
 
-use lock_core::{__private::Fate, AcquireError, LostCause, ReleaseError, UpgradeError};
+use lock_core::{AcquireError, LostCause, ReleaseError, UpgradeError, test_util::Fate};
 use tokio::{
     runtime::{Builder, Runtime},
     time::{sleep, timeout},

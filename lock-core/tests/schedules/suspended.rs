@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use lock_core::{
-    __private::{Fate, suspend},
     AcquireError, LeaseState, LostCause,
+    test_util::{Fate, suspend},
 };
 use tokio::time::{Instant, sleep};
 

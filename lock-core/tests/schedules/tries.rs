@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use lock_core::{
-    __private::{Fate, Uniform, scripted},
     AcquireError, Kind, LockClient, MemoryStore, Mode,
+    test_util::{Fate, Uniform, scripted},
 };
 use tokio::time::{Instant, sleep};
 

@@ -4,8 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use lock_core::{
-    __private::{Fate, Script, Uniform, scripted},
     LockClient, LockClientBuilder, MemoryStore, RedLock,
+    test_util::{Fate, Script, Uniform, scripted},
 };
 use tokio::time::Instant;
 

@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use lock_core::{__private::lose, IntoLockKey, LockClient, LockGuard, MemoryStore, Mode};
+use lock_core::{IntoLockKey, LockClient, LockGuard, MemoryStore, Mode, test_util::lose};
 
 /// Locks in memory, and everything that can go wrong with them.
 #[derive(Debug)]

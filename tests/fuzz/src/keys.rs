@@ -1,6 +1,6 @@
 use std::convert::Infallible;
 
-use lock_core::{__private::strangers::slots, LockKey};
+use lock_core::{LockKey, test_util::untrusted_input::slots};
 use lock_key::{Template, check_braces};
 
 /// Lines: a template, and values for its holes, twice. Other values give another key, and all names

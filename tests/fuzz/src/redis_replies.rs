@@ -1,4 +1,4 @@
-use lock_core::__private::strangers;
+use lock_core::test_util::untrusted_input;
 
 const NONCE: &str = "4711";
 const CHANNEL: &str = "redisson_rwlock:{lock:k}";
@@ -10,8 +10,8 @@ const CHANNEL: &str = "redisson_rwlock:{lock:k}";
 ///
 /// When it is taken for one.
 pub fn redis_replies(input: &[u8]) {
-    strangers::told(input);
-    let Some(reply) = strangers::reply(input, NONCE) else { return };
+    untrusted_input::told(input);
+    let Some(reply) = untrusted_input::reply(input, NONCE) else { return };
     if reply.answers {
         assert!(has(input, NONCE), "{}", input.escape_ascii());
     }
@@ -26,7 +26,7 @@ pub fn redis_replies(input: &[u8]) {
 ///
 /// When it wakes others.
 pub fn redis_pushes(input: &[u8]) {
-    if strangers::push(input, CHANNEL) {
+    if untrusted_input::push(input, CHANNEL) {
         assert!(has(input, CHANNEL), "{}", input.escape_ascii());
     }
 }

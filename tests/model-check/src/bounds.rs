@@ -1,6 +1,6 @@
 //! The models that are checked to their ends.
 
-use lock_core::__private::{
+use lock_core::{
     Kind,
     Mode::{self, Read, Write},
 };

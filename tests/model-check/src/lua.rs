@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use lock_core::__private::ScriptCall;
+use lock_core::test_util::ScriptCall;
 use mlua::state::{GcIncParams, GcMode};
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value, Variadic};
 

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use lock_core::__private::SCRIPTS;
+use lock_core::test_util::SCRIPTS;
 
 /// Every script by name, as Redis would get it.
 #[derive(Debug, Clone)]

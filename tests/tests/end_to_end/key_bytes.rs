@@ -3,7 +3,8 @@
 
 use ::http::Request;
 use axum::{Router, body::Body, routing::put};
-use lock_tower::{__private::strangers::slots, LockClient, LockKey, Locked, RequestLockLayer};
+use lock_core::test_util::untrusted_input::slots;
+use lock_tower::{LockClient, LockKey, Locked, RequestLockLayer};
 use proptest::{collection::vec, prelude::*};
 use tower::ServiceExt;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    __private::{Answer, Ask as AskStep, Seen, Step, StepOwner, Steps},
     Kind, LockClient, LockKey, Mode,
+    test_util::{Answer, Ask as AskStep, Seen, Step, StepOwner, Steps},
 };
 
 use crate::{

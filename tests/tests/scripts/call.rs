@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use lock_core::__private::SCRIPTS;
+use lock_core::test_util::SCRIPTS;
 
 use crate::keys::{CHANNEL, LOCK, MARK, TAG, TOKEN};
 

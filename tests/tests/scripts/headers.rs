@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lock_core::__private::{SCRIPTS, SHARDED_SCRIPTS};
+use lock_core::test_util::{SCRIPTS, SHARDED_SCRIPTS};
 
 use crate::call::{
     Call, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use lock_core::__private::{SCRIPTS, SHARDED_SCRIPTS};
+use lock_core::test_util::{SCRIPTS, SHARDED_SCRIPTS};
 
 use crate::acl::{COMMANDS, KEYS, ask, user};
 use crate::call::Call;

@@ -3,8 +3,11 @@
 
 use std::time::Duration;
 
-use lock_core::__private::{Ask, Caller, Kind, Mode, Step};
 use lock_core::LockKey;
+use lock_core::{
+    Kind, Mode,
+    test_util::{Ask, Caller, Step},
+};
 
 use crate::call::{
     Call, LEASE, MARK_LIFE, acquire_read, acquire_write, release_read, release_write,

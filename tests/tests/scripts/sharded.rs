@@ -1,6 +1,6 @@
 //! The form of the scripts for a cluster of Redis 7, where Redisson listens to shards.
 
-use lock_core::__private::SHARDED_SCRIPTS;
+use lock_core::test_util::SHARDED_SCRIPTS;
 
 use crate::call::{Call, acquire_read, acquire_write, release_read, release_write};
 use crate::plain_call;

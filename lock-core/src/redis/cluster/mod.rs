@@ -31,6 +31,7 @@ use nodes::Node;
 pub(super) use slot::slot as slot_of;
 
 /// Whether this says who has which slot; every slot is looked up in it.
+#[cfg(feature = "test-util")]
 pub(super) fn is_map(answer: &redis::Value, asked: &Endpoint) -> bool {
     let map = Map::parse(answer, asked);
     map.is_some_and(|map| (0..slot::SLOTS).any(|slot| map.owner(slot).is_some()))

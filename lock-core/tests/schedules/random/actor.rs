@@ -3,8 +3,8 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use lock_core::{
-    __private::suspend, Acquire, AcquireError, Kind, LockClient, LockGuard, Member, MultiGuard,
-    PermitGuard, RedLock, RedLockGuard, ReleaseError, Scope, Target,
+    Acquire, AcquireError, Kind, LockClient, LockGuard, Member, MultiGuard, PermitGuard, RedLock,
+    RedLockGuard, ReleaseError, Scope, Target, test_util::suspend,
 };
 use tokio::time::{Instant, sleep, timeout};
 

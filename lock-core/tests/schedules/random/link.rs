@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use lock_core::__private::{Fate, Question, Script};
+use lock_core::test_util::{Fate, Question, Script};
 use tokio::time::Instant;
 
 use super::{plan::COMMAND_TIMEOUT, seeded::Seeded};

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lock_core::{__private::scripted, Kind, LockClient, LockClientBuilder, MemoryStore, RedLock};
+use lock_core::{Kind, LockClient, LockClientBuilder, MemoryStore, RedLock, test_util::scripted};
 use tokio::{runtime, task::JoinSet, time::sleep};
 
 use super::{

@@ -1,6 +1,6 @@
 //! What an acquisition may do and say.
 
-use lock_core::__private::{Kind, Mode};
+use lock_core::{Kind, Mode};
 
 use super::{
     op::Op,

@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use lock_core::__private::{Caller, Kind, Mode, ScriptCall, Step};
+use lock_core::{
+    Kind, Mode,
+    test_util::{Caller, ScriptCall, Step},
+};
 
 use super::{
     names::{self, LockNames, SYMBOLS},

@@ -1,6 +1,6 @@
 //! What a client may do next, and what it asks for by it.
 
-use lock_core::__private::{Kind, Mode};
+use lock_core::{Kind, Mode};
 
 use super::{
     names::{self, SYMBOLS},

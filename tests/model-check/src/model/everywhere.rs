@@ -1,6 +1,6 @@
 //! What must be so in every state.
 
-use lock_core::__private::Kind;
+use lock_core::Kind;
 
 use super::{
     calls::{Asked, Calls, NONSENSE},

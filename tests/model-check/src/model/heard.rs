@@ -1,6 +1,6 @@
 //! What a client makes of an answer.
 
-use lock_core::__private::{Kind, Mode, belief};
+use lock_core::{Kind, Mode, test_util::belief};
 
 use super::{
     deed::Whose,

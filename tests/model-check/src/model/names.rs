@@ -3,7 +3,7 @@
 //! An owner is told by one byte of its name that occurs in no other name: so states that differ in
 //! the names of clients alone are found to be the same.
 
-use lock_core::__private::{Caller, Kind};
+use lock_core::{Kind, test_util::Caller};
 
 use lock_core::LockKey;
 

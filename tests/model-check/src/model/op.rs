@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use lock_core::__private::{Ask, Caller, Kind, Mode, ScriptCall, Step};
+use lock_core::{
+    Kind, Mode,
+    test_util::{Ask, Caller, ScriptCall, Step},
+};
 
 use super::{setup, world::Holds};
 

@@ -1,6 +1,6 @@
 //! What one step may do and say, judged by what stood before it and stands after it.
 
-use lock_core::__private::{Kind, Mode};
+use lock_core::{Kind, Mode};
 
 use super::{
     op::Op,

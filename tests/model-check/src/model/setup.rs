@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::__private::{Kind, Mode};
+use lock_core::{Kind, Mode};
 
 use super::names::{self, LockNames};
 

@@ -1,6 +1,6 @@
 //! Who holds what and who waits, read from the key space by the rules of the wire alone.
 
-use lock_core::__private::{Kind, Mode};
+use lock_core::{Kind, Mode};
 
 use super::names::LockNames;
 use crate::redis::{Redis, Value};

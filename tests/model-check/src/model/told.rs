@@ -1,6 +1,6 @@
 //! Whether those who wait hear of it when they may enter.
 
-use lock_core::__private::{Kind, Mode};
+use lock_core::{Kind, Mode};
 
 use super::{
     setup::Setup,

@@ -1,6 +1,6 @@
 //! The state of a model: what stands in Redis, and what each client believes of it.
 
-use lock_core::__private::Mode;
+use lock_core::Mode;
 
 use super::{op::Op, wrong::Wrong};
 use crate::redis::Redis;

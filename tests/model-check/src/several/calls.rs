@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use lock_core::__private::{Caller, Mode, ScriptCall};
+use lock_core::{
+    Mode,
+    test_util::{Caller, ScriptCall},
+};
 
 use super::{
     op::Op,

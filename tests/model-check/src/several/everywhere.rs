@@ -1,6 +1,6 @@
 //! What must be so in every state.
 
-use lock_core::__private::{Kind, Mode};
+use lock_core::{Kind, Mode};
 
 use super::{
     calls::{Asked, Calls},

@@ -1,6 +1,9 @@
 //! What is asked of Redis: for one of the locks, or for both.
 
-use lock_core::__private::{Caller, Mode, ScriptCall};
+use lock_core::{
+    Mode,
+    test_util::{Caller, ScriptCall},
+};
 
 use super::setup::{LEASE_MS, Setup};
 use crate::model::{

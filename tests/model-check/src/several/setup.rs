@@ -1,6 +1,6 @@
 //! Which locks are asked for together, and within which bounds.
 
-use lock_core::__private::{Kind, Mode};
+use lock_core::{Kind, Mode};
 
 use crate::model::{self, names::SEVERAL};
 

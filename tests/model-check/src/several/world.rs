@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use lock_core::__private::{Mode, belief};
+use lock_core::{Mode, test_util::belief};
 
 use super::{op::Ask, setup::LEASE_MS};
 use crate::{

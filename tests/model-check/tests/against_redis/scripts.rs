@@ -3,8 +3,8 @@
 use std::{mem::discriminant, time::Duration};
 
 use lock_core::{
-    __private::{Ask, Caller, Kind, Mode, SCRIPTS, ScriptCall, Step},
-    LockKey,
+    Kind, LockKey, Mode,
+    test_util::{Ask, Caller, SCRIPTS, ScriptCall, Step},
 };
 use lock_model_check::{lua::Interpreter, redis::Redis, texts::Texts};
 use proptest::{

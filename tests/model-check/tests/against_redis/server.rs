@@ -1,6 +1,6 @@
 //! The real server, as the comparison needs it.
 
-use lock_core::__private::ScriptCall;
+use lock_core::test_util::ScriptCall;
 use lock_model_check::redis::Reply;
 use lock_tests::{Cli, RedisServer};
 use redis::Value;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use lock_core::{
-    __private::{Answer, Ask, Kind, Mode, Step, StepOwner, Steps},
-    LockClient, LockKey,
+    Kind, LockClient, LockKey, Mode,
+    test_util::{Answer, Ask, Step, StepOwner, Steps},
 };
 use lock_tests::figures::Spread;
 

@@ -1,6 +1,5 @@
 //! A store in memory over a link that follows a script: answers that come late, never, or for a step
-//! that is taken all the same; wake-ups that get lost. For tests under a paused clock. Not part of the
-//! public interface.
+//! that is taken all the same; wake-ups that get lost. For tests under a paused clock.
 
 mod backend;
 mod line;

@@ -1,11 +1,11 @@
 //! What a client asks a server for a step, in plain types: for those who run the scripts elsewhere.
 
-use super::{question::Call, steps::Steps};
 use crate::{
     Kind, LockKey,
     backend::{ConvertStep, Holder, Holds, ReleaseStep, RenewStep},
     owner::OwnerId,
-    steps::{Ask, Step},
+    redis::{question::Call, steps::Steps},
+    test_util::{Ask, Step},
 };
 
 /// A call of a script as a server gets it.
@@ -55,14 +55,14 @@ impl Caller {
             }
             Step::TakeAway => steps.force_release(&self.key),
         };
-        call.into_plain(nonce)
+        plain(call, nonce)
     }
 
     /// What is asked for several at once.
     #[must_use]
     pub fn call_all(members: &[(&Self, Ask)], nonce: &str) -> ScriptCall {
         let members: Vec<_> = members.iter().map(|(caller, ask)| ask.by(caller.holder())).collect();
-        steps().acquire_all(&members).into_plain(nonce)
+        plain(steps().acquire_all(&members), nonce)
     }
 
     fn holder(&self) -> Holder {
@@ -74,9 +74,11 @@ fn steps() -> Steps {
     Steps { prefix: String::new(), permanent_tokens: false }
 }
 
-impl Call {
-    fn into_plain(mut self, nonce: &str) -> ScriptCall {
-        self.nonce = nonce.to_owned();
-        self.parts()
-    }
+/// What a server gets.
+fn plain(call: Call, nonce: &str) -> ScriptCall {
+    let text = |key| String::from_utf8_lossy(key).into_owned();
+    let keys = call.keys.iter().map(text).collect();
+    let args = call.args.iter().map(<[u8]>::to_vec);
+    let args = std::iter::once(nonce.as_bytes().to_vec()).chain(args).collect();
+    ScriptCall { script: call.script.name, keys, args }
 }

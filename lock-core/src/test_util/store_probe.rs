@@ -1,5 +1,5 @@
 //! The steps of a client's store one by one, in plain types: for tests that compare stores with a
-//! model of what they should do. Not part of the public interface.
+//! model of what they should do.
 
 use std::{sync::Arc, time::Duration};
 

@@ -6,22 +6,24 @@ use std::{collections::BTreeSet, sync::Arc};
 use futures_util::FutureExt;
 use redis::{PushInfo, Value, parse_redis_value};
 
-use super::{
-    RedisOptions,
-    channels::Channels,
-    cluster,
-    ears::{Ear, Share},
-    endpoint::Endpoint,
-    name,
-    names::LockNames,
-    place::Place,
-    reply::{self, Reply},
-    rights::MissingRights,
-    target::Target,
-    url::Url,
-    wire::Identity,
+use crate::{
+    LockKey,
+    redis::{
+        RedisOptions,
+        channels::Channels,
+        cluster,
+        ears::{Ear, Share},
+        endpoint::Endpoint,
+        name,
+        names::LockNames,
+        place::Place,
+        reply::{self, Reply},
+        rights::MissingRights,
+        target::Target,
+        url::Url,
+        wire::Identity,
+    },
 };
-use crate::LockKey;
 
 /// What was made of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
