@@ -46,7 +46,7 @@ impl Engine {
     /// Refuses who wants to fail fast while the store is known not to answer.
     pub(crate) fn check_breaker(&self, request: &Request) -> Result<(), Unavailable> {
         if !request.asked.fail_fast
-            || !self.breaker.lock().open.contains(&self.backend.shard(&request.key))
+            || !self.breaker.lock().open.contains(&self.store.shard(&request.key))
         {
             return Ok(());
         }
@@ -55,7 +55,7 @@ impl Engine {
 
     /// The store did not answer what was sent at `sent`.
     pub(crate) fn open_breaker(self: &Arc<Self>, key: &LockKey, sent: Moment) {
-        let shard = self.backend.shard(key);
+        let shard = self.store.shard(key);
         {
             let mut shards = self.breaker.lock();
             let outdated = shards.last_closed.is_some_and(|closed| sent < closed);
@@ -72,11 +72,11 @@ impl Engine {
 async fn probe(engine: Weak<Engine>, shard: u16, key: LockKey) {
     loop {
         tokio::time::sleep(PROBE).await;
-        let Some(backend) = engine.upgrade().map(|engine| Arc::clone(&engine.backend)) else {
+        let Some(store) = engine.upgrade().map(|engine| Arc::clone(&engine.store)) else {
             return;
         };
         // A refusal is an answer too.
-        let answered = !matches!(backend.inspect(key.clone()).await, Err(why) if why.silent);
+        let answered = !matches!(store.inspect(key.clone()).await, Err(why) if why.silent);
         let Some(engine) = engine.upgrade() else { return };
         if answered || *engine.draining.borrow() {
             engine.breaker.close(shard);

@@ -4,11 +4,11 @@ use futures_util::future::join_all;
 
 use crate::{
     ConnectError, InvalidOptions, LockClient, MemoryStore, RedLock,
-    backend::Backend,
     engine::Engine,
     owner::{ClientId, Owners},
     redis::{self, Credentials, RedisOptions, Replicas, Tls},
     settings::{Settings, check_lease},
+    store::LockStore,
     tasks::Tasks,
 };
 
@@ -204,8 +204,8 @@ impl LockClientBuilder {
     pub async fn connect(self, url: &str) -> Result<LockClient, ConnectError> {
         self.check()?;
         let (owners, tasks) = beginnings();
-        let backend = redis::connect(url, self.redis.clone(), owners.client(), &tasks).await?;
-        Ok(self.start(owners, Arc::new(backend), tasks))
+        let store = redis::connect(url, self.redis.clone(), owners.client(), &tasks).await?;
+        Ok(self.start(owners, Arc::new(store), tasks))
     }
 
     /// Connects in the background: see [`LockClient::connect_lazy`].
@@ -216,8 +216,8 @@ impl LockClientBuilder {
     pub fn connect_lazy(self, url: &str) -> Result<LockClient, ConnectError> {
         self.check()?;
         let (owners, tasks) = beginnings();
-        let backend = redis::connect_lazy(url, self.redis.clone(), owners.client(), &tasks)?;
-        Ok(self.start(owners, Arc::new(backend), tasks))
+        let store = redis::connect_lazy(url, self.redis.clone(), owners.client(), &tasks)?;
+        Ok(self.start(owners, Arc::new(store), tasks))
     }
 
     /// A client with a store of its own in memory: see [`LockClient::in_memory`].
@@ -232,10 +232,10 @@ impl LockClientBuilder {
         self.on(|_| store.clone())
     }
 
-    pub(crate) fn on<B: Backend>(self, store: impl FnOnce(&Settings) -> B) -> LockClient {
+    pub(crate) fn on<B: LockStore>(self, store: impl FnOnce(&Settings) -> B) -> LockClient {
         let (owners, tasks) = beginnings();
-        let backend = Arc::new(store(&self.settings));
-        self.start(owners, backend, tasks)
+        let store = Arc::new(store(&self.settings));
+        self.start(owners, store, tasks)
     }
 
     /// As [`red_lock_in_memory`](Self::red_lock_in_memory), on clients that a test has made, each of
@@ -316,8 +316,8 @@ impl LockClientBuilder {
         self.redis.check()
     }
 
-    fn start(self, owners: Owners, backend: Arc<dyn Backend>, tasks: Arc<Tasks>) -> LockClient {
-        LockClient::from_engine(Engine::start(owners, backend, self.settings, tasks))
+    fn start(self, owners: Owners, store: Arc<dyn LockStore>, tasks: Arc<Tasks>) -> LockClient {
+        LockClient::from_engine(Engine::start(owners, store, self.settings, tasks))
     }
 }
 

@@ -84,7 +84,7 @@ impl LockClient {
     /// How the client and its store are, for a readiness check and for the engineer on call.
     pub async fn health(&self) -> Health {
         self.0.tasks.enter();
-        let store = self.0.backend.health().await;
+        let store = self.0.store.health().await;
         Health {
             store: store.kind,
             round_trip: store.round_trip,
@@ -132,7 +132,7 @@ impl LockClient {
         let (in_time, locally) = tokio::join!(tokio::time::timeout(deadline, drained), locally);
         let left = self.0.holds.load(Ordering::Acquire);
         self.0.queue.hurry();
-        self.0.backend.close().await;
+        self.0.store.close().await;
         match (in_time, locally) {
             (Ok(()), locally) => locally,
             (Err(_), locally) => {
@@ -144,6 +144,6 @@ impl LockClient {
 
 impl fmt::Debug for LockClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockClient").field("store", &self.0.backend).finish_non_exhaustive()
+        f.debug_struct("LockClient").field("store", &self.0.store).finish_non_exhaustive()
     }
 }

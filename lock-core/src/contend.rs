@@ -10,7 +10,6 @@ use tokio::time::Instant;
 
 use crate::{
     Lost, LostCause,
-    backend::{Acquired, Topic, Wakeups},
     clock::Moment,
     engine::Engine,
     error::{AcquireError, Overloaded, Unavailable, WrongKind},
@@ -18,6 +17,7 @@ use crate::{
     hold::Hold,
     request::{Patience, Request},
     share::{apart, share},
+    store::{Acquired, WakeTopic, WakeupReceiver},
     tries::{Attempt, Tried, place_in_line},
 };
 
@@ -125,7 +125,7 @@ fn stand_in_queue<'a>(
                 return turn.ok_or(AcquireError::Draining);
             }
             // While the store cannot be reached, whoever is inside gets nowhere.
-            if let Err(why) = engine.backend.link() {
+            if let Err(why) = engine.store.connection_status() {
                 engine.open_breaker(&request.key, Moment::now());
                 return Err(why.silence().into());
             }
@@ -142,7 +142,7 @@ fn stand_in_queue<'a>(
 }
 
 /// The wake-ups of those among the holds that were refused: each listens from its first refusal on.
-struct Ears(Vec<Option<Wakeups>>);
+struct Ears(Vec<Option<WakeupReceiver>>);
 
 impl Ears {
     /// Waits until `at` is woken, or until `due`. The first time this only makes sure that every
@@ -161,7 +161,7 @@ impl Ears {
         let engine = &hold.engine;
         let is_new = self.0[at].is_none();
         let ear =
-            self.0[at].get_or_insert_with(|| engine.backend.wakeups(Topic::Turn(hold.holder())));
+            self.0[at].get_or_insert_with(|| engine.store.wakeups(WakeTopic::Turn(hold.holder())));
         if is_new && !ear.silent_since(sent) {
             let limit = deadline.min(Instant::now() + engine.settings.command_timeout);
             let _ = tokio::time::timeout_at(limit, ear.subscribed()).await;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::{
     DowngradeError, LostCause, UpgradeError,
-    backend::{ConvertStep, Downgraded, Holds, Upgraded},
     clock::Moment,
     error::Unavailable,
     gate::Permit,
     hold::{Hold, ReconcileOnDrop},
+    store::{ConvertCommand, Downgraded, Holds, Upgraded},
 };
 
 pub(crate) const UNCONFIRMED: &str = "an earlier step of the hold is not confirmed yet";
@@ -40,9 +40,9 @@ impl Hold {
             (after, state.terms.lease)
         };
         let _reconcile = ReconcileOnDrop(self);
-        let step = ConvertStep { holder: self.holder(), after, lease };
+        let step = ConvertCommand { holder: self.holder(), after, lease };
         let sent = Moment::now();
-        let answer = self.engine.backend.upgrade(step).await.map_err(|why| why.held_for(lease))?;
+        let answer = self.engine.store.upgrade(step).await.map_err(|why| why.held_for(lease))?;
         self.upgraded(answer, after, sent)
     }
 
@@ -100,10 +100,9 @@ impl Hold {
             (after, state.terms.lease)
         };
         let _reconcile = ReconcileOnDrop(self);
-        let step = ConvertStep { holder: self.holder(), after, lease };
+        let step = ConvertCommand { holder: self.holder(), after, lease };
         let sent = Moment::now();
-        let answer =
-            self.engine.backend.downgrade(step).await.map_err(|why| why.held_for(lease))?;
+        let answer = self.engine.store.downgrade(step).await.map_err(|why| why.held_for(lease))?;
         match answer {
             Downgraded::Done => {
                 self.downgraded(after, sent);

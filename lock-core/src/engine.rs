@@ -9,7 +9,6 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     LockClient,
-    backend::{Backend, Holds},
     breaker::Breaker,
     gate::Gate,
     hold::Hold,
@@ -18,13 +17,14 @@ use crate::{
     renewal::{self, Schedule},
     settings::Settings,
     settle::{self, SettleQueue},
+    store::{Holds, LockStore},
     tasks::Tasks,
 };
 
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) owners: Owners,
-    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) store: Arc<dyn LockStore>,
     pub(crate) settings: Settings,
     pub(crate) gate: Arc<Gate>,
     pub(crate) breaker: Breaker,
@@ -44,7 +44,7 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn start(
         owners: Owners,
-        backend: Arc<dyn Backend>,
+        store: Arc<dyn LockStore>,
         settings: Settings,
         tasks: Arc<Tasks>,
     ) -> Arc<Self> {
@@ -60,7 +60,7 @@ impl Engine {
         });
         Arc::new(Self {
             owners,
-            backend,
+            store,
             gate: Gate::new(settings.max_waiters, settings.max_waiters_in_all),
             breaker: Breaker::default(),
             lock_order: LockOrder::default(),

@@ -115,7 +115,7 @@ async fn acquire_anew(
         [_] => 1,
         several => {
             let keys: Vec<_> = several.iter().map(|request| &request.key).collect();
-            if engine.backend.in_one_step(&keys) { keys.len() } else { 1 }
+            if engine.store.supports_atomic_multi(&keys) { keys.len() } else { 1 }
         }
     };
     let mut all = Vec::with_capacity(requests.len());

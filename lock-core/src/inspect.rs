@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::{
     FencingToken, InspectError, IntoLockKey, Kind, LockClient, LockKey, Mode, Scope,
-    backend::{Holds, Standing},
     error::WrongKind,
+    store::{Holds, LockSnapshot},
 };
 
 /// What stands in the store for a key, at the moment of looking: from [`LockClient::inspect`].
@@ -141,7 +141,7 @@ impl LockClient {
         let mut clients: Vec<_> = owners.filter_map(|owner| client_of(owner)).collect();
         clients.sort_unstable();
         clients.dedup();
-        let infos = self.engine().backend.client_names(clients.clone()).await?;
+        let infos = self.engine().store.client_names(clients.clone()).await?;
         let info = |owner: &str| {
             let at = clients.binary_search(&client_of(owner)?).ok()?;
             infos.get(at).cloned().flatten()
@@ -189,9 +189,8 @@ impl LockClient {
     ) -> Result<ForcedRelease, InspectError> {
         self.engine().tasks.enter();
         let key = key.into_lock_key()?;
-        let forced = self.engine().backend.force_release(key.clone()).await?;
-        let forced = forced.ok_or(WrongKind { key, kind: Kind::ReadWrite })?;
-        Ok(ForcedRelease { was_held: forced.was_held, fencing_token: forced.token })
+        let forced = self.engine().store.force_release(key.clone()).await?;
+        Ok(forced.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
     /// Asks whoever holds `key` to release it, and says how many there are: readers of one process
@@ -209,13 +208,13 @@ impl LockClient {
     pub async fn request_release(&self, key: impl IntoLockKey) -> Result<u32, InspectError> {
         self.engine().tasks.enter();
         let key: LockKey = key.into_lock_key()?;
-        let asked = self.engine().backend.request_release(key.clone()).await?;
+        let asked = self.engine().store.request_release(key.clone()).await?;
         Ok(asked.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
-    async fn standing(&self, key: &LockKey) -> Result<Standing, InspectError> {
+    async fn standing(&self, key: &LockKey) -> Result<LockSnapshot, InspectError> {
         self.engine().tasks.enter();
-        let standing = self.engine().backend.inspect(key.clone()).await?;
+        let standing = self.engine().store.inspect(key.clone()).await?;
         Ok(standing.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
     }
 }

@@ -11,7 +11,6 @@
 
 mod acquire;
 mod asks;
-mod backend;
 mod backoff;
 mod breaker;
 mod builder;
@@ -50,6 +49,7 @@ mod semaphore;
 mod settings;
 mod settle;
 mod share;
+mod store;
 mod target;
 mod tasks;
 mod terms;

@@ -6,12 +6,12 @@ use tokio::time::Instant;
 
 use crate::{
     Kind, LostCause, Mode,
-    backend::{AcquireStep, Acquired},
     clock::Moment,
     convert::UNCONFIRMED,
     error::{AcquireError, Unavailable, WrongKind},
     hold::{Hold, HoldState, ReconcileOnDrop, Steps},
     request::{Patience, Request},
+    store::{AcquireCommand, Acquired},
     terms::Terms,
 };
 
@@ -94,7 +94,7 @@ pub(crate) async fn reenter(
     };
     // A lost reply may have raised the count.
     let reconcile = ReconcileOnDrop(part);
-    let step = AcquireStep {
+    let step = AcquireCommand {
         kind: hold.kind,
         key: hold.key.clone(),
         owner: part.owner.clone(),
@@ -108,7 +108,7 @@ pub(crate) async fn reenter(
         permits: request.permits,
     };
     let sent = Moment::now();
-    let answer = engine.backend.acquire(step).await;
+    let answer = engine.store.acquire(step).await;
     if let Err(why) = &answer
         && why.silent
     {

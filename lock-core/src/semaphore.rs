@@ -67,7 +67,7 @@ impl Semaphore {
         let engine = self.0.client.engine();
         engine.tasks.enter();
         let key = self.0.key.clone()?;
-        let free = engine.backend.set_permits(key.clone(), permits, only_missing).await?;
+        let free = engine.store.set_permits(key.clone(), permits, only_missing).await?;
         Ok(free.ok_or(WrongKind { key, kind: Kind::Semaphore })?)
     }
 }

@@ -18,11 +18,11 @@ use tokio::sync::Notify;
 
 use crate::{
     LostCause, Mode,
-    backend::{ConvertStep, Downgraded, Holds, ReleaseStep, Released},
     backoff::Backoff,
     clock::Moment,
     error::Unavailable,
     hold::{Hold, HoldState},
+    store::{ConvertCommand, Downgraded, Holds, ReleaseCommand, Released},
 };
 
 /// Releases asked for at once: enough to fill a connection, few enough to bound its memory. Those
@@ -218,8 +218,8 @@ impl Step {
 
     async fn take_back(hold: &Arc<Hold>, sent: Moment, after: Holds) -> Result<bool, Unavailable> {
         let lease = hold.state().terms.lease;
-        let step = ConvertStep { holder: hold.holder(), after, lease };
-        let answer = hold.engine.backend.downgrade(step).await?;
+        let step = ConvertCommand { holder: hold.holder(), after, lease };
+        let answer = hold.engine.store.downgrade(step).await?;
         if answer == Downgraded::Lost {
             hold.state().has(after);
             return Ok(true);
@@ -242,8 +242,8 @@ impl Step {
             let confirmed = state.confirmed.of_mut(mode);
             std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
         };
-        let step = ReleaseStep { holder: hold.holder(), mode, holds, in_line };
-        let answer = hold.engine.backend.release(step).await?;
+        let step = ReleaseCommand { holder: hold.holder(), mode, holds, in_line };
+        let answer = hold.engine.store.release(step).await?;
         let mut state = hold.state();
         *state.stored.of_mut(mode) = holds;
         if in_line {

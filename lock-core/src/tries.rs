@@ -6,12 +6,12 @@ use tokio::time::Instant;
 
 use crate::{
     FencingToken, Kind,
-    backend::{AcquireStep, Acquired, AcquiredAll, ReleaseStep},
     clock::Moment,
     error::{AcquireError, Overloaded, Unavailable},
     hold::Hold,
     lease,
     request::{Patience, Request},
+    store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand},
 };
 
 /// How long a waiter's place in line lives unless it is renewed, and how often it is: a waiter that
@@ -93,12 +93,12 @@ impl Attempt {
             .map(|(hold, request)| hold.first_step(request, patience, sent_at, yields, alone))
             .collect();
         let asked = async {
-            match <[AcquireStep; 1]>::try_from(steps) {
-                Ok([step]) => Ok(match first.engine.backend.acquire(step).await? {
+            match <[AcquireCommand; 1]>::try_from(steps) {
+                Ok([step]) => Ok(match first.engine.store.acquire(step).await? {
                     Acquired::Granted(token) => AcquiredAll::Granted(vec![token]),
                     answer => AcquiredAll::Refused { at: 0, answer },
                 }),
-                Err(steps) => first.engine.backend.acquire_all(steps).await,
+                Err(steps) => first.engine.store.acquire_all(steps).await,
             }
         };
         let answer = match limit {
@@ -144,7 +144,7 @@ impl Hold {
         sent: Moment,
         yields: bool,
         alone: bool,
-    ) -> AcquireStep {
+    ) -> AcquireCommand {
         let waits = patience.deadline.is_some();
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
         let place = waits.then(|| place_in_line(request.kind).0);
@@ -156,7 +156,7 @@ impl Hold {
             state.in_line = waits.then_some(request.mode);
             state.may_be_stored(sent, request.terms.lease);
         }
-        AcquireStep {
+        AcquireCommand {
             kind: request.kind,
             key: request.key.clone(),
             owner: self.owner.clone(),
@@ -233,8 +233,8 @@ impl Hold {
     pub(crate) async fn leave_line(&self) {
         let in_line = self.state().in_line;
         let Some(mode) = in_line else { return };
-        let step = ReleaseStep { holder: self.holder(), mode, holds: 0, in_line: true };
-        if self.engine.backend.release(step).await.is_ok() {
+        let step = ReleaseCommand { holder: self.holder(), mode, holds: 0, in_line: true };
+        if self.engine.store.release(step).await.is_ok() {
             self.state().in_line = None;
         }
     }

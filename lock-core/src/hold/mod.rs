@@ -20,7 +20,6 @@ use tracing::field::display;
 
 use crate::{
     Kind, LeaseState, LockKey, Lost, LostCause, Mode,
-    backend::{Holder, Topic},
     call_site::CallSite,
     clock::Moment,
     engine::Engine,
@@ -28,6 +27,7 @@ use crate::{
     owner::OwnerId,
     renewal::Place,
     request::Request,
+    store::{Holder, WakeTopic},
 };
 pub(crate) use state::HoldState;
 pub(crate) use steps::Steps;
@@ -148,13 +148,13 @@ impl Hold {
     /// Waits until this hold's owner is asked to release.
     pub(crate) async fn release_requested(&self) {
         self.engine.tasks.enter();
-        let backend = &self.engine.backend;
-        let mut ears = backend.wakeups(Topic::ReleaseRequest(self.key.clone()));
+        let store = &self.engine.store;
+        let mut ears = store.wakeups(WakeTopic::ReleaseRequest(self.key.clone()));
         loop {
             let heard = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.subscribed());
             let _ = heard.await;
             ears.listen();
-            if matches!(backend.release_requested(self.holder()).await, Ok(true)) {
+            if matches!(store.release_requested(self.holder()).await, Ok(true)) {
                 return;
             }
             let _ = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.woken()).await;

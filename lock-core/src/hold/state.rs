@@ -6,8 +6,8 @@ use tokio::sync::Notify;
 
 use super::Hold;
 use crate::{
-    FencingToken, LeaseState, LostCause, Mode, backend::Holds, clock::Moment, error::Unavailable,
-    gate::Permit, lease, renewal::Place, share::Shared, terms::Terms,
+    FencingToken, LeaseState, LostCause, Mode, clock::Moment, error::Unavailable, gate::Permit,
+    lease, renewal::Place, share::Shared, store::Holds, terms::Terms,
 };
 
 #[derive(Debug)]

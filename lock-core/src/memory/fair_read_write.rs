@@ -9,12 +9,12 @@ use super::{
 };
 use crate::{
     Kind, Mode,
-    backend::{
-        AcquireStep, Acquired, ConvertStep, Downgraded, ReleaseStep, Released, Renewal, Standing,
-        Upgraded,
-    },
     clock::Moment,
     owner::OwnerId,
+    store::{
+        AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
+        Released, Renewal, Upgraded,
+    },
 };
 
 /// How many readers one step tells; each that enters tells the one behind it.
@@ -29,12 +29,12 @@ pub(super) struct FairReadWrite {
 }
 
 impl FairReadWrite {
-    fn stands_behind_others(&self, step: &AcquireStep) -> bool {
+    fn stands_behind_others(&self, step: &AcquireCommand) -> bool {
         let mut ahead = self.line.before(&step.owner);
         ahead.any(|other| other.mode == Mode::Write || step.mode == Mode::Write)
     }
 
-    fn refuse(&mut self, step: &AcquireStep, now: Moment) -> Acquired {
+    fn refuse(&mut self, step: &AcquireCommand, now: Moment) -> Acquired {
         if let Some(life) = step.place {
             self.line.stand(step, life, now);
         }
@@ -69,7 +69,7 @@ impl Shape for FairReadWrite {
         self.holders.is_free() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
         let now = scene.now;
         if self.line.drop_dead_but(Some(&step.owner), now) {
             self.tell_next(scene);
@@ -94,7 +94,7 @@ impl Shape for FairReadWrite {
         }
     }
 
-    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
         if step.in_line {
             self.line.leave(&step.holder.owner);
         }
@@ -107,12 +107,12 @@ impl Shape for FairReadWrite {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertStep, scene: &mut Scene<'_>) -> Upgraded {
+    fn upgrade(&mut self, step: &ConvertCommand, scene: &mut Scene<'_>) -> Upgraded {
         let refused = self.holders.upgrade(step, scene.now);
         refused.unwrap_or_else(|| Upgraded::Granted(scene.token()))
     }
 
-    fn downgrade(&mut self, step: &ConvertStep, scene: &mut Scene<'_>) -> Downgraded {
+    fn downgrade(&mut self, step: &ConvertCommand, scene: &mut Scene<'_>) -> Downgraded {
         let (downgraded, opened) = self.holders.downgrade(step, scene.now);
         if opened {
             self.tell_next(scene);
@@ -120,8 +120,8 @@ impl Shape for FairReadWrite {
         downgraded
     }
 
-    fn standing(&self, now: Moment) -> Standing {
-        Standing {
+    fn standing(&self, now: Moment) -> LockSnapshot {
+        LockSnapshot {
             kind: Some(Kind::FairReadWrite),
             waiters: self.line.standing(now).collect(),
             ..self.holders.standing(now)

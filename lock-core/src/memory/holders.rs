@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use crate::{
     Mode,
-    backend::{
-        AcquireStep, ConvertStep, Downgraded, Holds, ReleaseStep, Released, Renewal, Standing,
-        StandingHolder, Upgraded,
-    },
     clock::Moment,
     owner::OwnerId,
+    store::{
+        AcquireCommand, ConvertCommand, Downgraded, HolderSnapshot, Holds, LockSnapshot,
+        ReleaseCommand, Released, Renewal, Upgraded,
+    },
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +82,7 @@ impl Holders {
         self.reads.values().map(|reads| reads.until).chain(writes).max()
     }
 
-    pub(super) fn ask(&self, step: &AcquireStep) -> Asked {
+    pub(super) fn ask(&self, step: &AcquireCommand) -> Asked {
         let held = self.holds(&step.owner);
         let in_the_way = match step.mode {
             _ if held.write > 0 => None,
@@ -99,7 +99,7 @@ impl Holders {
     }
 
     /// Grants what nobody is in the way of; says whether it is due a token.
-    pub(super) fn grant(&mut self, step: &AcquireStep, now: Moment) -> bool {
+    pub(super) fn grant(&mut self, step: &AcquireCommand, now: Moment) -> bool {
         let owner = &step.owner;
         let until = now.after(step.lease);
         let first = step.holds == 1;
@@ -128,7 +128,7 @@ impl Holders {
     }
 
     /// Says also whether others may enter now who could not before.
-    pub(super) fn release(&mut self, step: &ReleaseStep, now: Moment) -> (Released, bool) {
+    pub(super) fn release(&mut self, step: &ReleaseCommand, now: Moment) -> (Released, bool) {
         let owner = &step.holder.owner;
         let all = self.holds(owner);
         let held = all.of(step.mode);
@@ -179,7 +179,7 @@ impl Holders {
     }
 
     /// `None` when it is granted, and due a token.
-    pub(super) fn upgrade(&mut self, step: &ConvertStep, now: Moment) -> Option<Upgraded> {
+    pub(super) fn upgrade(&mut self, step: &ConvertCommand, now: Moment) -> Option<Upgraded> {
         let owner = &step.holder.owner;
         let held = self.holds(owner);
         if held.write < step.after.write {
@@ -195,7 +195,7 @@ impl Holders {
     }
 
     /// Says also whether readers may enter now who could not before.
-    pub(super) fn downgrade(&mut self, step: &ConvertStep, now: Moment) -> (Downgraded, bool) {
+    pub(super) fn downgrade(&mut self, step: &ConvertCommand, now: Moment) -> (Downgraded, bool) {
         let owner = &step.holder.owner;
         let held = self.holds(owner);
         if held.write <= step.after.write {
@@ -226,24 +226,24 @@ impl Holders {
     }
 
     /// Each one once, whatever it holds.
-    pub(super) fn standing(&self, now: Moment) -> Standing {
+    pub(super) fn standing(&self, now: Moment) -> LockSnapshot {
         let writer = self.writes.as_ref().map(|writes| (&writes.owner, writes.until));
         let readers = self.reads.iter().map(|(owner, reads)| (owner, reads.until));
         let readers =
             readers.filter(|(owner, _)| writer.is_none_or(|(writer, _)| writer != *owner));
-        let holder = |(owner, until): (&OwnerId, Moment)| StandingHolder {
+        let holder = |(owner, until): (&OwnerId, Moment)| HolderSnapshot {
             owner: owner.to_string(),
             holds: self.holds(owner),
             remaining: Some(now.until(until)),
         };
         let mut holders: Vec<_> = writer.into_iter().chain(readers).map(holder).collect();
         holders.sort_by(|one, other| one.owner.cmp(&other.owner));
-        Standing {
+        LockSnapshot {
             mode: self.mode(),
             holders,
             remaining: self.until().map(|until| now.until(until)),
             complete: true,
-            ..Standing::default()
+            ..LockSnapshot::default()
         }
     }
 }

@@ -5,9 +5,9 @@ use std::{collections::VecDeque, time::Duration};
 
 use crate::{
     Mode,
-    backend::{AcquireStep, StandingWaiter},
     clock::Moment,
     owner::OwnerId,
+    store::{AcquireCommand, WaiterSnapshot},
 };
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Line {
     }
 
     /// Takes a place at the end, or renews the one that it has.
-    pub(super) fn stand(&mut self, step: &AcquireStep, life: Duration, now: Moment) {
+    pub(super) fn stand(&mut self, step: &AcquireCommand, life: Duration, now: Moment) {
         let (owner, until) = (&step.owner, now.after(life));
         match self.0.iter_mut().find(|place| place.owner == *owner) {
             Some(place) => place.until = until,
@@ -95,8 +95,8 @@ impl Line {
         }
     }
 
-    pub(super) fn standing(&self, now: Moment) -> impl Iterator<Item = StandingWaiter> {
+    pub(super) fn standing(&self, now: Moment) -> impl Iterator<Item = WaiterSnapshot> {
         let live = self.0.iter().filter(move |place| place.until > now);
-        live.map(|place| StandingWaiter { owner: place.owner.to_string(), mode: place.mode })
+        live.map(|place| WaiterSnapshot { owner: place.owner.to_string(), mode: place.mode })
     }
 }

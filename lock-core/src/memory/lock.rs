@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{
     FencingToken, Kind, Mode,
-    backend::{
-        AcquireStep, Acquired, ConvertStep, Downgraded, ReleaseStep, Released, Renewal, Standing,
-        Upgraded,
-    },
     clock::Moment,
     owner::OwnerId,
+    store::{
+        AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
+        Released, Renewal, Upgraded,
+    },
 };
 
 /// What a step finds beside the lock: the time and the last token; and whom it tells.
@@ -58,16 +58,16 @@ pub(super) trait Shape {
     fn expire(&mut self, now: Moment);
     /// Whether there is nothing to remember.
     fn is_over(&self) -> bool;
-    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired;
-    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released;
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired;
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released;
     fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal;
-    fn upgrade(&mut self, _step: &ConvertStep, _scene: &mut Scene<'_>) -> Upgraded {
+    fn upgrade(&mut self, _step: &ConvertCommand, _scene: &mut Scene<'_>) -> Upgraded {
         Upgraded::Lost
     }
-    fn downgrade(&mut self, _step: &ConvertStep, _scene: &mut Scene<'_>) -> Downgraded {
+    fn downgrade(&mut self, _step: &ConvertCommand, _scene: &mut Scene<'_>) -> Downgraded {
         Downgraded::Lost
     }
-    fn standing(&self, now: Moment) -> Standing;
+    fn standing(&self, now: Moment) -> LockSnapshot;
     /// Takes it away from all who hold it. Who waits keeps its place, and is told.
     fn take_away(&mut self, scene: &mut Scene<'_>);
 }

@@ -4,11 +4,11 @@
 //! the waiter that is next, the line of waiters) is a file of its own. All of it is pure but for the
 //! moment it is given; [`MemoryStore`] has the mutex and the clock.
 
-mod backend;
 mod fair_read_write;
 mod holders;
 mod line;
 mod lock;
+mod lock_store;
 mod news;
 mod next_waiter;
 mod plain;

@@ -6,8 +6,8 @@ use tokio::sync::watch;
 
 use crate::{
     Kind, LockKey,
-    backend::{News, Topic, Wakeups},
     owner::OwnerId,
+    store::{NotifyState, WakeTopic, WakeupReceiver},
 };
 
 /// Where a key's news are told, as on Redis: who listens on one hears nothing of the others.
@@ -22,10 +22,10 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    fn of(topic: Topic) -> (LockKey, Self) {
+    fn of(topic: WakeTopic) -> (LockKey, Self) {
         let holder = match topic {
-            Topic::ReleaseRequest(key) => return (key, Self::ReleaseRequest),
-            Topic::Turn(holder) => holder,
+            WakeTopic::ReleaseRequest(key) => return (key, Self::ReleaseRequest),
+            WakeTopic::Turn(holder) => holder,
         };
         let channel = match holder.kind {
             Kind::ReadWrite => Self::ReadWrite,
@@ -39,17 +39,17 @@ impl Channel {
 
 /// As long as somebody listens.
 #[derive(Debug, Default)]
-pub(super) struct Ears(HashMap<(LockKey, Channel), watch::Sender<News>>);
+pub(super) struct Ears(HashMap<(LockKey, Channel), watch::Sender<NotifyState>>);
 
 impl Ears {
-    pub(super) fn listen(&mut self, topic: Topic) -> Wakeups {
-        let heard = News { subscribed: true, ..News::default() };
+    pub(super) fn listen(&mut self, topic: WakeTopic) -> WakeupReceiver {
+        let heard = NotifyState { subscribed: true, ..NotifyState::default() };
         if self.0.len() == self.0.capacity() {
             // Before it grows: nobody may be left to listen for keys that ended by themselves.
             self.0.retain(|_, news| news.receiver_count() > 0);
         }
         let news = self.0.entry(Channel::of(topic)).or_insert_with(|| watch::Sender::new(heard));
-        Wakeups(news.subscribe())
+        WakeupReceiver(news.subscribe())
     }
 
     pub(super) fn tell(&mut self, key: &LockKey, channel: Channel) {
@@ -72,9 +72,9 @@ mod tests {
     fn nothing_is_kept_for_those_who_listen_no_more() {
         let mut ears = Ears::default();
         let key = |number| LockKey::try_from(format!("k{number}")).expect("a key");
-        let mut hears = ears.listen(Topic::ReleaseRequest(key(0)));
+        let mut hears = ears.listen(WakeTopic::ReleaseRequest(key(0)));
         for number in 1..1_000 {
-            drop(ears.listen(Topic::ReleaseRequest(key(number))));
+            drop(ears.listen(WakeTopic::ReleaseRequest(key(number))));
         }
         assert!(ears.0.len() < 100);
         ears.tell(&key(0), Channel::ReleaseRequest);

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     Mode,
-    backend::{AcquireStep, Acquired, StandingWaiter},
     clock::Moment,
     owner::OwnerId,
+    store::{AcquireCommand, Acquired, WaiterSnapshot},
 };
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Mark {
     }
 
     /// Who has waited for less stands back: a reader behind a writer, a writer behind anybody.
-    fn is_ahead_of(&self, step: &AcquireStep, now: Moment) -> bool {
+    fn is_ahead_of(&self, step: &AcquireCommand, now: Moment) -> bool {
         self.owner != step.owner
             && (self.mode == Mode::Write || step.mode == Mode::Write)
             && self.has_waited(now) >= step.waited
@@ -47,9 +47,9 @@ impl NextWaiter {
         self.0.is_none()
     }
 
-    pub(super) fn standing(&self) -> Option<StandingWaiter> {
+    pub(super) fn standing(&self) -> Option<WaiterSnapshot> {
         let mark = self.0.as_ref()?;
-        Some(StandingWaiter { owner: mark.owner.to_string(), mode: mark.mode })
+        Some(WaiterSnapshot { owner: mark.owner.to_string(), mode: mark.mode })
     }
 
     pub(super) fn lift(&mut self, owner: &OwnerId) -> bool {
@@ -57,7 +57,7 @@ impl NextWaiter {
     }
 
     /// Makes this waiter the next one, unless another has waited for longer.
-    fn leave(&mut self, step: &AcquireStep, now: Moment) -> bool {
+    fn leave(&mut self, step: &AcquireCommand, now: Moment) -> bool {
         let Some(life) = step.place else { return false };
         let owner = &step.owner;
         let longer = |mark: &Mark| mark.has_waited(now) >= step.waited;
@@ -77,7 +77,7 @@ impl NextWaiter {
     pub(super) fn acquire(
         &mut self,
         holders: &mut Holders,
-        step: &AcquireStep,
+        step: &AcquireCommand,
         scene: &mut Scene<'_>,
     ) -> Acquired {
         let now = scene.now;

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     Kind, Mode,
-    backend::{AcquireStep, Acquired, ReleaseStep, Released, Renewal, Standing},
     clock::Moment,
     owner::OwnerId,
+    store::{AcquireCommand, Acquired, LockSnapshot, ReleaseCommand, Released, Renewal},
 };
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl Plain {
         alone.then(|| std::mem::take(&mut self.next))
     }
 
-    fn acquire_in_line(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire_in_line(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
         let (owner, now) = (&step.owner, scene.now);
         let asked = self.holders.ask(step);
         match asked {
@@ -56,7 +56,7 @@ impl Plain {
         Acquired::Granted(due.then(|| scene.token()))
     }
 
-    fn refuse(&mut self, step: &AcquireStep, now: Moment) -> Acquired {
+    fn refuse(&mut self, step: &AcquireCommand, now: Moment) -> Acquired {
         if let Some(life) = step.place {
             self.line.stand(step, life, now);
         }
@@ -66,7 +66,7 @@ impl Plain {
         Acquired::Busy { remaining: Some(now.until(until)), in_line }
     }
 
-    fn release_in_line(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
+    fn release_in_line(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
         if step.in_line {
             self.line.leave(&step.holder.owner);
         }
@@ -98,7 +98,7 @@ impl Shape for Plain {
         self.holders.is_free() && self.next.is_none() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
         let answer = match step.kind {
             Kind::Fair => self.acquire_in_line(step, scene),
             _ => self.next.acquire(&mut self.holders, step, scene),
@@ -107,7 +107,7 @@ impl Shape for Plain {
         answer
     }
 
-    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
         if step.holder.kind == Kind::Fair {
             return self.release_in_line(step, scene);
         }
@@ -123,14 +123,14 @@ impl Shape for Plain {
         self.holders.renew(owner, mode, until)
     }
 
-    fn standing(&self, now: Moment) -> Standing {
+    fn standing(&self, now: Moment) -> LockSnapshot {
         let lined_up: Vec<_> = self.line.standing(now).collect();
         let kind = match (lined_up.is_empty(), self.fenced) {
             (false, _) => Kind::Fair,
             (true, true) => Kind::Fenced,
             (true, false) => Kind::Reentrant,
         };
-        Standing {
+        LockSnapshot {
             kind: Some(kind),
             waiters: lined_up.into_iter().chain(self.next.standing()).collect(),
             ..self.holders.standing(now)

@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{
     Kind, Mode,
-    backend::{
-        AcquireStep, Acquired, ConvertStep, Downgraded, ReleaseStep, Released, Renewal, Standing,
-        Upgraded,
-    },
     clock::Moment,
     owner::OwnerId,
+    store::{
+        AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
+        Released, Renewal, Upgraded,
+    },
 };
 
 #[derive(Debug, Default)]
@@ -42,11 +42,11 @@ impl Shape for ReadWrite {
         self.holders.is_free() && self.next.is_none()
     }
 
-    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
         self.next.acquire(&mut self.holders, step, scene)
     }
 
-    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
         let lifted = step.in_line && self.next.lift(&step.holder.owner);
         let (released, opened) = self.holders.release(step, scene.now);
         if lifted || opened {
@@ -59,12 +59,12 @@ impl Shape for ReadWrite {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertStep, scene: &mut Scene<'_>) -> Upgraded {
+    fn upgrade(&mut self, step: &ConvertCommand, scene: &mut Scene<'_>) -> Upgraded {
         let refused = self.holders.upgrade(step, scene.now);
         refused.unwrap_or_else(|| Upgraded::Granted(scene.token()))
     }
 
-    fn downgrade(&mut self, step: &ConvertStep, scene: &mut Scene<'_>) -> Downgraded {
+    fn downgrade(&mut self, step: &ConvertCommand, scene: &mut Scene<'_>) -> Downgraded {
         let (downgraded, opened) = self.holders.downgrade(step, scene.now);
         if opened {
             scene.tell(Channel::ReadWrite);
@@ -72,8 +72,8 @@ impl Shape for ReadWrite {
         downgraded
     }
 
-    fn standing(&self, now: Moment) -> Standing {
-        Standing {
+    fn standing(&self, now: Moment) -> LockSnapshot {
+        LockSnapshot {
             kind: Some(Kind::ReadWrite),
             waiters: self.next.standing().into_iter().collect(),
             ..self.holders.standing(now)

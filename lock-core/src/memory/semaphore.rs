@@ -9,11 +9,12 @@ use super::{
 };
 use crate::{
     Kind, Mode,
-    backend::{
-        AcquireStep, Acquired, Holds, ReleaseStep, Released, Renewal, Standing, StandingHolder,
-    },
     clock::Moment,
     owner::OwnerId,
+    store::{
+        AcquireCommand, Acquired, HolderSnapshot, Holds, LockSnapshot, ReleaseCommand, Released,
+        Renewal,
+    },
 };
 
 #[derive(Debug)]
@@ -50,7 +51,7 @@ impl Shape for Semaphore {
         false
     }
 
-    fn acquire(&mut self, step: &AcquireStep, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
         let (now, until) = (scene.now, scene.now.after(step.lease));
         if let Some(lease) = self.leases.get_mut(&step.owner) {
             *lease = until.max(*lease);
@@ -64,7 +65,7 @@ impl Shape for Semaphore {
         Acquired::Busy { remaining: next.map(|next| now.until(*next)), in_line: false }
     }
 
-    fn release(&mut self, step: &ReleaseStep, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
         if self.leases.remove(&step.holder.owner).is_none() {
             return Released::Gone;
         }
@@ -78,22 +79,22 @@ impl Shape for Semaphore {
         Renewal::Renewed
     }
 
-    fn standing(&self, now: Moment) -> Standing {
-        let holder = |(owner, until): (&OwnerId, &Moment)| StandingHolder {
+    fn standing(&self, now: Moment) -> LockSnapshot {
+        let holder = |(owner, until): (&OwnerId, &Moment)| HolderSnapshot {
             owner: owner.to_string(),
             holds: Holds { read: 0, write: 1 },
             remaining: Some(now.until(*until)),
         };
         let mut holders: Vec<_> = self.leases.iter().map(holder).collect();
         holders.sort_by(|one, other| one.owner.cmp(&other.owner));
-        Standing {
+        LockSnapshot {
             kind: Some(Kind::Semaphore),
             mode: (!holders.is_empty()).then_some(Mode::Write),
             remaining: holders.iter().filter_map(|holder| holder.remaining).max(),
             free_permits: Some(self.free()),
             holders,
             complete: true,
-            ..Standing::default()
+            ..LockSnapshot::default()
         }
     }
 

@@ -8,7 +8,7 @@ use super::{
     lock::{Kept, Lock, Scene},
     news::Ears,
 };
-use crate::{Kind, LockKey, Unavailable, backend::Identity, clock::Moment};
+use crate::{Kind, LockKey, Unavailable, clock::Moment, store::Identity};
 
 /// Locks in memory that several clients share, each of them like a process of its own.
 ///
@@ -87,7 +87,7 @@ impl MemoryStore {
         self.keys().down = down;
     }
 
-    /// As [`Backend::identity`](crate::backend::Backend::identity). A store counts as always up until it is restarted.
+    /// As [`LockStore::identity`](crate::store::LockStore::identity). A store counts as always up until it is restarted.
     pub(super) fn identity(&self) -> Identity {
         let restarted = self.keys().restarted;
         Identity {

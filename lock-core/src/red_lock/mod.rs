@@ -61,7 +61,7 @@ impl RedLock {
 
     /// Refuses two addresses of one server. Who does not answer now is found out when it grants.
     pub(crate) async fn check_distinct(&self) -> Result<(), InvalidOptions> {
-        let identities = self.0.clients.iter().map(|client| client.engine().backend.identity());
+        let identities = self.0.clients.iter().map(|client| client.engine().store.identity());
         let mut ids = HashSet::new();
         for identity in join_all(identities).await.into_iter().flatten() {
             if !ids.insert(identity.id.clone()) {

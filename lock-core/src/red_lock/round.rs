@@ -11,12 +11,12 @@ use tokio::time::Instant;
 use super::{Servers, guard::remaining};
 use crate::{
     AcquireError, Kind, LockGuard, Scope, Unavailable,
-    backend::{Holder, Identity, Topic, Wakeups},
     backoff::jittered,
     gate::Permit,
     lease::MAX_LEASE,
     owner::OwnerId,
     request::{Patience, Request},
+    store::{Holder, Identity, WakeTopic, WakeupReceiver},
     target::{SingleLock, Target},
     terms::Asked,
 };
@@ -73,7 +73,7 @@ impl Round<'_> {
         patience: Patience,
         permit: &mut Permit,
     ) -> Result<Vec<LockGuard>, AcquireError> {
-        let mut ears: Vec<Wakeups> = Vec::new();
+        let mut ears: Vec<WakeupReceiver> = Vec::new();
         loop {
             let answers = self.ask_all().await;
             let held = answers.granted;
@@ -100,16 +100,16 @@ impl Round<'_> {
             let woken = select_all(ears.iter_mut().map(|ears| Box::pin(ears.woken())));
             let again = limit.min(Instant::now() + jittered(RETRY));
             let _ = tokio::time::timeout_at(again, woken).await;
-            ears.iter_mut().for_each(Wakeups::listen);
+            ears.iter_mut().for_each(WakeupReceiver::listen);
         }
     }
 
-    fn listen(&self, request: &Request) -> Vec<Wakeups> {
+    fn listen(&self, request: &Request) -> Vec<WakeupReceiver> {
         let owner = OwnerId::permit();
         let kind = Kind::NonReentrant;
         let holder = Holder { kind, key: request.key.clone(), owner };
         let wakeups = |member: &SingleLock| {
-            let mut ears = member.client.engine().backend.wakeups(Topic::Turn(holder.clone()));
+            let mut ears = member.client.engine().store.wakeups(WakeTopic::Turn(holder.clone()));
             ears.listen();
             ears
         };
@@ -141,10 +141,10 @@ impl Round<'_> {
     }
 
     async fn ask(&self, member: SingleLock) -> Result<(LockGuard, Identity), AcquireError> {
-        let backend = Arc::clone(&member.client.engine().backend);
+        let store = Arc::clone(&member.client.engine().store);
         let guard = member.acquire(self.asked.clone(), self.scope.clone(), Duration::ZERO).await?;
         // After the grant: a server that was up for so long now was up when it granted.
-        let identity = backend.identity().await?;
+        let identity = store.identity().await?;
         let longest = self.servers.longest_lease();
         if identity.up < longest {
             let (up, id) = (identity.up, &identity.id);

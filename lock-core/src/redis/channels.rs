@@ -8,7 +8,7 @@ use std::{
 
 use tokio::{sync::watch, time::Instant};
 
-use crate::backend::{News, Wakeups};
+use crate::store::{NotifyState, WakeupReceiver};
 
 /// A channel that nobody waits for is kept this long: hot keys are waited for again and again.
 const KEPT: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ pub(super) struct Channels {
 #[derive(Debug)]
 struct Channel {
     slot: u16,
-    news: watch::Sender<News>,
+    news: watch::Sender<NotifyState>,
     last_used: Instant,
     heard_by: Option<EarId>,
 }
@@ -37,7 +37,7 @@ impl Channel {
         self.grown(|news| news.subscribed = by.is_some());
     }
 
-    fn grown(&self, by: impl FnOnce(&mut News)) {
+    fn grown(&self, by: impl FnOnce(&mut NotifyState)) {
         self.news.send_modify(|news| {
             by(news);
             news.count += 1;
@@ -47,7 +47,7 @@ impl Channel {
 }
 
 impl Channels {
-    pub(super) fn listen(&self, name: String, slot: u16) -> Wakeups {
+    pub(super) fn listen(&self, name: String, slot: u16) -> WakeupReceiver {
         let mut all = self.all();
         let channel = all.entry(name).or_insert_with(|| {
             self.added.send_modify(|count| *count += 1);
@@ -55,7 +55,7 @@ impl Channels {
             Channel { slot, news, last_used: Instant::now(), heard_by: None }
         });
         channel.last_used = Instant::now();
-        Wakeups(channel.news.subscribe())
+        WakeupReceiver(channel.news.subscribe())
     }
 
     pub(super) fn added(&self) -> watch::Receiver<u64> {

@@ -5,12 +5,12 @@ use std::{fmt, time::Duration};
 use redis::Value;
 
 use crate::{
-    FencingToken, Kind, Mode,
-    backend::{
-        Acquired, AcquiredAll, Downgraded, Forced, Holds, Released, Renewal, Standing,
-        StandingHolder, StandingWaiter, Upgraded,
-    },
+    FencingToken, ForcedRelease, Kind, Mode,
     error::Unavailable,
+    store::{
+        Acquired, AcquiredAll, Downgraded, HolderSnapshot, Holds, LockSnapshot, Released, Renewal,
+        Upgraded, WaiterSnapshot,
+    },
 };
 
 /// A script's reply: `{STATUS, nonce, ...}`.
@@ -129,7 +129,7 @@ impl Reply {
         }
     }
 
-    pub(super) fn standing(&self) -> Result<Option<Standing>, Unavailable> {
+    pub(super) fn standing(&self) -> Result<Option<LockSnapshot>, Unavailable> {
         match self.status()? {
             "STATE" => {}
             "WRONG_KIND" => return Ok(None),
@@ -137,13 +137,13 @@ impl Reply {
         }
         let holders = self.list(8).map(|holder| {
             let count = |at| holder.number(at).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-            StandingHolder {
+            HolderSnapshot {
                 owner: holder.text(0).unwrap_or_default().to_owned(),
                 holds: Holds { read: count(1), write: count(2) },
                 remaining: holder.span(3),
             }
         });
-        let waiters = self.list(9).map(|waiter| StandingWaiter {
+        let waiters = self.list(9).map(|waiter| WaiterSnapshot {
             owner: waiter.text(0).unwrap_or_default().to_owned(),
             mode: waiter.mode(1).unwrap_or(Mode::Write),
         });
@@ -151,7 +151,7 @@ impl Reply {
         let is_semaphore = self.text(2) == Some("semaphore");
         // Whoever holds a permit has it for itself, which the script does not call a mode.
         let permit = (is_semaphore && !holders.is_empty()).then_some(Mode::Write);
-        Ok(Some(Standing {
+        Ok(Some(LockSnapshot {
             kind: match self.text(2).unwrap_or_default() {
                 "" => None,
                 name => Some(kind(name).ok_or_else(|| self.strange())?),
@@ -166,11 +166,12 @@ impl Reply {
         }))
     }
 
-    pub(super) fn forced(&self) -> Result<Option<Forced>, Unavailable> {
+    pub(super) fn forced(&self) -> Result<Option<ForcedRelease>, Unavailable> {
         match self.status()? {
-            status @ ("FREED" | "GONE") => {
-                Ok(Some(Forced { was_held: status == "FREED", token: self.token(2) }))
-            }
+            status @ ("FREED" | "GONE") => Ok(Some(ForcedRelease {
+                was_held: status == "FREED",
+                fencing_token: self.token(2),
+            })),
             "WRONG_KIND" => Ok(None),
             _ => Err(self.strange()),
         }

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     Kind, LockKey, Mode,
-    backend::{AcquireStep, ConvertStep, Holder, ReleaseStep, RenewStep, Topic},
     owner::OwnerId,
+    store::{AcquireCommand, ConvertCommand, Holder, ReleaseCommand, RenewCommand, WakeTopic},
 };
 
 /// How long a token outlives the last grant of its key.
@@ -39,7 +39,7 @@ impl Steps {
         if permanent { Duration::ZERO } else { TOKEN_TTL }
     }
 
-    pub(super) fn acquire(&self, step: &AcquireStep) -> Call {
+    pub(super) fn acquire(&self, step: &AcquireCommand) -> Call {
         let (names, owner) = (self.names(&step.key), &step.owner);
         let (place, token_ttl) = (step.place.unwrap_or_default(), self.token_ttl(step.kind));
         let takes = |call: Call| call.owner(owner).ms(step.lease).ms(token_ttl).ms(place);
@@ -107,7 +107,7 @@ impl Steps {
     }
 
     /// All or none of them, in one script: see `any/acquire_all`.
-    pub(super) fn acquire_all(&self, steps: &[AcquireStep]) -> Call {
+    pub(super) fn acquire_all(&self, steps: &[AcquireCommand]) -> Call {
         steps.iter().fold(Call::new(&script::ACQUIRE_ALL), |call, step| {
             let names = self.names(&step.key);
             let mut member = self.acquire(step);
@@ -122,7 +122,7 @@ impl Steps {
         })
     }
 
-    pub(super) fn release(&self, step: &ReleaseStep) -> Call {
+    pub(super) fn release(&self, step: &ReleaseCommand) -> Call {
         let Holder { kind, key, owner } = &step.holder;
         let names = self.names(key);
         let rest = |call: Call| call.owner(owner).number(step.holds).flag(step.in_line);
@@ -170,7 +170,7 @@ impl Steps {
     }
 
     /// All steps are of one kind and mode.
-    pub(super) fn renew(&self, mode: Mode, steps: &[RenewStep]) -> Call {
+    pub(super) fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> Call {
         let kind = steps.first().map_or(Kind::ReadWrite, |step| step.holder.kind);
         let mut call = match (kind, mode) {
             (Kind::ReadWrite, Mode::Read) => Call::new(&script::RENEW_READ),
@@ -183,7 +183,7 @@ impl Steps {
             }
             (Kind::Semaphore, _) => Call::new(&script::SEMAPHORE_RENEW),
         };
-        for RenewStep { holder, lease } in steps {
+        for RenewCommand { holder, lease } in steps {
             let (names, owner) = (self.names(&holder.key), &holder.owner);
             call = match kind {
                 Kind::Semaphore => call.key(names.leases()).arg(permit(owner)),
@@ -198,7 +198,7 @@ impl Steps {
         call
     }
 
-    pub(super) fn upgrade(&self, step: &ConvertStep) -> Call {
+    pub(super) fn upgrade(&self, step: &ConvertCommand) -> Call {
         let names = self.names(&step.holder.key);
         let fair = step.holder.kind == Kind::FairReadWrite;
         let call =
@@ -210,7 +210,7 @@ impl Steps {
         converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
     }
 
-    pub(super) fn downgrade(&self, step: &ConvertStep) -> Call {
+    pub(super) fn downgrade(&self, step: &ConvertCommand) -> Call {
         let names = self.names(&step.holder.key);
         let fair = step.holder.kind == Kind::FairReadWrite;
         let call =
@@ -224,10 +224,10 @@ impl Steps {
     }
 
     /// Where that is told.
-    pub(super) fn channel(&self, topic: Topic) -> String {
+    pub(super) fn channel(&self, topic: WakeTopic) -> String {
         let holder = match topic {
-            Topic::Turn(holder) => holder,
-            Topic::ReleaseRequest(key) => return self.names(&key).asked(),
+            WakeTopic::Turn(holder) => holder,
+            WakeTopic::ReleaseRequest(key) => return self.names(&key).asked(),
         };
         let names = self.names(&holder.key);
         match holder.kind {
@@ -280,7 +280,7 @@ impl Steps {
 }
 
 /// In whole milliseconds: what is due at once says zero, which a first try leaves out.
-fn waited(step: &AcquireStep) -> Duration {
+fn waited(step: &AcquireCommand) -> Duration {
     Duration::from_millis(u64::try_from(step.waited.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -301,7 +301,7 @@ fn whatever_stands(script: &'static LockScript, names: &LockNames) -> Call {
         .key(names.leases())
 }
 
-fn converted(call: Call, step: &ConvertStep) -> Call {
+fn converted(call: Call, step: &ConvertCommand) -> Call {
     call.owner(&step.holder.owner).ms(step.lease).number(step.after.read).number(step.after.write)
 }
 

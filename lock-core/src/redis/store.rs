@@ -27,13 +27,13 @@ use super::{
     steps::{self, Steps},
 };
 use crate::{
-    ClientInfo, Listing, LockKey, Mode,
-    backend::{
-        AcquireStep, Acquired, AcquiredAll, Answer, Backend, ConvertStep, Downgraded, Forced,
-        Holder, Identity, ReleaseStep, Released, RenewStep, Renewal, Standing, StoreHealth, Topic,
-        Upgraded, Wakeups,
-    },
+    ClientInfo, ForcedRelease, Listing, LockKey, Mode,
     error::Unavailable,
+    store::{
+        AcquireCommand, Acquired, AcquiredAll, Answer, ConvertCommand, Downgraded, Holder,
+        Identity, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
+        StoreHealth, Upgraded, WakeTopic, WakeupReceiver,
+    },
 };
 
 /// A shutdown takes no longer than this beyond its deadline, however patient the client is.
@@ -98,24 +98,24 @@ impl RedisStore {
     }
 }
 
-impl Backend for RedisStore {
-    fn acquire(&self, step: AcquireStep) -> Answer<'_, Acquired> {
+impl LockStore for RedisStore {
+    fn acquire(&self, step: AcquireCommand) -> Answer<'_, Acquired> {
         let call = self.call(self.steps.acquire(&step));
         async move { self.ask_for_grant(&call).await?.acquired() }.boxed()
     }
 
-    fn in_one_step(&self, keys: &[&LockKey]) -> bool {
+    fn supports_atomic_multi(&self, keys: &[&LockKey]) -> bool {
         let mut shards = keys.iter().map(|key| self.shard(key));
         let first = shards.next();
         shards.all(|shard| Some(shard) == first)
     }
 
-    fn acquire_all(&self, steps: Vec<AcquireStep>) -> Answer<'_, AcquiredAll> {
+    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> Answer<'_, AcquiredAll> {
         let call = self.call(self.steps.acquire_all(&steps));
         async move { self.ask_for_grant(&call).await?.acquired_all(steps.len()) }.boxed()
     }
 
-    fn release(&self, step: ReleaseStep) -> Answer<'_, Released> {
+    fn release(&self, step: ReleaseCommand) -> Answer<'_, Released> {
         let call = self.call(self.steps.release(&step));
         async move {
             let answered = self.put(&call, None).await?;
@@ -135,22 +135,22 @@ impl Backend for RedisStore {
         }
     }
 
-    fn renew(&self, mode: Mode, steps: Vec<RenewStep>) -> Answer<'_, Vec<Renewal>> {
+    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> Answer<'_, Vec<Renewal>> {
         let call = self.call(self.steps.renew(mode, &steps));
         async move { self.ask(&call).await?.renewed() }.boxed()
     }
 
-    fn upgrade(&self, step: ConvertStep) -> Answer<'_, Upgraded> {
+    fn upgrade(&self, step: ConvertCommand) -> Answer<'_, Upgraded> {
         let call = self.call(self.steps.upgrade(&step));
         async move { self.ask_for_grant(&call).await?.upgraded() }.boxed()
     }
 
-    fn downgrade(&self, step: ConvertStep) -> Answer<'_, Downgraded> {
+    fn downgrade(&self, step: ConvertCommand) -> Answer<'_, Downgraded> {
         let call = self.call(self.steps.downgrade(&step));
         async move { self.ask(&call).await?.downgraded() }.boxed()
     }
 
-    fn inspect(&self, key: LockKey) -> Answer<'_, Option<Standing>> {
+    fn inspect(&self, key: LockKey) -> Answer<'_, Option<LockSnapshot>> {
         let call = self.call(steps::inspect(&self.steps.names(&key)));
         async move { self.ask(&call).await?.standing() }.boxed()
     }
@@ -168,7 +168,7 @@ impl Backend for RedisStore {
         try_join_all(asked).boxed()
     }
 
-    fn force_release(&self, key: LockKey) -> Answer<'_, Option<Forced>> {
+    fn force_release(&self, key: LockKey) -> Answer<'_, Option<ForcedRelease>> {
         let call = self.call(self.steps.force_release(&key));
         async move { self.ask(&call).await?.forced() }.boxed()
     }
@@ -193,13 +193,13 @@ impl Backend for RedisStore {
         async move { self.ask(&call).await?.resized() }.boxed()
     }
 
-    fn wakeups(&self, topic: Topic) -> Wakeups {
+    fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
         let channel = self.steps.channel(topic);
         let slot = slot_of(channel.as_bytes());
         self.channels.listen(channel, slot)
     }
 
-    fn link(&self) -> Result<(), Unavailable> {
+    fn connection_status(&self) -> Result<(), Unavailable> {
         self.routes.check()
     }
 

@@ -5,10 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use super::{BUSY_RETRY, schedule::Schedule};
 use crate::{
     Kind, LeaseState, LostCause, Mode,
-    backend::{RenewStep, Renewal},
     clock::Moment,
     hold::{Hold, Steps},
     lease,
+    store::{RenewCommand, Renewal},
 };
 
 /// Holds per round trip: what is due within a second ends with a batch that is not full, and with so
@@ -56,7 +56,7 @@ pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Hold>>) -> Vec<Batc
         match hold.try_steps() {
             Some(steps) => {
                 let schedule = Arc::clone(schedule);
-                let shard = hold.engine.backend.shard(&hold.key);
+                let shard = hold.engine.store.shard(&hold.key);
                 let turns = alike.entry((hold.kind, mode, shard)).or_default();
                 turns.push(Turn { schedule, hold, _steps: steps, again: None });
             }
@@ -89,12 +89,12 @@ impl Batch {
         let steps: Vec<_> = self
             .turns
             .iter()
-            .map(|turn| RenewStep {
+            .map(|turn| RenewCommand {
                 holder: turn.hold.holder(),
                 lease: turn.hold.state().terms.lease,
             })
             .collect();
-        let answers = engine.backend.renew(self.mode, steps).await;
+        let answers = engine.store.renew(self.mode, steps).await;
         let failed = match &answers {
             Ok(_) => None,
             Err(failure) => Some(failure.to_string()),

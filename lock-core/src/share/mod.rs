@@ -24,12 +24,12 @@ use tokio::time::Instant;
 
 use crate::{
     Kind, LeaseState, Mode,
-    backend::Holds,
     clock::Moment,
     error::Unavailable,
     gate::Permit,
     hold::{Hold, HoldState},
     request::{Patience, Request},
+    store::Holds,
 };
 use invitation::Invitation;
 

@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     Kind, LockClient, LockKey, Mode, Unavailable,
-    backend::{
-        AcquireStep, Acquired, ConvertStep, Downgraded, Holder, Holds, ReleaseStep, Released,
-        RenewStep, Renewal, Topic, Upgraded, Wakeups,
-    },
     engine::Engine,
     owner::OwnerId,
+    store::{
+        AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, Holds, ReleaseCommand,
+        Released, RenewCommand, Renewal, Upgraded, WakeTopic, WakeupReceiver,
+    },
 };
 
 /// One owner on one key, with an ear for its turn.
@@ -19,7 +19,7 @@ pub struct StepOwner {
     kind: Kind,
     key: LockKey,
     owner: OwnerId,
-    ears: Wakeups,
+    ears: WakeupReceiver,
 }
 
 impl StepOwner {
@@ -139,9 +139,9 @@ impl Steps {
             Kind::Semaphore => OwnerId::permit(),
             _ => self.0.owners.next(),
         };
-        let (key, backend) = (key.clone(), &self.0.backend);
+        let (key, store) = (key.clone(), &self.0.store);
         let holder = Holder { kind, key: key.clone(), owner: owner.clone() };
-        let ears = backend.wakeups(Topic::Turn(holder));
+        let ears = store.wakeups(WakeTopic::Turn(holder));
         StepOwner { kind, key, owner, ears }
     }
 
@@ -151,24 +151,24 @@ impl Steps {
     ///
     /// The store did not answer: the step may have been taken.
     pub async fn take(&self, who: &StepOwner, step: Step) -> Result<Answer, Unanswered> {
-        let (backend, holder) = (&self.0.backend, who.holder());
-        let convert = |reads, writes, lease| ConvertStep {
+        let (store, holder) = (&self.0.store, who.holder());
+        let convert = |reads, writes, lease| ConvertCommand {
             holder: who.holder(),
             after: Holds { read: reads, write: writes },
             lease,
         };
         Ok(match step {
-            Step::Acquire(ask) => acquired(backend.acquire(ask.by(holder)).await?),
+            Step::Acquire(ask) => acquired(store.acquire(ask.by(holder)).await?),
             Step::Release { mode, holds, in_line } => {
-                let step = ReleaseStep { holder, mode, holds, in_line };
-                match backend.release(step).await? {
+                let step = ReleaseCommand { holder, mode, holds, in_line };
+                match store.release(step).await? {
                     Released::Freed => Answer::Freed,
                     Released::StillHeld => Answer::StillHeld,
                     Released::Gone => Answer::Gone,
                 }
             }
             Step::Renew { mode, lease } => {
-                let renewed = backend.renew(mode, vec![RenewStep { holder, lease }]).await?;
+                let renewed = store.renew(mode, vec![RenewCommand { holder, lease }]).await?;
                 match renewed.first() {
                     Some(Renewal::Renewed) => Answer::Done,
                     Some(Renewal::Lost) => Answer::Lost,
@@ -176,26 +176,26 @@ impl Steps {
                 }
             }
             Step::Upgrade { reads, writes, lease } => {
-                match backend.upgrade(convert(reads, writes, lease)).await? {
+                match store.upgrade(convert(reads, writes, lease)).await? {
                     Upgraded::Granted(token) => Answer::Granted { token: Some(token.get()) },
                     Upgraded::NotSole => Answer::NotSole,
                     Upgraded::Lost => Answer::Lost,
                 }
             }
             Step::Downgrade { reads, writes, lease } => {
-                match backend.downgrade(convert(reads, writes, lease)).await? {
+                match store.downgrade(convert(reads, writes, lease)).await? {
                     Downgraded::Done => Answer::Done,
                     Downgraded::Lost => Answer::Lost,
                 }
             }
             Step::SetPermits { permits, only_missing } => {
-                let free = backend.set_permits(who.key.clone(), permits, only_missing).await?;
+                let free = store.set_permits(who.key.clone(), permits, only_missing).await?;
                 free.map_or(Answer::WrongKind, Answer::Free)
             }
-            Step::TakeAway => match backend.force_release(who.key.clone()).await? {
+            Step::TakeAway => match store.force_release(who.key.clone()).await? {
                 Some(forced) => Answer::TakenAway {
                     was_held: forced.was_held,
-                    token: forced.token.map(crate::FencingToken::get),
+                    token: forced.fencing_token.map(crate::FencingToken::get),
                 },
                 None => Answer::WrongKind,
             },
@@ -208,7 +208,7 @@ impl Steps {
     ///
     /// The store did not answer.
     pub async fn look(&self, key: &LockKey) -> Result<Option<Seen>, Unanswered> {
-        let standing = self.0.backend.inspect(key.clone()).await?;
+        let standing = self.0.store.inspect(key.clone()).await?;
         Ok(standing.map(|standing| {
             let holders = standing.holders.into_iter().map(|holder| SeenHolder {
                 owner: holder.owner,
@@ -230,9 +230,9 @@ impl Steps {
 
 impl Ask {
     /// What this owner asks by it.
-    pub(crate) fn by(self, Holder { kind, key, owner }: Holder) -> AcquireStep {
+    pub(crate) fn by(self, Holder { kind, key, owner }: Holder) -> AcquireCommand {
         let Self { mode, holds, lease, yields, place, waited, permits } = self;
-        AcquireStep {
+        AcquireCommand {
             kind,
             key,
             owner,

@@ -2,9 +2,9 @@
 
 use crate::{
     Kind, LockKey,
-    backend::{ConvertStep, Holder, Holds, ReleaseStep, RenewStep},
     owner::OwnerId,
     redis::{question::Call, steps::Steps},
+    store::{ConvertCommand, Holder, Holds, ReleaseCommand, RenewCommand},
     test_util::{Ask, Step},
 };
 
@@ -41,14 +41,14 @@ impl Caller {
         let call = match step {
             Step::Acquire(ask) => steps.acquire(&ask.by(holder)),
             Step::Release { mode, holds, in_line } => {
-                steps.release(&ReleaseStep { holder, mode, holds, in_line })
+                steps.release(&ReleaseCommand { holder, mode, holds, in_line })
             }
-            Step::Renew { mode, lease } => steps.renew(mode, &[RenewStep { holder, lease }]),
+            Step::Renew { mode, lease } => steps.renew(mode, &[RenewCommand { holder, lease }]),
             Step::Upgrade { reads, writes, lease } => {
-                steps.upgrade(&ConvertStep { holder, after: after(reads, writes), lease })
+                steps.upgrade(&ConvertCommand { holder, after: after(reads, writes), lease })
             }
             Step::Downgrade { reads, writes, lease } => {
-                steps.downgrade(&ConvertStep { holder, after: after(reads, writes), lease })
+                steps.downgrade(&ConvertCommand { holder, after: after(reads, writes), lease })
             }
             Step::SetPermits { permits, only_missing } => {
                 steps.set_permits(&self.key, permits, only_missing)

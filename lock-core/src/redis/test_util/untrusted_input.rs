@@ -46,9 +46,9 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
     let _ = (reply.forced(), reply.asked(), reply.resized());
     let granted = [
         reply.is_grant(),
-        matches!(reply.acquired(), Ok(crate::backend::Acquired::Granted(_))),
-        matches!(reply.upgraded(), Ok(crate::backend::Upgraded::Granted(_))),
-        matches!(reply.acquired_all(1), Ok(crate::backend::AcquiredAll::Granted(_))),
+        matches!(reply.acquired(), Ok(crate::store::Acquired::Granted(_))),
+        matches!(reply.upgraded(), Ok(crate::store::Upgraded::Granted(_))),
+        matches!(reply.acquired_all(1), Ok(crate::store::AcquiredAll::Granted(_))),
     ];
     Some(SeenReply { answers, grants: answers && granted.contains(&true) })
 }

@@ -15,9 +15,9 @@ use tokio::{
 use super::{Fate, Question, Script};
 use crate::{
     MemoryStore,
-    backend::{Answer, News, Wakeups},
     error::Unavailable,
     owner::OwnerId,
+    store::{Answer, NotifyState, WakeupReceiver},
 };
 
 /// Between two steps of one owner that would be taken at the same moment.
@@ -100,8 +100,9 @@ impl Line {
     }
 
     /// What of the store's news gets through.
-    pub(super) fn hear(&self, mut from: Wakeups) -> Wakeups {
-        let (tell, hears) = watch::channel(News { subscribed: true, ..News::default() });
+    pub(super) fn hear(&self, mut from: WakeupReceiver) -> WakeupReceiver {
+        let (tell, hears) =
+            watch::channel(NotifyState { subscribed: true, ..NotifyState::default() });
         let script = Arc::clone(&self.script);
         tokio::spawn(async move {
             loop {
@@ -118,7 +119,7 @@ impl Line {
                 });
             }
         });
-        Wakeups(hears)
+        WakeupReceiver(hears)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A store in memory over a link that follows a script: answers that come late, never, or for a step
 //! that is taken all the same; wake-ups that get lost. For tests under a paused clock.
 
-mod backend;
 mod line;
+mod lock_store;
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

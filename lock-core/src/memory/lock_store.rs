@@ -10,13 +10,13 @@ use super::{
     store::{Keys, MemoryStore},
 };
 use crate::{
-    ClientInfo, Kind, Listing, LockKey, Mode,
-    backend::{
-        AcquireStep, Acquired, AcquiredAll, Answer, Backend, ConvertStep, Downgraded, Forced,
-        Holder, Identity, ReleaseStep, Released, RenewStep, Renewal, Standing, StoreHealth, Topic,
-        Upgraded, Wakeups,
-    },
+    ClientInfo, ForcedRelease, Kind, Listing, LockKey, Mode,
     error::Unavailable,
+    store::{
+        AcquireCommand, Acquired, AcquiredAll, Answer, ConvertCommand, Downgraded, Holder,
+        Identity, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
+        StoreHealth, Upgraded, WakeTopic, WakeupReceiver,
+    },
 };
 
 impl MemoryStore {
@@ -27,7 +27,7 @@ impl MemoryStore {
 }
 
 impl Keys {
-    fn acquire(&mut self, step: &AcquireStep) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand) -> Acquired {
         let acquired = self.with(&step.key, Some((step.kind, step.permits)), |kept, scene| {
             if !kept.lock.becomes(step.kind) {
                 return Acquired::WrongKind;
@@ -37,7 +37,7 @@ impl Keys {
         acquired.unwrap_or(Acquired::WrongKind)
     }
 
-    fn release(&mut self, step: &ReleaseStep) -> Released {
+    fn release(&mut self, step: &ReleaseCommand) -> Released {
         let Holder { kind, key, .. } = &step.holder;
         let of_kind = self.of_kind(key, *kind, |lock, scene| lock.shape().release(step, scene));
         of_kind.unwrap_or(Released::Gone)
@@ -45,9 +45,9 @@ impl Keys {
 
     /// All or none: what was granted before the first refusal is released again, as if it had been
     /// held for a moment.
-    fn acquire_all(&mut self, steps: &[AcquireStep]) -> AcquiredAll {
+    fn acquire_all(&mut self, steps: &[AcquireCommand]) -> AcquiredAll {
         let mut tokens = Vec::with_capacity(steps.len());
-        let mut granted: Vec<&AcquireStep> = Vec::with_capacity(steps.len());
+        let mut granted: Vec<&AcquireCommand> = Vec::with_capacity(steps.len());
         for (at, step) in steps.iter().enumerate() {
             let held_before = self.holds(step) >= step.holds;
             match self.acquire(step) {
@@ -59,7 +59,7 @@ impl Keys {
                     for step in granted {
                         let (mode, holds) = (step.mode, step.holds - 1);
                         let holder = step.holder();
-                        self.release(&ReleaseStep { holder, mode, holds, in_line: false });
+                        self.release(&ReleaseCommand { holder, mode, holds, in_line: false });
                     }
                     return AcquiredAll::Refused { at, answer };
                 }
@@ -68,19 +68,19 @@ impl Keys {
         AcquiredAll::Granted(tokens)
     }
 
-    fn holds(&mut self, step: &AcquireStep) -> u32 {
+    fn holds(&mut self, step: &AcquireCommand) -> u32 {
         let standing = self.standing(&step.key);
         let owner = step.owner.to_string();
         let own = standing.holders.iter().find(|holder| holder.owner == owner);
         own.map_or(0, |own| own.holds.of(step.mode))
     }
 
-    fn standing(&mut self, key: &LockKey) -> Standing {
-        let standing = self.with(key, None, |kept, scene| Standing {
+    fn standing(&mut self, key: &LockKey) -> LockSnapshot {
+        let standing = self.with(key, None, |kept, scene| LockSnapshot {
             token: kept.token,
             ..kept.lock.shape().standing(scene.now)
         });
-        standing.unwrap_or(Standing { complete: true, ..Standing::default() })
+        standing.unwrap_or(LockSnapshot { complete: true, ..LockSnapshot::default() })
     }
 
     /// Works on a lock that stands, unless it is of another kind.
@@ -95,14 +95,14 @@ impl Keys {
         self.with(key, None, |kept, scene| work(&mut kept.lock, scene)).flatten()
     }
 
-    fn force_release(&mut self, key: &LockKey) -> Forced {
+    fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
         let forced = self.with(key, Some((Kind::ReadWrite, 0)), |kept, scene| {
             let was_held = kept.lock.shape().standing(scene.now).mode.is_some();
             kept.lock.shape().take_away(scene);
             let has_tokens = !kept.lock.is_of(Kind::Semaphore);
-            Forced { was_held, token: has_tokens.then(|| scene.token()) }
+            ForcedRelease { was_held, fencing_token: has_tokens.then(|| scene.token()) }
         });
-        forced.unwrap_or(Forced { was_held: false, token: None })
+        forced.unwrap_or(ForcedRelease { was_held: false, fencing_token: None })
     }
 
     fn request_release(&mut self, key: &LockKey) -> usize {
@@ -128,20 +128,20 @@ impl Keys {
     }
 }
 
-impl Backend for MemoryStore {
-    fn acquire(&self, step: AcquireStep) -> Answer<'_, Acquired> {
+impl LockStore for MemoryStore {
+    fn acquire(&self, step: AcquireCommand) -> Answer<'_, Acquired> {
         self.ask(|keys| keys.acquire(&step))
     }
 
-    fn in_one_step(&self, _keys: &[&LockKey]) -> bool {
+    fn supports_atomic_multi(&self, _keys: &[&LockKey]) -> bool {
         true
     }
 
-    fn acquire_all(&self, steps: Vec<AcquireStep>) -> Answer<'_, AcquiredAll> {
+    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> Answer<'_, AcquiredAll> {
         self.ask(|keys| keys.acquire_all(&steps))
     }
 
-    fn release(&self, step: ReleaseStep) -> Answer<'_, Released> {
+    fn release(&self, step: ReleaseCommand) -> Answer<'_, Released> {
         self.ask(|keys| keys.release(&step))
     }
 
@@ -149,7 +149,7 @@ impl Backend for MemoryStore {
         0
     }
 
-    fn renew(&self, mode: Mode, steps: Vec<RenewStep>) -> Answer<'_, Vec<Renewal>> {
+    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> Answer<'_, Vec<Renewal>> {
         self.ask(|keys| {
             let renewed = steps.iter().map(|step| {
                 let Holder { kind, key, owner } = &step.holder;
@@ -162,7 +162,7 @@ impl Backend for MemoryStore {
         })
     }
 
-    fn upgrade(&self, step: ConvertStep) -> Answer<'_, Upgraded> {
+    fn upgrade(&self, step: ConvertCommand) -> Answer<'_, Upgraded> {
         self.ask(|keys| {
             let Holder { kind, key, .. } = &step.holder;
             let upgraded =
@@ -171,7 +171,7 @@ impl Backend for MemoryStore {
         })
     }
 
-    fn downgrade(&self, step: ConvertStep) -> Answer<'_, Downgraded> {
+    fn downgrade(&self, step: ConvertCommand) -> Answer<'_, Downgraded> {
         self.ask(|keys| {
             let Holder { kind, key, .. } = &step.holder;
             let downgraded =
@@ -180,7 +180,7 @@ impl Backend for MemoryStore {
         })
     }
 
-    fn inspect(&self, key: LockKey) -> Answer<'_, Option<Standing>> {
+    fn inspect(&self, key: LockKey) -> Answer<'_, Option<LockSnapshot>> {
         self.ask(|keys| Some(keys.standing(&key)))
     }
 
@@ -201,7 +201,7 @@ impl Backend for MemoryStore {
         self.ask(|_| vec![None; clients.len()])
     }
 
-    fn force_release(&self, key: LockKey) -> Answer<'_, Option<Forced>> {
+    fn force_release(&self, key: LockKey) -> Answer<'_, Option<ForcedRelease>> {
         self.ask(|keys| Some(keys.force_release(&key)))
     }
 
@@ -225,11 +225,11 @@ impl Backend for MemoryStore {
         self.ask(|keys| keys.set_permits(&key, permits, only_missing))
     }
 
-    fn wakeups(&self, topic: Topic) -> Wakeups {
+    fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
         self.keys().ears.listen(topic)
     }
 
-    fn link(&self) -> Result<(), Unavailable> {
+    fn connection_status(&self) -> Result<(), Unavailable> {
         self.keys().up()
     }
 
@@ -252,7 +252,7 @@ impl Backend for MemoryStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{backend::Holds, owner::OwnerId};
+    use crate::{owner::OwnerId, store::Holds};
 
     const LEASE: Duration = Duration::from_secs(30);
 
@@ -260,8 +260,8 @@ mod tests {
         answer.now_or_never().expect("at once").expect("it is up")
     }
 
-    fn write(key: &LockKey, owner: &OwnerId) -> AcquireStep {
-        AcquireStep {
+    fn write(key: &LockKey, owner: &OwnerId) -> AcquireCommand {
+        AcquireCommand {
             kind: Kind::ReadWrite,
             key: key.clone(),
             owner: owner.clone(),
@@ -294,10 +294,10 @@ mod tests {
     async fn a_write_inside_a_write_that_is_gone_is_no_upgrade() {
         let store = MemoryStore::new();
         let (key, owner) = (LockKey::try_from("k").expect("a key"), OwnerId::permit());
-        let read = AcquireStep { mode: Mode::Read, ..write(&key, &owner) };
+        let read = AcquireCommand { mode: Mode::Read, ..write(&key, &owner) };
         let holder = read.holder();
         now(store.acquire(read));
-        let after = |write| ConvertStep {
+        let after = |write| ConvertCommand {
             holder: holder.clone(),
             after: Holds { read: 0, write },
             lease: LEASE,

@@ -6,13 +6,13 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Question, line::Line};
 use crate::{
-    ClientInfo, Listing, LockKey, Mode,
-    backend::{
-        AcquireStep, Acquired, AcquiredAll, Answer, Backend, ConvertStep, Downgraded, Forced,
-        Holder, Identity, ReleaseStep, Released, RenewStep, Renewal, Standing, StoreHealth, Topic,
-        Upgraded, Wakeups,
-    },
+    ClientInfo, ForcedRelease, Listing, LockKey, Mode,
     error::Unavailable,
+    store::{
+        AcquireCommand, Acquired, AcquiredAll, Answer, ConvertCommand, Downgraded, Holder,
+        Identity, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
+        StoreHealth, Upgraded, WakeTopic, WakeupReceiver,
+    },
 };
 
 /// What the store says, which it does at once.
@@ -20,22 +20,22 @@ fn said<T>(answer: Answer<'_, T>) -> Result<T, Unavailable> {
     answer.now_or_never().expect("BUG: the store in memory waits for something")
 }
 
-impl Backend for Line {
-    fn acquire(&self, step: AcquireStep) -> Answer<'_, Acquired> {
+impl LockStore for Line {
+    fn acquire(&self, step: AcquireCommand) -> Answer<'_, Acquired> {
         let owners = vec![step.owner.clone()];
         self.ask(Question::Acquire, owners, move |store| said(store.acquire(step)))
     }
 
-    fn in_one_step(&self, _keys: &[&LockKey]) -> bool {
+    fn supports_atomic_multi(&self, _keys: &[&LockKey]) -> bool {
         self.script.in_one_step()
     }
 
-    fn acquire_all(&self, steps: Vec<AcquireStep>) -> Answer<'_, AcquiredAll> {
+    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> Answer<'_, AcquiredAll> {
         let owners = steps.iter().map(|step| step.owner.clone()).collect();
         self.ask(Question::Acquire, owners, move |store| said(store.acquire_all(steps)))
     }
 
-    fn release(&self, step: ReleaseStep) -> Answer<'_, Released> {
+    fn release(&self, step: ReleaseCommand) -> Answer<'_, Released> {
         let owners = vec![step.holder.owner.clone()];
         self.ask(Question::Release, owners, move |store| said(store.release(step)))
     }
@@ -44,22 +44,22 @@ impl Backend for Line {
         self.store.shard(key)
     }
 
-    fn renew(&self, mode: Mode, steps: Vec<RenewStep>) -> Answer<'_, Vec<Renewal>> {
+    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> Answer<'_, Vec<Renewal>> {
         let owners = steps.iter().map(|step| step.holder.owner.clone()).collect();
         self.ask(Question::Renew, owners, move |store| said(store.renew(mode, steps)))
     }
 
-    fn upgrade(&self, step: ConvertStep) -> Answer<'_, Upgraded> {
+    fn upgrade(&self, step: ConvertCommand) -> Answer<'_, Upgraded> {
         let owners = vec![step.holder.owner.clone()];
         self.ask(Question::Upgrade, owners, move |store| said(store.upgrade(step)))
     }
 
-    fn downgrade(&self, step: ConvertStep) -> Answer<'_, Downgraded> {
+    fn downgrade(&self, step: ConvertCommand) -> Answer<'_, Downgraded> {
         let owners = vec![step.holder.owner.clone()];
         self.ask(Question::Downgrade, owners, move |store| said(store.downgrade(step)))
     }
 
-    fn inspect(&self, key: LockKey) -> Answer<'_, Option<Standing>> {
+    fn inspect(&self, key: LockKey) -> Answer<'_, Option<LockSnapshot>> {
         self.ask(Question::Other, Vec::new(), move |store| said(store.inspect(key)))
     }
 
@@ -71,7 +71,7 @@ impl Backend for Line {
         self.ask(Question::Other, Vec::new(), move |store| said(store.client_names(clients)))
     }
 
-    fn force_release(&self, key: LockKey) -> Answer<'_, Option<Forced>> {
+    fn force_release(&self, key: LockKey) -> Answer<'_, Option<ForcedRelease>> {
         self.ask(Question::Other, Vec::new(), move |store| said(store.force_release(key)))
     }
 
@@ -94,21 +94,21 @@ impl Backend for Line {
         })
     }
 
-    fn wakeups(&self, topic: Topic) -> Wakeups {
+    fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
         self.hear(self.store.wakeups(topic))
     }
 
-    fn link(&self) -> Result<(), Unavailable> {
-        self.store.link()
+    fn connection_status(&self) -> Result<(), Unavailable> {
+        self.store.connection_status()
     }
 
     fn identity(&self) -> Answer<'_, Identity> {
-        let identity = said(Backend::identity(&self.store));
+        let identity = said(LockStore::identity(&self.store));
         self.ask(Question::Other, Vec::new(), move |_| identity)
     }
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
-        let asked = self.ask(Question::Other, Vec::new(), |store| store.link());
+        let asked = self.ask(Question::Other, Vec::new(), |store| store.connection_status());
         let told = |answer: Result<(), Unavailable>| StoreHealth {
             kind: "scripted",
             round_trip: answer.map(|()| Duration::ZERO),
