@@ -1,16 +1,14 @@
 //! What may happen to one lock, as it is made up and as it is printed.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
-use lock_core::{Kind, Mode};
+use lock_core::{Kind, Mode, test_util::Step};
 use proptest::{
     collection::vec,
     prelude::{BoxedStrategy, Just, Strategy, any},
     prop_oneof, sample,
     strategy::Union,
 };
-
-use crate::plan::Planned;
 
 /// Kinds that follow the same rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +74,14 @@ pub(crate) struct Event {
 }
 
 pub(crate) const OWNERS: usize = 4;
+
+/// Half a step of the narrowest grid.
+pub(crate) const UNIT: Duration = Duration::from_millis(100);
+
+/// So many half steps, on the narrowest grid.
+pub(crate) fn span(units: u64) -> Duration {
+    UNIT * u32::try_from(units).unwrap()
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct History {
@@ -143,7 +149,7 @@ impl History {
     }
 }
 
-/// The step at which a store and the model disagree.
+/// The step at which the stores disagree.
 #[derive(Debug)]
 pub(crate) struct Failure {
     at: u64,
@@ -151,9 +157,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(planned: &Planned, why: &str) -> Self {
-        let Planned { at, owner, step, .. } = planned;
-        Self { at: *at, why: format!("at {at}, {owner} does {step:?}: {why}") }
+    pub(crate) fn new(at: u64, owner: usize, step: Step, why: &str) -> Self {
+        Self { at, why: format!("at {at}, {owner} does {step:?}: {why}") }
     }
 }
 

@@ -1,17 +1,18 @@
-//! Random histories of many owners, compared step by step: a model of each kind of lock, the store
-//! in memory on a clock that the test moves, and a real Redis.
+//! Random histories of many owners, compared step by step: the store in memory, on a clock that the
+//! test moves, and a real Redis. Each history runs in memory first, which records every answer and
+//! how the lock stands after it; Redis must then give the same answers at the same times.
 //!
 //! `MODEL_HISTORIES` says how many histories of each kind are tried, `MODEL_SEED` (a number) which:
 //! without it they are the same every time. A failure prints the shortest history that was found to
 //! show it.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-mod compare;
 mod history;
-mod on_memory;
 mod on_redis;
-mod plan;
-mod rules;
+mod players;
+mod record;
+mod subject;
+mod wakes;
 
 use history::Family;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -19,32 +20,27 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 const HISTORIES: usize = 1_000;
 
 fn histories(family: Family) -> usize {
-    let asked = std::env::var("MODEL_HISTORIES").ok();
+    let count = std::env::var("MODEL_HISTORIES").ok();
     let of_each_kind =
-        asked.map_or(HISTORIES, |count| count.parse().expect("MODEL_HISTORIES is a number"));
+        count.map_or(HISTORIES, |count| count.parse().expect("MODEL_HISTORIES is a number"));
     of_each_kind * family.kinds().len()
 }
 
 fn seeded() -> TestRng {
-    let asked = std::env::var("MODEL_SEED").ok();
-    let seed: u64 = asked.map_or(1, |seed| seed.parse().expect("MODEL_SEED is a number"));
+    let seed = std::env::var("MODEL_SEED").ok();
+    let seed: u64 = seed.map_or(1, |seed| seed.parse().expect("MODEL_SEED is a number"));
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
 }
 
-macro_rules! families {
+macro_rules! stores_agree {
     ($($name:ident = $family:ident;)*) => {
-        mod memory {
-            $(#[test] fn $name() { super::on_memory::agrees(super::Family::$family, super::histories(super::Family::$family)); })*
-        }
-        mod redis {
-            $(#[test] fn $name() { super::on_redis::agrees(super::Family::$family, super::histories(super::Family::$family)); })*
-        }
+        $(#[test] fn $name() { on_redis::agrees(Family::$family, histories(Family::$family)); })*
     };
 }
 
-families! {
+stores_agree! {
     read_write = ReadWrite;
     plain = Plain;
     fair = Fair;
