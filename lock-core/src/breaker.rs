@@ -76,7 +76,7 @@ async fn probe(engine: Weak<Engine>, shard: u16, key: LockKey) {
             return;
         };
         // A refusal is an answer too.
-        let answered = !matches!(store.inspect(key.clone()).await, Err(why) if why.silent);
+        let answered = !matches!(store.probe(key.clone()).await, Err(why) if why.is_silent());
         let Some(engine) = engine.upgrade() else { return };
         if answered || *engine.draining.borrow() {
             engine.breaker.close(shard);

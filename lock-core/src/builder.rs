@@ -229,13 +229,21 @@ impl LockClientBuilder {
     /// A client on a store in memory that it shares with others.
     #[must_use]
     pub fn in_memory_on(self, store: &MemoryStore) -> LockClient {
-        self.on(|_| store.clone())
+        self.store(Arc::new(store.clone()))
     }
 
-    pub(crate) fn on<B: LockStore>(self, store: impl FnOnce(&Settings) -> B) -> LockClient {
+    /// A client on a store of your own: see [`store`](crate::store), which may still change. Options
+    /// that are of Redis alone, such as the prefix, mean nothing to it.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn LockStore>) -> LockClient {
+        self.settings.lease = store.session_lease().unwrap_or(self.settings.lease);
         let (owners, tasks) = beginnings();
-        let store = Arc::new(store(&self.settings));
         self.start(owners, store, tasks)
+    }
+
+    #[cfg(feature = "test-util")]
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// As [`red_lock_in_memory`](Self::red_lock_in_memory), on clients that a test has made, each of

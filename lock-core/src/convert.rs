@@ -16,6 +16,7 @@ pub(crate) const UNCONFIRMED: &str = "an earlier step of the hold is not confirm
 impl Hold {
     pub(crate) async fn upgrade(self: &Arc<Self>) -> Result<(), UpgradeError> {
         self.check()?;
+        self.engine.check_mode_changes()?;
         if let Some(leavers) = self.engine.gate.leavers(&self.key) {
             // A reader of this process that was just released is no other reader.
             let _ = tokio::time::timeout(self.engine.settings.command_timeout, leavers).await;

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, watch};
 use crate::{
     LockClient,
     breaker::Breaker,
+    error::Unsupported,
     gate::Gate,
     hold::Hold,
     lock_order::LockOrder,
@@ -17,7 +18,7 @@ use crate::{
     renewal::{self, Schedule},
     settings::Settings,
     settle::{self, SettleQueue},
-    store::{Holds, LockStore},
+    store::{Holds, LockStore, StoreAdmin},
     tasks::Tasks,
 };
 
@@ -73,6 +74,17 @@ impl Engine {
             draining: watch::Sender::new(false),
             local: OnceLock::new(),
         })
+    }
+
+    /// The operator's side of the store.
+    pub(crate) fn admin(&self) -> Result<&dyn StoreAdmin, Unsupported> {
+        self.store.admin().ok_or_else(|| Unsupported::new("looking at locks or taking them away"))
+    }
+
+    /// Refuses an upgrade or downgrade before anything is changed for it.
+    pub(crate) fn check_mode_changes(&self) -> Result<(), Unsupported> {
+        let supported = self.store.supports_mode_changes();
+        if supported { Ok(()) } else { Err(Unsupported::new("upgrades and downgrades")) }
     }
 
     /// Has the store brought down to what this hold's guards hold.

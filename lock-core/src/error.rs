@@ -1,6 +1,6 @@
 //! What can go wrong, and what may be assumed about the lock when it has.
 
-use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
@@ -58,6 +58,9 @@ pub enum AcquireError {
     /// Something else than a lock of this kind stands under this key.
     #[error(transparent)]
     WrongKind(#[from] WrongKind),
+    /// The store cannot do this at all, whenever it is asked.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
 }
 
 /// Somebody else holds the lock. Nothing is held by the caller.
@@ -146,6 +149,22 @@ pub struct Unavailable {
 }
 
 impl Unavailable {
+    /// For a [store](crate::store::LockStore) that could not do what it was asked: with the reason,
+    /// after "the lock store is unavailable: ". What the lock may still be held for is the client's
+    /// to add.
+    #[must_use]
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self::unsent(reason)
+    }
+
+    /// As [`new`](Self::new), for a store that did not answer in time or has no connection: it is
+    /// probed from then on, and acquisitions that [fail fast](crate::Acquire::fail_fast) are refused
+    /// until it answers.
+    #[must_use]
+    pub fn no_answer(reason: impl Into<String>) -> Self {
+        Self::unsent(reason).silence()
+    }
+
     /// Nothing was sent.
     pub(crate) fn unsent(reason: impl Into<String>) -> Self {
         Self {
@@ -204,6 +223,80 @@ impl fmt::Debug for Unavailable {
             .finish_non_exhaustive()
     }
 }
+
+/// The lock store cannot do this at all. Nothing was changed, and nothing is held.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("this lock store does not support {what}")]
+pub struct Unsupported {
+    what: Cow<'static, str>,
+}
+
+impl Unsupported {
+    /// What is not supported, as it ends a sentence: "fair locks".
+    #[must_use]
+    pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
+        Self { what: what.into() }
+    }
+
+    /// What is not supported.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+}
+
+/// Why a [store](crate::store::LockStore) did not carry out a command.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// It did not answer, or could not. The command may have been carried out.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// It cannot do this at all. Nothing has changed.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+}
+
+impl StoreError {
+    /// Whether the store did not answer.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self, Self::Unavailable(why) if why.silent)
+    }
+
+    /// The command may have been carried out, and the lock be held for so long.
+    pub(crate) fn held_for(self, lease: Duration) -> Self {
+        match self {
+            Self::Unavailable(why) => Self::Unavailable(why.held_for(lease)),
+            unsupported @ Self::Unsupported(_) => unsupported,
+        }
+    }
+}
+
+/// Where it makes no difference.
+impl From<StoreError> for Unavailable {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(why) => why,
+            StoreError::Unsupported(what) => Self::because(what.to_string(), what),
+        }
+    }
+}
+
+/// The errors of operations that a store may not support.
+macro_rules! from_store_error {
+    ($($error:ident)*) => {
+        $(impl From<StoreError> for $error {
+            fn from(error: StoreError) -> Self {
+                match error {
+                    StoreError::Unavailable(why) => Self::Unavailable(why),
+                    StoreError::Unsupported(what) => Self::Unsupported(what),
+                }
+            }
+        })*
+    };
+}
+
+from_store_error! { AcquireError UpgradeError DowngradeError InspectError }
 
 /// The lock is no longer the holder's. The work under it must stop: somebody else may hold it now.
 #[derive(Debug, Clone, Error)]
@@ -311,10 +404,13 @@ pub enum UpgradeError {
     /// The store did not answer. The guard still reads; an upgrade that happened is taken back.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+    /// The store knows no upgrades. The guard still reads.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
 }
 
-/// Why a write hold was not confirmed to be a read hold. The guard reads in any case but
-/// [`NoReaders`](Self::NoReaders).
+/// Why a write hold was not confirmed to be a read hold. The guard reads in any case except
+/// [`NoReaders`](Self::NoReaders) and [`Unsupported`](Self::Unsupported).
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum DowngradeError {
@@ -333,6 +429,9 @@ pub enum DowngradeError {
     /// through, others find the lock held for writing.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+    /// The store knows no downgrades. The guard still writes.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
 }
 
 /// Why a lock could not be looked at.
@@ -348,6 +447,9 @@ pub enum InspectError {
     /// Something else than a lock stands under this key.
     #[error(transparent)]
     WrongKind(#[from] WrongKind),
+    /// The store cannot do this at all. Nothing was changed.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
 }
 
 /// A shutdown ended at its deadline with locks left over.

@@ -24,7 +24,9 @@ impl FencingToken {
     /// Less than every token that is ever handed out: a resource that checks refuses it.
     pub const NONE: Self = Self(0);
 
-    pub(crate) fn new(value: u64) -> Self {
+    /// A number that a [store](crate::store::LockStore) gives out.
+    #[must_use]
+    pub fn new(value: u64) -> Self {
         Self(value)
     }
 

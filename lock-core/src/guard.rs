@@ -217,6 +217,7 @@ impl LockGuard {
         if !hold.kind.has_readers() {
             return Err(DowngradeError::NoReaders { key: hold.key.clone(), kind: hold.kind });
         }
+        hold.engine.check_mode_changes()?;
         hold.engine.tasks.enter();
         let _steps = hold.steps().await;
         hold.check()?;

@@ -6,7 +6,7 @@ use crate::Unavailable;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Health {
-    /// `"memory"` or `"redis"`.
+    /// `"memory"`, `"redis"`, or how a store of your own is called.
     pub store: &'static str,
     /// How long the store took to answer just now, or why it did not.
     pub round_trip: Result<Duration, Unavailable>,

@@ -84,6 +84,22 @@ pub struct ForcedRelease {
     pub fencing_token: Option<FencingToken>,
 }
 
+impl ClientInfo {
+    /// For a [store](crate::store::LockStore) that knows its clients' names.
+    #[must_use]
+    pub fn new(service: impl Into<String>, instance: impl Into<String>) -> Self {
+        Self { service: service.into(), instance: instance.into() }
+    }
+}
+
+impl ForcedRelease {
+    /// For a [store](crate::store::LockStore) that has taken a lock away.
+    #[must_use]
+    pub fn new(was_held: bool, fencing_token: Option<FencingToken>) -> Self {
+        Self { was_held, fencing_token }
+    }
+}
+
 impl LockClient {
     /// Whether anybody, in any process, holds `key` in this mode; of kinds without readers, and of
     /// semaphores, whoever holds them writes. True at the moment of looking, so good for a dashboard
@@ -141,7 +157,7 @@ impl LockClient {
         let mut clients: Vec<_> = owners.filter_map(|owner| client_of(owner)).collect();
         clients.sort_unstable();
         clients.dedup();
-        let infos = self.engine().store.client_names(clients.clone()).await?;
+        let infos = self.engine().admin()?.client_names(clients.clone()).await?;
         let info = |owner: &str| {
             let at = clients.binary_search(&client_of(owner)?).ok()?;
             infos.get(at).cloned().flatten()
@@ -189,7 +205,7 @@ impl LockClient {
     ) -> Result<ForcedRelease, InspectError> {
         self.engine().tasks.enter();
         let key = key.into_lock_key()?;
-        let forced = self.engine().store.force_release(key.clone()).await?;
+        let forced = self.engine().admin()?.force_release(key.clone()).await?;
         Ok(forced.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
@@ -208,13 +224,13 @@ impl LockClient {
     pub async fn request_release(&self, key: impl IntoLockKey) -> Result<u32, InspectError> {
         self.engine().tasks.enter();
         let key: LockKey = key.into_lock_key()?;
-        let asked = self.engine().store.request_release(key.clone()).await?;
+        let asked = self.engine().admin()?.request_release(key.clone()).await?;
         Ok(asked.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
     async fn standing(&self, key: &LockKey) -> Result<LockSnapshot, InspectError> {
         self.engine().tasks.enter();
-        let standing = self.engine().store.inspect(key.clone()).await?;
+        let standing = self.engine().admin()?.inspect(key.clone()).await?;
         Ok(standing.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
     }
 }

@@ -49,7 +49,7 @@ mod semaphore;
 mod settings;
 mod settle;
 mod share;
-mod store;
+pub mod store;
 mod target;
 mod tasks;
 mod terms;
@@ -66,7 +66,7 @@ pub use builder::LockClientBuilder;
 pub use client::LockClient;
 pub use error::{
     AcquireError, Busy, DowngradeError, InspectError, InvalidOptions, LockError, Lost, LostCause,
-    Overloaded, ReleaseError, ShutdownError, Unavailable, UpgradeError, WrongKind,
+    Overloaded, ReleaseError, ShutdownError, Unavailable, Unsupported, UpgradeError, WrongKind,
 };
 pub use fencing::FencingToken;
 pub use guard::LockGuard;

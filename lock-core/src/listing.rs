@@ -13,6 +13,14 @@ pub struct Listing {
     pub complete: bool,
 }
 
+impl Listing {
+    /// For a [store](crate::store::LockStore) that lists its locks.
+    #[must_use]
+    pub fn new(keys: Vec<LockKey>, complete: bool) -> Self {
+        Self { keys, complete }
+    }
+}
+
 impl LockClient {
     /// Lists the locks whose keys begin with `prefix` (of this client's own prefix nothing need be
     /// said) and that somebody holds, or that are semaphores: at most `limit` of them.
@@ -44,6 +52,6 @@ impl LockClient {
     /// Nothing is changed in any case.
     pub async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, InspectError> {
         self.engine().tasks.enter();
-        Ok(self.engine().store.list(prefix.to_owned(), limit).await?)
+        Ok(self.engine().admin()?.list(prefix.to_owned(), limit).await?)
     }
 }

@@ -45,11 +45,17 @@ fn hex(bytes: [u8; 16]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The owner of one hold: fresh for every outermost acquisition and never used again, so a late
-/// release of an old hold can touch nothing that came after it. There is one for each lock that is
-/// held: its text, which is what it is displayed as, is made when a command is.
+/// The owner of one hold, as a [store](crate::store::LockStore) knows it: fresh for every outermost
+/// acquisition and never used again, so a late release of an old hold can touch nothing that came
+/// after it.
+///
+/// Displayed it is `<client uuid>:<decimal>`, or of a semaphore's permit 32 hexadecimal digits.
+// There is one for each lock that is held: its text is made when a command is.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum OwnerId {
+pub struct OwnerId(Name);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Name {
     /// `<client>:<number>`; without a number it is 0.
     Numbered(ClientId, u64),
     /// A semaphore's permit: 32 hexadecimal digits, as Redisson's.
@@ -57,8 +63,25 @@ pub(crate) enum OwnerId {
 }
 
 impl OwnerId {
+    /// The client in it, which all owners of one client have in common; a permit has none.
+    #[must_use]
+    pub fn client(&self) -> Option<&str> {
+        match &self.0 {
+            Name::Numbered(client, _) => Some(client.as_str()),
+            Name::Permit(_) => None,
+        }
+    }
+
+    /// The bytes of a permit.
+    pub(crate) fn permit_bytes(&self) -> Option<&[u8; 16]> {
+        match &self.0 {
+            Name::Numbered(..) => None,
+            Name::Permit(permit) => Some(permit),
+        }
+    }
+
     pub(crate) fn permit() -> Self {
-        Self::Permit(random())
+        Self(Name::Permit(random()))
     }
 
     /// One that is known by name, for the tests of what is asked of a server.
@@ -66,24 +89,24 @@ impl OwnerId {
     pub(crate) fn of_name(name: &str) -> Self {
         let permit = u128::from_str_radix(name, 16).map(|permit| permit.to_be_bytes());
         let numbered = name.rsplit_once(':').and_then(|(client, number)| {
-            Some(Self::Numbered(ClientId(client.into()), number.parse().ok()?))
+            Some(Name::Numbered(ClientId(client.into()), number.parse().ok()?))
         });
-        let mut known = permit.ok().map(Self::Permit).into_iter().chain(numbered);
+        let mut known = permit.ok().map(Name::Permit).into_iter().chain(numbered).map(Self);
         let known = known.find(|owner| owner.to_string() == name);
-        known.unwrap_or_else(|| Self::Numbered(ClientId(name.into()), 0))
+        known.unwrap_or_else(|| Self(Name::Numbered(ClientId(name.into()), 0)))
     }
 }
 
 impl fmt::Display for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Numbered(ClientId(client), 0) => f.write_str(client),
-            Self::Numbered(ClientId(client), number) => {
+        match &self.0 {
+            Name::Numbered(ClientId(client), 0) => f.write_str(client),
+            Name::Numbered(ClientId(client), number) => {
                 f.write_str(client)?;
                 f.write_str(":")?;
                 number.fmt(f)
             }
-            Self::Permit(permit) => write!(f, "{:032x}", u128::from_be_bytes(*permit)),
+            Name::Permit(permit) => write!(f, "{:032x}", u128::from_be_bytes(*permit)),
         }
     }
 }
@@ -113,7 +136,7 @@ impl Owners {
 
     pub(crate) fn next(&self) -> OwnerId {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        OwnerId::Numbered(self.client.clone(), number)
+        OwnerId(Name::Numbered(self.client.clone(), number))
     }
 }
 

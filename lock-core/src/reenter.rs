@@ -110,7 +110,7 @@ pub(crate) async fn reenter(
     let sent = Moment::now();
     let answer = engine.store.acquire(step).await;
     if let Err(why) = &answer
-        && why.silent
+        && why.is_silent()
     {
         engine.open_breaker(&hold.key, sent);
     }

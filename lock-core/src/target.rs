@@ -4,7 +4,7 @@ use std::{fmt, future::Future, slice, time::Duration};
 
 use crate::{
     AcquireError, InvalidOptions, KeyError, Kind, LockClient, LockGuard, LockKey, Lost, Mode,
-    Scope, entry,
+    Scope, Unsupported, entry,
     request::{Patience, Request},
     settings::check_terms,
     terms::Asked,
@@ -61,6 +61,14 @@ impl SingleLock {
         }
         let terms = asked.terms(&self.client.engine().settings);
         check_terms(&terms)?;
+        if let Some(lease) = self.client.engine().store.session_lease()
+            && lease != terms.lease
+        {
+            let asked = terms.lease;
+            let what =
+                format!("a lease of {asked:?}: every lock has the lease of its session, {lease:?}");
+            return Err(Unsupported::new(what).into());
+        }
         Ok(Request { kind, key: self.key?, mode, permits: self.permits, asked, terms })
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     hold::Hold,
     lease,
     request::{Patience, Request},
-    store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand},
+    store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand, StoreError},
 };
 
 /// How long a waiter's place in line lives unless it is renewed, and how often it is: a waiter that
@@ -104,17 +104,25 @@ impl Attempt {
         let answer = match limit {
             Some(limit) => {
                 let answer = tokio::time::timeout_at(limit, asked).await;
-                answer.unwrap_or_else(|_| Err(Unavailable::late()))
+                answer.unwrap_or_else(|_| Err(Unavailable::late().into()))
             }
             None => asked.await,
         };
         if let Err(why) = &answer
-            && why.silent
+            && why.is_silent()
         {
             first.engine.open_breaker(&first.key, sent_at);
         }
         let lease = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
-        match answer.map_err(|unavailable| unavailable.held_for(lease))? {
+        if let Err(StoreError::Unsupported(what)) = answer {
+            // Nothing is held, so nothing is released.
+            for (hold, request) in self.holds.iter().zip(requests) {
+                hold.refused(request, None);
+                hold.state().in_line = None;
+            }
+            return Err(what.into());
+        }
+        match answer.map_err(|why| why.held_for(lease))? {
             AcquiredAll::Granted(tokens) => {
                 let now = Moment::now();
                 if !self.holds.iter().all(|hold| hold.in_time(sent_at, now)) {

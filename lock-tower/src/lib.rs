@@ -150,6 +150,7 @@ pub use held::Unlocked;
 pub use key::KeyTemplateError;
 pub use key::{BadKey, KeyValues};
 pub use lock_body::LockBody;
+pub use lock_core::store;
 pub use lock_core::{
     Acquire, AcquireError, Busy, ClientInfo, ConnectError, DEFAULT_COMMAND_TIMEOUT, DEFAULT_LEASE,
     DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_IN_ALL, DEFAULT_WAIT, DEFAULT_YIELDING,
@@ -159,7 +160,7 @@ pub use lock_core::{
     LostSignal, MAX_KEY_LEN, MAX_LEASE, MIN_LEASE, Member, MemoryStore, Mode, MultiGuard,
     MultiLock, Overloaded, PermitGuard, RedLock, RedLockGuard, RedLockOn, ReleaseError, Scope,
     Semaphore, ShutdownError, SingleLock, Target, Template, TemplateError, Tls, Unavailable,
-    UpgradeError, ValueError, Waiting, WrongKind,
+    Unsupported, UpgradeError, ValueError, Waiting, WrongKind,
 };
 pub use lock_key::{Hole, HoleType, KeyWriter, RenderError};
 #[cfg(feature = "macros")]

@@ -148,13 +148,16 @@ impl Hold {
     /// Waits until this hold's owner is asked to release.
     pub(crate) async fn release_requested(&self) {
         self.engine.tasks.enter();
-        let store = &self.engine.store;
-        let mut ears = store.wakeups(WakeTopic::ReleaseRequest(self.key.clone()));
+        let Some(admin) = self.engine.store.admin() else {
+            // Nothing could ask for it.
+            return std::future::pending().await;
+        };
+        let mut ears = self.engine.store.wakeups(WakeTopic::ReleaseRequest(self.key.clone()));
         loop {
             let heard = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.subscribed());
             let _ = heard.await;
             ears.listen();
-            if matches!(store.release_requested(self.holder()).await, Ok(true)) {
+            if matches!(admin.release_requested(self.holder()).await, Ok(true)) {
                 return;
             }
             let _ = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.woken()).await;

@@ -13,16 +13,16 @@ use crate::{
     ClientInfo, ForcedRelease, Kind, Listing, LockKey, Mode,
     error::Unavailable,
     store::{
-        AcquireCommand, Acquired, AcquiredAll, Answer, ConvertCommand, Downgraded, Holder,
-        Identity, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
-        StoreHealth, Upgraded, WakeTopic, WakeupReceiver,
+        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
+        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreError,
+        StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
 };
 
 impl MemoryStore {
-    fn ask<'a, T: Send + 'a>(&self, step: impl FnOnce(&mut Keys) -> T) -> Answer<'a, T> {
+    fn ask<'a, T: Send + 'a>(&self, step: impl FnOnce(&mut Keys) -> T) -> StoreFuture<'a, T> {
         let mut keys = self.keys();
-        ready(keys.up().map(|()| step(&mut keys))).boxed()
+        ready(keys.up().map(|()| step(&mut keys)).map_err(StoreError::from)).boxed()
     }
 }
 
@@ -129,7 +129,7 @@ impl Keys {
 }
 
 impl LockStore for MemoryStore {
-    fn acquire(&self, step: AcquireCommand) -> Answer<'_, Acquired> {
+    fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
         self.ask(|keys| keys.acquire(&step))
     }
 
@@ -137,11 +137,11 @@ impl LockStore for MemoryStore {
         true
     }
 
-    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> Answer<'_, AcquiredAll> {
+    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
         self.ask(|keys| keys.acquire_all(&steps))
     }
 
-    fn release(&self, step: ReleaseCommand) -> Answer<'_, Released> {
+    fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
         self.ask(|keys| keys.release(&step))
     }
 
@@ -149,7 +149,7 @@ impl LockStore for MemoryStore {
         0
     }
 
-    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> Answer<'_, Vec<Renewal>> {
+    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
         self.ask(|keys| {
             let renewed = steps.iter().map(|step| {
                 let Holder { kind, key, owner } = &step.holder;
@@ -162,7 +162,11 @@ impl LockStore for MemoryStore {
         })
     }
 
-    fn upgrade(&self, step: ConvertCommand) -> Answer<'_, Upgraded> {
+    fn supports_mode_changes(&self) -> bool {
+        true
+    }
+
+    fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
         self.ask(|keys| {
             let Holder { kind, key, .. } = &step.holder;
             let upgraded =
@@ -171,7 +175,7 @@ impl LockStore for MemoryStore {
         })
     }
 
-    fn downgrade(&self, step: ConvertCommand) -> Answer<'_, Downgraded> {
+    fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         self.ask(|keys| {
             let Holder { kind, key, .. } = &step.holder;
             let downgraded =
@@ -180,48 +184,12 @@ impl LockStore for MemoryStore {
         })
     }
 
-    fn inspect(&self, key: LockKey) -> Answer<'_, Option<LockSnapshot>> {
-        self.ask(|keys| Some(keys.standing(&key)))
-    }
-
-    fn list(&self, prefix: String, limit: usize) -> Answer<'_, Listing> {
-        self.ask(|keys| {
-            let mut held = keys.begin_with(&prefix);
-            held.retain(|key| {
-                let standing = keys.standing(key);
-                !standing.holders.is_empty() || standing.kind == Some(Kind::Semaphore)
-            });
-            let complete = held.len() <= limit;
-            held.truncate(limit);
-            Listing { keys: held, complete }
-        })
-    }
-
-    fn client_names(&self, clients: Vec<String>) -> Answer<'_, Vec<Option<ClientInfo>>> {
-        self.ask(|_| vec![None; clients.len()])
-    }
-
-    fn force_release(&self, key: LockKey) -> Answer<'_, Option<ForcedRelease>> {
-        self.ask(|keys| Some(keys.force_release(&key)))
-    }
-
-    fn request_release(&self, key: LockKey) -> Answer<'_, Option<u32>> {
-        self.ask(|keys| Some(u32::try_from(keys.request_release(&key)).unwrap_or(u32::MAX)))
-    }
-
-    fn release_requested(&self, holder: Holder) -> Answer<'_, bool> {
-        self.ask(|keys| {
-            let asked = |kept: &mut Kept| kept.asked.contains(&holder.owner.to_string());
-            keys.with(&holder.key, None, |kept, _| asked(kept)).unwrap_or(false)
-        })
-    }
-
     fn set_permits(
         &self,
         key: LockKey,
         permits: u32,
         only_missing: bool,
-    ) -> Answer<'_, Option<i64>> {
+    ) -> StoreFuture<'_, Option<i64>> {
         self.ask(|keys| keys.set_permits(&key, permits, only_missing))
     }
 
@@ -233,7 +201,7 @@ impl LockStore for MemoryStore {
         self.keys().up()
     }
 
-    fn identity(&self) -> Answer<'_, Identity> {
+    fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
         let identity = MemoryStore::identity(self);
         self.ask(|_| identity)
     }
@@ -247,6 +215,48 @@ impl LockStore for MemoryStore {
     fn close(&self) -> BoxFuture<'_, ()> {
         ready(()).boxed()
     }
+
+    fn admin(&self) -> Option<&dyn StoreAdmin> {
+        Some(self)
+    }
+}
+
+impl StoreAdmin for MemoryStore {
+    fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        self.ask(|keys| Some(keys.standing(&key)))
+    }
+
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+        self.ask(|keys| {
+            let mut held = keys.begin_with(&prefix);
+            held.retain(|key| {
+                let standing = keys.standing(key);
+                !standing.holders.is_empty() || standing.kind == Some(Kind::Semaphore)
+            });
+            let complete = held.len() <= limit;
+            held.truncate(limit);
+            Listing { keys: held, complete }
+        })
+    }
+
+    fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
+        self.ask(|_| vec![None; clients.len()])
+    }
+
+    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
+        self.ask(|keys| Some(keys.force_release(&key)))
+    }
+
+    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
+        self.ask(|keys| Some(u32::try_from(keys.request_release(&key)).unwrap_or(u32::MAX)))
+    }
+
+    fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
+        self.ask(|keys| {
+            let asked = |kept: &mut Kept| kept.asked.contains(&holder.owner.to_string());
+            keys.with(&holder.key, None, |kept, _| asked(kept)).unwrap_or(false)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -256,7 +266,7 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(30);
 
-    fn now<T>(answer: Answer<'_, T>) -> T {
+    fn now<T>(answer: StoreFuture<'_, T>) -> T {
         answer.now_or_never().expect("at once").expect("it is up")
     }
 

@@ -8,7 +8,7 @@ use super::{
     lock::{Kept, Lock, Scene},
     news::Ears,
 };
-use crate::{Kind, LockKey, Unavailable, clock::Moment, store::Identity};
+use crate::{Kind, LockKey, Unavailable, clock::Moment, store::StoreIdentity};
 
 /// Locks in memory that several clients share, each of them like a process of its own.
 ///
@@ -88,9 +88,9 @@ impl MemoryStore {
     }
 
     /// As [`LockStore::identity`](crate::store::LockStore::identity). A store counts as always up until it is restarted.
-    pub(super) fn identity(&self) -> Identity {
+    pub(super) fn identity(&self) -> StoreIdentity {
         let restarted = self.keys().restarted;
-        Identity {
+        StoreIdentity {
             id: format!("memory:{:p}:{restarted:?}", Arc::as_ptr(&self.0)),
             up: restarted.map_or(Duration::MAX, |moment| Moment::now().since(moment)),
         }

@@ -16,7 +16,7 @@ use crate::{
     lease::MAX_LEASE,
     owner::OwnerId,
     request::{Patience, Request},
-    store::{Holder, Identity, WakeTopic, WakeupReceiver},
+    store::{Holder, StoreIdentity, WakeTopic, WakeupReceiver},
     target::{SingleLock, Target},
     terms::Asked,
 };
@@ -49,7 +49,7 @@ struct Answers {
 }
 
 impl Answers {
-    fn add(&mut self, answer: Result<(LockGuard, Identity), AcquireError>) {
+    fn add(&mut self, answer: Result<(LockGuard, StoreIdentity), AcquireError>) {
         match answer {
             Ok((guard, identity)) if self.granted_by.insert(identity.id.clone()) => {
                 self.granted.push(guard);
@@ -140,7 +140,7 @@ impl Round<'_> {
         }
     }
 
-    async fn ask(&self, member: SingleLock) -> Result<(LockGuard, Identity), AcquireError> {
+    async fn ask(&self, member: SingleLock) -> Result<(LockGuard, StoreIdentity), AcquireError> {
         let store = Arc::clone(&member.client.engine().store);
         let guard = member.acquire(self.asked.clone(), self.scope.clone(), Duration::ZERO).await?;
         // After the grant: a server that was up for so long now was up when it granted.
@@ -167,7 +167,7 @@ mod tests {
         let mut answers = Answers::default();
         for (key, id) in [("a", "one"), ("b", "one"), ("c", "other")] {
             let guard = client.write(key).acquire().await.expect("it is free");
-            answers.add(Ok((guard, Identity { id: id.to_owned(), up: MAX_LEASE })));
+            answers.add(Ok((guard, StoreIdentity { id: id.to_owned(), up: MAX_LEASE })));
         }
         assert_eq!((answers.granted.len(), answers.refused), (2, 1));
         drop(client.write("b").wait(RETRY).acquire().await.expect("it is given back"));

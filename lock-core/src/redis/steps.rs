@@ -307,8 +307,5 @@ fn converted(call: Call, step: &ConvertCommand) -> Call {
 
 /// A permit as Redisson stores it: the bytes that its hexadecimal digits stand for.
 fn permit(owner: &OwnerId) -> &[u8] {
-    match owner {
-        OwnerId::Permit(permit) => permit,
-        OwnerId::Numbered(..) => &[],
-    }
+    owner.permit_bytes().map_or(&[], |permit| permit.as_slice())
 }

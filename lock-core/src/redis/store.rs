@@ -30,9 +30,9 @@ use crate::{
     ClientInfo, ForcedRelease, Listing, LockKey, Mode,
     error::Unavailable,
     store::{
-        AcquireCommand, Acquired, AcquiredAll, Answer, ConvertCommand, Downgraded, Holder,
-        Identity, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
-        StoreHealth, Upgraded, WakeTopic, WakeupReceiver,
+        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
+        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
+        StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
 };
 
@@ -99,9 +99,9 @@ impl RedisStore {
 }
 
 impl LockStore for RedisStore {
-    fn acquire(&self, step: AcquireCommand) -> Answer<'_, Acquired> {
+    fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
         let call = self.call(self.steps.acquire(&step));
-        async move { self.ask_for_grant(&call).await?.acquired() }.boxed()
+        async move { Ok(self.ask_for_grant(&call).await?.acquired()?) }.boxed()
     }
 
     fn supports_atomic_multi(&self, keys: &[&LockKey]) -> bool {
@@ -110,12 +110,12 @@ impl LockStore for RedisStore {
         shards.all(|shard| Some(shard) == first)
     }
 
-    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> Answer<'_, AcquiredAll> {
+    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
         let call = self.call(self.steps.acquire_all(&steps));
-        async move { self.ask_for_grant(&call).await?.acquired_all(steps.len()) }.boxed()
+        async move { Ok(self.ask_for_grant(&call).await?.acquired_all(steps.len())?) }.boxed()
     }
 
-    fn release(&self, step: ReleaseCommand) -> Answer<'_, Released> {
+    fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
         let call = self.call(self.steps.release(&step));
         async move {
             let answered = self.put(&call, None).await?;
@@ -135,52 +135,23 @@ impl LockStore for RedisStore {
         }
     }
 
-    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> Answer<'_, Vec<Renewal>> {
+    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
         let call = self.call(self.steps.renew(mode, &steps));
-        async move { self.ask(&call).await?.renewed() }.boxed()
+        async move { Ok(self.ask(&call).await?.renewed()?) }.boxed()
     }
 
-    fn upgrade(&self, step: ConvertCommand) -> Answer<'_, Upgraded> {
+    fn supports_mode_changes(&self) -> bool {
+        true
+    }
+
+    fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
         let call = self.call(self.steps.upgrade(&step));
-        async move { self.ask_for_grant(&call).await?.upgraded() }.boxed()
+        async move { Ok(self.ask_for_grant(&call).await?.upgraded()?) }.boxed()
     }
 
-    fn downgrade(&self, step: ConvertCommand) -> Answer<'_, Downgraded> {
+    fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         let call = self.call(self.steps.downgrade(&step));
-        async move { self.ask(&call).await?.downgraded() }.boxed()
-    }
-
-    fn inspect(&self, key: LockKey) -> Answer<'_, Option<LockSnapshot>> {
-        let call = self.call(steps::inspect(&self.steps.names(&key)));
-        async move { self.ask(&call).await?.standing() }.boxed()
-    }
-
-    fn list(&self, prefix: String, limit: usize) -> Answer<'_, Listing> {
-        async move { RedisStore::list(self, &prefix, limit).await }.boxed()
-    }
-
-    fn client_names(&self, clients: Vec<String>) -> Answer<'_, Vec<Option<ClientInfo>>> {
-        let asked = clients.into_iter().map(|client| async move {
-            let (slot, asked) = name::of(&client);
-            let name = self.command(slot, &asked).await?;
-            Ok(name::parse(&name))
-        });
-        try_join_all(asked).boxed()
-    }
-
-    fn force_release(&self, key: LockKey) -> Answer<'_, Option<ForcedRelease>> {
-        let call = self.call(self.steps.force_release(&key));
-        async move { self.ask(&call).await?.forced() }.boxed()
-    }
-
-    fn request_release(&self, key: LockKey) -> Answer<'_, Option<u32>> {
-        let call = self.call(self.steps.request_release(&key));
-        async move { self.ask(&call).await?.asked() }.boxed()
-    }
-
-    fn release_requested(&self, holder: Holder) -> Answer<'_, bool> {
-        let call = self.call(self.steps.release_requested(&holder));
-        async move { Ok(self.ask(&call).await?.asked()?.is_some_and(|asked| asked > 0)) }.boxed()
+        async move { Ok(self.ask(&call).await?.downgraded()?) }.boxed()
     }
 
     fn set_permits(
@@ -188,9 +159,9 @@ impl LockStore for RedisStore {
         key: LockKey,
         permits: u32,
         only_missing: bool,
-    ) -> Answer<'_, Option<i64>> {
+    ) -> StoreFuture<'_, Option<i64>> {
         let call = self.call(self.steps.set_permits(&key, permits, only_missing));
-        async move { self.ask(&call).await?.resized() }.boxed()
+        async move { Ok(self.ask(&call).await?.resized()?) }.boxed()
     }
 
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
@@ -203,11 +174,15 @@ impl LockStore for RedisStore {
         self.routes.check()
     }
 
-    fn identity(&self) -> Answer<'_, Identity> {
+    fn probe(&self, key: LockKey) -> StoreFuture<'_, ()> {
+        async move { self.inspect(key).await.map(|_| ()) }.boxed()
+    }
+
+    fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
         async move {
             let info = self.command(0, redis::cmd("INFO").arg("server")).await?;
-            identity(&info)
-                .ok_or_else(|| Unavailable::unsent("the server does not say which it is"))
+            let why = "the server does not say which it is";
+            Ok(identity(&info).ok_or_else(|| Unavailable::unsent(why))?)
         }
         .boxed()
     }
@@ -238,6 +213,45 @@ impl LockStore for RedisStore {
         }
         .boxed()
     }
+
+    fn admin(&self) -> Option<&dyn StoreAdmin> {
+        Some(self)
+    }
+}
+
+impl StoreAdmin for RedisStore {
+    fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        let call = self.call(steps::inspect(&self.steps.names(&key)));
+        async move { Ok(self.ask(&call).await?.standing()?) }.boxed()
+    }
+
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+        async move { Ok(RedisStore::list(self, &prefix, limit).await?) }.boxed()
+    }
+
+    fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
+        let asked = clients.into_iter().map(|client| async move {
+            let (slot, asked) = name::of(&client);
+            let name = self.command(slot, &asked).await?;
+            Ok(name::parse(&name))
+        });
+        try_join_all(asked).boxed()
+    }
+
+    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
+        let call = self.call(self.steps.force_release(&key));
+        async move { Ok(self.ask(&call).await?.forced()?) }.boxed()
+    }
+
+    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
+        let call = self.call(self.steps.request_release(&key));
+        async move { Ok(self.ask(&call).await?.asked()?) }.boxed()
+    }
+
+    fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
+        let call = self.call(self.steps.release_requested(&holder));
+        async move { Ok(self.ask(&call).await?.asked()?.is_some_and(|asked| asked > 0)) }.boxed()
+    }
 }
 
 impl Drop for RedisStore {
@@ -247,11 +261,11 @@ impl Drop for RedisStore {
 }
 
 /// Out of `INFO server`.
-fn identity(info: &Value) -> Option<Identity> {
+fn identity(info: &Value) -> Option<StoreIdentity> {
     let info: String = redis::from_redis_value_ref(info).ok()?;
     let field = |name| info.lines().find_map(|line| line.strip_prefix(name));
     let seconds: u64 = field("uptime_in_seconds:")?.trim().parse().ok()?;
     // Whole seconds on a clock that ticks: nearly one more than it has been.
     let up = Duration::from_secs(seconds.saturating_sub(1));
-    Some(Identity { id: field("run_id:")?.trim().to_owned(), up })
+    Some(StoreIdentity { id: field("run_id:")?.trim().to_owned(), up })
 }

@@ -5,22 +5,39 @@ use std::time::Duration;
 use crate::{Kind, LockKey, Mode, owner::OwnerId};
 
 /// One owner on one key.
-#[derive(Debug, Clone)]
-pub(crate) struct Holder {
-    pub(crate) kind: Kind,
-    pub(crate) key: LockKey,
-    pub(crate) owner: OwnerId,
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Holder {
+    /// The kind of lock that the owner uses the key as.
+    pub kind: Kind,
+    /// The key.
+    pub key: LockKey,
+    /// The owner.
+    pub owner: OwnerId,
 }
 
-/// How many holds one owner has on one key, by mode.
+impl Holder {
+    /// One owner on one key.
+    #[must_use]
+    pub fn new(kind: Kind, key: LockKey, owner: OwnerId) -> Self {
+        Self { kind, key, owner }
+    }
+}
+
+/// How many holds one owner has on one key, by mode. A lock without readers counts as written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Holds {
-    pub(crate) read: u32,
-    pub(crate) write: u32,
+#[expect(clippy::exhaustive_structs, reason = "there are two modes")]
+pub struct Holds {
+    /// Reads.
+    pub read: u32,
+    /// Writes.
+    pub write: u32,
 }
 
 impl Holds {
-    pub(crate) fn of(self, mode: Mode) -> u32 {
+    /// Of one mode.
+    #[must_use]
+    pub fn of(self, mode: Mode) -> u32 {
         match mode {
             Mode::Read => self.read,
             Mode::Write => self.write,
@@ -34,62 +51,130 @@ impl Holds {
         }
     }
 
-    pub(crate) fn none(self) -> bool {
+    /// Whether there are none of either mode.
+    #[must_use]
+    pub fn none(self) -> bool {
         self == Self::default()
     }
 }
 
-/// Asks for an owner's hold number `holds`.
-#[derive(Debug)]
-pub(crate) struct AcquireCommand {
-    pub(crate) kind: Kind,
-    pub(crate) key: LockKey,
-    pub(crate) owner: OwnerId,
-    pub(crate) mode: Mode,
-    pub(crate) holds: u32,
-    pub(crate) lease: Duration,
-    /// Stands back behind another waiter that is next: a reader behind a writer, a writer behind
-    /// anybody.
-    pub(crate) yields: bool,
-    /// How long the place in line lives that a refused waiter takes or keeps: in a fair kind's line
-    /// its place in order of arrival, otherwise the mark of the one that is next. `None`: it does
-    /// not stand in line.
-    pub(crate) place: Option<Duration>,
-    /// For how long this waiter has waited: where there is no line, who has waited longest is next.
-    pub(crate) waited: Duration,
-    /// How many fencing tokens to keep in reserve after the one that is granted with a write.
-    pub(crate) turns: u32,
+/// Acquires an owner's hold number [`holds`](Self::holds) on a key: see
+/// [`LockStore::acquire`](super::LockStore::acquire).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AcquireCommand {
+    /// The kind of lock.
+    pub kind: Kind,
+    /// The key.
+    pub key: LockKey,
+    /// The owner: a fresh one for every outermost hold.
+    pub owner: OwnerId,
+    /// How it is to be held; always [`Mode::Write`] for kinds without readers.
+    pub mode: Mode,
+    /// How many holds of this mode the owner is to have: 1 is the outermost, more is re-entry.
+    pub holds: u32,
+    /// How long the hold lasts unless it is renewed, from when the store carries this out.
+    pub lease: Duration,
+    /// A reader stands back, while others read, behind a writer that has waited longer.
+    pub yields: bool,
+    /// How long the place in line lives that a refused waiter takes or renews, without another
+    /// command of its owner. `None`: the caller does not wait, and takes no place.
+    pub place: Option<Duration>,
+    /// For how long this caller has waited. A fair kind goes by the order of arrival instead.
+    pub waited: Duration,
+    /// How many tokens to keep in reserve after the one granted with a write: the client hands them
+    /// out itself, one after the other, to other waiters of its process. A store that cannot must
+    /// answer a token, and grant later ones, as if it had given them all out.
+    pub turns: u32,
     /// The permits that a semaphore is made with if there is none.
-    pub(crate) permits: u32,
+    pub permits: u32,
 }
 
 impl AcquireCommand {
-    /// The owner that asks, on its key.
-    pub(crate) fn holder(&self) -> Holder {
+    /// A first try at an outermost hold, for a caller that does not wait.
+    #[must_use]
+    pub fn new(holder: Holder, mode: Mode, lease: Duration) -> Self {
+        let Holder { kind, key, owner } = holder;
+        Self {
+            kind,
+            key,
+            owner,
+            mode,
+            holds: 1,
+            lease,
+            yields: true,
+            place: None,
+            waited: Duration::ZERO,
+            turns: 0,
+            permits: 1,
+        }
+    }
+
+    /// The owner, on its key.
+    #[must_use]
+    pub fn holder(&self) -> Holder {
         Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
     }
 }
 
-/// Brings an owner's holds of one mode down to `holds`.
-#[derive(Debug)]
-pub(crate) struct ReleaseCommand {
-    pub(crate) holder: Holder,
-    pub(crate) mode: Mode,
-    pub(crate) holds: u32,
+/// Brings an owner's holds of one mode down to [`holds`](Self::holds): see
+/// [`LockStore::release`](super::LockStore::release).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ReleaseCommand {
+    /// The owner, on its key.
+    pub holder: Holder,
+    /// Which of its holds.
+    pub mode: Mode,
+    /// How many are to be left.
+    pub holds: u32,
     /// The owner may stand in line, and leaves it.
-    pub(crate) in_line: bool,
+    pub in_line: bool,
 }
 
-#[derive(Debug)]
-pub(crate) struct RenewCommand {
-    pub(crate) holder: Holder,
-    pub(crate) lease: Duration,
+impl ReleaseCommand {
+    /// A release that leaves `holds` of this mode.
+    #[must_use]
+    pub fn new(holder: Holder, mode: Mode, holds: u32) -> Self {
+        Self { holder, mode, holds, in_line: false }
+    }
 }
 
-/// Changes one hold's mode; `after` is what the owner has then.
-#[derive(Debug)]
-pub(crate) struct ConvertCommand {
-    pub(crate) holder: Holder,
-    pub(crate) after: Holds,
-    pub(crate) lease: Duration,
+/// Lets a hold last for another lease: see [`LockStore::renew`](super::LockStore::renew).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RenewCommand {
+    /// The owner, on its key.
+    pub holder: Holder,
+    /// How long the hold lasts from when the store carries this out.
+    pub lease: Duration,
+}
+
+impl RenewCommand {
+    /// A renewal.
+    #[must_use]
+    pub fn new(holder: Holder, lease: Duration) -> Self {
+        Self { holder, lease }
+    }
+}
+
+/// Changes the mode of one hold: see [`LockStore::upgrade`](super::LockStore::upgrade) and
+/// [`downgrade`](super::LockStore::downgrade).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ConvertCommand {
+    /// The owner, on its key.
+    pub holder: Holder,
+    /// What the owner has afterwards.
+    pub after: Holds,
+    /// How long the hold lasts from when the store carries this out.
+    pub lease: Duration,
+}
+
+impl ConvertCommand {
+    /// A change of mode.
+    #[must_use]
+    pub fn new(holder: Holder, after: Holds, lease: Duration) -> Self {
+        Self { holder, after, lease }
+    }
 }

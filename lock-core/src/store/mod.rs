@@ -1,72 +1,271 @@
-//! What a store of locks must be able to do: one command at a time, each safe to ask again.
+//! What a store of locks must do, for those who write one.
+//!
+//! **Unstable until 0.1 is released**: commands and outcomes may still change.
+//!
+//! A [`LockStore`] arbitrates between processes; everything else is the client's: queues within the
+//! process, the wait loop, renewal, re-entry by scope, loss. The client sends one command at a time
+//! for each hold, and the store carries each out atomically. [`MemoryStore`](crate::MemoryStore) is
+//! the reference: where this text leaves a question open, a store does what that one does. The cases
+//! that every store must pass are in `lock_core::test_util::conformance`, with the feature
+//! `test-util`.
+//!
+//! # What may be asked again
+//!
+//! Every command. The client does not know what became of a command that was not answered, so it may
+//! send the same one again, or release what that one may have acquired, and the first one may still
+//! arrive after the second. So each command names the state to be reached, not the change: an
+//! [`AcquireCommand`] asks for hold number `holds`, a [`ReleaseCommand`] names how many are left. If
+//! that state is there already, the answer is that of success. A *late* acquisition is the one thing
+//! that the store need not refuse: its owner is never used again, and the client releases it, again
+//! and again, until its lease must have ended.
+//!
+//! [`StoreError::Unavailable`] means that the command may have been carried out. A store that knows
+//! better still answers that; the client treats both alike.
+//!
+//! # Time
+//!
+//! Every duration is measured on the *store's* clock, from when it carries the command out; no
+//! command has a point in time. The client stops relying on a hold by its own clock, counted from
+//! *sending* the command, minus a margin (a twentieth of the lease, 10 ms at least). So the client's
+//! belief ends before the store may grant the lock to another, as long as the store never ends a hold
+//! before its lease, on a clock that runs as fast as the client's. A store whose sessions end as a
+//! whole says so with [`LockStore::session_lease`].
+//!
+//! # Fencing tokens
+//!
+//! Tokens come from the store. A token granted with a write exceeds every earlier token of its key,
+//! one granted with a read every earlier write's; they keep growing after leases end, locks are taken
+//! away, and the store restarts.
+//!
+//! # What is only a hint
+//!
+//! Wake-ups. A waiter believes the answer to its own command alone; a lost message costs it time, a
+//! superfluous one a command. Places in line bound unfairness, not correctness: a place lives for as
+//! long as its command says, and a store without a line leaves `in_line` false.
+//!
+//! # What a store may lack
+//!
+//! Every method with a body. A command that the store does not support at all, such as a kind of
+//! lock, is answered with [`StoreError::Unsupported`], before anything has changed. The caller of the
+//! client gets it as [`AcquireError::Unsupported`](crate::AcquireError::Unsupported) and its like.
 
 mod command;
 mod notify;
 mod outcome;
 mod snapshot;
 
-use std::fmt;
+use std::{fmt, future::ready, time::Duration};
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 
-pub(crate) use command::{
-    AcquireCommand, ConvertCommand, Holder, Holds, ReleaseCommand, RenewCommand,
+pub use command::{AcquireCommand, ConvertCommand, Holder, Holds, ReleaseCommand, RenewCommand};
+pub(crate) use notify::NotifyState;
+pub use notify::{WakeTopic, WakeupReceiver, WakeupSender};
+pub use outcome::{
+    Acquired, AcquiredAll, Downgraded, Released, Renewal, StoreHealth, StoreIdentity, Upgraded,
 };
-pub(crate) use notify::{NotifyState, WakeTopic, WakeupReceiver};
-pub(crate) use outcome::{
-    Acquired, AcquiredAll, Downgraded, Identity, Released, Renewal, StoreHealth, Upgraded,
-};
-pub(crate) use snapshot::{HolderSnapshot, LockSnapshot, WaiterSnapshot};
+pub use snapshot::{HolderSnapshot, LockSnapshot, WaiterSnapshot};
 
 use crate::{ClientInfo, ForcedRelease, Listing, LockKey, Mode, error::Unavailable};
+pub use crate::{
+    error::{StoreError, Unsupported},
+    owner::OwnerId,
+};
 
-/// A step's answer, or the news that nobody knows whether it was done.
-pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, Unavailable>>;
+/// The future of a command's outcome.
+pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// A store of locks.
+fn unsupported<'a, T: Send + 'a>(what: &'static str) -> StoreFuture<'a, T> {
+    ready(Err(Unsupported::new(what).into())).boxed()
+}
+
+/// A store of locks. See the [module](self) for what holds for every command.
 ///
-/// Every step may be asked again after an unknown outcome, and owns what it names: it may outlive its
-/// caller. Steps of one hold are never asked at the
-/// same time.
-pub(crate) trait LockStore: fmt::Debug + Send + Sync + 'static {
-    fn acquire(&self, step: AcquireCommand) -> Answer<'_, Acquired>;
-    /// Whether [`acquire_all`](Self::acquire_all) can be asked for these keys.
-    fn supports_atomic_multi(&self, keys: &[&LockKey]) -> bool;
-    /// All of them or none, in one step.
-    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> Answer<'_, AcquiredAll>;
-    fn release(&self, step: ReleaseCommand) -> Answer<'_, Released>;
-    /// Holds of one shard are renewed together; shards fail one by one.
-    fn shard(&self, key: &LockKey) -> u16;
-    /// One answer per step, in order; all steps are of the same kind, mode and shard.
-    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> Answer<'_, Vec<Renewal>>;
-    fn upgrade(&self, step: ConvertCommand) -> Answer<'_, Upgraded>;
-    fn downgrade(&self, step: ConvertCommand) -> Answer<'_, Downgraded>;
-    /// `None` when something that is no lock stands under the key.
-    fn inspect(&self, key: LockKey) -> Answer<'_, Option<LockSnapshot>>;
-    /// The locks whose keys begin so, sorted: at most so many.
-    fn list(&self, prefix: String, limit: usize) -> Answer<'_, Listing>;
-    /// Who clients are, by the first part of their owners: `None` for those not known.
-    fn client_names(&self, clients: Vec<String>) -> Answer<'_, Vec<Option<ClientInfo>>>;
-    /// `None` when something that is no lock stands under the key.
-    fn force_release(&self, key: LockKey) -> Answer<'_, Option<ForcedRelease>>;
-    /// Asks every holder to release; says how many there are. `None` when something else stands
-    /// under the key.
-    fn request_release(&self, key: LockKey) -> Answer<'_, Option<u32>>;
-    /// Whether this holder was asked to release.
-    fn release_requested(&self, holder: Holder) -> Answer<'_, bool>;
-    /// Sets a semaphore's permits, held ones counted; says how many are free then. `None` when
-    /// something else stands under the key.
+/// Methods are called on the runtime of the client. Dropping the future of a command may or may not
+/// undo it: the client releases what may have been acquired.
+pub trait LockStore: fmt::Debug + Send + Sync + 'static {
+    /// Gives the owner hold number `holds` of a mode, if no other owner is in the way: any number of
+    /// readers, or one writer, who may also read; of kinds without readers one holder; of a semaphore
+    /// as many owners as it has permits.
+    ///
+    /// - An owner that has the hold already, or more, is granted it again: [`Acquired::Granted`].
+    /// - Outermost (`holds` is 1, and the owner holds nothing): granted with a new token, unless
+    ///   others hold the lock in a way that excludes this mode, or are ahead in line.
+    /// - Re-entry (the owner holds the key in some way): granted if the owner has `holds - 1` at
+    ///   least, whoever waits, without a token. [`Acquired::Lost`] if it has fewer. Every kind must
+    ///   count re-entry, the non-reentrant one too: the client refuses that itself.
+    /// - A grant never shortens what is left of the owner's lease.
+    fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired>;
+
+    /// Leaves the owner with at most `holds` of a mode, and wakes the waiters that may enter now.
+    ///
+    /// An owner that has no such hold is answered [`Released::Gone`], and nothing changes: it may
+    /// have been released before, or never acquired. With `in_line` the owner also leaves the line.
+    /// Releasing the last write of an owner that still reads leaves a read that other readers may
+    /// share.
+    fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released>;
+
+    /// Lets each hold last for another lease, and never shortens one. One answer per command, in
+    /// order; all are of the same kind, mode and [shard](Self::shard), at most 128.
+    ///
+    /// An owner that holds nothing in this mode is answered [`Renewal::Lost`], and the client ends
+    /// its hold: this is how a holder learns that its lock was taken away.
+    fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>>;
+
+    /// The state of the store. Without an answer within the client's command timeout it is
+    /// unavailable.
+    fn health(&self) -> BoxFuture<'_, StoreHealth>;
+
+    /// Whether [`upgrade`](Self::upgrade) and [`downgrade`](Self::downgrade) are implemented. If not,
+    /// the client refuses both as unsupported. Default: `false`.
+    fn supports_mode_changes(&self) -> bool {
+        false
+    }
+
+    /// Turns one read of the owner into a write, if it is the only reader, with a new token and a
+    /// whole lease.
+    ///
+    /// An owner that has the holds of `after` already is granted a new token. A store that knows no
+    /// upgrades answers [`Upgraded::NotSole`], if it knows downgrades. Default: unsupported.
+    fn upgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Upgraded> {
+        drop(command);
+        unsupported("upgrades")
+    }
+
+    /// Turns one write of the owner into a read, and wakes waiting readers. An owner that has the
+    /// holds of `after` already is answered [`Downgraded::Done`]. It is also sent to take back an
+    /// upgrade whose outcome is not known. Default: unsupported.
+    fn downgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Downgraded> {
+        drop(command);
+        unsupported("downgrades")
+    }
+
+    /// Whether [`acquire_all`](Self::acquire_all) can take these keys together. If not, the client
+    /// acquires them one after the other, in the order of their keys. Default: `false`.
+    fn supports_atomic_multi(&self, keys: &[&LockKey]) -> bool {
+        let _ = keys;
+        false
+    }
+
+    /// Acquires all or none, as one command. Sent only where
+    /// [`supports_atomic_multi`](Self::supports_atomic_multi). Default: unsupported.
+    fn acquire_all(&self, commands: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
+        drop(commands);
+        unsupported("several locks at once")
+    }
+
+    /// Sets the number of a semaphore's permits, those in use included; with `only_missing` only if
+    /// there is no semaphore. Returns how many are free then, negative if too many are in use; `None`
+    /// if something else stands under the key. Default: unsupported.
     fn set_permits(
         &self,
         key: LockKey,
         permits: u32,
         only_missing: bool,
-    ) -> Answer<'_, Option<i64>>;
-    fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver;
-    /// Whether the store can be asked at all, as far as is known without asking.
-    fn connection_status(&self) -> Result<(), Unavailable>;
-    fn identity(&self) -> Answer<'_, Identity>;
-    fn health(&self) -> BoxFuture<'_, StoreHealth>;
-    /// Gives up what the client keeps in the store beside its locks, and the connections.
-    fn close(&self) -> BoxFuture<'_, ()>;
+    ) -> StoreFuture<'_, Option<i64>> {
+        let _ = (key, permits, only_missing);
+        unsupported("semaphores")
+    }
+
+    /// Subscribes to wake-ups. Called without waiting for the connection; see [`WakeupSender`] for a
+    /// subscription that takes time. Default: there are none, and waiters look by themselves, at the
+    /// end of the holder's lease or of a few seconds.
+    fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
+        drop(topic);
+        WakeupReceiver::never()
+    }
+
+    /// The part of the store that a key is in: holds of one shard are renewed together, and a shard
+    /// that does not answer is told from one that does. Default: there is one.
+    fn shard(&self, key: &LockKey) -> u16 {
+        let _ = key;
+        0
+    }
+
+    /// The one lease that all locks of this client have, if the store knows none for each lock but a
+    /// session that ends as a whole: less than the session's timeout, by the margin that the store
+    /// needs beyond the client's own. It is the client's lease then, and another one is refused as
+    /// unsupported.
+    ///
+    /// Such a store answers [`renew`](Self::renew) by confirming its session, once for all commands
+    /// that it has when it begins to: never by a confirmation that was sent before the command came,
+    /// since the client counts from then. Default: every lock has its own lease.
+    fn session_lease(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Whether a command would be answered now, as far as is known without sending one: for waiters
+    /// that stand behind another one of their process. Default: nothing is known to be wrong.
+    ///
+    /// # Errors
+    ///
+    /// Why it would not be answered.
+    fn connection_status(&self) -> Result<(), Unavailable> {
+        Ok(())
+    }
+
+    /// Any command that shows that the shard of this key answers again: sent every now and then after
+    /// it did not. Default: [`health`](Self::health).
+    fn probe(&self, key: LockKey) -> StoreFuture<'_, ()> {
+        drop(key);
+        self.health().map(|health| Ok(health.round_trip.map(|_| ())?)).boxed()
+    }
+
+    /// Which server the store is on: for [`RedLock`](crate::RedLock), which must not count one twice,
+    /// nor one that has just forgotten its locks. Default: unsupported.
+    fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
+        unsupported("RedLock")
+    }
+
+    /// Called once, when a client shuts down: gives up what it keeps in the store beside locks, and
+    /// its connections. Default: there is nothing to give up.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+
+    /// Looking at locks from outside, and taking them away. Default: unsupported.
+    fn admin(&self) -> Option<&dyn StoreAdmin> {
+        None
+    }
+}
+
+/// The operator's side of a store: looking at locks and taking them away, by
+/// [`LockClient::inspect`](crate::LockClient::inspect) and its like.
+pub trait StoreAdmin: Send + Sync {
+    /// What stands under a key, at one moment. `None` if it is not a lock.
+    fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>>;
+
+    /// The locks that are held, and the semaphores, whose keys begin with `prefix`: sorted, at most
+    /// `limit`. Default: unsupported.
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+        let _ = (prefix, limit);
+        unsupported("lists of locks")
+    }
+
+    /// The names of clients, by [`OwnerId::client`](OwnerId::client): one answer each, in order,
+    /// `None` if it is not known. Default: none is known.
+    fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
+        ready(Ok(vec![None; clients.len()])).boxed()
+    }
+
+    /// Takes a lock away from all its holders, makes their tokens stale, and wakes waiters. `None` if
+    /// something that is not a lock stands under the key. Not sent again: it would take the lock from
+    /// the next holder. Default: unsupported.
+    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
+        drop(key);
+        unsupported("taking locks away")
+    }
+
+    /// Asks all who hold the lock now to release it, and returns how many there are. `None` if
+    /// something that is not a lock stands under the key. Default: unsupported.
+    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
+        drop(key);
+        unsupported("requests to release")
+    }
+
+    /// Whether this holder was asked to release. Default: `false`.
+    fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
+        drop(holder);
+        ready(Ok(false)).boxed()
+    }
 }

@@ -5,16 +5,17 @@ use tokio::{sync::watch, time::Instant};
 use super::command::Holder;
 use crate::LockKey;
 
-/// What somebody wants to hear of.
-#[derive(Debug, Clone)]
-pub(crate) enum WakeTopic {
+/// What a wake-up is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WakeTopic {
     /// The key's lock may be free for this waiter.
     Turn(Holder),
     /// The key's holders are asked to release it.
     ReleaseRequest(LockKey),
 }
 
-/// The news of one topic. A hint: a waiter must also look by itself now and then.
+/// What has happened on one topic.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NotifyState {
     pub(crate) subscribed: bool,
@@ -24,21 +25,31 @@ pub(crate) struct NotifyState {
     pub(crate) grown_at: Option<Instant>,
 }
 
-/// One listener's ear on a topic; dropping it is leaving.
+/// Where a store's wake-ups on one topic are received; dropping it ends the subscription. From
+/// [`WakeupSender::subscribe`].
+///
+/// A wake-up is a hint: the client tries again, and also looks by itself now and then.
 #[derive(Debug)]
-pub(crate) struct WakeupReceiver(pub(crate) watch::Receiver<NotifyState>);
+pub struct WakeupReceiver(pub(crate) watch::Receiver<NotifyState>);
 
 impl WakeupReceiver {
-    /// Whether nothing can have been missed since then: what was told is heard since before.
-    pub(crate) fn silent_since(&self, then: Instant) -> bool {
-        let news = self.0.borrow();
-        news.subscribed && news.grown_at.is_some_and(|grown| grown < then)
+    /// For a store that wakes no waiters: they look by themselves, when the holder's time is over
+    /// and every few seconds.
+    #[must_use]
+    pub fn never() -> Self {
+        WakeupSender::new().subscribe()
     }
 
-    /// Waits until what is told from now on is heard.
+    /// Whether nothing can have been missed since then: what was sent is received since before.
+    pub(crate) fn silent_since(&self, then: Instant) -> bool {
+        let state = self.0.borrow();
+        state.subscribed && state.grown_at.is_some_and(|grown| grown < then)
+    }
+
+    /// Waits until what is sent from now on is received.
     pub(crate) async fn subscribed(&mut self) {
         // The sender outlives every receiver; were it gone, the slow poll would still be there.
-        let _ = self.0.wait_for(|news| news.subscribed).await;
+        let _ = self.0.wait_for(|state| state.subscribed).await;
     }
 
     /// From here on [`woken`](Self::woken) reports what is new.
@@ -50,5 +61,56 @@ impl WakeupReceiver {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+/// Wakes the waiters of one topic. A store keeps one for each topic that has receivers.
+#[derive(Debug)]
+pub struct WakeupSender(watch::Sender<NotifyState>);
+
+impl Default for WakeupSender {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl WakeupSender {
+    /// For wake-ups that reach every receiver from its subscription on, as within one process.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(watch::Sender::new(NotifyState { subscribed: true, ..NotifyState::default() }))
+    }
+
+    /// For wake-ups that come over a connection: a waiter's second try waits until
+    /// [`set_subscribed`](Self::set_subscribed) says that nothing is missed from now on.
+    #[must_use]
+    pub fn unsubscribed() -> Self {
+        Self(watch::Sender::default())
+    }
+
+    /// One more receiver.
+    #[must_use]
+    pub fn subscribe(&self) -> WakeupReceiver {
+        WakeupReceiver(self.0.subscribe())
+    }
+
+    /// Whether there is any receiver left.
+    #[must_use]
+    pub fn has_receivers(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
+    /// Has every receiver try again.
+    pub fn wake(&self) {
+        self.0.send_modify(|state| state.count += 1);
+    }
+
+    /// Whether wake-ups arrive: `false` when the connection that they come over is gone, `true` once
+    /// it is there again. Either has every receiver try again.
+    pub fn set_subscribed(&self, subscribed: bool) {
+        self.0.send_modify(|state| {
+            state.subscribed = subscribed;
+            state.count += 1;
+        });
     }
 }

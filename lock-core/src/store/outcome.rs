@@ -4,76 +4,127 @@ use std::time::Duration;
 
 use crate::{FencingToken, error::Unavailable};
 
+/// What came of an [`AcquireCommand`](super::AcquireCommand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Acquired {
-    /// With a token when this is the outermost hold of a kind that has tokens.
+#[non_exhaustive]
+pub enum Acquired {
+    /// The owner has the holds that were asked for. With a token if this is its first hold on the
+    /// key and the kind has tokens: a re-entry has none, and a semaphore has none.
     Granted(Option<FencingToken>),
-    /// `remaining` is what the longest holder has left, or how long it is before whoever is ahead
-    /// in line may be passed; `in_line` says that our place in line stands.
+    /// Others hold the lock, or are ahead in line.
     Busy {
+        /// After how long another try may succeed without a wake-up: what the longest holder has
+        /// left, or the place of a waiter ahead. `None`: not known.
         remaining: Option<Duration>,
+        /// Whether the place that was asked for stands.
         in_line: bool,
     },
-    /// Another waiter is next; its mark has this long to live.
+    /// Others read, and a writer that waits is ahead of this reader.
     Yield {
+        /// How long the writer's place has to live.
         remaining: Duration,
     },
+    /// A re-entry whose outer hold is gone.
     Lost,
+    /// Something stands under the key that is not a lock of this kind.
     WrongKind,
 }
 
-/// What came of several locks that were asked for at once.
+/// What came of several [`AcquireCommand`](super::AcquireCommand)s that were carried out as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum AcquiredAll {
-    /// With each one's token, in order.
+#[non_exhaustive]
+pub enum AcquiredAll {
+    /// Each is granted, with its token, in the order of the commands.
     Granted(Vec<Option<FencingToken>>),
-    /// The lock at this place was refused, and nothing is held.
-    Refused { at: usize, answer: Acquired },
+    /// One was refused, and none is held.
+    Refused {
+        /// The position of the command that was refused.
+        at: usize,
+        /// What came of it.
+        answer: Acquired,
+    },
 }
 
+/// What came of a [`ReleaseCommand`](super::ReleaseCommand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Released {
-    /// Nobody holds the lock now.
+#[non_exhaustive]
+pub enum Released {
+    /// Released, and the lock is free.
     Freed,
-    /// The owner or other readers still do.
+    /// Released, and the owner or other readers still hold the lock.
     StillHeld,
-    /// The hold had ended before.
+    /// The owner had no such hold: it has ended, was taken away, or was released before.
     Gone,
 }
 
+/// What came of a [`RenewCommand`](super::RenewCommand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Renewal {
+#[non_exhaustive]
+pub enum Renewal {
+    /// The hold lasts for another lease.
     Renewed,
+    /// The owner has no such hold.
     Lost,
+    /// It is not known. The client tries again until the lease ends on its own clock.
     Failed,
 }
 
+/// What came of an upgrade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Upgraded {
+#[non_exhaustive]
+pub enum Upgraded {
+    /// The owner writes, with a new token.
     Granted(FencingToken),
+    /// Others read too. Nothing has changed.
     NotSole,
+    /// The owner has no such hold.
     Lost,
 }
 
+/// What came of a downgrade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Downgraded {
+#[non_exhaustive]
+pub enum Downgraded {
+    /// The owner has the holds that were asked for.
     Done,
+    /// The owner has no such hold.
     Lost,
 }
 
-/// Which server it is.
+/// Which server a store is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
-    /// Another one after every start.
-    pub(crate) id: String,
-    /// At least so long ago it has started.
-    pub(crate) up: Duration,
+#[non_exhaustive]
+pub struct StoreIdentity {
+    /// A new one after every start that may have forgotten locks.
+    pub id: String,
+    /// It started at least this long ago.
+    pub up: Duration,
 }
 
-/// How the store is, for [`LockClient::health`](crate::LockClient::health).
-#[derive(Debug)]
-pub(crate) struct StoreHealth {
-    pub(crate) kind: &'static str,
-    pub(crate) round_trip: Result<Duration, Unavailable>,
-    pub(crate) warnings: Vec<String>,
+impl StoreIdentity {
+    /// A server's identity.
+    #[must_use]
+    pub fn new(id: impl Into<String>, up: Duration) -> Self {
+        Self { id: id.into(), up }
+    }
+}
+
+/// The state of a store, for [`LockClient::health`](crate::LockClient::health).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct StoreHealth {
+    /// What kind of store it is, such as `"memory"`.
+    pub kind: &'static str,
+    /// How long the store took to answer just now, or why it did not.
+    pub round_trip: Result<Duration, Unavailable>,
+    /// What endangers locks, such as an eviction policy.
+    pub warnings: Vec<String>,
+}
+
+impl StoreHealth {
+    /// Without warnings.
+    #[must_use]
+    pub fn new(kind: &'static str, round_trip: Result<Duration, Unavailable>) -> Self {
+        Self { kind, round_trip, warnings: Vec::new() }
+    }
 }

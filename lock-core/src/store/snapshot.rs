@@ -5,36 +5,77 @@ use std::time::Duration;
 use super::command::Holds;
 use crate::{FencingToken, Kind, Mode};
 
-/// What stands in the store for a key.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LockSnapshot {
-    /// `None`: nobody holds it and nobody waits.
-    pub(crate) kind: Option<Kind>,
-    pub(crate) mode: Option<Mode>,
-    /// Whose time is not over.
-    pub(crate) holders: Vec<HolderSnapshot>,
-    /// What is left of the lease that ends last; `None` without holders, and for one without end.
-    pub(crate) remaining: Option<Duration>,
-    /// In order, where there is one.
-    pub(crate) waiters: Vec<WaiterSnapshot>,
-    /// A semaphore's free permits.
-    pub(crate) free_permits: Option<i64>,
-    /// The last fencing token that was given out, as far as it is still known.
-    pub(crate) token: Option<FencingToken>,
+/// What stands in the store for a key. The default is a key of which nothing is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockSnapshot {
+    /// `None`: there are neither holders nor waiters.
+    pub kind: Option<Kind>,
+    /// How it is held; `None`: it is free.
+    pub mode: Option<Mode>,
+    /// Owners whose lease has not ended.
+    pub holders: Vec<HolderSnapshot>,
+    /// What is left of the lease that ends last. `None`: it is free, or held without end.
+    pub remaining: Option<Duration>,
+    /// In the order of the line, if there is one.
+    pub waiters: Vec<WaiterSnapshot>,
+    /// A semaphore's free permits, negative while more are in use than there should be.
+    pub free_permits: Option<i64>,
+    /// The last fencing token that was given out or reserved, if it is still known.
+    pub token: Option<FencingToken>,
     /// Whether all holders and waiters are listed.
-    pub(crate) complete: bool,
+    pub complete: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HolderSnapshot {
-    pub(crate) owner: String,
-    pub(crate) holds: Holds,
-    /// `None`: without end.
-    pub(crate) remaining: Option<Duration>,
+impl Default for LockSnapshot {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            mode: None,
+            holders: Vec::new(),
+            remaining: None,
+            waiters: Vec::new(),
+            free_permits: None,
+            token: None,
+            complete: true,
+        }
+    }
 }
 
+/// One owner that holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WaiterSnapshot {
-    pub(crate) owner: String,
-    pub(crate) mode: Mode,
+#[non_exhaustive]
+pub struct HolderSnapshot {
+    /// Its [`OwnerId`](super::OwnerId) as text.
+    pub owner: String,
+    /// What it holds.
+    pub holds: Holds,
+    /// What is left of its lease. `None`: it has no end.
+    pub remaining: Option<Duration>,
+}
+
+impl HolderSnapshot {
+    /// One holder.
+    #[must_use]
+    pub fn new(owner: impl Into<String>, holds: Holds, remaining: Option<Duration>) -> Self {
+        Self { owner: owner.into(), holds, remaining }
+    }
+}
+
+/// One owner that waits for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaiterSnapshot {
+    /// Its [`OwnerId`](super::OwnerId) as text.
+    pub owner: String,
+    /// What it waits to do.
+    pub mode: Mode,
+}
+
+impl WaiterSnapshot {
+    /// One waiter.
+    #[must_use]
+    pub fn new(owner: impl Into<String>, mode: Mode) -> Self {
+        Self { owner: owner.into(), mode }
+    }
 }

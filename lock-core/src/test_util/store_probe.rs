@@ -9,7 +9,8 @@ use crate::{
     owner::OwnerId,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, Holds, ReleaseCommand,
-        Released, RenewCommand, Renewal, Upgraded, WakeTopic, WakeupReceiver,
+        Released, RenewCommand, Renewal, StoreAdmin, StoreError, Upgraded, WakeTopic,
+        WakeupReceiver,
     },
 };
 
@@ -145,6 +146,10 @@ impl Steps {
         StepOwner { kind, key, owner, ears }
     }
 
+    fn admin(&self) -> Result<&dyn StoreAdmin, StoreError> {
+        Ok(self.0.admin()?)
+    }
+
     /// Takes one step.
     ///
     /// # Errors
@@ -192,7 +197,7 @@ impl Steps {
                 let free = store.set_permits(who.key.clone(), permits, only_missing).await?;
                 free.map_or(Answer::WrongKind, Answer::Free)
             }
-            Step::TakeAway => match store.force_release(who.key.clone()).await? {
+            Step::TakeAway => match self.admin()?.force_release(who.key.clone()).await? {
                 Some(forced) => Answer::TakenAway {
                     was_held: forced.was_held,
                     token: forced.fencing_token.map(crate::FencingToken::get),
@@ -208,7 +213,7 @@ impl Steps {
     ///
     /// The store did not answer.
     pub async fn look(&self, key: &LockKey) -> Result<Option<Seen>, Unanswered> {
-        let standing = self.0.store.inspect(key.clone()).await?;
+        let standing = self.admin()?.inspect(key.clone()).await?;
         Ok(standing.map(|standing| {
             let holders = standing.holders.into_iter().map(|holder| SeenHolder {
                 owner: holder.owner,

@@ -136,6 +136,7 @@ impl Refusal {
                     wrong.kind()
                 ),
             ),
+            AcquireError::Unsupported(error) => Self::misconfigured(caller, error.to_string()),
             _ => Self::misconfigured(caller, "the lock was refused for a reason unknown here"),
         }
     }

@@ -17,7 +17,7 @@ use crate::{
     MemoryStore,
     error::Unavailable,
     owner::OwnerId,
-    store::{Answer, NotifyState, WakeupReceiver},
+    store::{NotifyState, StoreError, StoreFuture, WakeupReceiver},
 };
 
 /// Between two steps of one owner that would be taken at the same moment.
@@ -48,8 +48,8 @@ impl Line {
         &'a self,
         question: Question,
         owners: Vec<OwnerId>,
-        step: impl FnOnce(&MemoryStore) -> Result<T, Unavailable> + Send + 'static,
-    ) -> Answer<'a, T> {
+        step: impl FnOnce(&MemoryStore) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'a, T> {
         Box::pin(async move {
             let fate = self.script.fate(question);
             let asked = Instant::now();
@@ -78,11 +78,11 @@ impl Line {
                 }
                 Some(at) => {
                     sleep_until(at).await;
-                    Err(Unavailable::unsent("the script breaks the connection"))
+                    Err(Unavailable::unsent("the script breaks the connection").into())
                 }
                 None => {
                     sleep_until(limit).await;
-                    Err(Unavailable::unsent("the script has no answer").silence())
+                    Err(Unavailable::unsent("the script has no answer").silence().into())
                 }
             }
         })

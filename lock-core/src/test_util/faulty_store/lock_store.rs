@@ -9,19 +9,19 @@ use crate::{
     ClientInfo, ForcedRelease, Listing, LockKey, Mode,
     error::Unavailable,
     store::{
-        AcquireCommand, Acquired, AcquiredAll, Answer, ConvertCommand, Downgraded, Holder,
-        Identity, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
-        StoreHealth, Upgraded, WakeTopic, WakeupReceiver,
+        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
+        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreError,
+        StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
 };
 
 /// What the store says, which it does at once.
-fn said<T>(answer: Answer<'_, T>) -> Result<T, Unavailable> {
+fn said<T>(answer: StoreFuture<'_, T>) -> Result<T, StoreError> {
     answer.now_or_never().expect("BUG: the store in memory waits for something")
 }
 
 impl LockStore for Line {
-    fn acquire(&self, step: AcquireCommand) -> Answer<'_, Acquired> {
+    fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
         let owners = vec![step.owner.clone()];
         self.ask(Question::Acquire, owners, move |store| said(store.acquire(step)))
     }
@@ -30,12 +30,12 @@ impl LockStore for Line {
         self.script.in_one_step()
     }
 
-    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> Answer<'_, AcquiredAll> {
+    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
         let owners = steps.iter().map(|step| step.owner.clone()).collect();
         self.ask(Question::Acquire, owners, move |store| said(store.acquire_all(steps)))
     }
 
-    fn release(&self, step: ReleaseCommand) -> Answer<'_, Released> {
+    fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
         let owners = vec![step.holder.owner.clone()];
         self.ask(Question::Release, owners, move |store| said(store.release(step)))
     }
@@ -44,43 +44,23 @@ impl LockStore for Line {
         self.store.shard(key)
     }
 
-    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> Answer<'_, Vec<Renewal>> {
+    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
         let owners = steps.iter().map(|step| step.holder.owner.clone()).collect();
         self.ask(Question::Renew, owners, move |store| said(store.renew(mode, steps)))
     }
 
-    fn upgrade(&self, step: ConvertCommand) -> Answer<'_, Upgraded> {
+    fn supports_mode_changes(&self) -> bool {
+        true
+    }
+
+    fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
         let owners = vec![step.holder.owner.clone()];
         self.ask(Question::Upgrade, owners, move |store| said(store.upgrade(step)))
     }
 
-    fn downgrade(&self, step: ConvertCommand) -> Answer<'_, Downgraded> {
+    fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         let owners = vec![step.holder.owner.clone()];
         self.ask(Question::Downgrade, owners, move |store| said(store.downgrade(step)))
-    }
-
-    fn inspect(&self, key: LockKey) -> Answer<'_, Option<LockSnapshot>> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.inspect(key)))
-    }
-
-    fn list(&self, prefix: String, limit: usize) -> Answer<'_, Listing> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.list(prefix, limit)))
-    }
-
-    fn client_names(&self, clients: Vec<String>) -> Answer<'_, Vec<Option<ClientInfo>>> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.client_names(clients)))
-    }
-
-    fn force_release(&self, key: LockKey) -> Answer<'_, Option<ForcedRelease>> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.force_release(key)))
-    }
-
-    fn request_release(&self, key: LockKey) -> Answer<'_, Option<u32>> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.request_release(key)))
-    }
-
-    fn release_requested(&self, holder: Holder) -> Answer<'_, bool> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.release_requested(holder)))
     }
 
     fn set_permits(
@@ -88,7 +68,7 @@ impl LockStore for Line {
         key: LockKey,
         permits: u32,
         only_missing: bool,
-    ) -> Answer<'_, Option<i64>> {
+    ) -> StoreFuture<'_, Option<i64>> {
         self.ask(Question::Other, Vec::new(), move |store| {
             said(store.set_permits(key, permits, only_missing))
         })
@@ -102,16 +82,16 @@ impl LockStore for Line {
         self.store.connection_status()
     }
 
-    fn identity(&self) -> Answer<'_, Identity> {
+    fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
         let identity = said(LockStore::identity(&self.store));
         self.ask(Question::Other, Vec::new(), move |_| identity)
     }
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
-        let asked = self.ask(Question::Other, Vec::new(), |store| store.connection_status());
-        let told = |answer: Result<(), Unavailable>| StoreHealth {
+        let asked = self.ask(Question::Other, Vec::new(), |store| Ok(store.connection_status()?));
+        let told = |answer: Result<(), StoreError>| StoreHealth {
             kind: "scripted",
-            round_trip: answer.map(|()| Duration::ZERO),
+            round_trip: answer.map(|()| Duration::ZERO).map_err(Unavailable::from),
             warnings: Vec::new(),
         };
         asked.map(told).boxed()
@@ -119,5 +99,35 @@ impl LockStore for Line {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         self.store.close()
+    }
+
+    fn admin(&self) -> Option<&dyn StoreAdmin> {
+        Some(self)
+    }
+}
+
+impl StoreAdmin for Line {
+    fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.inspect(key)))
+    }
+
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.list(prefix, limit)))
+    }
+
+    fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.client_names(clients)))
+    }
+
+    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.force_release(key)))
+    }
+
+    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.request_release(key)))
+    }
+
+    fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
+        self.ask(Question::Other, Vec::new(), move |store| said(store.release_requested(holder)))
     }
 }

@@ -91,5 +91,6 @@ pub fn client(
     store: &MemoryStore,
     script: Arc<dyn Script>,
 ) -> LockClient {
-    builder.on(|settings| line::Line::new(store.clone(), script, settings.command_timeout))
+    let timeout = builder.settings().command_timeout;
+    builder.store(Arc::new(line::Line::new(store.clone(), script, timeout)))
 }
