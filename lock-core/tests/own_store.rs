@@ -5,11 +5,13 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use lock_core::{
-    AcquireError, DowngradeError, InspectError, Kind, LockClient, MemoryStore, Mode, UpgradeError,
+    AcquireError, DowngradeError, InspectError, Kind, LockClient, LockClientBuilder, LockKey,
+    MemoryStore, Mode, UpgradeError,
     store::{
         AcquireCommand, Acquired, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
         StoreFuture, StoreHealth, Unsupported,
     },
+    test_util::conformance::{self, Feature, Fixture},
 };
 use tokio::time::Instant;
 
@@ -45,6 +47,29 @@ impl LockStore for Bare {
     fn session_lease(&self) -> Option<Duration> {
         self.session_lease
     }
+}
+
+impl Fixture for Bare {
+    fn client(&self, builder: LockClientBuilder) -> BoxFuture<'_, LockClient> {
+        std::future::ready(builder.store(Arc::new(self.clone()))).boxed()
+    }
+
+    fn remove(&self, key: LockKey) -> BoxFuture<'_, ()> {
+        self.locks.remove(&key);
+        std::future::ready(()).boxed()
+    }
+
+    fn supports(&self, feature: Feature) -> bool {
+        use Feature::{Fenced, NonReentrant, ReadWrite, Reentrant};
+        matches!(feature, Reentrant | NonReentrant | Fenced | ReadWrite)
+    }
+}
+
+/// The cases that need no more than these features say so.
+#[tokio::test]
+async fn what_it_has_works_as_elsewhere() {
+    let count = conformance::run(async || Bare::default()).await;
+    assert!(count > 30, "{count}");
 }
 
 fn client(store: &Bare) -> LockClient {

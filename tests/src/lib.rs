@@ -20,7 +20,6 @@ mod authority;
 mod child;
 mod cli;
 mod clock_shift;
-mod eventually;
 pub mod figures;
 mod file_limit;
 mod free_port;
@@ -38,17 +37,18 @@ mod redis_cluster;
 mod redis_server;
 mod room;
 mod sentinels;
-mod stopwatch;
 mod workspace_binary;
 
 pub use authority::{Authority, Identity};
 pub use cli::{Cli, ConnectedClient};
 pub use clock_shift::ClockShift;
-pub use eventually::{LIMIT, bounded, eventually};
 pub use file_limit::raise_file_limit;
 pub use free_port::free_port;
 pub use in_memory_directory::in_memory_directory;
 pub use java_program::{Redisson, class_path};
+pub use lock_core::test_util::{
+    LIMIT, Stopwatch, beat_on_each_processor, bounded, eventually, unless_stalled,
+};
 pub use lock_keys::lock_keys;
 pub use messages::Messages;
 pub use postgres_server::PostgresServer;
@@ -59,5 +59,4 @@ pub use redis_cluster::{RedisCluster, RedisClusterBuilder};
 pub use redis_server::{RedisServer, RedisServerBuilder};
 pub use room::{Room, Visit};
 pub use sentinels::{SentinelSetup, SentinelSetupBuilder};
-pub use stopwatch::{Stopwatch, beat_on_each_processor, unless_stalled};
 pub use workspace_binary::workspace_binary;

@@ -1,8 +1,15 @@
-//! What tests of this workspace and of stores stand on: a store over a link that loses answers, the
-//! commands of a store one by one, and what a server may send. Only with the feature `test-util`,
+//! What tests of this workspace and of stores stand on: the cases that every store must pass, a store
+//! over a link that loses answers, the commands of a store one by one, and what a server may send. Only with the feature `test-util`,
 //! and not under any promise of stability.
+#![allow(
+    clippy::missing_panics_doc,
+    reason = "a harness fails a test by panicking: said once, here"
+)]
 
+pub mod conformance;
+mod eventually;
 mod faulty_store;
+mod stopwatch;
 mod store_probe;
 
 use std::{sync::Arc, time::Duration};
@@ -11,7 +18,9 @@ pub use crate::{
     clock::suspend,
     redis::test_util::{Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText, untrusted_input},
 };
+pub use eventually::{LIMIT, bounded, eventually};
 pub use faulty_store::{Fate, Question, Script, Uniform, client as scripted};
+pub use stopwatch::{Stopwatch, beat_on_each_processor, unless_stalled};
 pub use store_probe::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered};
 
 use crate::{LockClient, LockKey, LostCause, hold::Hold, lease};

@@ -1,22 +1,36 @@
-//! What every backend must do, written once and run on each: what Redisson's and Curator's own
-//! tests check of each kind of lock, and what they do not.
+//! The conformance cases of lock-core on its own stores, and what RedLock must do.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-mod crashes;
-mod hand_over;
-mod kinds;
-mod leases;
-mod looking;
-mod matrix;
-mod modes;
-mod multi;
-mod order;
+mod deployments;
 mod red_lock;
-mod refusals;
-mod scopes;
-mod semaphore;
-mod sharing;
-mod starvation;
-mod state;
-mod waiting;
-mod world;
+
+/// Each case on every store.
+macro_rules! on_every_store {
+    ($($module:ident { $($case:ident $needs:tt)* })*) => {
+        $(mod $module {
+            on_one_store! { memory $module $($case)* }
+            on_one_store! { redis $module $($case)* }
+            on_one_store! { cluster $module $($case)* }
+        })*
+    };
+}
+
+macro_rules! on_one_store {
+    ($store:ident $module:ident $($case:ident)*) => {
+        mod $store {
+            use lock_core::test_util::conformance;
+
+            use crate::deployments::Deployment;
+
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    let name = concat!(stringify!($module), "::", stringify!($case));
+                    conformance::case(name).run(Deployment::$store).await;
+                }
+            )*
+        }
+    };
+}
+
+lock_core::conformance_cases!(on_every_store);

@@ -15,8 +15,6 @@ use lock_core::{
 use lock_tests::{Direction, LIMIT, RedisServer, bounded};
 use tokio::task::JoinSet;
 
-use crate::world::{LONG, soon};
-
 /// No cluster: its nodes are one store.
 macro_rules! on_every_store {
     ($($case:ident)*) => {
@@ -33,6 +31,12 @@ on_every_store! {
     a_majority_is_enough_and_less_is_not
     one_at_a_time_and_everybody_gets_a_turn
     it_is_renewed_and_lost_with_its_majority
+}
+
+const LONG: Duration = Duration::from_secs(20);
+
+async fn soon<F: Future>(work: F) -> F::Output {
+    bounded(LIMIT, work).await
 }
 
 /// As long as a server must have been up before it counts.

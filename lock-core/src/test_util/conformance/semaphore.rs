@@ -5,25 +5,13 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use lock_core::{AcquireError, LostCause};
-use lock_tests::{LIMIT, Stopwatch, bounded, eventually};
+use crate::test_util::{LIMIT, Stopwatch, bounded, eventually};
+use crate::{AcquireError, LostCause};
 use tokio::task::JoinSet;
 
-use crate::world::{LONG, SHORT, WOKEN, World, on_every_backend, refused, soon};
+use super::world::{LONG, SHORT, WOKEN, World, refused, soon};
 
-on_every_backend! {
-    as_many_as_there_are_permits
-    tries_at_the_same_time_all_get_what_is_free
-    a_scope_takes_one_permit_more_each_time
-    a_returned_permit_wakes_the_waiter
-    permits_are_renewed_and_return_with_their_lease
-    more_and_fewer_permits
-    the_first_who_asks_says_how_many
-    crowds_never_exceed_it
-    a_semaphore_without_permits_is_refused
-}
-
-async fn as_many_as_there_are_permits(world: World) {
+pub(super) async fn as_many_as_there_are_permits(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let (one, two) = (here.semaphore("k", 2), there.semaphore("k", 2));
     assert_eq!(one.free_permits().await.unwrap(), 2);
@@ -38,7 +26,7 @@ async fn as_many_as_there_are_permits(world: World) {
     assert_eq!(one.free_permits().await.unwrap(), 2);
 }
 
-async fn tries_at_the_same_time_all_get_what_is_free(world: World) {
+pub(super) async fn tries_at_the_same_time_all_get_what_is_free(world: World) {
     let semaphore = world.client().await.semaphore("k", 3);
     let try_one = || semaphore.permit().try_acquire();
     let (one, two, three) = tokio::join!(try_one(), try_one(), try_one());
@@ -47,7 +35,7 @@ async fn tries_at_the_same_time_all_get_what_is_free(world: World) {
     drop(permits);
 }
 
-async fn a_scope_takes_one_permit_more_each_time(world: World) {
+pub(super) async fn a_scope_takes_one_permit_more_each_time(world: World) {
     let client = world.client().await;
     let (scope, semaphore) = (client.scope(), client.semaphore("k", 2));
     let one = semaphore.permit().in_scope(&scope).try_acquire().await.unwrap();
@@ -56,7 +44,7 @@ async fn a_scope_takes_one_permit_more_each_time(world: World) {
     drop((one, two));
 }
 
-async fn a_returned_permit_wakes_the_waiter(world: World) {
+pub(super) async fn a_returned_permit_wakes_the_waiter(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let permit = here.semaphore("k", 1).permit().acquire().await.unwrap();
     let watch = Stopwatch::start();
@@ -66,7 +54,7 @@ async fn a_returned_permit_wakes_the_waiter(world: World) {
     watch.within(WOKEN, waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn permits_are_renewed_and_return_with_their_lease(world: World) {
+pub(super) async fn permits_are_renewed_and_return_with_their_lease(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let semaphore = here.semaphore("k", 2);
     let kept = semaphore.permit().lease(SHORT).acquire().await.unwrap();
@@ -80,7 +68,7 @@ async fn permits_are_renewed_and_return_with_their_lease(world: World) {
     assert!(there.semaphore("k", 2).permit().try_acquire().await.is_err());
 }
 
-async fn more_and_fewer_permits(world: World) {
+pub(super) async fn more_and_fewer_permits(world: World) {
     let client = world.client().await;
     let semaphore = client.semaphore("k", 1);
     let first = semaphore.permit().acquire().await.unwrap();
@@ -98,7 +86,7 @@ async fn more_and_fewer_permits(world: World) {
     assert_eq!(semaphore.free_permits().await.unwrap(), 1);
 }
 
-async fn the_first_who_asks_says_how_many(world: World) {
+pub(super) async fn the_first_who_asks_says_how_many(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     assert_eq!(here.semaphore("k", 1).free_permits().await.unwrap(), 1);
     assert_eq!(there.semaphore("k", 5).free_permits().await.unwrap(), 1);
@@ -106,7 +94,7 @@ async fn the_first_who_asks_says_how_many(world: World) {
     assert!(there.semaphore("k", 5).permit().try_acquire().await.is_err());
 }
 
-async fn crowds_never_exceed_it(world: World) {
+pub(super) async fn crowds_never_exceed_it(world: World) {
     let inside = Arc::new(AtomicUsize::new(0));
     let mut tasks = JoinSet::new();
     for _ in 0..3 {
@@ -131,7 +119,7 @@ async fn crowds_never_exceed_it(world: World) {
     eventually("all are back", LIMIT, async || semaphore.free_permits().await.unwrap() == 3).await;
 }
 
-async fn a_semaphore_without_permits_is_refused(world: World) {
+pub(super) async fn a_semaphore_without_permits_is_refused(world: World) {
     let client = world.client().await;
     let refused = client.semaphore("k", 0).permit().acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{refused}");

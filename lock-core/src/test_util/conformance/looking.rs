@@ -1,23 +1,11 @@
 //! Looking at a lock from outside, taking it away, and asking for it back.
 
-use lock_core::{Kind, LostCause, Mode, ReleaseError};
-use lock_tests::{LIMIT, Stopwatch, eventually};
+use crate::test_util::{LIMIT, Stopwatch, eventually};
+use crate::{Kind, LostCause, Mode, ReleaseError};
 
-use crate::world::{LOCKS, LONG, SHORT, WOKEN, World, on_every_backend, refused, soon, written};
+use super::world::{LONG, SHORT, WOKEN, World, refused, soon, written};
 
-on_every_backend! {
-    a_free_lock_has_nobody
-    holders_are_named_with_their_counts
-    participants_stand_in_order
-    a_semaphores_permits_are_its_holders
-    taking_away_makes_stale_and_wakes
-    taking_away_what_nobody_holds
-    asked_to_release_the_holder_hears_it
-    whoever_holds_later_was_not_asked
-    locks_are_listed_by_prefix
-}
-
-async fn a_free_lock_has_nobody(world: World) {
+pub(super) async fn a_free_lock_has_nobody(world: World) {
     let client = world.client().await;
     let seen = client.inspect("k").await.unwrap();
     assert_eq!((seen.kind, seen.mode, seen.remaining), (None, None, None));
@@ -26,9 +14,9 @@ async fn a_free_lock_has_nobody(world: World) {
     assert_eq!(client.request_release("k").await.unwrap(), 0);
 }
 
-async fn holders_are_named_with_their_counts(world: World) {
+pub(super) async fn holders_are_named_with_their_counts(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for kind in LOCKS {
+    for kind in world.locks() {
         let scope = here.scope();
         let guard = written(&here, kind, "k").in_scope(&scope).lease(LONG).acquire().await.unwrap();
         let seen = there.inspect("k").await.unwrap();
@@ -66,7 +54,7 @@ async fn holders_are_named_with_their_counts(world: World) {
     }
 }
 
-async fn participants_stand_in_order(world: World) {
+pub(super) async fn participants_stand_in_order(world: World) {
     let clients = [world.client().await, world.client().await];
     let modes = [Mode::Read, Mode::Write, Mode::Write, Mode::Read, Mode::Read];
     let guard = clients[0].fair_write("k").acquire().await.unwrap();
@@ -98,7 +86,7 @@ async fn participants_stand_in_order(world: World) {
     soon(waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn a_semaphores_permits_are_its_holders(world: World) {
+pub(super) async fn a_semaphores_permits_are_its_holders(world: World) {
     let client = world.client().await;
     let semaphore = client.semaphore("k", 3);
     let _one = semaphore.permit().acquire().await.unwrap();
@@ -113,9 +101,9 @@ async fn a_semaphores_permits_are_its_holders(world: World) {
     assert_eq!(semaphore.free_permits().await.unwrap(), 3);
 }
 
-async fn taking_away_makes_stale_and_wakes(world: World) {
+pub(super) async fn taking_away_makes_stale_and_wakes(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for kind in LOCKS {
+    for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
         let watch = Stopwatch::start();
         let waiter = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
@@ -133,7 +121,7 @@ async fn taking_away_makes_stale_and_wakes(world: World) {
     }
 }
 
-async fn taking_away_what_nobody_holds(world: World) {
+pub(super) async fn taking_away_what_nobody_holds(world: World) {
     let client = world.client().await;
     let forced = client.force_release("k").await.unwrap();
     assert!(!forced.was_held && forced.fencing_token.is_some());
@@ -141,9 +129,9 @@ async fn taking_away_what_nobody_holds(world: World) {
     assert!(Some(guard.fencing_token()) > forced.fencing_token);
 }
 
-async fn asked_to_release_the_holder_hears_it(world: World) {
+pub(super) async fn asked_to_release_the_holder_hears_it(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for kind in LOCKS {
+    for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
         let nobody_asked = tokio::time::timeout(SHORT / 3, guard.release_requested()).await;
         assert!(nobody_asked.is_err(), "{kind}");
@@ -166,7 +154,7 @@ async fn asked_to_release_the_holder_hears_it(world: World) {
     soon(two.release_requested()).await;
 }
 
-async fn whoever_holds_later_was_not_asked(world: World) {
+pub(super) async fn whoever_holds_later_was_not_asked(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let first = here.write("k").acquire().await.unwrap();
     assert_eq!(there.request_release("k").await.unwrap(), 1);
@@ -177,10 +165,10 @@ async fn whoever_holds_later_was_not_asked(world: World) {
     assert!(asked.is_err());
 }
 
-async fn locks_are_listed_by_prefix(world: World) {
+pub(super) async fn locks_are_listed_by_prefix(world: World) {
     let client = world.client().await;
     let mut guards = Vec::new();
-    for kind in LOCKS {
+    for kind in world.locks() {
         let key = format!("a:{kind}");
         guards.push(written(&client, kind, &key).acquire().await.unwrap());
     }

@@ -14,7 +14,6 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::time::timeout;
 
 const BEAT: Duration = Duration::from_millis(5);
@@ -30,9 +29,7 @@ pub fn beat_on_each_processor(beat: impl Fn(usize, Duration) -> bool + Clone + S
     for (number, processor) in processors().into_iter().enumerate() {
         let beat = beat.clone();
         thread::spawn(move || {
-            let mut one = CpuSet::new();
-            one.set(processor);
-            sched_setaffinity(None, &one).expect("a processor of this process");
+            stay_on(processor);
             let mut last = Instant::now();
             loop {
                 thread::sleep(BEAT);
@@ -46,10 +43,31 @@ pub fn beat_on_each_processor(beat: impl Fn(usize, Duration) -> bool + Clone + S
     }
 }
 
+#[cfg(target_os = "linux")]
 fn processors() -> Vec<usize> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+
     let ours = sched_getaffinity(None).expect("the processors of this process");
     (0..CpuSet::MAX_CPU).filter(|at| ours.is_set(*at)).collect()
 }
+
+#[cfg(target_os = "linux")]
+fn stay_on(processor: usize) {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+
+    let mut one = CpuSet::new();
+    one.set(processor);
+    sched_setaffinity(None, &one).expect("a processor of this process");
+}
+
+/// Elsewhere one thread watches for all.
+#[cfg(not(target_os = "linux"))]
+fn processors() -> Vec<usize> {
+    vec![0]
+}
+
+#[cfg(not(target_os = "linux"))]
+fn stay_on(_processor: usize) {}
 
 /// What the threads of this process have seen.
 struct Seen {

@@ -2,17 +2,11 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, KeyError, LockKey};
+use crate::{AcquireError, KeyError, LockKey};
 
-use crate::world::{World, on_every_backend};
+use super::world::World;
 
-on_every_backend! {
-    bad_keys
-    bad_leases
-    keys_of_all_shapes
-}
-
-async fn bad_keys(world: World) {
+pub(super) async fn bad_keys(world: World) {
     let client = world.client().await;
     let refuse = async |key: &str| match client.write(key).acquire().await {
         Err(AcquireError::Key(error)) => error,
@@ -27,7 +21,7 @@ async fn bad_keys(world: World) {
     assert_eq!(client.health().await.holds, 0);
 }
 
-async fn bad_leases(world: World) {
+pub(super) async fn bad_leases(world: World) {
     let client = world.client().await;
     let year = Duration::from_secs(366 * 24 * 60 * 60);
     for lease in [Duration::ZERO, Duration::from_millis(99), year, Duration::MAX] {
@@ -40,7 +34,7 @@ async fn bad_leases(world: World) {
     drop(client.write("k").wait(Duration::MAX).acquire().await.unwrap());
 }
 
-async fn keys_of_all_shapes(world: World) {
+pub(super) async fn keys_of_all_shapes(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let long = "x".repeat(512);
     for key in ["a", "order:42", "a b", "{tag}:x", "x:{tag}", "größe/ü", "🔒", "a:b:c%41", &long]

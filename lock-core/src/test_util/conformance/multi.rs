@@ -1,22 +1,10 @@
 //! Several locks at once, all or nothing.
 
-use lock_core::{AcquireError, Kind, LockClient, Member};
-use lock_tests::{LIMIT, bounded};
+use crate::test_util::{LIMIT, bounded};
+use crate::{AcquireError, Kind, LockClient, Member};
 use tokio::task::JoinSet;
 
-use crate::world::{LONG, SHORT, World, on_every_backend, soon, written};
-
-on_every_backend! {
-    all_or_nothing_whatever_the_kinds
-    the_refused_one_is_waited_for_with_nothing_held
-    a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way
-    opposite_orders_never_wait_for_each_other
-    nothing_is_left_after_refusals
-    of_many_at_once_one_gets_all
-    its_lease_is_the_one_asked_for_however_often_it_was_refused
-    its_wait_ends_and_so_does_its_lease
-    one_that_is_lost_keeps_no_other_locked
-}
+use super::world::{LONG, SHORT, World, soon, written};
 
 /// One of each, under keys of their own.
 fn one_of_each(client: &LockClient) -> [Member; 7] {
@@ -31,7 +19,7 @@ fn one_of_each(client: &LockClient) -> [Member; 7] {
     ]
 }
 
-async fn all_or_nothing_whatever_the_kinds(world: World) {
+pub(super) async fn all_or_nothing_whatever_the_kinds(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let all = here.multi_lock(one_of_each(&here)).acquire().await.unwrap();
     for key in ["read", "write", "reentrant", "fair", "fenced", "fair_write"] {
@@ -44,7 +32,7 @@ async fn all_or_nothing_whatever_the_kinds(world: World) {
     there.multi_lock(one_of_each(&there)).try_acquire().await.unwrap().release().await.unwrap();
 }
 
-async fn the_refused_one_is_waited_for_with_nothing_held(world: World) {
+pub(super) async fn the_refused_one_is_waited_for_with_nothing_held(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     // One slot of a cluster has both, so that one step can take them.
     let (a, b) = ("{m}a", "{m}b");
@@ -57,7 +45,7 @@ async fn the_refused_one_is_waited_for_with_nothing_held(world: World) {
     soon(waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way(world: World) {
+pub(super) async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let (a, b) = ("{m}a", "{m}b");
     let fair = there.fair(b).lease(LONG * 10).acquire().await.unwrap();
@@ -74,7 +62,7 @@ async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way(world: W
     soon(waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn opposite_orders_never_wait_for_each_other(world: World) {
+pub(super) async fn opposite_orders_never_wait_for_each_other(world: World) {
     let mut tasks = JoinSet::new();
     for keys in [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]] {
         let client = world.client().await;
@@ -90,7 +78,7 @@ async fn opposite_orders_never_wait_for_each_other(world: World) {
     bounded(LIMIT * 4, tasks.join_all()).await;
 }
 
-async fn nothing_is_left_after_refusals(world: World) {
+pub(super) async fn nothing_is_left_after_refusals(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for refusing in ["read", "write", "reentrant", "fair", "fenced", "fair_write"] {
         let kind = match refusing {
@@ -114,7 +102,7 @@ fn three(client: &LockClient) -> [Member; 3] {
     [client.write("a").into(), client.read("b").into(), client.write("c").into()]
 }
 
-async fn of_many_at_once_one_gets_all(world: World) {
+pub(super) async fn of_many_at_once_one_gets_all(world: World) {
     let mut tasks = JoinSet::new();
     for _ in 0..2 {
         let client = world.client().await;
@@ -128,7 +116,7 @@ async fn of_many_at_once_one_gets_all(world: World) {
     assert_eq!(won, 1, "{tried:?}");
 }
 
-async fn its_lease_is_the_one_asked_for_however_often_it_was_refused(world: World) {
+pub(super) async fn its_lease_is_the_one_asked_for_however_often_it_was_refused(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     // Several rounds are refused until this one's time is over.
     let held = there.write("c").lease(SHORT * 5).renew(false).acquire().await.unwrap();
@@ -145,7 +133,7 @@ async fn its_lease_is_the_one_asked_for_however_often_it_was_refused(world: Worl
     all.release().await.unwrap();
 }
 
-async fn its_wait_ends_and_so_does_its_lease(world: World) {
+pub(super) async fn its_wait_ends_and_so_does_its_lease(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let held = there.write("c").acquire().await.unwrap();
     let started = tokio::time::Instant::now();
@@ -162,7 +150,7 @@ async fn its_wait_ends_and_so_does_its_lease(world: World) {
     next.release().await.unwrap();
 }
 
-async fn one_that_is_lost_keeps_no_other_locked(world: World) {
+pub(super) async fn one_that_is_lost_keeps_no_other_locked(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for lost in ["a", "b", "c"] {
         let all = here.multi_lock(three(&here)).acquire().await.unwrap();

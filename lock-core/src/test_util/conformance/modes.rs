@@ -1,19 +1,11 @@
 //! Upgrade, downgrade, and fencing tokens.
 
-use lock_core::{Mode, UpgradeError};
-use lock_tests::Stopwatch;
+use crate::test_util::Stopwatch;
+use crate::{Mode, UpgradeError};
 
-use crate::world::{LONG, WOKEN, World, on_every_backend, refused};
+use super::world::{LONG, WOKEN, World, refused};
 
-on_every_backend! {
-    the_sole_reader_becomes_the_writer
-    nobody_upgrades_beside_other_readers
-    a_downgrade_lets_waiting_readers_in
-    an_upgrade_inside_a_scope_counts
-    tokens_grow
-}
-
-async fn the_sole_reader_becomes_the_writer(world: World) {
+pub(super) async fn the_sole_reader_becomes_the_writer(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut guard = here.read("k").acquire().await.unwrap();
     let reading = guard.fencing_token();
@@ -27,7 +19,7 @@ async fn the_sole_reader_becomes_the_writer(world: World) {
     drop(there.write("k").try_acquire().await.unwrap());
 }
 
-async fn nobody_upgrades_beside_other_readers(world: World) {
+pub(super) async fn nobody_upgrades_beside_other_readers(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for other in [&here, &there] {
         let mut guard = here.read("k").acquire().await.unwrap();
@@ -43,7 +35,7 @@ async fn nobody_upgrades_beside_other_readers(world: World) {
     }
 }
 
-async fn a_downgrade_lets_waiting_readers_in(world: World) {
+pub(super) async fn a_downgrade_lets_waiting_readers_in(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut guard = here.write("k").acquire().await.unwrap();
     let watch = Stopwatch::start();
@@ -64,7 +56,7 @@ async fn a_downgrade_lets_waiting_readers_in(world: World) {
     drop(there.write("k").wait(LONG).acquire().await.unwrap());
 }
 
-async fn an_upgrade_inside_a_scope_counts(world: World) {
+pub(super) async fn an_upgrade_inside_a_scope_counts(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let scope = here.scope();
     let mut first = scope.read("k").acquire().await.unwrap();
@@ -81,7 +73,7 @@ async fn an_upgrade_inside_a_scope_counts(world: World) {
     drop(there.write("k").try_acquire().await.unwrap());
 }
 
-async fn tokens_grow(world: World) {
+pub(super) async fn tokens_grow(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut last = None;
     for round in 0..20 {

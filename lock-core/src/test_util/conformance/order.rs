@@ -2,23 +2,11 @@
 
 use std::time::Duration;
 
-use lock_core::{Acquire, AcquireError, Kind, LockClient, LockGuard, Mode};
-use lock_tests::Stopwatch;
+use crate::test_util::Stopwatch;
+use crate::{Acquire, AcquireError, Kind, LockClient, LockGuard, Mode};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use crate::world::{LONG, SHORT, World, on_every_backend, soon, written};
-
-on_every_backend! {
-    waiters_are_served_in_order_of_arrival
-    readers_that_follow_each_other_share
-    a_reader_stays_behind_a_writer_that_came_before
-    contenders_stay_behind_after_a_downgrade
-    who_does_not_wait_is_refused_while_others_stand_in_line
-    re_entry_passes_the_line
-    a_dead_waiter_is_passed_by
-    who_gives_up_leaves_the_line
-    holders_that_never_release_pass_it_on_in_order
-}
+use super::world::{LONG, SHORT, World, soon, written};
 
 /// For so long a waiter that says nothing keeps its place.
 const PLACE: Duration = Duration::from_secs(3);
@@ -39,7 +27,7 @@ async fn in_line(
     waiter
 }
 
-async fn waiters_are_served_in_order_of_arrival(world: World) {
+pub(super) async fn waiters_are_served_in_order_of_arrival(world: World) {
     let clients = [world.client().await, world.client().await, world.client().await];
     for kind in FAIR {
         let guard = written(&clients[0], kind, "k").acquire().await.unwrap();
@@ -62,7 +50,7 @@ async fn waiters_are_served_in_order_of_arrival(world: World) {
     }
 }
 
-async fn readers_that_follow_each_other_share(world: World) {
+pub(super) async fn readers_that_follow_each_other_share(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let writer = here.fair_write("k").acquire().await.unwrap();
     let mut readers = Vec::new();
@@ -80,7 +68,7 @@ async fn readers_that_follow_each_other_share(world: World) {
     soon(last).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn a_reader_stays_behind_a_writer_that_came_before(world: World) {
+pub(super) async fn a_reader_stays_behind_a_writer_that_came_before(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let reading = here.fair_read("k").acquire().await.unwrap();
     let writer = in_line(&world, &there, there.fair_write("k")).await;
@@ -93,7 +81,7 @@ async fn a_reader_stays_behind_a_writer_that_came_before(world: World) {
     soon(late).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn contenders_stay_behind_after_a_downgrade(world: World) {
+pub(super) async fn contenders_stay_behind_after_a_downgrade(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut guard = here.fair_write("k").acquire().await.unwrap();
     let before = in_line(&world, &there, there.fair_read("k")).await;
@@ -113,7 +101,7 @@ async fn contenders_stay_behind_after_a_downgrade(world: World) {
     soon(behind).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn who_does_not_wait_is_refused_while_others_stand_in_line(world: World) {
+pub(super) async fn who_does_not_wait_is_refused_while_others_stand_in_line(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let reading = here.fair_read("k").acquire().await.unwrap();
     there.fair_read("k").try_acquire().await.unwrap().release().await.unwrap();
@@ -128,7 +116,7 @@ async fn who_does_not_wait_is_refused_while_others_stand_in_line(world: World) {
     here.fair_read("k").try_acquire().await.unwrap().release().await.unwrap();
 }
 
-async fn re_entry_passes_the_line(world: World) {
+pub(super) async fn re_entry_passes_the_line(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in FAIR {
         let scope = here.scope();
@@ -149,7 +137,7 @@ async fn re_entry_passes_the_line(world: World) {
     soon(writer).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn a_dead_waiter_is_passed_by(world: World) {
+pub(super) async fn a_dead_waiter_is_passed_by(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in FAIR {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
@@ -162,7 +150,7 @@ async fn a_dead_waiter_is_passed_by(world: World) {
     }
 }
 
-async fn who_gives_up_leaves_the_line(world: World) {
+pub(super) async fn who_gives_up_leaves_the_line(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in FAIR {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
@@ -176,7 +164,7 @@ async fn who_gives_up_leaves_the_line(world: World) {
     }
 }
 
-async fn holders_that_never_release_pass_it_on_in_order(world: World) {
+pub(super) async fn holders_that_never_release_pass_it_on_in_order(world: World) {
     let clients = [world.client().await, world.client().await, world.client().await];
     for kind in FAIR {
         let guard = written(&clients[0], kind, "k").acquire().await.unwrap();

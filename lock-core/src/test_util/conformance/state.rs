@@ -1,14 +1,8 @@
 //! What a lock says of itself: whether it is locked, by whom, how often, on which side.
 
-use lock_core::{Kind, LockClient, Mode, Scope};
+use crate::{Kind, LockClient, Mode, Scope};
 
-use crate::world::{LOCKS, World, on_every_backend, written};
-
-on_every_backend! {
-    holds_are_counted_whatever_the_kind
-    each_side_says_whether_it_is_locked
-    a_read_given_back_inside_a_write_leaves_the_write
-}
+use super::world::{World, written};
 
 async fn counted(scope: &Scope, client: &LockClient) -> u32 {
     let count = scope.run(client.hold_count("k", Mode::Write)).await.unwrap();
@@ -16,9 +10,9 @@ async fn counted(scope: &Scope, client: &LockClient) -> u32 {
     count
 }
 
-async fn holds_are_counted_whatever_the_kind(world: World) {
+pub(super) async fn holds_are_counted_whatever_the_kind(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for kind in LOCKS {
+    for kind in world.locks() {
         let (scope, stranger) = (here.scope(), here.scope());
         let most = if kind == Kind::NonReentrant { 1 } else { 2 };
         let says = async |count: u32| {
@@ -45,7 +39,7 @@ async fn holds_are_counted_whatever_the_kind(world: World) {
 
 const SIDES: [Kind; 2] = [Kind::ReadWrite, Kind::FairReadWrite];
 
-async fn each_side_says_whether_it_is_locked(world: World) {
+pub(super) async fn each_side_says_whether_it_is_locked(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let says = async |read: bool, write: bool| {
         for client in [&here, &there] {
@@ -71,7 +65,7 @@ async fn each_side_says_whether_it_is_locked(world: World) {
     }
 }
 
-async fn a_read_given_back_inside_a_write_leaves_the_write(world: World) {
+pub(super) async fn a_read_given_back_inside_a_write_leaves_the_write(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in SIDES {
         let scope = here.scope();

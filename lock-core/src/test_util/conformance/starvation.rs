@@ -8,15 +8,10 @@ use std::{
     time::Duration,
 };
 
-use lock_core::Mode;
+use crate::Mode;
 use tokio::task::JoinSet;
 
-use crate::world::{LONG, World, on_every_backend, soon};
-
-on_every_backend! {
-    writers_are_let_in_among_continuous_readers
-    readers_are_let_in_among_continuous_writers
-}
+use super::world::{LONG, World, soon};
 
 /// Tasks in two processes that hold `mode` one after the other, so that somebody always does.
 async fn stream(
@@ -62,10 +57,10 @@ async fn let_in(world: World, asked: Mode, among: Mode) {
     soon(tasks.join_all()).await;
 }
 
-async fn writers_are_let_in_among_continuous_readers(world: World) {
+pub(super) async fn writers_are_let_in_among_continuous_readers(world: World) {
     soon(let_in(world, Mode::Write, Mode::Read)).await;
 }
 
-async fn readers_are_let_in_among_continuous_writers(world: World) {
+pub(super) async fn readers_are_let_in_among_continuous_writers(world: World) {
     soon(let_in(world, Mode::Read, Mode::Write)).await;
 }

@@ -2,21 +2,16 @@
 
 use std::time::Duration;
 
-use lock_tests::Stopwatch;
+use crate::test_util::Stopwatch;
 
-use crate::world::{LOCKS, LONG, SHORT, World, on_every_backend, written};
+use super::world::{LONG, SHORT, World, written};
 
 /// How long after the lease of the dead the next one may come.
 const A_MOMENT: Duration = Duration::from_millis(250);
 
-on_every_backend! {
-    what_a_dead_process_held_passes_on
-    dead_readers_and_dead_permits_pass_on
-}
-
-async fn what_a_dead_process_held_passes_on(world: World) {
+pub(super) async fn what_a_dead_process_held_passes_on(world: World) {
     let lives = world.client().await;
-    for kind in LOCKS {
+    for kind in world.locks() {
         let take = move |client| async move {
             written(&client, kind, "k").lease(SHORT).acquire().await.unwrap()
         };
@@ -27,11 +22,11 @@ async fn what_a_dead_process_held_passes_on(world: World) {
     }
 }
 
-async fn dead_readers_and_dead_permits_pass_on(world: World) {
+pub(super) async fn dead_readers_and_dead_permits_pass_on(world: World) {
     let lives = world.client().await;
     // A living reader does not keep the dead one alive.
     let beside = lives.read("k").acquire().await.unwrap();
-    let read = |client: lock_core::LockClient| async move {
+    let read = |client: crate::LockClient| async move {
         client.read("k").lease(SHORT).acquire().await.unwrap()
     };
     world.crash_holding(read).await;
@@ -39,7 +34,7 @@ async fn dead_readers_and_dead_permits_pass_on(world: World) {
     let next = lives.write("k").wait(LONG).acquire();
     let next = Stopwatch::start().within(SHORT + A_MOMENT, next).await;
     next.unwrap().release().await.unwrap();
-    let permit = |client: lock_core::LockClient| async move {
+    let permit = |client: crate::LockClient| async move {
         client.semaphore("s", 1).permit().lease(SHORT).acquire().await.unwrap()
     };
     world.crash_holding(permit).await;

@@ -8,22 +8,11 @@ use std::{
     time::Duration,
 };
 
-use lock_core::{AcquireError, Kind, LockClient, LockGuard, Mode};
-use lock_tests::{LIMIT, eventually};
+use crate::test_util::{LIMIT, eventually};
+use crate::{AcquireError, Kind, LockClient, LockGuard, Mode};
 use tokio::task::JoinHandle;
 
-use crate::world::{LONG, World, on_every_backend, soon, written};
-
-on_every_backend! {
-    each_turn_is_a_lock_of_its_own
-    without_turns_each_asks_the_store
-    what_was_asked_for_otherwise_is_not_taken_over
-    a_hold_that_was_changed_is_not_handed_over
-    a_loss_ends_the_turn_and_the_next_one_is_granted_anew
-    others_get_in_between
-    readers_of_the_process_get_in_between
-    one_that_asks_again_and_again_keeps_nobody_out
-}
+use super::world::{LONG, World, soon, written};
 
 /// Kinds of which one holder at a time writes, in no order but that of asking.
 const HANDED_OVER: [Kind; 4] = [Kind::ReadWrite, Kind::Reentrant, Kind::NonReentrant, Kind::Fenced];
@@ -61,7 +50,7 @@ async fn held_with_a_line(
     (guard, line)
 }
 
-async fn each_turn_is_a_lock_of_its_own(world: World) {
+pub(super) async fn each_turn_is_a_lock_of_its_own(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in HANDED_OVER {
         let (mut guard, line) = held_with_a_line(&here, kind, 4).await;
@@ -86,7 +75,7 @@ async fn each_turn_is_a_lock_of_its_own(world: World) {
     }
 }
 
-async fn without_turns_each_asks_the_store(world: World) {
+pub(super) async fn without_turns_each_asks_the_store(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let ask = || here.write("k").wait(LONG).turns(1);
     let mut guard = ask().acquire().await.unwrap();
@@ -102,10 +91,10 @@ async fn without_turns_each_asks_the_store(world: World) {
     }
 }
 
-async fn what_was_asked_for_otherwise_is_not_taken_over(world: World) {
+pub(super) async fn what_was_asked_for_otherwise_is_not_taken_over(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let other = LONG * 2;
-    let asks: [fn(&LockClient, Duration) -> lock_core::Acquire; 4] = [
+    let asks: [fn(&LockClient, Duration) -> crate::Acquire; 4] = [
         |client, other| client.write("k").lease(other),
         |client, _| client.write("k").renew(false),
         |client, _| client.write("k").turns(1),
@@ -126,7 +115,7 @@ async fn what_was_asked_for_otherwise_is_not_taken_over(world: World) {
     }
 }
 
-async fn a_hold_that_was_changed_is_not_handed_over(world: World) {
+pub(super) async fn a_hold_that_was_changed_is_not_handed_over(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let scope = here.scope();
     for upgraded in [false, true] {
@@ -158,7 +147,7 @@ async fn line_behind(client: &LockClient, behind: usize) -> Vec<Waiter> {
     vec![waiter]
 }
 
-async fn a_loss_ends_the_turn_and_the_next_one_is_granted_anew(world: World) {
+pub(super) async fn a_loss_ends_the_turn_and_the_next_one_is_granted_anew(world: World) {
     let builder = LockClient::builder().lease(Duration::from_secs(2));
     let (here, there) = (world.client_with(builder).await, world.client().await);
     let (guard, mut line) = held_with_a_line(&here, Kind::ReadWrite, 2).await;
@@ -167,13 +156,13 @@ async fn a_loss_ends_the_turn_and_the_next_one_is_granted_anew(world: World) {
     let before = owner(&there).await;
     world.remove("k").await;
     let lost = soon(guard.lost()).await;
-    assert_eq!(lost.cause(), lock_core::LostCause::Refused);
+    assert_eq!(lost.cause(), crate::LostCause::Refused);
     let next = soon(line.remove(0)).await.unwrap().unwrap();
     assert_ne!(owner(&there).await, before);
     assert!(next.fencing_token() > guard.fencing_token());
 }
 
-async fn others_get_in_between(world: World) {
+pub(super) async fn others_get_in_between(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let (stop, turns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let mut tasks = tokio::task::JoinSet::new();
@@ -204,7 +193,7 @@ async fn others_get_in_between(world: World) {
     eventually("all is released", LIMIT, async || here.health().await.holds == 0).await;
 }
 
-async fn readers_of_the_process_get_in_between(world: World) {
+pub(super) async fn readers_of_the_process_get_in_between(world: World) {
     let here = world.client().await;
     let (guard, mut line) = held_with_a_line(&here, Kind::ReadWrite, 1).await;
     let reader = tokio::spawn(here.read("k").wait(LONG).acquire());
@@ -220,7 +209,7 @@ async fn readers_of_the_process_get_in_between(world: World) {
     soon(line.remove(0)).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn one_that_asks_again_and_again_keeps_nobody_out(world: World) {
+pub(super) async fn one_that_asks_again_and_again_keeps_nobody_out(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for mode in [Mode::Read, Mode::Write] {
         let enough = Arc::new(AtomicBool::new(false));

@@ -1,20 +1,10 @@
 //! Re-entry: counts, order of release, ambience, and what does not inherit it.
 
-use lock_core::{AcquireError, LockClient, Mode, Scope};
+use crate::{AcquireError, LockClient, Mode, Scope};
 
-use crate::world::{World, on_every_backend, soon};
+use super::world::{World, soon};
 
-on_every_backend! {
-    counts_go_up_and_down
-    inner_guards_may_outlive_outer_ones
-    a_locked_function_calls_a_locked_function
-    joined_acquisitions_of_one_scope_both_enter
-    a_spawned_task_is_not_in_the_scope
-    a_scope_may_lock_again_after_release
-    one_scope_many_keys_and_clients
-}
-
-async fn counts_go_up_and_down(world: World) {
+pub(super) async fn counts_go_up_and_down(world: World) {
     let (client, other) = (world.client().await, world.client().await);
     let counts = async |mode| {
         let count = client.hold_count("k", mode).await.unwrap();
@@ -42,7 +32,7 @@ async fn counts_go_up_and_down(world: World) {
         .await;
 }
 
-async fn inner_guards_may_outlive_outer_ones(world: World) {
+pub(super) async fn inner_guards_may_outlive_outer_ones(world: World) {
     let (client, other) = (world.client().await, world.client().await);
     let scope = client.scope();
     let mut guards = Vec::new();
@@ -57,7 +47,7 @@ async fn inner_guards_may_outlive_outer_ones(world: World) {
     drop(other.write("k").try_acquire().await.unwrap());
 }
 
-async fn a_locked_function_calls_a_locked_function(world: World) {
+pub(super) async fn a_locked_function_calls_a_locked_function(world: World) {
     async fn outer(client: &LockClient) -> Result<u32, AcquireError> {
         let _guard = client.write("k").acquire().await?;
         Ok(inner(client).await? + 1)
@@ -75,7 +65,7 @@ async fn a_locked_function_calls_a_locked_function(world: World) {
     assert_eq!(counted, 2);
 }
 
-async fn joined_acquisitions_of_one_scope_both_enter(world: World) {
+pub(super) async fn joined_acquisitions_of_one_scope_both_enter(world: World) {
     let client = world.client().await;
     let scope = client.scope();
     let (one, two) =
@@ -86,7 +76,7 @@ async fn joined_acquisitions_of_one_scope_both_enter(world: World) {
     two.release().await.unwrap();
 }
 
-async fn a_spawned_task_is_not_in_the_scope(world: World) {
+pub(super) async fn a_spawned_task_is_not_in_the_scope(world: World) {
     let client = world.client().await;
     client
         .scope()
@@ -104,7 +94,7 @@ async fn a_spawned_task_is_not_in_the_scope(world: World) {
     assert!(Scope::current().is_none());
 }
 
-async fn a_scope_may_lock_again_after_release(world: World) {
+pub(super) async fn a_scope_may_lock_again_after_release(world: World) {
     let client = world.client().await;
     let scope = client.scope();
     let mut last = None;
@@ -118,7 +108,7 @@ async fn a_scope_may_lock_again_after_release(world: World) {
     drop(scope.write("k").try_acquire().await.unwrap());
 }
 
-async fn one_scope_many_keys_and_clients(world: World) {
+pub(super) async fn one_scope_many_keys_and_clients(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     here.scope()
         .run(async {

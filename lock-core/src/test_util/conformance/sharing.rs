@@ -2,27 +2,12 @@
 
 use std::time::Duration;
 
-use lock_core::{
+use crate::test_util::{LIMIT, eventually};
+use crate::{
     Acquire, AcquireError, Inspection, LockClient, LockGuard, LostCause, Mode, UpgradeError,
 };
-use lock_tests::{LIMIT, eventually};
 
-use crate::world::{LONG, World, on_every_backend, soon};
-
-on_every_backend! {
-    the_store_knows_one_of_them
-    each_is_a_lock_of_its_own
-    it_is_free_when_the_last_has_gone_whoever_that_is
-    nobody_joins_whose_host_has_gone
-    what_was_asked_for_otherwise_is_not_shared
-    a_loss_ends_them_all
-    each_ends_at_its_own_max_hold
-    a_writer_of_the_process_is_not_passed_by
-    only_who_reads_alone_can_write
-    a_guest_that_is_left_can_write
-    a_guest_enters_again_for_itself
-    who_is_asked_to_release_hears_of_it
-}
+use super::world::{LONG, World, soon};
 
 async fn store(client: &LockClient) -> Inspection {
     client.inspect("k").await.unwrap()
@@ -47,7 +32,7 @@ async fn is_taken(client: &LockClient) -> bool {
     matches!(asked, Err(AcquireError::Busy(_)))
 }
 
-async fn the_store_knows_one_of_them(world: World) {
+pub(super) async fn the_store_knows_one_of_them(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let asks = (0..20).map(|_| here.read("k").acquire());
     let readers = futures_util::future::try_join_all(asks).await.unwrap();
@@ -63,7 +48,7 @@ async fn the_store_knows_one_of_them(world: World) {
     eventually("all is released", LIMIT, async || here.health().await.holds == 0).await;
 }
 
-async fn each_is_a_lock_of_its_own(world: World) {
+pub(super) async fn each_is_a_lock_of_its_own(world: World) {
     let here = world.client().await;
     let mut readers = together(&here, 3).await;
     let views: Vec<_> = readers.iter().map(LockGuard::view).collect();
@@ -77,7 +62,7 @@ async fn each_is_a_lock_of_its_own(world: World) {
     }
 }
 
-async fn it_is_free_when_the_last_has_gone_whoever_that_is(world: World) {
+pub(super) async fn it_is_free_when_the_last_has_gone_whoever_that_is(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for order in [[0, 0, 0], [1, 0, 0], [2, 1, 0], [1, 1, 0]] {
         let mut readers = together(&here, 3).await;
@@ -91,7 +76,7 @@ async fn it_is_free_when_the_last_has_gone_whoever_that_is(world: World) {
     }
 }
 
-async fn nobody_joins_whose_host_has_gone(world: World) {
+pub(super) async fn nobody_joins_whose_host_has_gone(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut readers = together(&here, 2).await;
     readers.remove(0).release().await.unwrap();
@@ -99,7 +84,7 @@ async fn nobody_joins_whose_host_has_gone(world: World) {
     assert_eq!(reads(&there).await, [1, 1]);
 }
 
-async fn what_was_asked_for_otherwise_is_not_shared(world: World) {
+pub(super) async fn what_was_asked_for_otherwise_is_not_shared(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let host = here.read("k").acquire().await.unwrap();
     let asks: [fn(Acquire) -> Acquire; 3] =
@@ -116,7 +101,7 @@ async fn what_was_asked_for_otherwise_is_not_shared(world: World) {
     drop(readers);
 }
 
-async fn a_loss_ends_them_all(world: World) {
+pub(super) async fn a_loss_ends_them_all(world: World) {
     let builder = LockClient::builder().lease(Duration::from_secs(2));
     let here = world.client_with(builder).await;
     for host_goes in [false, true] {
@@ -135,7 +120,7 @@ async fn a_loss_ends_them_all(world: World) {
     }
 }
 
-async fn each_ends_at_its_own_max_hold(world: World) {
+pub(super) async fn each_ends_at_its_own_max_hold(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let short = Duration::from_millis(200);
     for host_ends in [false, true] {
@@ -160,7 +145,7 @@ async fn each_ends_at_its_own_max_hold(world: World) {
     }
 }
 
-async fn a_writer_of_the_process_is_not_passed_by(world: World) {
+pub(super) async fn a_writer_of_the_process_is_not_passed_by(world: World) {
     let here = world.client().await;
     let readers = together(&here, 2).await;
     let writer = tokio::spawn(here.write("k").wait(LONG).acquire());
@@ -175,7 +160,7 @@ async fn a_writer_of_the_process_is_not_passed_by(world: World) {
     soon(behind).await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn only_who_reads_alone_can_write(world: World) {
+pub(super) async fn only_who_reads_alone_can_write(world: World) {
     let here = world.client().await;
     let mut readers = together(&here, 3).await;
     for reader in &mut readers {
@@ -188,7 +173,7 @@ async fn only_who_reads_alone_can_write(world: World) {
     readers.remove(0).release().await.unwrap();
 }
 
-async fn a_guest_that_is_left_can_write(world: World) {
+pub(super) async fn a_guest_that_is_left_can_write(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut readers = together(&here, 3).await;
     readers.remove(0).release().await.unwrap();
@@ -213,7 +198,7 @@ async fn a_guest_that_is_left_can_write(world: World) {
     assert_eq!(here.health().await.holds, 0);
 }
 
-async fn a_guest_enters_again_for_itself(world: World) {
+pub(super) async fn a_guest_enters_again_for_itself(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let host = here.read("k").acquire().await.unwrap();
     let scope = here.scope();
@@ -239,7 +224,7 @@ async fn a_guest_enters_again_for_itself(world: World) {
     assert_eq!(here.health().await.holds, 0);
 }
 
-async fn who_is_asked_to_release_hears_of_it(world: World) {
+pub(super) async fn who_is_asked_to_release_hears_of_it(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut readers = together(&here, 3).await;
     readers.remove(0).release().await.unwrap();

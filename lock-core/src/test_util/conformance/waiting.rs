@@ -8,27 +8,13 @@ use std::{
     time::Duration,
 };
 
-use lock_core::{AcquireError, Mode};
-use lock_tests::{LIMIT, Stopwatch, eventually};
+use crate::test_util::{LIMIT, Stopwatch, eventually};
+use crate::{AcquireError, Mode};
 use tokio::time::Instant;
 
-use crate::world::{LOCKS, LONG, WOKEN, World, on_every_backend, refused, soon, written};
+use super::world::{LONG, WOKEN, World, refused, soon, written};
 
-on_every_backend! {
-    a_release_wakes_the_waiter
-    readers_enter_together_after_a_writer
-    a_wait_ends_when_it_is_over
-    critical_sections_never_overlap
-    local_waiters_are_served_in_order
-    too_many_waiters_are_refused
-    an_acquisition_lets_as_few_wait_as_it_says
-    an_abandoned_wait_leaves_nothing
-    ask_again_at_once_is_never_busy
-    shutdown_ends_waits_and_waits_for_releases
-    who_gives_up_as_its_turn_comes_passes_it_on
-}
-
-async fn a_release_wakes_the_waiter(world: World) {
+pub(super) async fn a_release_wakes_the_waiter(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for (held, asked) in
         [(Mode::Write, Mode::Write), (Mode::Write, Mode::Read), (Mode::Read, Mode::Write)]
@@ -43,7 +29,7 @@ async fn a_release_wakes_the_waiter(world: World) {
     }
 }
 
-async fn readers_enter_together_after_a_writer(world: World) {
+pub(super) async fn readers_enter_together_after_a_writer(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.write("k").acquire().await.unwrap();
     let watch = Stopwatch::start();
@@ -63,7 +49,7 @@ async fn readers_enter_together_after_a_writer(world: World) {
     watch.within(WOKEN, readers.join_all()).await;
 }
 
-async fn a_wait_ends_when_it_is_over(world: World) {
+pub(super) async fn a_wait_ends_when_it_is_over(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let _guard = here.write("k").acquire().await.unwrap();
     for client in [&here, &there] {
@@ -77,7 +63,7 @@ async fn a_wait_ends_when_it_is_over(world: World) {
     }
 }
 
-async fn critical_sections_never_overlap(world: World) {
+pub(super) async fn critical_sections_never_overlap(world: World) {
     let (inside, counter) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..4 {
@@ -101,7 +87,7 @@ async fn critical_sections_never_overlap(world: World) {
     assert_eq!(counter.load(Ordering::SeqCst), 400);
 }
 
-async fn local_waiters_are_served_in_order(world: World) {
+pub(super) async fn local_waiters_are_served_in_order(world: World) {
     let client = world.client().await;
     let guard = client.write("k").acquire().await.unwrap();
     let (order, mut ordered) = tokio::sync::mpsc::unbounded_channel();
@@ -121,8 +107,8 @@ async fn local_waiters_are_served_in_order(world: World) {
     }
 }
 
-async fn too_many_waiters_are_refused(world: World) {
-    let client = world.client_with(lock_core::LockClient::builder().max_waiters(2)).await;
+pub(super) async fn too_many_waiters_are_refused(world: World) {
+    let client = world.client_with(crate::LockClient::builder().max_waiters(2)).await;
     let guard = client.write("k").acquire().await.unwrap();
     let mut waiting = tokio::task::JoinSet::new();
     for number in 0..2 {
@@ -136,14 +122,14 @@ async fn too_many_waiters_are_refused(world: World) {
     soon(waiting.join_all()).await;
 }
 
-async fn an_acquisition_lets_as_few_wait_as_it_says(world: World) {
+pub(super) async fn an_acquisition_lets_as_few_wait_as_it_says(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let overloaded = |refused: Result<_, AcquireError>, most: usize| match refused {
         Err(AcquireError::Overloaded(over)) => assert_eq!(over.waiters(), most),
         Err(other) => panic!("{other}"),
         Ok(()) => panic!("granted"),
     };
-    for kind in LOCKS {
+    for kind in world.locks() {
         let ask = |most| written(&here, kind, kind.as_str()).wait(LONG).max_waiters(most);
         let guard = written(&there, kind, kind.as_str()).acquire().await.unwrap();
         overloaded(soon(ask(0).acquire()).await.map(drop), 0);
@@ -165,14 +151,14 @@ async fn an_acquisition_lets_as_few_wait_as_it_says(world: World) {
         // Behind what is only leaving there is room.
         soon(ask(0).acquire()).await.unwrap().release().await.unwrap();
     }
-    let permit = |client: &lock_core::LockClient| client.semaphore("s", 1).permit().wait(LONG);
+    let permit = |client: &crate::LockClient| client.semaphore("s", 1).permit().wait(LONG);
     let taken = permit(&there).acquire().await.unwrap();
     overloaded(soon(permit(&here).max_waiters(0).acquire()).await.map(drop), 0);
     taken.release().await.unwrap();
     soon(permit(&here).max_waiters(0).acquire()).await.unwrap().release().await.unwrap();
 }
 
-async fn an_abandoned_wait_leaves_nothing(world: World) {
+pub(super) async fn an_abandoned_wait_leaves_nothing(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.read("k").acquire().await.unwrap();
     let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
@@ -187,7 +173,7 @@ async fn an_abandoned_wait_leaves_nothing(world: World) {
     drop(guard);
 }
 
-async fn ask_again_at_once_is_never_busy(world: World) {
+pub(super) async fn ask_again_at_once_is_never_busy(world: World) {
     let client = world.client().await;
     for round in 0..300 {
         let mode = if round % 3 == 0 { Mode::Read } else { Mode::Write };
@@ -196,7 +182,7 @@ async fn ask_again_at_once_is_never_busy(world: World) {
     }
 }
 
-async fn shutdown_ends_waits_and_waits_for_releases(world: World) {
+pub(super) async fn shutdown_ends_waits_and_waits_for_releases(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.write("k").acquire().await.unwrap();
     let waiter = tokio::spawn(here.write("k").wait(LONG).acquire());
@@ -213,7 +199,7 @@ async fn shutdown_ends_waits_and_waits_for_releases(world: World) {
     assert!(!there.health().await.is_ready());
 }
 
-async fn who_gives_up_as_its_turn_comes_passes_it_on(world: World) {
+pub(super) async fn who_gives_up_as_its_turn_comes_passes_it_on(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for round in 0..20 {
         let moment = Duration::from_millis(20);

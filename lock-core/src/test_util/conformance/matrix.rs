@@ -1,16 +1,8 @@
 //! Who may enter beside whom: between processes, between acquisitions of one, within a scope.
 
-use lock_core::{AcquireError, LockClient, LockGuard, Mode};
+use crate::{AcquireError, LockClient, LockGuard, Mode};
 
-use crate::world::{World, on_every_backend};
-
-on_every_backend! {
-    between_processes
-    within_a_process_without_a_scope
-    between_scopes
-    within_one_scope
-    within_one_scope_beside_others
-}
+use super::world::World;
 
 const MODES: [Mode; 2] = [Mode::Read, Mode::Write];
 
@@ -39,16 +31,16 @@ async fn exclusion(holder: &LockClient, other: &LockClient) {
     }
 }
 
-async fn between_processes(world: World) {
+pub(super) async fn between_processes(world: World) {
     exclusion(&world.client().await, &world.client().await).await;
 }
 
-async fn within_a_process_without_a_scope(world: World) {
+pub(super) async fn within_a_process_without_a_scope(world: World) {
     let client = world.client().await;
     exclusion(&client, &client).await;
 }
 
-async fn between_scopes(world: World) {
+pub(super) async fn between_scopes(world: World) {
     let client = world.client().await;
     for held in MODES {
         for asked in MODES {
@@ -61,7 +53,7 @@ async fn between_scopes(world: World) {
     }
 }
 
-async fn within_one_scope(world: World) {
+pub(super) async fn within_one_scope(world: World) {
     let client = world.client().await;
     for held in MODES {
         for asked in MODES {
@@ -83,7 +75,7 @@ async fn within_one_scope(world: World) {
     }
 }
 
-async fn within_one_scope_beside_others(world: World) {
+pub(super) async fn within_one_scope_beside_others(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let scope = here.scope();
     let write = scope.write("k").acquire().await.unwrap();

@@ -5,32 +5,19 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use lock_core::{Acquire, AcquireError, DowngradeError, Kind, LockClient, LostCause, ReleaseError};
-use lock_tests::{LIMIT, Stopwatch, eventually};
+use crate::test_util::{LIMIT, Stopwatch, eventually};
+use crate::{Acquire, AcquireError, DowngradeError, Kind, LockClient, LostCause, ReleaseError};
 use tokio::task::JoinSet;
 
-use crate::world::{LOCKS, LONG, SHORT, WOKEN, World, on_every_backend, refused, soon, written};
-
-on_every_backend! {
-    one_holder_at_a_time
-    re_entry_by_kind
-    tokens_grow_whatever_the_kind
-    a_release_wakes_the_next_of_its_kind
-    leases_are_renewed_and_end
-    a_removed_lock_is_lost_whatever_its_kind
-    crowds_never_overlap
-    a_wait_that_is_over_or_abandoned_leaves_nothing
-    locks_without_readers
-    shapes_refuse_each_other
-}
+use super::world::{LONG, SHORT, WOKEN, World, refused, soon, written};
 
 fn busy<G>(answer: Result<G, AcquireError>) -> bool {
     matches!(answer, Err(AcquireError::Busy(_)))
 }
 
-async fn one_holder_at_a_time(world: World) {
+pub(super) async fn one_holder_at_a_time(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for kind in LOCKS {
+    for kind in world.locks() {
         let guard = written(&here, kind, "k").try_acquire().await.unwrap();
         assert!(busy(written(&there, kind, "k").try_acquire().await), "{kind}: other process");
         assert!(busy(written(&here, kind, "k").try_acquire().await), "{kind}: same process");
@@ -40,9 +27,9 @@ async fn one_holder_at_a_time(world: World) {
     }
 }
 
-async fn re_entry_by_kind(world: World) {
+pub(super) async fn re_entry_by_kind(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for kind in LOCKS {
+    for kind in world.locks() {
         let scope = here.scope();
         let ask = || written(&here, kind, "k").in_scope(&scope).wait(LONG);
         let outer = ask().acquire().await.unwrap();
@@ -63,12 +50,13 @@ async fn re_entry_by_kind(world: World) {
     }
 }
 
-async fn tokens_grow_whatever_the_kind(world: World) {
+pub(super) async fn tokens_grow_whatever_the_kind(world: World) {
     let clients = [world.client().await, world.client().await];
     let mut last = None;
     for round in 0..3 {
         // The plain kinds share one lock, and one sequence of tokens.
-        for kind in [Kind::Fenced, Kind::Reentrant, Kind::Fair, Kind::NonReentrant] {
+        let plain = [Kind::Fenced, Kind::Reentrant, Kind::Fair, Kind::NonReentrant];
+        for kind in plain.into_iter().filter(|kind| world.supports(*kind)) {
             let guard = written(&clients[round % 2], kind, "k").acquire().await.unwrap();
             assert!(last < Some(guard.fencing_token()), "{kind}");
             last = Some(guard.fencing_token());
@@ -77,9 +65,9 @@ async fn tokens_grow_whatever_the_kind(world: World) {
     }
 }
 
-async fn a_release_wakes_the_next_of_its_kind(world: World) {
+pub(super) async fn a_release_wakes_the_next_of_its_kind(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for kind in LOCKS {
+    for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
         let watch = Stopwatch::start();
         let waiter = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
@@ -90,11 +78,11 @@ async fn a_release_wakes_the_next_of_its_kind(world: World) {
     }
 }
 
-async fn leases_are_renewed_and_end(world: World) {
+pub(super) async fn leases_are_renewed_and_end(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut renewed = Vec::new();
     let mut left = Vec::new();
-    for kind in LOCKS {
+    for kind in world.locks() {
         let (one, other) = (format!("renewed:{kind}"), format!("left:{kind}"));
         renewed.push((kind, written(&here, kind, &one).lease(SHORT).acquire().await.unwrap()));
         let once = written(&here, kind, &other).lease(SHORT).renew(false);
@@ -116,9 +104,9 @@ async fn leases_are_renewed_and_end(world: World) {
     }
 }
 
-async fn a_removed_lock_is_lost_whatever_its_kind(world: World) {
+pub(super) async fn a_removed_lock_is_lost_whatever_its_kind(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for kind in LOCKS {
+    for kind in world.locks() {
         let guard = written(&here, kind, "k").lease(SHORT).acquire().await.unwrap();
         world.remove("k").await;
         assert_eq!(soon(guard.lost()).await.cause(), LostCause::Refused, "{kind}");
@@ -129,10 +117,11 @@ async fn a_removed_lock_is_lost_whatever_its_kind(world: World) {
     }
 }
 
-async fn crowds_never_overlap(world: World) {
+pub(super) async fn crowds_never_overlap(world: World) {
+    let locks = world.locks().len();
     let mut tasks = JoinSet::new();
     let entered = Arc::new(AtomicUsize::new(0));
-    for kind in LOCKS {
+    for kind in world.locks() {
         let inside = Arc::new(AtomicUsize::new(0));
         for _ in 0..3 {
             let client = world.client().await;
@@ -152,13 +141,13 @@ async fn crowds_never_overlap(world: World) {
             }
         }
     }
-    lock_tests::bounded(LIMIT * 4, tasks.join_all()).await;
-    assert_eq!(entered.load(Ordering::SeqCst), LOCKS.len() * 72);
+    crate::test_util::bounded(LIMIT * 4, tasks.join_all()).await;
+    assert_eq!(entered.load(Ordering::SeqCst), locks * 72);
 }
 
-async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: World) {
+pub(super) async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    for kind in LOCKS {
+    for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
         let asked = tokio::time::Instant::now();
         let over = written(&there, kind, "k").wait(SHORT / 3).acquire().await;
@@ -173,9 +162,9 @@ async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: World) {
     }
 }
 
-async fn locks_without_readers(world: World) {
+pub(super) async fn locks_without_readers(world: World) {
     let client = world.client().await;
-    for kind in LOCKS.into_iter().filter(|kind| !kind.has_readers()) {
+    for kind in world.locks().into_iter().filter(|kind| !kind.has_readers()) {
         let refused = client.read("k").kind(kind).acquire().await.unwrap_err();
         assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{kind}: {refused}");
         let mut guard = written(&client, kind, "k").acquire().await.unwrap();
@@ -194,7 +183,7 @@ fn same_shape(one: Kind, other: Kind) -> bool {
     one == other || !one.has_readers() && !other.has_readers()
 }
 
-async fn shapes_refuse_each_other(world: World) {
+pub(super) async fn shapes_refuse_each_other(world: World) {
     fn wrong<G>(answer: Result<G, AcquireError>) -> bool {
         matches!(answer, Err(AcquireError::WrongKind(_)))
     }

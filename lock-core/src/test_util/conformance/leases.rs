@@ -1,25 +1,11 @@
 //! Leases on a running clock: renewal, loss, and what happens to the next one.
 
-use lock_core::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
-use lock_tests::{LIMIT, eventually};
+use crate::test_util::{LIMIT, eventually};
+use crate::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
 
-use crate::world::{LOCKS, LONG, NEVER, SHORT, World, on_every_backend, soon, written};
+use super::world::{LONG, NEVER, SHORT, World, soon, written};
 
-on_every_backend! {
-    a_lease_is_renewed
-    a_hold_with_both_modes_is_renewed
-    a_lease_that_is_not_renewed_passes_on
-    a_removed_lock_is_lost
-    a_scope_cannot_enter_a_lost_hold
-    the_longest_lease_of_a_hold_wins
-    max_hold_passes_the_lock_on
-    an_earlier_lease_counts_for_no_later_acquisition
-    a_writer_waits_for_the_longest_read
-    readers_enter_when_the_writers_lease_is_over
-    a_hold_that_was_entered_and_left_is_renewed
-}
-
-async fn a_lease_is_renewed(world: World) {
+pub(super) async fn a_lease_is_renewed(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for guard in [
         here.write("w").lease(SHORT).acquire().await.unwrap(),
@@ -33,7 +19,7 @@ async fn a_lease_is_renewed(world: World) {
     }
 }
 
-async fn a_hold_with_both_modes_is_renewed(world: World) {
+pub(super) async fn a_hold_with_both_modes_is_renewed(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let scope = here.scope();
     let write = scope.write("k").lease(SHORT).acquire().await.unwrap();
@@ -50,7 +36,7 @@ async fn a_hold_with_both_modes_is_renewed(world: World) {
     read.release().await.unwrap();
 }
 
-async fn a_lease_that_is_not_renewed_passes_on(world: World) {
+pub(super) async fn a_lease_that_is_not_renewed_passes_on(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.write("k").lease(SHORT).renew(false).acquire().await.unwrap();
     let next = there.write("k").wait(LONG).acquire().await.unwrap();
@@ -61,7 +47,7 @@ async fn a_lease_that_is_not_renewed_passes_on(world: World) {
     next.release().await.unwrap();
 }
 
-async fn a_removed_lock_is_lost(world: World) {
+pub(super) async fn a_removed_lock_is_lost(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for mode in [Mode::Write, Mode::Read] {
         let guard = here.lock(mode, "k").lease(SHORT).acquire().await.unwrap();
@@ -80,7 +66,7 @@ async fn a_removed_lock_is_lost(world: World) {
     assert!(matches!(error, ReleaseError::Lost(_)), "a lost lock is not cleanly released: {error}");
 }
 
-async fn a_scope_cannot_enter_a_lost_hold(world: World) {
+pub(super) async fn a_scope_cannot_enter_a_lost_hold(world: World) {
     let here = world.client().await;
     let scope = here.scope();
     let guard = scope.write("k").acquire().await.unwrap();
@@ -92,7 +78,7 @@ async fn a_scope_cannot_enter_a_lost_hold(world: World) {
     scope.write("k").acquire().await.unwrap().release().await.unwrap();
 }
 
-async fn the_longest_lease_of_a_hold_wins(world: World) {
+pub(super) async fn the_longest_lease_of_a_hold_wins(world: World) {
     let here = world.client().await;
     let scope = here.scope();
     let outer = scope.write("k").lease(LONG).acquire().await.unwrap();
@@ -107,7 +93,7 @@ async fn the_longest_lease_of_a_hold_wins(world: World) {
     assert!(outer.remaining() > LONG / 2);
 }
 
-async fn max_hold_passes_the_lock_on(world: World) {
+pub(super) async fn max_hold_passes_the_lock_on(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.write("k").lease(LONG).max_hold(SHORT).acquire().await.unwrap();
     let next = there.write("k").wait(LONG / 2).acquire().await.unwrap();
@@ -117,7 +103,7 @@ async fn max_hold_passes_the_lock_on(world: World) {
     eventually("the client has nothing left", LIMIT, async || here.health().await.holds == 0).await;
 }
 
-async fn an_earlier_lease_counts_for_no_later_acquisition(world: World) {
+pub(super) async fn an_earlier_lease_counts_for_no_later_acquisition(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let left = async || there.inspect("k").await.unwrap().remaining;
     for mode in [Mode::Write, Mode::Read] {
@@ -131,7 +117,7 @@ async fn an_earlier_lease_counts_for_no_later_acquisition(world: World) {
     }
 }
 
-async fn a_writer_waits_for_the_longest_read(world: World) {
+pub(super) async fn a_writer_waits_for_the_longest_read(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
         let read = |lease| here.read("k").kind(kind).lease(lease).renew(false).acquire();
@@ -147,7 +133,7 @@ async fn a_writer_waits_for_the_longest_read(world: World) {
     }
 }
 
-async fn readers_enter_when_the_writers_lease_is_over(world: World) {
+pub(super) async fn readers_enter_when_the_writers_lease_is_over(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
         let once = written(&here, kind, "k").lease(SHORT).renew(false).acquire().await.unwrap();
@@ -160,10 +146,10 @@ async fn readers_enter_when_the_writers_lease_is_over(world: World) {
     }
 }
 
-async fn a_hold_that_was_entered_and_left_is_renewed(world: World) {
+pub(super) async fn a_hold_that_was_entered_and_left_is_renewed(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let mut guards = Vec::new();
-    for kind in LOCKS.into_iter().filter(|kind| *kind != Kind::NonReentrant) {
+    for kind in world.locks().into_iter().filter(|kind| *kind != Kind::NonReentrant) {
         let (scope, key) = (here.scope(), format!("k:{kind}"));
         let take = || written(&here, kind, &key).in_scope(&scope).lease(SHORT).acquire();
         let outer = take().await.unwrap();

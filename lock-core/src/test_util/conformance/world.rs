@@ -1,0 +1,144 @@
+//! What the cases stand on.
+
+use std::{fmt, mem::ManuallyDrop, sync::Arc, time::Duration};
+
+use tokio::{runtime::Runtime, sync::oneshot};
+
+use super::fixture::Fixture;
+use crate::{
+    Acquire, Kind, LockClient, LockClientBuilder, LockKey, Mode,
+    test_util::{LIMIT, bounded, eventually},
+};
+
+/// The kinds of locks that can be written: all but the semaphore.
+const LOCKS: [Kind; 6] = [
+    Kind::ReadWrite,
+    Kind::FairReadWrite,
+    Kind::Reentrant,
+    Kind::NonReentrant,
+    Kind::Fair,
+    Kind::Fenced,
+];
+
+pub(super) fn written(client: &LockClient, kind: Kind, key: &str) -> Acquire {
+    client.lock(Mode::Write, key).kind(kind)
+}
+
+/// A store of locks on which any number of clients meet, each like a process of its own.
+pub(super) struct World(Arc<dyn Fixture>);
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("World(..)")
+    }
+}
+
+impl World {
+    pub(super) fn new(store: Arc<dyn Fixture>) -> Self {
+        Self(store)
+    }
+
+    pub(super) fn supports(&self, kind: Kind) -> bool {
+        self.0.supports(kind.into())
+    }
+
+    /// The kinds that the store has, and that can be written.
+    pub(super) fn locks(&self) -> Vec<Kind> {
+        LOCKS.into_iter().filter(|kind| self.supports(*kind)).collect()
+    }
+
+    pub(super) async fn client(&self) -> LockClient {
+        self.client_with(LockClient::builder().lease(NEVER)).await
+    }
+
+    pub(super) async fn client_with(&self, builder: LockClientBuilder) -> LockClient {
+        self.0.client(builder).await
+    }
+
+    /// Takes a lock away from under its holder.
+    pub(super) async fn remove(&self, key: &str) {
+        self.0.remove(LockKey::try_from(key).unwrap()).await;
+    }
+
+    /// Takes away what is remembered of a key beside its lock.
+    pub(super) async fn forget(&self, key: &str) {
+        self.0.forget(LockKey::try_from(key).unwrap()).await;
+    }
+
+    /// How many are known to wait.
+    pub(super) async fn waiters(&self, client: &LockClient, key: &str) -> usize {
+        client.inspect(key).await.unwrap().waiters.len()
+    }
+
+    pub(super) async fn until_waiters(&self, client: &LockClient, key: &str, count: usize) {
+        let what = format!("{count} wait for {key}");
+        eventually(&what, LIMIT, async || self.waiters(client, key).await == count).await;
+    }
+
+    /// A process waits for `key` and dies there without a word.
+    pub(super) async fn crash_waiting(
+        &self,
+        ask: impl FnOnce(LockClient) -> Acquire + Send + 'static,
+        looking: &LockClient,
+        key: &str,
+    ) {
+        let count = self.waiters(looking, key).await + 1;
+        let life = self.life(|client| async move { ask(client).wait(LONG).acquire().await });
+        self.until_waiters(looking, key, count).await;
+        life.shutdown_background();
+    }
+
+    /// A process takes what it wants and dies with it without a word.
+    pub(super) async fn crash_holding<F>(&self, take: impl FnOnce(LockClient) -> F + Send + 'static)
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let (taken, told) = oneshot::channel();
+        let life = self.life(|client| async move {
+            // Whoever dies drops nothing.
+            let _held = ManuallyDrop::new(take(client).await);
+            taken.send(()).unwrap();
+        });
+        soon(told).await.unwrap();
+        life.shutdown_background();
+    }
+
+    /// A process of its own with one client.
+    fn life<F>(&self, live: impl FnOnce(LockClient) -> F + Send + 'static) -> Runtime
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let life = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let store = Arc::clone(&self.0);
+        life.spawn(async move { live(store.client(LockClient::builder()).await).await });
+        life
+    }
+}
+
+/// From an ask to its grant when a message wakes the waiter. A waiter looks by itself 500 ms after it
+/// was refused at the earliest, so one that no message reaches comes later than this.
+pub(super) const WOKEN: Duration = Duration::from_millis(400);
+
+/// Returns when the first tries of the waiters of `client`, which holds nothing else, have certainly
+/// been refused: from then on only a message lets them in within [`WOKEN`].
+pub(super) async fn refused(client: &LockClient) {
+    eventually("it stands before the lock", LIMIT, async || client.health().await.holds > 0).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+pub(super) async fn soon<F: Future>(work: F) -> F::Output {
+    bounded(LIMIT, work).await
+}
+
+/// A lease that does not end in a test: what is free before was released.
+pub(super) const NEVER: Duration = Duration::from_secs(3_600);
+
+pub(super) const LONG: Duration = Duration::from_secs(20);
+
+/// A lease that a test waits out. Machines stand still for half a second, and it is renewed all the
+/// same.
+pub(super) const SHORT: Duration = Duration::from_secs(1);
