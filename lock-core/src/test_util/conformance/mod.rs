@@ -35,6 +35,7 @@
 //! ```
 #![allow(clippy::unwrap_used, reason = "a case fails by panicking, as a test does")]
 
+mod commands;
 mod crashes;
 mod fixture;
 mod hand_over;
@@ -73,153 +74,160 @@ use super::unless_stalled;
 macro_rules! conformance_cases {
     ($with:ident) => {
         $with! {
-                crashes {
-                    what_a_dead_process_held_passes_on []
-                    dead_readers_and_dead_permits_pass_on [ReadWrite Semaphore]
-                }
-                hand_over {
-                    each_turn_is_a_lock_of_its_own [ReadWrite Reentrant NonReentrant Fenced Admin]
-                    without_turns_each_asks_the_store [ReadWrite Admin]
-                    what_was_asked_for_otherwise_is_not_taken_over [ReadWrite Admin]
-                    a_hold_that_was_changed_is_not_handed_over [ReadWrite ModeChanges Admin]
-                    a_loss_ends_the_turn_and_the_next_one_is_granted_anew [ReadWrite Admin]
-                    others_get_in_between [ReadWrite]
-                    readers_of_the_process_get_in_between [ReadWrite]
-                    one_that_asks_again_and_again_keeps_nobody_out [ReadWrite]
-                }
-                kinds {
-                    one_holder_at_a_time []
-                    re_entry_by_kind []
-                    tokens_grow_whatever_the_kind []
-                    a_release_wakes_the_next_of_its_kind [WakeUps]
-                    leases_are_renewed_and_end []
-                    a_removed_lock_is_lost_whatever_its_kind []
-                    crowds_never_overlap []
-                    a_wait_that_is_over_or_abandoned_leaves_nothing []
-                    locks_without_readers []
-                    shapes_refuse_each_other [Reentrant Fair ReadWrite FairReadWrite Semaphore]
-                }
-                leases {
-                    a_lease_is_renewed [ReadWrite]
-                    a_hold_with_both_modes_is_renewed [ReadWrite]
-                    a_lease_that_is_not_renewed_passes_on [ReadWrite]
-                    a_removed_lock_is_lost [ReadWrite]
-                    a_scope_cannot_enter_a_lost_hold [ReadWrite]
-                    the_longest_lease_of_a_hold_wins [ReadWrite]
-                    max_hold_passes_the_lock_on [ReadWrite]
-                    an_earlier_lease_counts_for_no_later_acquisition [ReadWrite Admin]
-                    a_writer_waits_for_the_longest_read [ReadWrite FairReadWrite]
-                    readers_enter_when_the_writers_lease_is_over [ReadWrite FairReadWrite]
-                    a_hold_that_was_entered_and_left_is_renewed []
-                }
-                looking {
-                    a_free_lock_has_nobody [Admin]
-                    holders_are_named_with_their_counts [ReadWrite FairReadWrite Admin]
-                    participants_stand_in_order [Fair FairReadWrite Admin]
-                    a_semaphores_permits_are_its_holders [Semaphore Admin]
-                    taking_away_makes_stale_and_wakes [Admin WakeUps]
-                    taking_away_what_nobody_holds [ReadWrite Admin]
-                    asked_to_release_the_holder_hears_it [Semaphore Admin]
-                    whoever_holds_later_was_not_asked [ReadWrite Admin]
-                    locks_are_listed_by_prefix [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore Admin]
-                }
-                matrix {
-                    between_processes [ReadWrite]
-                    within_a_process_without_a_scope [ReadWrite]
-                    between_scopes [ReadWrite]
-                    within_one_scope [ReadWrite]
-                    within_one_scope_beside_others [ReadWrite]
-                }
-                modes {
-                    the_sole_reader_becomes_the_writer [ReadWrite ModeChanges]
-                    nobody_upgrades_beside_other_readers [ReadWrite ModeChanges]
-                    a_downgrade_lets_waiting_readers_in [ReadWrite ModeChanges WakeUps]
-                    an_upgrade_inside_a_scope_counts [ReadWrite ModeChanges]
-                    tokens_grow [ReadWrite]
-                }
-                multi {
-                    all_or_nothing_whatever_the_kinds [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
-                    the_refused_one_is_waited_for_with_nothing_held [ReadWrite Admin]
-                    a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way [Fair ReadWrite Admin]
-                    opposite_orders_never_wait_for_each_other [Reentrant Fair ReadWrite]
-                    nothing_is_left_after_refusals [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
-                    of_many_at_once_one_gets_all [ReadWrite]
-                    its_lease_is_the_one_asked_for_however_often_it_was_refused [ReadWrite Admin]
-                    its_wait_ends_and_so_does_its_lease [ReadWrite]
-                    one_that_is_lost_keeps_no_other_locked [ReadWrite]
-                }
-                order {
-                    waiters_are_served_in_order_of_arrival [Fair FairReadWrite Admin]
-                    readers_that_follow_each_other_share [FairReadWrite Admin]
-                    a_reader_stays_behind_a_writer_that_came_before [FairReadWrite Admin]
-                    contenders_stay_behind_after_a_downgrade [FairReadWrite ModeChanges Admin]
-                    who_does_not_wait_is_refused_while_others_stand_in_line [FairReadWrite Admin]
-                    re_entry_passes_the_line [Fair FairReadWrite Admin]
-                    a_dead_waiter_is_passed_by [Fair FairReadWrite Admin]
-                    who_gives_up_leaves_the_line [Fair FairReadWrite Admin]
-                    holders_that_never_release_pass_it_on_in_order [Fair FairReadWrite Admin]
-                }
-                refusals {
-                    bad_keys [ReadWrite]
-                    bad_leases [ReadWrite]
-                    keys_of_all_shapes [ReadWrite]
-                }
-                scopes {
-                    counts_go_up_and_down [ReadWrite Admin]
-                    inner_guards_may_outlive_outer_ones [ReadWrite]
-                    a_locked_function_calls_a_locked_function [ReadWrite Admin]
-                    joined_acquisitions_of_one_scope_both_enter [ReadWrite]
-                    a_spawned_task_is_not_in_the_scope [ReadWrite]
-                    a_scope_may_lock_again_after_release [ReadWrite]
-                    one_scope_many_keys_and_clients [ReadWrite]
-                }
-                semaphore {
-                    as_many_as_there_are_permits [Semaphore]
-                    tries_at_the_same_time_all_get_what_is_free [Semaphore]
-                    a_scope_takes_one_permit_more_each_time [Semaphore]
-                    a_returned_permit_wakes_the_waiter [Semaphore WakeUps]
-                    permits_are_renewed_and_return_with_their_lease [Semaphore]
-                    more_and_fewer_permits [Semaphore]
-                    the_first_who_asks_says_how_many [Semaphore]
-                    crowds_never_exceed_it [Semaphore]
-                    a_semaphore_without_permits_is_refused [Semaphore]
-                }
-                sharing {
-                    the_store_knows_one_of_them [ReadWrite Admin]
-                    each_is_a_lock_of_its_own [ReadWrite]
-                    it_is_free_when_the_last_has_gone_whoever_that_is [ReadWrite]
-                    nobody_joins_whose_host_has_gone [ReadWrite Admin]
-                    what_was_asked_for_otherwise_is_not_shared [ReadWrite Admin]
-                    a_loss_ends_them_all [ReadWrite]
-                    each_ends_at_its_own_max_hold [ReadWrite ModeChanges Admin]
-                    a_writer_of_the_process_is_not_passed_by [ReadWrite]
-                    only_who_reads_alone_can_write [ReadWrite ModeChanges]
-                    a_guest_that_is_left_can_write [ReadWrite ModeChanges Admin]
-                    a_guest_enters_again_for_itself [ReadWrite ModeChanges Admin]
-                    who_is_asked_to_release_hears_of_it [ReadWrite Admin]
-                }
-                starvation {
-                    writers_are_let_in_among_continuous_readers [ReadWrite]
-                    readers_are_let_in_among_continuous_writers [ReadWrite]
-                }
-                state {
-                    holds_are_counted_whatever_the_kind [Admin]
-                    each_side_says_whether_it_is_locked [ReadWrite FairReadWrite Admin]
-                    a_read_given_back_inside_a_write_leaves_the_write [ReadWrite FairReadWrite]
-                }
-                waiting {
-                    a_release_wakes_the_waiter [ReadWrite WakeUps]
-                    readers_enter_together_after_a_writer [ReadWrite WakeUps]
-                    a_wait_ends_when_it_is_over [ReadWrite]
-                    critical_sections_never_overlap [ReadWrite]
-                    local_waiters_are_served_in_order [ReadWrite]
-                    too_many_waiters_are_refused [ReadWrite]
-                    an_acquisition_lets_as_few_wait_as_it_says [Semaphore Admin]
-                    an_abandoned_wait_leaves_nothing [ReadWrite]
-                    ask_again_at_once_is_never_busy [ReadWrite]
-                    shutdown_ends_waits_and_waits_for_releases [ReadWrite]
-                    who_gives_up_as_its_turn_comes_passes_it_on [ReadWrite]
-                }
+            commands {
+                what_is_asked_again_counts_once []
+                a_command_of_a_former_owner_changes_nothing []
+                re_entry_without_an_outer_hold_leaves_nothing []
+                no_command_shortens_a_lease []
+                readers_are_counted_one_by_one [ReadWrite]
+            }
+            crashes {
+                what_a_dead_process_held_passes_on []
+                dead_readers_and_dead_permits_pass_on [ReadWrite Semaphore]
+            }
+            hand_over {
+                each_turn_is_a_lock_of_its_own [ReadWrite Reentrant NonReentrant Fenced Admin]
+                without_turns_each_asks_the_store [ReadWrite Admin]
+                what_was_asked_for_otherwise_is_not_taken_over [ReadWrite Admin]
+                a_hold_that_was_changed_is_not_handed_over [ReadWrite ModeChanges Admin]
+                a_loss_ends_the_turn_and_the_next_one_is_granted_anew [ReadWrite Admin]
+                others_get_in_between [ReadWrite]
+                readers_of_the_process_get_in_between [ReadWrite]
+                one_that_asks_again_and_again_keeps_nobody_out [ReadWrite]
+            }
+            kinds {
+                one_holder_at_a_time []
+                re_entry_by_kind []
+                tokens_grow_whatever_the_kind []
+                a_release_wakes_the_next_of_its_kind [WakeUps]
+                leases_are_renewed_and_end []
+                a_removed_lock_is_lost_whatever_its_kind []
+                crowds_never_overlap []
+                a_wait_that_is_over_or_abandoned_leaves_nothing []
+                locks_without_readers []
+                shapes_refuse_each_other [Reentrant Fair ReadWrite FairReadWrite Semaphore]
+            }
+            leases {
+                a_lease_is_renewed [ReadWrite]
+                a_hold_with_both_modes_is_renewed [ReadWrite]
+                a_lease_that_is_not_renewed_passes_on [ReadWrite]
+                a_removed_lock_is_lost [ReadWrite]
+                a_scope_cannot_enter_a_lost_hold [ReadWrite]
+                the_longest_lease_of_a_hold_wins [ReadWrite]
+                max_hold_passes_the_lock_on [ReadWrite]
+                an_earlier_lease_counts_for_no_later_acquisition [ReadWrite Admin]
+                a_writer_waits_for_the_longest_read [ReadWrite FairReadWrite]
+                readers_enter_when_the_writers_lease_is_over [ReadWrite FairReadWrite]
+                a_hold_that_was_entered_and_left_is_renewed []
+            }
+            looking {
+                a_free_lock_has_nobody [Admin]
+                holders_are_named_with_their_counts [ReadWrite FairReadWrite Admin]
+                participants_stand_in_order [Fair FairReadWrite Admin]
+                a_semaphores_permits_are_its_holders [Semaphore Admin]
+                taking_away_makes_stale_and_wakes [Admin WakeUps]
+                taking_away_what_nobody_holds [ReadWrite Admin]
+                asked_to_release_the_holder_hears_it [Semaphore Admin]
+                whoever_holds_later_was_not_asked [ReadWrite Admin]
+                locks_are_listed_by_prefix [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore Admin]
+            }
+            matrix {
+                between_processes [ReadWrite]
+                within_a_process_without_a_scope [ReadWrite]
+                between_scopes [ReadWrite]
+                within_one_scope [ReadWrite]
+                within_one_scope_beside_others [ReadWrite]
+            }
+            modes {
+                the_sole_reader_becomes_the_writer [ReadWrite ModeChanges]
+                nobody_upgrades_beside_other_readers [ReadWrite ModeChanges]
+                a_downgrade_lets_waiting_readers_in [ReadWrite ModeChanges WakeUps]
+                an_upgrade_inside_a_scope_counts [ReadWrite ModeChanges]
+                tokens_grow [ReadWrite]
+            }
+            multi {
+                all_or_nothing_whatever_the_kinds [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
+                the_refused_one_is_waited_for_with_nothing_held [ReadWrite Admin]
+                a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way [Fair ReadWrite Admin]
+                opposite_orders_never_wait_for_each_other [Reentrant Fair ReadWrite]
+                nothing_is_left_after_refusals [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
+                of_many_at_once_one_gets_all [ReadWrite]
+                its_lease_is_the_one_asked_for_however_often_it_was_refused [ReadWrite Admin]
+                its_wait_ends_and_so_does_its_lease [ReadWrite]
+                one_that_is_lost_keeps_no_other_locked [ReadWrite]
+            }
+            order {
+                waiters_are_served_in_order_of_arrival [Fair FairReadWrite Admin]
+                readers_that_follow_each_other_share [FairReadWrite Admin]
+                a_reader_stays_behind_a_writer_that_came_before [FairReadWrite Admin]
+                contenders_stay_behind_after_a_downgrade [FairReadWrite ModeChanges Admin]
+                who_does_not_wait_is_refused_while_others_stand_in_line [FairReadWrite Admin]
+                re_entry_passes_the_line [Fair FairReadWrite Admin]
+                a_dead_waiter_is_passed_by [Fair FairReadWrite Admin]
+                who_gives_up_leaves_the_line [Fair FairReadWrite Admin]
+                holders_that_never_release_pass_it_on_in_order [Fair FairReadWrite Admin]
+            }
+            refusals {
+                bad_keys [ReadWrite]
+                bad_leases [ReadWrite]
+                keys_of_all_shapes [ReadWrite]
+            }
+            scopes {
+                counts_go_up_and_down [ReadWrite Admin]
+                inner_guards_may_outlive_outer_ones [ReadWrite]
+                a_locked_function_calls_a_locked_function [ReadWrite Admin]
+                joined_acquisitions_of_one_scope_both_enter [ReadWrite]
+                a_spawned_task_is_not_in_the_scope [ReadWrite]
+                a_scope_may_lock_again_after_release [ReadWrite]
+                one_scope_many_keys_and_clients [ReadWrite]
+            }
+            semaphore {
+                as_many_as_there_are_permits [Semaphore]
+                tries_at_the_same_time_all_get_what_is_free [Semaphore]
+                a_scope_takes_one_permit_more_each_time [Semaphore]
+                a_returned_permit_wakes_the_waiter [Semaphore WakeUps]
+                permits_are_renewed_and_return_with_their_lease [Semaphore]
+                more_and_fewer_permits [Semaphore]
+                the_first_who_asks_says_how_many [Semaphore]
+                crowds_never_exceed_it [Semaphore]
+                a_semaphore_without_permits_is_refused [Semaphore]
+            }
+            sharing {
+                the_store_knows_one_of_them [ReadWrite Admin]
+                each_is_a_lock_of_its_own [ReadWrite]
+                it_is_free_when_the_last_has_gone_whoever_that_is [ReadWrite]
+                nobody_joins_whose_host_has_gone [ReadWrite Admin]
+                what_was_asked_for_otherwise_is_not_shared [ReadWrite Admin]
+                a_loss_ends_them_all [ReadWrite]
+                each_ends_at_its_own_max_hold [ReadWrite ModeChanges Admin]
+                a_writer_of_the_process_is_not_passed_by [ReadWrite]
+                only_who_reads_alone_can_write [ReadWrite ModeChanges]
+                a_guest_that_is_left_can_write [ReadWrite ModeChanges Admin]
+                a_guest_enters_again_for_itself [ReadWrite ModeChanges Admin]
+                who_is_asked_to_release_hears_of_it [ReadWrite Admin]
+            }
+            starvation {
+                writers_are_let_in_among_continuous_readers [ReadWrite]
+                readers_are_let_in_among_continuous_writers [ReadWrite]
+            }
+            state {
+                holds_are_counted_whatever_the_kind [Admin]
+                each_side_says_whether_it_is_locked [ReadWrite FairReadWrite Admin]
+                a_read_given_back_inside_a_write_leaves_the_write [ReadWrite FairReadWrite]
+            }
+            waiting {
+                a_release_wakes_the_waiter [ReadWrite WakeUps]
+                readers_enter_together_after_a_writer [ReadWrite WakeUps]
+                a_wait_ends_when_it_is_over [ReadWrite]
+                critical_sections_never_overlap [ReadWrite]
+                local_waiters_are_served_in_order [ReadWrite]
+                too_many_waiters_are_refused [ReadWrite]
+                an_acquisition_lets_as_few_wait_as_it_says [Semaphore Admin]
+                an_abandoned_wait_leaves_nothing [ReadWrite]
+                ask_again_at_once_is_never_busy [ReadWrite]
+                shutdown_ends_waits_and_waits_for_releases [ReadWrite]
+                who_gives_up_as_its_turn_comes_passes_it_on [ReadWrite]
+            }
         }
     };
 }

@@ -1,0 +1,132 @@
+//! The commands of a store one by one: each may be asked again, and late ones change nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use super::world::{LONG, SHORT, World};
+use crate::{
+    Kind, LockClient, LockKey, Mode,
+    store::{
+        AcquireCommand, Acquired, Holder, LockStore, ReleaseCommand, Released, RenewCommand,
+        Renewal,
+    },
+};
+
+/// A client's store, and owners of its own.
+struct Store {
+    client: LockClient,
+    store: Arc<dyn LockStore>,
+}
+
+impl Store {
+    async fn of(world: &World) -> Self {
+        let client = world.client().await;
+        let store = Arc::clone(&client.engine().store);
+        Self { client, store }
+    }
+
+    fn owner(&self, kind: Kind) -> Holder {
+        let key = LockKey::try_from("k").unwrap();
+        Holder::new(kind, key, self.client.engine().owners.next())
+    }
+
+    async fn acquire(&self, holder: &Holder, mode: Mode, holds: u32, lease: Duration) -> Acquired {
+        let command = AcquireCommand { holds, ..AcquireCommand::new(holder.clone(), mode, lease) };
+        self.store.acquire(command).await.unwrap()
+    }
+
+    async fn write(&self, holder: &Holder, holds: u32) -> Acquired {
+        self.acquire(holder, Mode::Write, holds, LONG).await
+    }
+
+    async fn release(&self, holder: &Holder, mode: Mode, holds: u32) -> Released {
+        self.store.release(ReleaseCommand::new(holder.clone(), mode, holds)).await.unwrap()
+    }
+
+    async fn renew(&self, holder: &Holder, mode: Mode, lease: Duration) -> Renewal {
+        let renewed = self.store.renew(mode, vec![RenewCommand::new(holder.clone(), lease)]).await;
+        renewed.unwrap()[0]
+    }
+}
+
+fn busy(answer: Acquired) -> bool {
+    matches!(answer, Acquired::Busy { .. })
+}
+
+pub(super) async fn what_is_asked_again_counts_once(world: World) {
+    let store = Store::of(&world).await;
+    for kind in world.locks() {
+        let (one, other) = (store.owner(kind), store.owner(kind));
+        for _ in 0..2 {
+            let outermost = store.write(&one, 1).await;
+            assert!(matches!(outermost, Acquired::Granted(Some(_))), "{kind}: {outermost:?}");
+            assert!(busy(store.write(&other, 1).await), "{kind}");
+        }
+        for _ in 0..2 {
+            assert_eq!(store.write(&one, 2).await, Acquired::Granted(None), "{kind}: re-entry");
+        }
+        for _ in 0..2 {
+            let left = store.release(&one, Mode::Write, 1).await;
+            assert_eq!(left, Released::StillHeld, "{kind}");
+            assert!(busy(store.write(&other, 1).await), "{kind}");
+        }
+        assert_eq!(store.release(&one, Mode::Write, 0).await, Released::Freed, "{kind}");
+        assert_eq!(store.release(&one, Mode::Write, 0).await, Released::Gone, "{kind}");
+    }
+}
+
+pub(super) async fn a_command_of_a_former_owner_changes_nothing(world: World) {
+    let store = Store::of(&world).await;
+    for kind in world.locks() {
+        let (former, owner) = (store.owner(kind), store.owner(kind));
+        store.write(&former, 1).await;
+        store.release(&former, Mode::Write, 0).await;
+        assert!(matches!(store.write(&owner, 1).await, Acquired::Granted(_)), "{kind}");
+        assert_eq!(store.release(&former, Mode::Write, 0).await, Released::Gone, "{kind}");
+        assert_eq!(store.renew(&former, Mode::Write, LONG).await, Renewal::Lost, "{kind}");
+        assert_eq!(store.write(&former, 2).await, Acquired::Lost, "{kind}: re-entry");
+        assert!(busy(store.write(&former, 1).await), "{kind}");
+        assert_eq!(store.renew(&owner, Mode::Write, LONG).await, Renewal::Renewed, "{kind}");
+        assert_eq!(store.release(&owner, Mode::Write, 0).await, Released::Freed, "{kind}");
+    }
+}
+
+pub(super) async fn re_entry_without_an_outer_hold_leaves_nothing(world: World) {
+    let store = Store::of(&world).await;
+    for kind in world.locks() {
+        let (one, other) = (store.owner(kind), store.owner(kind));
+        assert_eq!(store.write(&one, 2).await, Acquired::Lost, "{kind}");
+        assert!(matches!(store.write(&other, 1).await, Acquired::Granted(_)), "{kind}");
+        store.release(&other, Mode::Write, 0).await;
+    }
+}
+
+pub(super) async fn no_command_shortens_a_lease(world: World) {
+    let store = Store::of(&world).await;
+    for kind in world.locks() {
+        let (one, other) = (store.owner(kind), store.owner(kind));
+        let short = SHORT / 10;
+        store.write(&one, 1).await;
+        store.acquire(&one, Mode::Write, 1, short).await;
+        store.acquire(&one, Mode::Write, 2, short).await;
+        assert_eq!(store.renew(&one, Mode::Write, short).await, Renewal::Renewed, "{kind}");
+        store.release(&one, Mode::Write, 1).await;
+        tokio::time::sleep(short * 2).await;
+        assert!(busy(store.write(&other, 1).await), "{kind}");
+        assert_eq!(store.release(&one, Mode::Write, 0).await, Released::Freed, "{kind}");
+    }
+}
+
+pub(super) async fn readers_are_counted_one_by_one(world: World) {
+    let store = Store::of(&world).await;
+    let (one, two) = (store.owner(Kind::ReadWrite), store.owner(Kind::ReadWrite));
+    let writer = store.owner(Kind::ReadWrite);
+    for reader in [&one, &two, &one] {
+        let granted = store.acquire(reader, Mode::Read, 1, LONG).await;
+        assert!(matches!(granted, Acquired::Granted(Some(_))), "{granted:?}");
+    }
+    assert_eq!(store.release(&one, Mode::Read, 0).await, Released::StillHeld);
+    assert_eq!(store.release(&one, Mode::Read, 0).await, Released::Gone);
+    assert!(busy(store.write(&writer, 1).await));
+    assert_eq!(store.release(&two, Mode::Read, 0).await, Released::Freed);
+    assert!(matches!(store.write(&writer, 1).await, Acquired::Granted(_)));
+}
