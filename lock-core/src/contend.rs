@@ -12,10 +12,10 @@ use crate::{
     Lost, LostCause,
     clock::Moment,
     engine::Engine,
-    error::{AcquireError, Overloaded, Unavailable, WrongKind},
-    gate::{Access, Entry, QueuePlace, Turn},
+    error::{AcquireError, Unavailable, WrongKind},
+    gate::{Access, QueuePlace, Turn},
     hold::Hold,
-    request::{Patience, Request},
+    request::{Entered, Patience, Request},
     share::{apart, share},
     store::{Acquired, WakeTopic, WakeupReceiver},
     tries::{Attempt, Tried, place_in_line},
@@ -79,22 +79,11 @@ fn pass_gate<'a>(
 ) -> impl Future<Output = Result<Turn, AcquireError>> + Send + 'a {
     async move {
         leavers_gone(engine, request, patience).await;
-        let (key, most_waiting) = (&request.key, request.asked.max_waiters);
-        let (access, waits) = (request.kind.access(request.mode), patience.deadline.is_some());
         let takes = if takes { request.fit() } else { None };
-        let place = match engine.gate.enter(key, access, waits, most_waiting, takes) {
-            Entry::Queued(place) => place,
-            Entry::Admitted(permit) => return Ok(Turn::Ask(permit)),
-            Entry::Closed => return Err(AcquireError::Draining),
-            Entry::Busy => return Err(patience.busy(request, None)),
-            Entry::Full(waiters) => {
-                return Err(Overloaded { key: key.clone(), waiters, in_all: false }.into());
-            }
-            Entry::FullInAll(waiters) => {
-                return Err(Overloaded { key: key.clone(), waiters, in_all: true }.into());
-            }
-        };
-        stand_in_queue(engine, request, patience, place).await
+        match patience.enter(&engine.gate, request, takes)? {
+            Entered::Admitted(permit) => Ok(Turn::Ask(permit)),
+            Entered::Queued(place) => stand_in_queue(engine, request, patience, place).await,
+        }
     }
 }
 

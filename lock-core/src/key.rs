@@ -1,11 +1,9 @@
 use std::{convert::Infallible, fmt, sync::Arc};
 
+use lock_key::MAX_KEY_BYTES;
 use thiserror::Error;
 
-/// The most bytes that a key may have.
-pub const MAX_KEY_LEN: usize = 512;
-
-/// The name of one lock, checked once: not empty, at most [`MAX_KEY_LEN`] bytes, no control
+/// The name of one lock, checked once: not empty, at most [`MAX_KEY_BYTES`] bytes, no control
 /// characters, and braces either absent or one well-formed hash tag such as `order:{42}`.
 ///
 /// Case matters, and no Unicode normalisation takes place. Cheap to clone.
@@ -48,9 +46,9 @@ pub enum KeyError {
     /// The key has no characters.
     #[error("the lock key is empty: name what is locked, such as \"order:42\"")]
     Empty,
-    /// The key has more than [`MAX_KEY_LEN`] bytes.
+    /// The key has more than [`MAX_KEY_BYTES`] bytes.
     #[error(
-        "the lock key has {length} bytes; at most {MAX_KEY_LEN} are allowed: hash the long part"
+        "the lock key has {length} bytes; at most {MAX_KEY_BYTES} are allowed: hash the long part"
     )]
     TooLong {
         /// The bytes that the key has.
@@ -112,7 +110,7 @@ fn check(text: &str) -> Result<(), KeyError> {
     if text.is_empty() {
         return Err(KeyError::Empty);
     }
-    if text.len() > MAX_KEY_LEN {
+    if text.len() > MAX_KEY_BYTES {
         return Err(KeyError::TooLong { length: text.len() });
     }
     if let Some(at) = text.find(char::is_control) {

@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use crate::Mode;
 
@@ -36,9 +36,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    const ALL: [Self; 7] = [
+        Self::ReadWrite,
+        Self::FairReadWrite,
+        Self::Reentrant,
+        Self::NonReentrant,
+        Self::Fair,
+        Self::Fenced,
+        Self::Semaphore,
+    ];
+
     /// The name in attributes, policy files, logs and errors, such as `"fair_read_write"`.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Kind::ReadWrite => "read_write",
             Kind::FairReadWrite => "fair_read_write",
@@ -71,5 +81,33 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    /// The kind of this [name](Kind::as_str).
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name).ok_or(UnknownKind)
+    }
+}
+
+/// The text is not the name of a [`Kind`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a kind of lock")]
+#[non_exhaustive]
+pub struct UnknownKind;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_kinds() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+        }
+        assert_eq!("Fair".parse::<Kind>(), Err(UnknownKind));
     }
 }

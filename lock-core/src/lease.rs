@@ -6,8 +6,8 @@ use std::time::Duration;
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 /// The shortest lease.
 pub const MIN_LEASE: Duration = Duration::from_millis(100);
-/// The longest lease.
-pub const MAX_LEASE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// The longest lease: 365 days.
+pub const MAX_LEASE: Duration = lock_key::MAX_DURATION;
 
 /// What the holder's clock must leave unused at the end of a lease, so that a holder knows of its
 /// loss before Redis can grant the lock to another: a twentieth of the lease, at least 10 ms, at

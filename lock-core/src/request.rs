@@ -1,12 +1,15 @@
 //! What one acquisition asks for.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use lock_key::MAX_DURATION;
 use tokio::time::Instant;
 
 use crate::{
     Kind, LockKey, Mode,
-    error::{AcquireError, Busy},
+    error::{AcquireError, Busy, Overloaded},
+    gate::{Entry, Gate, Permit, QueuePlace},
+    hand_over::Fit,
     terms::{Asked, Terms},
 };
 
@@ -23,6 +26,12 @@ pub(crate) struct Request {
     pub(crate) terms: Terms,
 }
 
+/// What the gate lets an acquisition do.
+pub(crate) enum Entered {
+    Admitted(Permit),
+    Queued(QueuePlace),
+}
+
 /// How long an acquisition may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
@@ -31,14 +40,11 @@ pub(crate) struct Patience {
     pub(crate) deadline: Option<Instant>,
 }
 
-/// The longest wait that makes a difference.
-const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
 impl Patience {
     /// From now on; zero waits for nobody.
     pub(crate) fn of(wait: Duration) -> Self {
         let asked_at = Instant::now();
-        let deadline = (!wait.is_zero()).then(|| asked_at + wait.min(FOREVER));
+        let deadline = (!wait.is_zero()).then(|| asked_at + wait.min(MAX_DURATION));
         Self { asked_at, deadline }
     }
 
@@ -49,6 +55,26 @@ impl Patience {
     /// Until when something that only this process is in the way of may take.
     pub(crate) fn or_within(&self, limit: Duration) -> Instant {
         self.deadline.unwrap_or(self.asked_at + limit)
+    }
+
+    /// Enters the gate of a key, or its queue.
+    pub(crate) fn enter(
+        &self,
+        gate: &Arc<Gate>,
+        request: &Request,
+        takes: Option<Fit>,
+    ) -> Result<Entered, AcquireError> {
+        let (key, access) = (&request.key, request.kind.access(request.mode));
+        let (waits, most_waiting) = (self.deadline.is_some(), request.asked.max_waiters);
+        let overloaded = |waiters, in_all| Overloaded { key: key.clone(), waiters, in_all };
+        match gate.enter(key, access, waits, most_waiting, takes) {
+            Entry::Admitted(permit) => Ok(Entered::Admitted(permit)),
+            Entry::Queued(place) => Ok(Entered::Queued(place)),
+            Entry::Closed => Err(AcquireError::Draining),
+            Entry::Busy => Err(self.busy(request, None)),
+            Entry::Full(waiters) => Err(overloaded(waiters, false).into()),
+            Entry::FullInAll(waiters) => Err(overloaded(waiters, true).into()),
+        }
     }
 
     pub(crate) fn busy(&self, request: &Request, remaining: Option<Duration>) -> AcquireError {

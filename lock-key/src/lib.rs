@@ -1,4 +1,4 @@
-//! The key-template grammar of lock-tower.
+//! The key-template grammar of lock-tower, and how its options spell a duration.
 //!
 //! A lock's key is written once as a template, such as `order:{id}`, and filled for each call
 //! with the values of that call. The attribute macro, the request layer and the policy file all
@@ -55,6 +55,7 @@
 mod brace;
 mod canonical;
 mod closest;
+mod duration;
 mod encode;
 mod hole;
 mod inside;
@@ -68,6 +69,7 @@ mod writer;
 
 pub use brace::{BraceError, BraceFault, check_braces};
 pub use closest::closest;
+pub use duration::{DurationError, MAX_DURATION, parse_duration};
 pub use hole::{Hole, HoleType, UnknownHoleType};
 pub use part::KeyPart;
 pub use template::{RenderError, Segment, Template};

@@ -62,3 +62,18 @@ impl Kind {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::KINDS;
+
+    /// The attribute cannot see the crate of the locks.
+    #[test]
+    fn the_kinds_are_those_of_the_locks() {
+        for kind in KINDS {
+            let known: lock_tower::Kind = kind.word.parse().expect(kind.word);
+            assert_eq!(format!("{known:?}"), kind.variant);
+            assert_eq!(known.has_readers(), kind.has_readers, "{known}");
+        }
+    }
+}

@@ -1,11 +1,13 @@
 //! What the attribute and its function mean together.
 
+use std::time::Duration;
+
 use proc_macro2::Span;
 use syn::{Error, Expr, LitStr, Path, Result, parse_quote};
 
 use crate::args::Args;
 use crate::bindings::Bindings;
-use crate::duration::milliseconds;
+use crate::duration;
 use crate::item::FnItem;
 use crate::key::Key;
 use crate::kind::Kind;
@@ -36,9 +38,9 @@ pub(crate) struct Lock {
     pub(crate) keys: Vec<Key>,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
-    pub(crate) wait: Option<Milliseconds>,
-    pub(crate) lease: Option<Milliseconds>,
-    pub(crate) max_hold: Option<Milliseconds>,
+    pub(crate) wait: Option<OptionDuration>,
+    pub(crate) lease: Option<OptionDuration>,
+    pub(crate) max_hold: Option<OptionDuration>,
     pub(crate) renew: Option<bool>,
     pub(crate) name: Option<LitStr>,
 }
@@ -50,8 +52,8 @@ pub(crate) enum Mode {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Milliseconds {
-    pub(crate) count: u64,
+pub(crate) struct OptionDuration {
+    pub(crate) value: Duration,
     pub(crate) span: Span,
 }
 
@@ -101,6 +103,7 @@ fn mode(word: &LitStr, kind: Kind) -> Result<Mode> {
     }
 }
 
-fn duration(text: Option<LitStr>) -> Result<Option<Milliseconds>> {
-    text.map(|text| Ok(Milliseconds { count: milliseconds(&text)?, span: text.span() })).transpose()
+fn duration(text: Option<LitStr>) -> Result<Option<OptionDuration>> {
+    text.map(|text| Ok(OptionDuration { value: duration::parse(&text)?, span: text.span() }))
+        .transpose()
 }

@@ -7,7 +7,7 @@ use syn::ext::IdentExt;
 use lock_key::HoleType;
 
 use crate::key::{Key, KeyPiece, KeyValue};
-use crate::model::{Lock, Milliseconds, Mode};
+use crate::model::{Lock, Mode, OptionDuration};
 use crate::names::Names;
 
 /// `let __spec = ...;`
@@ -85,9 +85,10 @@ fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
     quote_spanned! {span=> #writer.value(#hole, #hole_type::#variant, &#text)?; }
 }
 
-fn optional_duration(duration: Option<Milliseconds>) -> TokenStream {
-    optional(duration.map(|Milliseconds { count, .. }| {
-        quote! { ::core::time::Duration::from_millis(#count) }
+fn optional_duration(duration: Option<OptionDuration>) -> TokenStream {
+    optional(duration.map(|OptionDuration { value, .. }| {
+        let milliseconds = u64::try_from(value.as_millis()).expect("at most a year");
+        quote! { ::core::time::Duration::from_millis(#milliseconds) }
     }))
 }
 

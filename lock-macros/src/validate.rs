@@ -1,11 +1,13 @@
 //! Every rule that a function and its options must keep, one function each.
 
+use std::time::Duration;
+
 use syn::{Error, FnArg, PatType, Result, ReturnType, Type};
 
 use crate::model::{Client, LockedFn};
 
 /// The least lease: below it, renewal at a third of it cannot keep up.
-const LEAST_LEASE_MS: u64 = 100;
+const MIN_LEASE: Duration = Duration::from_millis(100);
 
 impl LockedFn {
     /// The first rule that is broken.
@@ -45,7 +47,7 @@ impl LockedFn {
 
     fn lease_is_long_enough(&self) -> Result<()> {
         match self.lock.lease {
-            Some(lease) if lease.count < LEAST_LEASE_MS => {
+            Some(lease) if lease.value < MIN_LEASE => {
                 Err(Error::new(lease.span, "this lease is too short; a lease is at least 100 ms"))
             }
             _ => Ok(()),
@@ -54,7 +56,7 @@ impl LockedFn {
 
     fn max_hold_is_long_enough(&self) -> Result<()> {
         match self.lock.max_hold {
-            Some(max_hold) if max_hold.count < LEAST_LEASE_MS => Err(Error::new(
+            Some(max_hold) if max_hold.value < MIN_LEASE => Err(Error::new(
                 max_hold.span,
                 "this `max_hold` is too short; it is at least 100 ms",
             )),

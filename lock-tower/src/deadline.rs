@@ -1,10 +1,8 @@
 use std::time::Duration;
 
 use http::request::Parts;
+use lock_key::MAX_DURATION;
 use tokio::time::Instant;
-
-/// As good as never: Tokio's clock ends somewhere.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// When a request's time is over, on this process' clock: among a request's extensions it bounds
 /// the wait for every lock inside, so that nothing is granted to a request whose client has been
@@ -47,7 +45,8 @@ impl RequestDeadline {
     }
 
     pub(crate) fn within(time: Duration) -> Self {
-        Self(Instant::now() + time.min(LONGEST))
+        // Beyond some point the sum overflows.
+        Self(Instant::now() + time.min(MAX_DURATION))
     }
 
     /// Ends the request's time then, unless it ends before.

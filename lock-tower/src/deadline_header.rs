@@ -7,10 +7,7 @@ use http::{HeaderMap, HeaderName};
 /// Whole milliseconds out of this header, if the request has it; or what is wrong with it. Nothing
 /// is guessed: what one side takes for seconds and the other for nothing is a request that waits for
 /// longer than anybody wants.
-pub(crate) fn milliseconds(
-    name: &HeaderName,
-    headers: &HeaderMap,
-) -> Result<Option<Duration>, String> {
+pub(crate) fn read(name: &HeaderName, headers: &HeaderMap) -> Result<Option<Duration>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {

@@ -157,10 +157,10 @@ pub use lock_core::{
     DowngradeError, FencingToken, ForcedRelease, Health, Holding, InspectError, Inspection,
     IntoLockKey, InvalidOptions, Inversion, KeyError, KeyPart, Kind, LeaseState, Listing,
     LockClient, LockClientBuilder, LockError, LockGuard, LockKey, LockView, Lost, LostCause,
-    LostSignal, MAX_KEY_LEN, MAX_LEASE, MIN_LEASE, Member, MemoryStore, Mode, MultiGuard,
+    LostSignal, MAX_KEY_BYTES, MAX_LEASE, MIN_LEASE, Member, MemoryStore, Mode, MultiGuard,
     MultiLock, Overloaded, PermitGuard, RedLock, RedLockGuard, RedLockOn, ReleaseError, Scope,
     Semaphore, ShutdownError, SingleLock, Target, Template, TemplateError, Tls, Unavailable,
-    Unsupported, UpgradeError, ValueError, Waiting, WrongKind,
+    UnknownKind, Unsupported, UpgradeError, ValueError, Waiting, WrongKind,
 };
 pub use lock_key::{Hole, HoleType, KeyWriter, RenderError};
 #[cfg(feature = "macros")]

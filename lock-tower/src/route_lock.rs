@@ -35,7 +35,7 @@ impl RouteLock {
     /// Ends the request's time where its client does; or says what is wrong with that.
     pub(crate) fn limit_time(&self, parts: &mut Parts) -> Result<(), String> {
         let Some(name) = &self.deadline_header else { return Ok(()) };
-        if let Some(asked) = deadline_header::milliseconds(name, &parts.headers)? {
+        if let Some(asked) = deadline_header::read(name, &parts.headers)? {
             RequestDeadline::within(asked).shorten(parts);
         }
         Ok(())

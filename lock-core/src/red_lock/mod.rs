@@ -14,9 +14,9 @@ use futures_util::future::join_all;
 
 use crate::{
     Acquire, AcquireError, IntoLockKey, InvalidOptions, KeyError, Kind, LockClient, LockKey, Lost,
-    Mode, Overloaded, Scope, ShutdownError,
-    gate::{Access, Entry, Gate, Permit, Turn},
-    request::{Patience, Request},
+    Mode, Scope, ShutdownError,
+    gate::{Gate, Permit, Turn},
+    request::{Entered, Patience, Request},
     target::{SingleLock, Target, sealed},
     terms::Asked,
 };
@@ -178,7 +178,7 @@ impl Target for RedLockOn {
             biased;
             _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
             granted = async {
-                let mut permit = pass_gate(&servers, &request, patience).await?;
+                let mut permit = admitted(&servers, &request, patience).await?;
                 let guards = round.until_granted(&request, patience, &mut permit).await?;
                 permit.wait_no_more();
                 Ok((permit, guards))
@@ -194,22 +194,14 @@ impl Target for RedLockOn {
     }
 }
 
-async fn pass_gate(
+async fn admitted(
     servers: &Servers,
     request: &Request,
     patience: Patience,
 ) -> Result<Permit, AcquireError> {
-    let key = &request.key;
-    let (waits, most) = (patience.deadline.is_some(), request.asked.max_waiters);
-    match servers.gate.enter(key, Access::Write, waits, most, None) {
-        Entry::Admitted(permit) => Ok(permit),
-        Entry::Closed => Err(AcquireError::Draining),
-        Entry::Busy => Err(patience.busy(request, None)),
-        Entry::Full(waiters) => Err(Overloaded { key: key.clone(), waiters, in_all: false }.into()),
-        Entry::FullInAll(waiters) => {
-            Err(Overloaded { key: key.clone(), waiters, in_all: true }.into())
-        }
-        Entry::Queued(mut place) => {
+    match patience.enter(&servers.gate, request, None)? {
+        Entered::Admitted(permit) => Ok(permit),
+        Entered::Queued(mut place) => {
             let limit = patience.or_within(Duration::ZERO);
             let admitted = tokio::time::timeout_at(limit, place.admitted()).await;
             let turn = admitted.map_err(|_| patience.busy(request, None))?;

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use redis::Value;
 
 use crate::{
-    FencingToken, ForcedRelease, Kind, Mode,
+    FencingToken, ForcedRelease, Mode,
     error::Unavailable,
     store::{
         Acquired, AcquiredAll, Downgraded, HolderSnapshot, Holds, LockSnapshot, Released, Renewal,
@@ -154,7 +154,7 @@ impl Reply {
         Ok(Some(LockSnapshot {
             kind: match self.text(2).unwrap_or_default() {
                 "" => None,
-                name => Some(kind(name).ok_or_else(|| self.strange())?),
+                name => Some(name.parse().map_err(|_| self.strange())?),
             },
             mode: self.mode(3).or(permit),
             remaining: self.span(4),
@@ -262,18 +262,6 @@ impl Reply {
 
 fn word(text: &[u8], at: usize) -> Option<&[u8]> {
     text.split(|byte| *byte == b' ').nth(at)
-}
-
-fn kind(name: &str) -> Option<Kind> {
-    let kinds = [
-        Kind::ReadWrite,
-        Kind::FairReadWrite,
-        Kind::Reentrant,
-        Kind::Fair,
-        Kind::Fenced,
-        Kind::Semaphore,
-    ];
-    kinds.into_iter().find(|kind| kind.as_str() == name)
 }
 
 #[cfg(test)]

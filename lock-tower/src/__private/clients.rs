@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName};
 ///
 /// What is wrong with it.
 pub fn deadline(name: &HeaderName, headers: &HeaderMap) -> Result<Option<Duration>, String> {
-    crate::deadline_header::milliseconds(name, headers)
+    crate::deadline_header::read(name, headers)
 }
 
 /// The keys that these templates give for a request.

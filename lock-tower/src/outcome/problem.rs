@@ -7,7 +7,7 @@ use http::{
 };
 use serde_json::json;
 
-use super::{Refusal, retry::whole_seconds, table::Executed};
+use super::{Refusal, refusal::milliseconds, retry::whole_seconds, table::Executed};
 
 /// The answer, as a problem document (RFC 9457).
 pub(super) fn respond(refusal: &Refusal, retry_after: Option<Duration>) -> Response<Bytes> {
@@ -37,7 +37,7 @@ pub(super) fn respond(refusal: &Refusal, retry_after: Option<Duration>) -> Respo
         document["mode"] = json!(mode.as_str());
     }
     if let Some(retry_after) = retry_after {
-        document["retry_after_ms"] = json!(u64::try_from(retry_after.as_millis()).unwrap_or(0));
+        document["retry_after_ms"] = json!(milliseconds(retry_after));
     }
     if let Some(request_id) = &caller.request_id {
         document["request_id"] = json!(&**request_id);

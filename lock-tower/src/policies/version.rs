@@ -123,7 +123,7 @@ impl Version {
             RequestDeadline::within(limit).shorten(parts);
         }
         let Some(name) = &budget.header else { return Ok(()) };
-        if let Some(asked) = deadline_header::milliseconds(name, &parts.headers)? {
+        if let Some(asked) = deadline_header::read(name, &parts.headers)? {
             RequestDeadline::within(asked).shorten(parts);
         }
         Ok(())

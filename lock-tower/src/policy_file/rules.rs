@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_core::{Kind, LockKey};
+use lock_core::LockKey;
 
 use super::{
     fault::Fault,
@@ -43,19 +43,10 @@ pub(super) fn rule(
         Some(name) => Matcher::Attribute(name.value.as_str().into()),
         None => Matcher::Route(route),
     };
-    let kinds = [
-        Kind::ReadWrite,
-        Kind::FairReadWrite,
-        Kind::Reentrant,
-        Kind::NonReentrant,
-        Kind::Fair,
-        Kind::Fenced,
-    ];
-    let kind = said.word("kind");
     let rule = Rule {
         name: name?,
         matcher,
-        kind: kinds.into_iter().find(|known| Some(known.as_str()) == kind),
+        kind: said.word("kind").and_then(|word| word.parse().ok()),
         mode: said.word("mode").map(|word| match word {
             "read" => LockMode::Read,
             "write" => LockMode::Write,

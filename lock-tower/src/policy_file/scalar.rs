@@ -4,7 +4,7 @@ use std::{ops::Range, time::Duration};
 
 use http::StatusCode;
 use lock_core::MIN_LEASE;
-use lock_key::closest;
+use lock_key::{DurationError, closest, parse_duration};
 
 use super::{enforce::enforce, fault::Fault, shape::Shape, text::Text, value::Value};
 
@@ -80,34 +80,22 @@ pub(super) fn word(
 
 fn duration(name: &str, least: Duration, text: &Text) -> Result<Duration, Fault> {
     let fault = |what: String, help: String| Err(Fault::new(text.span.clone(), what).help(help));
-    let value = text.value.as_str();
-    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = value.split_at(digits);
-    let factor = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => 0,
-    };
-    if number.is_empty() || factor == 0 {
-        return fault(
-            format!("\"{}\" is not a duration", value.escape_debug()),
-            "write a whole number and a unit (ms, s, m or h), such as \"250ms\" or \"2s\""
-                .to_owned(),
-        );
-    }
-    // A number that overflows is as certainly too long as one that does not.
-    let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    match ms.map(Duration::from_millis) {
-        Some(duration) if duration < least => {
+    match parse_duration(&text.value) {
+        Ok(duration) if duration < least => {
             let why = if least == MIN_LEASE { ": below that it cannot be kept up" } else { "" };
             fault(
                 format!("this `{name}` is too short"),
                 format!("it is at least {}ms{why}", least.as_millis()),
             )
         }
-        Some(duration) if duration <= Shape::LONGEST => Ok(duration),
-        _ => fault(format!("this `{name}` is too long"), "it is at most a year, 8760h".to_owned()),
+        Ok(duration) => Ok(duration),
+        Err(DurationError::TooLong) => {
+            fault(format!("this `{name}` is too long"), "it is at most a year, 8760h".to_owned())
+        }
+        Err(_) => fault(
+            format!("\"{}\" is not a duration", text.value.escape_debug()),
+            "write a whole number and a unit (ms, s, m or h), such as \"250ms\" or \"2s\""
+                .to_owned(),
+        ),
     }
 }

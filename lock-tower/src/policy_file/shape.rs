@@ -1,7 +1,5 @@
 use std::time::Duration;
 
-use lock_core::MAX_LEASE;
-
 use super::fields::Table;
 
 /// What may stand for a field.
@@ -61,9 +59,6 @@ impl Shape {
             }
         }
     }
-
-    /// The longest that a duration may be.
-    pub(super) const LONGEST: Duration = MAX_LEASE;
 }
 
 fn one_of(words: &[&str]) -> String {

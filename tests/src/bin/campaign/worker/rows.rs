@@ -7,7 +7,7 @@ use futures_util::{
     FutureExt,
     stream::{self, StreamExt},
 };
-use lock_core::{AcquireError, MAX_KEY_LEN, MAX_LEASE, ReleaseError};
+use lock_core::{AcquireError, MAX_KEY_BYTES, MAX_LEASE, ReleaseError};
 use tokio::time::sleep;
 
 use super::{OnPurpose, Worker, acquire::refusal, hold::Looked, turn::Turn};
@@ -144,7 +144,7 @@ async fn hold_many(worker: &Worker) {
 }
 
 async fn lock_odd_keys(worker: &Worker) {
-    let long = "x".repeat(MAX_KEY_LEN);
+    let long = "x".repeat(MAX_KEY_BYTES);
     let odd = ["a b", "%0d%0a", "ключ", "\u{1f512}", "{tag}rest", "\"'\\", "*?[a]", &long];
     for key in odd {
         match worker.locks.write(key).lease(Duration::from_secs(1)).acquire().await {
@@ -169,7 +169,7 @@ fn expect_trouble(worker: &Worker, key: &str, why: AcquireError) {
 }
 
 async fn ask_for_keys_that_are_too_long(worker: &Worker) {
-    for length in [MAX_KEY_LEN + 1, 100_000] {
+    for length in [MAX_KEY_BYTES + 1, 100_000] {
         let refused = worker.locks.write("k".repeat(length)).try_acquire().await;
         if !matches!(refused, Err(AcquireError::Key(_))) {
             worker.wrong(format!("a key of {length} bytes was not refused"));

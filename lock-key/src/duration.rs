@@ -1,0 +1,79 @@
+use std::{fmt, time::Duration};
+
+/// The longest duration that an option takes: 365 days.
+pub const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The duration that a text stands for: a whole number and a unit (`ms`, `s`, `m` or `h`), such as
+/// `"500ms"` or `"2s"`.
+///
+/// # Errors
+///
+/// The text is something else, or the duration is longer than [`MAX_DURATION`].
+pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let factor: u64 = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(DurationError::Malformed),
+    };
+    if number.is_empty() {
+        return Err(DurationError::Malformed);
+    }
+    // A number that overflows is certainly too long, too.
+    let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let duration = ms.map(Duration::from_millis).filter(|duration| *duration <= MAX_DURATION);
+    duration.ok_or(DurationError::TooLong)
+}
+
+/// Why a text is not a duration that an option takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DurationError {
+    /// It is not a whole number and a unit.
+    Malformed,
+    /// It is longer than [`MAX_DURATION`].
+    TooLong,
+}
+
+impl fmt::Display for DurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "a duration is a whole number and a unit (ms, s, m or h)",
+            Self::TooLong => "a duration is at most 365 days",
+        })
+    }
+}
+
+impl std::error::Error for DurationError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legal_durations() {
+        let milliseconds = |text| parse_duration(text).map(|duration| duration.as_millis());
+        assert_eq!(milliseconds("0s"), Ok(0));
+        assert_eq!(milliseconds("500ms"), Ok(500));
+        assert_eq!(milliseconds("2s"), Ok(2_000));
+        assert_eq!(milliseconds("5m"), Ok(300_000));
+        assert_eq!(milliseconds("8760h"), Ok(31_536_000_000));
+    }
+
+    #[test]
+    fn malformed_durations() {
+        for text in ["", "2", "s", "2 s", "2sec", "-2s", "+2s", "1.5s", "2S", "1m30s", "٢s"] {
+            assert_eq!(parse_duration(text), Err(DurationError::Malformed), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_beyond_a_year() {
+        for text in ["8761h", "18446744073709551616ms", "18446744073709551615h"] {
+            assert_eq!(parse_duration(text), Err(DurationError::TooLong), "{text}");
+        }
+    }
+}
