@@ -233,7 +233,8 @@ impl LockClientBuilder {
     }
 
     /// A client on a store of your own: see [`store`](crate::store), which may still change. Options
-    /// that are of Redis alone, such as the prefix, mean nothing to it.
+    /// of Redis alone, such as the prefix, mean nothing to it, and it limits the time of its commands
+    /// itself: the [command timeout](Self::command_timeout) only bounds what the client does besides.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn LockStore>) -> LockClient {
         self.settings.lease = store.session_lease().unwrap_or(self.settings.lease);

@@ -3,12 +3,19 @@
 
 mod common;
 
-use std::{net::TcpListener, time::Duration};
+use std::{future::ready, net::TcpListener, sync::Arc, time::Duration};
 
 use axum::{Router, routing::any};
 use common::{Answer, NEVER, call, logs::Logs, request, send};
+use futures_util::future::BoxFuture;
 use http::{HeaderValue, Version};
-use lock_tower::{BadKey, LockClient, LockMode, Outcome, RequestLockLayer};
+use lock_tower::{
+    BadKey, LockClient, LockMode, Mode, Outcome, RequestLockLayer,
+    store::{
+        AcquireCommand, Acquired, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
+        StoreFuture, StoreHealth, Unsupported,
+    },
+};
 use tower::ServiceExt;
 
 fn layer(locks: &LockClient) -> RequestLockLayer {
@@ -240,6 +247,43 @@ async fn misconfigured() {
     let [line] = &lines[..] else { panic!("one line: {lines:?}") };
     assert!(line.contains("ERROR") && line.contains("lease"), "{line}");
     assert!(!answer.text.contains("1ms"), "how we are set up is nobody's business");
+}
+
+/// A store that has no kind of lock at all.
+#[derive(Debug)]
+struct Without;
+
+impl LockStore for Without {
+    fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
+        let what = format!("{} locks", command.kind);
+        Box::pin(ready(Err(Unsupported::new(what).into())))
+    }
+
+    fn release(&self, _: ReleaseCommand) -> StoreFuture<'_, Released> {
+        Box::pin(ready(Ok(Released::Gone)))
+    }
+
+    fn renew(&self, _: Mode, _: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        Box::pin(ready(Ok(Vec::new())))
+    }
+
+    fn health(&self) -> BoxFuture<'_, StoreHealth> {
+        Box::pin(ready(StoreHealth::new("without", Ok(Duration::ZERO))))
+    }
+}
+
+#[tokio::test]
+async fn a_kind_that_the_store_lacks_is_misconfigured() {
+    let logs = Logs::collect();
+    let app = router(layer(&LockClient::builder().store(Arc::new(Without))));
+
+    let answer = call(&app, "PUT", "/orders/7").await;
+
+    answer.assert_problem(500, "lock-misconfigured");
+    assert!(!answer.text.contains("support"), "how we are set up is nobody's business");
+    let lines = logs.lines();
+    let told = |line: &String| line.contains("does not support read_write locks");
+    assert!(lines.iter().any(told), "{lines:?}");
 }
 
 #[tokio::test]

@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use tokio::sync::watch;
-
 use crate::{
     Kind, LockKey,
     owner::OwnerId,
-    store::{NotifyState, WakeTopic, WakeupReceiver},
+    store::{WakeTopic, WakeupReceiver, WakeupSender},
 };
 
 /// Where a key's news are told, as on Redis: who listens on one hears nothing of the others.
@@ -39,24 +37,22 @@ impl Channel {
 
 /// As long as somebody listens.
 #[derive(Debug, Default)]
-pub(super) struct Ears(HashMap<(LockKey, Channel), watch::Sender<NotifyState>>);
+pub(super) struct Ears(HashMap<(LockKey, Channel), WakeupSender>);
 
 impl Ears {
     pub(super) fn listen(&mut self, topic: WakeTopic) -> WakeupReceiver {
-        let heard = NotifyState { subscribed: true, ..NotifyState::default() };
         if self.0.len() == self.0.capacity() {
             // Before it grows: nobody may be left to listen for keys that ended by themselves.
-            self.0.retain(|_, news| news.receiver_count() > 0);
+            self.0.retain(|_, wakeups| wakeups.has_receivers());
         }
-        let news = self.0.entry(Channel::of(topic)).or_insert_with(|| watch::Sender::new(heard));
-        WakeupReceiver(news.subscribe())
+        self.0.entry(Channel::of(topic)).or_default().subscribe()
     }
 
     pub(super) fn tell(&mut self, key: &LockKey, channel: Channel) {
         let ear = (key.clone(), channel);
-        let Some(news) = self.0.get(&ear) else { return };
-        news.send_modify(|news| news.count += 1);
-        if news.receiver_count() == 0 {
+        let Some(wakeups) = self.0.get(&ear) else { return };
+        wakeups.wake();
+        if !wakeups.has_receivers() {
             self.0.remove(&ear);
         }
     }

@@ -24,6 +24,11 @@
 //!
 //! # Time
 //!
+//! Every command ends in bounded time: with its outcome, or with [`Unavailable::no_answer`] once the
+//! store's own time limit is over. The client sets none, except for the end of a caller's wait. A
+//! store that never answers would keep its callers waiting; it could not make two of them believe in
+//! one lock, since the client's clock ends a hold that is not renewed.
+//!
 //! Every duration is measured on the *store's* clock, from when it carries the command out; no
 //! command has a point in time. The client stops relying on a hold by its own clock, counted from
 //! *sending* the command, minus a margin (a twentieth of the lease, 10 ms at least). So the client's
@@ -112,8 +117,7 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     /// its hold: this is how a holder learns that its lock was taken away.
     fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>>;
 
-    /// The state of the store. Without an answer within the client's command timeout it is
-    /// unavailable.
+    /// The state of the store, and how long it took to answer just now.
     fn health(&self) -> BoxFuture<'_, StoreHealth>;
 
     /// Whether [`upgrade`](Self::upgrade) and [`downgrade`](Self::downgrade) are implemented. If not,
