@@ -6,9 +6,9 @@ pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
 
 use crate::{
     Acquire, AcquireError, IntoLockKey, InvalidOptions, LockClientBuilder, LockError, LockKey,
-    MultiLock, Scope,
+    Scope, multi::MultiLock,
 };
-pub use crate::{Kind, LockClient, Mode};
+pub use crate::{Kind, LockClient, Mode, multi::OneOrMany};
 
 /// What an attribute asks for.
 #[derive(Debug, Clone)]
@@ -37,8 +37,9 @@ impl Spec {
     /// # Errors
     ///
     /// A value that cannot stand in a key.
-    pub fn acquire(self, client: &LockClient) -> Result<Acquire<MultiLock>, ValueError> {
-        let mut acquire = all_of(client, self.kind, self.mode, self.keys?).called_from(self.name);
+    pub fn acquire(self, client: &LockClient) -> Result<Acquire<OneOrMany>, ValueError> {
+        let mut acquire =
+            lock_keys(client, self.kind, self.mode, self.keys?).called_from(self.name);
         if let Some(wait) = self.wait {
             acquire = acquire.wait(wait);
         }
@@ -55,19 +56,24 @@ impl Spec {
     }
 }
 
-/// Asks for all of these keys, in one mode and kind. Keys that are made from values may turn out
+/// One lock on each of these keys, in one mode and kind. Keys that are made from values may turn out
 /// equal: each is locked once.
 #[track_caller]
-pub fn all_of<K: IntoLockKey + Ord>(
+pub fn lock_keys<K: IntoLockKey + Ord>(
     client: &LockClient,
     kind: Kind,
     mode: Mode,
     keys: impl IntoIterator<Item = K>,
-) -> Acquire<MultiLock> {
-    let mut keys: Vec<K> = keys.into_iter().collect();
-    keys.sort();
-    keys.dedup();
-    client.multi_lock(keys.into_iter().map(|key| client.lock(mode, key).kind(kind)))
+) -> Acquire<OneOrMany> {
+    let lock = |key| client.lock(mode, key).kind(kind).target;
+    let mut keys = keys.into_iter();
+    let mut all: Vec<K> = match (keys.next(), keys.next()) {
+        (Some(only), None) => return Acquire::new(OneOrMany::One(lock(only))),
+        (first, second) => first.into_iter().chain(second).chain(keys).collect(),
+    };
+    all.sort();
+    all.dedup();
+    Acquire::new(OneOrMany::Many(MultiLock::new(client, all.into_iter().map(lock))))
 }
 
 /// An error of the layers above.

@@ -87,7 +87,7 @@ impl LockClient {
         &self,
         members: impl IntoIterator<Item = M>,
     ) -> Acquire<MultiLock> {
-        Acquire::new(MultiLock::new(self, members.into_iter().map(Into::into)))
+        Acquire::new(MultiLock::new(self, members.into_iter().map(|member| member.into().0)))
     }
 
     /// A semaphore of `permits` permits under `key`: Redisson's `getPermitExpirableSemaphore`.

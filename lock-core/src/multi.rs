@@ -3,11 +3,15 @@
 use std::{
     future::{Future, poll_fn},
     pin::pin,
+    slice,
     task::Poll,
     time::Duration,
 };
 
-use futures_util::future::{join_all, select_all};
+use futures_util::{
+    FutureExt, TryFutureExt,
+    future::{Either, join_all, select_all},
+};
 
 use crate::{
     Acquire, AcquireError, FencingToken, InvalidOptions, Kind, LockClient, LockGuard, LockKey,
@@ -19,7 +23,7 @@ use crate::{
 
 /// One of the locks of a [multi-lock](LockClient::multi_lock): made from what asks for it alone.
 #[derive(Debug, Clone)]
-pub struct Member(SingleLock);
+pub struct Member(pub(crate) SingleLock);
 
 impl From<Acquire> for Member {
     fn from(lock: Acquire) -> Self {
@@ -41,8 +45,8 @@ pub struct MultiLock {
 }
 
 impl MultiLock {
-    pub(crate) fn new(client: &LockClient, members: impl Iterator<Item = Member>) -> Self {
-        Self { client: client.clone(), members: members.map(|member| member.0).collect() }
+    pub(crate) fn new(client: &LockClient, members: impl Iterator<Item = SingleLock>) -> Self {
+        Self { client: client.clone(), members: members.collect() }
     }
 
     /// What is asked for, in the order of the keys.
@@ -86,7 +90,47 @@ impl Target for MultiLock {
         let client = self.client.clone();
         let requests = self.requests(asked)?;
         let guards = entry::enter(client.engine(), scope, &requests, patience).await?;
-        Ok(MultiGuard { guards })
+        Ok(MultiGuard(Guards::Many(guards)))
+    }
+
+    async fn protect<F: Future>(guard: &MultiGuard, work: F) -> Result<F::Output, Lost> {
+        guard.protect(work).await
+    }
+}
+
+/// One lock, or several that are acquired all or nothing: for code that knows how many at run time
+/// only. One is acquired as such: nothing is collected or sorted for it.
+#[derive(Debug, Clone)]
+pub enum OneOrMany {
+    /// One.
+    One(SingleLock),
+    /// Several, or none.
+    Many(MultiLock),
+}
+
+impl sealed::Sealed for OneOrMany {}
+
+impl Target for OneOrMany {
+    type Guard = MultiGuard;
+
+    fn client(&self) -> &LockClient {
+        match self {
+            Self::One(lock) => lock.client(),
+            Self::Many(locks) => locks.client(),
+        }
+    }
+
+    fn acquire(
+        self,
+        asked: Asked,
+        scope: Option<Scope>,
+        wait: Duration,
+    ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send {
+        match self {
+            Self::One(lock) => Either::Left(lock.acquire(asked, scope, wait).map_ok(Into::into)),
+            // Rare, and has memory of its own: requests for one lock need no room for it.
+            Self::Many(locks) => Either::Right(locks.acquire(asked, scope, wait).boxed()),
+        }
     }
 
     async fn protect<F: Future>(guard: &MultiGuard, work: F) -> Result<F::Output, Lost> {
@@ -97,27 +141,45 @@ impl Target for MultiLock {
 /// Proof that several locks are held, until it is dropped, released or one of them is lost.
 #[must_use = "the locks are released as soon as the guard is dropped"]
 #[derive(Debug)]
-pub struct MultiGuard {
-    guards: Vec<LockGuard>,
+pub struct MultiGuard(Guards);
+
+#[derive(Debug)]
+enum Guards {
+    One(LockGuard),
+    Many(Vec<LockGuard>),
+}
+
+/// A lock that is held where several may be.
+impl From<LockGuard> for MultiGuard {
+    fn from(guard: LockGuard) -> Self {
+        Self(Guards::One(guard))
+    }
 }
 
 impl MultiGuard {
+    fn guards(&self) -> &[LockGuard] {
+        match &self.0 {
+            Guards::One(guard) => slice::from_ref(guard),
+            Guards::Many(guards) => guards,
+        }
+    }
+
     /// The keys, sorted.
     pub fn keys(&self) -> impl Iterator<Item = &LockKey> {
-        self.guards.iter().map(LockGuard::key)
+        self.guards().iter().map(LockGuard::key)
     }
 
     /// The fencing token of one of the locks; `None` when it is not one of them, or a semaphore.
     #[must_use]
     pub fn fencing_token(&self, key: &str) -> Option<FencingToken> {
-        let guard = self.guards.iter().find(|guard| guard.key().as_str() == key)?;
+        let guard = self.guards().iter().find(|guard| guard.key().as_str() == key)?;
         guard.hold().state().token
     }
 
     /// Looks at the single locks, in the order of their keys, that can be handed around and keep
     /// nothing held. Permits of semaphores are not among them.
     pub fn views(&self) -> impl Iterator<Item = LockView> {
-        let locks = self.guards.iter().filter(|guard| guard.hold().kind != Kind::Semaphore);
+        let locks = self.guards().iter().filter(|guard| guard.hold().kind != Kind::Semaphore);
         locks.map(LockGuard::view)
     }
 
@@ -125,31 +187,35 @@ impl MultiGuard {
     /// [`LockGuard::remaining`].
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.guards.iter().map(LockGuard::remaining).min().unwrap_or_default()
+        self.guards().iter().map(LockGuard::remaining).min().unwrap_or_default()
     }
 
     /// Whether others were in the way of any of them: see [`LockView::waited`].
     #[must_use]
     pub fn waited(&self) -> bool {
-        self.guards.iter().any(LockGuard::waited)
+        self.guards().iter().any(LockGuard::waited)
     }
 
     /// The closest call of all their renewals so far: see [`LockView::least_remaining`].
     #[must_use]
     pub fn least_remaining(&self) -> Option<Duration> {
-        self.guards.iter().filter_map(LockGuard::least_remaining).min()
+        self.guards().iter().filter_map(LockGuard::least_remaining).min()
     }
 
     /// Whether all of them are still held at this moment.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.guards.iter().all(LockGuard::is_held)
+        self.guards().iter().all(LockGuard::is_held)
     }
 
     /// A future that resolves when the first of them is lost. It does not borrow the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static + use<> {
-        let signals: Vec<_> = self.guards.iter().map(LockGuard::lost).collect();
-        async move { select_all(signals).await.0 }
+        match &self.0 {
+            Guards::One(guard) => Either::Left(guard.lost()),
+            Guards::Many(guards) => {
+                Either::Right(select_all(guards.iter().map(LockGuard::lost)).map(|first| first.0))
+            }
+        }
     }
 
     /// Runs `work` for as long as all of them are held: see [`LockView::protect`].
@@ -165,7 +231,7 @@ impl MultiGuard {
         let mut lost = pin!(self.lost());
         let mut work = pin!(work);
         poll_fn(|context| {
-            if let Some(gone) = self.guards.iter().find(|guard| guard.hold().was_released()) {
+            if let Some(gone) = self.guards().iter().find(|guard| guard.hold().was_released()) {
                 return Poll::Ready(Err(gone.hold().lost(LostCause::Released)));
             }
             if let Poll::Ready(lost) = lost.as_mut().poll(context) {
@@ -182,7 +248,7 @@ impl MultiGuard {
     ///
     /// Dropping this stops listening. The guard stays.
     pub async fn release_requested(&self) {
-        select_all(self.guards.iter().map(|guard| Box::pin(guard.release_requested()))).await;
+        select_all(self.guards().iter().map(|guard| Box::pin(guard.release_requested()))).await;
     }
 
     /// Releases all of them and waits until the store has confirmed it.
@@ -195,6 +261,11 @@ impl MultiGuard {
     ///
     /// The releases go on in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
-        join_all(self.guards.into_iter().map(LockGuard::release)).await.into_iter().collect()
+        match self.0 {
+            Guards::One(guard) => guard.release().await,
+            Guards::Many(guards) => {
+                join_all(guards.into_iter().map(LockGuard::release)).await.into_iter().collect()
+            }
+        }
     }
 }

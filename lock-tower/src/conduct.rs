@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::StatusCode;
-use lock_core::{Acquire, LockKey, MultiLock};
+use lock_core::{__private::OneOrMany, Acquire, LockKey};
 
 use crate::Outcome;
 
@@ -158,7 +158,7 @@ impl Conduct {
     }
 
     /// Has an acquisition be what is said here. A dead store costs no request its timeout.
-    pub(crate) fn applied_to(&self, acquire: Acquire<MultiLock>) -> Acquire<MultiLock> {
+    pub(crate) fn applied_to(&self, acquire: Acquire<OneOrMany>) -> Acquire<OneOrMany> {
         let mut acquire = acquire.fail_fast(true);
         if let Some(wait) = self.wait {
             acquire = acquire.wait(wait);

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::Response;
-use lock_core::{__private::all_of, Acquire, Kind, LockClient, LockKey, Mode, MultiLock, Scope};
+use lock_core::{
+    __private::{OneOrMany, lock_keys},
+    Acquire, Kind, LockClient, LockKey, Mode, Scope,
+};
 
 use crate::{
     Outcome, Refused,
@@ -55,8 +58,8 @@ impl Policy {
         scope: &Scope,
         mode: Mode,
         keys: impl IntoIterator<Item = LockKey>,
-    ) -> Acquire<MultiLock> {
-        let acquire = all_of(client, self.kind, mode, keys);
+    ) -> Acquire<OneOrMany> {
+        let acquire = lock_keys(client, self.kind, mode, keys);
         self.conduct.applied_to(acquire).in_scope(scope).called_from(&self.name)
     }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use lock_core::{Acquire, AcquireError, MultiGuard, MultiLock};
+use lock_core::{__private::OneOrMany, Acquire, AcquireError, MultiGuard};
 
 use crate::{name::Name, observe};
 
@@ -54,7 +54,7 @@ impl Drop for Finding {
 }
 
 impl Shadow {
-    pub(crate) fn new(policy: Name, acquire: Acquire<MultiLock>) -> Self {
+    pub(crate) fn new(policy: Name, acquire: Acquire<OneOrMany>) -> Self {
         Self::Asking(Box::pin(async move {
             let mut finding = Finding { policy, would: Would::NotMeasured };
             match acquire.clone().try_acquire().await {

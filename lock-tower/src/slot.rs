@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use lock_core::{Acquire, LockClient, LockKey, LockView, Mode, MultiLock, Scope};
+use lock_core::{__private::OneOrMany, Acquire, LockClient, LockKey, LockView, Mode, Scope};
 
 use crate::{Outcome, Unlocked, name::Name, policy::Policy};
 
@@ -50,7 +50,7 @@ pub(crate) struct Again {
 }
 
 impl Again {
-    pub(crate) fn acquire(&self) -> Acquire<MultiLock> {
+    pub(crate) fn acquire(&self) -> Acquire<OneOrMany> {
         self.policy.acquire(&self.client, &self.scope, self.mode, self.keys.iter().cloned())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Acquire, MultiLock};
+use lock_core::{__private::OneOrMany, Acquire};
 use tokio::time::Instant;
 
 use crate::RequestDeadline;
@@ -28,7 +28,7 @@ impl TimeLeft {
     }
 
     /// An acquisition that does not wait for longer; `None`: it must not begin.
-    pub(crate) fn limit(self, acquire: Acquire<MultiLock>) -> Option<Acquire<MultiLock>> {
+    pub(crate) fn limit(self, acquire: Acquire<OneOrMany>) -> Option<Acquire<OneOrMany>> {
         match self {
             Self::Unlimited => Some(acquire),
             Self::AtMost(left) => Some(acquire.wait_at_most(left)),

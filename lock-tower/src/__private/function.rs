@@ -1,8 +1,8 @@
 use std::{future::Future, time::Duration};
 
 use lock_core::{
-    __private::{Spec, ValueError, all_of},
-    Acquire, LockClient, LockError, LockKey, MultiLock,
+    __private::{OneOrMany, Spec, ValueError, lock_keys},
+    Acquire, LockClient, LockError, LockKey,
 };
 
 use super::in_force::of_function;
@@ -61,7 +61,7 @@ pub async fn run<F: Future>(
     });
     let Split { enforced, shadowed } = enforce.split(&keys);
     let mut shadow = (!shadowed.is_empty()).then(|| {
-        let acquire = conduct.applied_to(all_of(client, policy.kind, mode, shadowed));
+        let acquire = conduct.applied_to(lock_keys(client, policy.kind, mode, shadowed));
         let acquire = acquire.in_scope(&context.scope).called_from(&policy.name);
         Shadow::new(policy.name.clone(), acquire)
     });
@@ -75,7 +75,7 @@ pub async fn run<F: Future>(
 
 /// What the attribute asks for; within a request for no longer than that has time, and of a store
 /// that is known not to answer not at all.
-fn acquire(client: &LockClient, spec: Spec) -> Result<Acquire<MultiLock>, ValueError> {
+fn acquire(client: &LockClient, spec: Spec) -> Result<Acquire<OneOrMany>, ValueError> {
     let acquire = spec.acquire(client)?;
     let Some(context) = RequestContext::ambient() else { return Ok(acquire) };
     let acquire = acquire.fail_fast(true);
