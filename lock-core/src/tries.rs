@@ -156,7 +156,8 @@ impl Hold {
         let waits = patience.deadline.is_some();
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
         let place = waits.then(|| place_in_line(request.kind).0);
-        let turns = if alone { request.turns_to_follow(waiting) } else { 0 };
+        let reserves = alone && self.engine.store.reserves_tokens();
+        let turns = if reserves { request.turns_to_follow(waiting) } else { 0 };
         {
             let mut state = self.state();
             state.turns = turns;

@@ -162,6 +162,10 @@ impl LockStore for MemoryStore {
         })
     }
 
+    fn reserves_tokens(&self) -> bool {
+        true
+    }
+
     fn supports_mode_changes(&self) -> bool {
         true
     }

@@ -140,6 +140,10 @@ impl LockStore for RedisStore {
         async move { Ok(self.ask(&call).await?.renewed()?) }.boxed()
     }
 
+    fn reserves_tokens(&self) -> bool {
+        true
+    }
+
     fn supports_mode_changes(&self) -> bool {
         true
     }

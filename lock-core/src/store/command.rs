@@ -82,9 +82,10 @@ pub struct AcquireCommand {
     pub place: Option<Duration>,
     /// For how long this caller has waited. A fair kind goes by the order of arrival instead.
     pub waited: Duration,
-    /// How many tokens to keep in reserve after the one granted with a write: the client hands them
-    /// out itself, one after the other, to other waiters of its process. A store that cannot must
-    /// answer a token, and grant later ones, as if it had given them all out.
+    /// How many tokens to reserve with the one that is granted: the numbers that follow it. The
+    /// client gives them to waiters of its own process, so the store's next token exceeds them all.
+    /// Zero for fair kinds, and for a store that does not
+    /// [reserve tokens](super::LockStore::reserves_tokens).
     pub turns: u32,
     /// The permits that a semaphore is made with if there is none.
     pub permits: u32,

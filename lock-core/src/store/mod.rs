@@ -120,6 +120,13 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     /// The state of the store, and how long it took to answer just now.
     fn health(&self) -> BoxFuture<'_, StoreHealth>;
 
+    /// Whether the store reserves tokens for [`AcquireCommand::turns`]. If not, there are none to
+    /// reserve: each waiter of a process is granted by the store, where otherwise a lock goes from one
+    /// to the next within the process, with the reserved tokens. Default: `false`.
+    fn reserves_tokens(&self) -> bool {
+        false
+    }
+
     /// Whether [`upgrade`](Self::upgrade) and [`downgrade`](Self::downgrade) are implemented. If not,
     /// the client refuses both as unsupported. Default: `false`.
     fn supports_mode_changes(&self) -> bool {

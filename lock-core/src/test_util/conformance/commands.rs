@@ -116,6 +116,22 @@ pub(super) async fn no_command_shortens_a_lease(world: World) {
     }
 }
 
+/// The client gives them to waiters of its own process.
+pub(super) async fn reserved_tokens_are_given_to_no_other_owner(world: World) {
+    let store = Store::of(&world).await;
+    for kind in world.locks().into_iter().filter(|kind| !kind.is_fair()) {
+        let (one, other) = (store.owner(kind), store.owner(kind));
+        let command = AcquireCommand::new(one.clone(), Mode::Write, LONG);
+        let granted = store.store.acquire(AcquireCommand { turns: 5, ..command }).await.unwrap();
+        let Acquired::Granted(Some(token)) = granted else { panic!("{kind}: {granted:?}") };
+        store.release(&one, Mode::Write, 0).await;
+        let granted = store.write(&other, 1).await;
+        let Acquired::Granted(Some(next)) = granted else { panic!("{kind}: {granted:?}") };
+        assert!(next.get() > token.get() + 5, "{kind}: {next} after {token} and five more");
+        store.release(&other, Mode::Write, 0).await;
+    }
+}
+
 pub(super) async fn readers_are_counted_one_by_one(world: World) {
     let store = Store::of(&world).await;
     let (one, two) = (store.owner(Kind::ReadWrite), store.owner(Kind::ReadWrite));

@@ -25,6 +25,8 @@ pub enum Feature {
     Fenced,
     /// [`Kind::Semaphore`].
     Semaphore,
+    /// Tokens in reserve, and with them locks that go from one waiter of a process to the next.
+    ReservedTokens,
     /// Upgrades and downgrades.
     ModeChanges,
     /// Looking at locks and taking them away: [`StoreAdmin`](crate::store::StoreAdmin).

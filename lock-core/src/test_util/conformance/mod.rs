@@ -79,6 +79,7 @@ macro_rules! conformance_cases {
                 a_command_of_a_former_owner_changes_nothing []
                 re_entry_without_an_outer_hold_leaves_nothing []
                 no_command_shortens_a_lease []
+                reserved_tokens_are_given_to_no_other_owner [ReservedTokens]
                 readers_are_counted_one_by_one [ReadWrite]
             }
             crashes {
@@ -86,11 +87,11 @@ macro_rules! conformance_cases {
                 dead_readers_and_dead_permits_pass_on [ReadWrite Semaphore]
             }
             hand_over {
-                each_turn_is_a_lock_of_its_own [ReadWrite Reentrant NonReentrant Fenced Admin]
+                each_turn_is_a_lock_of_its_own [ReadWrite Reentrant NonReentrant Fenced ReservedTokens Admin]
                 without_turns_each_asks_the_store [ReadWrite Admin]
-                what_was_asked_for_otherwise_is_not_taken_over [ReadWrite Admin]
-                a_hold_that_was_changed_is_not_handed_over [ReadWrite ModeChanges Admin]
-                a_loss_ends_the_turn_and_the_next_one_is_granted_anew [ReadWrite Admin]
+                what_was_asked_for_otherwise_is_not_taken_over [ReadWrite ReservedTokens Admin]
+                a_hold_that_was_changed_is_not_handed_over [ReadWrite ReservedTokens ModeChanges Admin]
+                a_loss_ends_the_turn_and_the_next_one_is_granted_anew [ReadWrite ReservedTokens Admin]
                 others_get_in_between [ReadWrite]
                 readers_of_the_process_get_in_between [ReadWrite]
                 one_that_asks_again_and_again_keeps_nobody_out [ReadWrite]

@@ -49,6 +49,10 @@ impl LockStore for Line {
         self.ask(Question::Renew, owners, move |store| said(store.renew(mode, steps)))
     }
 
+    fn reserves_tokens(&self) -> bool {
+        true
+    }
+
     fn supports_mode_changes(&self) -> bool {
         true
     }
