@@ -83,21 +83,31 @@ impl<T: Target> Acquire<T> {
         self
     }
 
-    /// How many holds in a row this process may have of the key before others get it. A lock that is
-    /// written (or has one holder; not a fair one) goes from one waiter of this process to the next
-    /// without Redis: twice as often as waiters stood behind the first when it was granted, at most
-    /// this many times less one, and for a third of the lease at most. Each turn is a lock of its
-    /// own, with its own guard and fencing token.
+    /// How often the lock may go from one waiter of this process to the next, without the store,
+    /// before others get it. A lock that is written (or has one holder; not a fair one) does so twice
+    /// as often as waiters stood behind the first when it was granted, at most this many times, and
+    /// for a third of the lease at most. Each hold is a lock of its own, with its own guard and
+    /// fencing token.
     ///
-    /// Of a read/write lock (not a fair one) this many readers of this process may read under one
-    /// hold of Redis, with guards of their own and one fencing token: those who come while the first
-    /// of them asks or reads, with the same lease and renewed, for a third of it and the client's
+    /// Zero: every acquisition asks the store. Default: the client's
+    /// [`max_local_handoffs`](crate::LockClientBuilder::max_local_handoffs), which is 63, the most,
+    /// unless set.
+    pub fn max_local_handoffs(mut self, max_local_handoffs: u32) -> Self {
+        self.asked.max_local_handoffs = Some(max_local_handoffs);
+        self
+    }
+
+    /// How many readers of this process may read under one hold of the store, with guards of their
+    /// own and one fencing token: those who come while the first of them asks or reads, with the same
+    /// lease and renewed, for a third of it and the client's
     /// [`yielding`](crate::LockClientBuilder::yielding) at most. A writer of another process waits
-    /// for one read and one more at the most.
+    /// for one read and one more at the most. A fair read/write lock is never shared.
     ///
-    /// One: every acquisition asks Redis. Default: the client's [`turns`](crate::LockClientBuilder::turns), which is 64, the most, unless set.
-    pub fn turns(mut self, turns: u32) -> Self {
-        self.asked.turns = Some(turns);
+    /// One: every reader asks the store. Default: the client's
+    /// [`max_shared_readers`](crate::LockClientBuilder::max_shared_readers), which is 64, the most,
+    /// unless set.
+    pub fn max_shared_readers(mut self, max_shared_readers: u32) -> Self {
+        self.asked.max_shared_readers = Some(max_shared_readers);
         self
     }
 
@@ -158,7 +168,7 @@ impl<T: Target> Acquire<T> {
     ///
     /// Waiters of one process for one key are served first come first served, and only the first
     /// of them asks Redis, if the holder does not leave it the lock as it is (see
-    /// [`turns`](Self::turns)). Between processes one may be overtaken; but of those who are refused the
+    /// [`max_local_handoffs`](Self::max_local_handoffs)). Between processes one may be overtaken; but of those who are refused the
     /// one that has waited longest is next, so neither readers nor writers starve, as long as single
     /// holds are shorter than the client's [`yielding`](crate::LockClientBuilder::yielding). The fair
     /// kinds serve all waiters of all processes in order of their arrival at Redis.

@@ -115,12 +115,20 @@ impl LockClientBuilder {
         self
     }
 
-    /// How many holds in a row a key may have in this process before others get it, and how many
-    /// readers of this process may share one hold of Redis, unless an
-    /// acquisition says otherwise: see [`Acquire::turns`](crate::Acquire::turns). Default: 64, which
-    /// is the most.
-    pub fn turns(mut self, turns: u32) -> Self {
-        self.settings.turns = turns;
+    /// How often a lock may go from one waiter of this process to the next before others get it,
+    /// unless an acquisition says otherwise: see
+    /// [`Acquire::max_local_handoffs`](crate::Acquire::max_local_handoffs). Default: 63, which is the
+    /// most.
+    pub fn max_local_handoffs(mut self, max_local_handoffs: u32) -> Self {
+        self.settings.max_local_handoffs = max_local_handoffs;
+        self
+    }
+
+    /// How many readers of this process may read under one hold of the store, unless an acquisition
+    /// says otherwise: see [`Acquire::max_shared_readers`](crate::Acquire::max_shared_readers).
+    /// Default: 64, which is the most.
+    pub fn max_shared_readers(mut self, max_shared_readers: u32) -> Self {
+        self.settings.max_shared_readers = max_shared_readers;
         self
     }
 

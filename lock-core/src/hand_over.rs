@@ -21,8 +21,8 @@ use crate::{
     request::Request,
 };
 
-/// The most turns that one grant of the store is good for.
-pub(crate) const MOST_TURNS: u32 = 64;
+/// How often one grant of the store may go on to the next waiter of this process.
+pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
 
 /// After turns this process asks for the lock again so much later, of the time that they took: whoever
 /// tells nobody that it waits, a client of Redisson, finds it free when it comes.
@@ -42,19 +42,18 @@ pub(crate) struct Fit {
 impl Request {
     /// What this one would take over.
     pub(crate) fn fit(&self) -> Option<Fit> {
-        let takes = self.kind.access(self.mode) == Access::Write && self.most_turns() > 0;
+        let takes = self.kind.access(self.mode) == Access::Write && self.max_local_handoffs() > 0;
         takes.then_some(Fit { kind: self.kind, lease: self.terms.lease })
     }
 
-    /// The most turns to follow the first one.
-    pub(crate) fn most_turns(&self) -> u32 {
-        if self.terms.renew { self.terms.turns.min(MOST_TURNS).saturating_sub(1) } else { 0 }
+    fn max_local_handoffs(&self) -> u32 {
+        if self.terms.renew { self.terms.max_local_handoffs.min(MAX_LOCAL_HANDOFFS) } else { 0 }
     }
 
     /// The turns to follow the first one if so many wait behind it: those of all of them twice, so
     /// that others wait twice as long at most as behind each of them in turn.
     pub(crate) fn turns_to_follow(&self, waiting: usize) -> u32 {
-        let most = self.fit().map_or(0, |_| self.most_turns());
+        let most = self.fit().map_or(0, |_| self.max_local_handoffs());
         u32::try_from(waiting).map_or(most, |waiting| most.min(waiting.saturating_mul(2)))
     }
 }

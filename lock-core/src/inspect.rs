@@ -210,7 +210,7 @@ impl LockClient {
     }
 
     /// Asks whoever holds `key` to release it, and says how many there are: readers of one process
-    /// who [share](crate::Acquire::turns) what the store has for them count as one. It is for the holders to
+    /// who [share](crate::Acquire::max_shared_readers) what the store has for them count as one. It is for the holders to
     /// listen ([`LockGuard::release_requested`](crate::LockGuard::release_requested)) and to follow:
     /// nothing is taken from anybody. Those who hold it later are not meant.
     ///

@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use crate::{
     error::InvalidOptions,
-    hand_over::MOST_TURNS,
+    hand_over::MAX_LOCAL_HANDOFFS,
     lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE},
+    share::MAX_SHARED_READERS,
     terms::Terms,
 };
 
@@ -31,7 +32,8 @@ pub(crate) struct Settings {
     pub(crate) redisson_watchdog: Option<Duration>,
     pub(crate) yielding: Duration,
     pub(crate) log_keys: bool,
-    pub(crate) turns: u32,
+    pub(crate) max_local_handoffs: u32,
+    pub(crate) max_shared_readers: u32,
 }
 
 impl Default for Settings {
@@ -45,7 +47,8 @@ impl Default for Settings {
             redisson_watchdog: None,
             yielding: DEFAULT_YIELDING,
             log_keys: false,
-            turns: MOST_TURNS,
+            max_local_handoffs: MAX_LOCAL_HANDOFFS,
+            max_shared_readers: MAX_SHARED_READERS,
         }
     }
 }

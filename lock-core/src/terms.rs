@@ -10,8 +10,10 @@ pub(crate) struct Terms {
     pub(crate) lease: Duration,
     pub(crate) renew: bool,
     pub(crate) max_hold: Option<Duration>,
-    /// How many holds in a row one grant of the store may serve.
-    pub(crate) turns: u32,
+    /// How often one grant of the store may go on to the next waiter of this process.
+    pub(crate) max_local_handoffs: u32,
+    /// How many readers of this process may read under one hold of the store.
+    pub(crate) max_shared_readers: u32,
 }
 
 /// What one acquisition has asked for.
@@ -20,7 +22,8 @@ pub struct Asked {
     pub(crate) lease: Option<Duration>,
     pub(crate) renew: Option<bool>,
     pub(crate) max_hold: Option<Duration>,
-    pub(crate) turns: Option<u32>,
+    pub(crate) max_local_handoffs: Option<u32>,
+    pub(crate) max_shared_readers: Option<u32>,
     /// `None`: as many as the client says.
     pub(crate) max_waiters: Option<usize>,
     pub(crate) fail_fast: bool,
@@ -36,7 +39,8 @@ impl Asked {
             lease: None,
             renew: None,
             max_hold: None,
-            turns: None,
+            max_local_handoffs: None,
+            max_shared_readers: None,
             max_waiters: None,
             fail_fast: false,
             site,
@@ -50,7 +54,8 @@ impl Asked {
             lease: self.lease.unwrap_or(settings.lease),
             renew: self.renew.unwrap_or(true),
             max_hold: self.max_hold,
-            turns: self.turns.unwrap_or(settings.turns),
+            max_local_handoffs: self.max_local_handoffs.unwrap_or(settings.max_local_handoffs),
+            max_shared_readers: self.max_shared_readers.unwrap_or(settings.max_shared_readers),
         }
     }
 }
@@ -60,7 +65,8 @@ impl Terms {
     pub(crate) fn longest(self, asked: &Asked) -> Self {
         Self {
             lease: asked.lease.map_or(self.lease, |lease| lease.max(self.lease)),
-            turns: self.turns,
+            max_local_handoffs: self.max_local_handoffs,
+            max_shared_readers: self.max_shared_readers,
             renew: self.renew || asked.renew.unwrap_or(false),
             max_hold: self
                 .max_hold

@@ -130,7 +130,7 @@ async fn what_a_guest_has_left_just_before_it_asks_to_write_is_released_though_i
     let (host, scope) = (read(&client).await, client.scope());
     let mut outer = scope.read("k").acquire().await.unwrap();
     let inner = scope.read("k").acquire().await.unwrap();
-    let beside = client.read("k").turns(1).acquire().await.unwrap();
+    let beside = client.read("k").max_shared_readers(1).acquire().await.unwrap();
     drop(host);
     drop(inner);
     let refused = outer.upgrade().await;

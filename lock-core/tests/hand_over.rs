@@ -64,7 +64,7 @@ async fn one_grant_is_good_for_as_many_turns_as_were_asked_for() {
     let store = MemoryStore::new();
     let client = client(&store);
     for turns in [2, 3, 64] {
-        let ask = || client.write("k").turns(turns);
+        let ask = || client.write("k").max_local_handoffs(turns - 1);
         let first = ask().acquire().await.unwrap();
         let mut line = Vec::new();
         for _ in 0..150 {
@@ -286,7 +286,7 @@ async fn after_its_turns_a_process_lets_others_try_before_it_asks_again() {
         guard.release().await.unwrap();
         let next = line.remove(0).await.unwrap().unwrap();
         // Nobody is left to hand it over to, but to one that comes while it is given back.
-        let last = tokio::spawn(client.write("k").wait(LONG).turns(1).acquire());
+        let last = tokio::spawn(client.write("k").wait(LONG).max_local_handoffs(0).acquire());
         tokio::task::yield_now().await;
         drop(next);
         let tried = loop {

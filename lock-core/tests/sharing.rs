@@ -135,12 +135,12 @@ async fn max_hold_ends_one_that_was_looked_at_just_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_read_under_one_hold_as_it_has_turns() {
+async fn so_many_read_under_one_hold_as_may_share_it() {
     let store = MemoryStore::new();
-    for (turns, count, expected) in [(64, 64, 1), (64, 65, 2), (1_000, 129, 3), (3, 7, 3)] {
-        let client = LockClient::builder().turns(turns).in_memory_on(&store);
+    for (most, count, expected) in [(64, 64, 1), (64, 65, 2), (1_000, 129, 3), (3, 7, 3)] {
+        let client = LockClient::builder().max_shared_readers(most).in_memory_on(&store);
         let readers = join_all((0..count).map(|_| read(&client))).await;
-        assert_eq!(holders(&client).await, expected, "{count} with {turns} turns");
+        assert_eq!(holders(&client).await, expected, "{count} of which {most} may share");
         drop(readers);
         sleep(ms(10)).await;
         assert_eq!(holders(&client).await, 0);

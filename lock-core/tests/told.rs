@@ -115,7 +115,7 @@ async fn whoever_holds_is_asked_to_release_and_nobody_else() {
 async fn it_is_said_how_many_were_asked_and_whether_any_were_forced() {
     let (_, here, there) = two_clients();
     // Those who share one hold count as one.
-    let read = || here.read("k").turns(1).acquire();
+    let read = || here.read("k").max_shared_readers(1).acquire();
     let both = [read().await.unwrap(), read().await.unwrap()];
     assert_eq!(there.request_release("k").await.unwrap(), 2);
     assert_eq!(there.request_release("nobody's").await.unwrap(), 0);

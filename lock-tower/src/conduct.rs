@@ -114,8 +114,8 @@ pub(crate) struct Conduct {
     pub(crate) renew: Option<bool>,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) max_waiters: Option<usize>,
-    /// How many requests in a row may have it without the store.
-    pub(crate) turns: Option<u32>,
+    pub(crate) max_local_handoffs: Option<u32>,
+    pub(crate) max_shared_readers: Option<u32>,
     pub(crate) hold_until: Option<HoldUntil>,
     pub(crate) on_disconnect: Option<OnDisconnect>,
     pub(crate) on_lost: Option<OnLost>,
@@ -146,7 +146,8 @@ impl Conduct {
             renew: self.renew.or(base.renew),
             max_hold: self.max_hold.or(base.max_hold),
             max_waiters: self.max_waiters.or(base.max_waiters),
-            turns: self.turns.or(base.turns),
+            max_local_handoffs: self.max_local_handoffs.or(base.max_local_handoffs),
+            max_shared_readers: self.max_shared_readers.or(base.max_shared_readers),
             hold_until: self.hold_until.or(base.hold_until),
             on_disconnect: self.on_disconnect.or(base.on_disconnect),
             on_lost: self.on_lost.or(base.on_lost),
@@ -175,8 +176,11 @@ impl Conduct {
         if let Some(max_waiters) = self.max_waiters {
             acquire = acquire.max_waiters(max_waiters);
         }
-        if let Some(turns) = self.turns {
-            acquire = acquire.turns(turns);
+        if let Some(max_local_handoffs) = self.max_local_handoffs {
+            acquire = acquire.max_local_handoffs(max_local_handoffs);
+        }
+        if let Some(max_shared_readers) = self.max_shared_readers {
+            acquire = acquire.max_shared_readers(max_shared_readers);
         }
         acquire
     }

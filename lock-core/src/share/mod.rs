@@ -65,11 +65,15 @@ impl Shared {
     }
 }
 
+/// How many readers of this process may read under one hold of the store.
+pub(crate) const MAX_SHARED_READERS: u32 = 64;
+
 impl Request {
     /// How many others it would read with.
     fn places(&self) -> u32 {
         let alike = self.kind == Kind::ReadWrite && self.mode == Mode::Read;
-        if alike { self.most_turns() } else { 0 }
+        let most = self.terms.max_shared_readers.min(MAX_SHARED_READERS).saturating_sub(1);
+        if alike && self.terms.renew { most } else { 0 }
     }
 }
 

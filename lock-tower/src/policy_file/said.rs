@@ -56,7 +56,8 @@ impl<'f> SaidOf<'f> {
             renew: self.get("renew").and_then(Read::flag),
             max_hold: self.duration("max_hold"),
             max_waiters: self.count("max_waiters"),
-            turns: self.count("turns").map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+            max_local_handoffs: self.count("max_local_handoffs").map(at_most_u32),
+            max_shared_readers: self.count("max_shared_readers").map(at_most_u32),
             hold_until: self.word("hold_until").map(|word| match word {
                 "body" => HoldUntil::Body,
                 _ => HoldUntil::Handler,
@@ -130,4 +131,8 @@ impl<'f> SaidOf<'f> {
 fn answer(fields: &Fields) -> Answer {
     let text = |name| fields.text(name).map(|text| Arc::from(text.value.as_str()));
     Answer { status: fields.status(), detail: text("detail"), fallback: text("fallback") }
+}
+
+fn at_most_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -169,11 +169,18 @@ pub(super) const POLICY: &[Field] = &[
          once.",
     ),
     inherited(
-        "turns",
+        "max_local_handoffs",
+        Shape::Count,
+        "the client's, 63",
+        "How often a lock may go from one request of a process to the next before others get \
+         it; with 0 each of them asks the store.",
+    ),
+    inherited(
+        "max_shared_readers",
         Shape::Count,
         "the client's, 64",
-        "How many requests of a process in a row may have a key before others get it, or \
-         read it together; with 1 each of them asks the store.",
+        "How many requests of a process may read under one hold of the store; with 1 each of \
+         them asks the store.",
     ),
     inherited(
         "hold_until",

@@ -53,7 +53,8 @@ lease = "2m"
 max_hold = "2m"
 renew = false
 max_waiters = 0
-turns = 3
+max_local_handoffs = 3
+max_shared_readers = 4
 hold_until = "body"
 on_disconnect = "cancel"
 on_busy = { detail = "Here.", fallback = "stale" }
@@ -87,7 +88,8 @@ fn every_field_arrives_in_its_rule() {
             renew: Some(false),
             max_hold: Some(Duration::from_secs(120)),
             max_waiters: Some(0),
-            turns: Some(3),
+            max_local_handoffs: Some(3),
+            max_shared_readers: Some(4),
             hold_until: Some(HoldUntil::Body),
             on_disconnect: Some(OnDisconnect::Cancel),
             on_lost: Some(OnLost::Signal),

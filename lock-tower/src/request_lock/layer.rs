@@ -211,12 +211,19 @@ impl RequestLockLayer {
         self.conduct(|conduct| conduct.max_waiters = Some(max_waiters))
     }
 
-    /// How many requests of this process in a row may have a key before others get it, without a
-    /// word to the store in between, and how many that only read may do so under one hold of the
-    /// store; with 1 each of them asks the store. Default: the client's,
-    /// which is 64 unless set: see [`Acquire::turns`](lock_core::Acquire::turns).
-    pub fn turns(self, turns: u32) -> Self {
-        self.conduct(|conduct| conduct.turns = Some(turns))
+    /// How often a lock that excludes may go from one request of this process to the next before
+    /// others get it, without the store in between; with 0 each request asks the store. Default: the
+    /// client's, which is 63 unless set: see
+    /// [`Acquire::max_local_handoffs`](lock_core::Acquire::max_local_handoffs).
+    pub fn max_local_handoffs(self, max_local_handoffs: u32) -> Self {
+        self.conduct(|conduct| conduct.max_local_handoffs = Some(max_local_handoffs))
+    }
+
+    /// How many requests of this process may read under one hold of the store; with 1 each of them
+    /// asks the store. Default: the client's, which is 64 unless set: see
+    /// [`Acquire::max_shared_readers`](lock_core::Acquire::max_shared_readers).
+    pub fn max_shared_readers(self, max_shared_readers: u32) -> Self {
+        self.conduct(|conduct| conduct.max_shared_readers = Some(max_shared_readers))
     }
 
     /// When the lock is released. Default: [`HoldUntil::Handler`].

@@ -122,12 +122,37 @@ async fn is_handed_over(world: &mut World) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn policy_turns() {
+async fn policy_max_local_handoffs() {
     let wait = "wait = \"1m\"";
     assert!(is_handed_over(&mut World::new(&file(wait, KEY))).await);
-    for file in both(r#"turns = 1"#) {
+    for file in both(r#"max_local_handoffs = 0"#) {
         let file = file.replace("[[policy]]", &format!("[[policy]]\n{wait}"));
         assert!(!is_handed_over(&mut World::new(&file)).await);
+    }
+}
+
+/// How many holds the store has while three requests read.
+async fn holds_of_three_readers(file: &str) -> usize {
+    let mut world = World::new(file);
+    let send = |app: Router| async move { common::send(&app, request("GET", "/work/7")).await };
+    let mut reading = Vec::new();
+    for _ in 0..3 {
+        reading.push(tokio::spawn(send(world.app.clone())));
+        world.heard("began").await;
+    }
+    let holders = world.locks.client().inspect("order:7").await.unwrap().holders.len();
+    world.goes_on.add_permits(reading.len());
+    for request in reading {
+        assert_eq!(request.await.unwrap().status, 200);
+    }
+    holders
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_max_shared_readers() {
+    assert_eq!(holds_of_three_readers(&file("", KEY)).await, 1);
+    for file in both(r#"max_shared_readers = 2"#) {
+        assert_eq!(holds_of_three_readers(&file).await, 2);
     }
 }
 

@@ -91,7 +91,8 @@ async fn who_fails_fast_is_refused_in_the_slots_of_a_dead_node_alone() {
     let client = client(&cluster.url()).await;
     let keys = keys(&cluster).await;
     // Without turns, or who comes before the release is sent would have it without the store.
-    let ask = |at: usize| client.write(keys[at].as_str()).turns(1).fail_fast(true).acquire();
+    let ask =
+        |at: usize| client.write(keys[at].as_str()).max_local_handoffs(0).fail_fast(true).acquire();
     for at in 0..keys.len() {
         drop(ask(at).await.unwrap());
     }

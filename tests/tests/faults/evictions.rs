@@ -16,7 +16,7 @@ async fn a_read_whose_own_key_is_gone_is_lost_and_no_other_is() {
     // Two of one client on one key, each with a hold of its own, and one of another.
     let mut reads = Vec::new();
     for client in [&here, &here, &there] {
-        reads.push(client.read("k").lease(lease).turns(1).acquire().await.unwrap());
+        reads.push(client.read("k").lease(lease).max_shared_readers(1).acquire().await.unwrap());
     }
     let keys = cli.keys().await;
     let own: Vec<_> = keys.iter().filter(|key| key.contains(":rwlock_timeout:")).collect();

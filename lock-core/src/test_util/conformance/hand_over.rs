@@ -77,7 +77,7 @@ pub(super) async fn each_turn_is_a_lock_of_its_own(world: World) {
 
 pub(super) async fn without_turns_each_asks_the_store(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    let ask = || here.write("k").wait(LONG).turns(1);
+    let ask = || here.write("k").wait(LONG).max_local_handoffs(0);
     let mut guard = ask().acquire().await.unwrap();
     for _ in 0..3 {
         let line = [tokio::spawn(ask().acquire()), tokio::spawn(ask().acquire())];
@@ -97,7 +97,7 @@ pub(super) async fn what_was_asked_for_otherwise_is_not_taken_over(world: World)
     let asks: [fn(&LockClient, Duration) -> crate::Acquire; 4] = [
         |client, other| client.write("k").lease(other),
         |client, _| client.write("k").renew(false),
-        |client, _| client.write("k").turns(1),
+        |client, _| client.write("k").max_local_handoffs(0),
         |client, _| client.read("k"),
     ];
     for ask in asks {

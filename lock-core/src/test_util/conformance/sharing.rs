@@ -88,14 +88,14 @@ pub(super) async fn what_was_asked_for_otherwise_is_not_shared(world: World) {
     let (here, there) = (world.client().await, world.client().await);
     let host = here.read("k").acquire().await.unwrap();
     let asks: [fn(Acquire) -> Acquire; 3] =
-        [|ask| ask.turns(1), |ask| ask.lease(LONG * 2), |ask| ask.renew(false)];
+        [|ask| ask.max_shared_readers(1), |ask| ask.lease(LONG * 2), |ask| ask.renew(false)];
     for ask in asks {
         let own = ask(here.read("k")).acquire().await.unwrap();
         assert_eq!(reads(&there).await, [1, 1]);
         own.release().await.unwrap();
     }
     host.release().await.unwrap();
-    let alone = world.client_with(LockClient::builder().turns(1)).await;
+    let alone = world.client_with(LockClient::builder().max_shared_readers(1)).await;
     let readers = together(&alone, 3).await;
     assert_eq!(reads(&there).await, [1, 1, 1]);
     drop(readers);
