@@ -89,10 +89,10 @@ impl LockClientBuilder {
         self
     }
 
-    /// For how long an acquisition stands back behind one of another process that has waited for
-    /// longer: readers behind a writer, writers behind anybody. It keeps a stream of readers from
-    /// starving writers, and of writers from starving readers, as long as one hold is shorter than
-    /// this; and it bounds what a waiter that died can cost others. Default: 1 s.
+    /// For how long an acquisition for reading stands back, while others read, behind a writer of
+    /// another process that has waited longer. It keeps a stream of readers from starving writers, as
+    /// long as one hold is shorter than this; and it bounds how long a reader waits for a writer that
+    /// waits itself. Default: 1 s.
     pub fn yielding(mut self, yielding: Duration) -> Self {
         self.settings.yielding = yielding.min(LONGEST_TIMEOUT);
         self

@@ -64,6 +64,11 @@ impl Moment {
         Self { at: self.at.saturating_add(nanos(span)) }
     }
 
+    pub(crate) fn before(self, span: Duration) -> Self {
+        let at = NonZeroU64::new(self.at.get().saturating_sub(nanos(span)));
+        Self { at: at.unwrap_or(NonZeroU64::MIN) }
+    }
+
     /// As soon after this one as there is a moment.
     pub(crate) fn next(self) -> Self {
         Self { at: self.at.saturating_add(1) }

@@ -18,13 +18,11 @@ use crate::{
     request::{Entered, Patience, Request},
     share::{apart, share},
     store::{Acquired, WakeTopic, WakeupReceiver},
-    tries::{Attempt, Tried, place_in_line},
+    tries::{Attempt, REFRESH, Tried},
 };
 
 /// How much longer than its wait an acquisition waits for the answer to its last try.
 const LAST_ANSWER: Duration = Duration::from_millis(50);
-/// A waiter looks by itself this often, whatever it was told or has heard.
-const SLOW_POLL: Duration = Duration::from_secs(3);
 
 /// Acquires holds that no scope has yet: all of them in one step, or none. More than one must be
 /// sorted by key, or two acquisitions could wait for each other at the gate.
@@ -189,15 +187,14 @@ async fn contend(
         }
         let request = &requests[at];
         let (look_again, holder_remaining) = match answer {
-            Acquired::Busy { remaining, in_line } => {
-                let refresh = if in_line { place_in_line(request.kind).1 } else { SLOW_POLL };
-                (remaining.unwrap_or(SLOW_POLL).min(refresh), remaining)
+            Acquired::Busy { remaining, .. } => {
+                (remaining.unwrap_or(REFRESH).min(REFRESH), remaining)
             }
-            Acquired::Yield { remaining } => {
+            Acquired::Yield { remaining, .. } => {
                 let until =
                     *yields_until.get_or_insert_with(|| Instant::now() + engine.settings.yielding);
                 let left = until.saturating_duration_since(Instant::now());
-                (remaining.min(left), Some(remaining))
+                (remaining.min(left).min(REFRESH), Some(remaining))
             }
             Acquired::WrongKind => {
                 return Err(WrongKind { key: request.key.clone(), kind: request.kind }.into());

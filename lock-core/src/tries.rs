@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    FencingToken, Kind,
+    FencingToken,
     clock::Moment,
     error::{AcquireError, Overloaded, Unavailable},
     hold::Hold,
@@ -15,15 +15,9 @@ use crate::{
 };
 
 /// How long a waiter's place in line lives unless it is renewed, and how often it is: a waiter that
-/// died holds others back for no longer. Where the line is one mark, little is lost by losing it;
-/// in a fair line it is the waiter's turn.
-pub(crate) fn place_in_line(kind: Kind) -> (Duration, Duration) {
-    if kind.is_fair() {
-        (Duration::from_secs(3), Duration::from_secs(1))
-    } else {
-        (Duration::from_millis(1_500), Duration::from_millis(500))
-    }
-}
+/// died holds others back for no longer, and a waiter looks by itself this often, whatever it was told.
+const PLACE: Duration = Duration::from_secs(3);
+pub(crate) const REFRESH: Duration = Duration::from_secs(1);
 
 /// Holds whose acquisition is under way. Dropped at any point, it leaves nothing in the store.
 #[derive(Default)]
@@ -155,7 +149,7 @@ impl Hold {
     ) -> AcquireCommand {
         let waits = patience.deadline.is_some();
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
-        let place = waits.then(|| place_in_line(request.kind).0);
+        let place = waits.then_some(PLACE);
         let reserves = alone && self.engine.store.reserves_tokens();
         let turns = if reserves { request.turns_to_follow(waiting) } else { 0 };
         {
@@ -215,7 +209,10 @@ impl Hold {
         *state.stored.of_mut(request.mode) = 0;
         state.waited = true;
         if let Some(answer) = own {
-            let stands = matches!(answer, Acquired::Busy { in_line: true, .. });
+            let stands = matches!(
+                answer,
+                Acquired::Busy { in_line: true, .. } | Acquired::Yield { in_line: true, .. }
+            );
             state.in_line = stands.then_some(request.mode);
             if let Some(permit) = &mut state.permit {
                 permit.refused();

@@ -3,8 +3,8 @@
 use std::{collections::HashSet, time::SystemTime};
 
 use super::{
-    fair_read_write::FairReadWrite, news::Channel, next_waiter::NextWaiter, plain::Plain,
-    read_write::ReadWrite, semaphore::Semaphore,
+    fair_read_write::FairReadWrite, news::Channel, plain::Plain, read_write::ReadWrite,
+    semaphore::Semaphore, waiters::Waiters,
 };
 use crate::{
     FencingToken, Kind, Mode,
@@ -113,24 +113,26 @@ impl Lock {
         }
     }
 
-    /// Whether it can be asked for as this kind. The mark of a waiter that is gone says nothing of
-    /// the kind, and stands on.
+    /// Whether it can be asked for as this kind. Waiters that are left say nothing of the kind,
+    /// and keep their places.
     pub(super) fn becomes(&mut self, kind: Kind) -> bool {
         if self.is_of(kind) {
             return true;
         }
-        match (self.mark_alone(), kind) {
+        match (self.only_waiters(), kind) {
             (None, _) | (Some(_), Kind::FairReadWrite | Kind::Semaphore) => return false,
-            (Some(next), Kind::ReadWrite) => *self = Self::ReadWrite(ReadWrite::marked(next)),
-            (Some(next), _) => *self = Self::Plain(Plain::marked(next)),
+            (Some(waiters), Kind::ReadWrite) => {
+                *self = Self::ReadWrite(ReadWrite::waited_for(waiters))
+            }
+            (Some(waiters), _) => *self = Self::Plain(Plain::waited_for(waiters)),
         }
         true
     }
 
-    fn mark_alone(&mut self) -> Option<NextWaiter> {
+    fn only_waiters(&mut self) -> Option<Waiters> {
         match self {
-            Self::Plain(plain) => plain.mark_alone(),
-            Self::ReadWrite(read_write) => read_write.mark_alone(),
+            Self::Plain(plain) => plain.only_waiters(),
+            Self::ReadWrite(read_write) => read_write.only_waiters(),
             Self::FairReadWrite(_) | Self::Semaphore(_) => None,
         }
     }

@@ -1,7 +1,7 @@
 //! The store in memory: the rules of the Lua scripts in Rust, on the lease clock.
 //!
-//! A key's [`lock`] is of one shape; what shapes have in common (who holds, the mark of
-//! the waiter that is next, the line of waiters) is a file of its own. All of it is pure but for the
+//! A key's [`lock`] is of one shape; what shapes have in common (the holders, the waiters,
+//! the line of a fair lock) is a file of its own. All of it is pure but for the
 //! moment it is given; [`MemoryStore`] has the mutex and the clock.
 
 mod fair_read_write;
@@ -10,10 +10,10 @@ mod line;
 mod lock;
 mod lock_store;
 mod news;
-mod next_waiter;
 mod plain;
 mod read_write;
 mod semaphore;
 mod store;
+mod waiters;
 
 pub use store::MemoryStore;

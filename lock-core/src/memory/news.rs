@@ -3,17 +3,14 @@
 use std::collections::HashMap;
 
 use crate::{
-    Kind, LockKey,
+    LockKey,
     owner::OwnerId,
     store::{WakeTopic, WakeupReceiver, WakeupSender},
 };
 
-/// Where a key's news are told, as on Redis: who listens on one hears nothing of the others.
+/// Where a key's news are told.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Channel {
-    Plain,
-    ReadWrite,
-    Permits,
     /// One waiter's own.
     Turn(OwnerId),
     ReleaseRequest,
@@ -25,13 +22,7 @@ impl Channel {
             WakeTopic::ReleaseRequest(key) => return (key, Self::ReleaseRequest),
             WakeTopic::Turn(holder) => holder,
         };
-        let channel = match holder.kind {
-            Kind::ReadWrite => Self::ReadWrite,
-            Kind::Semaphore => Self::Permits,
-            Kind::Fair | Kind::FairReadWrite => Self::Turn(holder.owner),
-            Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => Self::Plain,
-        };
-        (holder.key, channel)
+        (holder.key, Self::Turn(holder.owner))
     }
 }
 

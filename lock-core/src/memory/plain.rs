@@ -1,12 +1,11 @@
-//! The locks with one holder. They share one shape: to the fair one belongs the line, to the others
-//! the mark of the waiter that is next, and neither knows of the other's.
+//! The locks with one holder. They share one shape: to the fair one belongs the line in order of
+//! arrival, to the others the waiters, and neither knows of the other's.
 
 use super::{
     holders::{Asked, Holders},
     line::Line,
     lock::{Scene, Shape},
-    news::Channel,
-    next_waiter::NextWaiter,
+    waiters::Waiters,
 };
 use crate::{
     Kind, Mode,
@@ -18,20 +17,20 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Plain {
     holders: Holders,
-    next: NextWaiter,
+    waiters: Waiters,
     line: Line,
     /// Its tokens are kept for ever.
     fenced: bool,
 }
 
 impl Plain {
-    pub(super) fn marked(next: NextWaiter) -> Self {
-        Self { next, ..Self::default() }
+    pub(super) fn waited_for(waiters: Waiters) -> Self {
+        Self { waiters, ..Self::default() }
     }
 
-    pub(super) fn mark_alone(&mut self) -> Option<NextWaiter> {
+    pub(super) fn only_waiters(&mut self) -> Option<Waiters> {
         let alone = self.holders.is_free() && self.line.is_empty();
-        alone.then(|| std::mem::take(&mut self.next))
+        alone.then(|| std::mem::take(&mut self.waiters))
     }
 
     fn acquire_in_line(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
@@ -89,19 +88,19 @@ impl Plain {
 impl Shape for Plain {
     fn expire(&mut self, now: Moment) {
         self.holders.expire(now);
-        self.next.expire(now);
+        self.waiters.expire(now);
         // Whoever takes a dead one's place tells the next.
         self.line.expire(now);
     }
 
     fn is_over(&self) -> bool {
-        self.holders.is_free() && self.next.is_none() && self.line.is_empty()
+        self.holders.is_free() && self.waiters.is_empty() && self.line.is_empty()
     }
 
     fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
         let answer = match step.kind {
             Kind::Fair => self.acquire_in_line(step, scene),
-            _ => self.next.acquire(&mut self.holders, step, scene),
+            _ => self.waiters.acquire(&mut self.holders, step, scene),
         };
         self.fenced |= step.kind == Kind::Fenced && matches!(answer, Acquired::Granted(_));
         answer
@@ -111,10 +110,10 @@ impl Shape for Plain {
         if step.holder.kind == Kind::Fair {
             return self.release_in_line(step, scene);
         }
-        let lifted = step.in_line && self.next.lift(&step.holder.owner);
+        let left = step.in_line && self.waiters.leave(&step.holder.owner);
         let (released, opened) = self.holders.release(step, scene.now);
-        if lifted || opened {
-            scene.tell(Channel::Plain);
+        if left || opened {
+            self.waiters.pass_on(&self.holders, scene);
         }
         released
     }
@@ -132,14 +131,14 @@ impl Shape for Plain {
         };
         LockSnapshot {
             kind: Some(kind),
-            waiters: lined_up.into_iter().chain(self.next.standing()).collect(),
+            waiters: lined_up.into_iter().chain(self.waiters.standing()).collect(),
             ..self.holders.standing(now)
         }
     }
 
     fn take_away(&mut self, scene: &mut Scene<'_>) {
         self.holders = Holders::default();
-        scene.tell(Channel::Plain);
+        self.waiters.pass_on(&self.holders, scene);
         self.tell_head(scene);
     }
 }

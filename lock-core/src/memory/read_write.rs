@@ -1,10 +1,9 @@
-//! The read/write lock: the waiter that has waited longest is next.
+//! The read/write lock without a fair line.
 
 use super::{
     holders::Holders,
     lock::{Scene, Shape},
-    news::Channel,
-    next_waiter::NextWaiter,
+    waiters::Waiters,
 };
 use crate::{
     Kind, Mode,
@@ -19,38 +18,38 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct ReadWrite {
     holders: Holders,
-    next: NextWaiter,
+    waiters: Waiters,
 }
 
 impl ReadWrite {
-    pub(super) fn marked(next: NextWaiter) -> Self {
-        Self { next, ..Self::default() }
+    pub(super) fn waited_for(waiters: Waiters) -> Self {
+        Self { waiters, ..Self::default() }
     }
 
-    pub(super) fn mark_alone(&mut self) -> Option<NextWaiter> {
-        self.holders.is_free().then(|| std::mem::take(&mut self.next))
+    pub(super) fn only_waiters(&mut self) -> Option<Waiters> {
+        self.holders.is_free().then(|| std::mem::take(&mut self.waiters))
     }
 }
 
 impl Shape for ReadWrite {
     fn expire(&mut self, now: Moment) {
         self.holders.expire(now);
-        self.next.expire(now);
+        self.waiters.expire(now);
     }
 
     fn is_over(&self) -> bool {
-        self.holders.is_free() && self.next.is_none()
+        self.holders.is_free() && self.waiters.is_empty()
     }
 
     fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
-        self.next.acquire(&mut self.holders, step, scene)
+        self.waiters.acquire(&mut self.holders, step, scene)
     }
 
     fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
-        let lifted = step.in_line && self.next.lift(&step.holder.owner);
+        let left = step.in_line && self.waiters.leave(&step.holder.owner);
         let (released, opened) = self.holders.release(step, scene.now);
-        if lifted || opened {
-            scene.tell(Channel::ReadWrite);
+        if left || opened {
+            self.waiters.pass_on(&self.holders, scene);
         }
         released
     }
@@ -67,7 +66,7 @@ impl Shape for ReadWrite {
     fn downgrade(&mut self, step: &ConvertCommand, scene: &mut Scene<'_>) -> Downgraded {
         let (downgraded, opened) = self.holders.downgrade(step, scene.now);
         if opened {
-            scene.tell(Channel::ReadWrite);
+            self.waiters.pass_on(&self.holders, scene);
         }
         downgraded
     }
@@ -75,13 +74,13 @@ impl Shape for ReadWrite {
     fn standing(&self, now: Moment) -> LockSnapshot {
         LockSnapshot {
             kind: Some(Kind::ReadWrite),
-            waiters: self.next.standing().into_iter().collect(),
+            waiters: self.waiters.standing().collect(),
             ..self.holders.standing(now)
         }
     }
 
     fn take_away(&mut self, scene: &mut Scene<'_>) {
         self.holders = Holders::default();
-        scene.tell(Channel::ReadWrite);
+        self.waiters.pass_on(&self.holders, scene);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::{
     lock::{Scene, Shape},
-    news::Channel,
+    waiters::Waiters,
 };
 use crate::{
     Kind, Mode,
@@ -22,11 +22,12 @@ pub(super) struct Semaphore {
     /// In use and free.
     total: i64,
     leases: HashMap<OwnerId, Moment>,
+    waiters: Waiters,
 }
 
 impl Semaphore {
     pub(super) fn of(permits: u32) -> Self {
-        Self { total: permits.into(), leases: HashMap::new() }
+        Self { total: permits.into(), leases: HashMap::new(), waiters: Waiters::default() }
     }
 
     /// Below zero while more are in use than there should be.
@@ -37,14 +38,21 @@ impl Semaphore {
     pub(super) fn resize(&mut self, permits: u32, scene: &mut Scene<'_>) {
         let before = std::mem::replace(&mut self.total, permits.into());
         if before < self.total {
-            scene.tell(Channel::Permits);
+            self.pass_on(scene);
         }
+    }
+
+    /// Free permits go to the waiters that are next.
+    fn pass_on(&mut self, scene: &mut Scene<'_>) {
+        let free = usize::try_from(self.free()).unwrap_or(0);
+        self.waiters.wake_first(free, scene);
     }
 }
 
 impl Shape for Semaphore {
     fn expire(&mut self, now: Moment) {
         self.leases.retain(|_, until| *until > now);
+        self.waiters.expire(now);
     }
 
     fn is_over(&self) -> bool {
@@ -57,20 +65,31 @@ impl Shape for Semaphore {
             *lease = until.max(*lease);
             return Acquired::Granted(None);
         }
-        if self.free() > 0 {
+        let granted =
+            usize::try_from(self.free()).is_ok_and(|free| free > self.waiters.rank(step, now));
+        let in_line = !granted && self.waiters.stand(step, now);
+        if granted {
+            self.waiters.leave(&step.owner);
             self.leases.insert(step.owner.clone(), until);
+        }
+        let first = self.waiters.first(now).filter(|_| self.free() > 0);
+        if first.is_some_and(|(_, is_reserved)| !is_reserved) {
+            self.pass_on(scene);
+        }
+        if granted {
             return Acquired::Granted(None);
         }
-        let next = self.leases.values().min();
-        Acquired::Busy { remaining: next.map(|next| now.until(*next)), in_line: false }
+        let next_end = self.leases.values().min().map(|next| now.until(*next));
+        Acquired::Busy { remaining: first.map(|(left, _)| left).or(next_end), in_line }
     }
 
     fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
-        if self.leases.remove(&step.holder.owner).is_none() {
-            return Released::Gone;
+        let left = step.in_line && self.waiters.leave(&step.holder.owner);
+        let returned = self.leases.remove(&step.holder.owner).is_some();
+        if left || returned {
+            self.pass_on(scene);
         }
-        scene.tell(Channel::Permits);
-        Released::Freed
+        if returned { Released::Freed } else { Released::Gone }
     }
 
     fn renew(&mut self, owner: &OwnerId, _mode: Mode, until: Moment) -> Renewal {
@@ -93,6 +112,7 @@ impl Shape for Semaphore {
             remaining: holders.iter().filter_map(|holder| holder.remaining).max(),
             free_permits: Some(self.free()),
             holders,
+            waiters: self.waiters.standing().collect(),
             complete: true,
             ..LockSnapshot::default()
         }
@@ -100,6 +120,6 @@ impl Shape for Semaphore {
 
     fn take_away(&mut self, scene: &mut Scene<'_>) {
         self.leases.clear();
-        scene.tell(Channel::Permits);
+        self.pass_on(scene);
     }
 }

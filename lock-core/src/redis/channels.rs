@@ -26,36 +26,66 @@ pub(super) struct Channels {
 #[derive(Debug)]
 struct Channel {
     slot: u16,
-    news: watch::Sender<NotifyState>,
     last_used: Instant,
     heard_by: Option<EarId>,
+    /// What all listeners know.
+    common: NotifyState,
+    /// By the number that a message for some of them carries.
+    listeners: HashMap<Option<u8>, watch::Sender<NotifyState>>,
 }
 
 impl Channel {
-    fn heard(&mut self, by: Option<EarId>) {
-        self.heard_by = by;
-        self.grown(|news| news.subscribed = by.is_some());
+    fn new(slot: u16) -> Self {
+        let (common, listeners) = (NotifyState::default(), HashMap::new());
+        Self { slot, last_used: Instant::now(), heard_by: None, common, listeners }
     }
 
-    fn grown(&self, by: impl FnOnce(&mut NotifyState)) {
-        self.news.send_modify(|news| {
-            by(news);
-            news.count += 1;
-            news.grown_at = Some(Instant::now());
-        });
+    fn heard(&mut self, by: Option<EarId>) {
+        self.heard_by = by;
+        self.common.subscribed = by.is_some();
+        self.grown(None);
+    }
+
+    /// Those with another number sleep on.
+    fn grown(&mut self, number: Option<u8>) {
+        let now = Instant::now();
+        if number.is_some() {
+            // Kept for a waiter that listens a moment later and must know that it came too late.
+            self.listener(number);
+        } else {
+            self.common.grown_at = Some(now);
+        }
+        let subscribed = self.common.subscribed;
+        for (listener, news) in &self.listeners {
+            if number.is_none() || listener.is_none() || *listener == number {
+                news.send_modify(|news| {
+                    news.subscribed = subscribed;
+                    news.count += 1;
+                    news.grown_at = Some(now);
+                });
+            }
+        }
+    }
+
+    fn listener(&mut self, number: Option<u8>) -> &watch::Sender<NotifyState> {
+        self.listeners.entry(number).or_insert_with(|| watch::Sender::new(self.common))
+    }
+
+    fn has_listeners(&self) -> bool {
+        self.listeners.values().any(|news| news.receiver_count() > 0)
     }
 }
 
 impl Channels {
-    pub(super) fn listen(&self, name: String, slot: u16) -> WakeupReceiver {
+    /// With a number: leaves out the messages that are for waiters with others.
+    pub(super) fn listen(&self, name: String, slot: u16, number: Option<u8>) -> WakeupReceiver {
         let mut all = self.all();
         let channel = all.entry(name).or_insert_with(|| {
             self.added.send_modify(|count| *count += 1);
-            let news = watch::Sender::default();
-            Channel { slot, news, last_used: Instant::now(), heard_by: None }
+            Channel::new(slot)
         });
         channel.last_used = Instant::now();
-        WakeupReceiver(channel.news.subscribe())
+        WakeupReceiver(channel.listener(number).subscribe())
     }
 
     pub(super) fn added(&self) -> watch::Receiver<u64> {
@@ -108,9 +138,10 @@ impl Channels {
         }
     }
 
-    pub(super) fn message(&self, name: &str) {
-        if let Some(channel) = self.all().get(name) {
-            channel.grown(|_| {});
+    /// For the listeners with this number; for all without one.
+    pub(super) fn message(&self, name: &str, number: Option<u8>) {
+        if let Some(channel) = self.all().get_mut(name) {
+            channel.grown(number);
         }
     }
 
@@ -118,7 +149,7 @@ impl Channels {
     pub(super) fn forget_idle(&self, mine: impl Fn(u16) -> bool) {
         let now = Instant::now();
         self.all().retain(|_, channel| {
-            if channel.news.receiver_count() > 0 {
+            if channel.has_listeners() {
                 channel.last_used = now;
             }
             let idle = now.saturating_duration_since(channel.last_used) >= KEPT;

@@ -29,6 +29,7 @@ use super::{
     endpoint::Endpoint,
     place::Place,
     routes::{Refusal, refusal},
+    steps::woken_by,
     target::{Connection, Target},
 };
 use crate::backoff::Backoff;
@@ -274,7 +275,11 @@ impl Ear {
         };
         match push.kind {
             PushKind::Message | PushKind::SMessage => {
-                self.channels.message(channel);
+                let number = match push.data.get(1) {
+                    Some(Value::BulkString(message)) => woken_by(message),
+                    _ => None,
+                };
+                self.channels.message(channel, number);
             }
             PushKind::Subscribe | PushKind::SSubscribe => {
                 self.channels.heard(channel, self.id);
@@ -335,8 +340,8 @@ mod tests {
         let channels = Arc::<Channels>::default();
         let place = Place::Fixed(Arc::new(target));
         let ear = Ear::new(place, Share::All, Arc::clone(&channels));
-        let _waits = channels.listen("waited for".to_owned(), 0);
-        drop(channels.listen("left".to_owned(), 0));
+        let _waits = channels.listen("waited for".to_owned(), 0, None);
+        drop(channels.listen("left".to_owned(), 0, None));
         let _ = tokio::time::timeout(Duration::from_secs(30), ear.work()).await;
         let (kept, _) = channels.compare(&HashSet::new(), |_| true);
         assert_eq!(kept, ["waited for"]);

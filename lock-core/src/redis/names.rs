@@ -17,8 +17,8 @@
 //! | `redisson_lock_queue:B` | list, with TTL unless Redisson waits too | who waits for a fair lock, `O`, next first | Redisson's |
 //! | `redisson_lock_timeout:B` | sorted set, with TTL as the queue | `O` -> epoch ms after which Redisson passes it by | Redisson's |
 //! | `redisson_lock_token:B` | string, with TTL unless permanent | the last fencing token | Redisson's name (`RFencedLock`), our numbers |
-//! | `lock_next:B` | string, with TTL | `since:read:O` or `since:write:O`: the waiter that is next | ours |
-//! | `lock_next:B` of a fair read/write lock | sorted set, with TTL | `read:O` or `write:O` -> number of arrival; `fair` -> 0 while it is held or waited for | ours |
+//! | `lock_waiters:B` | hash, with TTL | `read:O` or `write:O` -> `since:until` (epoch ms) of each waiter | ours |
+//! | `lock_waiters:B` of a fair read/write lock | sorted set, with TTL | `read:O` or `write:O` -> number of arrival; `fair` -> 0 while it is held or waited for | ours |
 //! | `lock_alive:B` | sorted set, with TTL | `O`, in a fair read/write lock `read:O` or `write:O` -> epoch ms until which its place in line lives | ours |
 //! | `lock_turn:B:O` | channel | `1`: this waiter of a fair read/write lock may enter | ours |
 //! | `lock_asked:B` | set, with TTL | owners that were asked to release; a semaphore's permits in hex | ours |
@@ -72,9 +72,9 @@ impl LockNames {
         self.named("redisson_lock_token")
     }
 
-    /// The mark of the waiter that is next; in a fair read/write lock the line.
-    pub(super) fn mark(&self) -> String {
-        self.named("lock_next")
+    /// Those that wait, but for a fair lock with one holder.
+    pub(super) fn line(&self) -> String {
+        self.named("lock_waiters")
     }
 
     /// Where releases of a plain lock are told; `:O` follows for a waiter of a fair one.
@@ -171,7 +171,7 @@ const BESIDE: [&str; 10] = [
     "redisson_lock_queue:",
     "redisson_lock_timeout:",
     "redisson_lock_token:",
-    "lock_next:",
+    "lock_waiters:",
     "lock_alive:",
     "lock_turn:",
     "lock_asked:",
@@ -209,7 +209,7 @@ mod tests {
                 for beside in [
                     format!("{}:1", names.reads("u:1")),
                     names.token(),
-                    names.mark(),
+                    names.line(),
                     names.queue(),
                     names.deadlines(),
                     names.alive(),
@@ -246,6 +246,6 @@ mod tests {
             "Redisson adds no braces to a name that has some"
         );
         assert_eq!(tagged.token(), "redisson_lock_token:lock:order:{42}");
-        assert_eq!(tagged.mark(), "lock_next:lock:order:{42}");
+        assert_eq!(tagged.line(), "lock_waiters:lock:order:{42}");
     }
 }

@@ -64,7 +64,10 @@ impl Reply {
             "BUSY" => {
                 Acquired::Busy { remaining: self.span(2), in_line: self.number(3) == Some(1) }
             }
-            "YIELD" => Acquired::Yield { remaining: self.span(2).unwrap_or_default() },
+            "YIELD" => Acquired::Yield {
+                remaining: self.span(2).unwrap_or_default(),
+                in_line: self.number(3) == Some(1),
+            },
             "LOST" => Acquired::Lost,
             "WRONG_KIND" => Acquired::WrongKind,
             _ => return Err(self.strange()),

@@ -104,45 +104,45 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE_READ = "read_write/acquire_read" quick "token" "acquire_read"
-        with "whole" "end_in" "fields" "clock" "next_token" "mark" "hold_reads";
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "waiters" "hold_reads";
     ACQUIRE_WRITE = "read_write/acquire_write" quick "token" "acquire_write"
-        with "whole" "end_in" "fields" "clock" "next_token" "mark" "readers" "hold_reads" "tag";
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "waiters" "readers" "hold_reads" "tag";
     RENEW_READ = "read_write/renew_read" with "whole" "renewed";
     RENEW_WRITE = "read_write/renew_write" with "whole" "renewed" "hold_reads";
     RELEASE_READ = "read_write/release_read" quick "release_read"
-        with "whole" "end_in" "clock" "tell" "next_token" "mark" "readers" "tag";
+        with "whole" "clock" "tell" "waiters" "readers" "tag";
     RELEASE_WRITE = "read_write/release_write" quick "release_write"
-        with "whole" "end_in" "clock" "tell" "next_token" "mark" "tag";
+        with "whole" "clock" "tell" "waiters" "tag";
     UPGRADE = "read_write/upgrade" with "whole" "clock" "next_token" "readers" "hold_reads";
-    DOWNGRADE = "read_write/downgrade" with "whole" "tell" "hold_reads";
+    DOWNGRADE = "read_write/downgrade" with "whole" "clock" "tell" "waiters" "hold_reads";
     LOCK_ACQUIRE = "lock/acquire" quick "token" "acquire"
-        with "whole" "end_in" "clock" "next_token" "mark" "sole";
+        with "whole" "end_in" "clock" "tell" "next_token" "waiters" "sole";
     LOCK_RELEASE = "lock/release" quick "release"
-        with "whole" "end_in" "clock" "tell" "next_token" "mark" "sole";
+        with "whole" "clock" "tell" "waiters" "sole";
     LOCK_RENEW = "lock/renew" with "whole" "renewed";
     FAIR_READ_WRITE_ACQUIRE = "fair_read_write/acquire"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "tag" "line" "ours" "held_by_ours"
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "waiters" "readers" "hold_reads" "tag" "line" "ours" "held_by_ours"
         calling "read_write"/"acquire_read" "read_write"/"acquire_write";
     FAIR_READ_WRITE_RELEASE = "fair_read_write/release"
-        with "whole" "end_in" "clock" "tell" "next_token" "mark" "readers" "tag" "line" "turns"
+        with "whole" "end_in" "clock" "tell" "waiters" "readers" "tag" "line" "turns"
         calling "read_write"/"release_read" "read_write"/"release_write";
     FAIR_READ_WRITE_UPGRADE = "fair_read_write/upgrade"
         with "whole" "end_in" "clock" "tell" "next_token" "readers" "hold_reads" "line"
         calling "read_write"/"upgrade";
     FAIR_READ_WRITE_DOWNGRADE = "fair_read_write/downgrade"
-        with "whole" "end_in" "clock" "tell" "hold_reads" "line" "turns"
+        with "whole" "end_in" "clock" "tell" "waiters" "hold_reads" "line" "turns"
         calling "read_write"/"downgrade";
     FAIR_READ_WRITE_RENEW = "fair_read_write/renew"
         with "whole" "end_in" "clock" "renewed" "tell" "hold_reads" "line"
         calling "read_write"/"renew_read" "read_write"/"renew_write";
     FAIR_ACQUIRE = "fair/acquire" with "whole" "end_in" "clock" "next_token" "tell" "sole" "ours" "queue";
     FAIR_RELEASE = "fair/release" with "whole" "end_in" "clock" "tell" "sole" "ours" "queue";
-    SEMAPHORE_ACQUIRE = "semaphore/acquire" with "whole" "clock" "tell" "permits";
-    SEMAPHORE_RELEASE = "semaphore/release" with "whole" "clock" "tell" "permits";
+    SEMAPHORE_ACQUIRE = "semaphore/acquire" with "whole" "end_in" "clock" "tell" "waiters" "permits";
+    SEMAPHORE_RELEASE = "semaphore/release" with "whole" "clock" "tell" "waiters" "permits";
     SEMAPHORE_RENEW = "semaphore/renew" with "whole" "clock" "renewed";
-    SEMAPHORE_RESIZE = "semaphore/resize" with "whole" "clock" "tell" "permits";
+    SEMAPHORE_RESIZE = "semaphore/resize" with "whole" "clock" "tell" "waiters" "permits";
     ACQUIRE_ALL = "any/acquire_all"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "mark" "readers" "hold_reads" "tag" "sole" "ours" "queue"
+        with "whole" "end_in" "fields" "clock" "tell" "next_token" "waiters" "readers" "hold_reads" "tag" "sole" "ours" "queue"
             "permits" "line" "turns" "held_by_ours"
         calling "read_write"/"acquire_read" "read_write"/"release_read"
             "read_write"/"acquire_write" "read_write"/"release_write"
@@ -150,8 +150,8 @@ scripts! {
             "fair"/"acquire" "fair"/"release"
             "fair_read_write"/"acquire" "fair_read_write"/"release"
             "semaphore"/"acquire" "semaphore"/"release";
-    INSPECT = "any/inspect" with "whole" "end_in" "clock" "tell" "next_token" "mark" "sole" "ours" "queue" "line" "readers" "permits" "holders";
-    FORCE_RELEASE = "any/force_release" with "whole" "end_in" "clock" "tell" "next_token" "mark" "sole" "ours" "queue" "line" "turns" "readers" "permits" "holders";
+    INSPECT = "any/inspect" with "whole" "end_in" "clock" "tell" "next_token" "waiters" "sole" "ours" "queue" "line" "readers" "permits" "holders";
+    FORCE_RELEASE = "any/force_release" with "whole" "end_in" "clock" "tell" "next_token" "waiters" "sole" "ours" "queue" "line" "turns" "readers" "permits" "holders";
     REQUEST_RELEASE = "any/request_release" with "whole" "end_in" "clock" "tell" "sole" "readers" "permits" "holders";
     ASKED = "any/asked";
     MISSING_RIGHTS = "any/missing_rights" with "tell";

@@ -20,6 +20,8 @@ const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
 /// What a first try says last: for how long it has waited, that it yields, its hold, and the tokens that
 /// it keeps in reserve. The scripts take that for granted.
 const FIRST_TRY: [&str; 4] = ["0", "1", "1", "0"];
+/// How many waiters of one lock can be woken each alone; of more, some share a number.
+const WAKE_NUMBERS: u32 = 32;
 /// How long a holder may take to notice that it was asked to release.
 const REQUEST_TTL: Duration = Duration::from_secs(60 * 60);
 
@@ -48,23 +50,25 @@ impl Steps {
             (Kind::ReadWrite, Mode::Read) => {
                 let call = Call::new(&script::ACQUIRE_READ)
                     .key(&names.lock)
-                    .key(names.mark())
+                    .key(names.line())
                     .key(names.token())
-                    .key(names.reads(owner));
+                    .key(names.reads(owner))
+                    .key(names.channel());
                 more(takes(call)).but_for(&FIRST_TRY[..3])
             }
             (Kind::ReadWrite, Mode::Write) => {
                 let call = Call::new(&script::ACQUIRE_WRITE)
                     .key(&names.lock)
-                    .key(names.mark())
-                    .key(names.token());
+                    .key(names.line())
+                    .key(names.token())
+                    .key(names.channel());
                 more(takes(call)).number(step.turns).but_for(&FIRST_TRY)
             }
             (Kind::FairReadWrite, mode) => {
                 let call = Call::new(&script::FAIR_READ_WRITE_ACQUIRE)
                     .key(&names.lock)
                     .key(names.reads(owner))
-                    .key(names.mark())
+                    .key(names.line())
                     .key(names.alive())
                     .key(names.token())
                     .key(names.turn());
@@ -79,8 +83,9 @@ impl Steps {
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
                 let call = Call::new(&script::LOCK_ACQUIRE)
                     .key(&names.lock)
-                    .key(names.mark())
-                    .key(names.token());
+                    .key(names.line())
+                    .key(names.token())
+                    .key(names.lock_channel());
                 more(takes(call)).number(step.turns).but_for(&FIRST_TRY)
             }
             (Kind::Fair, _) => {
@@ -102,7 +107,10 @@ impl Steps {
                 .semaphore(&script::SEMAPHORE_ACQUIRE, &names)
                 .arg(permit(owner))
                 .ms(step.lease)
-                .number(step.permits),
+                .number(step.permits)
+                .ms(place)
+                .ms(waited(step))
+                .but_for(&["0", "0"]),
         }
     }
 
@@ -110,15 +118,11 @@ impl Steps {
     pub(super) fn acquire_all(&self, steps: &[AcquireCommand]) -> Call {
         steps.iter().fold(Call::new(&script::ACQUIRE_ALL), |call, step| {
             let names = self.names(&step.key);
-            let mut member = self.acquire(step);
-            match step.kind {
-                Kind::ReadWrite | Kind::FairReadWrite => member = member.key(names.channel()),
-                Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => {
-                    member = member.key(names.lock_channel());
-                }
-                Kind::Fair | Kind::Semaphore => {}
-            }
-            call.member(member)
+            let member = self.acquire(step);
+            call.member(match step.kind {
+                Kind::FairReadWrite => member.key(names.channel()),
+                _ => member,
+            })
         })
     }
 
@@ -126,24 +130,21 @@ impl Steps {
         let Holder { kind, key, owner } = &step.holder;
         let names = self.names(key);
         let rest = |call: Call| call.owner(owner).number(step.holds).flag(step.in_line);
-        let looks = |call: Call| match step.in_line {
-            true => rest(call.key(names.mark())),
-            false => rest(call).but_for(&["0", "0"]),
-        };
+        let rest_by_default = |call: Call| rest(call.key(names.line())).but_for(&["0", "0"]);
         match (kind, step.mode) {
             (Kind::ReadWrite, Mode::Read) => {
                 let call = Call::new(&script::RELEASE_READ).key(&names.lock);
-                looks(call.key(names.reads(owner)).key(names.channel()))
+                rest_by_default(call.key(names.reads(owner)).key(names.channel()))
             }
             (Kind::ReadWrite, Mode::Write) => {
                 let call = Call::new(&script::RELEASE_WRITE).key(&names.lock);
-                looks(call.key(names.channel()))
+                rest_by_default(call.key(names.channel()))
             }
             (Kind::FairReadWrite, mode) => Call::new(&script::FAIR_READ_WRITE_RELEASE)
                 .key(&names.lock)
                 .key(names.reads(owner))
                 .key(names.channel())
-                .key(names.mark())
+                .key(names.line())
                 .key(names.alive())
                 .key(names.turn())
                 .owner(owner)
@@ -152,7 +153,7 @@ impl Steps {
                 .flag(step.in_line),
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
                 let call = Call::new(&script::LOCK_RELEASE).key(&names.lock);
-                looks(call.key(names.lock_channel()))
+                rest_by_default(call.key(names.lock_channel()))
             }
             (Kind::Fair, _) => {
                 let call = Call::new(&script::FAIR_RELEASE)
@@ -163,9 +164,11 @@ impl Steps {
                     .key(names.lock_channel());
                 rest(call).ms(JAVA_FAIR_WAIT)
             }
-            (Kind::Semaphore, _) => {
-                self.semaphore(&script::SEMAPHORE_RELEASE, &names).arg(permit(owner))
-            }
+            (Kind::Semaphore, _) => self
+                .semaphore(&script::SEMAPHORE_RELEASE, &names)
+                .arg(permit(owner))
+                .flag(step.in_line)
+                .but_for(&["0"]),
         }
     }
 
@@ -189,7 +192,7 @@ impl Steps {
                 Kind::Semaphore => call.key(names.leases()).arg(permit(owner)),
                 Kind::ReadWrite => call.key(&names.lock).key(names.reads(owner)).owner(owner),
                 Kind::FairReadWrite => {
-                    call.key(&names.lock).key(names.reads(owner)).key(names.mark()).owner(owner)
+                    call.key(&names.lock).key(names.reads(owner)).key(names.line()).owner(owner)
                 }
                 _ => call.key(&names.lock).owner(owner),
             };
@@ -206,7 +209,7 @@ impl Steps {
                 .key(&names.lock)
                 .key(names.reads(&step.holder.owner))
                 .key(names.token());
-        let call = if fair { call.key(names.mark()) } else { call };
+        let call = if fair { call.key(names.line()) } else { call };
         converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
     }
 
@@ -218,8 +221,8 @@ impl Steps {
                 .key(&names.lock)
                 .key(names.reads(&step.holder.owner))
                 .key(names.channel());
-        let call =
-            if fair { call.key(names.mark()).key(names.alive()).key(names.turn()) } else { call };
+        let call = call.key(names.line());
+        let call = if fair { call.key(names.alive()).key(names.turn()) } else { call };
         converted(call, step)
     }
 
@@ -275,7 +278,11 @@ impl Steps {
     }
 
     fn semaphore(&self, script: &'static LockScript, names: &LockNames) -> Call {
-        Call::new(script).key(&names.lock).key(names.leases()).key(names.semaphore_channel())
+        Call::new(script)
+            .key(&names.lock)
+            .key(names.leases())
+            .key(names.semaphore_channel())
+            .key(names.line())
     }
 }
 
@@ -293,7 +300,7 @@ pub(super) fn inspect(names: &LockNames) -> Call {
 fn whatever_stands(script: &'static LockScript, names: &LockNames) -> Call {
     Call::new(script)
         .key(&names.lock)
-        .key(names.mark())
+        .key(names.line())
         .key(names.queue())
         .key(names.deadlines())
         .key(names.alive())
@@ -303,6 +310,29 @@ fn whatever_stands(script: &'static LockScript, names: &LockNames) -> Call {
 
 fn converted(call: Call, step: &ConvertCommand) -> Call {
     call.owner(&step.holder.owner).ms(step.lease).number(step.after.read).number(step.after.write)
+}
+
+/// Waiters that share a channel are woken one by one: a message for one of them alone has as many zeros
+/// before it as the end of its owner's name counts, see `shared/waiters`.
+pub(super) fn wake_number(topic: &WakeTopic) -> Option<u8> {
+    let WakeTopic::Turn(holder) = topic else { return None };
+    if holder.kind.is_fair() {
+        return None;
+    }
+    let text = holder.owner.to_string();
+    let permit = holder.owner.permit_bytes();
+    let name = permit.map_or(text.as_bytes(), |permit| permit.as_slice());
+    let [.., tens, ones] = name else { return None };
+    u8::try_from((10 * u32::from(*tens) + u32::from(*ones)) % WAKE_NUMBERS).ok()
+}
+
+/// The waiters that a message is for, by the zeros before its number; `None`: for all.
+pub(super) fn woken_by(message: &[u8]) -> Option<u8> {
+    let zeros = message.iter().take_while(|digit| **digit == b'0').count();
+    // The last digit is the number that Redisson reads, which may be 0.
+    let before = zeros.min(message.len().saturating_sub(1));
+    let number = u8::try_from(before.checked_sub(1)?).ok()?;
+    (u32::from(number) < WAKE_NUMBERS).then_some(number)
 }
 
 /// A permit as Redisson stores it: the bytes that its hexadecimal digits stand for.

@@ -169,9 +169,10 @@ impl LockStore for RedisStore {
     }
 
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
+        let number = steps::wake_number(&topic);
         let channel = self.steps.channel(topic);
         let slot = slot_of(channel.as_bytes());
-        self.channels.listen(channel, slot)
+        self.channels.listen(channel, slot, number)
     }
 
     fn connection_status(&self) -> Result<(), Unavailable> {

@@ -23,6 +23,8 @@ pub enum Acquired {
     Yield {
         /// How long the writer's place has to live.
         remaining: Duration,
+        /// Whether the caller's place in line stands.
+        in_line: bool,
     },
     /// A re-entry whose outer hold is gone.
     Lost,

@@ -84,7 +84,7 @@ pub enum Step {
 pub enum Answer {
     Granted { token: Option<u64> },
     Busy { remaining: Option<Duration>, in_line: bool },
-    Yield { remaining: Duration },
+    Yield { remaining: Duration, in_line: bool },
     Lost,
     WrongKind,
     NotSole,
@@ -257,7 +257,7 @@ fn acquired(answer: Acquired) -> Answer {
     match answer {
         Acquired::Granted(token) => Answer::Granted { token: token.map(crate::FencingToken::get) },
         Acquired::Busy { remaining, in_line } => Answer::Busy { remaining, in_line },
-        Acquired::Yield { remaining } => Answer::Yield { remaining },
+        Acquired::Yield { remaining, in_line } => Answer::Yield { remaining, in_line },
         Acquired::Lost => Answer::Lost,
         Acquired::WrongKind => Answer::WrongKind,
     }

@@ -18,7 +18,7 @@ const A_MOMENT: Duration = Duration::from_millis(500);
 
 const QUEUE: &str = "redisson_lock_queue:{lock:k}";
 const DEADLINES: &str = "redisson_lock_timeout:{lock:k}";
-const LINE: &str = "lock_next:{lock:k}";
+const LINE: &str = "lock_waiters:{lock:k}";
 
 /// A hundred waiters of ten processes, each known to stand in line before the next one asks.
 async fn in_order_of_arrival(kind: &str, line: &str, count: &str, at_first: usize) {

@@ -4,7 +4,7 @@ use lock_tests::eventually;
 
 use crate::crowd::{Crowd, LONG};
 
-const MARK: &str = "lock_next:{lock:k}";
+const MARK: &str = "lock_waiters:{lock:k}";
 
 /// Eight processes of which some always have the lock, and one of the other mode.
 async fn let_in(many: &str, one: &str) {

@@ -48,7 +48,7 @@ async fn redis_agrees_that_they_share_a_slot() {
         let reader = here.read(*key).acquire().await.unwrap();
         let waiter = tokio::spawn(there.write(*key).wait(LONG).acquire());
         eventually("the mark is there", LIMIT, async || {
-            cluster.keys().await.iter().any(|name| name.starts_with("lock_next:"))
+            cluster.keys().await.iter().any(|name| name.starts_with("lock_waiters:"))
         })
         .await;
         let names = cluster.keys().await;

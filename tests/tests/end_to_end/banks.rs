@@ -128,7 +128,7 @@ async fn a_key_that_is_busy_leaves_the_other_free() {
     let url = service.url("/pay/7/9");
     let waiting = tokio::spawn(async move { http::post(&url, "").await });
     let cli = redis.cli().await;
-    let waits = async || cli.exists("lock_next:{lock:account:9}").await;
+    let waits = async || cli.exists("lock_waiters:{lock:account:9}").await;
     eventually("a request that waits", LIMIT, waits).await;
     elsewhere.write("account:7").try_acquire().await.unwrap().release().await.unwrap();
     nine.release().await.unwrap();

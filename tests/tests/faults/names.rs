@@ -23,10 +23,10 @@ async fn every_name_has_the_prefix() {
     let (here, there) = (connect().await, connect().await);
     let line = |name: &str| format!("{name}:{{app:k}}");
     for (kind, waits_in) in [
-        (Kind::ReadWrite, line("lock_next")),
-        (Kind::FairReadWrite, line("lock_next")),
-        (Kind::Reentrant, line("lock_next")),
-        (Kind::Fenced, line("lock_next")),
+        (Kind::ReadWrite, line("lock_waiters")),
+        (Kind::FairReadWrite, line("lock_waiters")),
+        (Kind::Reentrant, line("lock_waiters")),
+        (Kind::Fenced, line("lock_waiters")),
         (Kind::Fair, line("redisson_lock_queue")),
     ] {
         let guard = here.lock(Mode::Write, "k").kind(kind).acquire().await.unwrap();

@@ -12,7 +12,7 @@ async fn in_line(cli: &Cli, kind: Kind) -> usize {
     match kind {
         Kind::Fair => cli.list("redisson_lock_queue:{lock:k}").await.len(),
         // One entry is the line's own.
-        _ => cli.sorted_set("lock_next:{lock:k}").await.len().saturating_sub(1),
+        _ => cli.sorted_set("lock_waiters:{lock:k}").await.len().saturating_sub(1),
     }
 }
 

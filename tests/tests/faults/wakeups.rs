@@ -89,7 +89,7 @@ async fn a_holder_without_end_that_goes_silently_is_noticed() {
     let client = client(&server).await;
     let _: u64 = cli.query(&["HSET", "lock:k", "mode", "write", "j:1:write", "1"]).await;
     let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
-    eventually("it waits", LIMIT, async || cli.exists("lock_next:{lock:k}").await).await;
+    eventually("it waits", LIMIT, async || cli.exists("lock_waiters:{lock:k}").await).await;
     assert_eq!(cli.pttl("lock:k").await, -1);
     assert!(cli.del("lock:k").await);
     bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
@@ -105,7 +105,7 @@ async fn waiters_that_may_not_listen_get_there_all_the_same() {
     let deaf = ["ACL", "SETUSER", "default", "resetchannels"];
     let _: String = cli.query(&deaf).await;
     let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
-    eventually("it waits", LIMIT, async || cli.exists("lock_next:{lock:k}").await).await;
+    eventually("it waits", LIMIT, async || cli.exists("lock_waiters:{lock:k}").await).await;
     eventually("it may not listen", LIMIT, async || {
         let denied: redis::Value = cli.query(&["ACL", "LOG"]).await;
         format!("{denied:?}").contains("channel")

@@ -63,7 +63,7 @@ async fn java_passes_the_line(world: World) {
     pair.rust.must("held", "a", "acquire fair_read k 0 0").await;
     let writer = pair.rust.tell("w", "acquire fair_write k 60000 0");
     let waits = async || {
-        let line = "lock_next:{k}";
+        let line = "lock_waiters:{k}";
         world.cli.type_of(line).await == "zset"
             && world.cli.sorted_set(line).await.iter().any(|(who, _)| who.starts_with("write:"))
     };

@@ -259,9 +259,10 @@ fn same_answer(redis: Answer, memory: Answer, scale: u32) -> bool {
             };
             same && in_line == stands
         }
-        (Answer::Yield { remaining: one }, Answer::Yield { remaining: other }) => {
-            same_time(one, other, scale)
-        }
+        (
+            Answer::Yield { remaining: one, in_line },
+            Answer::Yield { remaining: other, in_line: stands },
+        ) => same_time(one, other, scale) && in_line == stands,
         _ => redis == memory,
     }
 }

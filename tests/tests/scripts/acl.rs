@@ -62,7 +62,7 @@ pub(crate) const COMMANDS: &[&str] = &[
 pub(crate) const KEYS: &[&str] = &[
     "~lock:*",
     "~{lock:*",
-    "~lock_next:{lock:*",
+    "~lock_waiters:{lock:*",
     "~redisson_lock_token:{lock:*",
     "~redisson_rwlock:{lock:*",
     "~redisson_lock__channel:{lock:*",

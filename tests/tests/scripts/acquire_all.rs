@@ -154,7 +154,7 @@ async fn a_hold_further_out_stays() {
             assert_eq!(texts(&of(&store, FIRST).await), texts(&before));
             assert!(!store.told_where().await.iter().any(|(channel, _)| channel.contains(FIRST)));
             // And is taken back to where it was when it had been granted before.
-            store.set(&["DEL", SECOND, &format!("lock_next:{{{SECOND}}}")]).await;
+            store.set(&["DEL", SECOND, &format!("lock_waiters:{{{SECOND}}}")]).await;
             let reply = store.ask(&acquire_all(&members)).await;
             assert_eq!(reply[0], "GRANTED");
             assert_eq!(reply[2 - at], "", "re-entry takes no token");

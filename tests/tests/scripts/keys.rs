@@ -14,7 +14,7 @@ pub(crate) const SEMAPHORE_CHANNEL: &str = "redisson_sc:{lock:k}";
 pub(crate) const TURN: &str = "lock_turn:{lock:k}";
 pub(crate) const ASKED: &str = "lock_asked:{lock:k}";
 pub(crate) const TOKEN: &str = "redisson_lock_token:{lock:k}";
-pub(crate) const MARK: &str = "lock_next:{lock:k}";
+pub(crate) const MARK: &str = "lock_waiters:{lock:k}";
 
 pub(crate) const FOREVER: i64 = -1;
 

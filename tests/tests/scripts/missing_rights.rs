@@ -19,7 +19,7 @@ const NAMES: [&str; 13] = [
     "redisson_lock_queue:{lock:\u{1}rights}",
     "redisson_lock_timeout:{lock:\u{1}rights}",
     "redisson_lock_token:{lock:\u{1}rights}",
-    "lock_next:{lock:\u{1}rights}",
+    "lock_waiters:{lock:\u{1}rights}",
     "lock_alive:{lock:\u{1}rights}",
     "lock_turn:{lock:\u{1}rights}",
     "lock_asked:{lock:\u{1}rights}",

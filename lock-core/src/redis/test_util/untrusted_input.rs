@@ -72,7 +72,7 @@ pub fn told(sent: &[u8]) {
 pub fn push(sent: &[u8], channel: &str) -> bool {
     let Ok(Value::Push { kind, data }) = parse_redis_value(sent) else { return false };
     let channels = Arc::<Channels>::default();
-    let mut wakeups = channels.listen(channel.to_owned(), 0);
+    let mut wakeups = channels.listen(channel.to_owned(), 0, None);
     wakeups.listen();
     let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
     let target = Target::new(Endpoint::Tcp("h".to_owned(), 1), &login, None, &options, "");
@@ -90,7 +90,7 @@ pub fn slots(prefix: &str, key: &LockKey) -> BTreeSet<u16> {
         names.reads("u:1"),
         names.leases(),
         names.token(),
-        names.mark(),
+        names.line(),
         names.queue(),
         names.deadlines(),
         names.alive(),

@@ -6,59 +6,76 @@ use super::{
     op::Op,
     rules::{Step, broken},
     standing::{Held, Standing, Waiter},
+    told::{is_passed_on, is_reserved},
     wrong::Wrong,
 };
 
 impl Step<'_> {
-    /// Whether somebody else, who holds or is before me, is in my way.
+    /// Whether another owner, that holds or is ahead, is in the way; and the longest time that one of
+    /// them has left.
     fn in_the_way(&self, mode: Mode) -> (bool, i64) {
         let holders: Vec<&Held> = self.before.others(self.owner).collect();
-        let blocking = |held: &&&Held| mode == Mode::Write || held.writes > 0;
+        let ahead = self.ahead();
+        let places = ahead.iter().map(|waiter| waiter.left).max();
         if self.setup.kind == Kind::Semaphore {
-            let full = holders.len() >= usize::try_from(self.setup.permits).unwrap_or(usize::MAX);
-            return (full, holders.iter().map(|held| held.left).min().unwrap_or(0));
+            let permits = usize::try_from(self.setup.permits).unwrap_or(usize::MAX);
+            let next_end = holders.iter().map(|held| held.left).min();
+            let left = next_end.into_iter().chain(places).max().unwrap_or(0);
+            return (holders.len() + ahead.len() >= permits, left);
         }
-        let holders = holders.iter().filter(blocking);
+        let blocking = holders.iter().filter(|held| mode == Mode::Write || held.writes > 0);
         let left =
-            holders.map(|held| if mode == Mode::Read { held.left } else { held.time_left() });
+            blocking.map(|held| if mode == Mode::Read { held.left } else { held.time_left() });
         let left = left.max();
         if !self.setup.kind.is_fair() {
-            return (left.is_some(), left.unwrap_or(0));
+            let reserved = self.before.lets_in(Mode::Write) && places.is_some();
+            return (left.is_some() || reserved, left.or(places).unwrap_or(0));
         }
         // Each looks after the one before it, who need not be the one in the way.
         let waiters = self.before.waiters.iter().filter(|waiter| waiter.owner != self.owner);
         let longest = waiters.map(|waiter| waiter.left).chain(left).max().unwrap_or(0);
-        (left.is_some() || !self.ahead().is_empty(), longest)
+        (left.is_some() || !ahead.is_empty(), longest)
     }
 
     /// The waiters who are before this one and must not be passed, as they stood.
     fn ahead(&self) -> Vec<&Waiter> {
-        let Op::Acquire { mode, yields, waited, .. } = self.op else { return Vec::new() };
-        let other = |waiter: &&Waiter| waiter.owner != self.owner;
+        let Op::Acquire { mode, waited, .. } = self.op else { return Vec::new() };
         let must_wait = |waiter: &&Waiter| match self.setup.kind {
             Kind::FairReadWrite | Kind::ReadWrite => {
                 mode == Mode::Write || waiter.mode == Mode::Write
             }
             _ => true,
         };
-        if self.setup.kind.is_fair() {
-            let waiters = self.before.waiters.iter().take_while(other);
-            return waiters.filter(|waiter| waiter.left > 0).filter(must_wait).collect();
+        let waiters = self.before.waiters.iter();
+        if self.setup.kind.is_fair() || self.before.waits(self.owner) {
+            let before = waiters.take_while(|waiter| waiter.owner != self.owner);
+            return before.filter(|waiter| waiter.left > 0).filter(must_wait).collect();
         }
-        let longer = |waiter: &&Waiter| yields && waiter.since <= self.now - waited;
-        self.before.waiters.iter().filter(other).filter(must_wait).filter(longer).collect()
+        let longer = |waiter: &&Waiter| waiter.since <= self.now - waited;
+        waiters.filter(must_wait).filter(longer).collect()
+    }
+
+    /// Whether others read: then a reader passes a writer that waits, unless it yields.
+    fn is_read(&self) -> bool {
+        self.before.lets_in(Mode::Read) && !self.before.lets_in(Mode::Write)
     }
 
     pub(super) fn acquired(&self) -> Result<(), Wrong> {
-        let Op::Acquire { mode, holds, .. } = self.op else { return Ok(()) };
+        let Op::Acquire { mode, holds, yields, .. } = self.op else { return Ok(()) };
         let had = self.mine(self.before, mode);
         let inside = self.before.by(self.owner).is_some_and(|held| held.writes > 0);
         let (blocked, longest) = self.in_the_way(mode);
+        let plain = !self.setup.kind.is_fair() && !self.is_semaphore();
+        let passes = plain && self.is_read() && !yields;
         match self.status() {
             "GRANTED" => {
                 broken(Wrong::FalseGrant, self.mine(self.after, mode) < holds || had + 1 < holds)?;
                 let enters = had == 0 && !inside;
-                broken(Wrong::Overtaken, enters && !self.ahead().is_empty())?;
+                let overtakes = match self.setup.kind {
+                    Kind::Semaphore => blocked,
+                    _ => !self.ahead().is_empty() && !passes,
+                };
+                broken(Wrong::Overtaken, enters && overtakes)?;
                 let mut waits = self.after.waiters.iter();
                 let waits = waits.any(|one| one.owner == self.owner && one.mode == mode);
                 broken(Wrong::StillWaits, enters && waits)?;
@@ -71,45 +88,54 @@ impl Step<'_> {
                 broken(Wrong::FalseRefusal, (!blocked && !holds) || had > 0)?;
                 let told = self.number(2);
                 broken(Wrong::FalseTime, told < 0 || (told > longest.max(1) && !holds))?;
-                broken(Wrong::Reply, (self.number(3) == 1) != self.is_in_line())?;
-                self.stands_last()
+                self.takes_a_place()?;
+                self.passes_on()
             }
             "YIELD" => {
                 let ahead = self.ahead();
-                broken(Wrong::FalseRefusal, ahead.is_empty() || had > 0)?;
+                let may = self.is_read() && yields && !ahead.is_empty();
+                broken(Wrong::FalseRefusal, !may || had > 0)?;
                 let longest = ahead.iter().map(|waiter| waiter.left).max().unwrap_or(0);
-                broken(Wrong::FalseTime, self.number(2) < 0 || self.number(2) > longest)
+                broken(Wrong::FalseTime, self.number(2) < 0 || self.number(2) > longest)?;
+                self.takes_a_place()
             }
             _ => Err(Wrong::Reply),
         }
     }
 
-    fn is_in_line(&self) -> bool {
-        let mut waiters = self.after.waiters.iter();
-        waiters.any(|one| one.owner == self.owner && one.left > 0)
-    }
-
-    /// Whoever comes takes the last place, and who has waited longest keeps the mark.
-    fn stands_last(&self) -> Result<(), Wrong> {
+    /// A caller that is refused, and waits, stands in line, behind those that stood there.
+    fn takes_a_place(&self) -> Result<(), Wrong> {
+        let own = self.after.waiters.iter().find(|one| one.owner == self.owner && one.left > 0);
+        broken(Wrong::Reply, (self.number(3) == 1) != own.is_some())?;
+        let Op::Acquire { waited, waits, .. } = self.op else { return Ok(()) };
+        if !self.setup.kind.is_fair() {
+            broken(Wrong::Overtaken, waits != own.is_some())?;
+            let before = self.before.waiters.iter().find(|one| one.owner == self.owner);
+            let since = before.map_or(self.now - waited, |before| before.since);
+            // A millisecond later for each that has waited as long.
+            let ties = if before.is_some() { 0 } else { self.before.waiters.len() };
+            let latest = since + i64::try_from(ties).unwrap_or_default();
+            let is_other = own.is_some_and(|own| !(since..=latest).contains(&own.since));
+            return broken(Wrong::Overtaken, is_other);
+        }
         let place = |at: &Standing| at.waiters.iter().position(|one| one.owner == self.owner);
         let others = |at: &Standing, before: Option<usize>| -> Vec<Vec<u8>> {
             let before = at.waiters.iter().take(before.unwrap_or(at.waiters.len()));
             let before = before.filter(|waiter| waiter.left > 0);
             before.map(|waiter| waiter.owner.clone()).filter(|one| *one != self.owner).collect()
         };
-        if self.setup.kind.is_fair() {
-            let (was, is) = (place(self.before), place(self.after));
-            let passed = others(self.before, was).len() > others(self.after, is).len();
-            return broken(Wrong::Overtaken, is.is_some() && passed);
-        }
-        let Op::Acquire { waited, waits, .. } = self.op else { return Ok(()) };
-        if self.is_semaphore() {
+        let (was, is) = (place(self.before), place(self.after));
+        let passed = others(self.before, was).len() > others(self.after, is).len();
+        broken(Wrong::Overtaken, is.is_some() && passed)
+    }
+
+    /// A caller that finds a free lock and is not next has it reserved for those that are.
+    fn passes_on(&self) -> Result<(), Wrong> {
+        let is_free = self.before.lets_in(Mode::Write);
+        if self.setup.kind.is_fair() || self.is_semaphore() || !is_free || self.ahead().is_empty() {
             return Ok(());
         }
-        let since = self.now - waited;
-        let older =
-            self.before.waiters.iter().any(|one| one.owner != self.owner && one.since <= since);
-        let mark_is_mine = self.after.waiters.iter().any(|one| one.owner == self.owner);
-        broken(Wrong::Overtaken, waits && mark_is_mine == older)
+        let was = is_reserved(self.setup, self.before);
+        broken(Wrong::NotTold, !was && !is_passed_on(self.setup, self.after, self.told))
     }
 }

@@ -83,9 +83,7 @@ impl Calls {
 
     fn make(&self, asked: Asked) -> Prepared {
         let call = match asked {
-            Asked::By(owner, op) => {
-                op.call(self.kind, self.permits, &self.callers[usize::from(owner)])
-            }
+            Asked::By(owner, op) => op.call(self.permits, &self.callers[usize::from(owner)]),
             Asked::TakeAway => self.callers[0].call(Step::TakeAway, NONCE),
             Asked::Newcomer(number) => self.newcomer(number, self.newcomers_lease),
             Asked::Nonsense(which) => {
@@ -102,6 +100,6 @@ impl Calls {
     fn newcomer(&self, number: u32, lease: i64) -> ScriptCall {
         let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
         let ask = Op::Acquire { mode, holds, lease, yields, waits, waited };
-        ask.call(self.kind, self.permits, &names::newcomer(self.kind, self.names, number))
+        ask.call(self.permits, &names::newcomer(self.kind, self.names, number))
     }
 }

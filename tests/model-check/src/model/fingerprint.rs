@@ -122,7 +122,7 @@ pub(crate) fn print(
             renamed(&text[digits..], names, &mut hasher);
         }
         Value::Hash(fields) => {
-            let each = fields.iter().map(|(field, value)| alone(field, value, names));
+            let each = fields.iter().map(|(field, value)| alone(field, value, names, now));
             each.fold(0_u64, u64::wrapping_add).hash(&mut hasher);
         }
         Value::List(items) | Value::Set(items) => {
@@ -160,11 +160,20 @@ fn renamed(bytes: &[u8], names: &[u8; 256], hasher: &mut DefaultHasher) {
     hasher.write_u8(0xff);
 }
 
-fn alone(field: &[u8], value: &[u8], names: &[u8; 256]) -> u64 {
+fn alone(field: &[u8], value: &[u8], names: &[u8; 256], now: i64) -> u64 {
     let mut hasher = DefaultHasher::new();
     renamed(field, names, &mut hasher);
-    hasher.write(value);
+    match place(value) {
+        Some((since, until)) => (since - now, (until - now).max(0)).hash(&mut hasher),
+        None => hasher.write(value),
+    }
     hasher.finish()
+}
+
+/// Since when a waiter waits, and until when its place lives.
+fn place(value: &[u8]) -> Option<(i64, i64)> {
+    let (since, until) = std::str::from_utf8(value).ok()?.split_once(':')?;
+    Some((since.parse().ok()?, until.parse().ok()?))
 }
 
 fn relative(hold: &Hold, now: i64) -> impl Hash {

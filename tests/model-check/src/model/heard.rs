@@ -107,8 +107,8 @@ impl Hold {
 
     fn refused(&mut self, status: &str, reply: &Reply, mode: Mode, now: i64) {
         *self.stored.of_mut(mode) = 0;
-        let marked = status == "BUSY" && reply.parts().get(3).and_then(Reply::int) == Some(1);
-        self.in_line = marked.then_some(mode);
+        let stands = reply.parts().get(3).and_then(Reply::int) == Some(1);
+        self.in_line = stands.then_some(mode);
         if status == "YIELD" {
             self.yielded(now);
         }

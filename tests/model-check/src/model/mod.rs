@@ -104,7 +104,7 @@ impl Locks {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
         let reply = self.calls().run(&mut world.redis, Asked::By(owner, op));
-        let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
+        let told = world.redis.take_told();
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let step = Step {
             setup: &self.setup,
@@ -158,7 +158,7 @@ impl Locks {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
         let reply = self.calls().run(&mut world.redis, Asked::TakeAway);
-        let told: Vec<Vec<u8>> = world.redis.take_told().into_iter().map(|told| told.0).collect();
+        let told = world.redis.take_told();
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let was_held = before.held.iter().any(standing::Held::lives);
         let parts = reply.parts();

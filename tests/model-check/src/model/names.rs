@@ -17,7 +17,7 @@ pub(crate) struct LockNames {
     pub(crate) key: &'static str,
     tag: &'static str,
     pub(crate) lock: &'static [u8],
-    pub(crate) mark: &'static [u8],
+    pub(crate) line: &'static [u8],
     pub(crate) alive: &'static [u8],
     pub(crate) token: &'static [u8],
     pub(crate) queue: &'static [u8],
@@ -30,7 +30,7 @@ macro_rules! names_of {
             key: $key,
             tag: concat!("{", $key, "}"),
             lock: $key.as_bytes(),
-            mark: concat!("lock_next:{", $key, "}").as_bytes(),
+            line: concat!("lock_waiters:{", $key, "}").as_bytes(),
             alive: concat!("lock_alive:{", $key, "}").as_bytes(),
             token: concat!("redisson_lock_token:{", $key, "}").as_bytes(),
             queue: concat!("redisson_lock_queue:{", $key, "}").as_bytes(),
@@ -100,5 +100,15 @@ impl LockNames {
         };
         let channel = format!("{sort}:{}", self.tag).into_bytes();
         if is_own { [&channel, b":".as_slice(), waiter].concat() } else { channel }
+    }
+
+    /// What wakes a waiter that shares its channel with others: zeros before the message.
+    pub(crate) fn is_for(waiter: &[u8], message: &[u8]) -> bool {
+        let [.., tens, ones] = waiter else { return false };
+        let zeros = (10 * usize::from(*tens) + usize::from(*ones)) % 32 + 1;
+        let (before, rest) = message.split_at(zeros.min(message.len()));
+        before.iter().all(|digit| *digit == b'0')
+            && !rest.is_empty()
+            && (rest == b"0" || rest[0] != b'0')
     }
 }

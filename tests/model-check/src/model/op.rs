@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{
-    Kind, Mode,
+    Mode,
     test_util::{Ask, Caller, ScriptCall, Step},
 };
 
@@ -29,9 +29,9 @@ pub(crate) const NONCE: &str = "7";
 
 impl Op {
     /// As a client sends it.
-    pub(crate) fn call(self, kind: Kind, permits: u32, caller: &Caller) -> ScriptCall {
+    pub(crate) fn call(self, permits: u32, caller: &Caller) -> ScriptCall {
         let step = match self {
-            Self::Acquire { .. } => Step::Acquire(self.ask(kind, permits)),
+            Self::Acquire { .. } => Step::Acquire(self.ask(permits)),
             Self::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },
             Self::Renew { mode, lease } => Step::Renew { mode, lease: span(lease) },
             Self::Upgrade { after: Holds { reads, writes }, lease } => {
@@ -44,11 +44,11 @@ impl Op {
         caller.call(step, NONCE)
     }
 
-    pub(crate) fn ask(self, kind: Kind, permits: u32) -> Ask {
+    pub(crate) fn ask(self, permits: u32) -> Ask {
         let Self::Acquire { mode, holds, lease, yields, waits, waited } = self else {
             unreachable!("it acquires");
         };
-        let place = waits.then(|| setup::place(kind));
+        let place = waits.then_some(setup::PLACE);
         let (lease, waited) = (span(lease), span(waited));
         Ask { mode, holds, lease, yields, place, waited, permits }
     }

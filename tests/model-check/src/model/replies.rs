@@ -17,10 +17,8 @@ pub(crate) fn is_well_formed(op: Op, reply: &Reply) -> bool {
     let [status, nonce, rest @ ..] = parts else { return false };
     let expected: &[Part] = match (op, status.text()) {
         (Op::Acquire { .. } | Op::Upgrade { .. }, Some("GRANTED")) => &[Part::Token],
-        (Op::Acquire { .. }, Some("BUSY")) => &[Part::Number, Part::Number],
-        (Op::Acquire { .. }, Some("YIELD"))
-        | (Op::Upgrade { .. }, Some("BUSY"))
-        | (Op::Renew { .. }, Some("RENEWED")) => &[Part::Number],
+        (Op::Acquire { .. }, Some("BUSY" | "YIELD")) => &[Part::Number, Part::Number],
+        (Op::Upgrade { .. }, Some("BUSY")) | (Op::Renew { .. }, Some("RENEWED")) => &[Part::Number],
         (Op::Acquire { .. } | Op::Upgrade { .. } | Op::Downgrade { .. }, Some("LOST"))
         | (Op::Release { .. }, Some("FREED" | "RELEASED" | "GONE"))
         | (Op::Downgrade { .. }, Some("RELEASED")) => &[],

@@ -6,7 +6,7 @@ use super::{
     op::Op,
     replies,
     setup::Setup,
-    standing::{Held, Standing},
+    standing::{Held, Standing, Waiter},
     told::all_told,
     wrong::Wrong,
 };
@@ -21,8 +21,8 @@ pub(crate) struct Step<'a> {
     pub(crate) before: &'a Standing,
     pub(crate) after: &'a Standing,
     pub(crate) reply: &'a Reply,
-    /// Channels on which something was published.
-    pub(crate) told: &'a [Vec<u8>],
+    /// What was published: channel and message.
+    pub(crate) told: &'a [(Vec<u8>, Vec<u8>)],
     pub(crate) highest: i64,
 }
 
@@ -104,10 +104,12 @@ impl Step<'_> {
     fn leaves_places(&self) -> Result<(), Wrong> {
         let others = self.before.waiters.iter().filter(|one| one.owner != self.owner);
         let mut others = others.filter(|one| one.left > 0);
-        let gone =
-            others.any(|one| !self.after.waiters.iter().any(|after| after.owner == one.owner));
-        let may_go = matches!(self.op, Op::Acquire { .. });
-        broken(Wrong::Overtaken, gone && !may_go)
+        let kept = |one: &Waiter| {
+            let after = self.after.waiters.iter().find(|after| after.owner == one.owner);
+            after.is_some_and(|after| after.since == one.since)
+        };
+        let may_go = self.setup.kind.is_fair() && matches!(self.op, Op::Acquire { .. });
+        broken(Wrong::Overtaken, !may_go && others.any(|one| !kept(one)))
     }
 
     pub(super) fn has_token(&self, wanted: bool) -> Result<(), Wrong> {

@@ -7,9 +7,9 @@ use lock_core::{Kind, Mode};
 use super::names::{self, LockNames};
 
 /// How long a place in line lives, as clients ask for it.
-pub(crate) fn place(kind: Kind) -> Duration {
-    Duration::from_millis(if kind.is_fair() { 3_000 } else { 1_500 })
-}
+pub(crate) const PLACE: Duration = Duration::from_secs(3);
+/// How long a free lock stays reserved for a waiter that does not come.
+pub(crate) const RESERVED_MS: i64 = 50;
 
 /// For how long a waiter stands back behind another one.
 pub(crate) const YIELDING_MS: i64 = 1_000;

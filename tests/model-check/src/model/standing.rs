@@ -37,7 +37,7 @@ impl Held {
 pub(crate) struct Waiter {
     pub(crate) owner: Vec<u8>,
     pub(crate) mode: Mode,
-    /// Since when it waits; what counts where one waiter alone is marked.
+    /// Since when it waits; what counts without a fair line.
     pub(crate) since: i64,
     pub(crate) left: i64,
 }
@@ -62,8 +62,7 @@ impl Standing {
         let waiters = match kind {
             Kind::Fair => queue(redis, names),
             Kind::FairReadWrite => line(redis, names),
-            Kind::Semaphore => Vec::new(),
-            _ => mark(redis, names),
+            _ => waiting(redis, names),
         };
         Self { held, waiters, token: token(redis, names) }
     }
@@ -175,15 +174,16 @@ fn waiter(place: &[u8], since: i64, left: i64) -> Option<Waiter> {
     Some(Waiter { owner: owner.to_vec(), mode, since, left })
 }
 
-fn mark(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
-    let Some(Value::Text(mark)) = redis.entry(names.mark).map(|entry| &entry.value) else {
-        return Vec::new();
-    };
-    let colon = mark.iter().position(|byte| *byte == b':').unwrap_or_default();
-    let since = std::str::from_utf8(&mark[..colon]).ok().and_then(|since| since.parse().ok());
-    waiter(&mark[colon + 1..], since.unwrap_or_default(), redis.left_ms(names.mark))
-        .into_iter()
-        .collect()
+/// Those whose place lives, the first first.
+fn waiting(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
+    let places = fields(redis, names.line).iter().filter_map(|(place, times)| {
+        let (since, until) = std::str::from_utf8(times).ok()?.split_once(':')?;
+        let left = until.parse::<i64>().ok()? - redis.now_ms();
+        waiter(place, since.parse().ok()?, left)
+    });
+    let mut waiters: Vec<Waiter> = places.filter(|waiter| waiter.left > 0).collect();
+    waiters.sort_by_key(|one| one.since);
+    waiters
 }
 
 fn left_of(alive: &[(Vec<u8>, i64)], place: &[u8], now: i64) -> i64 {
@@ -192,7 +192,7 @@ fn left_of(alive: &[(Vec<u8>, i64)], place: &[u8], now: i64) -> i64 {
 
 fn line(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
     let (alive, now) = (scores(redis, names.alive), redis.now_ms());
-    let places = scores(redis, names.mark).into_iter();
+    let places = scores(redis, names.line).into_iter();
     places.filter_map(|(place, _)| waiter(&place, 0, left_of(&alive, &place, now))).collect()
 }
 

@@ -54,12 +54,13 @@ pub(super) fn hear(setup: &Setup, client: &mut Client, op: Op, reply: &Reply, no
 impl Hold {
     /// By what its own script says.
     fn refused(&mut self, parts: &[Reply], ask: Ask, now: i64) {
-        (self.stored, self.in_line) = (ask.holds - 1, false);
+        self.stored = ask.holds - 1;
+        self.in_line = parts.get(3).and_then(Reply::int) == Some(1);
         match parts.first().and_then(Reply::text) {
             Some("YIELD") => {
                 self.yields_until.get_or_insert(now + YIELDING_MS);
             }
-            Some("BUSY") => self.in_line = parts.get(3).and_then(Reply::int) == Some(1),
+            Some("BUSY") => {}
             // Of another kind, or its holds further out are gone.
             _ => self.lose(),
         }

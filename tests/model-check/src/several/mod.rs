@@ -93,7 +93,7 @@ impl Several {
         let calls = self.calls();
         let mut redis = world.redis.clone();
         let reply = calls.run(&mut redis, Asked::By(op));
-        let told: Vec<Vec<u8>> = redis.take_told().into_iter().map(|told| told.0).collect();
+        let told = redis.take_told();
         let step = Step {
             setup: &self.setup,
             sides: &self.sides,

@@ -31,8 +31,8 @@ pub(super) struct Step<'a> {
     pub(super) world: &'a World,
     pub(super) redis: &'a Redis,
     pub(super) reply: &'a Reply,
-    /// Channels on which something was published, in order.
-    pub(super) told: &'a [Vec<u8>],
+    /// What was published, in order: channel and message.
+    pub(super) told: &'a [(Vec<u8>, Vec<u8>)],
 }
 
 impl Step<'_> {
@@ -160,9 +160,9 @@ impl Step<'_> {
                 counted && parts.get(3..) == Some(own.parts())
             };
         }
-        let told: Vec<_> = alone.take_told().into_iter().map(|told| told.0).collect();
-        let told_of = |told: &[Vec<u8>], names: &LockNames| -> Vec<Vec<u8>> {
-            told.iter().filter(|channel| names.has(channel)).cloned().collect()
+        let told = alone.take_told();
+        let told_of = |told: &[(Vec<u8>, Vec<u8>)], names: &LockNames| -> Vec<_> {
+            told.iter().filter(|told| names.has(&told.0)).cloned().collect()
         };
         let is_told =
             SEVERAL.iter().all(|names| told_of(&told, names) == told_of(self.told, names));

@@ -1,16 +1,11 @@
 -- any/acquire_all: takes one hold of each of several locks, or none. Each is asked for as its own
 -- acquire script asks, in order, up to the first that is not granted; then no hold is left that this
 -- call asks for, whether this call or an earlier one with a lost reply was granted it: each owner is
--- brought back to one hold less, and those who wait are told. Holds further out stay, and so does the
--- place in line, or the mark, of the one that was refused. Asking again for what was granted grants it.
+-- brought back to one hold less, and what is free then is reserved for those that wait. Holds further out
+-- stay, and so does the place in line of the one that was refused. Asking again for what was granted grants it.
 --
--- KEYS, the members' one after another: the keys of the member's acquire script, and after them
---   read_write/acquire_read   channel (where releases are told)
---   read_write/acquire_write  channel
---   lock/acquire              channel
---   fair/acquire              no more
---   fair_read_write/acquire   channel (where releases are told, not the waiters')
---   semaphore/acquire         no more
+-- KEYS, the members' one after another: the keys of the member's acquire script, and after those of
+-- fair_read_write/acquire the channel where releases are told
 -- ARGV[1] nonce
 -- then for each member: the name of its acquire script, as above; the number of its keys; the number
 -- of its arguments; and these: the acquire script's without the nonce, of which the last may be missing
@@ -32,7 +27,7 @@ local KINDS = {
     numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS},
     acquire = read_write_acquire_read,
     release = function(keys, args, holds)
-      return read_write_release_read({keys[1], keys[4], keys[5]}, {nonce, args[2], holds})
+      return read_write_release_read({keys[1], keys[4], keys[5], keys[2]}, {nonce, args[2], holds})
     end,
   },
   ['read_write/acquire_write'] = {
@@ -40,7 +35,7 @@ local KINDS = {
     numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = TURNS},
     acquire = read_write_acquire_write,
     release = function(keys, args, holds)
-      return read_write_release_write({keys[1], keys[4]}, {nonce, args[2], holds})
+      return read_write_release_write({keys[1], keys[4], keys[2]}, {nonce, args[2], holds})
     end,
   },
   ['lock/acquire'] = {
@@ -48,7 +43,7 @@ local KINDS = {
     numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = TURNS},
     acquire = lock_acquire,
     release = function(keys, args, holds)
-      return lock_release({keys[1], keys[4]}, {nonce, args[2], holds})
+      return lock_release({keys[1], keys[4], keys[2]}, {nonce, args[2], holds})
     end,
   },
   ['fair/acquire'] = {
@@ -67,7 +62,7 @@ local KINDS = {
     end,
   },
   ['semaphore/acquire'] = {
-    keys = 3, args = {3, 3}, numbers = {[3] = LEASE, [4] = {0, MOST_PERMITS}},
+    keys = 4, args = {3, 5}, numbers = {[3] = LEASE, [4] = {0, MOST_PERMITS}, [5] = ANY_MS, [6] = ANY_MS},
     acquire = semaphore_acquire,
     release = function(keys, args) return semaphore_release(keys, {nonce, args[2]}) end,
   },

@@ -1,9 +1,9 @@
 -- any/force_release: takes a lock away from whoever holds it, and gives all of a semaphore's permits
--- back. Waiters keep their places and are told. Every fencing token handed out before is stale.
+-- back. Waiters keep their places, and what is free is reserved for those that are next. Every fencing token handed out before is stale.
 -- Works at Redis' memory limit: the first write only deletes.
 --
 -- KEYS[1]  lock       hash or string  of the read/write lock, the lock with one holder, the semaphore
--- KEYS[2]  mark       string or zset  the waiter that is next; the line of a fair read/write lock
+-- KEYS[2]  line       hash or zset  those that wait; in a fair read/write lock by their arrival
 -- KEYS[3]  queue      list     who waits for a fair lock
 -- KEYS[4]  deadlines  zset     of Redisson's waiters
 -- KEYS[5]  alive      zset     of ours
@@ -20,7 +20,7 @@
 -- Returns {FREED, nonce, new token ('' for a semaphore)}
 --         {GONE, nonce, new token ('' for a semaphore)} nobody held it
 --         {WRONG_KIND, nonce} {INVALID, nonce} and nothing is deleted
-local lock, mark, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local lock, line, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local lock_channel, rw_channel, turn, semaphore_channel = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local nonce, tag, token_ttl_ms = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_LEASE_MS)
 if not token_ttl_ms then return {'INVALID', nonce} end
@@ -35,7 +35,7 @@ if found.shape == 'semaphore' then
   redis.call('del', leases)
   if free and out > 0 then
     redis.call('incrby', lock, out)
-    tell(semaphore_channel, string.format('%.0f', free + out))
+    pass_on_permits(line, free + out, semaphore_channel)
   end
   return {status, nonce, ''}
 end
@@ -54,11 +54,11 @@ if found.shape == 'read_write' then
     end
   end
   redis.call('del', lock)
-  tell(rw_channel, '1')
-  if line_stands(mark, alive) then pass_turn(lock, mark, alive, turn) end
+  pass_on(line, true, rw_channel, '1')
+  if line_stands(line, alive) then pass_turn(lock, line, alive, turn) end
 elseif found.shape == 'sole' then
   redis.call('del', lock)
-  tell(lock_channel, '0')
+  pass_on(line, true, lock_channel, '0')
   local head = is_queue(queue, deadlines, alive) and head_of(queue, deadlines, alive, now)
   if head then tell(lock_channel .. ':' .. head, '0') end
 end

@@ -1,7 +1,7 @@
 -- any/inspect: what stands in Redis for a lock of whatever kind. Writes nothing.
 --
 -- KEYS[1] lock       hash or string  of the read/write lock, the lock with one holder, the semaphore
--- KEYS[2] mark       string or zset  the waiter that is next; the line of a fair read/write lock
+-- KEYS[2] line       hash or zset  those that wait; in a fair read/write lock by their arrival
 -- KEYS[3] queue      list    who waits for a fair lock
 -- KEYS[4] deadlines  zset    of Redisson's waiters
 -- KEYS[5] alive      zset    of ours
@@ -17,9 +17,8 @@
 --          one holder is fair when somebody queues, fenced when its tokens stay for ever.
 -- mode     '' (free, and for a semaphore), read or write
 -- holders  {owner (of a permit: 32 hex digits), reads, writes, ms left} of those whose time is not over
--- waiters  {owner, mode} in order, of those whose place is not over; where none is fair the one that is
---          next
-local lock, mark, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+-- waiters  {owner, mode} in order, of those whose place is not over
+local lock, line, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local nonce, tag = ARGV[1], ARGV[2]
 
 local now = now_ms()
@@ -41,15 +40,19 @@ local function list(entries, mode, left)
   end
 end
 
-local marked, fair_line = next_waiter(mark), line_stands(mark, alive)
+local fair_line = line_stands(line, alive)
 if fair_line then
-  list(redis.call('zrangebyscore', mark, '(0', '+inf', 'limit', 0, MOST_SEEN), nil, function(entry) return place_left(alive, entry, now) end)
+  list(redis.call('zrangebyscore', line, '(0', '+inf', 'limit', 0, MOST_SEEN), nil, function(entry) return place_left(alive, entry, now) end)
 elseif is_queue(queue, deadlines, alive) then
   list(redis.call('lrange', queue, 0, MOST_SEEN - 1), 'write', function(waiter) return waiter_left_ms(deadlines, alive, waiter, now) end)
 end
 local queued = #waiters > 0
-local function any() return 1 end
-if not queued then list({marked}, nil, any) end
+if not queued then
+  for at, waiter in ipairs(waiters_in(line)) do
+    local owner = string.match(waiter.name, ':(.*)$')
+    waiters[at] = {found.shape == 'semaphore' and hex(owner) or owner, waiter.reads and 'read' or 'write'}
+  end
+end
 
 local fence = redis.pcall('get', token)
 fence = type(fence) == 'string' and whole(fence, 0, MOST_TOKEN) and fence or ''
@@ -61,7 +64,7 @@ elseif kind ~= 'semaphore' and queued then
   kind = 'fair'
 elseif kind == 'sole' then
   kind = fence ~= '' and redis.call('pttl', token) == -1 and 'fenced' or 'reentrant'
-elseif kind == 'free' and marked then
+elseif kind == 'free' and #waiters > 0 then
   kind = 'read_write'
 end
 if kind == 'free' or (kind == 'read_write' and found.mode == '' and #waiters == 0) then kind = '' end

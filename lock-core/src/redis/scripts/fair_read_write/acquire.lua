@@ -54,12 +54,12 @@ end
 
 local left_ms = held_as and redis.call('pttl', lock) or -1
 if not blocked then
-  -- The plain steps look for a mark; this name is nobody's key.
-  local mark, reply = reads, nil
+  -- The plain steps look for waiters; this name is nobody's key.
+  local no_line, reply = reads, nil
   if mode == 'read' then
-    reply = read_write_acquire_read({lock, mark, token, reads}, {nonce, owner, lease_ms, token_ttl_ms, '0', '0', '0', holds})
+    reply = read_write_acquire_read({lock, no_line, token, reads}, {nonce, owner, lease_ms, token_ttl_ms, '0', '0', '0', holds})
   else
-    reply = read_write_acquire_write({lock, mark, token}, {nonce, owner, lease_ms, token_ttl_ms, '0', '0', '0', holds})
+    reply = read_write_acquire_write({lock, no_line, token}, {nonce, owner, lease_ms, token_ttl_ms, '0', '0', '0', holds})
   end
   if reply[1] == 'GRANTED' then
     local rank = redis.call('zrank', line, me)

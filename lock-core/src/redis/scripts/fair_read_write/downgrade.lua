@@ -21,7 +21,9 @@ local lock, reads, channel, line, alive, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[
 local nonce, owner, lease_ms, read_holds, write_holds = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local before = mode_of(lock)
-local reply = read_write_downgrade({lock, reads, channel}, {nonce, owner, lease_ms, read_holds, write_holds})
+-- The plain step looks for waiters; this name is nobody's key.
+local no_line = reads
+local reply = read_write_downgrade({lock, reads, channel, no_line}, {nonce, owner, lease_ms, read_holds, write_holds})
 local stands = line_stands(line, alive)
 if reply[1] == 'RELEASED' and stands ~= nil then
   keep_line(line, redis.call('pttl', lock))

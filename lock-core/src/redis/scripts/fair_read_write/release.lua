@@ -26,11 +26,12 @@ if mode ~= 'read' and mode ~= 'write' then return {'INVALID', nonce} end
 
 local stands, before = line_stands(line, alive), mode_of(lock)
 local left = stands and queued and leave_line(line, alive, mode .. ':' .. owner)
-local reply
+-- The plain steps look for waiters; this name is nobody's key.
+local no_line, reply = reads, nil
 if mode == 'read' then
-  reply = read_write_release_read({lock, reads, channel}, {nonce, owner, holds})
+  reply = read_write_release_read({lock, reads, channel, no_line}, {nonce, owner, holds})
 else
-  reply = read_write_release_write({lock, channel}, {nonce, owner, holds})
+  reply = read_write_release_write({lock, channel, no_line}, {nonce, owner, holds})
 end
 if stands and (left or mode_of(lock) ~= before) then pass_turn(lock, line, alive, turn) end
 return reply

@@ -1,32 +1,38 @@
 -- read_write/acquire_read: takes an owner's read hold number `holds`, unless another owner writes
--- or, where the caller yields, a writer is next. Asking again for a hold that was granted grants it.
+-- or a writer waits that came before: a free lock is then reserved for that, and one that others read is
+-- refused where the caller yields. A caller that is refused takes a place in line. Asking again for a
+-- hold that was granted grants it.
 -- A lock that stands as a fair read/write lock is of another kind.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
--- KEYS[2] mark    string  since:mode:owner of the waiter that is next
+-- KEYS[2] line    hash    mode:owner of each waiter -> since:until
 -- KEYS[3] token   string  last fencing token
 -- KEYS[4] reads   prefix  of the owner's keys reads:1 .. reads:holds (strings, one per read hold)
+-- KEYS[5] channel  channel  where releases are told: 1
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
 -- ARGV[4] token_ttl  ms, 0: for ever
--- ARGV[5] mark_ms  life of the mark that a refused reader leaves, 0: leaves none
+-- ARGV[5] place_ms  life of the place that a refused reader takes or renews, 0: takes none
 -- ARGV[6] waited_ms  for how long this owner has waited; missing: 0
--- ARGV[7] yields  1, or missing: stand back behind a writer that is next and has waited longer; 0: do not
+-- ARGV[7] yields  1, or missing: stand back behind a writer ahead while others read; 0: do not
 -- ARGV[8] holds   this owner's read holds once granted; 1, or missing, is the outermost
 --
 -- Returns {GRANTED, nonce, token ('' on re-entry)}
---         {BUSY, nonce, ms the writer still has (-1: no limit), 1 if the mark is ours}
---         {YIELD, nonce, ms the mark still has}
+--         {BUSY, nonce, ms the writer, or the place of the writer ahead, still has (-1: no limit), 1 if the
+--          caller has a place}
+--         {YIELD, nonce, ms the place of the writer ahead still has, 1 if the caller has a place} while
+--         others read
 --         {LOST, nonce} when the owner's earlier holds are gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local lock, mark, token, reads = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, line, token, reads, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local nonce, owner = ARGV[1], ARGV[2]
 local lease_ms, token_ttl_ms = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 0, MOST_LEASE_MS)
-local mark_ms, waited_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
+local place_ms, waited_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
 local yields, holds = (ARGV[7] or '1') == '1', whole(ARGV[8] or 1, 1, MOST_HOLDS)
-if not (lease_ms and holds and mark_ms and waited_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
+if not (lease_ms and holds and place_ms and waited_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
 
+local me = 'read:' .. owner
 local state = fields_named(lock, 'mode', owner, owner .. ':write')
 if state.err then return string.find(state.err, 'WRONGTYPE') and {'WRONG_KIND', nonce} or state end
 local mode, held, writes = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
@@ -39,10 +45,9 @@ if mode == 'read' then
 elseif mode == 'write' then
   if writes == 0 then
     if holds > 1 then return {'LOST', nonce} end
-    local waiting, their_since, fair = next_waiter(mark)
-    if fair then return {'WRONG_KIND', nonce} end
-    local marked = leave_mark(mark, 'read:' .. owner, mark_ms, waited_ms, waiting, their_since)
-    return {'BUSY', nonce, redis.call('pttl', lock), marked}
+    local waiters = waiters_in(line)
+    if waiters.fair then return {'WRONG_KIND', nonce} end
+    return {'BUSY', nonce, redis.call('pttl', lock), stand(line, waiters, me, waited_ms, place_ms)}
   end
 elseif mode or not state.free then
   return {'WRONG_KIND', nonce}
@@ -50,12 +55,15 @@ end
 if held < holds - 1 then return {'LOST', nonce} end
 
 local outermost = holds == 1 and writes == 0
-local waiting, their_since, fair
-if outermost then waiting, their_since, fair = next_waiter(mark) end
-if held == 0 and fair then return {'WRONG_KIND', nonce} end
-local ahead = waiting and string.sub(waiting, 1, 6) == 'write:'
-if held == 0 and yields and ahead and their_since <= waiting_since(waited_ms) then
-  return {'YIELD', nonce, redis.call('pttl', mark)}
+local waiters = outermost and waiters_in(line) or {}
+if held == 0 and outermost then
+  if waiters.fair then return {'WRONG_KIND', nonce} end
+  local first = ahead_of(waiters, me, waited_ms)
+  if first and (yields or not mode) then
+    local stands = stand(line, waiters, me, waited_ms, place_ms)
+    if not mode and not is_reserved(first) then pass_on(line, true, channel, '1') end
+    return {mode and 'YIELD' or 'BUSY', nonce, left_of(first), stands}
+  end
 end
 
 local fence = ''
@@ -72,5 +80,5 @@ else
   end_in(lock, lease_ms)
 end
 hold_reads(reads, math.max(held, holds), lease_ms)
-if waiting == 'read:' .. owner then redis.call('del', mark) end
+if waiters[me] then redis.call('hdel', line, me) end
 return {'GRANTED', nonce, fence}

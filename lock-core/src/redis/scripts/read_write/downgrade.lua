@@ -1,10 +1,11 @@
 -- read_write/downgrade: turns one of an owner's write holds into a read hold. With the last write
--- gone the lock becomes a read lock, and waiting readers are told. Asking again changes nothing,
+-- gone the lock becomes a read lock, and the readers that are next are woken. Asking again changes nothing,
 -- so this also takes back an upgrade of which nobody knows whether it happened.
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
 -- KEYS[3] channel  channel  where releases are told: 1 for a write
+-- KEYS[4] line     hash     mode:owner of each waiter -> since:until
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease    ms
@@ -14,7 +15,7 @@
 -- Returns {RELEASED, nonce}
 --         {LOST, nonce} when the owner's hold is gone
 --         {INVALID, nonce}
-local lock, reads, channel = KEYS[1], KEYS[2], KEYS[3]
+local lock, reads, channel, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, owner, lease_ms = ARGV[1], ARGV[2], whole(ARGV[3], 1, MOST_LEASE_MS)
 local read_holds, write_holds = whole(ARGV[4], 1, MOST_HOLDS), whole(ARGV[5], 0, MOST_HOLDS)
 if not (lease_ms and read_holds and write_holds) or owner == '' then return {'INVALID', nonce} end
@@ -45,6 +46,6 @@ if write_holds > 0 then
 else
   redis.call('hdel', lock, own)
   redis.call('hset', lock, 'mode', 'read')
-  tell(channel, '1')
+  pass_on(line, false, channel, '1')
 end
 return {'RELEASED', nonce}

@@ -1,26 +1,26 @@
--- read_write/release_read: brings an owner's read holds down to `holds`, and takes away the mark
--- that the owner left while it waited. Asking again changes nothing. The last reader frees the
--- lock; inside the owner's write only the read ends, and none there is as good as released. Works
--- at Redis' memory limit: the first write only deletes.
+-- read_write/release_read: brings an owner's read holds down to `holds`, and takes the owner out of
+-- the line. Asking again changes nothing. The last reader frees the lock, which is then reserved for
+-- those that are next; inside the owner's write only the read ends, and none there is as good as
+-- released. Works at Redis' memory limit: the first write only deletes.
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
--- KEYS[3] channel  channel  where releases are told: 0 for a read, 1 when a mark goes
--- KEYS[4] mark     string   since:mode:owner of the waiter that is next; with ARGV[4]
+-- KEYS[3] channel  channel  where releases are told: 0 for a read, 1 for a waiter that leaves
+-- KEYS[4] line     hash     mode:owner of each waiter -> since:until
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] holds    the owner's read holds once released; 0 where it is missing
--- ARGV[4] marked   1: the owner may have left a mark; 0, or missing: it has not
+-- ARGV[4] queued   1: the owner may stand in line; 0, or missing: it does not
 --
 -- Returns {FREED, nonce} the last reader has gone: nobody holds it now
 --         {RELEASED, nonce} somebody does: the owner itself or other readers
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
-local lock, reads, channel, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local nonce, owner, holds, marked = ARGV[1], ARGV[2], whole(ARGV[3] or 0, 0, MOST_HOLDS), ARGV[4] == '1'
+local lock, reads, channel, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local nonce, owner, holds, queued = ARGV[1], ARGV[2], whole(ARGV[3] or 0, 0, MOST_HOLDS), ARGV[4] == '1'
 if not holds or owner == '' then return {'INVALID', nonce} end
 
-if marked then lift_mark(mark, 'read:' .. owner, channel, '1') end
+if queued then leave(lock, line, 'read:' .. owner, channel, '1') end
 
 -- A longer look at other readers is left to the writer that waits: a release stays cheap in a crowd.
 local FEW_FIELDS = 9
@@ -32,7 +32,7 @@ if (mode ~= 'read' and mode ~= 'write') or held < holds or (held == 0 and writes
 -- The only reader, as most are.
 if mode == 'read' and held == 1 and holds == 0 and redis.call('hlen', lock) == 2 then
   local lapsed = redis.call('del', lock, reads .. ':1') == 1
-  tell(channel, '0')
+  pass_on(line, true, channel, '0')
   return {lapsed and 'GONE' or 'FREED', nonce}
 end
 local lapsed = writes == 0 and redis.call('exists', reads .. ':1') == 0
@@ -57,5 +57,5 @@ if fields > 1 then
   end
 end
 redis.call('del', lock)
-tell(channel, '0')
+pass_on(line, true, channel, '0')
 return {lapsed and 'GONE' or 'FREED', nonce}

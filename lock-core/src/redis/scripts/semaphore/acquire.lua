@@ -1,22 +1,27 @@
--- semaphore/acquire: takes one permit, if one is free once the leases that are over are taken back.
--- Asking again for a permit that was granted grants it, and its lease is never shortened. A
+-- semaphore/acquire: takes one permit, if one is free once the leases that are over are taken back, and
+-- one for each waiter that came before is left. A caller that is refused takes a place in line. Asking again for a permit that was granted grants it, and its lease is never shortened. A
 -- semaphore that does not exist is made.
 --
 -- KEYS[1] permits  string   free permits
 -- KEYS[2] leases   zset     permit -> epoch ms at which its lease ends
 -- KEYS[3] channel  channel  where free permits are told: their number
+-- KEYS[4] line     hash     write:permit of each waiter -> since:until
 -- ARGV[1] nonce
 -- ARGV[2] permit   the owner, 16 bytes
 -- ARGV[3] lease    ms
 -- ARGV[4] total    permits of a semaphore that does not exist yet, those that are out counted
+-- ARGV[5] place_ms  life of the place that a refused caller takes or renews, 0 or missing: takes none
+-- ARGV[6] waited_ms  for how long the caller has waited; missing: 0
 --
 -- Returns {GRANTED, nonce, ''}
---         {BUSY, nonce, ms until the next lease ends (-1: none does), 0}
+--         {BUSY, nonce, ms until the next lease, or the place of the first, ends (-1: none does), 1 if the
+--          caller has a place}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
+local permits, leases, channel, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, permit = ARGV[1], ARGV[2]
 local lease_ms, total = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 0, MOST_PERMITS)
-if not (lease_ms and total) or permit == '' then return {'INVALID', nonce} end
+local place_ms, waited_ms = whole(ARGV[5] or 0, 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
+if not (lease_ms and total and place_ms and waited_ms) or permit == '' then return {'INVALID', nonce} end
 
 local free, out = permits_of(permits, leases)
 if free == false then return {'WRONG_KIND', nonce} end
@@ -32,14 +37,20 @@ end
 local over = redis.call('zcount', leases, '-inf', now)
 local before = free
 free = free and free + over or total - (out - over)
-if free > 0 then redis.call('zadd', leases, now + lease_ms, permit) end
+local me, waiters = 'write:' .. permit, waiters_in(line)
+local granted = free > rank_of(waiters, me, waited_ms)
+if granted then redis.call('zadd', leases, now + lease_ms, permit) end
 -- The permit's own lease that was over has been written anew.
 if over > 0 then take_back_over(leases, now) end
-local left = free > 0 and free - 1 or free
+local left = granted and free - 1 or free
 if left ~= before then redis.call('set', permits, string.format('%.0f', left)) end
+if granted and waiters[me] then redis.call('hdel', line, me) end
+local stands = granted and 0 or stand(line, waiters, me, waited_ms, place_ms)
 -- Redisson waits for a semaphore that does not exist until it is told of one.
-if (over > 0 or not before) and left > 0 then tell(channel, string.format('%.0f', left)) end
-if free > 0 then return {'GRANTED', nonce, ''} end
+local untold = over > 0 or not before or not (granted or left <= 0 or is_reserved(waiters[1]))
+if left > 0 and untold then pass_on_permits(line, left, channel) end
+if granted then return {'GRANTED', nonce, ''} end
+if left > 0 then return {'BUSY', nonce, left_of(waiters[1]), stands} end
 
 local next_end = tonumber(redis.call('zrange', leases, 0, 0, 'withscores')[2] or NEVER)
-return {'BUSY', nonce, next_end < NEVER and math.max(next_end - now, 1) or -1, 0}
+return {'BUSY', nonce, next_end < NEVER and math.max(next_end - now, 1) or -1, stands}

@@ -4,13 +4,14 @@
 -- KEYS[1] permits  string   free permits
 -- KEYS[2] leases   zset     permit -> epoch ms at which its lease ends
 -- KEYS[3] channel  channel  where free permits are told: their number
+-- KEYS[4] line     hash     write:permit of each waiter -> since:until
 -- ARGV[1] nonce
 -- ARGV[2] total    permits
 -- ARGV[3] only_missing  1: leave a semaphore that exists alone; 0: do not
 --
 -- Returns {RESIZED, nonce, free permits, 1 if that is another number than before}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
+local permits, leases, channel, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, total, only_missing = ARGV[1], whole(ARGV[2], 0, MOST_PERMITS), ARGV[3] == '1'
 if not total then return {'INVALID', nonce} end
 
@@ -25,5 +26,5 @@ if only_missing and before then return {'RESIZED', nonce, before + over, 0} end
 local free = total - (out - over)
 redis.call('set', permits, string.format('%.0f', free))
 take_back_over(leases, now)
-if free > (before or 0) and free > 0 then tell(channel, string.format('%.0f', free)) end
+if free > (before or 0) and free > 0 then pass_on_permits(line, free, channel) end
 return {'RESIZED', nonce, free, free ~= before and 1 or 0}

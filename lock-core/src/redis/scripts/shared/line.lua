@@ -1,7 +1,7 @@
 -- shared/line: those who wait for a fair read/write lock, `mode:owner`, in order of arrival. Each
 -- place lives until a time that its waiter puts off; whoever meets a dead one takes it away. A
 -- member of the line's own stands before them all while the lock is held or waited for, so that
--- clients of the plain kind find another kind under the name of their mark.
+-- clients of the plain kind find another kind under the name of their line.
 local LINE_SLACK_MS = 1000 -- the line never ends before its lock, whose time is set by another step
 local LOOKED_AT, MOST_CALLED = 16, 100
 

@@ -50,7 +50,7 @@ mod tests {
         check(&meant.map(left), &quiet(), &mut verdict);
         assert!(verdict.findings.is_empty());
         check(
-            &[left("lock:read_write:0"), left("lock_next:{lock:fair:0}")],
+            &[left("lock:read_write:0"), left("lock_waiters:{lock:fair:0}")],
             &quiet(),
             &mut verdict,
         );
