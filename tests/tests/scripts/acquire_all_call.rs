@@ -2,6 +2,7 @@
 
 use crate::call::{Call, acquire_read, acquire_write};
 use crate::keys::{CHANNEL, LOCK_CHANNEL, SEMAPHORE_CHANNEL, TURN};
+use crate::waiter::{woken, woken_permit};
 use crate::{fair_call, fair_rw_call, plain_call, semaphore_call};
 
 /// One sort of member.
@@ -15,64 +16,64 @@ pub(crate) struct Sort {
     /// Another of this sort is in the way of the first.
     other: fn(&str, u32) -> Call,
     /// Where the waiter `w:5` hears of a release, and what.
-    pub(crate) told: fn() -> (String, &'static str),
+    pub(crate) told: fn() -> (String, String),
 }
 
 pub(crate) const SORTS: [Sort; 7] = [
     Sort {
         acquire: acquire_read,
         counted: true,
-        more_keys: || vec![CHANNEL.into()],
+        more_keys: || vec![],
         other: acquire_write,
-        told: || (CHANNEL.into(), "0"),
+        told: || (CHANNEL.into(), woken("w:5", "0")),
     },
     Sort {
         acquire: acquire_write,
         counted: true,
-        more_keys: || vec![CHANNEL.into()],
+        more_keys: || vec![],
         other: acquire_write,
-        told: || (CHANNEL.into(), "1"),
+        told: || (CHANNEL.into(), woken("w:5", "1")),
     },
     Sort {
         acquire: plain_call::acquire,
         counted: true,
-        more_keys: || vec![LOCK_CHANNEL.into()],
+        more_keys: || vec![],
         other: plain_call::acquire,
-        told: || (LOCK_CHANNEL.into(), "0"),
+        told: || (LOCK_CHANNEL.into(), woken("w:5", "0")),
     },
     Sort {
         acquire: fair_call::acquire,
         counted: true,
         more_keys: || vec![],
         other: fair_call::acquire,
-        told: || (format!("{LOCK_CHANNEL}:w:5"), "0"),
+        told: || (format!("{LOCK_CHANNEL}:w:5"), "0".into()),
     },
     Sort {
         acquire: |owner, holds| fair_rw_call::acquire("read", owner, holds),
         counted: true,
         more_keys: || vec![CHANNEL.into()],
         other: |owner, holds| fair_rw_call::acquire("write", owner, holds),
-        told: || (format!("{TURN}:w:5"), "1"),
+        told: || (format!("{TURN}:w:5"), "1".into()),
     },
     Sort {
         acquire: |owner, holds| fair_rw_call::acquire("write", owner, holds),
         counted: true,
         more_keys: || vec![CHANNEL.into()],
         other: |owner, holds| fair_rw_call::acquire("write", owner, holds),
-        told: || (format!("{TURN}:w:5"), "1"),
+        told: || (format!("{TURN}:w:5"), "1".into()),
     },
     Sort {
         acquire: |owner, _| {
             let (_, number) = owner.split_once(':').unwrap();
-            semaphore_call::acquire(number.parse().unwrap(), 1)
+            semaphore_call::wait(number.parse().unwrap(), 1)
         },
         counted: false,
         more_keys: || vec![],
         other: |owner, _| {
             let (_, number) = owner.split_once(':').unwrap();
-            semaphore_call::acquire(number.parse().unwrap(), 1)
+            semaphore_call::wait(number.parse().unwrap(), 1)
         },
-        told: || (SEMAPHORE_CHANNEL.into(), "1"),
+        told: || (SEMAPHORE_CHANNEL.into(), woken_permit(5, "1")),
     },
 ];
 
@@ -113,7 +114,7 @@ impl Member {
 
     pub(crate) fn told(&self) -> (String, String) {
         let (channel, message) = (self.sort.told)();
-        (channel.replace("lock:k", self.name), message.to_owned())
+        (channel.replace("lock:k", self.name), message)
     }
 
     fn keys(&self) -> impl Iterator<Item = String> {

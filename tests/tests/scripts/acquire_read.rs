@@ -1,7 +1,7 @@
 //! read_write/acquire_read
 
 use crate::call::{LEASE, LONGER, acquire_read, acquire_write};
-use crate::keys::{FOREVER, LOCK, lock, mark, read, with};
+use crate::keys::{FOREVER, LOCK, lock, read, waiters, with};
 use crate::store::Store;
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn another_owners_write_is_in_the_way() {
     store.unchanged_since(&before).await;
     assert_eq!(store.refused(&acquire_read("a:1", 1), "BUSY", LEASE).await, ["1"]);
     let written = lock("b:2:write=1 mode=write", LEASE);
-    store.stands([written, mark("read:a:1")]).await;
+    store.stands([written, waiters("read:a:1")]).await;
 
     store.set(&["PERSIST", LOCK]).await;
     assert_eq!(store.ask(&acquire_read("a:1", 1)).await, ["BUSY", "-1", "1"]);

@@ -1,7 +1,7 @@
 //! read_write/acquire_write
 
 use crate::call::{LEASE, LONGER, acquire_read, acquire_write};
-use crate::keys::{LOCK, lock, mark, read, with};
+use crate::keys::{LOCK, lock, read, waiters, with};
 use crate::store::Store;
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn another_owners_write_is_in_the_way() {
     store.unchanged_since(&before).await;
     assert_eq!(store.refused(&acquire_write("a:1", 1), "BUSY", LEASE).await, ["1"]);
     let written = lock("b:2:write=1 mode=write", LEASE);
-    store.stands([written, mark("write:a:1")]).await;
+    store.stands([written, waiters("write:a:1")]).await;
 
     store.set(&["PERSIST", LOCK]).await;
     assert_eq!(store.ask(&acquire_write("a:1", 1)).await, ["BUSY", "-1", "1"]);
@@ -75,7 +75,7 @@ async fn readers_are_in_the_way_for_as_long_as_the_longest_lives() {
     store.granted(&acquire_read("b:2", 1)).await;
     for _asked in 0..2 {
         assert_eq!(store.refused(&acquire_write("c:3", 1), "BUSY", LONGER).await, ["1"]);
-        let readers = [read("a:1", 1, LONGER), read("b:2", 1, LEASE), mark("write:c:3")];
+        let readers = [read("a:1", 1, LONGER), read("b:2", 1, LEASE), waiters("write:c:3")];
         store.stands(with(lock("a:1=1 b:2=1 mode=read", LONGER), readers)).await;
     }
     assert!(store.told().await.is_empty());
@@ -116,7 +116,7 @@ async fn dead_readers_are_forgotten() {
     store.lapse("a:1", 1).await;
     assert_eq!(store.refused(&acquire_write("c:3", 1), "BUSY", LEASE).await, ["1"]);
     // The dead one does not keep the lock any longer than the living.
-    let living = [read("b:2", 1, LEASE), mark("write:c:3")];
+    let living = [read("b:2", 1, LEASE), waiters("write:c:3")];
     store.stands(with(lock("b:2=1 mode=read", LEASE), living)).await;
 
     store.lapse("b:2", 1).await;

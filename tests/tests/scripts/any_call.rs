@@ -4,20 +4,20 @@ use std::fmt::Display;
 
 use crate::call::{Call, HOUR};
 use crate::keys::{
-    ALIVE, ASKED, CHANNEL, DEADLINES, LEASES, LOCK, LOCK_CHANNEL, MARK, QUEUE, SEMAPHORE_CHANNEL,
+    ALIVE, ASKED, CHANNEL, DEADLINES, LEASES, LINE, LOCK, LOCK_CHANNEL, QUEUE, SEMAPHORE_CHANNEL,
     TAG, TOKEN, TURN,
 };
 
 pub(crate) fn inspect() -> Call {
     let args: [(_, &dyn Display); 1] = [("tag", &TAG)];
-    let keys = [LOCK, MARK, QUEUE, DEADLINES, ALIVE, TOKEN, LEASES];
+    let keys = [LOCK, LINE, QUEUE, DEADLINES, ALIVE, TOKEN, LEASES];
     Call::new("any/inspect", keys, args)
 }
 
 pub(crate) fn force_release() -> Call {
     let keys = [
         LOCK,
-        MARK,
+        LINE,
         QUEUE,
         DEADLINES,
         ALIVE,
@@ -50,10 +50,7 @@ pub(crate) fn acquire_all(members: &[Call]) -> Call {
         // The lock's name stands first; side keys of another lock are made from it.
         let name = member.keys[0].clone();
         let more = match member.script {
-            "read_write/acquire_read" | "read_write/acquire_write" | "fair_read_write/acquire" => {
-                Some(format!("redisson_rwlock:{{{name}}}"))
-            }
-            "lock/acquire" => Some(format!("redisson_lock__channel:{{{name}}}")),
+            "fair_read_write/acquire" => Some(format!("redisson_rwlock:{{{name}}}")),
             _ => None,
         };
         member.keys.extend(more);

@@ -36,7 +36,7 @@ fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
             &[
                 ("lease", false),
                 ("holds", false),
-                ("mark_ms", true),
+                ("place_ms", true),
                 ("waited_ms", true),
                 ("token_ttl", true),
             ],
@@ -46,13 +46,13 @@ fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
             &[
                 ("lease", false),
                 ("holds", false),
-                ("mark_ms", true),
+                ("place_ms", true),
                 ("waited_ms", true),
                 ("token_ttl", true),
             ],
         ),
-        (release_read("a:1", 0).with("marked", 1), &[("holds", true)]),
-        (release_write("a:1", 0).with("marked", 1), &[("holds", true)]),
+        (release_read("a:1", 0).with("queued", 1), &[("holds", true)]),
+        (release_write("a:1", 0).with("queued", 1), &[("holds", true)]),
         (
             upgrade("a:1", 0, 1),
             &[("lease", false), ("read_holds", true), ("write_holds", false), ("token_ttl", true)],
@@ -62,7 +62,7 @@ fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
             &[
                 ("lease", false),
                 ("holds", false),
-                ("mark_ms", true),
+                ("place_ms", true),
                 ("waited_ms", true),
                 ("token_ttl", true),
             ],
@@ -80,7 +80,10 @@ fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
         (fair_rw_call::leave("read", "a:1"), &[("mode", false), ("holds", true)]),
         (any_call::force_release(), &[("token_ttl", true)]),
         (any_call::request_release(), &[("ttl", false)]),
-        (semaphore_call::acquire(1, 2), &[("lease", false), ("total", true)]),
+        (
+            semaphore_call::wait(1, 2),
+            &[("lease", false), ("total", true), ("place_ms", true), ("waited_ms", true)],
+        ),
         (semaphore_call::resize(2, 0), &[("total", true)]),
         (
             fair_call::acquire("a:1", 1),
@@ -93,7 +96,7 @@ fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
             ],
         ),
         (fair_call::leave("a:1"), &[("holds", true), ("wait_ms", false)]),
-        (plain_call::release("a:1", 0).with("marked", 1), &[("holds", true)]),
+        (plain_call::release("a:1", 0).with("queued", 1), &[("holds", true)]),
         (downgrade("a:1", 1, 0), &[("lease", false), ("read_holds", false), ("write_holds", true)]),
     ]
 }
@@ -156,7 +159,7 @@ async fn a_write_lock_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_waiter_leaves_no_mark() {
+async fn a_waiter_takes_no_place() {
     let mut store = Store::start().await;
     store.granted(&acquire_write("b:2", 1)).await;
     refuses_all(&mut store).await;

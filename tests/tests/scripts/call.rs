@@ -4,12 +4,12 @@ use std::fmt::Display;
 
 use lock_core::test_util::SCRIPTS;
 
-use crate::keys::{CHANNEL, LOCK, MARK, TAG, TOKEN};
+use crate::keys::{CHANNEL, LINE, LOCK, TAG, TOKEN};
 
 /// Far above what a busy machine loses between two commands, so that bounds on a TTL hold.
 pub(crate) const LEASE: i64 = 600_000;
 pub(crate) const LONGER: i64 = 1_800_000;
-pub(crate) const MARK_LIFE: i64 = 300_000;
+pub(crate) const PLACE_MS: i64 = 300_000;
 pub(crate) const HOUR: i64 = 3_600_000;
 
 /// Arguments carry the names that the script's header gives them; the nonce comes first always.
@@ -49,8 +49,10 @@ impl Call {
                 &[("waited_ms", "0"), ("yields", "1"), ("holds", "1"), ("turns", "0")]
             }
             Some(("lock" | "read_write", verb)) if verb.starts_with("release") => {
-                &[("holds", "0"), ("marked", "0")]
+                &[("holds", "0"), ("queued", "0")]
             }
+            Some(("semaphore", "acquire")) => &[("place_ms", "0"), ("waited_ms", "0")],
+            Some(("semaphore", "release")) => &[("queued", "0")],
             _ => &[],
         };
         let is_granted = |(name, value): &(_, String)| granted.contains(&(*name, value.as_str()));
@@ -83,12 +85,12 @@ pub(crate) fn reads(owner: &str) -> String {
 pub(crate) fn acquire_read(owner: &str, holds: u32) -> Call {
     Call::new(
         "read_write/acquire_read",
-        [LOCK, MARK, TOKEN, &reads(owner)],
+        [LOCK, LINE, TOKEN, &reads(owner), CHANNEL],
         [
             ("owner", &owner),
             ("lease", &LEASE),
             ("token_ttl", &HOUR),
-            ("mark_ms", &MARK_LIFE),
+            ("place_ms", &PLACE_MS),
             ("waited_ms", &0),
             ("yields", &1),
             ("holds", &holds),
@@ -99,12 +101,12 @@ pub(crate) fn acquire_read(owner: &str, holds: u32) -> Call {
 pub(crate) fn acquire_write(owner: &str, holds: u32) -> Call {
     Call::new(
         "read_write/acquire_write",
-        [LOCK, MARK, TOKEN],
+        [LOCK, LINE, TOKEN, CHANNEL],
         [
             ("owner", &owner),
             ("lease", &LEASE),
             ("token_ttl", &HOUR),
-            ("mark_ms", &MARK_LIFE),
+            ("place_ms", &PLACE_MS),
             ("waited_ms", &0),
             ("yields", &1),
             ("holds", &holds),
@@ -126,16 +128,16 @@ pub(crate) fn renew_write(owner: &str) -> Call {
 pub(crate) fn release_read(owner: &str, holds: u32) -> Call {
     Call::new(
         "read_write/release_read",
-        [LOCK, &reads(owner), CHANNEL, MARK],
-        [("owner", &owner), ("holds", &holds), ("marked", &0)],
+        [LOCK, &reads(owner), CHANNEL, LINE],
+        [("owner", &owner), ("holds", &holds), ("queued", &0)],
     )
 }
 
 pub(crate) fn release_write(owner: &str, holds: u32) -> Call {
     Call::new(
         "read_write/release_write",
-        [LOCK, CHANNEL, MARK],
-        [("owner", &owner), ("holds", &holds), ("marked", &0)],
+        [LOCK, CHANNEL, LINE],
+        [("owner", &owner), ("holds", &holds), ("queued", &0)],
     )
 }
 
@@ -157,7 +159,7 @@ pub(crate) fn upgrade(owner: &str, read_holds: u32, write_holds: u32) -> Call {
 pub(crate) fn downgrade(owner: &str, read_holds: u32, write_holds: u32) -> Call {
     Call::new(
         "read_write/downgrade",
-        [LOCK, &reads(owner), CHANNEL],
+        [LOCK, &reads(owner), CHANNEL, LINE],
         [
             ("owner", &owner),
             ("lease", &LEASE),

@@ -2,9 +2,9 @@
 
 use crate::call::{HOUR, LEASE, LONGER};
 use crate::fair_call::PLACE;
-use crate::fair_rw_call::{LINE, acquire, downgrade, leave, read, release, renew, upgrade, write};
+use crate::fair_rw_call::{acquire, downgrade, leave, read, release, renew, upgrade, write};
 use crate::keys::{
-    ALIVE, CHANNEL, FOREVER, Key, LOCK, TOKEN, TURN, lock, read as read_key, within,
+    ALIVE, CHANNEL, FOREVER, Key, LINE, LOCK, TOKEN, TURN, lock, read as read_key, within,
 };
 use crate::store::Store;
 

@@ -4,10 +4,7 @@ use std::fmt::Display;
 
 use crate::call::{Call, HOUR, LEASE, reads};
 use crate::fair_call::PLACE;
-use crate::keys::{ALIVE, CHANNEL, LOCK, MARK, TAG, TOKEN, TURN};
-
-/// The line stands under the mark's name.
-pub(crate) const LINE: &str = MARK;
+use crate::keys::{ALIVE, CHANNEL, LINE, LOCK, TAG, TOKEN, TURN};
 
 pub(crate) fn acquire(mode: &str, owner: &str, holds: u32) -> Call {
     Call::new(

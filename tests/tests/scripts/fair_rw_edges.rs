@@ -2,9 +2,9 @@
 
 use crate::call::{LEASE, LONGER, acquire_read, acquire_write};
 use crate::fair_rw::{ask, end, in_line, turns};
-use crate::fair_rw_call::{LINE, acquire, leave, read, release, renew, write};
+use crate::fair_rw_call::{acquire, leave, read, release, renew, write};
 use crate::java::Java;
-use crate::keys::{ALIVE, LOCK, within};
+use crate::keys::{ALIVE, LINE, LOCK, within};
 use crate::store::Store;
 
 const OURS: &str = "0b0b0b0b-0b0b-8b0b-8b0b-0b0b0b0b0b0b:7";

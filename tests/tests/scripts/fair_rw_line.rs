@@ -4,7 +4,7 @@ use crate::call::{Call, LEASE, LONGER};
 use crate::fair_rw_state::{
     PLACE, dies, empty_line, in_line, read, release, release_told, turn_of, write,
 };
-use crate::keys::{ALIVE, LOCK, MARK, TURN, lock, within};
+use crate::keys::{ALIVE, LINE, LOCK, TURN, lock, within};
 use crate::store::Store;
 
 async fn held_with(waiters: &[Call]) -> Store {
@@ -85,11 +85,11 @@ async fn who_comes_back_from_the_dead_stands_where_it_stood_or_last() {
 #[tokio::test]
 async fn all_died_and_the_line_ends_with_them() {
     let store = held_with(&[write("b:2"), read("c:3")]).await;
-    assert!(within(store.cli.pttl(MARK).await, LEASE + 1_000));
+    assert!(within(store.cli.pttl(LINE).await, LEASE + 1_000));
     assert!(within(store.cli.pttl(ALIVE).await, PLACE));
     assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
     // No longer for the lock's sake.
-    assert!(within(store.cli.pttl(MARK).await, PLACE + 1_000));
+    assert!(within(store.cli.pttl(LINE).await, PLACE + 1_000));
     for waiter in ["write:b:2", "read:c:3"] {
         dies(&store, waiter).await;
     }
@@ -213,12 +213,12 @@ async fn a_reader_that_enters_calls_no_writer_and_no_dead_one() {
 async fn the_order_is_not_the_clocks() {
     let store = held_with(&[write("b:2")]).await;
     // Four hundred years ahead, and one below what a number can count by one.
-    store.set(&["ZADD", MARK, "9007199254740000", "write:b:2"]).await;
+    store.set(&["ZADD", LINE, "9007199254740000", "write:b:2"]).await;
     for owner in ["z:3", "a:4"] {
         assert_eq!(store.ask(&write(owner)).await[0], "BUSY");
     }
     assert_eq!(in_line(&store).await, ["write:b:2", "write:z:3", "write:a:4"]);
-    assert_eq!(store.score(MARK, "write:z:3").await, Some(9_007_199_254_740_001));
+    assert_eq!(store.score(LINE, "write:z:3").await, Some(9_007_199_254_740_001));
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn a_place_lives_as_long_as_asked_on_redis_clock() {
     let until = store.score(ALIVE, "write:b:2").await.unwrap();
     assert!((before + LONGER..=store.now().await + LONGER).contains(&until));
     assert!(within(store.cli.pttl(ALIVE).await, LONGER));
-    assert!(within(store.cli.pttl(MARK).await, LONGER + 1_000));
+    assert!(within(store.cli.pttl(LINE).await, LONGER + 1_000));
     assert!(within(store.cli.pttl(LOCK).await, LEASE));
     assert!(!store.cli.exists(TURN).await, "only a channel");
 }

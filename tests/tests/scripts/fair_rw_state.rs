@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::fair_rw_call;
-use crate::keys::{ALIVE, CHANNEL, Key, LOCK, MARK, TURN};
+use crate::keys::{ALIVE, CHANNEL, Key, LINE, LOCK, TURN};
 use crate::store::Store;
 
 pub(crate) use crate::fair_call::PLACE;
@@ -18,12 +18,12 @@ pub(crate) fn release(mode: &str, owner: &str, holds: u32) -> Call {
 
 /// The line of a lock that is held for this long, and that nobody waits for.
 pub(crate) fn empty_line(lease: i64) -> Key {
-    Key::new(MARK, "zset fair", lease + SLACK)
+    Key::new(LINE, "zset fair", lease + SLACK)
 }
 
 /// Who stands in line, in order; everything there has an end, and nobody stands there who has none.
 pub(crate) async fn in_line(store: &Store) -> Vec<String> {
-    let mut members = store.cli.sorted_set(MARK).await.into_iter().map(|(member, _)| member);
+    let mut members = store.cli.sorted_set(LINE).await.into_iter().map(|(member, _)| member);
     assert_eq!(members.next().as_deref(), Some("fair"));
     let waiters: Vec<String> = members.collect();
     let alive = store.cli.sorted_set(ALIVE).await.into_iter().map(|(member, _)| member);
@@ -41,7 +41,7 @@ pub(crate) async fn everything_ends(store: &Store) {
         assert!(key.ttl > 0, "{key:?}");
     }
     if store.cli.exists(LOCK).await {
-        assert!(store.cli.pttl(MARK).await > store.cli.pttl(LOCK).await);
+        assert!(store.cli.pttl(LINE).await > store.cli.pttl(LOCK).await);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::fair_rw_state::{
     PLACE, acquire, dies, downgrade, empty_line, everything_ends, in_line, read, release,
     release_told, renew, turn_of, write,
 };
-use crate::keys::{ALIVE, LOCK, MARK, TOKEN, lock, read as read_key, with, within};
+use crate::keys::{ALIVE, LINE, LOCK, TOKEN, lock, read as read_key, with, within};
 use crate::store::Store;
 
 #[tokio::test]
@@ -222,7 +222,7 @@ async fn a_renewal_keeps_lock_and_line() {
             everything_ends(&store).await;
         }
         // Evicted.
-        store.set(&["DEL", MARK]).await;
+        store.set(&["DEL", LINE]).await;
         assert_eq!(store.ask(&renew(mode, "a:1")).await, ["RENEWED", "1"]);
         everything_ends(&store).await;
         store.expire().await;
@@ -247,7 +247,7 @@ async fn a_foreign_key_spoils_only_its_own_renewal() {
         batch.keys.extend(keys);
         batch.args.extend([one.clone(), one].concat());
         assert_eq!(store.ask(&batch).await, ["RENEWED", "-1", "1", "1"]);
-        everything_ends_of(&store, [LOCK, MARK]).await;
+        everything_ends_of(&store, [LOCK, LINE]).await;
     }
 }
 

@@ -7,7 +7,7 @@ use crate::fair_rw_state::{
     PLACE, acquire, downgrade, empty_line, everything_ends, in_line, read, release, release_told,
     renew, turn_of, write,
 };
-use crate::keys::{ALIVE, LOCK, MARK, TOKEN, lock, read as read_key, with};
+use crate::keys::{ALIVE, LINE, LOCK, TOKEN, lock, read as read_key, with};
 use crate::plain_call;
 use crate::store::Store;
 
@@ -81,7 +81,7 @@ async fn something_else_under_the_name_stays_as_it_is() {
             let mut store = Store::start().await;
             store.set(foreign).await;
             if fair {
-                store.set(&["ZADD", MARK, "0", "fair", "5", "write:b:2"]).await;
+                store.set(&["ZADD", LINE, "0", "fair", "5", "write:b:2"]).await;
                 store.set(&["ZADD", ALIVE, "9000000000000", "write:b:2"]).await;
             }
             let before = store.keys().await;
@@ -106,10 +106,10 @@ async fn something_else_under_the_name_stays_as_it_is() {
 #[tokio::test]
 async fn something_else_in_the_place_of_the_line_or_its_waiters() {
     for foreign in [
-        &["SET", MARK, "5:write:b:2"][..],
-        &["RPUSH", MARK, "x"],
-        &["ZADD", MARK, "5", "write:b:2"],
-        &["ZADD", MARK, "7", "fair"],
+        &["SET", LINE, "5:write:b:2"][..],
+        &["RPUSH", LINE, "x"],
+        &["ZADD", LINE, "5", "write:b:2"],
+        &["ZADD", LINE, "7", "fair"],
         &["SET", ALIVE, "x"],
     ] {
         let mut store = Store::start().await;
@@ -126,7 +126,7 @@ async fn something_else_in_the_place_of_the_line_or_its_waiters() {
         // It came while the lock was held: that can be kept, turned and given back.
         store.set(&["FLUSHALL"]).await;
         store.granted(&write("a:1")).await;
-        store.set(&["DEL", MARK, ALIVE]).await;
+        store.set(&["DEL", LINE, ALIVE]).await;
         store.set(foreign).await;
         let foreign = store.keys().await.into_iter().filter(|key| key.name != LOCK);
         let foreign: Vec<_> = foreign.filter(|key| key.name != TOKEN).collect();
@@ -207,7 +207,7 @@ async fn an_evicted_line_is_no_other_kind_for_those_inside() {
     for mode in ["read", "write"] {
         let store = Store::start().await;
         store.granted(&acquire(mode, OURS, 1)).await;
-        store.set(&["DEL", MARK]).await;
+        store.set(&["DEL", LINE]).await;
         assert_eq!(store.ask(&acquire(mode, OURS, 2)).await, ["GRANTED", ""]);
         everything_ends(&store).await;
         assert_eq!(store.refused(&write("b:2"), "BUSY", LEASE).await, ["1"]);
@@ -262,7 +262,7 @@ async fn at_the_memory_limit_what_is_held_can_be_kept_turned_and_given_back() {
     assert_eq!(store.ask(&renew("read", "a:1")).await, ["RENEWED", "1"]);
     everything_ends(&store).await;
     // Nothing of a renewal has to be written.
-    store.set(&["DEL", MARK]).await;
+    store.set(&["DEL", LINE]).await;
     assert_eq!(store.ask(&renew("read", "a:1")).await, ["RENEWED", "1"]);
     assert_eq!(store.ask(&release("read", "a:1", 0)).await, ["FREED"]);
     assert_eq!(store.told_where().await, [release_told("0")]);

@@ -6,7 +6,7 @@ use crate::any_call::inspect;
 use crate::call::{
     LEASE, LONGER, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,
 };
-use crate::keys::{LOCK, lock, mark, read, within};
+use crate::keys::{LOCK, lock, read, waiters, within};
 use crate::store::Store;
 
 #[tokio::test]
@@ -89,14 +89,17 @@ async fn b14_a_count_from_before_the_lapse_was_counted_on() {
 #[tokio::test]
 async fn b16_readers_in_turn_starved_a_writer() {
     let store = Store::start().await;
+    store.stop_clock();
     store.granted(&acquire_read("a:1", 1)).await;
     store.granted(&acquire_read("b:2", 1)).await;
     store.refused(&acquire_write("c:3", 1), "BUSY", LEASE).await;
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["RELEASED"]);
+    store.pass(1);
     assert_eq!(store.ask(&acquire_read("d:4", 1)).await[0], "YIELD");
-    store.stands([lock("b:2=1 mode=read", LEASE), read("b:2", 1, LEASE), mark("write:c:3")]).await;
+    let line = waiters("read:d:4 write:c:3");
+    store.stands([lock("b:2=1 mode=read", LEASE), read("b:2", 1, LEASE), line]).await;
     assert_eq!(store.ask(&release_read("b:2", 0)).await, ["FREED"]);
-    assert_eq!(store.ask(&acquire_read("d:4", 1)).await[0], "YIELD");
+    assert_eq!(store.ask(&acquire_read("d:4", 1)).await, ["BUSY", "50", "1"]);
     store.granted(&acquire_write("c:3", 1)).await;
 }
 

@@ -10,7 +10,7 @@ use crate::store::Store;
 async fn a_holder_without_end_was_taken_for_a_grant() {
     let store = Store::start().await;
     store.set(&["HSET", LOCK, "j:1", "1"]).await;
-    assert_eq!(store.ask(&acquire("a:1", 1).with("mark_ms", 0)).await, ["BUSY", "-1", "0"]);
+    assert_eq!(store.ask(&acquire("a:1", 1).with("place_ms", 0)).await, ["BUSY", "-1", "0"]);
     store.stands([lock("j:1=1", -1)]).await;
 }
 

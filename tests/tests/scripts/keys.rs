@@ -14,7 +14,7 @@ pub(crate) const SEMAPHORE_CHANNEL: &str = "redisson_sc:{lock:k}";
 pub(crate) const TURN: &str = "lock_turn:{lock:k}";
 pub(crate) const ASKED: &str = "lock_asked:{lock:k}";
 pub(crate) const TOKEN: &str = "redisson_lock_token:{lock:k}";
-pub(crate) const MARK: &str = "lock_waiters:{lock:k}";
+pub(crate) const LINE: &str = "lock_waiters:{lock:k}";
 
 pub(crate) const FOREVER: i64 = -1;
 
@@ -34,15 +34,11 @@ impl Key {
         Self { name: name.to_owned(), content: content.into(), ttl }
     }
 
-    /// A mark without its time, which no test knows beforehand.
+    /// A line without its times, which no test knows beforehand.
     pub(crate) fn timeless(mut self) -> Self {
-        let value = self.content.strip_prefix("string ");
-        if let Some((since, who)) = value.and_then(|value| value.split_once(':'))
-            && self.name == MARK
-            && !since.is_empty()
-            && since.bytes().all(|digit| digit.is_ascii_digit())
-        {
-            self.content = format!("string {who}");
+        if self.name.starts_with("lock_waiters:") && self.content.starts_with("hash ") {
+            let fields: Vec<_> = self.content.split(' ').map(without_times).collect();
+            self.content = fields.join(" ");
         }
         self
     }
@@ -51,6 +47,15 @@ impl Key {
     fn became(&self, later: &Self) -> bool {
         (&self.name, &self.content) == (&later.name, &later.content) && within(later.ttl, self.ttl)
     }
+}
+
+/// `mode:owner` of a waiter's field; any other field as it is.
+fn without_times(field: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let times = |value: &str| {
+        value.split_once(':').is_some_and(|(since, until)| is_number(since) && is_number(until))
+    };
+    field.split_once('=').filter(|(_, value)| times(value)).map_or(field, |(name, _)| name)
 }
 
 impl fmt::Debug for Key {
@@ -79,9 +84,9 @@ pub(crate) fn with<const N: usize>(lock: Key, reads: [Key; N]) -> Vec<Key> {
     [vec![lock], reads.into()].concat()
 }
 
-/// The mark of the waiter that is next, as `mode:owner`, since whenever.
-pub(crate) fn mark(who: &str) -> Key {
-    Key::new(MARK, format!("string {who}"), crate::call::MARK_LIFE)
+/// The line of these waiters, each `mode:owner`, sorted by name, since whenever.
+pub(crate) fn waiters(names: &str) -> Key {
+    Key::new(LINE, format!("hash {names}"), crate::call::PLACE_MS)
 }
 
 /// Says how `after` differs from `before` a moment ago, if it does; both sorted by name.

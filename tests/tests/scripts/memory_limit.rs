@@ -1,12 +1,13 @@
 //! Redis at its memory limit: nothing new is granted, everything held can be kept and given back.
 
-use crate::any_call::inspect;
+use crate::any_call::{force_release, inspect};
 use crate::call::{
-    LEASE, LONGER, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,
-    renew_write, upgrade,
+    LEASE, LONGER, PLACE_MS, acquire_read, acquire_write, downgrade, release_read, release_write,
+    renew_read, renew_write, upgrade,
 };
-use crate::keys::{lock, mark, read, with};
+use crate::keys::{lock, read, waiters, with};
 use crate::store::Store;
+use crate::waiter::{ALL_WAITERS, held, places, stand};
 
 #[tokio::test]
 async fn nothing_is_granted_and_nothing_left() {
@@ -18,7 +19,7 @@ async fn nothing_is_granted_and_nothing_left() {
         assert!(store.keys().await.is_empty());
     }
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["GONE"]);
-    assert_eq!(store.ask(&release_write("a:1", 0).with("marked", 1)).await, ["GONE"]);
+    assert_eq!(store.ask(&release_write("a:1", 0).with("queued", 1)).await, ["GONE"]);
     assert!(store.told().await.is_empty());
 }
 
@@ -33,8 +34,8 @@ async fn a_held_lock_stays_as_it_is_for_those_who_want_more() {
         assert_eq!(refused.code(), Some("OOM"), "{call:?}: {refused}");
         store.unchanged_since(&before).await;
     }
-    let no_mark = acquire_write("b:2", 1).with("mark_ms", 0);
-    assert_eq!(store.refused(&no_mark, "BUSY", LEASE).await, ["0"]);
+    let no_place = acquire_write("b:2", 1).with("place_ms", 0);
+    assert_eq!(store.refused(&no_place, "BUSY", LEASE).await, ["0"]);
     assert_eq!(store.ask(&inspect()).await[..3], ["STATE", "read_write", "read"]);
 }
 
@@ -47,8 +48,8 @@ async fn nobody_queues_behind_a_writer() {
     for call in [acquire_read("b:2", 1), acquire_write("b:2", 1)] {
         let refused = store.try_ask(&call).await.unwrap_err();
         assert_eq!(refused.code(), Some("OOM"), "{call:?}: {refused}");
-        let no_mark = call.with("mark_ms", 0);
-        assert_eq!(store.refused(&no_mark, "BUSY", LEASE).await, ["0"]);
+        let no_place = call.with("place_ms", 0);
+        assert_eq!(store.refused(&no_place, "BUSY", LEASE).await, ["0"]);
     }
     store.unchanged_since(&before).await;
 }
@@ -117,8 +118,10 @@ async fn a_waiting_writer_leaves() {
     store.granted(&acquire_read("a:1", 1)).await;
     store.refused(&acquire_write("b:2", 1), "BUSY", LEASE).await;
     store.fill().await;
-    store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE), mark("write:b:2")]).await;
-    assert_eq!(store.ask(&release_write("b:2", 0).with("marked", 1)).await, ["GONE"]);
+    store
+        .stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE), waiters("write:b:2")])
+        .await;
+    assert_eq!(store.ask(&release_write("b:2", 0).with("queued", 1)).await, ["GONE"]);
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;
     assert_eq!(store.told().await, ["1"]);
 }
@@ -129,9 +132,30 @@ async fn a_waiting_reader_leaves() {
     store.granted(&acquire_write("a:1", 1)).await;
     store.refused(&acquire_read("b:2", 1), "BUSY", LEASE).await;
     store.fill().await;
-    assert_eq!(store.ask(&release_read("b:2", 0).with("marked", 1)).await, ["GONE"]);
+    assert_eq!(store.ask(&release_read("b:2", 0).with("queued", 1)).await, ["GONE"]);
     store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert!(store.told().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_lock_is_reserved_for_its_next_waiter() {
+    for waiter in ALL_WAITERS {
+        let step = [(waiter.give_back)("a:1", 0), force_release()];
+        for release in step {
+            let mut store = held(waiter).await;
+            stand(
+                &store,
+                &[(&waiter.who("b:2"), -9_000, PLACE_MS), ("write:d:4", -8_000, PLACE_MS)],
+            )
+            .await;
+            store.fill().await;
+            assert_eq!(store.ask(&release).await[0], "FREED");
+            assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
+            assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
+            assert_eq!(store.told_where().await, waiter.wakes(&["d:4"]));
+            assert_eq!(places(&store).await, ["write:d:4 -8000..50"]);
+        }
+    }
 }
 
 #[tokio::test]

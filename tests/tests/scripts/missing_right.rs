@@ -2,7 +2,7 @@
 
 use crate::acl::{ask, forbidden, user};
 use crate::any_call::{acquire_all, of, request_release};
-use crate::call::{LEASE, acquire_read, acquire_write, downgrade, release_read, release_write};
+use crate::call::{acquire_read, acquire_write, downgrade, release_read, release_write};
 use crate::keys::{lock, read};
 use crate::store::Store;
 use crate::waiter::{WAITERS, waiting};
@@ -34,13 +34,14 @@ async fn without_publish_a_release_counts_and_nobody_is_told() {
 
 /// The same for a waiter: it is no more in anybody's way, and nobody hears of that at once.
 #[tokio::test]
-async fn without_publish_a_waiter_that_leaves_takes_its_mark_along() {
+async fn without_publish_a_waiter_that_leaves_takes_its_place_along() {
     for waiter in WAITERS {
         let mut store = waiting(waiter).await;
+        store.expire().await;
         let cli = user(&store, &["+publish"]).await;
-        let leave = (waiter.release)("b:2", 0).with("marked", 1);
+        let leave = (waiter.release)("b:2", 0).with("queued", 1);
         assert_eq!(ask(&store, &cli, &leave).await.unwrap(), ["GONE"]);
-        store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
+        store.stands([]).await;
         assert!(store.told().await.is_empty());
     }
 }
@@ -76,6 +77,14 @@ async fn without_pexpire_nobody_stands_in_line_for_ever() {
             fair_rw_call::write("a:1"),
             fair_rw_call::read("b:2"),
             fair_rw_call::release("write", "a:1", 0),
+        ),
+        (acquire_write("a:1", 1), acquire_read("b:2", 1), release_write("a:1", 0)),
+        (acquire_write("a:1", 1), acquire_write("b:2", 1), release_write("a:1", 0)),
+        (acquire_read("a:1", 1), acquire_write("b:2", 1), release_read("a:1", 0)),
+        (
+            plain_call::acquire("a:1", 1),
+            plain_call::acquire("b:2", 1),
+            plain_call::release("a:1", 0),
         ),
         (plain_call::acquire("a:1", 1), request_release(), plain_call::release("a:1", 0)),
     ] {

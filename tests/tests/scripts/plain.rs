@@ -1,9 +1,10 @@
 //! lock/acquire, lock/release and lock/renew: a lock with one holder.
 
 use crate::call::{HOUR, LEASE, LONGER, acquire_read, acquire_write};
-use crate::keys::{FOREVER, Key, LOCK, LOCK_CHANNEL, MARK, TOKEN, lock, mark, within};
+use crate::keys::{FOREVER, Key, LINE, LOCK, LOCK_CHANNEL, TOKEN, lock, waiters, within};
 use crate::plain_call::{acquire, release, renew};
 use crate::store::Store;
+use crate::waiter::woken;
 
 /// Messages on the plain lock's channel, as `told` takes them.
 async fn told(store: &mut Store) -> Vec<String> {
@@ -48,11 +49,10 @@ async fn another_owner_is_in_the_way_and_hears_for_how_long() {
     let mut store = Store::start().await;
     store.granted(&acquire("b:2", 1)).await;
     assert_eq!(store.refused(&acquire("a:1", 1), "BUSY", LEASE).await, ["1"]);
-    store.stands([lock("b:2=1", LEASE), mark("write:a:1")]).await;
-    assert_eq!(store.refused(&acquire("c:3", 1), "BUSY", LEASE).await, ["0"]);
-    let no_mark = acquire("c:3", 1).with("mark_ms", 0).with("waited_ms", LONGER);
-    assert_eq!(store.refused(&no_mark, "BUSY", LEASE).await, ["0"]);
-    store.stands([lock("b:2=1", LEASE), mark("write:a:1")]).await;
+    store.stands([lock("b:2=1", LEASE), waiters("write:a:1")]).await;
+    let no_place = acquire("c:3", 1).with("place_ms", 0).with("waited_ms", LONGER);
+    assert_eq!(store.refused(&no_place, "BUSY", LEASE).await, ["0"]);
+    store.stands([lock("b:2=1", LEASE), waiters("write:a:1")]).await;
 
     store.set(&["PERSIST", LOCK]).await;
     assert_eq!(store.ask(&acquire("a:1", 1)).await, ["BUSY", "-1", "1"]);
@@ -142,40 +142,42 @@ async fn a_foreign_key_spoils_only_its_own_renewal() {
 }
 
 #[tokio::test]
-async fn who_has_waited_longest_is_next() {
+async fn the_waiter_that_has_waited_longest_is_next() {
     let mut store = Store::start().await;
+    store.stop_clock();
     store.granted(&acquire("a:1", 1)).await;
     assert_eq!(store.refused(&acquire("b:2", 1), "BUSY", LEASE).await, ["1"]);
     assert_eq!(store.ask(&release("a:1", 0)).await, ["FREED"]);
-    // Its holder asks again at once.
-    assert_eq!(store.ask(&acquire("a:2", 1)).await[0], "YIELD");
-    store.stands([mark("write:b:2")]).await;
-    store.granted(&acquire("b:2", 1)).await;
-    store.stands([lock("b:2=1", LEASE)]).await;
-    assert_eq!(told(&mut store).await, ["0"]);
-    // One that does not yield passes; one that has waited longer too.
-    for (word, value) in [("yields", 0), ("waited_ms", LONGER)] {
-        store.refused(&acquire("c:3", 1), "BUSY", LEASE).await;
-        assert_eq!(store.ask(&release("b:2", 0)).await, ["FREED"]);
-        store.granted(&acquire("b:2", 1).with(word, value)).await;
-        store.stands([lock("b:2=1", LEASE), mark("write:c:3")]).await;
+    // Its holder comes again at once.
+    store.pass(1);
+    for yields in [0, 1] {
+        let again = acquire("a:2", 1).with("yields", yields);
+        assert_eq!(store.ask(&again).await, ["BUSY", "49", "1"]);
     }
+    store.stands([waiters("write:a:2 write:b:2")]).await;
+    store.granted(&acquire("b:2", 1)).await;
+    store.stands([lock("b:2=1", LEASE), waiters("write:a:2")]).await;
+    assert_eq!(told(&mut store).await, [woken("b:2", "0")]);
+    // One that has waited longer passes.
+    assert_eq!(store.ask(&release("b:2", 0)).await, ["FREED"]);
+    store.granted(&acquire("c:3", 1).with("waited_ms", LONGER)).await;
+    store.stands([lock("c:3=1", LEASE), waiters("write:a:2")]).await;
 }
 
 #[tokio::test]
-async fn a_waiter_that_leaves_takes_its_mark_and_tells() {
+async fn a_waiter_that_leaves_takes_its_place_along() {
     let mut store = Store::start().await;
     store.granted(&acquire("a:1", 1)).await;
     store.refused(&acquire("b:2", 1), "BUSY", LEASE).await;
-    for other in [release("c:3", 0).with("marked", 1), release("b:2", 0)] {
+    for other in [release("c:3", 0).with("queued", 1), release("b:2", 0)] {
         assert_eq!(store.ask(&other).await, ["GONE"]);
-        store.stands([lock("a:1=1", LEASE), mark("write:b:2")]).await;
+        store.stands([lock("a:1=1", LEASE), waiters("write:b:2")]).await;
     }
-    for told_once in [vec!["0"], vec![]] {
-        assert_eq!(store.ask(&release("b:2", 0).with("marked", 1)).await, ["GONE"]);
+    for _asked in 0..2 {
+        assert_eq!(store.ask(&release("b:2", 0).with("queued", 1)).await, ["GONE"]);
         store.stands([lock("a:1=1", LEASE)]).await;
-        assert_eq!(told(&mut store).await, told_once);
     }
+    assert!(told(&mut store).await.is_empty(), "it is held");
 }
 
 #[tokio::test]
@@ -203,9 +205,9 @@ async fn a_read_write_lock_of_the_name_is_another_kind_and_the_reverse() {
 #[tokio::test]
 async fn a_fair_read_write_line_of_the_name_is_another_kind() {
     let store = Store::start().await;
-    store.set(&["ZADD", MARK, "0", "fair"]).await;
+    store.set(&["ZADD", LINE, "0", "fair"]).await;
     assert_eq!(store.ask(&acquire("a:1", 1)).await, ["WRONG_KIND"]);
-    store.stands([Key::new(MARK, "zset fair", FOREVER)]).await;
+    store.stands([Key::new(LINE, "zset fair", FOREVER)]).await;
 }
 
 #[tokio::test]
@@ -226,8 +228,8 @@ async fn something_else_under_the_name_is_no_lock() {
         for holds in [1, 2] {
             assert_eq!(store.ask(&acquire("a:1", holds)).await, ["WRONG_KIND"], "{foreign:?}");
         }
-        for marked in [0, 1] {
-            assert_eq!(store.ask(&release("a:1", 0).with("marked", marked)).await, ["GONE"]);
+        for queued in [0, 1] {
+            assert_eq!(store.ask(&release("a:1", 0).with("queued", queued)).await, ["GONE"]);
         }
         store.unchanged_since(&before).await;
         assert!(told(&mut store).await.is_empty());
@@ -268,11 +270,11 @@ async fn at_the_memory_limit_what_is_held_can_be_kept_and_given_back() {
     assert_eq!(store.ask(&renew("a:1").with("lease", LONGER)).await, ["RENEWED", "1"]);
     assert_eq!(store.ask(&acquire("a:1", 3)).await, ["GRANTED", ""]);
     assert_eq!(store.ask(&release("a:1", 1)).await, ["RELEASED"]);
-    store.stands([lock("a:1=1", LONGER), mark("write:b:2")]).await;
-    assert_eq!(store.ask(&release("b:2", 0).with("marked", 1)).await, ["GONE"]);
+    store.stands([lock("a:1=1", LONGER), waiters("write:b:2")]).await;
+    assert_eq!(store.ask(&release("b:2", 0).with("queued", 1)).await, ["GONE"]);
     assert_eq!(store.ask(&release("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(told(&mut store).await, ["0", "0"]);
+    assert_eq!(told(&mut store).await, ["0"]);
     let refused = store.try_ask(&acquire("a:1", 1)).await.unwrap_err();
     assert_eq!(refused.code(), Some("OOM"));
     store.stands([]).await;

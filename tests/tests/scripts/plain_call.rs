@@ -2,18 +2,18 @@
 
 use std::fmt::Display;
 
-use crate::call::{Call, HOUR, LEASE, MARK_LIFE};
-use crate::keys::{LOCK, LOCK_CHANNEL, MARK, TOKEN};
+use crate::call::{Call, HOUR, LEASE, PLACE_MS};
+use crate::keys::{LINE, LOCK, LOCK_CHANNEL, TOKEN};
 
 pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
     Call::new(
         "lock/acquire",
-        [LOCK, MARK, TOKEN],
+        [LOCK, LINE, TOKEN, LOCK_CHANNEL],
         [
             ("owner", &owner),
             ("lease", &LEASE),
             ("token_ttl", &HOUR),
-            ("mark_ms", &MARK_LIFE),
+            ("place_ms", &PLACE_MS),
             ("waited_ms", &0),
             ("yields", &1),
             ("holds", &holds),
@@ -25,8 +25,8 @@ pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
 pub(crate) fn release(owner: &str, holds: u32) -> Call {
     Call::new(
         "lock/release",
-        [LOCK, LOCK_CHANNEL, MARK],
-        [("owner", &owner), ("holds", &holds), ("marked", &0)],
+        [LOCK, LOCK_CHANNEL, LINE],
+        [("owner", &owner), ("holds", &holds), ("queued", &0)],
     )
 }
 

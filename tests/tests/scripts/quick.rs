@@ -6,7 +6,7 @@ use crate::call::{
     Call, HOUR, LEASE, acquire_read, acquire_write, reads, release_read, release_write,
 };
 use crate::crowd::cost;
-use crate::keys::{Key, LOCK, MARK, TOKEN, within};
+use crate::keys::{Key, LINE, LOCK, TOKEN, within};
 use crate::plain_call;
 use crate::store::Store;
 
@@ -37,7 +37,7 @@ fn each_once(commands: &[&str]) -> BTreeMap<String, u64> {
 #[tokio::test]
 async fn a_free_lock_costs_these_commands_and_no_others() {
     let taken = ["exists", "get", "time", "pttl", "set", "hset", "pexpire"];
-    let given = ["hmget", "del", "publish"];
+    let given = ["exists", "hmget", "del", "publish"];
     for (at, (acquire, release)) in ACQUIRES.into_iter().zip(RELEASES).enumerate() {
         let reads = at == 2;
         let store = Store::start().await;
@@ -64,7 +64,7 @@ fn minutes(ms: i64) -> i64 {
 
 /// Every key with its minutes, and instead of a token that this reply tells that it is that one.
 async fn left_by(store: &Store, reply: &[String]) -> Vec<Key> {
-    let mut keys = store.keys().await;
+    let mut keys: Vec<_> = store.keys().await.into_iter().map(Key::timeless).collect();
     for key in &mut keys {
         key.ttl = minutes(key.ttl);
     }
@@ -140,26 +140,40 @@ async fn whatever_stands_for_a_token_it_takes_the_lock_as_the_whole_script_does(
     }
 }
 
+/// Makes a line of these, the first the longest.
+fn line(names: &[&'static str]) -> Vec<Vec<&'static str>> {
+    let since = ["1:9000000000000", "2:9000000000000"];
+    let stand = |(name, times)| vec!["HSET", LINE, name, times];
+    let mut line: Vec<_> = names.iter().copied().zip(since).map(stand).collect();
+    line.push(vec!["PEXPIRE", LINE, "1800000"]);
+    line
+}
+
 #[tokio::test]
 async fn it_takes_no_lock_that_the_whole_script_would_not() {
     let mut store = Store::start().await;
+    let one = |before: &[&'static str]| vec![before.to_vec()];
     for before in [
-        vec!["HSET", LOCK, "b:2", "1"],
-        vec!["HSET", LOCK, "a:1", "1"],
-        vec!["HSET", LOCK, "mode", "write", "b:2:write", "1"],
-        vec!["HSET", LOCK, "mode", "write", "a:1:write", "1"],
-        vec!["HSET", LOCK, "mode", "read", "b:2", "1"],
-        vec!["HSET", LOCK, "x", "y"],
-        vec!["SET", LOCK, "x"],
-        vec!["SET", MARK, "0:write:b:2", "PX", "1800000"],
-        vec!["SET", MARK, "0:write:a:1", "PX", "1800000"],
-        vec!["SET", MARK, "0:read:a:1", "PX", "1800000"],
-        vec!["ZADD", MARK, "0", "fair"],
+        one(&["HSET", LOCK, "b:2", "1"]),
+        one(&["HSET", LOCK, "a:1", "1"]),
+        one(&["HSET", LOCK, "mode", "write", "b:2:write", "1"]),
+        one(&["HSET", LOCK, "mode", "write", "a:1:write", "1"]),
+        one(&["HSET", LOCK, "mode", "read", "b:2", "1"]),
+        one(&["HSET", LOCK, "x", "y"]),
+        one(&["SET", LOCK, "x"]),
+        one(&["SET", LINE, "x"]),
+        one(&["ZADD", LINE, "0", "fair"]),
+        line(&["write:b:2"]),
+        line(&["read:b:2"]),
+        line(&["write:a:1"]),
+        line(&["read:a:1"]),
+        line(&["read:a:1", "write:b:2"]),
     ] {
         for acquire in ACQUIRES {
-            // A mark of its own would tell when it was left.
-            let call = acquire("a:1", 1).with("mark_ms", 0);
-            is_the_same(&mut store, std::slice::from_ref(&before), &call).await;
+            for place_ms in [0, 300_000] {
+                let call = acquire("a:1", 1).with("place_ms", place_ms);
+                is_the_same(&mut store, &before, &call).await;
+            }
         }
     }
 }
@@ -192,8 +206,11 @@ async fn whatever_is_held_it_releases_as_the_whole_script_does() {
         vec![vec!["HSET", LOCK, "mode", "read", "a:1", "1", "b:2", "1"], reads(&own)],
         vec![vec!["HSET", LOCK, "mode", "fair", "a:1", "1"]],
     ] {
-        for release in RELEASES {
-            is_the_same(&mut store, &before, &release("a:1", 0)).await;
+        for line in [vec![], line(&["write:b:2", "read:c:3"]), line(&["read:b:2", "read:c:3"])] {
+            let before = [before.clone(), line].concat();
+            for release in RELEASES {
+                is_the_same(&mut store, &before, &release("a:1", 0)).await;
+            }
         }
     }
 }

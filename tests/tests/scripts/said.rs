@@ -10,7 +10,7 @@ use lock_core::{
 };
 
 use crate::call::{
-    Call, LEASE, MARK_LIFE, acquire_read, acquire_write, release_read, release_write,
+    Call, LEASE, PLACE_MS, acquire_read, acquire_write, release_read, release_write,
 };
 use crate::plain_call;
 
@@ -27,7 +27,7 @@ fn ms(ms: i64) -> Duration {
 }
 
 fn first_try(mode: Mode) -> Ask {
-    let (lease, place, waited) = (ms(LEASE), Some(ms(MARK_LIFE)), Duration::ZERO);
+    let (lease, place, waited) = (ms(LEASE), Some(ms(PLACE_MS)), Duration::ZERO);
     Ask { mode, holds: 1, lease, yields: true, place, waited, permits: 0 }
 }
 
@@ -54,7 +54,7 @@ fn of_an_acquisition() {
         is_said(Ask { holds: 2, ..first }, &acquire("a:1", 2));
         is_said(Ask { yields: false, ..first }, &call.with("yields", 0));
         is_said(Ask { waited: ms(700), ..first }, &call.with("waited_ms", 700));
-        is_said(Ask { place: None, ..first }, &call.with("mark_ms", 0));
+        is_said(Ask { place: None, ..first }, &call.with("place_ms", 0));
         // Less than a millisecond is none.
         let waited = Duration::from_micros(999);
         is_said(Ask { waited, ..first }, &call);
@@ -65,8 +65,7 @@ fn of_an_acquisition() {
 fn of_a_release() {
     for (kind, mode, _, release) in KINDS {
         let call = release("a:1", 0);
-        // Of the mark only where it is needed.
-        let keys = call.keys.len() - 1;
+        let keys = call.keys.len();
         let step = |holds, in_line| Step::Release { mode, holds, in_line };
         is_said(kind, step(0, false), &call, keys);
         assert_eq!(call.said().len(), 1);

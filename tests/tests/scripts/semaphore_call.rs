@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use crate::call::{Call, LEASE};
-use crate::keys::{LEASES, LOCK, SEMAPHORE_CHANNEL};
+use crate::call::{Call, LEASE, PLACE_MS};
+use crate::keys::{LEASES, LINE, LOCK, SEMAPHORE_CHANNEL};
 
 /// A permit's 16 bytes.
 pub(crate) fn permit(number: u32) -> String {
@@ -13,14 +13,25 @@ pub(crate) fn permit(number: u32) -> String {
 pub(crate) fn acquire(number: u32, total: i64) -> Call {
     Call::new(
         "semaphore/acquire",
-        [LOCK, LEASES, SEMAPHORE_CHANNEL],
-        [("permit", &permit(number)), ("lease", &LEASE), ("total", &total)],
+        [LOCK, LEASES, SEMAPHORE_CHANNEL, LINE],
+        [
+            ("permit", &permit(number)),
+            ("lease", &LEASE),
+            ("total", &total),
+            ("place_ms", &0),
+            ("waited_ms", &0),
+        ],
     )
 }
 
+/// One that waits when it is refused.
+pub(crate) fn wait(number: u32, total: i64) -> Call {
+    acquire(number, total).with("place_ms", PLACE_MS)
+}
+
 pub(crate) fn release(number: u32) -> Call {
-    let args: [(_, &dyn Display); 1] = [("permit", &permit(number))];
-    Call::new("semaphore/release", [LOCK, LEASES, SEMAPHORE_CHANNEL], args)
+    let args: [(_, &dyn Display); 2] = [("permit", &permit(number)), ("queued", &0)];
+    Call::new("semaphore/release", [LOCK, LEASES, SEMAPHORE_CHANNEL, LINE], args)
 }
 
 pub(crate) fn renew(number: u32) -> Call {
@@ -31,7 +42,7 @@ pub(crate) fn renew(number: u32) -> Call {
 pub(crate) fn resize(total: i64, only_missing: u32) -> Call {
     Call::new(
         "semaphore/resize",
-        [LOCK, LEASES, SEMAPHORE_CHANNEL],
+        [LOCK, LEASES, SEMAPHORE_CHANNEL, LINE],
         [("total", &total), ("only_missing", &only_missing)],
     )
 }

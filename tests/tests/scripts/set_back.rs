@@ -2,7 +2,7 @@
 
 use crate::call::{LEASE, LONGER, acquire_read, acquire_write, renew_read, renew_write};
 use crate::fair_rw_call;
-use crate::keys::{LEASES, LOCK, MARK, lock, read, with, within};
+use crate::keys::{LEASES, LINE, LOCK, lock, read, with, within};
 use crate::plain_call;
 use crate::semaphore_call::{self, permit};
 use crate::store::Store;
@@ -89,7 +89,7 @@ async fn a_fair_lock_of_readers_and_writers_gets_its_lease() {
         }
         assert_eq!(store.ask(&fair_rw_call::renew(mode, "a:1")).await, ["RENEWED", "1"]);
         assert!(within(store.cli.pttl(LOCK).await, LEASE), "{mode}");
-        assert!(store.cli.pttl(MARK).await > 0);
+        assert!(store.cli.pttl(LINE).await > 0);
     }
 }
 

@@ -5,6 +5,7 @@ use lock_core::test_util::SHARDED_SCRIPTS;
 use crate::call::{Call, acquire_read, acquire_write, release_read, release_write};
 use crate::plain_call;
 use crate::store::Store;
+use crate::waiter::{ALL_WAITERS, waiting};
 
 async fn ask(store: &Store, call: &Call) -> Vec<String> {
     let script = SHARDED_SCRIPTS.iter().find(|script| script.name == call.script).unwrap();
@@ -19,8 +20,8 @@ async fn a_release_is_told_on_channels_of_both_sorts() {
         (acquire_read("a:1", 1), release_read("a:1", 0)),
         (plain_call::acquire("a:1", 1), plain_call::release("a:1", 0)),
     ] {
-        // Who may have left a mark is not released by what is quick.
-        for release in [release.clone(), release.with("marked", 1)] {
+        // A holder that may stand in line is not released by what is quick.
+        for release in [release.clone(), release.with("queued", 1)] {
             assert_eq!(ask(&store, &acquire).await[0], "GRANTED");
             store.cli.reset_stats().await;
             assert_eq!(ask(&store, &release).await, ["FREED"]);
@@ -28,6 +29,19 @@ async fn a_release_is_told_on_channels_of_both_sorts() {
             for command in ["publish", "spublish"] {
                 assert_eq!(counts.get(command), Some(&1), "{command}: {release:?}");
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_is_woken_on_channels_of_both_sorts() {
+    for waiter in ALL_WAITERS {
+        let store = waiting(waiter).await;
+        store.cli.reset_stats().await;
+        assert_eq!(ask(&store, &(waiter.give_back)("a:1", 0)).await, ["FREED"]);
+        let counts = store.cli.command_counts().await;
+        for command in ["publish", "spublish"] {
+            assert_eq!(counts.get(command), Some(&1), "{command}");
         }
     }
 }

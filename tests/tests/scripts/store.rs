@@ -1,7 +1,7 @@
 //! A server of the test's own, and all that can be seen of it.
 
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use lock_tests::{Cli, RedisServer};
 use redis::{RedisResult, Value, from_redis_value};
@@ -13,13 +13,18 @@ use crate::news::News;
 pub(crate) const STOPPED_MS: i64 = 1_700_000_000_999;
 
 /// Goes before a script's text.
-const STOPPED_CLOCK: &str = "
+fn stopped_clock(ms: i64) -> String {
+    let (seconds, micros) = (ms / 1_000, ms % 1_000 * 1_000 + 999);
+    format!(
+        "
 local server = redis
-local redis = {pcall = server.pcall, call = function(command, ...)
-  if command == 'time' then return {'1700000000', '999999'} end
+local redis = setmetatable({{call = function(command, ...)
+  if command == 'time' then return {{'{seconds}', '{micros}'}} end
   return server.call(command, ...)
-end}
-";
+end}}, {{__index = server}})
+"
+    )
+}
 
 pub(crate) struct Store {
     pub(crate) server: RedisServer,
@@ -27,6 +32,8 @@ pub(crate) struct Store {
     news: News,
     published: u64,
     nonces: AtomicU32,
+    /// Where the scripts' clock stands; 0: it goes.
+    clock: AtomicI64,
 }
 
 impl Store {
@@ -34,7 +41,14 @@ impl Store {
         let server = RedisServer::start().await;
         let cli = server.cli().await;
         let news = News::of(&server).await;
-        Self { server, cli, news, published: 0, nonces: AtomicU32::new(1) }
+        Self {
+            server,
+            cli,
+            news,
+            published: 0,
+            nonces: AtomicU32::new(1),
+            clock: AtomicI64::new(0),
+        }
     }
 
     /// The reply without its nonce, which must be this call's.
@@ -46,14 +60,21 @@ impl Store {
     }
 
     pub(crate) async fn try_ask(&self, call: &Call) -> RedisResult<Vec<String>> {
-        self.ask_as(&self.cli, ["EVAL", call.text()], call).await
+        let text = match self.clock.load(Ordering::Relaxed) {
+            0 => call.text().to_owned(),
+            stopped => format!("{}{}", stopped_clock(stopped), call.text()),
+        };
+        self.ask_as(&self.cli, ["EVAL", &text], call).await
     }
 
-    /// The same with Redis' clock standing at `STOPPED_MS`.
-    pub(crate) async fn ask_with_stopped_clock(&self, call: &Call) -> Vec<String> {
-        let text = format!("{STOPPED_CLOCK}{}", call.text());
-        let reply = self.ask_as(&self.cli, ["EVAL", &text], call).await;
-        reply.unwrap_or_else(|error| panic!("{call:?}: {error}"))
+    /// From here on Redis' clock stands at `STOPPED_MS` for the scripts.
+    pub(crate) fn stop_clock(&self) {
+        self.clock.store(STOPPED_MS, Ordering::Relaxed);
+    }
+
+    /// The stopped clock goes on by this much, or back.
+    pub(crate) fn pass(&self, ms: i64) {
+        assert_ne!(self.clock.fetch_add(ms, Ordering::Relaxed), 0);
     }
 
     pub(crate) async fn ask_as(

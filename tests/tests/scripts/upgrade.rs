@@ -1,7 +1,7 @@
 //! read_write/upgrade
 
 use crate::call::{LEASE, LONGER, acquire_read, acquire_write, release_write, upgrade};
-use crate::keys::{LOCK, lock, mark, read, with};
+use crate::keys::{LOCK, lock, read, waiters, with};
 use crate::store::Store;
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_waiting_writer_does_not_stop_the_reader_it_waits_for() {
     store.granted(&acquire_read("a:1", 1)).await;
     assert_eq!(store.refused(&acquire_write("b:2", 1), "BUSY", LEASE).await, ["1"]);
     store.granted(&upgrade("a:1", 0, 1)).await;
-    store.stands([lock("a:1:write=1 mode=write", LEASE), mark("write:b:2")]).await;
+    store.stands([lock("a:1:write=1 mode=write", LEASE), waiters("write:b:2")]).await;
 }
 
 #[tokio::test]

@@ -40,18 +40,25 @@ local function keep_place(line, name, since, ends)
   redis.call('hset', line, name, string.format('%.0f:%.0f', since, ends))
 end
 
+-- Since when a caller waits: a waiter, since it came. Where that is yet to be, Redis' clock was set back,
+-- and what the waiter says counts.
+local function since_of(own, waited_ms)
+  if own and own.since <= now_ms() then return own.since end
+  return now_ms() - waited_ms
+end
+
 -- Takes a place, or renews it; says whether it stands. Of two that have waited equally long the one that
 -- stands already is first. A full line keeps those that have waited longest.
 local function stand(line, waiters, me, waited_ms, place_ms)
   if place_ms == 0 or waiters.foreign then return 0 end
   local own, last = waiters[me], waiters[#waiters]
-  local since = own and own.since or now_ms() - waited_ms
+  local since = since_of(own, waited_ms)
   if not own and #waiters >= MOST_WAITERS then
     if last.since <= since then return 0 end
     table.insert(waiters.over, last.name)
   end
-  for at = 1, own and 0 or #waiters do
-    if waiters[at].since == since then since = since + 1 end
+  for _, waiter in ipairs(waiters) do
+    if waiter ~= own and waiter.since == since then since = since + 1 end
   end
   if #waiters.over > 0 then redis.call('hdel', line, unpack(waiters.over)) end
   keep_place(line, me, since, now_ms() + place_ms)
@@ -62,7 +69,7 @@ end
 -- How many have waited longer.
 local function rank_of(waiters, me, waited_ms)
   local own = waiters[me]
-  local since = own and own.since or now_ms() - waited_ms
+  local since = since_of(own, waited_ms)
   for at, waiter in ipairs(waiters) do
     if waiter == own or waiter.since > since then return at - 1 end
   end
