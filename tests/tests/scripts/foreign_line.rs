@@ -5,8 +5,9 @@ use crate::keys::{FOREVER, Key, LINE, TOKEN};
 use crate::store::Store;
 use crate::waiter::{ALL_WAITERS, WAITERS, held, places, stand};
 
-/// What stands there, with a TTL or without, stops nobody and stays; no place can be taken in it.
-async fn stops_nobody(foreign: &[&str], ttls: &[Option<&str>]) {
+/// What stands there, with a TTL or without, is in the way of no caller and stays; no place can be
+/// taken in it.
+async fn is_left_alone(foreign: &[&str], ttls: &[Option<&str>]) {
     for ttl in ttls {
         for waiter in ALL_WAITERS {
             let mut store = Store::start().await;
@@ -38,14 +39,14 @@ async fn stops_nobody(foreign: &[&str], ttls: &[Option<&str>]) {
 async fn another_type() {
     for foreign in [&["RPUSH", LINE, "x"][..], &["SET", LINE, "5:write:b:2"], &["SADD", LINE, "x"]]
     {
-        stops_nobody(foreign, &[None, Some("300000")]).await;
+        is_left_alone(foreign, &[None, Some("300000")]).await;
     }
 }
 
 /// None of ours is without an end, and its waiters will not come.
 #[tokio::test]
 async fn a_line_without_an_end() {
-    stops_nobody(&["HSET", LINE, "write:c:3", "5:9999999999999", "mode", "write"], &[None]).await;
+    is_left_alone(&["HSET", LINE, "write:c:3", "5:9999999999999", "mode", "write"], &[None]).await;
 }
 
 /// Fields that are no places are overlooked, and stay.
@@ -145,7 +146,7 @@ async fn a_line_of_the_fair_kind_makes_it_another_lock() {
     }
 }
 
-/// A member of both modes: its writer's place is not its reader's.
+/// Its writer's place is not its reader's.
 #[tokio::test]
 async fn the_places_of_one_owner_in_both_modes_are_two() {
     let store = held(WAITERS[1]).await;

@@ -183,6 +183,7 @@ async fn all_readers_before_the_next_writer_are_woken_together() {
         assert_eq!(store.ask(&other).await, busy(50, "1"));
     }
     assert_eq!(store.ask(&acquire_read("e:5", 1)).await, busy(PLACE_MS, "1"));
+    assert!(store.told().await.is_empty(), "they have been woken");
     store.granted(&acquire_read("c:3", 1)).await;
     // Now others read.
     let behind = store.ask(&acquire_read("e:5", 1)).await;
@@ -259,7 +260,7 @@ async fn a_place_that_ends_sooner_is_not_made_longer() {
 
 /// A dead waiter's place would last for all of that hour.
 #[tokio::test]
-async fn a_clock_that_was_set_back_keeps_nobody_out_for_long() {
+async fn a_clock_that_was_set_back_keeps_no_caller_out_for_long() {
     for waiter in writers() {
         let mut store = reserved(waiter).await;
         store.pass(-5_000);

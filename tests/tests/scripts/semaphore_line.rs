@@ -178,7 +178,7 @@ async fn a_message_is_redissons_number_behind_zeros() {
 }
 
 #[tokio::test]
-async fn something_else_under_the_lines_name_stops_nobody_and_stays() {
+async fn something_else_under_the_lines_name_is_left_alone() {
     for foreign in [
         &["SET", LINE, "x"][..],
         &["ZADD", LINE, "0", "fair"],

@@ -61,7 +61,7 @@ if held == 0 and outermost then
   local first = ahead_of(waiters, me, waited_ms)
   if first and (yields or not mode) then
     local stands = stand(line, waiters, me, waited_ms, place_ms)
-    if not mode and not is_reserved(first) then pass_on(line, true, channel, '1') end
+    if not mode and not is_reserved(waiters[1]) then pass_on(line, true, channel, '1') end
     return {mode and 'YIELD' or 'BUSY', nonce, left_of(first), stands}
   end
 end
