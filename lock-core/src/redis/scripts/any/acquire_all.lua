@@ -1,8 +1,9 @@
 -- any/acquire_all: takes one hold of each of several locks, or none. Each is asked for as its own
--- acquire script asks, in order, up to the first that is not granted; then no hold is left that this
--- call asks for, whether this call or an earlier one with a lost reply was granted it: each owner is
--- brought back to one hold less, and what is free then is reserved for those that wait. Holds further out
--- stay, and so does the place in line of the one that was refused. Asking again for what was granted grants it.
+-- acquire script asks, in order, up to the first that is not granted; then no hold is left that
+-- this call asks for, whether this call or an earlier one with a lost reply was granted it: each
+-- owner is brought back to one hold less, and what is free then is reserved for those that wait.
+-- Holds further out stay, and so does the place in line of the one that was refused. Asking again
+-- for what was granted grants it.
 --
 -- KEYS, the members' one after another: the keys of the member's acquire script, and after those of
 -- fair_read_write/acquire the channel where releases are told

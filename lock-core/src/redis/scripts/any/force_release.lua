@@ -1,6 +1,7 @@
--- any/force_release: takes a lock away from whoever holds it, and gives all of a semaphore's permits
--- back. Waiters keep their places, and what is free is reserved for those that are next. Every fencing token handed out before is stale.
--- Works at Redis' memory limit: the first write only deletes.
+-- any/force_release: takes a lock away from whoever holds it, and gives all of a semaphore's
+-- permits back. Waiters keep their places, and what is free is reserved for those that are next.
+-- Every fencing token handed out before is stale. Works at Redis' memory limit: the first write
+-- only deletes.
 --
 -- KEYS[1]  lock       hash or string  of the read/write lock, the lock with one holder, the semaphore
 -- KEYS[2]  line       hash or zset  those that wait; in a fair read/write lock by their arrival

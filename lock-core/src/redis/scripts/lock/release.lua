@@ -1,6 +1,6 @@
--- lock/release: brings an owner's holds of a lock with one holder down to `holds`, and takes the owner out of
--- the line. A lock that is free then is reserved for the waiter that is next. Asking again changes nothing. Works at Redis' memory
--- limit: the first write only deletes.
+-- lock/release: brings an owner's holds of a lock with one holder down to `holds`, and takes the
+-- owner out of the line. A lock that is free then is reserved for the waiter that is next. Asking
+-- again changes nothing. Works at Redis' memory limit: the first write only deletes.
 --
 -- KEYS[1] lock     hash     owner -> holds
 -- KEYS[2] channel  channel  where releases are told: 0

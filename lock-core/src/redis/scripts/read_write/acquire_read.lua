@@ -1,8 +1,8 @@
 -- read_write/acquire_read: takes an owner's read hold number `holds`, unless another owner writes
--- or a writer waits that came before: a free lock is then reserved for that, and one that others read is
--- refused where the caller yields. A caller that is refused takes a place in line. Asking again for a
--- hold that was granted grants it.
--- A lock that stands as a fair read/write lock is of another kind.
+-- or a writer waits that came before: a free lock is then reserved for that, and one that others
+-- read is refused where the caller yields. A caller that is refused takes a place in line. Asking
+-- again for a hold that was granted grants it. A lock that stands as a fair read/write lock is of
+-- another kind.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] line    hash    mode:owner of each waiter -> since:until

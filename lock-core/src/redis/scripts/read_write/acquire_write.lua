@@ -1,7 +1,8 @@
 -- read_write/acquire_write: takes an owner's write hold number `holds`, unless another owner holds
--- the lock or another waiter came before: a free lock is then reserved for those that are next. A caller
--- that is refused takes a place in line. Readers whose time is over are forgotten. Asking again for a hold that was granted grants it. The owner's reads inside live as
--- long as the lock. A lock that stands as a fair read/write lock is of another kind.
+-- the lock or another waiter came before: a free lock is then reserved for those that are next. A
+-- caller that is refused takes a place in line. Readers whose time is over are forgotten. Asking
+-- again for a hold that was granted grants it. The owner's reads inside live as long as the lock. A
+-- lock that stands as a fair read/write lock is of another kind.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] line    hash    mode:owner of each waiter -> since:until

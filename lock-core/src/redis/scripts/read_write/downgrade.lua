@@ -1,6 +1,6 @@
 -- read_write/downgrade: turns one of an owner's write holds into a read hold. With the last write
--- gone the lock becomes a read lock, and the readers that are next are woken. Asking again changes nothing,
--- so this also takes back an upgrade of which nobody knows whether it happened.
+-- gone the lock becomes a read lock, and the readers that are next are woken. Asking again changes
+-- nothing, so this also takes back an upgrade of which nobody knows whether it happened.
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n

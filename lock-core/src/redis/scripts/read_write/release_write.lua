@@ -1,7 +1,7 @@
--- read_write/release_write: brings an owner's write holds down to `holds`, and takes the owner out of
--- the line. A lock that is free then is reserved for those that are next; when the owner still reads, the
--- lock becomes a read lock, and the readers that are next are woken. Asking again changes nothing. Works at Redis' memory limit: the first
--- write only deletes.
+-- read_write/release_write: brings an owner's write holds down to `holds`, and takes the owner out
+-- of the line. A lock that is free then is reserved for those that are next; when the owner still
+-- reads, the lock becomes a read lock, and the readers that are next are woken. Asking again
+-- changes nothing. Works at Redis' memory limit: the first write only deletes.
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] channel  channel  where releases are told: 1

@@ -1,5 +1,6 @@
--- semaphore/acquire: takes one permit, if one is free once the leases that are over are taken back, and
--- one for each waiter that came before is left. A caller that is refused takes a place in line. Asking again for a permit that was granted grants it, and its lease is never shortened. A
+-- semaphore/acquire: takes one permit, if one is free once the leases that are over are taken back,
+-- and one for each waiter that came before is left. A caller that is refused takes a place in line.
+-- Asking again for a permit that was granted grants it, and its lease is never shortened. A
 -- semaphore that does not exist is made.
 --
 -- KEYS[1] permits  string   free permits
