@@ -201,6 +201,31 @@ async fn all_readers_before_the_next_writer_are_woken_together() {
 }
 
 #[tokio::test]
+async fn the_last_reader_passes_the_lock_on_whatever_it_leaves_behind() {
+    let one = || acquire_read("a:1", 1);
+    for (reads, lapsed, status) in [
+        (vec![one()], None, "FREED"),
+        (vec![one(), acquire_read("a:1", 2)], None, "FREED"),
+        (vec![one(), acquire_read("d:4", 1)], Some("d:4"), "FREED"),
+        (vec![one()], Some("a:1"), "GONE"),
+        (vec![one(), acquire_read("a:1", 2)], Some("a:1"), "GONE"),
+    ] {
+        let mut store = Store::start().await;
+        store.stop_clock();
+        for read in &reads {
+            assert_eq!(store.ask(read).await[0], "GRANTED");
+        }
+        if let Some(owner) = lapsed {
+            store.lapse(owner, 1).await;
+        }
+        stand(&store, &[("write:b:2", -9_000, PLACE_MS)]).await;
+        assert_eq!(store.ask(&release_read("a:1", 0)).await, [status], "{reads:?}");
+        assert_eq!(store.told().await, [woken("b:2", "0")]);
+        assert_eq!(places(&store).await, ["write:b:2 -9000..50"]);
+    }
+}
+
+#[tokio::test]
 async fn a_reader_behind_no_writer_shares_what_is_reserved_for_readers() {
     let store = held(WAITERS[0]).await;
     stand(&store, &[("read:b:2", -9_000, PLACE_MS)]).await;
