@@ -81,6 +81,7 @@ async fn leaving_never_removes_anothers() {
 #[tokio::test]
 async fn a_waiter_leaves_whatever_stands_under_the_locks_name() {
     let mut store = Store::start().await;
+    store.stop_clock();
     for foreign in [vec!["SET", "lock:k", "x"], vec!["HSET", "lock:k", "a", "x"]] {
         store.set(&["DEL", "lock:k"]).await;
         store.set(&foreign).await;
@@ -98,7 +99,8 @@ async fn a_waiter_leaves_whatever_stands_under_the_locks_name() {
 async fn a_waiter_that_is_granted_gives_up_its_place_in_silence() {
     for waiter in ALL_WAITERS {
         for (word, value) in [("yields", 0), ("yields", 1), ("place_ms", 0)] {
-            let mut store = waiting(waiter).await;
+            let mut store = held(waiter).await;
+            assert_eq!(store.refused(&waiter.after("b:2", 0), "BUSY", LEASE).await, ["1"]);
             assert_eq!(store.ask(&(waiter.give_back)("a:1", 0)).await, ["FREED"]);
             assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
             store.granted(&(waiter.acquire)("b:2", 1).with(word, value)).await;
@@ -131,6 +133,7 @@ async fn a_grant_and_a_release_never_remove_anothers() {
 async fn a_holder_that_releases_takes_its_own_along() {
     for (waiter, freed) in ALL_WAITERS.into_iter().zip(["0", "1", "0"]) {
         let mut store = Store::start().await;
+        store.stop_clock();
         store.granted(&(waiter.acquire)("b:2", 1)).await;
         stand(&store, &[(&waiter.who("b:2"), -9_000, PLACE_MS)]).await;
         assert_eq!(store.ask(&waiter.leave("b:2")).await, ["FREED"]);
