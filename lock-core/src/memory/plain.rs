@@ -131,14 +131,16 @@ impl Shape for Plain {
         };
         LockSnapshot {
             kind: Some(kind),
-            waiters: lined_up.into_iter().chain(self.waiters.standing()).collect(),
+            waiters: lined_up.into_iter().chain(self.waiters.standing(now)).collect(),
             ..self.holders.standing(now)
         }
     }
 
     fn take_away(&mut self, scene: &mut Scene<'_>) {
-        self.holders = Holders::default();
-        self.waiters.pass_on(&self.holders, scene);
+        let held = std::mem::take(&mut self.holders);
+        if !held.is_free() {
+            self.waiters.pass_on(&self.holders, scene);
+        }
         self.tell_head(scene);
     }
 }

@@ -74,13 +74,15 @@ impl Shape for ReadWrite {
     fn standing(&self, now: Moment) -> LockSnapshot {
         LockSnapshot {
             kind: Some(Kind::ReadWrite),
-            waiters: self.waiters.standing().collect(),
+            waiters: self.waiters.standing(now).collect(),
             ..self.holders.standing(now)
         }
     }
 
     fn take_away(&mut self, scene: &mut Scene<'_>) {
-        self.holders = Holders::default();
-        self.waiters.pass_on(&self.holders, scene);
+        let held = std::mem::take(&mut self.holders);
+        if !held.is_free() {
+            self.waiters.pass_on(&self.holders, scene);
+        }
     }
 }

@@ -22,12 +22,19 @@ pub(super) struct Semaphore {
     /// In use and free.
     total: i64,
     leases: HashMap<OwnerId, Moment>,
+    /// Leases that have ended since permits were last passed on.
+    ended: i64,
     waiters: Waiters,
 }
 
 impl Semaphore {
     pub(super) fn of(permits: u32) -> Self {
-        Self { total: permits.into(), leases: HashMap::new(), waiters: Waiters::default() }
+        Self {
+            total: permits.into(),
+            leases: HashMap::new(),
+            ended: 0,
+            waiters: Waiters::default(),
+        }
     }
 
     /// Below zero while more are in use than there should be.
@@ -36,14 +43,17 @@ impl Semaphore {
     }
 
     pub(super) fn resize(&mut self, permits: u32, scene: &mut Scene<'_>) {
-        let before = std::mem::replace(&mut self.total, permits.into());
-        if before < self.total {
+        let before = self.free() - self.ended;
+        self.total = permits.into();
+        if self.free() > before {
             self.pass_on(scene);
         }
+        self.ended = 0;
     }
 
     /// Free permits go to the waiters that are next.
     fn pass_on(&mut self, scene: &mut Scene<'_>) {
+        self.ended = 0;
         let free = usize::try_from(self.free()).unwrap_or(0);
         self.waiters.wake_first(free, scene);
     }
@@ -51,7 +61,9 @@ impl Semaphore {
 
 impl Shape for Semaphore {
     fn expire(&mut self, now: Moment) {
+        let before = self.free();
         self.leases.retain(|_, until| *until > now);
+        self.ended += self.free() - before;
         self.waiters.expire(now);
     }
 
@@ -69,13 +81,14 @@ impl Shape for Semaphore {
             usize::try_from(self.free()).is_ok_and(|free| free > self.waiters.rank(step, now));
         let in_line = !granted && self.waiters.stand(step, now);
         if granted {
-            self.waiters.leave(&step.owner);
+            self.waiters.enter(&step.owner, now);
             self.leases.insert(step.owner.clone(), until);
         }
         let first = self.waiters.first(now).filter(|_| self.free() > 0);
-        if first.is_some_and(|(_, is_reserved)| !is_reserved) {
+        if first.is_some_and(|(_, is_reserved)| self.ended > 0 || !is_reserved) {
             self.pass_on(scene);
         }
+        self.ended = 0;
         if granted {
             return Acquired::Granted(None);
         }
@@ -86,7 +99,7 @@ impl Shape for Semaphore {
     fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
         let left = step.in_line && self.waiters.leave(&step.holder.owner);
         let returned = self.leases.remove(&step.holder.owner).is_some();
-        if left || returned {
+        if left || returned || self.ended > 0 {
             self.pass_on(scene);
         }
         if returned { Released::Freed } else { Released::Gone }
@@ -112,13 +125,16 @@ impl Shape for Semaphore {
             remaining: holders.iter().filter_map(|holder| holder.remaining).max(),
             free_permits: Some(self.free()),
             holders,
-            waiters: self.waiters.standing().collect(),
+            waiters: self.waiters.standing(now).collect(),
             complete: true,
             ..LockSnapshot::default()
         }
     }
 
     fn take_away(&mut self, scene: &mut Scene<'_>) {
+        if self.leases.is_empty() && self.ended == 0 {
+            return;
+        }
         self.leases.clear();
         self.pass_on(scene);
     }

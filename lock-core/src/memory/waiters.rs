@@ -30,7 +30,18 @@ struct Waiter {
 pub(super) struct Waiters(Vec<Waiter>);
 
 impl Waiters {
+    /// Once all places are over. One that is over among others goes when a place is taken or left.
     pub(super) fn expire(&mut self, now: Moment) {
+        if self.live(now).next().is_none() {
+            self.0.clear();
+        }
+    }
+
+    fn live(&self, now: Moment) -> impl Iterator<Item = &Waiter> {
+        self.0.iter().filter(move |waiter| waiter.until > now)
+    }
+
+    fn drop_over(&mut self, now: Moment) {
         self.0.retain(|waiter| waiter.until > now);
     }
 
@@ -38,9 +49,8 @@ impl Waiters {
         self.0.is_empty()
     }
 
-    pub(super) fn standing(&self) -> impl Iterator<Item = WaiterSnapshot> {
-        let waiters = self.0.iter();
-        waiters.map(|one| WaiterSnapshot { owner: one.owner.to_string(), mode: one.mode })
+    pub(super) fn standing(&self, now: Moment) -> impl Iterator<Item = WaiterSnapshot> {
+        self.live(now).map(|one| WaiterSnapshot { owner: one.owner.to_string(), mode: one.mode })
     }
 
     pub(super) fn leave(&mut self, owner: &OwnerId) -> bool {
@@ -49,16 +59,23 @@ impl Waiters {
         self.0.len() < before
     }
 
+    /// One that is granted the lock leaves the line.
+    pub(super) fn enter(&mut self, owner: &OwnerId, now: Moment) {
+        self.leave(owner);
+        self.drop_over(now);
+    }
+
     /// How many have waited longer.
     pub(super) fn rank(&self, step: &AcquireCommand, now: Moment) -> usize {
-        let own = self.0.iter().position(|waiter| waiter.owner == step.owner);
+        let own = self.live(now).position(|waiter| waiter.owner == step.owner);
         let since = now.before(step.waited);
-        own.unwrap_or_else(|| self.0.partition_point(|waiter| waiter.since <= since))
+        own.unwrap_or_else(|| self.live(now).take_while(|waiter| waiter.since <= since).count())
     }
 
     /// Takes a place, or renews it; says whether it stands.
     pub(super) fn stand(&mut self, step: &AcquireCommand, now: Moment) -> bool {
         let Some(life) = step.place else { return false };
+        self.drop_over(now);
         let (at, until) = (self.rank(step, now), now.after(life));
         match self.0.get_mut(at) {
             Some(own) if own.owner == step.owner => own.until = until,
@@ -72,20 +89,21 @@ impl Waiters {
 
     /// What is left of the first place, and whether the lock is reserved for it.
     pub(super) fn first(&self, now: Moment) -> Option<(Duration, bool)> {
-        let left = now.until(self.0.first()?.until);
+        let left = now.until(self.live(now).next()?.until);
         Some((left, left <= RESERVED))
     }
 
     /// The first of those that a caller must let pass: they have waited longer, and it or they write.
     fn ahead_of(&self, step: &AcquireCommand, now: Moment) -> Option<&Waiter> {
-        let mut longer = self.0[..self.rank(step, now)].iter();
+        let mut longer = self.live(now).take(self.rank(step, now));
         longer.find(|waiter| waiter.mode == Mode::Write || step.mode == Mode::Write)
     }
 
     /// Reserves for the first so many, and wakes them.
     pub(super) fn wake_first(&mut self, count: usize, scene: &mut Scene<'_>) {
         let until = scene.now.after(RESERVED);
-        for waiter in self.0.iter_mut().take(count) {
+        let now = scene.now;
+        for waiter in self.0.iter_mut().filter(|waiter| waiter.until > now).take(count) {
             waiter.until = waiter.until.min(until);
             scene.tell_turn(&waiter.owner);
         }
@@ -94,7 +112,8 @@ impl Waiters {
     /// A lock that is free, or that only readers hold, goes to those that are next: the first, if it
     /// writes, or all readers before the next writer.
     pub(super) fn pass_on(&mut self, holders: &Holders, scene: &mut Scene<'_>) {
-        let readers = self.0.iter().take_while(|waiter| waiter.mode == Mode::Read).count();
+        let live = self.live(scene.now);
+        let readers = live.take_while(|waiter| waiter.mode == Mode::Read).count();
         match holders.mode() {
             Some(Mode::Write) => {}
             Some(Mode::Read) => self.wake_first(readers, scene),
@@ -128,7 +147,7 @@ impl Waiters {
                     return Acquired::Busy { remaining: Some(remaining), in_line };
                 }
                 if fresh {
-                    self.leave(&step.owner);
+                    self.enter(&step.owner, now);
                 }
                 let due = holders.grant(step, now);
                 Acquired::Granted(due.then(|| scene.tokens(step.turns)))

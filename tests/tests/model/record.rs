@@ -23,6 +23,8 @@ pub(crate) struct Recorded {
     pub(crate) after: Standing,
     /// Those that wait before it and after it.
     pub(crate) waiters: Vec<Waiter>,
+    /// Those that a message has reached: what is reserved for them is over before the next step.
+    pub(crate) told: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -113,14 +115,16 @@ impl<'a> Stage<'a> {
         self.players[who].learn(step, answer);
         let after = self.lock.standing().await?;
         let now_told = self.lock.told();
+        let told = (0..told.len()).filter(|owner| now_told[*owner] > told[*owner]);
+        let told: Vec<usize> = told.collect();
         let mut waiters = Vec::new();
         for (owner, ask) in self.waiters().await {
             if waited.iter().any(|(waiter, _)| *waiter == owner) {
-                let is_told = now_told[owner] > told[owner];
+                let is_told = told.contains(&owner);
                 waiters.push(Waiter { owner, ask, is_told, must_be_told: false });
             }
         }
-        Ok(Recorded { at, owner, step, answer, after, waiters })
+        Ok(Recorded { at, owner, step, answer, after, waiters, told })
     }
 
     /// Those that wait. One that lost its place in line is told nothing.
@@ -128,7 +132,7 @@ impl<'a> Stage<'a> {
         let mut waiters = Vec::new();
         for player in &self.players {
             if let Some(ask) = player.waits_for(self.history, self.now)
-                && !self.lost_its_place(player).await
+                && self.stands(player).await
             {
                 waiters.push((player.owner, ask));
             }
@@ -140,7 +144,11 @@ impl<'a> Stage<'a> {
         if !self.history.kind.is_fair() || player.waits_for(self.history, self.now).is_none() {
             return false;
         }
+        !self.stands(player).await
+    }
+
+    async fn stands(&self, player: &Player) -> bool {
         let standing = self.lock.standing().await.unwrap();
-        standing.waiters.iter().all(|(waiter, _)| *waiter != player.owner)
+        standing.waiters.iter().any(|(waiter, _)| *waiter == player.owner)
     }
 }

@@ -3,7 +3,7 @@
 
 use lock_core::{
     LockClient,
-    test_util::{Answer, Step},
+    test_util::{Answer, Ask, Step},
 };
 
 use crate::{
@@ -61,6 +61,8 @@ impl Probe {
         }
         if is_its_step {
             let Waiter { owner, ask, .. } = recorded.waiters[self.waiter];
+            // A reader that does not stand back any more finds out by itself that others read.
+            let ask = Ask { yields: true, ..ask };
             let answer = self.lock.take(owner, Step::Acquire(ask)).await.unwrap();
             self.enters = matches!(answer, Answer::Granted { .. });
         }

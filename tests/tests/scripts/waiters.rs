@@ -61,18 +61,18 @@ async fn every_waiter_has_one_and_the_one_that_has_waited_longest_is_first() {
         (acquire_write("b:2", 1), 5_000),
         (acquire_read("c:3", 1), 7_000),
         (acquire_write("d:4", 1), 6_000),
-        // As long: by name.
+        // As long, but later.
         (acquire_read("e:5", 1), 5_000),
     ] {
         let call = call.with("waited_ms", waited);
         assert_eq!(store.refused(&call, "BUSY", LEASE).await, ["1"]);
     }
     store.stop_clock();
-    assert_eq!(in_order(&store).await, "[[c:3 read] [d:4 write] [e:5 read] [b:2 write]]");
+    assert_eq!(in_order(&store).await, "[[c:3 read] [d:4 write] [b:2 write] [e:5 read]]");
     // To wait on changes nothing.
     let again = acquire_write("b:2", 1).with("waited_ms", LONGER);
     assert_eq!(store.refused(&again, "BUSY", LEASE).await, ["1"]);
-    assert_eq!(in_order(&store).await, "[[c:3 read] [d:4 write] [e:5 read] [b:2 write]]");
+    assert_eq!(in_order(&store).await, "[[c:3 read] [d:4 write] [b:2 write] [e:5 read]]");
 }
 
 #[tokio::test]

@@ -55,7 +55,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a reader that enters stands in line still",
         defect: "",
         file: "read_write/acquire_read",
-        from: "if waiters[me] then redis.call('hdel', line, me) end\n",
+        from: "enter(line, waiters, me)\n",
         to: "",
         model: "read/write: two",
     },

@@ -103,7 +103,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "who gets a permit stands in line still",
         defect: "",
         file: "semaphore/acquire",
-        from: "if granted and waiters[me] then redis.call('hdel', line, me) end\n",
+        from: "if granted then enter(line, waiters, me) end\n",
         to: "",
         model: "semaphore: three",
     },

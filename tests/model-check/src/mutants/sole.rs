@@ -191,7 +191,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "who takes a lock stands in line still",
         defect: "",
         file: "lock/acquire",
-        from: "if waiters[me] then redis.call('hdel', line, me) end\n",
+        from: "enter(line, waiters, me)\n",
         to: "",
         model: "reentrant: two",
     },

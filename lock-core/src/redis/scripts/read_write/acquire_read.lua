@@ -80,5 +80,5 @@ else
   end_in(lock, lease_ms)
 end
 hold_reads(reads, math.max(held, holds), lease_ms)
-if waiters[me] then redis.call('hdel', line, me) end
+enter(line, waiters, me)
 return {'GRANTED', nonce, fence}

@@ -81,5 +81,5 @@ local fence = next_token(token, token_ttl_ms, turns)
 if not fence then return {'WRONG_KIND', nonce} end
 redis.call('hset', lock, 'mode', 'write', own, '1')
 end_in(lock, lease_ms)
-if waiters[me] then redis.call('hdel', line, me) end
+enter(line, waiters, me)
 return {'GRANTED', nonce, fence}

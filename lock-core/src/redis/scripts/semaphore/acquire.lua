@@ -45,11 +45,14 @@ if granted then redis.call('zadd', leases, now + lease_ms, permit) end
 if over > 0 then take_back_over(leases, now) end
 local left = granted and free - 1 or free
 if left ~= before then redis.call('set', permits, string.format('%.0f', left)) end
-if granted and waiters[me] then redis.call('hdel', line, me) end
+if granted then enter(line, waiters, me) end
 local stands = granted and 0 or stand(line, waiters, me, waited_ms, place_ms)
--- Redisson waits for a semaphore that does not exist until it is told of one.
-local untold = over > 0 or not before or not (granted or left <= 0 or is_reserved(waiters[1]))
-if left > 0 and untold then pass_on_permits(line, left, channel) end
+if left > 0 then
+  local next_ones = #waiters > 0 and waiters_in(line) or waiters
+  local is_due = #next_ones > 0 and not is_reserved(next_ones[1])
+  -- Redisson waits for a semaphore that does not exist until it is told of one.
+  if over > 0 or not before or is_due then pass_on_permits(line, left, channel) end
+end
 if granted then return {'GRANTED', nonce, ''} end
 if left > 0 then return {'BUSY', nonce, left_of(waiters[1]), stands} end
 

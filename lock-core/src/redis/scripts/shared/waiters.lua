@@ -66,6 +66,12 @@ local function stand(line, waiters, me, waited_ms, place_ms)
   return 1
 end
 
+-- One that is granted the lock leaves the line, and so do places that are over, its own perhaps.
+local function enter(line, waiters, me)
+  if waiters[me] then table.insert(waiters.over, me) end
+  if waiters.over and #waiters.over > 0 then redis.call('hdel', line, unpack(waiters.over)) end
+end
+
 -- How many have waited longer.
 local function rank_of(waiters, me, waited_ms)
   local own = waiters[me]
