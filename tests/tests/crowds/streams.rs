@@ -4,7 +4,10 @@ use lock_tests::eventually;
 
 use crate::crowd::{Crowd, LONG};
 
-const MARK: &str = "lock_waiters:{lock:k}";
+/// Those that wait, as Redis has them: `mode:owner`, with spaces between.
+async fn waiting(crowd: &Crowd) -> String {
+    crowd.cli.hash("lock_waiters:{lock:k}").await.into_keys().collect::<Vec<_>>().join(" ")
+}
 
 /// Eight processes of which some always have the lock, and one of the other mode.
 async fn let_in(many: &str, one: &str) {
@@ -17,9 +20,8 @@ async fn let_in(many: &str, one: &str) {
 
     let word = format!("{one}:");
     single.say(&format!("stream {one} k single stop_single"));
-    eventually("it has left its mark, or had the lock already", LONG, async || {
-        let mark = crowd.cli.string(MARK).await.unwrap_or_default();
-        mark.contains(&word) || crowd.log("single").await.len() >= 2
+    eventually("it waits, or had the lock already", LONG, async || {
+        waiting(&crowd).await.contains(&word) || crowd.log("single").await.len() >= 2
     })
     .await;
     // For as many turns as it takes to have it wait at least once.
@@ -54,9 +56,8 @@ async fn a_marked_writer_goes_before_every_reader_that_came_after_its_mark() {
         let name = format!("writer:{round}");
         writer.say(&format!("turn read_write k log {name}"));
         let marked = format!("marked:{round}");
-        eventually("its mark stands, or its turn has come", LONG, async || {
-            let mark = crowd.cli.string(MARK).await.unwrap_or_default();
-            if mark.contains("write:") {
+        eventually("it waits, or its turn has come", LONG, async || {
+            if waiting(&crowd).await.contains("write:") {
                 let _length: i64 = crowd.cli.query(&["RPUSH", "log", &marked]).await;
                 return true;
             }

@@ -76,7 +76,7 @@ async fn holders_and_the_next_waiter_by_name() {
 }
 
 #[tokio::test]
-async fn the_waiter_that_is_next_is_shown() {
+async fn one_writer_of_each_process_is_shown_the_first_first() {
     let redis = RedisServer::start().await;
     let url = redis.url();
     let mut clients = Vec::new();
@@ -85,14 +85,15 @@ async fn the_waiter_that_is_next_is_shown() {
     }
     let _guard = clients[0].write("k").acquire().await.unwrap();
     let mut waiting = Vec::new();
-    for client in &clients[1..] {
+    for (at, client) in clients[1..].iter().enumerate() {
         waiting.push(tokio::spawn(client.write("k").wait(LONG).acquire()));
-        until(&clients[0], "k", |seen| seen.waiters.len() == 1).await;
+        until(&clients[0], "k", |seen| seen.waiters.len() == at + 1).await;
     }
     let seen = run_at(&url, &["inspect", "k"]).await;
     let shown = lines(&seen.out);
-    let line = shown.iter().position(|line| line == "known waiters, next first: 1").unwrap();
+    let line = shown.iter().position(|line| line == "known waiters, next first: 2").unwrap();
     assert!(shown[line + 1].starts_with("orders two write"), "{seen:?}");
+    assert!(shown[line + 2].starts_with("orders three write"), "{seen:?}");
     for waiter in waiting {
         waiter.abort();
     }

@@ -92,7 +92,7 @@ macro_rules! conformance_cases {
                 what_was_asked_for_otherwise_is_not_taken_over [ReadWrite ReservedTokens Admin]
                 a_hold_that_was_changed_is_not_handed_over [ReadWrite ReservedTokens ModeChanges Admin]
                 a_loss_ends_the_turn_and_the_next_one_is_granted_anew [ReadWrite ReservedTokens Admin]
-                others_get_in_between [ReadWrite]
+                others_get_in_between [ReadWrite WakeUps]
                 readers_of_the_process_get_in_between [ReadWrite]
                 one_that_asks_again_and_again_keeps_nobody_out [ReadWrite]
             }
@@ -209,7 +209,7 @@ macro_rules! conformance_cases {
             }
             starvation {
                 writers_are_let_in_among_continuous_readers [ReadWrite]
-                readers_are_let_in_among_continuous_writers [ReadWrite]
+                readers_are_let_in_among_continuous_writers [ReadWrite WakeUps]
             }
             state {
                 holds_are_counted_whatever_the_kind [Admin]

@@ -175,7 +175,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a waiter that renews its place waits from then on",
         defect: "",
         file: "shared/waiters",
-        from: "  local since = own and own.since or now_ms() - waited_ms\n  if not own and #waiters",
+        from: "  local since = since_of(own, waited_ms)\n  if not own and #waiters",
         to: "  local since = now_ms()\n  if not own and #waiters",
         model: "reentrant: two",
     },

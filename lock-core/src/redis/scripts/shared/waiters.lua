@@ -40,10 +40,10 @@ local function keep_place(line, name, since, ends)
   redis.call('hset', line, name, string.format('%.0f:%.0f', since, ends))
 end
 
--- Since when a caller waits: a waiter, since it came. Where that is yet to be, Redis' clock was set back,
--- and what the waiter says counts.
+-- Since when a caller waits: a waiter, since it came. Where that is yet to be, by more than places are set
+-- apart below, Redis' clock was set back, and what the waiter says counts.
 local function since_of(own, waited_ms)
-  if own and own.since <= now_ms() then return own.since end
+  if own and own.since <= now_ms() + MOST_WAITERS then return own.since end
   return now_ms() - waited_ms
 end
 
