@@ -5,18 +5,12 @@ use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
-    first: Duration,
     next: Duration,
 }
 
 impl Backoff {
     pub(crate) fn new(first: Duration) -> Self {
-        Self { first, next: first }
-    }
-
-    /// Begins again with the first pause.
-    pub(crate) fn reset(&mut self) {
-        self.next = self.first;
+        Self { next: first }
     }
 
     /// The next pause, twice as long as the one before, at most `max`.
@@ -48,14 +42,12 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_up_to_the_longest_and_begin_again() {
+    fn pauses_double_up_to_the_longest() {
         let ms = Duration::from_millis;
         let mut backoff = Backoff::new(ms(20));
         for longest in [20, 40, 80, 100, 100] {
             let pause = backoff.next(ms(100));
             assert!((ms(longest) / 2..=ms(longest)).contains(&pause), "{pause:?} of {longest}");
         }
-        backoff.reset();
-        assert!(backoff.next(ms(100)) <= ms(20));
     }
 }

@@ -4,7 +4,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{ConnectError, Health, LockClientBuilder, Scope, ShutdownError, engine::Engine};
+#[cfg(feature = "redis")]
+use crate::ConnectError;
+use crate::{Health, LockClientBuilder, Scope, ShutdownError, engine::Engine};
 
 /// A client of a lock store: one per process, cheap to clone.
 ///
@@ -47,6 +49,7 @@ impl LockClient {
     /// # Cancel safety
     ///
     /// Dropping the future closes what was opened.
+    #[cfg(feature = "redis")]
     pub async fn connect(url: &str) -> Result<Self, ConnectError> {
         Self::builder().connect(url).await
     }
@@ -58,6 +61,7 @@ impl LockClient {
     /// # Errors
     ///
     /// [`ConnectError`] when the URL is malformed.
+    #[cfg(feature = "redis")]
     pub fn connect_lazy(url: &str) -> Result<Self, ConnectError> {
         Self::builder().connect_lazy(url)
     }

@@ -40,6 +40,7 @@ mod mode;
 mod multi;
 mod owner;
 mod red_lock;
+#[cfg(feature = "redis")]
 mod redis;
 mod reenter;
 mod renewal;
@@ -83,6 +84,7 @@ pub use memory::MemoryStore;
 pub use mode::Mode;
 pub use multi::{Member, MultiGuard, MultiLock};
 pub use red_lock::{RedLock, RedLockGuard, RedLockOn};
+#[cfg(feature = "redis")]
 pub use redis::{ConnectError, Tls};
 pub use scope::Scope;
 pub use semaphore::{PermitGuard, Semaphore};

@@ -73,6 +73,7 @@ impl OwnerId {
     }
 
     /// The bytes of a permit.
+    #[cfg(feature = "redis")]
     pub(crate) fn permit_bytes(&self) -> Option<&[u8; 16]> {
         match &self.0 {
             Name::Numbered(..) => None,
@@ -85,7 +86,7 @@ impl OwnerId {
     }
 
     /// One that is known by name, for the tests of what is asked of a server.
-    #[cfg(feature = "test-util")]
+    #[cfg(all(feature = "redis", feature = "test-util"))]
     pub(crate) fn of_name(name: &str) -> Self {
         let permit = u128::from_str_radix(name, 16).map(|permit| permit.to_be_bytes());
         let numbered = name.rsplit_once(':').and_then(|(client, number)| {

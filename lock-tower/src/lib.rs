@@ -152,16 +152,18 @@ pub use key::{BadKey, KeyValues};
 pub use lock_body::LockBody;
 pub use lock_core::store;
 pub use lock_core::{
-    Acquire, AcquireError, Busy, ClientInfo, ConnectError, DEFAULT_COMMAND_TIMEOUT, DEFAULT_LEASE,
+    Acquire, AcquireError, Busy, ClientInfo, DEFAULT_COMMAND_TIMEOUT, DEFAULT_LEASE,
     DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_IN_ALL, DEFAULT_WAIT, DEFAULT_YIELDING,
     DowngradeError, FencingToken, ForcedRelease, Health, Holding, InspectError, Inspection,
     IntoLockKey, InvalidOptions, Inversion, KeyError, KeyPart, Kind, LeaseState, Listing,
     LockClient, LockClientBuilder, LockError, LockGuard, LockKey, LockView, Lost, LostCause,
     LostSignal, MAX_KEY_BYTES, MAX_LEASE, MIN_LEASE, Member, MemoryStore, Mode, MultiGuard,
     MultiLock, Overloaded, PermitGuard, RedLock, RedLockGuard, RedLockOn, ReleaseError, Scope,
-    Semaphore, ShutdownError, SingleLock, Target, Template, TemplateError, Tls, Unavailable,
+    Semaphore, ShutdownError, SingleLock, Target, Template, TemplateError, Unavailable,
     UnknownKind, Unsupported, UpgradeError, ValueError, Waiting, WrongKind,
 };
+#[cfg(feature = "redis")]
+pub use lock_core::{ConnectError, Tls};
 pub use lock_key::{Hole, HoleType, KeyWriter, RenderError};
 #[cfg(feature = "macros")]
 pub use lock_macros::distributed_lock;

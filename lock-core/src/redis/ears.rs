@@ -127,7 +127,7 @@ impl Ear {
             self.channels.lost_all(self.id);
             self.channels.forget_idle(|slot| self.share.has(slot));
             if started.elapsed() > SLOWEST_BACKOFF {
-                backoff.reset();
+                backoff = Backoff::new(FIRST_BACKOFF);
             }
             let pause = backoff.next(SLOWEST_BACKOFF);
             let _ = tokio::time::timeout(pause, self.closed.cancelled()).await;

@@ -126,7 +126,7 @@ impl Link {
             };
             // A server that takes connections and is no good must not be stormed.
             if started.elapsed() > LIVED && most == SLOWEST_REPLACEMENT {
-                backoff.reset();
+                backoff = Backoff::new(FIRST_BACKOFF);
                 continue;
             }
             tokio::time::sleep(backoff.next(most)).await;

@@ -64,6 +64,7 @@ use std::{fmt, future::ready, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture};
 
 pub use command::{AcquireCommand, ConvertCommand, Holder, Holds, ReleaseCommand, RenewCommand};
+#[cfg(any(feature = "redis", feature = "test-util"))]
 pub(crate) use notify::NotifyState;
 pub use notify::{WakeTopic, WakeupReceiver, WakeupSender};
 pub use outcome::{

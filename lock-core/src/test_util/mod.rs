@@ -14,9 +14,10 @@ mod store_probe;
 
 use std::{sync::Arc, time::Duration};
 
-pub use crate::{
-    clock::suspend,
-    redis::test_util::{Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText, untrusted_input},
+pub use crate::clock::suspend;
+#[cfg(feature = "redis")]
+pub use crate::redis::test_util::{
+    Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText, untrusted_input,
 };
 pub use eventually::{LIMIT, bounded, eventually};
 pub use faulty_store::{Fate, Question, Script, Uniform, client as scripted};

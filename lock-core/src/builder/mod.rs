@@ -1,0 +1,187 @@
+#[cfg(feature = "redis")]
+mod redis;
+
+use std::{sync::Arc, time::Duration};
+
+#[cfg(feature = "redis")]
+use crate::redis::RedisOptions;
+use crate::{
+    InvalidOptions, LockClient, MemoryStore, RedLock,
+    engine::Engine,
+    owner::{ClientId, Owners},
+    settings::Settings,
+    store::LockStore,
+    tasks::Tasks,
+};
+
+/// No timeout is longer: it would be none.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
+/// A client with other settings than the defaults: from [`LockClient::builder`].
+///
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use lock_core::LockClient;
+///
+/// let locks = LockClient::builder()
+///     .client_name("orders", "orders-7f9c")
+///     .lease(Duration::from_secs(15))
+///     .connect("redis://127.0.0.1/")
+///     .await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a builder does nothing until it connects"]
+#[derive(Debug, Clone, Default)]
+pub struct LockClientBuilder {
+    settings: Settings,
+    #[cfg(feature = "redis")]
+    redis: RedisOptions,
+}
+
+impl LockClientBuilder {
+    /// With the settings of a client that is there already.
+    pub(crate) fn of(settings: Settings) -> Self {
+        Self {
+            settings,
+            #[cfg(feature = "redis")]
+            redis: RedisOptions::default(),
+        }
+    }
+
+    /// The lease of acquisitions that ask for none. Default: 30 s.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.settings.lease = lease;
+        self
+    }
+
+    /// The wait of acquisitions that ask for none. Default: 1 s.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.settings.wait = wait;
+        self
+    }
+
+    /// How long one command may take before the store counts as unavailable, at most an hour.
+    /// Default: 500 ms.
+    pub fn command_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.command_timeout = timeout.min(LONGEST_TIMEOUT);
+        self
+    }
+
+    /// For how long an acquisition for reading stands back, while others read, behind a writer of
+    /// another process that has waited longer. It keeps a stream of readers from starving writers, as
+    /// long as one hold is shorter than this; and it bounds how long a reader waits for a writer that
+    /// waits itself. Default: 1 s.
+    pub fn yielding(mut self, yielding: Duration) -> Self {
+        self.settings.yielding = yielding.min(LONGEST_TIMEOUT);
+        self
+    }
+
+    /// How many acquisitions of this process may wait for one key before others are refused as
+    /// [`Overloaded`](crate::AcquireError::Overloaded); with zero nobody waits. For a single
+    /// acquisition see [`Acquire::max_waiters`](crate::Acquire::max_waiters). Default: 1,024.
+    pub fn max_waiters(mut self, max_waiters: usize) -> Self {
+        self.settings.max_waiters = max_waiters;
+        self
+    }
+
+    /// How many acquisitions of this process may wait before all keys together; others are refused
+    /// as [`Overloaded`](crate::AcquireError::Overloaded) at once. It bounds the memory that many
+    /// requests for many keys can take, where [`max_waiters`](Self::max_waiters) bounds those for
+    /// one. Who has waited for others of this process already is not sent away. Default: 65,536.
+    pub fn max_waiters_in_all(mut self, max_waiters: usize) -> Self {
+        self.settings.max_waiters_in_all = max_waiters;
+        self
+    }
+
+    /// How often a lock may go from one waiter of this process to the next before others get it,
+    /// unless an acquisition says otherwise: see
+    /// [`Acquire::max_local_handoffs`](crate::Acquire::max_local_handoffs). Default: 63, which is the
+    /// most.
+    pub fn max_local_handoffs(mut self, max_local_handoffs: u32) -> Self {
+        self.settings.max_local_handoffs = max_local_handoffs;
+        self
+    }
+
+    /// How many readers of this process may read under one hold of the store, unless an acquisition
+    /// says otherwise: see [`Acquire::max_shared_readers`](crate::Acquire::max_shared_readers).
+    /// Default: 64, which is the most.
+    pub fn max_shared_readers(mut self, max_shared_readers: u32) -> Self {
+        self.settings.max_shared_readers = max_shared_readers;
+        self
+    }
+
+    /// Whether keys are named in what is logged at the levels `info`, `warn` and `error`: leave it
+    /// off where they carry personal data. At `debug` they are named in any case. Default: off.
+    pub fn log_keys(mut self, log_keys: bool) -> Self {
+        self.settings.log_keys = log_keys;
+        self
+    }
+
+    /// The `lockWatchdogTimeout` of Redisson clients that read the same locks. Their watchdog cuts
+    /// the shared lock to its own timeout, so a read is believed in for no longer, and renewed
+    /// accordingly. Default: no such clients.
+    pub fn redisson_watchdog(mut self, timeout: Duration) -> Self {
+        self.settings.redisson_watchdog = Some(timeout);
+        self
+    }
+
+    /// A client with a store of its own in memory: see [`LockClient::in_memory`].
+    #[must_use]
+    pub fn in_memory(self) -> LockClient {
+        self.in_memory_on(&MemoryStore::new())
+    }
+
+    /// A client on a store in memory that it shares with others.
+    #[must_use]
+    pub fn in_memory_on(self, store: &MemoryStore) -> LockClient {
+        self.store(Arc::new(store.clone()))
+    }
+
+    /// A client on a store of your own: see [`store`](crate::store), which may still change. Options
+    /// of Redis alone, such as the prefix, mean nothing to it, and it limits the time of its commands
+    /// itself: the [command timeout](Self::command_timeout) only bounds what the client does besides.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn LockStore>) -> LockClient {
+        self.settings.lease = store.session_lease().unwrap_or(self.settings.lease);
+        let (owners, tasks) = beginnings();
+        self.start(owners, store, tasks)
+    }
+
+    #[cfg(feature = "test-util")]
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// As [`red_lock_in_memory`](Self::red_lock_in_memory), on clients that a test has made, each of
+    /// a store of its own.
+    #[doc(hidden)]
+    pub async fn red_lock_of(clients: Vec<LockClient>) -> Result<RedLock, InvalidOptions> {
+        let red_lock = RedLock::new(clients)?;
+        red_lock.check_distinct().await?;
+        Ok(red_lock)
+    }
+
+    /// As [`red_lock`](Self::red_lock), on stores in memory.
+    ///
+    /// # Errors
+    ///
+    /// When there are fewer than three stores, or two are the same one.
+    pub async fn red_lock_in_memory(
+        self,
+        stores: &[MemoryStore],
+    ) -> Result<RedLock, InvalidOptions> {
+        Self::red_lock_of(stores.iter().map(|store| self.clone().in_memory_on(store)).collect())
+            .await
+    }
+
+    fn start(self, owners: Owners, store: Arc<dyn LockStore>, tasks: Arc<Tasks>) -> LockClient {
+        LockClient::from_engine(Engine::start(owners, store, self.settings, tasks))
+    }
+}
+
+fn beginnings() -> (Owners, Arc<Tasks>) {
+    let tasks = Arc::<Tasks>::default();
+    tasks.enter();
+    (Owners::new(ClientId::random()), tasks)
+}
