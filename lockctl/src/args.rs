@@ -1,4 +1,4 @@
-//! From the command line to the command.
+//! Parses the command line.
 
 use std::ffi::OsString;
 
@@ -11,22 +11,22 @@ use crate::{
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done: the files are right, a rule matches, the list is complete, the lock was found, it
-     was taken away, or its holders were asked
-  1  wrong: a policy file has errors, the list is not complete, or something that is no lock
-     stands under the key
+  0  done: the files are valid, a rule matches, the list is complete, the lock was found, it
+     was taken away, or its holders were asked to release it
+  1  wrong: a policy file has errors, the list is incomplete, or the key holds something that
+     is not a lock
   2  usage: these arguments cannot be used; nothing was done
-  3  nothing there: no rule matches, no lock is listed, nobody holds the lock (for `inspect`:
-     and nobody waits for it, and it is no semaphore)
+  3  nothing there: no rule matches, no lock is listed, the lock has no holder (for `inspect`:
+     and no waiter, and is not a semaphore)
   4  Redis cannot be reached, does not answer, or refuses
-  5  the output could not be written; what was asked for may have been done
+  5  the output could not be written; the command may have been executed
 
-With --json one JSON document is printed on stdout, and nothing on stderr. What fails is
+With --json one JSON document is printed on stdout, and nothing on stderr. A failure is
 {\"error\": {\"exit\": 1..4, \"kind\": \"file\" | \"not_a_lock\" | \"usage\" | \"redis\",
-\"message\": text}}, of a policy file also with \"errors\": [...]. `lockctl COMMAND --help` has
+\"message\": text}}, for a policy file also with \"errors\": [...]. `lockctl COMMAND --help` has
 the fields of each command's document.";
 
-/// Checks and explains the policy files of lock-tower, and looks at live locks in Redis.
+/// Checks and explains policy files of lock-tower, and inspects live locks in Redis.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = false, after_help = EXIT_CODES)]
 pub(crate) struct Args {
@@ -60,8 +60,8 @@ impl Command {
     }
 }
 
-/// Whether `--json` is among arguments that could not be understood: whoever asked for JSON gets
-/// the refusal as JSON too.
+/// Returns whether `--json` is among arguments that could not be parsed: a caller that wants JSON
+/// gets the usage error as JSON too.
 pub(crate) fn ask_for_json(mut args: impl Iterator<Item = OsString>) -> bool {
     args.any(|arg| arg == "--json")
 }

@@ -1,4 +1,4 @@
-//! Which Redis a command is about, and how it comes there.
+//! The Redis server that a command uses, and the connection to it.
 
 use std::{env, time::Duration};
 
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use crate::outcome::{Failure, Outcome};
 
 const VARIABLE: &str = "REDIS_URL";
-/// A service is better refused at once; an operator asks when Redis is slow.
+/// Longer than a service's command timeout: an operator may use `lockctl` because Redis is slow.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// For taking the client's name out of Redis, which would go by itself within a minute.
+/// Time limit for removing the client's name from Redis. Otherwise it expires within a minute.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Where the locks are.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Redis")]
 pub(crate) struct Server {
-    /// The services' Redis, by any URL that they take. Default: $REDIS_URL, which hides a password
+    /// The services' Redis, as any URL that they accept. Default: $REDIS_URL, which hides a password
     #[arg(long, value_name = "URL")]
     redis: Option<String>,
-    /// What stands before every key, as in the services' settings. Default: lock:
+    /// The prefix of every key, as in the services' settings. Default: lock:
     #[arg(long, value_name = "PREFIX", conflicts_with = "redisson")]
     prefix: Option<String>,
     /// Locks shared with Redisson: no prefix, permanent tokens
@@ -28,7 +28,7 @@ pub(crate) struct Server {
     redisson: bool,
 }
 
-/// A connection, as long as a command needs it.
+/// A connection for the duration of one command.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) locks: LockClient,
@@ -37,7 +37,7 @@ pub(crate) struct Live {
 }
 
 impl Server {
-    /// Carries out `work` on a connection that is closed afterwards.
+    /// Runs `work` on a connection and closes it afterwards.
     pub(crate) fn carry_out(&self, work: impl AsyncFnOnce(&Live) -> Outcome) -> Outcome {
         let (url, from) = self.url()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -48,7 +48,7 @@ impl Server {
             let locks = connected.map_err(|why| not_connected(&why, from))?;
             let live = Live { locks, url: without_secrets(&url), from };
             let outcome = work(&live).await;
-            // It holds nothing, so there is nothing that could be left.
+            // The client holds no lock, so a failed shutdown leaves nothing locked.
             let _ = live.locks.shutdown(FAREWELL).await;
             outcome
         })
@@ -61,14 +61,14 @@ impl Server {
         match env::var(VARIABLE) {
             Ok(url) if !url.is_empty() => Ok((url, VARIABLE)),
             _ => Err(Failure::usage(&format!(
-                "no Redis is named: set {VARIABLE} to the services' Redis, or say --redis URL"
+                "no Redis is named: set {VARIABLE} to the services' Redis, or use --redis URL"
             ))),
         }
     }
 
-    /// Who this is, to Redis and to others, is the default: the program's name and the host's.
+    /// Uses the default client name: the name of the program and of the host.
     fn builder(&self) -> lock_tower::LockClientBuilder {
-        // Who only looks may have fewer rights than a service.
+        // An operator's user may have fewer rights than a service.
         let builder = LockClient::builder().command_timeout(PATIENCE).check_rights(false);
         match &self.prefix {
             _ if self.redisson => builder.redisson(),
@@ -89,13 +89,13 @@ impl Live {
     }
 }
 
-/// Why a lock could not be looked at or worked on.
+/// Converts the reason why a lock could not be inspected or released.
 pub(crate) fn not_done(why: &InspectError) -> Failure {
     match why {
         InspectError::Key(why) => Failure::usage(&why.to_string()),
         InspectError::WrongKind(why) => Failure::not_a_lock(format!(
-            "something that is no lock stands under \"{}\", and was left as it is: is that the \
-             key, and --prefix the services' prefix?",
+            "\"{}\" holds something that is not a lock, and was left unchanged: is that the key, \
+             and --prefix the services' prefix?",
             why.key()
         )),
         why => Failure::redis(why.to_string()),
@@ -111,18 +111,19 @@ fn not_connected(why: &ConnectError, from: &str) -> Failure {
     }
 }
 
-/// A refusal that repeats what was typed, but of URLs only what may be seen.
+/// Removes secrets from the URLs in a usage error that repeats the arguments.
 pub(crate) fn without_typed_secrets(refusal: &str, typed: impl Iterator<Item = String>) -> String {
     let urls = typed.filter(|argument| argument.contains("://"));
     urls.fold(refusal.to_owned(), |text, argument| {
-        // An option's value may be repeated alone.
+        // The error may repeat the value of an option alone.
         let option = argument.split_once('=').filter(|(name, _)| name.starts_with('-'));
         let url = option.map_or(&*argument, |(_, value)| value);
         text.replace(url, &without_secrets(url))
     })
 }
 
-/// A URL without user, password and query; nothing where these cannot be told from the rest.
+/// Removes user, password and query from a URL; returns an empty text where they cannot be told
+/// from the rest.
 fn without_secrets(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
     if !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') {
@@ -134,7 +135,7 @@ fn without_secrets(url: &str) -> String {
         path.find('/').map_or("", |at| &path[at..])
     } else {
         match rest.rsplit_once('@') {
-            // Of a password with a `?`, or of a query with a password.
+            // Either the password contains `?`, or the query contains a password.
             Some((before, _)) if before.contains('?') => "",
             Some((_, host)) => host.split_once('?').map_or(host, |(host, _)| host),
             None => rest.split_once('?').map_or(rest, |(host, _)| host),

@@ -1,6 +1,6 @@
-//! `lockctl`: checks and explains policy files, and looks at live locks in Redis.
+//! `lockctl`: checks and explains policy files, and inspects live locks in Redis.
 //!
-//! Install it with `cargo install lockctl`; `lockctl --help` has the commands and the exit codes,
+//! Install it with `cargo install lockctl`; `lockctl --help` lists the commands and the exit codes,
 //! `lockctl COMMAND --help` the fields of what `--json` prints.
 
 mod args;

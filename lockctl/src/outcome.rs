@@ -1,9 +1,9 @@
-//! What a command comes to.
+//! The result of a command.
 
 use lock_tower::policy_file::PolicyErrors;
 use serde_json::{Value, json};
 
-/// The process' exit code. The help has the table.
+/// The exit code of the process. The help text has the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
@@ -16,31 +16,31 @@ pub(crate) enum Exit {
 
 pub(crate) type Outcome = Result<Answer, Failure>;
 
-/// What a command found or did.
+/// The result of a command that was executed.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) exit: Exit,
-    /// For stdout. Empty: nothing.
+    /// Printed on stdout unless empty.
     pub(crate) text: String,
-    /// For stderr: what is no part of the result. Empty: nothing.
+    /// Printed on stderr unless empty; not a part of the result.
     pub(crate) note: String,
-    /// Instead of both.
+    /// Printed instead of both with `--json`.
     pub(crate) json: Value,
 }
 
-/// Why a command could not be carried out.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    /// For programs; the help has the list.
+    /// For programs; the help text has the list.
     pub(crate) kind: &'static str,
     pub(crate) message: String,
-    /// What is wrong with a policy file, one by one. The message is theirs then.
+    /// The errors of a policy file one by one; `message` then has the same errors as text.
     pub(crate) errors: Option<Value>,
 }
 
 impl Answer {
-    /// What was asked for by `--help` or `--version`, which is no JSON in any case.
+    /// The output of `--help` or `--version`, which is never JSON.
     pub(crate) fn help(text: &str) -> Self {
         let text = text.trim_end().to_owned();
         Self { exit: Exit::Done, text, note: String::new(), json: Value::Null }

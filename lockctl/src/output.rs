@@ -1,4 +1,4 @@
-//! Printing what a command came to.
+//! Prints the result of a command.
 
 use std::{
     io::{self, ErrorKind, Write},
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::outcome::{Exit, Failure, Outcome};
 
-/// Prints the outcome and gives the exit code that belongs to it.
+/// Prints the outcome and returns its exit code.
 pub(crate) fn print(outcome: Outcome, as_json: bool) -> ExitCode {
     let (exit, text, note) = match outcome {
         Ok(answer) if as_json => (answer.exit, pretty(&answer.json), String::new()),
@@ -17,11 +17,11 @@ pub(crate) fn print(outcome: Outcome, as_json: bool) -> ExitCode {
         Err(failure) if as_json => (failure.exit, pretty(&failure.to_json()), String::new()),
         Err(failure) => (failure.exit, String::new(), in_words(&failure)),
     };
-    // Where stderr is closed nobody is left to be told.
+    // A closed stderr is not an error of the command.
     let _ = write_line(io::stderr().lock(), &note);
     let exit = match write_line(io::stdout().lock(), &text) {
         Ok(()) => exit,
-        // `| head` has seen enough.
+        // The reader, such as `head`, needs no more output.
         Err(why) if why.kind() == ErrorKind::BrokenPipe => exit,
         Err(why) => {
             let told = format!("error: the output cannot be written: {why}");
@@ -38,7 +38,7 @@ pub(crate) fn pretty(json: &Value) -> String {
 
 fn in_words(failure: &Failure) -> String {
     match failure.errors {
-        // The library's own text says "error" with the place.
+        // The errors of the library already begin with the place and "error".
         Some(_) => failure.message.clone(),
         None => format!("error: {}", failure.message),
     }

@@ -1,4 +1,4 @@
-//! Who holds a lock and who waits for it, for people and for programs.
+//! Formats holders and waiters of a lock, as text and as JSON.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use serde_json::{Value, json};
 /// More would not fit on one screen.
 const MOST_SHOWN: usize = 15;
 
-/// One line for each holder, of the first few.
+/// Formats the first holders, one line each.
 pub(crate) fn holders(holders: &[Holding], kind: Option<Kind>) -> Vec<String> {
     let rows = holders.iter().take(MOST_SHOWN).map(|holder| {
         let holds = match kind {
             Some(Kind::Semaphore) => "permit".to_owned(),
             _ => holds(holder),
         };
-        [who(holder.client.as_ref()), holds, visible(&holder.owner), left(holder.remaining)]
+        [client_name(holder.client.as_ref()), holds, visible(&holder.owner), left(holder.remaining)]
     });
     shortened(aligned(&rows.collect::<Vec<_>>()), holders.len())
 }
 
-/// One line for each waiter, of the first few, in the order of the line.
+/// Formats the first waiters, one line each, in the order of the queue.
 pub(crate) fn waiters(waiters: &[Waiting]) -> Vec<String> {
     let rows = waiters.iter().take(MOST_SHOWN).map(|waiter| {
-        [who(waiter.client.as_ref()), waiter.mode.to_string(), visible(&waiter.owner)]
+        [client_name(waiter.client.as_ref()), waiter.mode.to_string(), visible(&waiter.owner)]
     });
     shortened(aligned(&rows.collect::<Vec<_>>()), waiters.len())
 }
@@ -58,7 +58,7 @@ pub(crate) fn millis(remaining: Option<Duration>) -> Option<u64> {
     remaining.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What is left of a lease.
+/// Formats the remaining time of a lease.
 pub(crate) fn left(remaining: Option<Duration>) -> String {
     remaining.map_or_else(
         || "no end".to_owned(),
@@ -66,7 +66,7 @@ pub(crate) fn left(remaining: Option<Duration>) -> String {
     )
 }
 
-fn who(client: Option<&ClientInfo>) -> String {
+fn client_name(client: Option<&ClientInfo>) -> String {
     client.map_or_else(
         || "(unnamed)".to_owned(),
         |client| visible(&format!("{} {}", client.service, client.instance)),
@@ -83,8 +83,8 @@ fn holds(holder: &Holding) -> String {
     both.into_iter().flatten().collect::<Vec<_>>().join(" + ")
 }
 
-/// Names and owners come out of Redis, where anybody may have written them: no control character
-/// of theirs reaches the terminal.
+/// Replaces control characters. Names and owners come from Redis, where any client may have written
+/// them, and must not control the terminal.
 fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

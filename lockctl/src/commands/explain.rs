@@ -6,14 +6,14 @@ use lock_tower::policy_file::PolicyFile;
 use crate::outcome::{Answer, Exit, Outcome};
 
 const FIELDS: &str = "\
-What only the service knows (claims, extensions) stays a hole in the keys. The environment is
-that of this process, LOCK_TOWER_ENFORCE too.
+Values that only the service knows (claims, extensions) stay placeholders in the keys. The
+environment is that of this process, including LOCK_TOWER_ENFORCE.
 
 With --json:
   {\"method\", \"path\", \"file\", \"rule\": null | {\"name\", \"line\", \"keys\": [text],
     \"values\": [{\"field\", \"value\", \"origin\"}]}, \"passed\": [{\"name\", \"line\", \"differs\"}]}";
 
-/// Prints which rule counts for a request, its keys, and where each value was said
+/// Prints which rule applies to a request, its keys, and where each value was set
 #[derive(Debug, clap::Args)]
 #[command(after_help = FIELDS)]
 pub(crate) struct Args {
@@ -48,9 +48,9 @@ impl Args {
 }
 
 fn method(text: &str) -> Result<Method, String> {
-    let method = text.parse().map_err(|_| "it is no HTTP method".to_owned())?;
+    let method = text.parse().map_err(|_| "it is not an HTTP method".to_owned())?;
     let upper = text.to_ascii_uppercase();
-    // Methods tell case apart: no rule matches `get`, and the reason is hard to see.
+    // Methods are case-sensitive: no rule matches `get`, and the reason would be hard to see.
     if text == upper { Ok(method) } else { Err(format!("did you mean {upper}?")) }
 }
 
@@ -58,13 +58,13 @@ fn path(text: &str) -> Result<String, String> {
     if text.starts_with('/') {
         Ok(text.to_owned())
     } else {
-        Err("a path begins with `/`; name the host with -H 'host: ...'".to_owned())
+        Err("a path begins with `/`; set the host with -H 'host: ...'".to_owned())
     }
 }
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) = text.split_once(':').ok_or("write it as 'name: value'")?;
-    let name = name.trim().parse().map_err(|_| "this is no header's name".to_owned())?;
-    let value = value.trim().parse().map_err(|_| "this is no header's value".to_owned())?;
+    let name = name.trim().parse().map_err(|_| "not a valid header name".to_owned())?;
+    let value = value.trim().parse().map_err(|_| "not a valid header value".to_owned())?;
     Ok((name, value))
 }

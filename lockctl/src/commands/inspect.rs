@@ -8,7 +8,8 @@ use crate::{
 };
 
 const FIELDS: &str = "\
-A holder without a name is no client of lock-tower (Redisson, say), one that died, or a permit.
+A holder without a name is another library's client (such as Redisson's), one that died, or a
+permit.
 
 With --json:
   {\"redis\": {\"url\", \"from\"}, \"key\", \"kind\": text | null, \"mode\": \"read\" | \"write\" | null,
@@ -18,7 +19,7 @@ With --json:
       \"remaining_ms\": number | null}],
     \"waiters\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"mode\"}]}";
 
-/// Prints who holds a lock, for how long still, and who waits for it
+/// Prints the holders of a lock, the time left, and the waiters
 #[derive(Debug, clap::Args)]
 #[command(after_help = FIELDS)]
 pub(crate) struct Args {
@@ -58,7 +59,7 @@ impl Args {
 
     fn screen(&self, seen: &Inspection) -> String {
         let held = match (seen.kind, seen.mode) {
-            _ if seen.holders.is_empty() => "held by nobody".to_owned(),
+            _ if seen.holders.is_empty() => "not held".to_owned(),
             (Some(Kind::Semaphore), _) | (_, None) => format!("in use, {}", left(seen.remaining)),
             (_, Some(mode)) => format!("held to {mode}, {}", left(seen.remaining)),
         };
@@ -76,13 +77,13 @@ impl Args {
         }
         if !seen.waiters.is_empty() {
             let fair = seen.kind.is_some_and(Kind::is_fair);
-            // Of the others the store knows the one that is next.
+            // For other kinds the store does not have all waiters.
             let which = if fair { "waiters, in order" } else { "known waiters, next first" };
             lines.push(format!("{which}: {}", seen.waiters.len()));
             lines.extend(participants::waiters(&seen.waiters));
         }
         if !seen.complete {
-            lines.push("there are more than are counted here".to_owned());
+            lines.push("there are more than shown here".to_owned());
         }
         lines.join("\n")
     }

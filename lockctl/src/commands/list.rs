@@ -7,21 +7,21 @@ use crate::{
 };
 
 const FIELDS: &str = "\
-It walks through all keys of every server with SCAN, those of other applications too, and gives
-up after about a million: it is for the operator's hand, not for a cron job.
+Reads all keys of every server with SCAN, including those of other applications, and stops after
+about a million. It is for use by hand, not in a cron job.
 
 With --json:
   {\"redis\": {\"url\", \"from\"}, \"key_prefix\": text, \"limit\": number, \"complete\": bool,
     \"keys\": [text]}";
 
-/// Lists the locks that somebody holds, and semaphores: one key per line, sorted
+/// Lists held locks and semaphores: one key per line, sorted
 #[derive(Debug, clap::Args)]
 #[command(after_help = FIELDS)]
 pub(crate) struct Args {
     /// Only keys that begin with this, literally; --prefix is not part of it
     #[arg(value_name = "KEY-PREFIX", default_value = "")]
     key_prefix: String,
-    /// At most so many keys
+    /// The maximum number of keys
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -44,13 +44,13 @@ impl Args {
             count if !listing.complete => (
                 Exit::Wrong,
                 format!(
-                    "{count} shown, and this is NOT all: there may be more than --limit {}, too \
-                     many keys in Redis, or a node that does not answer",
+                    "{count} shown, and the list is INCOMPLETE: there may be more than --limit {}, \
+                     too many keys in Redis, or a node that does not answer",
                     self.limit
                 ),
             ),
             0 => (Exit::Nothing, format!("no lock's key begins with \"{}\"", self.key_prefix)),
-            count => (Exit::Done, format!("{count} in all")),
+            count => (Exit::Done, format!("{count} in total")),
         };
         Answer {
             exit,

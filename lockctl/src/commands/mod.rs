@@ -1,4 +1,4 @@
-//! One file per command: its arguments, what it does, and how it tells of it.
+//! One file per command: its arguments, its work, and its output.
 
 pub(crate) mod check;
 pub(crate) mod explain;

@@ -8,9 +8,9 @@ use crate::{
 };
 
 const FIELDS: &str = "\
---ask is the kind way: holders that listen (LockGuard::release_requested) finish and let go, and
-nothing is taken from anybody. With --force the holder learns of it at its next renewal and may
-go on until then: claim the resource with the new fencing token, so that it refuses the old one.
+Prefer --ask: holders that listen (LockGuard::release_requested) finish and release, and no hold
+is lost. With --force the holder learns of it at its next renewal and may go on until then: claim
+the resource with the new fencing token, so that it refuses the old one.
 
 With --json:
   --force  {\"redis\": {\"url\", \"from\"}, \"key\", \"action\": \"force\", \"was_held\": bool,
@@ -18,7 +18,7 @@ With --json:
              \"fencing_token\": number | null}
   --ask    {\"redis\": {\"url\", \"from\"}, \"key\", \"action\": \"ask\", \"asked\": number}";
 
-/// Takes a lock away from whoever holds it (--force), or asks them to let go (--ask)
+/// Takes a lock away from its holders (--force), or asks them to release it (--ask)
 #[derive(Debug, clap::Args)]
 #[command(after_help = FIELDS)]
 pub(crate) struct Args {
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Takes the lock away, although its holders may be at work
     #[arg(long, conflicts_with = "ask")]
     force: bool,
-    /// Asks the holders to let go
+    /// Asks the holders to release the lock
     #[arg(long)]
     ask: bool,
     #[command(flatten)]
@@ -40,11 +40,11 @@ impl Args {
             (true, _) => self.server.carry_out(async |live| self.take(live).await),
             (_, true) => self.server.carry_out(async |live| self.ask(live).await),
             _ => Err(Failure::usage(&format!(
-                "release takes \"{0}\" away from whoever holds it, who may be at work and go on \
-                 until the next renewal\n\n\
-                 The kind way asks the holders to let go:  lockctl release '{0}' --ask\n\
-                 Who they are:                             lockctl inspect '{0}'\n\
-                 To take it away all the same:             lockctl release '{0}' --force",
+                "release needs --ask or --force: forcing takes \"{0}\" away from holders that may be \
+                 at work, and go on until their next renewal\n\n\
+                 To ask the holders to release it:  lockctl release '{0}' --ask\n\
+                 To see the holders:                lockctl inspect '{0}'\n\
+                 To take it away:                   lockctl release '{0}' --force",
                 self.key
             ))),
         }
@@ -82,23 +82,23 @@ impl Args {
             lines.push(format!("{}: taken away from", self.key));
             lines.extend(participants::holders(&before.holders, before.kind));
             if before.holders.is_empty() {
-                // Who came between the look and the deed.
-                lines.push("  somebody who had taken it just then".to_owned());
+                // It was acquired between the inspection and the release.
+                lines.push("  a client that had just acquired it".to_owned());
             }
         } else {
-            lines.push(format!("{}: held by nobody", self.key));
+            lines.push(format!("{}: not held", self.key));
         }
         match forced.fencing_token {
             Some(token) => {
                 lines.push(format!("new fencing token: {token}"));
                 lines.push(
                     "Claim the resource with it now (UPDATE ... SET fence = token WHERE fence < \
-                     token): whatever a former holder still writes is refused then."
+                     token): writes of earlier holders are refused then."
                         .to_owned(),
                 );
             }
             None => lines.push(
-                "A semaphore has no fencing token: former holders are not stopped before their \
+                "A semaphore has no fencing token: earlier holders are not stopped before their \
                  next renewal."
                     .to_owned(),
             ),
@@ -110,9 +110,9 @@ impl Args {
         let asked = live.locks.request_release(self.key.as_str()).await;
         let asked = asked.map_err(|why| not_done(&why))?;
         let text = match asked {
-            0 => format!("{}: held by nobody", self.key),
+            0 => format!("{}: not held", self.key),
             count => format!(
-                "{}: holders asked to let go: {count}; those that listen will, when they can",
+                "{}: holders asked to release: {count}; those that listen will release it",
                 self.key
             ),
         };

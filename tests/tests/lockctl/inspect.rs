@@ -163,7 +163,7 @@ async fn a_crowd_fits_on_one_screen() {
 async fn nobody_holds_it() {
     let redis = RedisServer::start().await;
     let seen = run_at(&redis.url(), &["inspect", "k"]).await;
-    assert_eq!((seen.code, seen.out.as_str()), (3, "k: held by nobody\n"));
+    assert_eq!((seen.code, seen.out.as_str()), (3, "k: not held\n"));
     let seen = run_at(&redis.url(), &["inspect", "k", "--json"]).await;
     assert_eq!((seen.code, &seen.json()["kind"]), (3, &json!(null)));
     assert_eq!(seen.json()["holders"], json!([]));

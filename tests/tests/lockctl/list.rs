@@ -18,7 +18,7 @@ async fn what_is_held_is_listed_by_prefix() {
     let () = cli.query(&["SET", "order:9", "of the application"]).await;
     let listed = run_at(&url, &["list"]).await;
     assert_eq!((listed.code, listed.out.as_str()), (0, "cart:1\norder:1\norder:2\n"));
-    assert!(listed.err.contains("3 in all"), "{listed:?}");
+    assert!(listed.err.contains("3 in total"), "{listed:?}");
     let listed = run_at(&url, &["list", "order:", "--json"]).await;
     let expected = json!({
         "redis": { "url": url, "from": "REDIS_URL" },
@@ -60,7 +60,7 @@ async fn a_list_that_is_cut_says_so() {
     }
     let listed = run_at(&redis.url(), &["list", "--limit", "3"]).await;
     assert_eq!((listed.code, listed.out.lines().count()), (1, 3), "{listed:?}");
-    assert!(listed.err.contains("this is NOT all"), "{listed:?}");
+    assert!(listed.err.contains("the list is INCOMPLETE"), "{listed:?}");
     let listed = run_at(&redis.url(), &["list", "--limit", "3", "--json"]).await;
     assert_eq!((listed.code, &listed.json()["complete"]), (1, &json!(false)));
     assert_eq!(listed.json()["keys"].as_array().unwrap().len(), 3);

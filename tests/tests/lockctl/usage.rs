@@ -16,7 +16,7 @@ async fn wrong_arguments_are_told_in_both_outputs() {
         (&["explain", "f", "get", "/"], "did you mean GET?"),
         (&["explain", "f", "GET", "orders"], "begins with `/`"),
         (&["explain", "f", "GET", "/", "-H", "host"], "write it as 'name: value'"),
-        (&["explain", "f", "GET", "/", "-H", "a b: c"], "no header's name"),
+        (&["explain", "f", "GET", "/", "-H", "a b: c"], "not a valid header name"),
         (&["list", "--limit", "0"], "--limit"),
         (&["list", "--prefix", "a:", "--redisson"], "cannot be used with"),
         (&["list", "--prefix", "{"], "the prefix \"{\" is not usable"),
