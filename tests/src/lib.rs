@@ -39,6 +39,11 @@ mod room;
 mod sentinels;
 mod workspace_binary;
 
+/// Compiles the code of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 pub use authority::{Authority, Identity};
 pub use cli::{Cli, ConnectedClient};
 pub use clock_shift::ClockShift;

@@ -1,4 +1,4 @@
-//! The README's way from nothing to a policy file in shadow mode, and to an enforced one.
+//! The steps of docs/policy-files.md: an empty project, a policy in shadow mode, an enforced one.
 
 use std::{
     fs,
@@ -9,22 +9,22 @@ use std::{
 use ::http::Method;
 use lock_tests::{LIMIT, Process, RedisServer, http};
 
-const README: &str = include_str!("../../../README.md");
-const TITLE: &str = "### Every route its lock: the policy file";
+const GUIDE: &str = include_str!("../../../docs/policy-files.md");
+const TITLE: &str = "## From an empty project to an enforced lock";
 /// The workspace's own: its versions and its profile, so that nothing is built twice.
 const LOCK: &str = include_str!("../../../Cargo.lock");
 const WORKSPACE: &str = include_str!("../../../Cargo.toml");
 
-/// The walk's blocks in this language, in order.
+/// The section's code blocks in this language, in order.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let section = README.split(TITLE).nth(1).unwrap().split("\n### ").next().unwrap();
+    let section = GUIDE.split(TITLE).nth(1).unwrap().split("\n## ").next().unwrap();
     let fence = format!("```{language}\n");
     section.split(&fence).skip(1).map(|block| block.split("```").next().unwrap()).collect()
 }
 
-/// A project as the README has it; only where the library comes from is ours.
+/// Writes the project of the guide, except that the library comes from this workspace.
 fn write_project(place: &Path, policies: &str) {
-    let [dependencies, ..] = blocks("toml")[..] else { panic!("no Cargo.toml in the README") };
+    let [dependencies, ..] = blocks("toml")[..] else { panic!("no Cargo.toml in the guide") };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let source = format!("path = \"{}\"", root.join("lock-tower").display());
     let dependencies = dependencies.replace("git = \"...\"", &source);
@@ -71,7 +71,9 @@ async fn change_twice_at_once(port: u16) -> [u16; 2] {
 async fn from_nothing_to_a_policy_file_in_shadow_mode() {
     let redis = RedisServer::start().await;
     let project = tempfile::tempdir().unwrap();
-    let [_, policies, enforced] = blocks("toml")[..] else { panic!("not the README's walk") };
+    let [_, policies, enforced] = blocks("toml")[..] else {
+        panic!("the guide has other blocks of TOML")
+    };
     write_project(project.path(), policies);
     let place = project.path().to_owned();
     let program = tokio::task::spawn_blocking(move || build(&place)).await.unwrap();
