@@ -7,12 +7,12 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::old_lock::{OldError, OldLock, OldLocks};
 
-/// How long to wait before the old lock is tried again: it tells nobody that it is free.
+/// The pause between two tries of the old lock, which does not notify its waiters.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, thiserror::Error)]
 pub enum BothError {
-    #[error("somebody else holds the old lock")]
+    #[error("the old lock is held by another process")]
     OldBusy,
     #[error("the old lock: {0}")]
     Old(#[from] OldError),
@@ -24,7 +24,7 @@ pub enum BothError {
     NewLost(#[from] Lost),
 }
 
-/// Both locks. Dropping it gives both back.
+/// Both locks. Dropping it releases both.
 #[derive(Debug)]
 pub struct Both {
     // Dropped in this order.
@@ -33,7 +33,7 @@ pub struct Both {
 }
 
 impl Both {
-    /// Waits for both together no longer than `wait`.
+    /// Waits at most `wait` for both locks together.
     pub async fn acquire(
         old: &OldLocks,
         old_key: &str,
@@ -53,11 +53,11 @@ impl Both {
         self.new.fencing_token()
     }
 
-    /// Runs `work` for as long as both are held; it is dropped where it stands when one is lost.
+    /// Runs `work` while both locks are held. If one is lost, `work` is cancelled.
     pub async fn run<F: Future>(self, work: F) -> Result<F::Output, BothError> {
         let Self { new, mut old } = self;
         let output = old.during(new.protect(work)).await??;
-        // Unconfirmed by now, or lost since: the work is done, and the lease ends by itself.
+        // An error changes nothing: the work is done, and the lease ends by itself.
         let _ = new.release().await;
         old.lock.give_back().await;
         Ok(output)
@@ -66,9 +66,9 @@ impl Both {
 
 /// The old lock, renewed.
 ///
-/// It is believed in for half of its time after a renewal, and the lease of the new lock is the
-/// other half. So when the process is stopped, the new lock ends before the old one can be taken
-/// by somebody else, and `protect` does not let the work take one more step.
+/// A process relies on it for half of its TTL after a renewal, and the lease of the new lock is half
+/// of the TTL too. So when the process is stopped, the new lock ends before another process can take
+/// the old one, and `protect` does not poll the work again.
 #[derive(Debug)]
 struct Kept {
     lock: OldLock,
@@ -95,7 +95,7 @@ impl Kept {
         self.ttl / 2
     }
 
-    /// Runs `step`, which stands still for the moment that a renewal takes.
+    /// Runs `step`, which is not polled while a renewal is in progress.
     async fn during<F: Future>(&mut self, step: F) -> Result<F::Output, BothError> {
         let mut step = pin!(step);
         let mut due = self.renewed + self.ttl / 4;
@@ -113,7 +113,7 @@ impl Kept {
                     self.renewed = sent;
                     due = sent + self.ttl / 4;
                 }
-                // Nobody knows: ask again while there is time.
+                // The outcome is unknown: retry while there is time.
                 Ok(Err(_)) if Instant::now() < end => due = end.min(sent + self.ttl / 20),
                 _ => return Err(BothError::OldLost),
             }

@@ -43,7 +43,7 @@ enum Old {
 /// Why work was not done to its end.
 #[derive(Debug)]
 pub enum Undone {
-    /// Nothing was done: somebody else holds a lock.
+    /// Nothing was done: another replica holds a lock.
     Busy,
     Failed(Box<dyn Error + Send + Sync>),
 }

@@ -92,7 +92,7 @@ pub(crate) async fn keys(world: &World) -> Report {
         holder.shutdown(PATIENCE).await.expect("all is given back");
         lines.add(held, &runs);
     }
-    let (title, y) = ("Taking and giving back while others are held", "Microseconds");
+    let (title, y) = ("Acquiring and releasing while others are held", "Microseconds");
     lines.report("curve_keys", title, "locks held", y)
 }
 

@@ -1,4 +1,4 @@
-//! The old lock: a string that only the one who set it deletes, and now renews.
+//! The old lock: a string that only the process that set it deletes, and now renews.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub type OldError = RedisError;
 #[derive(Clone, Debug)]
 pub struct OldLocks {
     pub redis: MultiplexedConnection,
-    /// As before: what version 0 writes behind `PX`.
+    /// The TTL of version 0, which it writes after `PX`.
     pub ttl: Duration,
 }
 
@@ -34,7 +34,7 @@ pub struct OldLock {
 impl OldLocks {
     pub async fn try_take(&self, key: &str) -> Result<Option<OldLock>, OldError> {
         let value = format!("{:016x}", getrandom::u64().expect("the system has random numbers"));
-        // Made before the command is sent: a future that is dropped half way gives back too.
+        // Created before the command is sent, so that a future dropped halfway releases too.
         let mut lock =
             OldLock { locks: self.clone(), key: key.to_owned(), value, given_back: false };
         let ttl = self.ttl.as_millis() as u64;
@@ -47,7 +47,7 @@ impl OldLocks {
 }
 
 impl OldLock {
-    /// `false`: it is somebody else's, or nobody's.
+    /// Returns `false` if another process holds the lock, or none.
     pub async fn renew(&self) -> Result<bool, OldError> {
         let ttl = self.locks.ttl.as_millis() as u64;
         let mut redis = self.locks.redis.clone();
@@ -60,7 +60,7 @@ impl OldLock {
     }
 }
 
-/// A client that hung up, a panic: without this the lock would stand until its time is over.
+/// Releases after a disconnect or a panic. Without this the lock would stay until its TTL ends.
 impl Drop for OldLock {
     fn drop(&mut self) {
         if !self.given_back

@@ -1,4 +1,4 @@
-//! The old lock: one of rslock, which is given back when it is dropped.
+//! The old lock: one of rslock, which is released when it is dropped.
 
 use std::{panic::resume_unwind, time::Duration};
 
@@ -20,23 +20,23 @@ pub struct OldLock {
 }
 
 impl OldLocks {
-    /// `manager`: over the same servers as in version 0. `ttl`: as in version 0.
+    /// `manager` must use the servers of version 0, and `ttl` must be that of version 0.
     pub fn new(mut manager: LockManager, ttl: Duration) -> Self {
-        // One try, so that a wait ends when it should: who calls tries again.
+        // One try per call, so that a wait ends on time. The caller retries.
         manager.set_retry(1, Duration::from_millis(1));
         Self { manager, ttl }
     }
 
     pub async fn try_take(&self, key: &str) -> Result<Option<OldLock>, OldError> {
         let (manager, key, ttl) = (self.manager.clone(), key.to_owned(), self.ttl);
-        // A `lock` that is dropped half way leaves its key. A task goes on to its end; when nobody
-        // waits for it any more, what it returns is dropped, which gives the lock back.
+        // A `lock` that is dropped halfway leaves its key. A task runs to its end. If its handle was
+        // dropped, its result is dropped too, which releases the lock.
         let taking = tokio::spawn(async move {
             manager.lock(key.as_str(), ttl).await.map(|lock| OldLock { lock: Some(lock), ttl })
         });
         match taking.await {
             Ok(Ok(lock)) => Ok(Some(lock)),
-            // Held by somebody else, or too few servers answered: rslock does not say which.
+            // Held by another process, or too few servers answered: rslock does not say which.
             Ok(Err(LockError::Unavailable)) => Ok(None),
             Ok(Err(error)) => Err(error),
             Err(ended) => match ended.try_into_panic() {
@@ -49,7 +49,8 @@ impl OldLocks {
 }
 
 impl OldLock {
-    /// `false`: it is somebody else's, or nobody's. An `extend` that fails has deleted the key.
+    /// Returns `false` if another process holds the lock, or none. A failed `extend` has deleted the
+    /// key.
     pub async fn renew(&self) -> Result<bool, OldError> {
         match &self.lock {
             Some(lock) => Ok(lock.lock_manager.extend(lock, self.ttl).await.is_ok()),
@@ -65,7 +66,7 @@ impl OldLock {
     }
 }
 
-/// A client that hung up, a panic: without this the lock would stand until its time is over.
+/// Releases after a disconnect or a panic. Without this the lock would stay until its TTL ends.
 impl Drop for OldLock {
     fn drop(&mut self) {
         if let Some(lock) = self.lock.take()

@@ -74,10 +74,11 @@ pub(super) async fn hot_key(world: &World) -> Report {
         report.ratio("hot_key_turn_us", without_pause, turn(&at_once), Goal::Told);
         report.ratio("hot_key_commands_per_turn", part, sent, Goal::AtMost(0.1));
     }
-    let note =
-        format!("{TASKS} tasks, each holds for {HOLD:?} and asks again; peers as they come.");
+    let note = format!(
+        "{TASKS} tasks, each holds for {HOLD:?} and acquires again; peers with their defaults."
+    );
     report.tables.push(table("One hot key, one process", note, &held));
-    let note = format!("{TASKS} tasks that give back at once and ask again: nobody sleeps.");
+    let note = format!("{TASKS} tasks that release at once and acquire again: no task sleeps.");
     report.tables.push(table("One hot key, one process, held for no time", note, &at_once));
     report
 }

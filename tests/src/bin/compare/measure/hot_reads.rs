@@ -35,7 +35,7 @@ pub(super) async fn hot_reads(world: &World) -> Report {
     };
     report.tables.push(Table {
         title: "Readers of one key, one process",
-        note: format!("{READERS} tasks, each reads for 1 ms and asks again."),
+        note: format!("{READERS} tasks, each reads for 1 ms and acquires again."),
         columns: COLUMNS.to_vec(),
         rows: runs.iter().map(row).collect(),
     });

@@ -173,7 +173,7 @@ fn table(title: &'static str, runs: &Runs<Run>) -> Table {
         ]
     };
     let note = format!(
-        "Each holds for {HOLD:?} and asks again. A process that hands the lock to itself is not \
+        "Each holds for {HOLD:?} and acquires again. A process that hands the lock to itself is not \
          counted in the first column."
     );
     Table { title, note, columns: COLUMNS.to_vec(), rows: runs.iter().map(row).collect() }

@@ -47,7 +47,7 @@ pub(super) async fn release_among_readers(world: &World) -> Report {
     };
     report.tables.push(Table {
         title: "One more reader",
-        note: "Server time inside the script, by Redis' own account.".to_owned(),
+        note: "Server time inside the script, as Redis reports it.".to_owned(),
         columns: vec!["readers there already", "acquisition, us", "release, us"],
         rows: vec![row(0, &alone), row(READERS, &among)],
     });

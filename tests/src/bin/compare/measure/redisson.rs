@@ -28,7 +28,7 @@ struct Scene {
 
 const SCENES: [Scene; 4] = [
     Scene {
-        title: "Beside Redisson: one thread, nobody in the way",
+        title: "Beside Redisson: one thread, uncontended",
         processes: 1,
         tasks: 1,
         keys: 1_024,
@@ -62,7 +62,7 @@ const LOCKS: [Name; 3] = [Name::Lock, Name::Write, Name::Read];
 const COLUMNS: [&str; 8] = [
     "subject",
     "turns/s",
-    "asked to held, p50, us",
+    "acquire to held, p50, us",
     "release to next hold, p50, us",
     "commands sent per turn",
     "called by scripts",
@@ -181,9 +181,9 @@ fn row(scene: &Scene, title: String, runs: &[Run]) -> Vec<String> {
 fn table(scene: &Scene, rows: Vec<Vec<String>>) -> Table {
     let note = match scene.hold_us {
         0 => {
-            "Taken and given back at once; guards are dropped, Redisson awaits its release.".into()
+            "Acquired and released at once; guards are dropped, Redisson awaits its release.".into()
         }
-        hold_us => format!("Each holds for {hold_us} us and asks again."),
+        hold_us => format!("Each holds for {hold_us} us and acquires again."),
     };
     Table { title: scene.title, note, columns: COLUMNS.to_vec(), rows }
 }

@@ -69,8 +69,8 @@ pub(super) async fn renewal(world: &World) -> Report {
             "called by scripts",
             "client CPU per lock, us",
             "Redis CPU per lock, us",
-            "taken before, locks/s",
-            "given back after, locks/s",
+            "acquired before, locks/s",
+            "released after, locks/s",
         ],
         rows: vec![row],
     });

@@ -18,7 +18,7 @@ const SUBJECTS: [Name; 6] =
 /// Of each task in turn, so that every cycle asks Redis.
 const KEYS_EACH: usize = 16;
 const RATIO: &str = "link_1ms_vs_hand_rolled";
-const COLUMNS: [&str; 5] = ["subject", "cycles/s", "take, p50, us", "commands sent", "writes"];
+const COLUMNS: [&str; 5] = ["subject", "cycles/s", "acquire, p50, us", "commands sent", "writes"];
 
 struct Run {
     cycles: Cycles,

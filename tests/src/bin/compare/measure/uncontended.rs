@@ -42,7 +42,7 @@ const KEYS_EACH: usize = 16;
 const COLUMNS: [&str; 7] = [
     "subject",
     "cycles/s",
-    "take, p50, us",
+    "acquire, p50, us",
     "client CPU, us",
     "Redis CPU, us",
     "commands sent",
@@ -99,11 +99,11 @@ pub(super) async fn parallel(world: &World) -> Report {
     ] {
         report.ratio(name, part, against(&several, subject, Name::Rslock), Goal::Told);
     }
-    let note = "Each task has a key of its own, which it takes again and again; one connection for \
-                all. What was just given back is taken again without Redis.";
+    let note = "Each task locks one key of its own again and again; one connection for all.";
     report.tables.push(table("Uncontended, 64 tasks on 64 keys", note.to_owned(), &runs));
-    let note =
-        format!("Each task has {KEYS_EACH} keys of its own in turn: every cycle asks Redis.");
+    let note = format!(
+        "Each task has {KEYS_EACH} keys of its own in turn: every cycle sends commands to Redis."
+    );
     report.tables.push(table("Uncontended, 64 tasks, keys in turn", note, &several));
     report
 }

@@ -1,4 +1,4 @@
-//! The table for the README: a line from each of the others.
+//! The summary: one line from each of the other tables.
 
 use super::{Report, Table};
 
@@ -31,16 +31,16 @@ const LINES: [(&str, &str, &str); 11] = [
         "Jain's index over processes",
     ),
     (
-        "64 tasks that take a key of their own again and again: cycles/s",
+        "64 tasks that each lock one key of their own again and again: cycles/s",
         "Uncontended, 64 tasks on 64 keys",
         "cycles/s",
     ),
     (
-        "64 tasks, every cycle asks Redis: cycles/s",
+        "64 tasks, every cycle uses Redis: cycles/s",
         "Uncontended, 64 tasks, keys in turn",
         "cycles/s",
     ),
-    ("one task, every cycle asks Redis: cycles/s", "Uncontended, one task", "cycles/s"),
+    ("one task, every cycle uses Redis: cycles/s", "Uncontended, one task", "cycles/s"),
     ("- over a link with 1 ms: cycles/s", "Over a link with 1 ms, one task", "cycles/s"),
     ("Axum, a key of its own for each request: requests/s", "Over HTTP", "requests/s"),
 ];
