@@ -35,13 +35,10 @@ mod lease;
 mod listing;
 mod lock_order;
 mod lost;
-mod memory;
 mod mode;
 mod multi;
 mod owner;
 mod red_lock;
-#[cfg(feature = "redis")]
-mod redis;
 mod reenter;
 mod renewal;
 mod request;
@@ -80,17 +77,17 @@ pub use listing::Listing;
 pub use lock_key::{KeyPart, MAX_KEY_BYTES, Template, TemplateError, ValueError};
 pub use lock_order::Inversion;
 pub use lost::LostSignal;
-pub use memory::MemoryStore;
 pub use mode::Mode;
 pub use multi::{Member, MultiGuard, MultiLock};
 pub use red_lock::{RedLock, RedLockGuard, RedLockOn};
-#[cfg(feature = "redis")]
-pub use redis::{ConnectError, Tls};
 pub use scope::Scope;
 pub use semaphore::{PermitGuard, Semaphore};
 pub use settings::{
     DEFAULT_COMMAND_TIMEOUT, DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_IN_ALL, DEFAULT_WAIT,
     DEFAULT_YIELDING,
 };
+pub use store::memory::MemoryStore;
+#[cfg(feature = "redis")]
+pub use store::redis::{ConnectError, Tls};
 pub use target::{SingleLock, Target};
 pub use view::LockView;

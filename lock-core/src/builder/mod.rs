@@ -4,7 +4,7 @@ mod redis;
 use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "redis")]
-use crate::redis::RedisOptions;
+use crate::store::redis::RedisOptions;
 use crate::{
     InvalidOptions, LockClient, MemoryStore, RedLock,
     engine::Engine,

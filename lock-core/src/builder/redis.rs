@@ -6,9 +6,11 @@ use futures_util::future::join_all;
 
 use super::{LONGEST_TIMEOUT, LockClientBuilder, beginnings};
 use crate::{
-    ConnectError, InvalidOptions, LockClient, RedLock,
-    redis::{self, Credentials, RedisOptions, Replicas, Tls},
+    client::LockClient,
+    error::InvalidOptions,
+    red_lock::RedLock,
     settings::check_lease,
+    store::redis::{self, ConnectError, Credentials, RedisOptions, Replicas, Tls},
 };
 
 /// Redisson's default for `lockWatchdogTimeout`.

@@ -55,8 +55,11 @@
 //! client gets it as [`AcquireError::Unsupported`](crate::AcquireError::Unsupported) and its like.
 
 mod command;
+pub(crate) mod memory;
 mod notify;
 mod outcome;
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
 mod snapshot;
 
 use std::{fmt, future::ready, time::Duration};

@@ -16,7 +16,7 @@ use std::{sync::Arc, time::Duration};
 
 pub use crate::clock::suspend;
 #[cfg(feature = "redis")]
-pub use crate::redis::test_util::{
+pub use crate::store::redis::test_util::{
     Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText, untrusted_input,
 };
 pub use eventually::{LIMIT, bounded, eventually};

@@ -66,7 +66,7 @@ impl Texts {
 /// Where the scripts are.
 #[must_use]
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lock-core/src/redis/scripts")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lock-core/src/store/redis/scripts")
 }
 
 /// A file of the scripts, `shared/mark` say.

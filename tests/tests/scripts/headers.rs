@@ -12,7 +12,7 @@ use crate::call::{
 use crate::{any_call, fair_call, fair_rw_call, plain_call, semaphore_call};
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../lock-core/src/redis/scripts")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../lock-core/src/store/redis/scripts")
 }
 
 /// Folder and name with the text, of every file.

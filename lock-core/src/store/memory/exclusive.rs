@@ -1,0 +1,147 @@
+//! The locks with one holder. They share one shape: to the fair one belongs the line in order of
+//! arrival, to the others the waiters, and neither knows of the other's.
+
+use super::{
+    fair_queue::Line,
+    holders::{Asked, Holders},
+    lock::{Scene, Shape},
+    waiters::Waiters,
+};
+use crate::{
+    clock::Moment,
+    kind::Kind,
+    mode::Mode,
+    owner::OwnerId,
+    store::{AcquireCommand, Acquired, LockSnapshot, ReleaseCommand, Released, Renewal},
+};
+
+#[derive(Debug, Default)]
+pub(crate) struct Plain {
+    holders: Holders,
+    waiters: Waiters,
+    line: Line,
+    /// Its tokens are kept for ever.
+    fenced: bool,
+}
+
+impl Plain {
+    pub(crate) fn waited_for(waiters: Waiters) -> Self {
+        Self { waiters, ..Self::default() }
+    }
+
+    pub(crate) fn only_waiters(&mut self) -> Option<Waiters> {
+        let alone = self.holders.is_free() && self.line.is_empty();
+        alone.then(|| std::mem::take(&mut self.waiters))
+    }
+
+    fn acquire_in_line(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
+        let (owner, now) = (&step.owner, scene.now);
+        let asked = self.holders.ask(step);
+        match asked {
+            Asked::Lost => return Acquired::Lost,
+            Asked::Free { fresh: false } => {}
+            Asked::Free { fresh: true } | Asked::Held { .. } => {
+                let passed = self.line.drop_dead_heads_but(Some(owner), now);
+                let first = self.line.head().is_none_or(|head| head.owner == *owner);
+                if !(first && self.holders.is_free()) {
+                    if passed {
+                        self.tell_head(scene);
+                    }
+                    return self.refuse(step, now);
+                }
+                self.line.leave(owner);
+            }
+        }
+        let due = self.holders.grant(step, now);
+        Acquired::Granted(due.then(|| scene.token()))
+    }
+
+    fn refuse(&mut self, step: &AcquireCommand, now: Moment) -> Acquired {
+        if let Some(life) = step.place {
+            self.line.stand(step, life, now);
+        }
+        let head = self.line.head().map(|head| head.until);
+        let until = self.holders.until().or(head).unwrap_or(now);
+        let in_line = self.line.has(&step.owner);
+        Acquired::Busy { remaining: Some(now.until(until)), in_line }
+    }
+
+    fn release_in_line(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
+        if step.in_line {
+            self.line.leave(&step.holder.owner);
+        }
+        let (released, _) = self.holders.release(step, scene.now);
+        if self.holders.is_free() {
+            self.line.drop_dead_heads_but(None, scene.now);
+        }
+        self.tell_head(scene);
+        released
+    }
+
+    fn tell_head(&self, scene: &mut Scene<'_>) {
+        let head = self.line.first_living(scene.now);
+        if let Some(head) = head.filter(|_| self.holders.is_free()) {
+            scene.tell_turn(&head.owner);
+        }
+    }
+}
+
+impl Shape for Plain {
+    fn expire(&mut self, now: Moment) {
+        self.holders.expire(now);
+        self.waiters.expire(now);
+        // Whoever takes a dead one's place tells the next.
+        self.line.expire(now);
+    }
+
+    fn is_over(&self) -> bool {
+        self.holders.is_free() && self.waiters.is_empty() && self.line.is_empty()
+    }
+
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
+        let answer = match step.kind {
+            Kind::Fair => self.acquire_in_line(step, scene),
+            _ => self.waiters.acquire(&mut self.holders, step, scene),
+        };
+        self.fenced |= step.kind == Kind::Fenced && matches!(answer, Acquired::Granted(_));
+        answer
+    }
+
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
+        if step.holder.kind == Kind::Fair {
+            return self.release_in_line(step, scene);
+        }
+        let left = step.in_line && self.waiters.leave(&step.holder.owner);
+        let (released, opened) = self.holders.release(step, scene.now);
+        if left || opened {
+            self.waiters.pass_on(&self.holders, scene);
+        }
+        released
+    }
+
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal {
+        self.holders.renew(owner, mode, until)
+    }
+
+    fn standing(&self, now: Moment) -> LockSnapshot {
+        let lined_up: Vec<_> = self.line.standing(now).collect();
+        let kind = match (lined_up.is_empty(), self.fenced) {
+            (false, _) => Kind::Fair,
+            (true, true) => Kind::Fenced,
+            (true, false) => Kind::Reentrant,
+        };
+        LockSnapshot {
+            kind: Some(kind),
+            waiters: lined_up.into_iter().chain(self.waiters.standing(now)).collect(),
+            ..self.holders.standing(now)
+        }
+    }
+
+    fn take_away(&mut self, scene: &mut Scene<'_>) {
+        let held = std::mem::take(&mut self.holders);
+        if !held.is_free() {
+            self.waiters.pass_on(&self.holders, scene);
+        }
+        self.tell_head(scene);
+    }
+}

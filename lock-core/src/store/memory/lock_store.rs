@@ -1,0 +1,326 @@
+//! The steps of the store in memory: each one under the mutex, as a script is alone in Redis.
+
+use std::{future::ready, time::Duration};
+
+use futures_util::{FutureExt, future::BoxFuture};
+
+use super::{
+    lock::{Kept, Lock, Scene},
+    store::{Keys, MemoryStore},
+    subscribers::Channel,
+};
+use crate::{
+    error::{StoreError, Unavailable},
+    inspect::{ClientInfo, ForcedRelease},
+    key::LockKey,
+    kind::Kind,
+    listing::Listing,
+    mode::Mode,
+    store::{
+        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
+        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
+        StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
+    },
+};
+
+impl MemoryStore {
+    fn ask<'a, T: Send + 'a>(&self, step: impl FnOnce(&mut Keys) -> T) -> StoreFuture<'a, T> {
+        let mut keys = self.keys();
+        ready(keys.up().map(|()| step(&mut keys)).map_err(StoreError::from)).boxed()
+    }
+}
+
+impl Keys {
+    fn acquire(&mut self, step: &AcquireCommand) -> Acquired {
+        let acquired = self.with(&step.key, Some((step.kind, step.permits)), |kept, scene| {
+            if !kept.lock.becomes(step.kind) {
+                return Acquired::WrongKind;
+            }
+            kept.lock.shape().acquire(step, scene)
+        });
+        acquired.unwrap_or(Acquired::WrongKind)
+    }
+
+    fn release(&mut self, step: &ReleaseCommand) -> Released {
+        let Holder { kind, key, .. } = &step.holder;
+        let of_kind = self.of_kind(key, *kind, |lock, scene| lock.shape().release(step, scene));
+        of_kind.unwrap_or(Released::Gone)
+    }
+
+    /// All or none: what was granted before the first refusal is released again, as if it had been
+    /// held for a moment.
+    fn acquire_all(&mut self, steps: &[AcquireCommand]) -> AcquiredAll {
+        let mut tokens = Vec::with_capacity(steps.len());
+        let mut granted: Vec<&AcquireCommand> = Vec::with_capacity(steps.len());
+        for (at, step) in steps.iter().enumerate() {
+            let held_before = self.holds(step) >= step.holds;
+            match self.acquire(step) {
+                Acquired::Granted(token) => {
+                    tokens.push(token);
+                    granted.extend((!held_before).then_some(step));
+                }
+                answer => {
+                    for step in granted {
+                        let (mode, holds) = (step.mode, step.holds - 1);
+                        let holder = step.holder();
+                        self.release(&ReleaseCommand { holder, mode, holds, in_line: false });
+                    }
+                    return AcquiredAll::Refused { at, answer };
+                }
+            }
+        }
+        AcquiredAll::Granted(tokens)
+    }
+
+    fn holds(&mut self, step: &AcquireCommand) -> u32 {
+        let standing = self.standing(&step.key);
+        let owner = step.owner.to_string();
+        let own = standing.holders.iter().find(|holder| holder.owner == owner);
+        own.map_or(0, |own| own.holds.of(step.mode))
+    }
+
+    fn standing(&mut self, key: &LockKey) -> LockSnapshot {
+        let standing = self.with(key, None, |kept, scene| LockSnapshot {
+            token: kept.token,
+            ..kept.lock.shape().standing(scene.now)
+        });
+        standing.unwrap_or(LockSnapshot { complete: true, ..LockSnapshot::default() })
+    }
+
+    /// Works on a lock that stands, unless it is of another kind.
+    fn of_kind<T>(
+        &mut self,
+        key: &LockKey,
+        kind: Kind,
+        work: impl FnOnce(&mut Lock, &mut Scene<'_>) -> T,
+    ) -> Option<T> {
+        let work =
+            |lock: &mut Lock, scene: &mut Scene<'_>| lock.is_of(kind).then(|| work(lock, scene));
+        self.with(key, None, |kept, scene| work(&mut kept.lock, scene)).flatten()
+    }
+
+    fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
+        let forced = self.with(key, Some((Kind::ReadWrite, 0)), |kept, scene| {
+            let was_held = kept.lock.shape().standing(scene.now).mode.is_some();
+            kept.lock.shape().take_away(scene);
+            let has_tokens = !kept.lock.is_of(Kind::Semaphore);
+            ForcedRelease { was_held, fencing_token: has_tokens.then(|| scene.token()) }
+        });
+        forced.unwrap_or(ForcedRelease { was_held: false, fencing_token: None })
+    }
+
+    fn request_release(&mut self, key: &LockKey) -> usize {
+        let asked = self.with(key, None, |kept, scene| {
+            scene.tell(Channel::ReleaseRequest);
+            let holders = kept.lock.shape().standing(scene.now).holders;
+            kept.asked = holders.into_iter().map(|holder| holder.owner).collect();
+            kept.asked.len()
+        });
+        asked.unwrap_or(0)
+    }
+
+    fn set_permits(&mut self, key: &LockKey, permits: u32, only_missing: bool) -> Option<i64> {
+        let work = |lock: &mut Lock, scene: &mut Scene<'_>| {
+            let Lock::Semaphore(semaphore) = lock else { return None };
+            if !only_missing {
+                semaphore.resize(permits, scene);
+            }
+            Some(semaphore.free())
+        };
+        let make = Some((Kind::Semaphore, permits));
+        self.with(key, make, |kept, scene| work(&mut kept.lock, scene)).flatten()
+    }
+}
+
+impl LockStore for MemoryStore {
+    fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
+        self.ask(|keys| keys.acquire(&step))
+    }
+
+    fn supports_atomic_multi(&self, _keys: &[&LockKey]) -> bool {
+        true
+    }
+
+    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
+        self.ask(|keys| keys.acquire_all(&steps))
+    }
+
+    fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
+        self.ask(|keys| keys.release(&step))
+    }
+
+    fn shard(&self, _key: &LockKey) -> u16 {
+        0
+    }
+
+    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        self.ask(|keys| {
+            let renewed = steps.iter().map(|step| {
+                let Holder { kind, key, owner } = &step.holder;
+                let renewed = keys.of_kind(key, *kind, |lock, scene| {
+                    lock.shape().renew(owner, mode, scene.now.after(step.lease))
+                });
+                renewed.unwrap_or(Renewal::Lost)
+            });
+            renewed.collect()
+        })
+    }
+
+    fn reserves_tokens(&self) -> bool {
+        true
+    }
+
+    fn supports_mode_changes(&self) -> bool {
+        true
+    }
+
+    fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
+        self.ask(|keys| {
+            let Holder { kind, key, .. } = &step.holder;
+            let upgraded =
+                keys.of_kind(key, *kind, |lock, scene| lock.shape().upgrade(&step, scene));
+            upgraded.unwrap_or(Upgraded::Lost)
+        })
+    }
+
+    fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
+        self.ask(|keys| {
+            let Holder { kind, key, .. } = &step.holder;
+            let downgraded =
+                keys.of_kind(key, *kind, |lock, scene| lock.shape().downgrade(&step, scene));
+            downgraded.unwrap_or(Downgraded::Lost)
+        })
+    }
+
+    fn set_permits(
+        &self,
+        key: LockKey,
+        permits: u32,
+        only_missing: bool,
+    ) -> StoreFuture<'_, Option<i64>> {
+        self.ask(|keys| keys.set_permits(&key, permits, only_missing))
+    }
+
+    fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
+        self.keys().ears.listen(topic)
+    }
+
+    fn connection_status(&self) -> Result<(), Unavailable> {
+        self.keys().up()
+    }
+
+    fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
+        let identity = MemoryStore::identity(self);
+        self.ask(|_| identity)
+    }
+
+    fn health(&self) -> BoxFuture<'_, StoreHealth> {
+        let round_trip = self.keys().up().map(|()| Duration::ZERO);
+        let health = StoreHealth { kind: "memory", round_trip, warnings: Vec::new() };
+        ready(health).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+
+    fn admin(&self) -> Option<&dyn StoreAdmin> {
+        Some(self)
+    }
+}
+
+impl StoreAdmin for MemoryStore {
+    fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        self.ask(|keys| Some(keys.standing(&key)))
+    }
+
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+        self.ask(|keys| {
+            let mut held = keys.begin_with(&prefix);
+            held.retain(|key| {
+                let standing = keys.standing(key);
+                !standing.holders.is_empty() || standing.kind == Some(Kind::Semaphore)
+            });
+            let complete = held.len() <= limit;
+            held.truncate(limit);
+            Listing { keys: held, complete }
+        })
+    }
+
+    fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
+        self.ask(|_| vec![None; clients.len()])
+    }
+
+    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
+        self.ask(|keys| Some(keys.force_release(&key)))
+    }
+
+    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
+        self.ask(|keys| Some(u32::try_from(keys.request_release(&key)).unwrap_or(u32::MAX)))
+    }
+
+    fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
+        self.ask(|keys| {
+            let asked = |kept: &mut Kept| kept.asked.contains(&holder.owner.to_string());
+            keys.with(&holder.key, None, |kept, _| asked(kept)).unwrap_or(false)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{owner::OwnerId, store::Holds};
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    fn now<T>(answer: StoreFuture<'_, T>) -> T {
+        answer.now_or_never().expect("at once").expect("it is up")
+    }
+
+    fn write(key: &LockKey, owner: &OwnerId) -> AcquireCommand {
+        AcquireCommand {
+            kind: Kind::ReadWrite,
+            key: key.clone(),
+            owner: owner.clone(),
+            mode: Mode::Write,
+            holds: 1,
+            lease: LEASE,
+            yields: false,
+            place: None,
+            turns: 0,
+            waited: Duration::ZERO,
+            permits: 0,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn several_that_are_refused_together_leave_what_was_held_before() {
+        let store = MemoryStore::new();
+        let keys = ["a", "b", "c"].map(|key| LockKey::try_from(key).expect("a key"));
+        let (own, other) = (OwnerId::permit(), OwnerId::permit());
+        now(store.acquire(write(&keys[0], &own)));
+        now(store.acquire(write(&keys[2], &other)));
+        let steps = [0, 1, 2].map(|at| write(&keys[at], &own));
+        let refused = now(store.acquire_all(steps.into()));
+        assert!(matches!(refused, AcquiredAll::Refused { at: 2, .. }), "{refused:?}");
+        let held = keys.map(|key| now(store.inspect(key)).expect("a lock").holders.len());
+        assert_eq!(held, [1, 0, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_inside_a_write_that_is_gone_is_no_upgrade() {
+        let store = MemoryStore::new();
+        let (key, owner) = (LockKey::try_from("k").expect("a key"), OwnerId::permit());
+        let read = AcquireCommand { mode: Mode::Read, ..write(&key, &owner) };
+        let holder = read.holder();
+        now(store.acquire(read));
+        let after = |write| ConvertCommand {
+            holder: holder.clone(),
+            after: Holds { read: 0, write },
+            lease: LEASE,
+        };
+        assert_eq!(now(store.upgrade(after(2))), Upgraded::Lost);
+        assert!(matches!(now(store.upgrade(after(1))), Upgraded::Granted(_)));
+    }
+}

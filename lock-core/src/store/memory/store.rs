@@ -1,0 +1,156 @@
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use super::{
+    lock::{Kept, Lock, Scene},
+    subscribers::Ears,
+};
+use crate::{clock::Moment, error::Unavailable, key::LockKey, kind::Kind, store::StoreIdentity};
+
+/// Locks in memory that several clients share, each of them like a process of its own.
+///
+/// For tests of services with more than one replica. [`LockClient::in_memory`] gives a client with
+/// a store of its own.
+///
+/// [`LockClient::in_memory`]: crate::LockClient::in_memory
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lock_core::{LockClient, MemoryStore};
+///
+/// let store = MemoryStore::new();
+/// let here = LockClient::builder().in_memory_on(&store);
+/// let there = LockClient::builder().in_memory_on(&store);
+///
+/// let guard = here.write("order:42").acquire().await?;
+/// assert!(there.write("order:42").try_acquire().await.is_err());
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<Keys>>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    kept: HashMap<LockKey, Kept>,
+    pub(crate) ears: Ears,
+    last_token: u64,
+    /// When it lost everything, if ever.
+    restarted: Option<Moment>,
+    down: bool,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a lock away from whoever holds it, as a deleted key in Redis would: for tests of what
+    /// a service does when it loses a lock. The holder learns of it at its next renewal.
+    pub fn remove(&self, key: &LockKey) {
+        self.keys().with(key, None, |kept, scene| kept.lock.shape().take_away(scene));
+    }
+
+    /// Forgets every lock, as a Redis that is started again without its data would: for tests of what
+    /// a service, or a [`RedLock`](crate::RedLock), does then.
+    pub fn restart(&self) {
+        let mut keys = self.keys();
+        let held: Vec<_> = keys.kept.keys().cloned().collect();
+        for key in held {
+            keys.with(&key, None, |kept, scene| kept.lock.shape().take_away(scene));
+        }
+        keys.restarted = Some(Moment::now());
+    }
+
+    /// Has the store answer nothing until it is set up again: every acquisition, renewal and release
+    /// fails as [`Unavailable`] at once and changes nothing. For tests of what a service does while
+    /// Redis is gone. Locks that are held run out by their own clocks, here as well as at their
+    /// holders. Default: `false`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use lock_core::{AcquireError, LockClient, MemoryStore};
+    /// let store = MemoryStore::new();
+    /// let locks = LockClient::builder().in_memory_on(&store);
+    /// store.set_down(true);
+    /// let refused = locks.write("order:42").acquire().await;
+    /// assert!(matches!(refused, Err(AcquireError::Unavailable(_))));
+    /// store.set_down(false);
+    /// locks.write("order:42").acquire().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn set_down(&self, down: bool) {
+        self.keys().down = down;
+    }
+
+    /// As [`LockStore::identity`](crate::store::LockStore::identity). A store counts as always up until it is restarted.
+    pub(crate) fn identity(&self) -> StoreIdentity {
+        let restarted = self.keys().restarted;
+        StoreIdentity {
+            id: format!("memory:{:p}:{restarted:?}", Arc::as_ptr(&self.0)),
+            up: restarted.map_or(Duration::MAX, |moment| Moment::now().since(moment)),
+        }
+    }
+
+    pub(crate) fn keys(&self) -> MutexGuard<'_, Keys> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Keys {
+    /// Whether it answers.
+    pub(crate) fn up(&self) -> Result<(), Unavailable> {
+        if self.down {
+            return Err(Unavailable::unsent("the store in memory is set down").silence());
+        }
+        Ok(())
+    }
+
+    /// The keys of which anything is known, sorted.
+    pub(crate) fn begin_with(&self, prefix: &str) -> Vec<LockKey> {
+        let begin = self.kept.keys().filter(|key| key.as_str().starts_with(prefix));
+        let mut keys: Vec<_> = begin.cloned().collect();
+        keys.sort();
+        keys
+    }
+
+    /// Works on a key's lock as it stands now, and tells those whom the work says to tell. `None`
+    /// when there is none, and none to be [made](Self::make_with) of a kind with so many permits.
+    pub(crate) fn with<T>(
+        &mut self,
+        key: &LockKey,
+        make: Option<(Kind, u32)>,
+        work: impl FnOnce(&mut Kept, &mut Scene<'_>) -> T,
+    ) -> Option<T> {
+        let now = Moment::now();
+        let mut scene =
+            Scene { now, last_token: &mut self.last_token, given: None, told: Vec::new() };
+        if let Some(kept) = self.kept.get_mut(key) {
+            kept.lock.shape().expire(now);
+            if kept.lock.shape().is_over() {
+                self.kept.remove(key);
+            }
+        }
+        if let Some((kind, permits)) = make
+            && !self.kept.contains_key(key)
+        {
+            let lock = Lock::new(kind, permits);
+            self.kept.insert(key.clone(), Kept { lock, token: None, asked: HashSet::new() });
+        }
+        let kept = self.kept.get_mut(key)?;
+        let answer = work(kept, &mut scene);
+        kept.token = scene.given.or(kept.token);
+        let told = scene.told;
+        if kept.lock.shape().is_over() {
+            self.kept.remove(key);
+        }
+        for channel in told {
+            self.ears.tell(key, channel);
+        }
+        Some(answer)
+    }
+}

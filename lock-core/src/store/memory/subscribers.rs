@@ -1,0 +1,70 @@
+//! Who listens, and what is told to whom.
+
+use std::collections::HashMap;
+
+use crate::{
+    LockKey,
+    owner::OwnerId,
+    store::{WakeTopic, WakeupReceiver, WakeupSender},
+};
+
+/// Where a key's news are told.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Channel {
+    /// One waiter's own.
+    Turn(OwnerId),
+    ReleaseRequest,
+}
+
+impl Channel {
+    fn of(topic: WakeTopic) -> (LockKey, Self) {
+        let holder = match topic {
+            WakeTopic::ReleaseRequest(key) => return (key, Self::ReleaseRequest),
+            WakeTopic::Turn(holder) => holder,
+        };
+        (holder.key, Self::Turn(holder.owner))
+    }
+}
+
+/// As long as somebody listens.
+#[derive(Debug, Default)]
+pub(crate) struct Ears(HashMap<(LockKey, Channel), WakeupSender>);
+
+impl Ears {
+    pub(crate) fn listen(&mut self, topic: WakeTopic) -> WakeupReceiver {
+        if self.0.len() == self.0.capacity() {
+            // Before it grows: nobody may be left to listen for keys that ended by themselves.
+            self.0.retain(|_, wakeups| wakeups.has_receivers());
+        }
+        self.0.entry(Channel::of(topic)).or_default().subscribe()
+    }
+
+    pub(crate) fn tell(&mut self, key: &LockKey, channel: Channel) {
+        let ear = (key.clone(), channel);
+        let Some(wakeups) = self.0.get(&ear) else { return };
+        wakeups.wake();
+        if !wakeups.has_receivers() {
+            self.0.remove(&ear);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_kept_for_those_who_listen_no_more() {
+        let mut ears = Ears::default();
+        let key = |number| LockKey::try_from(format!("k{number}")).expect("a key");
+        let mut hears = ears.listen(WakeTopic::ReleaseRequest(key(0)));
+        for number in 1..1_000 {
+            drop(ears.listen(WakeTopic::ReleaseRequest(key(number))));
+        }
+        assert!(ears.0.len() < 100);
+        ears.tell(&key(0), Channel::ReleaseRequest);
+        hears.woken().now_or_never().expect("it is still heard");
+    }
+}

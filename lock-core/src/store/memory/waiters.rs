@@ -1,0 +1,157 @@
+//! The waiters of a lock without a fair line: the one that has waited longest is first. What becomes
+//! free is reserved for those that are next, which alone are woken.
+
+use std::time::Duration;
+
+use super::{
+    holders::{Asked, Holders},
+    lock::Scene,
+};
+use crate::{
+    clock::Moment,
+    mode::Mode,
+    owner::OwnerId,
+    store::{AcquireCommand, Acquired, WaiterSnapshot},
+};
+
+/// How long a lock stays reserved for a waiter that does not come.
+const RESERVED: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+struct Waiter {
+    owner: OwnerId,
+    mode: Mode,
+    since: Moment,
+    until: Moment,
+}
+
+/// In order, the first first.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters(Vec<Waiter>);
+
+impl Waiters {
+    /// Once all places are over. One that is over among others goes when a place is taken or left.
+    pub(crate) fn expire(&mut self, now: Moment) {
+        if self.live(now).next().is_none() {
+            self.0.clear();
+        }
+    }
+
+    fn live(&self, now: Moment) -> impl Iterator<Item = &Waiter> {
+        self.0.iter().filter(move |waiter| waiter.until > now)
+    }
+
+    fn drop_over(&mut self, now: Moment) {
+        self.0.retain(|waiter| waiter.until > now);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn standing(&self, now: Moment) -> impl Iterator<Item = WaiterSnapshot> {
+        self.live(now).map(|one| WaiterSnapshot { owner: one.owner.to_string(), mode: one.mode })
+    }
+
+    pub(crate) fn leave(&mut self, owner: &OwnerId) -> bool {
+        let before = self.0.len();
+        self.0.retain(|waiter| waiter.owner != *owner);
+        self.0.len() < before
+    }
+
+    /// One that is granted the lock leaves the line.
+    pub(crate) fn enter(&mut self, owner: &OwnerId, now: Moment) {
+        self.leave(owner);
+        self.drop_over(now);
+    }
+
+    /// How many have waited longer.
+    pub(crate) fn rank(&self, step: &AcquireCommand, now: Moment) -> usize {
+        let own = self.live(now).position(|waiter| waiter.owner == step.owner);
+        let since = now.before(step.waited);
+        own.unwrap_or_else(|| self.live(now).take_while(|waiter| waiter.since <= since).count())
+    }
+
+    /// Takes a place, or renews it; says whether it stands.
+    pub(crate) fn stand(&mut self, step: &AcquireCommand, now: Moment) -> bool {
+        let Some(life) = step.place else { return false };
+        self.drop_over(now);
+        let (at, until) = (self.rank(step, now), now.after(life));
+        match self.0.get_mut(at) {
+            Some(own) if own.owner == step.owner => own.until = until,
+            _ => {
+                let (owner, mode, since) = (step.owner.clone(), step.mode, now.before(step.waited));
+                self.0.insert(at, Waiter { owner, mode, since, until });
+            }
+        }
+        true
+    }
+
+    /// What is left of the first place, and whether the lock is reserved for it.
+    pub(crate) fn first(&self, now: Moment) -> Option<(Duration, bool)> {
+        let left = now.until(self.live(now).next()?.until);
+        Some((left, left <= RESERVED))
+    }
+
+    /// The first of those that a caller must let pass: they have waited longer, and it or they write.
+    fn ahead_of(&self, step: &AcquireCommand, now: Moment) -> Option<&Waiter> {
+        let mut longer = self.live(now).take(self.rank(step, now));
+        longer.find(|waiter| waiter.mode == Mode::Write || step.mode == Mode::Write)
+    }
+
+    /// Reserves for the first so many, and wakes them.
+    pub(crate) fn wake_first(&mut self, count: usize, scene: &mut Scene<'_>) {
+        let until = scene.now.after(RESERVED);
+        let now = scene.now;
+        for waiter in self.0.iter_mut().filter(|waiter| waiter.until > now).take(count) {
+            waiter.until = waiter.until.min(until);
+            scene.tell_turn(&waiter.owner);
+        }
+    }
+
+    /// A lock that is free, or that only readers hold, goes to those that are next: the first, if it
+    /// writes, or all readers before the next writer.
+    pub(crate) fn pass_on(&mut self, holders: &Holders, scene: &mut Scene<'_>) {
+        let live = self.live(scene.now);
+        let readers = live.take_while(|waiter| waiter.mode == Mode::Read).count();
+        match holders.mode() {
+            Some(Mode::Write) => {}
+            Some(Mode::Read) => self.wake_first(readers, scene),
+            None => self.wake_first(readers.max(1), scene),
+        }
+    }
+
+    pub(crate) fn acquire(
+        &mut self,
+        holders: &mut Holders,
+        step: &AcquireCommand,
+        scene: &mut Scene<'_>,
+    ) -> Acquired {
+        let now = scene.now;
+        match holders.ask(step) {
+            Asked::Lost => Acquired::Lost,
+            Asked::Held { until } => {
+                Acquired::Busy { remaining: Some(now.until(until)), in_line: self.stand(step, now) }
+            }
+            Asked::Free { fresh } => {
+                let others_read = !holders.is_free();
+                let ahead = self.ahead_of(step, now).map(|first| now.until(first.until));
+                if let Some(remaining) = ahead.filter(|_| fresh && (step.yields || !others_read)) {
+                    let in_line = self.stand(step, now);
+                    if others_read {
+                        return Acquired::Yield { remaining, in_line };
+                    }
+                    if remaining > RESERVED {
+                        self.pass_on(holders, scene);
+                    }
+                    return Acquired::Busy { remaining: Some(remaining), in_line };
+                }
+                if fresh {
+                    self.enter(&step.owner, now);
+                }
+                let due = holders.grant(step, now);
+                Acquired::Granted(due.then(|| scene.tokens(step.turns)))
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! How a cluster is: the slowest of its nodes, and what is amiss.
+
+use std::time::Duration;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use redis::Value;
+use tokio::time::Instant;
+
+use super::{Cluster, lock};
+use crate::error::Unavailable;
+
+impl Cluster {
+    /// How long the slowest primary takes to answer, and what is amiss. As long as one answers,
+    /// there are locks to be had.
+    pub(crate) async fn health(
+        &self,
+        limit: Duration,
+    ) -> (Result<Duration, Unavailable>, Vec<String>) {
+        let (links, unserved) = self.links();
+        let asked = links.iter().map(|link| async move {
+            let sent = Instant::now();
+            let answer = async {
+                match link.now() {
+                    Some((_, wire)) => wire.query::<Value>(&redis::cmd("PING")).await.is_ok(),
+                    None => false,
+                }
+            };
+            let answered = tokio::time::timeout(limit, answer).await.unwrap_or_default();
+            if answered { Ok(sent.elapsed()) } else { Err(link.address()) }
+        });
+        let mut answers = asked.collect::<FuturesUnordered<_>>();
+        let mut slowest = None::<Duration>;
+        let nobody = Err(match lock(&self.why_down).clone() {
+            why if why.is_empty() => Unavailable::unsent(format!("no node of {self} answers")),
+            why => Unavailable::unsent(why),
+        });
+        let mut amiss = Vec::new();
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(time) => slowest = slowest.max(Some(time)),
+                Err(address) => amiss.push(format!(
+                    "the cluster's node {address} does not answer: the locks of its slots cannot \
+                     be had"
+                )),
+            }
+        }
+        if slowest.is_some() && unserved > 0 {
+            amiss.push(format!("{unserved} slots of the cluster have no node"));
+        }
+        amiss.extend(links.iter().flat_map(|link| link.warnings.all()));
+        amiss.sort();
+        // What is amiss with one node mostly is with all.
+        amiss.dedup();
+        (slowest.map_or(nobody, Ok), amiss)
+    }
+}

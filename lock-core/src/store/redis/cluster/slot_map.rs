@@ -1,0 +1,146 @@
+//! Who has which slot.
+
+use std::collections::BTreeSet;
+
+use redis::Value;
+
+use crate::store::redis::{connect::Endpoint, protocol::SLOTS};
+
+/// The slots of a cluster as one node told them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Map {
+    /// Slots from the first to the second, with their primary; in order, without overlaps.
+    ranges: Vec<(u16, u16, Endpoint)>,
+    /// Others that may be asked for the map.
+    replicas: BTreeSet<Endpoint>,
+}
+
+impl Map {
+    /// Out of `CLUSTER SLOTS`: `[[first, last, [host, port, ...], replica...], ...]`.
+    pub(crate) fn parse(answer: &Value, asked: &Endpoint) -> Option<Self> {
+        let Value::Array(entries) = answer else {
+            return None;
+        };
+        let mut map = Self::default();
+        for entry in entries {
+            let Value::Array(parts) = entry else {
+                return None;
+            };
+            let [Value::Int(first), Value::Int(last), primary, replicas @ ..] = parts.as_slice()
+            else {
+                return None;
+            };
+            let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
+            map.ranges.push((first, last, node(primary, asked)?));
+            map.replicas.extend(replicas.iter().filter_map(|replica| node(replica, asked)));
+        }
+        map.ranges.sort();
+        let sound = map.ranges.iter().all(|(first, last, _)| first <= last && *last < SLOTS);
+        (sound && !map.ranges.is_empty()).then_some(map)
+    }
+
+    pub(crate) fn owner(&self, slot: u16) -> Option<&Endpoint> {
+        let at = self.ranges.partition_point(|(first, ..)| *first <= slot).checked_sub(1)?;
+        let (_, last, owner) = &self.ranges[at];
+        (slot <= *last).then_some(owner)
+    }
+
+    /// The same map but for one slot.
+    pub(crate) fn with(&self, slot: u16, owner: Endpoint) -> Self {
+        let mut ranges = Vec::with_capacity(self.ranges.len() + 2);
+        for (first, last, known) in &self.ranges {
+            if slot < *first || slot > *last {
+                ranges.push((*first, *last, known.clone()));
+                continue;
+            }
+            if *first < slot {
+                ranges.push((*first, slot - 1, known.clone()));
+            }
+            if slot < *last {
+                ranges.push((slot + 1, *last, known.clone()));
+            }
+        }
+        ranges.push((slot, slot, owner));
+        ranges.sort();
+        Self { ranges, replicas: self.replicas.clone() }
+    }
+
+    pub(crate) fn primaries(&self) -> BTreeSet<Endpoint> {
+        self.ranges.iter().map(|(.., owner)| owner.clone()).collect()
+    }
+
+    pub(crate) fn everybody(&self) -> BTreeSet<Endpoint> {
+        self.primaries().union(&self.replicas).cloned().collect()
+    }
+
+    /// How many slots nobody has.
+    pub(crate) fn unserved(&self) -> usize {
+        let served: usize =
+            self.ranges.iter().map(|(first, last, _)| usize::from(last - first) + 1).sum();
+        usize::from(SLOTS).saturating_sub(served)
+    }
+}
+
+/// `[host, port, id, ...]`; without a host it is the one that was asked.
+fn node(value: &Value, asked: &Endpoint) -> Option<Endpoint> {
+    let Value::Array(parts) = value else {
+        return None;
+    };
+    let host = match parts.first()? {
+        Value::BulkString(host) => std::str::from_utf8(host).ok()?,
+        Value::SimpleString(host) => host,
+        _ => "",
+    };
+    match parts.get(1)? {
+        Value::Int(port) => Some(Endpoint::announced(host, u16::try_from(*port).ok()?, asked)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(port: u16) -> Endpoint {
+        Endpoint::Tcp("h".to_owned(), port)
+    }
+
+    fn told(ranges: &[(i64, i64, i64)]) -> Option<Map> {
+        let entry = |(first, last, port): &(i64, i64, i64)| {
+            let node = Value::Array(vec![Value::Nil, Value::Int(*port)]);
+            Value::Array(vec![Value::Int(*first), Value::Int(*last), node])
+        };
+        Map::parse(&Value::Array(ranges.iter().map(entry).collect()), &endpoint(1))
+    }
+
+    #[test]
+    fn each_slot_has_its_owner_and_gaps_have_none() {
+        let map = told(&[(200, 300, 8), (0, 100, 7)]).expect("a map");
+        assert_eq!(map.owner(0), Some(&endpoint(7)));
+        assert_eq!(map.owner(100), Some(&endpoint(7)));
+        assert_eq!(map.owner(101), None);
+        assert_eq!(map.owner(250), Some(&endpoint(8)));
+        assert_eq!(map.owner(301), None);
+        assert_eq!(map.unserved(), 16_384 - 202);
+    }
+
+    #[test]
+    fn one_slot_changes_hands() {
+        let map = told(&[(0, 16_383, 7)]).expect("a map");
+        for slot in [0, 5, 16_383] {
+            let changed = map.with(slot, endpoint(9));
+            assert_eq!(changed.owner(slot), Some(&endpoint(9)));
+            assert_eq!(changed.unserved(), 0);
+            let others = (0..SLOTS).filter(|other| *other != slot);
+            assert!(others.into_iter().all(|other| changed.owner(other) == Some(&endpoint(7))));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_no_map() {
+        assert!(told(&[]).is_none());
+        assert!(told(&[(5, 4, 7)]).is_none());
+        assert!(told(&[(0, 16_384, 7)]).is_none());
+        assert!(Map::parse(&Value::Nil, &endpoint(1)).is_none());
+    }
+}

@@ -1,0 +1,17 @@
+//! What to connect to and how: URL, options, TLS, one server.
+
+mod dial;
+mod endpoint;
+mod error;
+mod options;
+mod server;
+mod tls;
+mod url;
+
+pub(crate) use endpoint::Endpoint;
+pub use error::ConnectError;
+pub(crate) use options::{Credentials, RedisOptions};
+pub(crate) use server::{Connection, Target, reason};
+pub(crate) use tls::Connector;
+pub use tls::Tls;
+pub(crate) use url::{Deployment, Url};

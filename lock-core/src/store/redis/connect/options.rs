@@ -1,0 +1,74 @@
+use std::{fmt, time::Duration};
+
+use super::tls::Tls;
+use crate::{
+    error::InvalidOptions, settings::DEFAULT_COMMAND_TIMEOUT, store::redis::protocol::Replicas,
+};
+
+/// How a client uses Redis, as the builder has it.
+#[derive(Debug, Clone)]
+pub(crate) struct RedisOptions {
+    pub(crate) prefix: String,
+    pub(crate) command_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) permanent_tokens: bool,
+    pub(crate) service: Option<String>,
+    pub(crate) instance: Option<String>,
+    pub(crate) tls: Tls,
+    pub(crate) sentinel_credentials: Option<Credentials>,
+    pub(crate) replicas: Option<Replicas>,
+    pub(crate) check_rights: bool,
+}
+
+/// A user, if not the default one, and a password.
+#[derive(Clone)]
+pub(crate) struct Credentials {
+    pub(crate) user: Option<String>,
+    pub(crate) password: String,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").finish_non_exhaustive()
+    }
+}
+
+impl Default for RedisOptions {
+    fn default() -> Self {
+        Self {
+            prefix: "lock:".to_owned(),
+            command_timeout: DEFAULT_COMMAND_TIMEOUT,
+            connect_timeout: Duration::from_secs(2),
+            permanent_tokens: false,
+            service: None,
+            instance: None,
+            tls: Tls::new(),
+            sentinel_credentials: None,
+            replicas: None,
+            check_rights: true,
+        }
+    }
+}
+
+impl RedisOptions {
+    pub(crate) fn check(&self) -> Result<(), InvalidOptions> {
+        const MOST_PREFIX: usize = 64;
+        let odd = |c: char| c.is_control() || c == '{' || c == '}';
+        if self.prefix.len() > MOST_PREFIX || self.prefix.contains(odd) {
+            return Err(InvalidOptions(format!(
+                "the prefix {:?} is not usable: at most {MOST_PREFIX} bytes, no braces, no control \
+                 characters",
+                self.prefix
+            )));
+        }
+        if self.command_timeout.is_zero() || self.connect_timeout.is_zero() {
+            return Err(InvalidOptions("a timeout of zero lets no command through".to_owned()));
+        }
+        if self.replicas.is_some_and(|replicas| replicas.count == 0 || replicas.timeout.is_zero()) {
+            return Err(InvalidOptions(
+                "no replica in no time confirms anything: leave wait_for_replicas away".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! One server: how to open a connection to it, and what may be said about it.
+
+use std::{
+    error::Error as StdError,
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use redis::{
+    AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisError,
+    ServerErrorKind, aio::MultiplexedConnection,
+};
+use tokio::{sync::mpsc, task::AbortHandle};
+
+use super::{
+    dial::{DialError, dial},
+    endpoint::Endpoint,
+    error::ConnectError,
+    options::RedisOptions,
+    tls::{self, Connector},
+};
+
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) endpoint: Endpoint,
+    /// Host and port, or the socket's path: what may be printed.
+    pub(crate) address: String,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) in_cluster: bool,
+    /// Of the names of all locks.
+    pub(crate) prefix: Arc<str>,
+    /// Whether the user must be allowed all that the scripts do.
+    pub(crate) check_rights: bool,
+    /// Whether grants wait for replicas.
+    pub(crate) waits: bool,
+    tls: Option<Connector>,
+    login: RedisConnectionInfo,
+    /// What `CLIENT LIST` shows.
+    connection_name: String,
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.address.fmt(f)
+    }
+}
+
+/// Commands that may stand ready for one write, and bytes of them: as many as releases are asked for
+/// at once, and their length. With less room whoever has none waits for one write after the other.
+const MOST_GATHERED: usize = 1_024;
+const MOST_BYTES_GATHERED: usize = 64 * 1_024;
+
+/// An open connection. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    connection: MultiplexedConnection,
+    driver: AbortHandle,
+}
+
+impl Deref for Connection {
+    type Target = MultiplexedConnection;
+
+    fn deref(&self) -> &MultiplexedConnection {
+        &self.connection
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl Target {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        login: &RedisConnectionInfo,
+        tls: Option<Connector>,
+        options: &RedisOptions,
+        name: &str,
+    ) -> Self {
+        let login = login.clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
+        Self {
+            address: endpoint.to_string(),
+            endpoint,
+            connect_timeout: options.connect_timeout,
+            in_cluster: false,
+            prefix: options.prefix.as_str().into(),
+            check_rights: options.check_rights,
+            waits: options.replicas.is_some(),
+            tls,
+            login,
+            connection_name: name.to_owned(),
+        }
+    }
+
+    /// The same server as a node of a cluster.
+    pub(crate) fn in_cluster(self) -> Self {
+        Self { in_cluster: true, ..self }
+    }
+
+    /// Another server that is reached in the same way.
+    pub(crate) fn elsewhere(&self, endpoint: Endpoint) -> Self {
+        Self { address: endpoint.to_string(), endpoint, ..self.clone() }
+    }
+
+    /// The same server for another user.
+    pub(crate) fn with_login(&self, login: &RedisConnectionInfo) -> Self {
+        let login = login.clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
+        Self { login, ..self.clone() }
+    }
+
+    /// Opens a connection that reports its pushes, its own end among them.
+    pub(crate) async fn open(
+        &self,
+        pushes: mpsc::UnboundedSender<PushInfo>,
+    ) -> Result<Connection, ConnectError> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None)
+            .set_push_sender(pushes)
+            .set_pipeline_buffer_size(MOST_GATHERED)
+            .set_write_backpressure_boundary(MOST_BYTES_GATHERED);
+        let reached = AtomicBool::new(false);
+        let opened = async {
+            let stream = dial(&self.endpoint, self.tls.as_ref(), || {
+                reached.store(true, Ordering::Relaxed);
+            });
+            let stream = stream.await.map_err(|error| self.undialled(error))?;
+            let (connection, driver) =
+                MultiplexedConnection::new_with_config(&self.login, stream, config)
+                    .await
+                    .map_err(|error| self.unwelcome(error))?;
+            let driver = tokio::spawn(driver).abort_handle();
+            let opened = Connection { connection, driver };
+            // A name is a courtesy to whoever looks at CLIENT LIST; not every user may set it.
+            let name = redis::cmd("CLIENT").arg("SETNAME").arg(&self.connection_name).to_owned();
+            let _: Result<(), _> = name.query_async(&mut opened.clone()).await;
+            Ok(opened)
+        };
+        match tokio::time::timeout(self.connect_timeout, opened).await {
+            Ok(opened) => opened,
+            Err(_) if reached.load(Ordering::Relaxed) && self.tls.is_some() => Err(self
+                .tls_failure(
+                    format!(
+                        "no answer within {:?}; does this port speak TLS?",
+                        self.connect_timeout
+                    ),
+                    None,
+                )),
+            Err(_) => Err(self.silent()),
+        }
+    }
+
+    fn undialled(&self, error: DialError) -> ConnectError {
+        match error {
+            DialError::Refused(error) => ConnectError::Unreachable {
+                address: self.address.clone(),
+                reason: error.to_string(),
+                source: Some(Arc::new(error)),
+            },
+            DialError::Handshake(error) => {
+                let why = tls::explain(&error).unwrap_or_else(|| error.to_string());
+                self.tls_failure(why, Some(Arc::new(error)))
+            }
+        }
+    }
+
+    /// An error before the connection was set up.
+    fn unwelcome(&self, error: RedisError) -> ConnectError {
+        // A refused client certificate shows when the first answer is read.
+        if let Some(why) = tls::explain(&error) {
+            return self.tls_failure(why, Some(Arc::new(error)));
+        }
+        let cut = error.is_connection_dropped() || error.is_unrecoverable_error();
+        if cut && self.tls.is_none() && matches!(self.endpoint, Endpoint::Tcp(..)) {
+            return ConnectError::Unreachable {
+                address: self.address.clone(),
+                reason: format!(
+                    "it ended the connection before it answered ({error}); if this port speaks \
+                     TLS, use rediss://"
+                ),
+                source: Some(Arc::new(error)),
+            };
+        }
+        self.refusal(error)
+    }
+
+    fn tls_failure(
+        &self,
+        reason: String,
+        source: Option<Arc<dyn StdError + Send + Sync>>,
+    ) -> ConnectError {
+        ConnectError::Tls { address: self.address.clone(), reason, source }
+    }
+
+    pub(crate) fn silent(&self) -> ConnectError {
+        self.unreachable(format!("no answer within {:?}", self.connect_timeout))
+    }
+
+    pub(crate) fn unreachable(&self, reason: String) -> ConnectError {
+        ConnectError::Unreachable { address: self.address.clone(), reason, source: None }
+    }
+
+    pub(crate) fn unsuitable(&self, reason: &str) -> ConnectError {
+        ConnectError::Unsuitable { address: self.address.clone(), reason: reason.to_owned() }
+    }
+
+    /// What an error while connecting means to the user.
+    pub(crate) fn refusal(&self, error: RedisError) -> ConnectError {
+        let address = self.address.clone();
+        let text = reason(&error);
+        if error.code() == Some("NOPERM")
+            && let Some(command) = text.split('\'').nth(1)
+        {
+            return ConnectError::MissingRights { address, rights: vec![format!("+{command}")] };
+        }
+        let credentials = ["WRONGPASS", "NOAUTH", "invalid password", "NOPERM"];
+        match error.kind() {
+            ErrorKind::AuthenticationFailed => ConnectError::Refused { address, reason: text },
+            _ if credentials.iter().any(|word| text.contains(word)) => {
+                ConnectError::Refused { address, reason: text }
+            }
+            ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => self.unsuitable(
+                "it is one node of a cluster: connect with redis+cluster:// instead of redis://",
+            ),
+            ErrorKind::RESP3NotSupported => self.unsuitable("it is older than Redis 6"),
+            ErrorKind::Server(
+                ServerErrorKind::BusyLoading
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ClusterDown,
+            )
+            | ErrorKind::Io => {
+                ConnectError::Unreachable { address, reason: text, source: Some(Arc::new(error)) }
+            }
+            _ => self.unsuitable(&text),
+        }
+    }
+}
+
+/// An error in one line, without the arguments of a command that the server does not know: those of
+/// HELLO are user and password. The redis crate itself keeps them out of its errors.
+pub(crate) fn reason(error: &RedisError) -> String {
+    let text = error.to_string();
+    match text.split_once(", with args beginning with") {
+        Some((unknown, _)) => unknown.to_owned(),
+        None => text,
+    }
+}

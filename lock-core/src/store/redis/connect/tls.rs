@@ -1,0 +1,236 @@
+//! TLS: whom to trust, and how to prove who we are.
+
+use std::fmt;
+
+/// How connections are encrypted, for URLs that begin with `rediss`: given to
+/// [`LockClientBuilder::tls`](crate::LockClientBuilder::tls).
+///
+/// Without it the certificate authorities of the operating system are trusted and no client
+/// certificate is shown. The server's certificate and name are always verified.
+///
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use lock_core::{LockClient, Tls};
+///
+/// let tls = Tls::new()
+///     .authority(std::fs::read("/etc/orders/ca.pem")?)
+///     .identity(std::fs::read("/etc/orders/orders.pem")?, std::fs::read("/etc/orders/orders.key")?);
+/// let locks = LockClient::builder().tls(tls).connect("rediss://redis.internal:6380/").await?;
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Clone, Default)]
+pub struct Tls {
+    authorities: Vec<Vec<u8>>,
+    identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls")
+            .field("authorities", &self.authorities.len())
+            .field("identity", &self.identity.is_some())
+            .finish()
+    }
+}
+
+impl Tls {
+    /// The authorities of the operating system, no client certificate.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Trusts the certificate authorities in this PEM text, instead of those of the operating
+    /// system. May be called several times.
+    pub fn authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.authorities.push(pem.into());
+        self
+    }
+
+    /// Shows this certificate to servers that ask for one: the certificate with its chain, and its
+    /// private key, both as PEM.
+    pub fn identity(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.identity = Some((certificates.into(), key.into()));
+        self
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+pub(crate) use without::*;
+
+#[cfg(not(feature = "tls"))]
+mod without {
+    use std::error::Error as StdError;
+
+    use crate::store::redis::connect::{error::ConnectError, tls::Tls};
+
+    /// There is none.
+    #[derive(Debug, Clone)]
+    pub(crate) enum Connector {}
+
+    impl Connector {
+        pub(crate) fn new(_: &Tls) -> Result<Self, ConnectError> {
+            Err(ConnectError::InvalidUrl {
+                reason: "it asks for TLS, and this program was built without the feature `tls`"
+                    .to_owned(),
+            })
+        }
+    }
+
+    pub(crate) fn explain(_: &(dyn StdError + 'static)) -> Option<String> {
+        None
+    }
+}
+
+#[cfg(feature = "tls")]
+pub(crate) use with::*;
+
+#[cfg(feature = "tls")]
+mod with {
+    use std::{error::Error as StdError, fmt, io, sync::Arc};
+
+    use tokio::net::TcpStream;
+    use tokio_rustls::{
+        TlsConnector,
+        client::TlsStream,
+        rustls::{
+            self, AlertDescription, CertificateError, ClientConfig, Error, RootCertStore,
+            crypto::ring,
+            pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+        },
+    };
+
+    use crate::{
+        error::InvalidOptions,
+        store::redis::connect::{error::ConnectError, tls::Tls},
+    };
+
+    #[derive(Clone)]
+    pub(crate) struct Connector(TlsConnector);
+
+    impl fmt::Debug for Connector {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("TLS")
+        }
+    }
+
+    impl Connector {
+        pub(crate) fn new(tls: &Tls) -> Result<Self, ConnectError> {
+            // Named here: a program that holds two providers has no default, and would panic.
+            let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .map_err(|error| bad(format!("no TLS version can be used: {error}")))?
+                .with_root_certificates(authorities(&tls.authorities)?);
+            let config = match &tls.identity {
+                None => config.with_no_client_auth(),
+                Some((certificates, key)) => {
+                    let what = "the client certificate";
+                    let key = PrivateKeyDer::from_pem_slice(key)
+                        .map_err(|error| bad(format!("{what}'s key is no PEM key: {error}")))?;
+                    config
+                        .with_client_auth_cert(read(certificates, what)?, key)
+                        .map_err(|error| bad(format!("{what} cannot be used: {error}")))?
+                }
+            };
+            Ok(Self(TlsConnector::from(Arc::new(config))))
+        }
+
+        pub(crate) async fn wrap(
+            &self,
+            host: &str,
+            stream: TcpStream,
+        ) -> io::Result<TlsStream<TcpStream>> {
+            let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+            self.0.connect(name, stream).await
+        }
+    }
+
+    fn authorities(given: &[Vec<u8>]) -> Result<RootCertStore, ConnectError> {
+        let mut roots = RootCertStore::empty();
+        if given.is_empty() {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            if roots.is_empty() {
+                return Err(bad(
+                    "this system has no certificate authorities: install them (Debian: \
+                     ca-certificates), or give the one of your Redis with Tls::authority"
+                        .to_owned(),
+                ));
+            }
+        }
+        for pem in given {
+            let what = "the certificate authority";
+            for certificate in read(pem, what)? {
+                roots
+                    .add(certificate)
+                    .map_err(|error| bad(format!("{what} cannot be used: {error}")))?;
+            }
+        }
+        Ok(roots)
+    }
+
+    fn read(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, ConnectError> {
+        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+        match read {
+            Ok(certificates) if certificates.is_empty() => {
+                Err(bad(format!("{what} holds no PEM certificate")))
+            }
+            Ok(certificates) => Ok(certificates),
+            Err(error) => Err(bad(format!("{what} is no PEM: {error}"))),
+        }
+    }
+
+    fn bad(why: String) -> ConnectError {
+        InvalidOptions(why).into()
+    }
+
+    /// What an error of TLS means, if it is one.
+    pub(crate) fn explain(error: &(dyn StdError + 'static)) -> Option<String> {
+        let mut error = Some(error);
+        while let Some(this) = error {
+            if let Some(tls) = this.downcast_ref::<rustls::Error>() {
+                return Some(meaning(tls));
+            }
+            error = if let Some(io) = this.downcast_ref::<io::Error>() {
+                io.get_ref().map(|inner| inner as &(dyn StdError + 'static))
+            } else if let Some(shared) = this.downcast_ref::<Arc<dyn StdError + Send + Sync>>() {
+                Some(&**shared)
+            } else {
+                this.source()
+            };
+        }
+        None
+    }
+
+    fn meaning(error: &Error) -> String {
+        use AlertDescription as Alert;
+        match error {
+            // Signed by another of the same name.
+            Error::InvalidCertificate(
+                CertificateError::UnknownIssuer | CertificateError::BadSignature,
+            ) => {
+                "its certificate is signed by an authority that is not trusted here: give that one \
+                 with Tls::authority"
+                    .to_owned()
+            }
+            Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            ) => format!("its certificate was made for another name: {error}"),
+            Error::AlertReceived(Alert::CertificateRequired | Alert::HandshakeFailure) => {
+                format!("it asks for a client certificate: give one with Tls::identity ({error})")
+            }
+            Error::AlertReceived(
+                Alert::UnknownCA
+                | Alert::BadCertificate
+                | Alert::CertificateUnknown
+                | Alert::CertificateExpired
+                | Alert::CertificateRevoked
+                | Alert::DecryptError
+                | Alert::UnsupportedCertificate,
+            ) => format!("it does not accept the client certificate: {error}"),
+            Error::InvalidMessage(_) => {
+                "it does not speak TLS at this port: use redis://, or its TLS port".to_owned()
+            }
+            other => other.to_string(),
+        }
+    }
+}

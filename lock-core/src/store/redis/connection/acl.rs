@@ -1,0 +1,121 @@
+//! Which of the rights that the scripts need the user lacks: asked over every new connection, so that
+//! a right that is missing is found before the first lock and not by it.
+
+use redis::Value;
+
+use super::connection::{Failure, Wire};
+use crate::store::redis::{
+    connect::{ConnectError, Target},
+    protocol::{Call, Manner, Question, Sort, decode, key_names, scripts},
+};
+
+/// The rights that are missing, as `ACL SETUSER` takes them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct MissingRights {
+    /// Without these a lock may be left behind half made.
+    pub(crate) needed: Vec<String>,
+    /// Without these waiters look by themselves instead of being woken.
+    pub(crate) to_publish: Vec<String>,
+}
+
+impl MissingRights {
+    /// What the user lacks with this server; nothing where nobody wants to know.
+    pub(crate) async fn find(wire: &Wire, target: &Target) -> Result<Self, ConnectError> {
+        if !target.check_rights {
+            return Ok(Self::default());
+        }
+        let asked = call(&target.prefix);
+        let question = Question::Script(&asked);
+        let answers = async {
+            let told = wire.ask(&question, Manner::default()).await?;
+            Ok((told, target.waits && may_not_wait(wire).await?))
+        };
+        match tokio::time::timeout(target.connect_timeout, answers).await {
+            Ok(Ok((told, may_not_wait))) => match decode::answers(&told.answer, &asked.nonce) {
+                Ok(()) => {
+                    let mut missing = Self::parse(&told.answer, &target.prefix);
+                    missing.needed.extend(may_not_wait.then(|| "+wait".to_owned()));
+                    Ok(missing)
+                }
+                Err(strange) => Err(target.unsuitable(&strange.to_string())),
+            },
+            Ok(Err(Failure::Answered(error))) => Err(target.refusal(error)),
+            Ok(Err(Failure::Dead)) | Err(_) => Err(target.silent()),
+        }
+    }
+
+    /// Refuses a server with which locks would be left behind.
+    pub(crate) fn check(&self, target: &Target) -> Result<(), ConnectError> {
+        if self.needed.is_empty() {
+            return Ok(());
+        }
+        let rights = self.needed.iter().chain(&self.to_publish).cloned().collect();
+        Err(ConnectError::MissingRights { address: target.address.clone(), rights })
+    }
+
+    /// For whoever is on call.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let words = |rights: &[String]| rights.join(" ");
+        if !self.needed.is_empty() {
+            let rights = words(&self.needed);
+            return Some(format!(
+                "the user may not do what the lock scripts do, and locks may stay behind: \
+                 ACL SETUSER <user> {rights}"
+            ));
+        }
+        (!self.to_publish.is_empty()).then(|| {
+            format!(
+                "the user may not publish that locks are released, so that waiters find out by \
+                 looking, up to three seconds later: ACL SETUSER <user> {}",
+                words(&self.to_publish)
+            )
+        })
+    }
+
+    pub(crate) fn parse(answer: &Value, prefix: &str) -> Self {
+        let Value::Array(parts) = answer else { return Self::default() };
+        let list = |at: usize| match parts.get(at) {
+            Some(Value::Array(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let (mut needed, mut to_publish) = (Vec::new(), Vec::new());
+        for command in list(2) {
+            let Value::BulkString(command) = command else { continue };
+            let right = format!("+{}", String::from_utf8_lossy(command));
+            if right.ends_with("publish") { &mut to_publish } else { &mut needed }.push(right);
+        }
+        needed.extend(patterns(list(3), 0, key_names::sorts_of_keys(prefix)));
+        to_publish.extend(patterns(list(4), 1, key_names::sorts_of_channels(prefix)));
+        Self { needed, to_publish }
+    }
+}
+
+/// No script can ask for it. Nobody is waited for.
+async fn may_not_wait(wire: &Wire) -> Result<bool, Failure> {
+    let wait = redis::cmd("WAIT").arg(&[0, 1]).to_owned();
+    match wire.query::<Value>(&wait).await {
+        Err(Failure::Answered(error)) => Ok(error.code() == Some("NOPERM")),
+        answer => answer.map(|_| false),
+    }
+}
+
+fn call(prefix: &str) -> Call {
+    let names = |sorts: Vec<Sort>| sorts.into_iter().map(|sort| sort.name);
+    let mut keys = names(key_names::sorts_of_keys(prefix));
+    let mut call = Call::new(&scripts::MISSING_RIGHTS).arg(keys.next().unwrap_or_default());
+    call = call.arg(keys.len().to_string());
+    call.nonce = "rights".to_owned();
+    keys.chain(names(key_names::sorts_of_channels(prefix))).fold(call, Call::arg)
+}
+
+/// The patterns of those that are numbered, each once: several sorts can have one.
+fn patterns(numbers: &[Value], first: usize, sorts: Vec<Sort>) -> Vec<String> {
+    let number = |item: &Value| match item {
+        Value::Int(at) => usize::try_from(*at).ok()?.checked_sub(first),
+        _ => None,
+    };
+    let named = numbers.iter().filter_map(number).filter_map(|at| sorts.get(at));
+    let mut patterns: Vec<String> = named.map(|sort| sort.pattern.clone()).collect();
+    patterns.dedup();
+    patterns
+}

@@ -1,0 +1,115 @@
+//! Who this client is, kept in Redis for whoever asks which instance holds a lock.
+
+use std::time::{Duration, SystemTime};
+
+use redis::{Cmd, Value};
+
+use super::connection::{Failure, Wire};
+use crate::{
+    inspect::ClientInfo,
+    owner::ClientId,
+    store::redis::{
+        connect::RedisOptions,
+        protocol::{key_names, slot_of},
+    },
+};
+
+/// How long the name outlives its client, and how often it is refreshed.
+const NAME_TTL: Duration = Duration::from_secs(60);
+pub(crate) const REFRESH: Duration = Duration::from_secs(15);
+
+#[derive(Debug)]
+pub(crate) struct ClientName {
+    pub(crate) key: String,
+    text: String,
+    /// For `CLIENT LIST`.
+    pub(crate) connection: String,
+}
+
+impl ClientName {
+    pub(crate) fn new(options: &RedisOptions, client: &ClientId) -> Self {
+        let service = options.service.clone().unwrap_or_else(program);
+        let instance = options.instance.clone().unwrap_or_else(process);
+        let (service, instance) = (clean(&service), clean(&instance));
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self {
+            key: key_names::client(client.as_str()),
+            text: format!(
+                r#"{{"service":"{service}","instance":"{instance}","since_ms":{}}}"#,
+                since.as_millis()
+            ),
+            connection: visible(&format!("lock-tower:{service}:{instance}")),
+        }
+    }
+
+    /// Writes the name anew.
+    pub(crate) async fn refresh(&self, wire: &Wire) {
+        if let Err(Failure::Answered(why)) = wire.query::<Value>(&self.write()).await {
+            // Not every user may write it, and locks work without.
+            tracing::debug!(%why, "cannot write the client's name");
+        }
+    }
+
+    pub(crate) fn write(&self) -> Cmd {
+        let ttl = u64::try_from(NAME_TTL.as_millis()).unwrap_or(u64::MAX);
+        redis::cmd("SET").arg(&self.key).arg(&self.text).arg("PX").arg(ttl).to_owned()
+    }
+
+    pub(crate) fn remove(&self) -> Cmd {
+        redis::cmd("DEL").arg(&self.key).to_owned()
+    }
+}
+
+/// How to ask who a client is, and where in a cluster.
+pub(crate) fn of(client: &str) -> (u16, Cmd) {
+    let key = key_names::client(client);
+    (slot_of(key.as_bytes()), redis::cmd("GET").arg(key).to_owned())
+}
+
+/// Out of the text that a client writes: [`clean`] keeps it free of anything to be escaped.
+pub(crate) fn parse(name: &Value) -> Option<ClientInfo> {
+    let Value::BulkString(text) = name else { return None };
+    let text = std::str::from_utf8(text).ok()?;
+    let field = |name: &str| {
+        let (_, rest) = text.split_once(&format!(r#""{name}":""#))?;
+        rest.split_once('"').map(|(value, _)| value.to_owned())
+    };
+    Some(ClientInfo { service: field("service")?, instance: field("instance")? })
+}
+
+fn program() -> String {
+    let program = std::env::args().next().unwrap_or_default();
+    let program = std::path::Path::new(&program).file_stem();
+    program.map_or_else(|| "unnamed".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Process numbers alone repeat from host to host, and in containers they are all 1.
+fn process() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{host}:{}", std::process::id())
+}
+
+/// Redis allows no spaces in a connection's name, and quotes would have to be escaped.
+fn clean(name: &str) -> String {
+    let odd = |c: char| c.is_control() || c.is_whitespace() || matches!(c, '"' | '\\');
+    name.chars().take(128).map(|c| if odd(c) { '-' } else { c }).collect()
+}
+
+/// Redis refuses a connection's name with anything else in it.
+fn visible(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_graphic() { c } else { '-' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_have_a_name_that_redis_allows() {
+        let (service, instance) = (Some("Größe 1".to_owned()), Some("a\"b".to_owned()));
+        let options = RedisOptions { service, instance, ..RedisOptions::default() };
+        let name = ClientName::new(&options, &ClientId::random());
+        assert_eq!(name.connection, "lock-tower:Gr--e-1:a-b");
+        assert!(name.text.contains(r#""service":"Größe-1""#), "{}", name.text);
+    }
+}

@@ -1,0 +1,244 @@
+//! One connection for commands, from its opening to its end.
+
+use std::{
+    future::Future,
+    sync::{Mutex, PoisonError},
+};
+
+use redis::{
+    Cmd, ErrorKind, FromRedisValue, Pipeline, PushKind, RedisError, RedisResult, Script,
+    ServerErrorKind, Value,
+    aio::{ConnectionLike, MultiplexedConnection},
+};
+use tokio::{sync::mpsc, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::acl::MissingRights;
+use crate::store::redis::{
+    connect::{ConnectError, Connection, Target},
+    discovery::is_replica,
+    protocol::{LockNames, Manner, Question, encode, scripts},
+};
+
+#[derive(Debug)]
+pub(crate) struct Wire {
+    connection: Connection,
+    pub(crate) identity: Option<Identity>,
+    /// Nothing is asked over a dead wire, and whoever waits for an answer gives up.
+    pub(crate) dead: CancellationToken,
+    last_answer: Mutex<Instant>,
+    /// The server belongs to a cluster and has shard channels.
+    pub(crate) sharded: bool,
+}
+
+/// By what Redis knows a connection. Its number alone would not do: a server that was restarted
+/// may have given it to somebody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    id: String,
+    address: String,
+}
+
+impl Identity {
+    /// Out of `CLIENT INFO`.
+    pub(crate) fn parse(info: &str) -> Option<Self> {
+        let field = |name| info.split_whitespace().find_map(|field| field.strip_prefix(name));
+        Some(Self { id: field("id=")?.to_owned(), address: field("addr=")?.to_owned() })
+    }
+
+    pub(crate) fn kill(&self) -> Cmd {
+        let (id, address) = (&self.id, &self.address);
+        let kill = ["KILL", "ID", id, "ADDR", address];
+        redis::cmd("CLIENT").arg(&kill).to_owned()
+    }
+}
+
+/// Why a command got no answer over a wire.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The wire is dead; whether the command was carried out is unknown.
+    Dead,
+    Answered(RedisError),
+}
+
+/// An answer, and how many replicas have confirmed what was written, where that was asked.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) answer: Value,
+    pub(crate) replicas: Option<i64>,
+}
+
+impl Wire {
+    pub(crate) async fn open(target: &Target) -> Result<Self, ConnectError> {
+        let (pushes, mut pushed) = mpsc::unbounded_channel();
+        let connection = target.open(pushes).await?;
+        let (mut asking, mut loading) = (connection.clone(), connection.clone());
+        let (info, sharded, loaded) = tokio::time::timeout(target.connect_timeout, async {
+            let info = redis::cmd("CLIENT").arg("INFO").to_owned();
+            let info = info.query_async::<String>(&mut asking).await;
+            let sharded = target.in_cluster && has_shard_channels(&mut asking).await;
+            let mut scripts = redis::pipe();
+            for script in if sharded { scripts::all_sharded() } else { scripts::all() } {
+                scripts.load_script(script).ignore();
+            }
+            (info, sharded, scripts.exec_async(&mut loading).await)
+        })
+        .await
+        .map_err(|_| target.silent())?;
+        loaded.map_err(|error| target.refusal(error))?;
+        let dead = CancellationToken::new();
+        tokio::spawn({
+            let dead = dead.clone();
+            async move {
+                // The sender goes with the connection, so this ends with it in any case.
+                while let Some(push) = pushed.recv().await {
+                    if push.kind == PushKind::Disconnection {
+                        break;
+                    }
+                }
+                dead.cancel();
+            }
+        });
+        Ok(Self {
+            connection,
+            // Not every user may ask.
+            identity: info.ok().and_then(|info| Identity::parse(&info)),
+            dead,
+            last_answer: Mutex::new(Instant::now()),
+            sharded,
+        })
+    }
+
+    /// Refuses a server that does not run scripts, all that they do, or take writes.
+    pub(crate) async fn check(&self, target: &Target) -> Result<MissingRights, ConnectError> {
+        let missing = MissingRights::find(self, target).await?;
+        missing.check(target)?;
+        let mut probe = encode::inspect(&LockNames::probe(&target.prefix));
+        probe.nonce = "probe".to_owned();
+        let info = redis::cmd("INFO").arg("replication").to_owned();
+        let asked = async {
+            match self.ask(&Question::Script(&probe), Manner::default()).await {
+                // Another node of its cluster has the probe's slot: it runs scripts.
+                Err(Failure::Answered(error)) if target.in_cluster && moved(&error) => {}
+                Err(Failure::Answered(error)) => return Err(target.refusal(error)),
+                Err(Failure::Dead) => return Err(target.silent()),
+                Ok(_) => {}
+            }
+            // Whoever may not ask for the role finds out at the first lock.
+            let role = self.query::<String>(&info).await.unwrap_or_default();
+            if is_replica(&role) {
+                return Err(target.unsuitable("it is a read-only replica"));
+            }
+            Ok(missing)
+        };
+        let asked = tokio::time::timeout(target.connect_timeout, asked).await;
+        asked.unwrap_or_else(|_| Err(target.silent()))
+    }
+
+    pub(crate) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failure> {
+        let mut connection = self.connection.clone();
+        self.wait_for(command.query_async(&mut connection)).await
+    }
+
+    pub(crate) async fn ask(
+        &self,
+        question: &Question<'_>,
+        manner: Manner,
+    ) -> Result<Told, Failure> {
+        let call = match question {
+            Question::Command(command) => return self.put(command, manner).await,
+            Question::Script(call) => call,
+        };
+        let command = call.command(self.sharded);
+        match self.put(&command, manner).await {
+            Err(Failure::Answered(error)) if is(&error, ServerErrorKind::NoScript) => {
+                Box::pin(self.load(call.script(self.sharded))).await?;
+                Box::pin(self.put(&command, manner)).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn load(&self, script: &Script) -> Result<(), Failure> {
+        let mut connection = self.connection.clone();
+        self.wait_for(script.load_async(&mut connection)).await?;
+        Ok(())
+    }
+
+    async fn put(&self, command: &Cmd, manner: Manner) -> Result<Told, Failure> {
+        if let Some(pipeline) = manner.around(command) {
+            return Box::pin(self.put_all(pipeline, manner)).await;
+        }
+        let mut connection = self.connection.clone();
+        let answer = self.wait_for(connection.req_packed_command(command)).await?;
+        let answer = answer.extract_error().map_err(Failure::Answered)?;
+        Ok(Told { answer, replicas: None })
+    }
+
+    async fn put_all(&self, pipeline: Pipeline, manner: Manner) -> Result<Told, Failure> {
+        let mut connection = self.connection.clone();
+        let count = pipeline.len();
+        let answers = connection.send_packed_commands(&pipeline, 0, count);
+        let mut answers = self.wait_for(answers).await?.into_iter();
+        let mut next = || match answers.next() {
+            Some(Value::ServerError(error)) => Err(Failure::Answered(error.into())),
+            answer => Ok(answer.unwrap_or(Value::Nil)),
+        };
+        if manner.asking {
+            next()?;
+        }
+        let answer = next()?;
+        let replicas = match manner.replicas {
+            Some(_) => redis::from_redis_value(next()?).ok(),
+            None => None,
+        };
+        Ok(Told { answer, replicas })
+    }
+
+    async fn wait_for<T>(
+        &self,
+        answer: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, Failure> {
+        let answer = tokio::select! {
+            biased;
+            () = self.dead.cancelled() => return Err(Failure::Dead),
+            answer = answer => answer,
+        };
+        match answer {
+            Err(error) if error.is_connection_dropped() || error.is_timeout() => {
+                self.dead.cancel();
+                Err(Failure::Dead)
+            }
+            answer => {
+                *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                answer.map_err(Failure::Answered)
+            }
+        }
+    }
+
+    /// Declares the wire dead if nothing at all was answered since `sent`: a connection that a
+    /// firewall has forgotten looks open for ever.
+    pub(crate) fn silent_since(&self, sent: Instant) {
+        if *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) < sent {
+            self.dead.cancel();
+        }
+    }
+}
+
+/// Whether this is Redis 7 or later; `false` where the user may not ask.
+pub(crate) async fn has_shard_channels(connection: &mut MultiplexedConnection) -> bool {
+    let info = redis::cmd("INFO").arg("server").to_owned();
+    let info = info.query_async::<String>(connection).await.unwrap_or_default();
+    let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
+    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 7)
+}
+
+fn moved(error: &RedisError) -> bool {
+    use ServerErrorKind::{Ask, Moved, TryAgain};
+    [Moved, Ask, TryAgain].into_iter().any(|kind| is(error, kind))
+}
+
+fn is(error: &RedisError, kind: ServerErrorKind) -> bool {
+    error.kind() == ErrorKind::Server(kind)
+}

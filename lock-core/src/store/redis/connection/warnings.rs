@@ -1,0 +1,72 @@
+//! What endangers locks on a server that is connected to, for as long as it does.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use super::{acl::MissingRights, connection::Wire};
+use crate::store::redis::connect::Target;
+
+/// What can be amiss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Danger {
+    Eviction,
+    Rights,
+}
+
+/// At most one for each danger. What is mended is no longer warned of.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings(Mutex<BTreeMap<Danger, String>>);
+
+impl Warnings {
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Redis may delete locks. Not every user may ask.
+    pub(crate) async fn look_for_eviction(&self, wire: &Wire, target: &Target) {
+        let info = redis::cmd("INFO").arg("memory").to_owned();
+        let Ok(info) = wire.query::<String>(&info).await else {
+            return;
+        };
+        let Some(policy) = info.lines().find_map(|line| line.strip_prefix("maxmemory_policy:"))
+        else {
+            return;
+        };
+        let evicts = (policy != "noeviction").then(|| {
+            format!(
+                "maxmemory-policy is {policy}: Redis may delete locks that are held; set it to \
+                 noeviction"
+            )
+        });
+        self.set(Danger::Eviction, target, evicts);
+    }
+
+    /// Rights may be given and taken while one is connected.
+    pub(crate) async fn look_at_rights(&self, wire: &Wire, target: &Target) {
+        if let Ok(missing) = MissingRights::find(wire, target).await {
+            self.lack(target, &missing);
+        }
+    }
+
+    pub(crate) fn lack(&self, target: &Target, missing: &MissingRights) {
+        self.set(Danger::Rights, target, missing.warning());
+    }
+
+    /// Says in the log what is new, and what is over.
+    fn set(&self, danger: Danger, target: &Target, warning: Option<String>) {
+        let mut warnings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match &warning {
+            Some(warning) => warnings.insert(danger, warning.clone()),
+            None => warnings.remove(&danger),
+        };
+        match (warning, before) {
+            (Some(now), before) if before.as_ref() != Some(&now) => {
+                tracing::warn!(redis = %target.address, "{now}");
+            }
+            (None, Some(over)) => tracing::info!(redis = %target.address, "mended: {over}"),
+            _ => {}
+        }
+    }
+}

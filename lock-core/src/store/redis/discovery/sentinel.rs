@@ -1,0 +1,157 @@
+//! Sentinel: asks where the primary is.
+
+use std::{cmp::Reverse, collections::HashSet, fmt, sync::Arc, time::Duration};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::{sync::mpsc, time::Instant};
+
+use super::is_replica;
+use crate::store::redis::connect::{ConnectError, Endpoint, Target};
+
+/// How long the others have to contradict the first that answers: one that is down, perhaps on the
+/// same machine as the primary that is down too, must not take all the time.
+const OTHERS: Duration = Duration::from_millis(500);
+
+/// The Sentinels that watch over one primary.
+#[derive(Debug)]
+pub(crate) struct Sentinels {
+    sentinels: Vec<Target>,
+    /// By what they know the primary.
+    name: String,
+    /// How the servers are reached: all but the endpoint.
+    server: Target,
+}
+
+impl fmt::Display for Sentinels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "primary {:?} of Sentinels", self.name)?;
+        for (at, sentinel) in self.sentinels.iter().enumerate() {
+            write!(f, "{} {}", if at == 0 { "" } else { "," }, sentinel.address)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sentinels {
+    pub(crate) fn new(sentinels: Vec<Target>, name: String, server: Target) -> Self {
+        Self { sentinels, name, server }
+    }
+
+    /// The server that most of them name and that says itself that it is a primary. A Sentinel that
+    /// was cut off, perhaps together with a primary that was replaced, is outvoted by the others; if
+    /// they do not answer, it is believed in after a moment.
+    pub(crate) async fn primary(&self) -> Result<Arc<Target>, ConnectError> {
+        let mut failure = Failure::default();
+        let mut votes = Vec::<(Endpoint, usize)>::new();
+        let mut tried = HashSet::new();
+        let asked = self.sentinels.iter().map(|sentinel| self.ask(sentinel));
+        let mut answers = asked.collect::<FuturesUnordered<_>>();
+        let mut all_answered = false;
+        while !all_answered {
+            let mut over = None;
+            loop {
+                let answer = match over {
+                    Some(over) => tokio::time::timeout_at(over, answers.next()).await,
+                    None => Ok(answers.next().await),
+                };
+                match answer {
+                    Ok(Some(Ok(endpoint))) => {
+                        over = over.or(Some(Instant::now() + OTHERS));
+                        if vote(&mut votes, endpoint) * 2 > self.sentinels.len() {
+                            break;
+                        }
+                    }
+                    Ok(Some(Err(error))) => failure.of_a_sentinel(error),
+                    Ok(None) => {
+                        all_answered = true;
+                        break;
+                    }
+                    Err(_) => break,
+                }
+            }
+            votes.sort_by_key(|(_, votes)| Reverse(*votes));
+            for (endpoint, _) in &votes {
+                if !tried.insert(endpoint.clone()) {
+                    continue;
+                }
+                let target = self.server.elsewhere(endpoint.clone());
+                match confirm(&target).await {
+                    Ok(()) => return Ok(Arc::new(target)),
+                    Err(error) => failure.of_a_server(error),
+                }
+            }
+        }
+        Err(failure.error.expect("BUG: there is a Sentinel, and each is asked"))
+    }
+
+    async fn ask(&self, sentinel: &Target) -> Result<Endpoint, ConnectError> {
+        let (pushes, _pushed) = mpsc::unbounded_channel();
+        let connection = sentinel.open(pushes).await?;
+        let words = ["GET-MASTER-ADDR-BY-NAME", &self.name];
+        let ask = redis::cmd("SENTINEL").arg(&words).to_owned();
+        let mut connection = connection.clone();
+        let answer = ask.query_async::<Option<(String, u16)>>(&mut connection);
+        match tokio::time::timeout(sentinel.connect_timeout, answer).await {
+            Ok(Ok(Some((host, port)))) => Ok(Endpoint::announced(&host, port, &sentinel.endpoint)),
+            Ok(Ok(None)) => Err(sentinel.unreachable(format!(
+                "this Sentinel knows no primary of the name {:?}",
+                self.name
+            ))),
+            Ok(Err(error)) => Err(sentinel.refusal(error)),
+            Err(_) => Err(sentinel.silent()),
+        }
+    }
+}
+
+/// Counts a vote, and says how many the endpoint has.
+fn vote(votes: &mut Vec<(Endpoint, usize)>, endpoint: Endpoint) -> usize {
+    if let Some((_, count)) = votes.iter_mut().find(|(known, _)| *known == endpoint) {
+        *count += 1;
+        return *count;
+    }
+    votes.push((endpoint, 1));
+    1
+}
+
+/// What to tell if no primary is found.
+#[derive(Default)]
+struct Failure {
+    error: Option<ConnectError>,
+    of_a_server: bool,
+}
+
+impl Failure {
+    fn of_a_sentinel(&mut self, error: ConnectError) {
+        let refused = matches!(error, ConnectError::Refused { .. });
+        if self.error.is_none() || (refused && !self.of_a_server) {
+            self.error = Some(error);
+        }
+    }
+
+    /// What a server says of itself is worth more than what a Sentinel does not know.
+    fn of_a_server(&mut self, error: ConnectError) {
+        let refused = matches!(error, ConnectError::Refused { .. });
+        if !self.of_a_server || refused {
+            self.error = Some(error);
+        }
+        self.of_a_server = true;
+    }
+}
+
+/// Asks a server for its role. Whoever may not ask finds out when a replica refuses to write.
+async fn confirm(target: &Target) -> Result<(), ConnectError> {
+    let (pushes, _pushed) = mpsc::unbounded_channel();
+    let connection = target.open(pushes).await?;
+    let mut connection = connection.clone();
+    let ask = redis::cmd("INFO").arg("replication").to_owned();
+    let role = ask.query_async::<String>(&mut connection);
+    match tokio::time::timeout(target.connect_timeout, role).await {
+        Ok(Ok(role)) if is_replica(&role) => Err(target.unreachable(
+            "the Sentinels' primary is a replica: a failover is under way".to_owned(),
+        )),
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) if error.is_connection_dropped() => Err(target.silent()),
+        Ok(Err(_)) => Ok(()),
+        Err(_) => Err(target.silent()),
+    }
+}

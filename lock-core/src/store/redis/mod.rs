@@ -1,0 +1,166 @@
+//! The only place that talks to Redis.
+
+mod cluster;
+mod connect;
+mod connection;
+mod discovery;
+mod dispatcher;
+mod protocol;
+mod pubsub;
+mod scan;
+mod store;
+#[cfg(feature = "test-util")]
+pub(crate) mod test_util;
+
+use std::sync::{Arc, atomic::AtomicU64};
+
+use redis::RedisConnectionInfo;
+
+pub use connect::{ConnectError, Tls};
+pub(crate) use connect::{Credentials, RedisOptions};
+pub(crate) use protocol::Replicas;
+
+use crate::{owner::ClientId, tasks::Tasks};
+use cluster::Cluster;
+use connect::{Connector, Deployment, Target, Url};
+use connection::{ClientName, First, Link, Wire};
+use discovery::{Place, Sentinels};
+use dispatcher::{Routes, Way};
+use protocol::Steps;
+use pubsub::{Channels, Ear, Share};
+use store::RedisStore;
+
+/// Fails when Redis cannot be reached or used.
+pub(crate) async fn connect(
+    url: &str,
+    options: RedisOptions,
+    client: &ClientId,
+    tasks: &Arc<Tasks>,
+) -> Result<RedisStore, ConnectError> {
+    let plan = Plan::new(url, options, client)?;
+    if plan.url.deployment == Deployment::Cluster {
+        let cluster = plan.cluster(tasks);
+        cluster.meet().await?;
+        return Ok(plan.start_cluster(cluster, tasks));
+    }
+    let target = plan.place().find().await?;
+    let wire = Wire::open(&target).await?;
+    let missing = wire.check(&target).await?;
+    Ok(plan.start_one(Some((target, wire, missing)), tasks))
+}
+
+/// Connects in the background.
+pub(crate) fn connect_lazy(
+    url: &str,
+    options: RedisOptions,
+    client: &ClientId,
+    tasks: &Arc<Tasks>,
+) -> Result<RedisStore, ConnectError> {
+    let plan = Plan::new(url, options, client)?;
+    if plan.url.deployment == Deployment::Cluster {
+        let cluster = plan.cluster(tasks);
+        return Ok(plan.start_cluster(cluster, tasks));
+    }
+    Ok(plan.start_one(None, tasks))
+}
+
+/// What is to be connected to, and how.
+struct Plan {
+    url: Url,
+    options: RedisOptions,
+    name: Arc<ClientName>,
+    /// The first server of the URL.
+    target: Target,
+}
+
+impl Plan {
+    fn new(url: &str, options: RedisOptions, client: &ClientId) -> Result<Self, ConnectError> {
+        let name = Arc::new(ClientName::new(&options, client));
+        let url = Url::parse(url)?;
+        let tls = url.encrypted.then(|| Connector::new(&options.tls)).transpose()?;
+        let first = url.endpoints[0].clone();
+        let target = Target::new(first, &url.login, tls, &options, &name.connection);
+        Ok(Self { url, options, name, target })
+    }
+
+    fn place(&self) -> Place {
+        let Deployment::Sentinel(primary) = &self.url.deployment else {
+            return Place::Fixed(Arc::new(self.target.clone()));
+        };
+        let mut login = RedisConnectionInfo::default();
+        if let Some(credentials) = &self.options.sentinel_credentials {
+            login = login.set_password(&credentials.password);
+            if let Some(user) = &credentials.user {
+                login = login.set_username(user);
+            }
+        }
+        let sentinel = self.target.with_login(&login);
+        let sentinels =
+            self.url.endpoints.iter().map(|endpoint| sentinel.elsewhere(endpoint.clone()));
+        let sentinels = sentinels.collect();
+        let sentinels = Sentinels::new(sentinels, primary.clone(), self.target.clone());
+        Place::Primary(Box::new(sentinels))
+    }
+
+    fn start_one(self, first: Option<First>, tasks: &Arc<Tasks>) -> RedisStore {
+        let channels = Arc::<Channels>::default();
+        let ear = Arc::new(Ear::new(self.place(), Share::All, Arc::clone(&channels)));
+        let link = Arc::new(Link::new(self.place(), Arc::clone(&self.name), first));
+        tasks.keep({
+            let link = Arc::clone(&link);
+            move || {
+                let link = Arc::clone(&link);
+                Box::pin(async move { link.supervise().await })
+            }
+        });
+        tasks.keep({
+            let ear = Arc::clone(&ear);
+            move || {
+                let ear = Arc::clone(&ear);
+                Box::pin(async move { ear.work().await })
+            }
+        });
+        let routes = Routes::new(Way::One(link), Some(ear), self.options.command_timeout);
+        self.store(Arc::new(routes), channels)
+    }
+
+    fn cluster(&self, tasks: &Arc<Tasks>) -> Arc<Cluster> {
+        let node = self.target.clone().in_cluster();
+        Arc::new(Cluster::new(self.url.endpoints.clone(), node, Arc::clone(&self.name), tasks))
+    }
+
+    fn start_cluster(self, cluster: Arc<Cluster>, tasks: &Arc<Tasks>) -> RedisStore {
+        tasks.keep({
+            let cluster = Arc::clone(&cluster);
+            move || {
+                let cluster = Arc::clone(&cluster);
+                Box::pin(async move { cluster.maintain().await })
+            }
+        });
+        let channels = Arc::clone(&cluster.channels);
+        let way = Way::Cluster(cluster);
+        let routes = Arc::new(Routes::new(way, None, self.options.command_timeout));
+        tasks.keep({
+            let (routes, name) = (Arc::clone(&routes), Arc::clone(&self.name));
+            move || {
+                let (routes, name) = (Arc::clone(&routes), Arc::clone(&name));
+                Box::pin(async move { routes.keep_name(&name).await })
+            }
+        });
+        self.store(routes, channels)
+    }
+
+    fn store(self, routes: Arc<Routes>, channels: Arc<Channels>) -> RedisStore {
+        RedisStore {
+            routes,
+            channels,
+            name: self.name,
+            steps: Steps {
+                prefix: self.options.prefix,
+                permanent_tokens: self.options.permanent_tokens,
+            },
+            replicas: self.options.replicas,
+            nonces: AtomicU64::new(1),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What the scripts answer, as types: the one place that knows the shape of a reply.
+
+use std::{fmt, time::Duration};
+
+use redis::Value;
+
+use crate::{
+    FencingToken, ForcedRelease, Mode,
+    error::Unavailable,
+    store::{
+        Acquired, AcquiredAll, Downgraded, HolderSnapshot, Holds, LockSnapshot, Released, Renewal,
+        Upgraded, WaiterSnapshot,
+    },
+};
+
+/// A script's reply: `{STATUS, nonce, ...}`.
+pub(crate) enum Reply {
+    List(Vec<Value>),
+    /// The same from what is quick: its parts with spaces between.
+    Text(Vec<u8>),
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::List(parts) => parts.fmt(f),
+            Self::Text(text) => String::from_utf8_lossy(text).fmt(f),
+        }
+    }
+}
+
+/// Whether a reply answers the question that carried `nonce`.
+pub(crate) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
+    let carried = match reply {
+        Value::Array(parts) => match parts.get(1) {
+            Some(Value::BulkString(nonce)) => Some(nonce.as_slice()),
+            _ => None,
+        },
+        Value::BulkString(text) => word(text, 1),
+        _ => None,
+    };
+    if carried == Some(nonce.as_bytes()) {
+        return Ok(());
+    }
+    Err(Unavailable::unsent("an answer was to another question: the connection is replaced"))
+}
+
+impl Reply {
+    pub(crate) fn new(value: Value) -> Self {
+        match value {
+            Value::Array(parts) => Self::List(parts),
+            Value::BulkString(text) => Self::Text(text),
+            other => Self::List(vec![other]),
+        }
+    }
+
+    pub(crate) fn is_grant(&self) -> bool {
+        self.text(0) == Some("GRANTED")
+    }
+
+    pub(crate) fn acquired(&self) -> Result<Acquired, Unavailable> {
+        Ok(match self.status()? {
+            "GRANTED" => Acquired::Granted(self.token(2)),
+            "BUSY" => {
+                Acquired::Busy { remaining: self.span(2), in_line: self.number(3) == Some(1) }
+            }
+            "YIELD" => Acquired::Yield {
+                remaining: self.span(2).unwrap_or_default(),
+                in_line: self.number(3) == Some(1),
+            },
+            "LOST" => Acquired::Lost,
+            "WRONG_KIND" => Acquired::WrongKind,
+            _ => return Err(self.strange()),
+        })
+    }
+
+    pub(crate) fn released(&self) -> Result<Released, Unavailable> {
+        Ok(match self.status()? {
+            "FREED" => Released::Freed,
+            "RELEASED" => Released::StillHeld,
+            "GONE" => Released::Gone,
+            _ => return Err(self.strange()),
+        })
+    }
+
+    pub(crate) fn renewed(&self) -> Result<Vec<Renewal>, Unavailable> {
+        match self.status()? {
+            "RENEWED" => Ok((2..self.parts().len())
+                .map(|at| match self.number(at) {
+                    Some(1) => Renewal::Renewed,
+                    Some(0) => Renewal::Lost,
+                    _ => Renewal::Failed,
+                })
+                .collect()),
+            _ => Err(self.strange()),
+        }
+    }
+
+    pub(crate) fn upgraded(&self) -> Result<Upgraded, Unavailable> {
+        match (self.status()?, self.token(2)) {
+            ("GRANTED", Some(token)) => Ok(Upgraded::Granted(token)),
+            ("BUSY", _) => Ok(Upgraded::NotSole),
+            ("LOST", _) => Ok(Upgraded::Lost),
+            // The hold may well be there: its token's key can be the one in question.
+            ("WRONG_KIND", _) => Err(Unavailable::unsent(
+                "something else stands under the name of the lock or of its fencing token",
+            )),
+            _ => Err(self.strange()),
+        }
+    }
+
+    pub(crate) fn downgraded(&self) -> Result<Downgraded, Unavailable> {
+        match self.status()? {
+            "RELEASED" => Ok(Downgraded::Done),
+            "LOST" => Ok(Downgraded::Lost),
+            _ => Err(self.strange()),
+        }
+    }
+
+    /// Of so many locks that were asked for.
+    pub(crate) fn acquired_all(&self, locks: usize) -> Result<AcquiredAll, Unavailable> {
+        match (self.status()?, self.number(2).and_then(|at| usize::try_from(at).ok())) {
+            ("GRANTED", _) if self.parts().len() == 2 + locks => {
+                let tokens = (2..2 + locks).map(|at| self.token(at));
+                Ok(AcquiredAll::Granted(tokens.collect()))
+            }
+            ("REFUSED", Some(at)) if at > 0 => {
+                let own = Reply::List(self.parts().get(3..).unwrap_or_default().to_vec());
+                Ok(AcquiredAll::Refused { at: at - 1, answer: own.acquired()? })
+            }
+            _ => Err(self.strange()),
+        }
+    }
+
+    pub(crate) fn standing(&self) -> Result<Option<LockSnapshot>, Unavailable> {
+        match self.status()? {
+            "STATE" => {}
+            "WRONG_KIND" => return Ok(None),
+            _ => return Err(self.strange()),
+        }
+        let holders = self.list(8).map(|holder| {
+            let count = |at| holder.number(at).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+            HolderSnapshot {
+                owner: holder.text(0).unwrap_or_default().to_owned(),
+                holds: Holds { read: count(1), write: count(2) },
+                remaining: holder.span(3),
+            }
+        });
+        let waiters = self.list(9).map(|waiter| WaiterSnapshot {
+            owner: waiter.text(0).unwrap_or_default().to_owned(),
+            mode: waiter.mode(1).unwrap_or(Mode::Write),
+        });
+        let holders: Vec<_> = holders.collect();
+        let is_semaphore = self.text(2) == Some("semaphore");
+        // Whoever holds a permit has it for itself, which the script does not call a mode.
+        let permit = (is_semaphore && !holders.is_empty()).then_some(Mode::Write);
+        Ok(Some(LockSnapshot {
+            kind: match self.text(2).unwrap_or_default() {
+                "" => None,
+                name => Some(name.parse().map_err(|_| self.strange())?),
+            },
+            mode: self.mode(3).or(permit),
+            remaining: self.span(4),
+            free_permits: self.number(5).filter(|_| is_semaphore),
+            token: self.token(6),
+            complete: self.number(7) == Some(1),
+            holders,
+            waiters: waiters.collect(),
+        }))
+    }
+
+    pub(crate) fn forced(&self) -> Result<Option<ForcedRelease>, Unavailable> {
+        match self.status()? {
+            status @ ("FREED" | "GONE") => Ok(Some(ForcedRelease {
+                was_held: status == "FREED",
+                fencing_token: self.token(2),
+            })),
+            "WRONG_KIND" => Ok(None),
+            _ => Err(self.strange()),
+        }
+    }
+
+    /// How many holders were asked to release.
+    pub(crate) fn asked(&self) -> Result<Option<u32>, Unavailable> {
+        let number = self.number(2).and_then(|number| u32::try_from(number).ok());
+        match (self.status()?, number) {
+            ("ASKED", Some(number)) => Ok(Some(number)),
+            ("WRONG_KIND", _) => Ok(None),
+            _ => Err(self.strange()),
+        }
+    }
+
+    /// How many permits are free.
+    pub(crate) fn resized(&self) -> Result<Option<i64>, Unavailable> {
+        match (self.status()?, self.number(2)) {
+            ("RESIZED", Some(free)) => Ok(Some(free)),
+            ("WRONG_KIND", _) => Ok(None),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn list(&self, at: usize) -> impl Iterator<Item = Reply> + '_ {
+        let items = match self.parts().get(at) {
+            Some(Value::Array(items)) => items.as_slice(),
+            _ => &[],
+        };
+        items.iter().cloned().map(Reply::new)
+    }
+
+    fn mode(&self, at: usize) -> Option<Mode> {
+        match self.text(at) {
+            Some("read") => Some(Mode::Read),
+            Some("write") => Some(Mode::Write),
+            _ => None,
+        }
+    }
+
+    fn status(&self) -> Result<&str, Unavailable> {
+        self.text(0).ok_or_else(|| self.strange())
+    }
+
+    /// Of a list.
+    fn parts(&self) -> &[Value] {
+        match self {
+            Self::List(parts) => parts,
+            Self::Text(_) => &[],
+        }
+    }
+
+    fn token(&self, at: usize) -> Option<FencingToken> {
+        self.text(at)?.parse().ok().map(FencingToken::new)
+    }
+
+    /// Milliseconds; negative for no limit.
+    fn span(&self, at: usize) -> Option<Duration> {
+        self.number(at).and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis)
+    }
+
+    fn text(&self, at: usize) -> Option<&str> {
+        let bytes = match self {
+            Self::Text(text) => word(text, at)?,
+            Self::List(parts) => match parts.get(at)? {
+                Value::BulkString(bytes) => bytes,
+                Value::SimpleString(text) => text.as_bytes(),
+                _ => return None,
+            },
+        };
+        std::str::from_utf8(bytes).ok()
+    }
+
+    fn number(&self, at: usize) -> Option<i64> {
+        match self {
+            Self::Text(_) => self.text(at)?.parse().ok(),
+            Self::List(parts) => match parts.get(at)? {
+                Value::Int(number) => Some(*number),
+                _ => None,
+            },
+        }
+    }
+
+    fn strange(&self) -> Unavailable {
+        Unavailable::unsent(format!("BUG: a lock script answered {self:?}"))
+    }
+}
+
+fn word(text: &[u8], at: usize) -> Option<&[u8]> {
+    text.split(|byte| *byte == b' ').nth(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    #[test]
+    fn a_text_says_what_a_list_of_its_words_says() {
+        let busy = Value::Array(vec![bulk("BUSY"), bulk("7"), Value::Int(100), Value::Int(1)]);
+        let granted = Value::Array(vec![bulk("GRANTED"), bulk("7"), bulk("55")]);
+        for (list, text) in [(busy, "BUSY 7 100 1"), (granted, "GRANTED 7 55")] {
+            for reply in [list, bulk(text)] {
+                assert!(answers(&reply, "7").is_ok() && answers(&reply, "77").is_err());
+                let said = match Reply::new(reply).acquired().expect("an answer") {
+                    Acquired::Busy { remaining, in_line } => format!("{remaining:?} {in_line}"),
+                    Acquired::Granted(token) => token.expect("a token").to_string(),
+                    other => panic!("{other:?}"),
+                };
+                let expected = if text.starts_with("BUSY") { "Some(100ms) true" } else { "55" };
+                assert_eq!(said, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn several_locks_are_granted_only_with_a_token_for_each() {
+        let granted = |tokens: &[&str]| {
+            let words = ["GRANTED", "7"].iter().chain(tokens).map(|word| bulk(word));
+            Reply::new(Value::Array(words.collect())).acquired_all(2)
+        };
+        assert!(
+            matches!(granted(&["5", "6"]), Ok(AcquiredAll::Granted(tokens)) if tokens.len() == 2)
+        );
+        assert!(granted(&["5"]).is_err() && granted(&["5", "6", "7"]).is_err());
+        assert!(Reply::new(bulk("GRANTED 7 5 6")).acquired_all(2).is_err(), "it is a list");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_shown() {
+        let strange = Reply::new(bulk("INVALID 7")).acquired().expect_err("no answer");
+        assert!(strange.to_string().contains("\"INVALID 7\""), "{strange}");
+    }
+}

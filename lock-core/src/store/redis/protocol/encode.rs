@@ -1,0 +1,343 @@
+//! Which script takes which step, with which keys and arguments.
+
+use std::time::Duration;
+
+use super::{
+    key_names::LockNames,
+    request::Call,
+    scripts::{self, LockScript},
+};
+use crate::{
+    key::LockKey,
+    kind::Kind,
+    mode::Mode,
+    owner::OwnerId,
+    store::{AcquireCommand, ConvertCommand, Holder, ReleaseCommand, RenewCommand, WakeTopic},
+};
+
+/// How long a token outlives the last grant of its key.
+const TOKEN_TTL: Duration = Duration::from_secs(60 * 60);
+/// What a place in a fair line counts for in Redisson's deadlines: its `fairLockWaitTimeout`.
+const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
+/// What a first try says last: for how long it has waited, that it yields, its hold, and the tokens that
+/// it keeps in reserve. The scripts take that for granted.
+const FIRST_TRY: [&str; 4] = ["0", "1", "1", "0"];
+/// How many waiters of one lock can be woken each alone; of more, some share a number.
+const WAKE_NUMBERS: u32 = 32;
+/// How long a holder may take to notice that it was asked to release.
+const REQUEST_TTL: Duration = Duration::from_secs(60 * 60);
+
+#[derive(Debug)]
+pub(crate) struct Steps {
+    pub(crate) prefix: String,
+    pub(crate) permanent_tokens: bool,
+}
+
+impl Steps {
+    pub(crate) fn names(&self, key: &LockKey) -> LockNames {
+        LockNames::new(&self.prefix, key)
+    }
+
+    fn token_ttl(&self, kind: Kind) -> Duration {
+        let permanent = self.permanent_tokens || kind == Kind::Fenced;
+        if permanent { Duration::ZERO } else { TOKEN_TTL }
+    }
+
+    pub(crate) fn acquire(&self, step: &AcquireCommand) -> Call {
+        let (names, owner) = (self.names(&step.key), &step.owner);
+        let (place, token_ttl) = (step.place.unwrap_or_default(), self.token_ttl(step.kind));
+        let takes = |call: Call| call.owner(owner).ms(step.lease).ms(token_ttl).ms(place);
+        let more = |call: Call| call.ms(waited(step)).flag(step.yields).number(step.holds);
+        match (step.kind, step.mode) {
+            (Kind::ReadWrite, Mode::Read) => {
+                let call = Call::new(&scripts::ACQUIRE_READ)
+                    .key(&names.lock)
+                    .key(names.line())
+                    .key(names.token())
+                    .key(names.reads(owner))
+                    .key(names.channel());
+                more(takes(call)).but_for(&FIRST_TRY[..3])
+            }
+            (Kind::ReadWrite, Mode::Write) => {
+                let call = Call::new(&scripts::ACQUIRE_WRITE)
+                    .key(&names.lock)
+                    .key(names.line())
+                    .key(names.token())
+                    .key(names.channel());
+                more(takes(call)).number(step.turns).but_for(&FIRST_TRY)
+            }
+            (Kind::FairReadWrite, mode) => {
+                let call = Call::new(&scripts::FAIR_READ_WRITE_ACQUIRE)
+                    .key(&names.lock)
+                    .key(names.reads(owner))
+                    .key(names.line())
+                    .key(names.alive())
+                    .key(names.token())
+                    .key(names.turn());
+                call.owner(owner)
+                    .arg(mode.as_str())
+                    .ms(step.lease)
+                    .number(step.holds)
+                    .ms(place)
+                    .ms(token_ttl)
+                    .arg(&names.tag)
+            }
+            (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
+                let call = Call::new(&scripts::LOCK_ACQUIRE)
+                    .key(&names.lock)
+                    .key(names.line())
+                    .key(names.token())
+                    .key(names.lock_channel());
+                more(takes(call)).number(step.turns).but_for(&FIRST_TRY)
+            }
+            (Kind::Fair, _) => {
+                let call = Call::new(&scripts::FAIR_ACQUIRE)
+                    .key(&names.lock)
+                    .key(names.queue())
+                    .key(names.deadlines())
+                    .key(names.alive())
+                    .key(names.token())
+                    .key(names.lock_channel());
+                call.owner(owner)
+                    .ms(step.lease)
+                    .number(step.holds)
+                    .ms(place)
+                    .ms(JAVA_FAIR_WAIT)
+                    .ms(token_ttl)
+            }
+            (Kind::Semaphore, _) => self
+                .semaphore(&scripts::SEMAPHORE_ACQUIRE, &names)
+                .arg(permit(owner))
+                .ms(step.lease)
+                .number(step.permits)
+                .ms(place)
+                .ms(waited(step))
+                .but_for(&["0", "0"]),
+        }
+    }
+
+    /// All or none of them, in one script: see `any/acquire_all`.
+    pub(crate) fn acquire_all(&self, steps: &[AcquireCommand]) -> Call {
+        steps.iter().fold(Call::new(&scripts::ACQUIRE_ALL), |call, step| {
+            let names = self.names(&step.key);
+            let member = self.acquire(step);
+            call.member(match step.kind {
+                Kind::FairReadWrite => member.key(names.channel()),
+                _ => member,
+            })
+        })
+    }
+
+    pub(crate) fn release(&self, step: &ReleaseCommand) -> Call {
+        let Holder { kind, key, owner } = &step.holder;
+        let names = self.names(key);
+        let rest = |call: Call| call.owner(owner).number(step.holds).flag(step.in_line);
+        let rest_by_default = |call: Call| rest(call.key(names.line())).but_for(&["0", "0"]);
+        match (kind, step.mode) {
+            (Kind::ReadWrite, Mode::Read) => {
+                let call = Call::new(&scripts::RELEASE_READ).key(&names.lock);
+                rest_by_default(call.key(names.reads(owner)).key(names.channel()))
+            }
+            (Kind::ReadWrite, Mode::Write) => {
+                let call = Call::new(&scripts::RELEASE_WRITE).key(&names.lock);
+                rest_by_default(call.key(names.channel()))
+            }
+            (Kind::FairReadWrite, mode) => Call::new(&scripts::FAIR_READ_WRITE_RELEASE)
+                .key(&names.lock)
+                .key(names.reads(owner))
+                .key(names.channel())
+                .key(names.line())
+                .key(names.alive())
+                .key(names.turn())
+                .owner(owner)
+                .arg(mode.as_str())
+                .number(step.holds)
+                .flag(step.in_line),
+            (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
+                let call = Call::new(&scripts::LOCK_RELEASE).key(&names.lock);
+                rest_by_default(call.key(names.lock_channel()))
+            }
+            (Kind::Fair, _) => {
+                let call = Call::new(&scripts::FAIR_RELEASE)
+                    .key(&names.lock)
+                    .key(names.queue())
+                    .key(names.deadlines())
+                    .key(names.alive())
+                    .key(names.lock_channel());
+                rest(call).ms(JAVA_FAIR_WAIT)
+            }
+            (Kind::Semaphore, _) => self
+                .semaphore(&scripts::SEMAPHORE_RELEASE, &names)
+                .arg(permit(owner))
+                .flag(step.in_line)
+                .but_for(&["0"]),
+        }
+    }
+
+    /// All steps are of one kind and mode.
+    pub(crate) fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> Call {
+        let kind = steps.first().map_or(Kind::ReadWrite, |step| step.holder.kind);
+        let mut call = match (kind, mode) {
+            (Kind::ReadWrite, Mode::Read) => Call::new(&scripts::RENEW_READ),
+            (Kind::ReadWrite, Mode::Write) => Call::new(&scripts::RENEW_WRITE),
+            (Kind::FairReadWrite, mode) => {
+                Call::new(&scripts::FAIR_READ_WRITE_RENEW).arg(mode.as_str())
+            }
+            (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced | Kind::Fair, _) => {
+                Call::new(&scripts::LOCK_RENEW)
+            }
+            (Kind::Semaphore, _) => Call::new(&scripts::SEMAPHORE_RENEW),
+        };
+        for RenewCommand { holder, lease } in steps {
+            let (names, owner) = (self.names(&holder.key), &holder.owner);
+            call = match kind {
+                Kind::Semaphore => call.key(names.leases()).arg(permit(owner)),
+                Kind::ReadWrite => call.key(&names.lock).key(names.reads(owner)).owner(owner),
+                Kind::FairReadWrite => {
+                    call.key(&names.lock).key(names.reads(owner)).key(names.line()).owner(owner)
+                }
+                _ => call.key(&names.lock).owner(owner),
+            };
+            call = call.ms(*lease);
+        }
+        call
+    }
+
+    pub(crate) fn upgrade(&self, step: &ConvertCommand) -> Call {
+        let names = self.names(&step.holder.key);
+        let fair = step.holder.kind == Kind::FairReadWrite;
+        let call =
+            Call::new(if fair { &scripts::FAIR_READ_WRITE_UPGRADE } else { &scripts::UPGRADE })
+                .key(&names.lock)
+                .key(names.reads(&step.holder.owner))
+                .key(names.token());
+        let call = if fair { call.key(names.line()) } else { call };
+        converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
+    }
+
+    pub(crate) fn downgrade(&self, step: &ConvertCommand) -> Call {
+        let names = self.names(&step.holder.key);
+        let fair = step.holder.kind == Kind::FairReadWrite;
+        let call =
+            Call::new(if fair { &scripts::FAIR_READ_WRITE_DOWNGRADE } else { &scripts::DOWNGRADE })
+                .key(&names.lock)
+                .key(names.reads(&step.holder.owner))
+                .key(names.channel());
+        let call = call.key(names.line());
+        let call = if fair { call.key(names.alive()).key(names.turn()) } else { call };
+        converted(call, step)
+    }
+
+    /// Where that is told.
+    pub(crate) fn channel(&self, topic: WakeTopic) -> String {
+        let holder = match topic {
+            WakeTopic::Turn(holder) => holder,
+            WakeTopic::ReleaseRequest(key) => return self.names(&key).asked(),
+        };
+        let names = self.names(&holder.key);
+        match holder.kind {
+            Kind::ReadWrite => names.channel(),
+            Kind::FairReadWrite => LockNames::of_waiter(&names.turn(), &holder.owner),
+            Kind::Fair => LockNames::of_waiter(&names.lock_channel(), &holder.owner),
+            Kind::Semaphore => names.semaphore_channel(),
+            Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => names.lock_channel(),
+        }
+    }
+
+    pub(crate) fn force_release(&self, key: &LockKey) -> Call {
+        let names = self.names(key);
+        whatever_stands(&scripts::FORCE_RELEASE, &names)
+            .key(names.lock_channel())
+            .key(names.channel())
+            .key(names.turn())
+            .key(names.semaphore_channel())
+            .arg(&names.tag)
+            .ms(self.token_ttl(Kind::ReadWrite))
+            // The second time it would take the lock from the next holder.
+            .once()
+    }
+
+    pub(crate) fn request_release(&self, key: &LockKey) -> Call {
+        let names = self.names(key);
+        Call::new(&scripts::REQUEST_RELEASE)
+            .key(&names.lock)
+            .key(names.asked())
+            .key(names.leases())
+            .arg(&names.tag)
+            .ms(REQUEST_TTL)
+            // The second time it would ask the next holder.
+            .once()
+    }
+
+    pub(crate) fn release_requested(&self, holder: &Holder) -> Call {
+        Call::new(&scripts::ASKED).key(self.names(&holder.key).asked()).owner(&holder.owner)
+    }
+
+    pub(crate) fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> Call {
+        self.semaphore(&scripts::SEMAPHORE_RESIZE, &self.names(key))
+            .number(permits)
+            .flag(only_missing)
+    }
+
+    fn semaphore(&self, script: &'static LockScript, names: &LockNames) -> Call {
+        Call::new(script)
+            .key(&names.lock)
+            .key(names.leases())
+            .key(names.semaphore_channel())
+            .key(names.line())
+    }
+}
+
+/// In whole milliseconds: what is due at once says zero, which a first try leaves out.
+fn waited(step: &AcquireCommand) -> Duration {
+    Duration::from_millis(u64::try_from(step.waited.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Looks at whatever stands there.
+pub(crate) fn inspect(names: &LockNames) -> Call {
+    whatever_stands(&scripts::INSPECT, names).arg(&names.tag)
+}
+
+/// A script that finds out what kind of lock it has before it.
+fn whatever_stands(script: &'static LockScript, names: &LockNames) -> Call {
+    Call::new(script)
+        .key(&names.lock)
+        .key(names.line())
+        .key(names.queue())
+        .key(names.deadlines())
+        .key(names.alive())
+        .key(names.token())
+        .key(names.leases())
+}
+
+fn converted(call: Call, step: &ConvertCommand) -> Call {
+    call.owner(&step.holder.owner).ms(step.lease).number(step.after.read).number(step.after.write)
+}
+
+/// Waiters that share a channel are woken one by one: a message for one of them alone has as many zeros
+/// before it as the end of its owner's name counts, see `shared/waiters`.
+pub(crate) fn wake_number(topic: &WakeTopic) -> Option<u8> {
+    let WakeTopic::Turn(holder) = topic else { return None };
+    if holder.kind.is_fair() {
+        return None;
+    }
+    let text = holder.owner.to_string();
+    let permit = holder.owner.permit_bytes();
+    let name = permit.map_or(text.as_bytes(), |permit| permit.as_slice());
+    let [.., tens, ones] = name else { return None };
+    u8::try_from((10 * u32::from(*tens) + u32::from(*ones)) % WAKE_NUMBERS).ok()
+}
+
+/// The waiters that a message is for, by the zeros before its number; `None`: for all.
+pub(crate) fn woken_by(message: &[u8]) -> Option<u8> {
+    let zeros = message.iter().take_while(|digit| **digit == b'0').count();
+    // The last digit is the number that Redisson reads, which may be 0.
+    let before = zeros.min(message.len().saturating_sub(1));
+    let number = u8::try_from(before.checked_sub(1)?).ok()?;
+    (u32::from(number) < WAKE_NUMBERS).then_some(number)
+}
+
+/// A permit as Redisson stores it: the bytes that its hexadecimal digits stand for.
+fn permit(owner: &OwnerId) -> &[u8] {
+    owner.permit_bytes().map_or(&[], |permit| permit.as_slice())
+}

@@ -1,0 +1,251 @@
+//! Every name that this library writes to Redis, with its type and meaning.
+//!
+//! `N` is the client's prefix and the lock's key; `B` is `N` in braces, unless `N` has a hash tag of
+//! its own. All names of one lock are in one slot of a cluster. `O` is an owner.
+//!
+//! | name | type | content | whose |
+//! |---|---|---|---|
+//! | `N` of a plain, fair or fenced lock | hash, with TTL | `O` -> holds | Redisson's |
+//! | `N` of a read/write lock, fair or not | hash, with TTL | `mode` -> `read` or `write`; `O` -> read holds; `O:write` -> write holds | Redisson's |
+//! | `N` of a semaphore | string, for ever | free permits | Redisson's |
+//! | `B:O:rwlock_timeout:i` | string, with TTL | `1`: the owner's read hold `i` lives | Redisson's |
+//! | `B:timeout` | sorted set, for ever | 16 bytes of a permit -> epoch ms at which its lease ends | Redisson's |
+//! | `redisson_rwlock:B` | channel | `0`: a read was released, `1`: a write was, or readers may try again | Redisson's |
+//! | `redisson_lock__channel:B` | channel | `0`: a plain lock was released, or a waiter has left | Redisson's |
+//! | `redisson_lock__channel:B:O` | channel | `0`: it is this fair waiter's turn | Redisson's |
+//! | `redisson_sc:B` | channel | the number of free permits after they grew | Redisson's |
+//! | `redisson_lock_queue:B` | list, with TTL unless Redisson waits too | who waits for a fair lock, `O`, next first | Redisson's |
+//! | `redisson_lock_timeout:B` | sorted set, with TTL as the queue | `O` -> epoch ms after which Redisson passes it by | Redisson's |
+//! | `redisson_lock_token:B` | string, with TTL unless permanent | the last fencing token | Redisson's name (`RFencedLock`), our numbers |
+//! | `lock_waiters:B` | hash, with TTL | `read:O` or `write:O` -> `since:until` (epoch ms) of each waiter | ours |
+//! | `lock_waiters:B` of a fair read/write lock | sorted set, with TTL | `read:O` or `write:O` -> number of arrival; `fair` -> 0 while it is held or waited for | ours |
+//! | `lock_alive:B` | sorted set, with TTL | `O`, in a fair read/write lock `read:O` or `write:O` -> epoch ms until which its place in line lives | ours |
+//! | `lock_turn:B:O` | channel | `1`: this waiter of a fair read/write lock may enter | ours |
+//! | `lock_asked:B` | set, with TTL | owners that were asked to release; a semaphore's permits in hex | ours |
+//! | `lock_asked:B` | channel | `1`: somebody was asked to release | ours |
+//! | `lock_client:<uuid>` | string, with TTL | who the client is: service, instance, since when | ours |
+
+use std::fmt;
+
+use crate::LockKey;
+
+/// The names of one lock.
+#[derive(Debug)]
+pub(crate) struct LockNames {
+    /// `N`
+    pub(crate) lock: String,
+    /// `B`
+    pub(crate) tag: String,
+}
+
+impl LockNames {
+    /// A lock that nobody takes: to ask whether scripts run.
+    pub(crate) fn probe(prefix: &str) -> Self {
+        let lock = format!("{prefix}probe");
+        Self { tag: format!("{{{lock}}}"), lock }
+    }
+
+    /// A lock that nobody can take: to ask what the user may do.
+    fn of_nobody(prefix: &str) -> Self {
+        // No key has a control character.
+        let lock = format!("{prefix}\u{1}rights");
+        Self { tag: format!("{{{lock}}}"), lock }
+    }
+
+    pub(crate) fn new(prefix: &str, key: &LockKey) -> Self {
+        let lock = [prefix, key.as_str()].concat();
+        let tag = if lock.contains('{') { lock.clone() } else { ["{", &lock, "}"].concat() };
+        Self { lock, tag }
+    }
+
+    /// Prefix of an owner's read keys; `:i` follows.
+    pub(crate) fn reads(&self, owner: impl fmt::Display) -> String {
+        format!("{}:{owner}:rwlock_timeout", self.tag)
+    }
+
+    /// Where releases of the read/write lock are told.
+    pub(crate) fn channel(&self) -> String {
+        self.named("redisson_rwlock")
+    }
+
+    pub(crate) fn token(&self) -> String {
+        self.named("redisson_lock_token")
+    }
+
+    /// Those that wait, but for a fair lock with one holder.
+    pub(crate) fn line(&self) -> String {
+        self.named("lock_waiters")
+    }
+
+    /// Where releases of a plain lock are told; `:O` follows for a waiter of a fair one.
+    pub(crate) fn lock_channel(&self) -> String {
+        self.named("redisson_lock__channel")
+    }
+
+    pub(crate) fn queue(&self) -> String {
+        self.named("redisson_lock_queue")
+    }
+
+    pub(crate) fn deadlines(&self) -> String {
+        self.named("redisson_lock_timeout")
+    }
+
+    pub(crate) fn alive(&self) -> String {
+        self.named("lock_alive")
+    }
+
+    /// Prefix of the channels of those who wait for a fair read/write lock; `:O` follows.
+    pub(crate) fn turn(&self) -> String {
+        self.named("lock_turn")
+    }
+
+    /// A semaphore's permits that are out.
+    pub(crate) fn leases(&self) -> String {
+        format!("{}:timeout", self.tag)
+    }
+
+    pub(crate) fn semaphore_channel(&self) -> String {
+        self.named("redisson_sc")
+    }
+
+    /// The owners that were asked to release, and the channel where that is told.
+    pub(crate) fn asked(&self) -> String {
+        self.named("lock_asked")
+    }
+
+    /// The channel of the one who waits, of `lock_channel` or of `turn`.
+    pub(crate) fn of_waiter(channel: &str, owner: impl fmt::Display) -> String {
+        format!("{channel}:{owner}")
+    }
+
+    fn named(&self, what: &str) -> String {
+        [what, ":", &self.tag].concat()
+    }
+}
+
+/// A name of some sort that is nobody's, and the pattern that lets a user at all names of the sort.
+#[derive(Debug)]
+pub(crate) struct Sort {
+    pub(crate) name: String,
+    pub(crate) pattern: String,
+}
+
+/// Every sort of key under a prefix; the locks themselves come first.
+pub(crate) fn sorts_of_keys(prefix: &str) -> Vec<Sort> {
+    let names = LockNames::of_nobody(prefix);
+    let behind = |name: String| Sort { name, pattern: format!("~{{{prefix}*") };
+    let mut sorts = vec![
+        Sort { name: names.lock.clone(), pattern: format!("~{prefix}*") },
+        behind(names.leases()),
+        behind(names.reads("")),
+    ];
+    sorts.extend(BESIDE.map(|what| Sort {
+        name: format!("{what}{}", names.tag),
+        pattern: format!("~{what}{{{prefix}*"),
+    }));
+    sorts
+}
+
+/// Every sort of channel under a prefix.
+pub(crate) fn sorts_of_channels(prefix: &str) -> Vec<Sort> {
+    let names = LockNames::of_nobody(prefix);
+    let channels = [
+        names.channel(),
+        names.lock_channel(),
+        names.semaphore_channel(),
+        names.turn(),
+        names.asked(),
+    ];
+    let sorts = channels.map(|name| {
+        let pattern = format!("&{}{{{prefix}*", name.trim_end_matches(&names.tag));
+        Sort { name, pattern }
+    });
+    sorts.into()
+}
+
+/// What stands before the tag in the names that are not locks.
+const BESIDE: [&str; 10] = [
+    "redisson_rwlock:",
+    "redisson_lock__channel:",
+    "redisson_sc:",
+    "redisson_lock_queue:",
+    "redisson_lock_timeout:",
+    "redisson_lock_token:",
+    "lock_waiters:",
+    "lock_alive:",
+    "lock_turn:",
+    "lock_asked:",
+];
+
+/// The key whose lock has this name, if it is the name of one and of a client with this prefix.
+pub(crate) fn key_of(prefix: &str, name: &str) -> Option<LockKey> {
+    let beside = BESIDE.iter().any(|what| name.starts_with(what) && name.contains('{'))
+        || name.starts_with("lock_client:");
+    // Behind the tag stand a semaphore's leases and an owner's reads.
+    let behind = name.rsplit_once('}').is_some_and(|(_, behind)| {
+        behind.ends_with(":timeout") || behind.contains(":rwlock_timeout:")
+    });
+    if beside || behind {
+        return None;
+    }
+    LockKey::try_from(name.strip_prefix(prefix)?).ok()
+}
+
+pub(crate) fn client(id: &str) -> String {
+    format!("lock_client:{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_locks_name_is_told_from_those_beside_it() {
+        for prefix in ["", "lock:", "lock_"] {
+            for key in ["order:42", "order:{42}", "{42}:x", "a:timeout", "next:x", "k*[?"] {
+                let key = LockKey::try_from(key).expect("a key");
+                let names = LockNames::new(prefix, &key);
+                assert_eq!(key_of(prefix, &names.lock), Some(key));
+                for beside in [
+                    format!("{}:1", names.reads("u:1")),
+                    names.token(),
+                    names.line(),
+                    names.queue(),
+                    names.deadlines(),
+                    names.alive(),
+                    names.leases(),
+                    names.asked(),
+                    client("u"),
+                ] {
+                    assert_eq!(key_of(prefix, &beside), None, "{beside}");
+                }
+            }
+        }
+        assert_eq!(key_of("lock:", "order:42"), None);
+        assert_eq!(key_of("lock:", "lock:"), None);
+    }
+
+    #[test]
+    fn side_keys_share_the_locks_slot() {
+        let names = |key: &str| LockNames::new("lock:", &LockKey::try_from(key).expect("a key"));
+        let plain = names("order:42");
+        assert_eq!(plain.lock, "lock:order:42");
+        assert_eq!(plain.reads("u:1"), "{lock:order:42}:u:1:rwlock_timeout");
+        assert_eq!(plain.channel(), "redisson_rwlock:{lock:order:42}");
+        assert_eq!(plain.lock_channel(), "redisson_lock__channel:{lock:order:42}");
+        assert_eq!(plain.queue(), "redisson_lock_queue:{lock:order:42}");
+        assert_eq!(plain.deadlines(), "redisson_lock_timeout:{lock:order:42}");
+        assert_eq!(plain.leases(), "{lock:order:42}:timeout");
+        assert_eq!(plain.semaphore_channel(), "redisson_sc:{lock:order:42}");
+        assert_eq!(plain.alive(), "lock_alive:{lock:order:42}");
+        assert_eq!(LockNames::of_waiter(&plain.turn(), "u:1"), "lock_turn:{lock:order:42}:u:1");
+        assert_eq!(plain.asked(), "lock_asked:{lock:order:42}");
+        let tagged = names("order:{42}");
+        assert_eq!(
+            tagged.tag, "lock:order:{42}",
+            "Redisson adds no braces to a name that has some"
+        );
+        assert_eq!(tagged.token(), "redisson_lock_token:lock:order:{42}");
+        assert_eq!(tagged.line(), "lock_waiters:lock:order:{42}");
+    }
+}

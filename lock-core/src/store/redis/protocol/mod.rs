@@ -1,0 +1,17 @@
+//! The wire: names of keys, scripts, requests and their replies.
+
+mod arg_buffer;
+pub(crate) mod decode;
+pub(crate) mod encode;
+pub(crate) mod key_names;
+mod request;
+pub(crate) mod scripts;
+mod slot;
+
+pub(crate) use decode::Reply;
+pub(crate) use encode::{Steps, woken_by};
+pub(crate) use key_names::{LockNames, Sort};
+pub(crate) use request::{Call, Manner, Question, Replicas};
+#[cfg(feature = "test-util")]
+pub use scripts::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
+pub(crate) use slot::{SLOTS, slot_of};

@@ -1,0 +1,167 @@
+//! What is asked of a server, and in which manner.
+
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline, Script};
+
+use super::{arg_buffer::Texts, scripts::LockScript};
+use crate::owner::OwnerId;
+
+/// What is asked over a wire.
+pub(crate) enum Question<'a> {
+    Command(&'a Cmd),
+    Script(&'a Call),
+}
+
+impl Question<'_> {
+    /// Whether it must not be put again when it may have been carried out.
+    pub(crate) fn once(&self) -> bool {
+        matches!(self, Question::Script(call) if call.once)
+    }
+}
+
+/// A call of a script. Which of its forms is called is the server's to say.
+pub(crate) struct Call {
+    pub(crate) script: &'static LockScript,
+    pub(crate) keys: Texts,
+    /// The first argument of every script, which its answer carries.
+    pub(crate) nonce: String,
+    pub(crate) args: Texts,
+    /// Not to be asked again when it may have been carried out.
+    pub(crate) once: bool,
+}
+
+impl Call {
+    pub(crate) fn new(script: &'static LockScript) -> Self {
+        let (keys, args) = (Texts::with_room_for(4, 256), Texts::with_room_for(9, 128));
+        Self { script, keys, nonce: String::new(), args, once: false }
+    }
+
+    pub(crate) fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
+    pub(crate) fn key(mut self, key: impl AsRef<str>) -> Self {
+        self.keys.push(key.as_ref().as_bytes());
+        self
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<[u8]>) -> Self {
+        self.args.push(arg.as_ref());
+        self
+    }
+
+    pub(crate) fn owner(mut self, owner: &OwnerId) -> Self {
+        self.args.show(owner);
+        self
+    }
+
+    pub(crate) fn number(mut self, number: impl Into<u64>) -> Self {
+        let number: u64 = number.into();
+        self.args.show(number);
+        self
+    }
+
+    pub(crate) fn flag(self, flag: bool) -> Self {
+        self.arg(if flag { "1" } else { "0" })
+    }
+
+    /// Milliseconds, rounded up: a lease is at least what was asked for.
+    pub(crate) fn ms(self, span: Duration) -> Self {
+        let ms = span.as_nanos().div_ceil(1_000_000);
+        self.number(u64::try_from(ms).unwrap_or(u64::MAX))
+    }
+
+    /// Leaves off the last arguments as far as they are these, which the script takes for granted.
+    pub(crate) fn but_for(mut self, granted: &[&str]) -> Self {
+        self.args.trim(granted);
+        self
+    }
+
+    /// Another call as a part of this one, which asks for several.
+    pub(crate) fn member(mut self, member: Self) -> Self {
+        self.args.push(member.script.name.as_bytes());
+        self.args.show(member.keys.count());
+        self.args.show(member.args.count());
+        self.keys.append(&member.keys);
+        self.args.append(&member.args);
+        self
+    }
+
+    /// The key that says where in a cluster the script runs.
+    pub(crate) fn first_key(&self) -> &[u8] {
+        self.keys.iter().next().unwrap_or_default()
+    }
+
+    pub(crate) fn script(&self, sharded: bool) -> &Script {
+        if sharded { self.script.sharded() } else { self.script }
+    }
+
+    pub(crate) fn command(&self, sharded: bool) -> Cmd {
+        let (keys, args) = (&self.keys, &self.args);
+        // The command's name, the script's hash, how many keys there are, and the nonce.
+        let bytes = 80 + keys.bytes() + args.bytes();
+        let mut command = Cmd::with_capacity(4 + keys.count() + args.count(), bytes);
+        command.arg("EVALSHA").arg(self.script(sharded).get_hash()).arg(keys.count());
+        for key in keys.iter() {
+            command.arg(key);
+        }
+        command.arg(&self.nonce);
+        for arg in args.iter() {
+            command.arg(arg);
+        }
+        command
+    }
+}
+
+/// How many replicas must have what was written, and how long they may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Replicas {
+    pub(crate) count: u32,
+    pub(crate) timeout: Duration,
+}
+
+/// How a question is put.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Manner {
+    /// To a node that is about to take the slot over.
+    pub(crate) asking: bool,
+    /// Waits until replicas have what was written.
+    pub(crate) replicas: Option<Replicas>,
+}
+
+impl Manner {
+    /// The command with what must stand around it, in one piece.
+    pub(crate) fn around(self, command: &Cmd) -> Option<Pipeline> {
+        if !self.asking && self.replicas.is_none() {
+            return None;
+        }
+        let mut pipeline = redis::pipe();
+        if self.asking {
+            pipeline.cmd("ASKING");
+        }
+        pipeline.add_command(command.clone());
+        if let Some(replicas) = self.replicas {
+            // Rounded up: 0 would be for ever.
+            let timeout = replicas.timeout.as_nanos().div_ceil(1_000_000);
+            let timeout = u64::try_from(timeout).unwrap_or(u64::MAX);
+            pipeline.cmd("WAIT").arg(replicas.count).arg(timeout);
+        }
+        Some(pipeline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_below_a_millisecond_is_not_for_ever() {
+        let replicas = Replicas { count: 1, timeout: Duration::from_micros(300) };
+        let manner = Manner { asking: false, replicas: Some(replicas) };
+        let sent = manner.around(&redis::cmd("PING")).expect("more than the command");
+        let sent = String::from_utf8(sent.get_packed_pipeline()).expect("text");
+        assert!(sent.ends_with("$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n1\r\n"), "{sent:?}");
+    }
+}

@@ -1,0 +1,163 @@
+//! The channels that somebody waits for a message on.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{sync::watch, time::Instant};
+
+use crate::store::{NotifyState, WakeupReceiver};
+
+/// A channel that nobody waits for is kept this long: hot keys are waited for again and again.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// The number of an ear: each hears a part of the channels.
+pub(crate) type EarId = u64;
+
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    all: Mutex<HashMap<String, Channel>>,
+    /// Counts what was added.
+    added: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Channel {
+    slot: u16,
+    last_used: Instant,
+    heard_by: Option<EarId>,
+    /// What all listeners know.
+    common: NotifyState,
+    /// By the number that a message for some of them carries.
+    listeners: HashMap<Option<u8>, watch::Sender<NotifyState>>,
+}
+
+impl Channel {
+    fn new(slot: u16) -> Self {
+        let (common, listeners) = (NotifyState::default(), HashMap::new());
+        Self { slot, last_used: Instant::now(), heard_by: None, common, listeners }
+    }
+
+    fn heard(&mut self, by: Option<EarId>) {
+        self.heard_by = by;
+        self.common.subscribed = by.is_some();
+        self.grown(None);
+    }
+
+    /// Those with another number sleep on.
+    fn grown(&mut self, number: Option<u8>) {
+        let now = Instant::now();
+        if number.is_some() {
+            // Kept for a waiter that listens a moment later and must know that it came too late.
+            self.listener(number);
+        } else {
+            self.common.grown_at = Some(now);
+        }
+        let subscribed = self.common.subscribed;
+        for (listener, news) in &self.listeners {
+            if number.is_none() || listener.is_none() || *listener == number {
+                news.send_modify(|news| {
+                    news.subscribed = subscribed;
+                    news.count += 1;
+                    news.grown_at = Some(now);
+                });
+            }
+        }
+    }
+
+    fn listener(&mut self, number: Option<u8>) -> &watch::Sender<NotifyState> {
+        self.listeners.entry(number).or_insert_with(|| watch::Sender::new(self.common))
+    }
+
+    fn has_listeners(&self) -> bool {
+        self.listeners.values().any(|news| news.receiver_count() > 0)
+    }
+}
+
+impl Channels {
+    /// With a number: leaves out the messages that are for waiters with others.
+    pub(crate) fn listen(&self, name: String, slot: u16, number: Option<u8>) -> WakeupReceiver {
+        let mut all = self.all();
+        let channel = all.entry(name).or_insert_with(|| {
+            self.added.send_modify(|count| *count += 1);
+            Channel::new(slot)
+        });
+        channel.last_used = Instant::now();
+        WakeupReceiver(channel.listener(number).subscribe())
+    }
+
+    pub(crate) fn added(&self) -> watch::Receiver<u64> {
+        self.added.subscribe()
+    }
+
+    /// What of `mine` is not in `asked`, and what of `asked` is not mine any more.
+    pub(crate) fn compare(
+        &self,
+        asked: &HashSet<String>,
+        mine: impl Fn(u16) -> bool,
+    ) -> (Vec<String>, Vec<String>) {
+        let all = self.all();
+        let wanted = |name: &String| all.get(name).is_some_and(|channel| mine(channel.slot));
+        let missing =
+            all.iter().filter(|(name, channel)| !asked.contains(*name) && mine(channel.slot));
+        (
+            missing.map(|(name, _)| name.clone()).collect(),
+            asked.iter().filter(|name| !wanted(name)).cloned().collect(),
+        )
+    }
+
+    /// From here on `ear` hears the channel.
+    pub(crate) fn heard(&self, name: &str, ear: EarId) {
+        if let Some(channel) = self.all().get_mut(name) {
+            channel.heard(Some(ear));
+        }
+    }
+
+    /// Somebody waits for the channel, and `ear` does not hear it.
+    pub(crate) fn is_missed(&self, name: &str, ear: EarId) -> bool {
+        self.all().get(name).is_some_and(|channel| channel.heard_by != Some(ear))
+    }
+
+    /// `ear` does not hear the channel any more, and whoever waits had better look.
+    pub(crate) fn lost(&self, name: &str, ear: EarId) {
+        if let Some(channel) = self.all().get_mut(name)
+            && channel.heard_by == Some(ear)
+        {
+            channel.heard(None);
+        }
+    }
+
+    /// `ear` hears nothing any more.
+    pub(crate) fn lost_all(&self, ear: EarId) {
+        for channel in self.all().values_mut() {
+            if channel.heard_by == Some(ear) {
+                channel.heard(None);
+            }
+        }
+    }
+
+    /// For the listeners with this number; for all without one.
+    pub(crate) fn message(&self, name: &str, number: Option<u8>) {
+        if let Some(channel) = self.all().get_mut(name) {
+            channel.grown(number);
+        }
+    }
+
+    /// Forgets what of `mine` nobody waits for.
+    pub(crate) fn forget_idle(&self, mine: impl Fn(u16) -> bool) {
+        let now = Instant::now();
+        self.all().retain(|_, channel| {
+            if channel.has_listeners() {
+                channel.last_used = now;
+            }
+            let idle = now.saturating_duration_since(channel.last_used) >= KEPT;
+            !(mine(channel.slot) && idle)
+        });
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Channel>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

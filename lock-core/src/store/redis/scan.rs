@@ -1,0 +1,124 @@
+//! The locks under a prefix, by SCAN: it sees every key that a server has, a bite at a time.
+
+use std::collections::BTreeSet;
+
+use redis::Value;
+
+use super::{
+    connect::reason,
+    connection::{Failure, Link},
+    dispatcher::Way,
+    protocol::key_names,
+    store::RedisStore,
+};
+use crate::{error::Unavailable, key::LockKey, listing::Listing};
+
+/// How many keys the server looks at in one step: a fraction of a millisecond.
+const BITE: usize = 1_000;
+/// How many steps are taken in all: a million keys or so.
+const MOST_STEPS: usize = 1_000;
+
+/// How far a listing has come.
+struct Found<'a> {
+    client_prefix: &'a str,
+    pattern: String,
+    limit: usize,
+    steps_left: usize,
+    keys: BTreeSet<LockKey>,
+}
+
+impl Found<'_> {
+    fn is_over(&self) -> bool {
+        self.keys.len() > self.limit || self.steps_left == 0
+    }
+
+    fn step(&mut self, cursor: &str) -> redis::Cmd {
+        self.steps_left -= 1;
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(BITE);
+        scan
+    }
+
+    /// Says where to go on: at "0" everything was seen.
+    fn take(&mut self, answer: &Value) -> Result<String, Unavailable> {
+        let (cursor, names): (String, Vec<Vec<u8>>) = redis::from_redis_value_ref(answer)
+            .map_err(|why| Unavailable::because("SCAN was answered strangely", why))?;
+        // A name that is no text is none of ours.
+        let names = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
+        self.keys.extend(names.filter_map(|name| key_names::key_of(self.client_prefix, name)));
+        Ok(cursor)
+    }
+
+    fn listing(self, complete: bool) -> Listing {
+        let complete = complete && self.keys.len() <= self.limit;
+        Listing { keys: self.keys.into_iter().take(self.limit).collect(), complete }
+    }
+}
+
+impl RedisStore {
+    pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Unavailable> {
+        let client_prefix = self.steps.prefix.as_str();
+        let pattern = format!("{}*", literally(&format!("{client_prefix}{prefix}")));
+        let (steps_left, keys) = (MOST_STEPS, BTreeSet::new());
+        let mut found = Found { client_prefix, pattern, limit, steps_left, keys };
+        let Way::Cluster(cluster) = &self.routes.way else {
+            let complete = self.scan(None, &mut found).await?;
+            return Ok(found.listing(complete));
+        };
+        let (links, unserved) = cluster.links();
+        let mut complete = unserved == 0;
+        let (mut answered, mut failure) = (false, self.routes.check().err());
+        for link in links {
+            match self.scan(Some(&link), &mut found).await {
+                Ok(all) => (complete, answered) = (complete && all, true),
+                Err(why) => (complete, failure) = (false, Some(why)),
+            }
+        }
+        match failure {
+            Some(why) if !answered => Err(why),
+            _ => Ok(found.listing(complete)),
+        }
+    }
+
+    /// Walks through the keys of one server, and says whether it came to their end.
+    async fn scan(&self, link: Option<&Link>, found: &mut Found<'_>) -> Result<bool, Unavailable> {
+        let mut cursor = "0".to_owned();
+        while !found.is_over() {
+            let step = found.step(&cursor);
+            let answer = match link {
+                Some(link) => self.ask_node(link, &step).await?,
+                None => self.command(0, &step).await?,
+            };
+            cursor = found.take(&answer)?;
+            if cursor == "0" {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn ask_node(&self, link: &Link, command: &redis::Cmd) -> Result<Value, Unavailable> {
+        let limit = self.routes.command_timeout;
+        let asked = async { link.wire().await.1.query::<Value>(command).await };
+        match tokio::time::timeout(limit, asked).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(Failure::Answered(why))) => Err(Unavailable::because(reason(&why), why)),
+            Ok(Err(Failure::Dead)) | Err(_) => {
+                let silent = format!("no answer from {} within {limit:?}", link.address());
+                Err(Unavailable::unsent(silent).silence())
+            }
+        }
+    }
+}
+
+/// A pattern that matches this text and nothing else.
+fn literally(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for each in text.chars() {
+        if matches!(each, '*' | '?' | '[' | ']' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(each);
+    }
+    pattern
+}

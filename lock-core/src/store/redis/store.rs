@@ -1,0 +1,275 @@
+//! The locks in one Redis: every step is one script, asked over the link.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, try_join_all},
+};
+use redis::Value;
+use tokio::time::Instant;
+
+use super::{
+    connection::{ClientName, client_name},
+    dispatcher::{Answered, Routes, Way},
+    protocol::{Call, LockNames, Question, Replicas, Reply, Steps, decode, encode, slot_of},
+    pubsub::Channels,
+};
+use crate::{
+    error::Unavailable,
+    inspect::{ClientInfo, ForcedRelease},
+    key::LockKey,
+    listing::Listing,
+    mode::Mode,
+    store::{
+        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
+        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
+        StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
+    },
+};
+
+/// A shutdown takes no longer than this beyond its deadline, however patient the client is.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+pub(crate) struct RedisStore {
+    pub(crate) routes: Arc<Routes>,
+    pub(crate) channels: Arc<Channels>,
+    pub(crate) name: Arc<ClientName>,
+    pub(crate) steps: Steps,
+    pub(crate) replicas: Option<Replicas>,
+    pub(crate) nonces: AtomicU64,
+}
+
+/// Where it is, and no more: who knows a client's number could release what it holds.
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.routes, f)
+    }
+}
+
+impl RedisStore {
+    /// A call whose answer can be told from all others.
+    fn call(&self, mut call: Call) -> Call {
+        call.nonce = self.nonces.fetch_add(1, Ordering::Relaxed).to_string();
+        call
+    }
+
+    async fn ask(&self, call: &Call) -> Result<Reply, Unavailable> {
+        Ok(Reply::new(self.put(call, None).await?.answer))
+    }
+
+    /// A grant counts only once enough replicas have it, where that was asked for.
+    async fn ask_for_grant(&self, call: &Call) -> Result<Reply, Unavailable> {
+        let answered = self.put(call, self.replicas).await?;
+        let reply = Reply::new(answered.answer);
+        let confirmed = answered.replicas.unwrap_or_default();
+        match self.replicas {
+            Some(wanted) if reply.is_grant() && confirmed < i64::from(wanted.count) => {
+                Err(Unavailable::unsent(format!(
+                    "{confirmed} of {} replicas confirmed the lock within {:?}: it is given up",
+                    wanted.count, wanted.timeout
+                )))
+            }
+            _ => Ok(reply),
+        }
+    }
+
+    async fn put(&self, call: &Call, replicas: Option<Replicas>) -> Result<Answered, Unavailable> {
+        let slot = slot_of(call.first_key());
+        let check = |value: &Value| decode::answers(value, &call.nonce);
+        self.routes.ask(slot, &Question::Script(call), replicas, check).await
+    }
+
+    pub(crate) async fn command(
+        &self,
+        slot: u16,
+        command: &redis::Cmd,
+    ) -> Result<Value, Unavailable> {
+        let question = Question::Command(command);
+        Ok(self.routes.ask(slot, &question, None, |_| Ok(())).await?.answer)
+    }
+}
+
+impl LockStore for RedisStore {
+    fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
+        let call = self.call(self.steps.acquire(&step));
+        async move { Ok(self.ask_for_grant(&call).await?.acquired()?) }.boxed()
+    }
+
+    fn supports_atomic_multi(&self, keys: &[&LockKey]) -> bool {
+        let mut shards = keys.iter().map(|key| self.shard(key));
+        let first = shards.next();
+        shards.all(|shard| Some(shard) == first)
+    }
+
+    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
+        let call = self.call(self.steps.acquire_all(&steps));
+        async move { Ok(self.ask_for_grant(&call).await?.acquired_all(steps.len())?) }.boxed()
+    }
+
+    fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
+        let call = self.call(self.steps.release(&step));
+        async move {
+            let answered = self.put(&call, None).await?;
+            Ok(match Reply::new(answered.answer).released()? {
+                // The second time there is nothing left to release.
+                Released::Gone if answered.again => Released::StillHeld,
+                released => released,
+            })
+        }
+        .boxed()
+    }
+
+    fn shard(&self, key: &LockKey) -> u16 {
+        match self.routes.way {
+            Way::One(_) => 0,
+            Way::Cluster(_) => slot_of(self.steps.names(key).lock.as_bytes()),
+        }
+    }
+
+    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        let call = self.call(self.steps.renew(mode, &steps));
+        async move { Ok(self.ask(&call).await?.renewed()?) }.boxed()
+    }
+
+    fn reserves_tokens(&self) -> bool {
+        true
+    }
+
+    fn supports_mode_changes(&self) -> bool {
+        true
+    }
+
+    fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
+        let call = self.call(self.steps.upgrade(&step));
+        async move { Ok(self.ask_for_grant(&call).await?.upgraded()?) }.boxed()
+    }
+
+    fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
+        let call = self.call(self.steps.downgrade(&step));
+        async move { Ok(self.ask(&call).await?.downgraded()?) }.boxed()
+    }
+
+    fn set_permits(
+        &self,
+        key: LockKey,
+        permits: u32,
+        only_missing: bool,
+    ) -> StoreFuture<'_, Option<i64>> {
+        let call = self.call(self.steps.set_permits(&key, permits, only_missing));
+        async move { Ok(self.ask(&call).await?.resized()?) }.boxed()
+    }
+
+    fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
+        let number = encode::wake_number(&topic);
+        let channel = self.steps.channel(topic);
+        let slot = slot_of(channel.as_bytes());
+        self.channels.listen(channel, slot, number)
+    }
+
+    fn connection_status(&self) -> Result<(), Unavailable> {
+        self.routes.check()
+    }
+
+    fn probe(&self, key: LockKey) -> StoreFuture<'_, ()> {
+        async move { self.inspect(key).await.map(|_| ()) }.boxed()
+    }
+
+    fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
+        async move {
+            let info = self.command(0, redis::cmd("INFO").arg("server")).await?;
+            let why = "the server does not say which it is";
+            Ok(identity(&info).ok_or_else(|| Unavailable::unsent(why))?)
+        }
+        .boxed()
+    }
+
+    fn health(&self) -> BoxFuture<'_, StoreHealth> {
+        async move {
+            let (round_trip, warnings) = match &self.routes.way {
+                Way::One(link) => {
+                    let sent = Instant::now();
+                    let probe = encode::inspect(&LockNames::probe(&self.steps.prefix));
+                    let round_trip = self.ask(&self.call(probe)).await.map(|_| sent.elapsed());
+                    (round_trip, link.warnings.all())
+                }
+                Way::Cluster(cluster) => cluster.health(self.routes.command_timeout).await,
+            };
+            StoreHealth { kind: "redis", round_trip, warnings }
+        }
+        .boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async move {
+            let slot = slot_of(self.name.key.as_bytes());
+            // A courtesy: without it the name goes by itself.
+            let remove = self.name.remove();
+            let _ = tokio::time::timeout(FAREWELL, self.command(slot, &remove)).await;
+            self.routes.close();
+        }
+        .boxed()
+    }
+
+    fn admin(&self) -> Option<&dyn StoreAdmin> {
+        Some(self)
+    }
+}
+
+impl StoreAdmin for RedisStore {
+    fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        let call = self.call(encode::inspect(&self.steps.names(&key)));
+        async move { Ok(self.ask(&call).await?.standing()?) }.boxed()
+    }
+
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+        async move { Ok(RedisStore::list(self, &prefix, limit).await?) }.boxed()
+    }
+
+    fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
+        let asked = clients.into_iter().map(|client| async move {
+            let (slot, asked) = client_name::of(&client);
+            let name = self.command(slot, &asked).await?;
+            Ok(client_name::parse(&name))
+        });
+        try_join_all(asked).boxed()
+    }
+
+    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
+        let call = self.call(self.steps.force_release(&key));
+        async move { Ok(self.ask(&call).await?.forced()?) }.boxed()
+    }
+
+    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
+        let call = self.call(self.steps.request_release(&key));
+        async move { Ok(self.ask(&call).await?.asked()?) }.boxed()
+    }
+
+    fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
+        let call = self.call(self.steps.release_requested(&holder));
+        async move { Ok(self.ask(&call).await?.asked()?.is_some_and(|asked| asked > 0)) }.boxed()
+    }
+}
+
+impl Drop for RedisStore {
+    fn drop(&mut self) {
+        self.routes.close();
+    }
+}
+
+/// Out of `INFO server`.
+fn identity(info: &Value) -> Option<StoreIdentity> {
+    let info: String = redis::from_redis_value_ref(info).ok()?;
+    let field = |name| info.lines().find_map(|line| line.strip_prefix(name));
+    let seconds: u64 = field("uptime_in_seconds:")?.trim().parse().ok()?;
+    // Whole seconds on a clock that ticks: nearly one more than it has been.
+    let up = Duration::from_secs(seconds.saturating_sub(1));
+    Some(StoreIdentity { id: field("run_id:")?.trim().to_owned(), up })
+}

@@ -1,0 +1,87 @@
+//! What a client asks a server for a step, in plain types: for those who run the scripts elsewhere.
+
+use crate::{
+    key::LockKey,
+    kind::Kind,
+    owner::OwnerId,
+    store::{
+        ConvertCommand, Holder, Holds, ReleaseCommand, RenewCommand,
+        redis::protocol::{Call, Steps},
+    },
+    test_util::{Ask, Step},
+};
+
+/// A call of a script as a server gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in EVALSHA")]
+pub struct ScriptCall {
+    pub script: &'static str,
+    pub keys: Vec<String>,
+    /// The first is the nonce.
+    pub args: Vec<Vec<u8>>,
+}
+
+/// One owner on one key, of a client without a prefix.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    kind: Kind,
+    key: LockKey,
+    owner: OwnerId,
+}
+
+impl Caller {
+    /// Somebody of this name; a permit's has 32 hexadecimal digits.
+    #[must_use]
+    pub fn new(kind: Kind, key: &LockKey, owner: &str) -> Self {
+        Self { kind, key: key.clone(), owner: OwnerId::of_name(owner) }
+    }
+
+    /// What is asked for a step.
+    #[must_use]
+    pub fn call(&self, step: Step, nonce: &str) -> ScriptCall {
+        let (steps, holder) = (steps(), self.holder());
+        let after = |read, write| Holds { read, write };
+        let call = match step {
+            Step::Acquire(ask) => steps.acquire(&ask.by(holder)),
+            Step::Release { mode, holds, in_line } => {
+                steps.release(&ReleaseCommand { holder, mode, holds, in_line })
+            }
+            Step::Renew { mode, lease } => steps.renew(mode, &[RenewCommand { holder, lease }]),
+            Step::Upgrade { reads, writes, lease } => {
+                steps.upgrade(&ConvertCommand { holder, after: after(reads, writes), lease })
+            }
+            Step::Downgrade { reads, writes, lease } => {
+                steps.downgrade(&ConvertCommand { holder, after: after(reads, writes), lease })
+            }
+            Step::SetPermits { permits, only_missing } => {
+                steps.set_permits(&self.key, permits, only_missing)
+            }
+            Step::TakeAway => steps.force_release(&self.key),
+        };
+        plain(call, nonce)
+    }
+
+    /// What is asked for several at once.
+    #[must_use]
+    pub fn call_all(members: &[(&Self, Ask)], nonce: &str) -> ScriptCall {
+        let members: Vec<_> = members.iter().map(|(caller, ask)| ask.by(caller.holder())).collect();
+        plain(steps().acquire_all(&members), nonce)
+    }
+
+    fn holder(&self) -> Holder {
+        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
+    }
+}
+
+fn steps() -> Steps {
+    Steps { prefix: String::new(), permanent_tokens: false }
+}
+
+/// What a server gets.
+fn plain(call: Call, nonce: &str) -> ScriptCall {
+    let text = |key| String::from_utf8_lossy(key).into_owned();
+    let keys = call.keys.iter().map(text).collect();
+    let args = call.args.iter().map(<[u8]>::to_vec);
+    let args = std::iter::once(nonce.as_bytes().to_vec()).chain(args).collect();
+    ScriptCall { script: call.script.name, keys, args }
+}

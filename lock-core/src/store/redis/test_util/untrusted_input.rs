@@ -1,0 +1,109 @@
+//! Whatever a server may send, taken apart as it is when it comes over a connection: for tests that
+//! send anything at all.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures_util::FutureExt;
+use redis::{PushInfo, Value, parse_redis_value};
+
+use crate::{
+    key::LockKey,
+    store::redis::{
+        cluster,
+        connect::{Endpoint, RedisOptions, Target, Url},
+        connection::{Identity, MissingRights, client_name},
+        discovery::Place,
+        protocol::{LockNames, Reply, decode, slot_of},
+        pubsub::{Channels, Ear, Share},
+    },
+};
+
+/// What was made of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenReply {
+    /// It answers the question that carried the nonce.
+    pub answers: bool,
+    /// It grants, or counts as, a lock.
+    pub grants: bool,
+}
+
+/// Reads bytes as a reply to every step, as if it had carried `nonce`. `None`: they are no reply of
+/// a Redis server.
+#[must_use]
+pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
+    let value = parse_redis_value(sent).ok()?;
+    let answers = decode::answers(&value, nonce).is_ok();
+    let _ = MissingRights::parse(&value, "lock:");
+    let reply = Reply::new(value);
+    let _ = (reply.released(), reply.renewed(), reply.downgraded(), reply.standing());
+    let _ = (reply.forced(), reply.asked(), reply.resized());
+    let granted = [
+        reply.is_grant(),
+        matches!(reply.acquired(), Ok(crate::store::Acquired::Granted(_))),
+        matches!(reply.upgraded(), Ok(crate::store::Upgraded::Granted(_))),
+        matches!(reply.acquired_all(1), Ok(crate::store::AcquiredAll::Granted(_))),
+    ];
+    Some(SeenReply { answers, grants: answers && granted.contains(&true) })
+}
+
+/// Reads bytes as what a server says of itself and others: a map of slots, a client's name, a
+/// connection's identity, a redirection.
+pub fn told(sent: &[u8]) {
+    let here = Endpoint::Tcp("h".to_owned(), 1);
+    if let Ok(text) = std::str::from_utf8(sent) {
+        let _ = Endpoint::parse(text, &here).map(|endpoint| endpoint.to_string());
+        let _ = Identity::parse(text);
+    }
+    let Ok(value) = parse_redis_value(sent) else { return };
+    let _ = client_name::parse(&value);
+    let _ = cluster::is_map(&value, &here);
+}
+
+/// Reads bytes as something that comes unasked, while one channel is listened to: says whether its
+/// waiter is woken.
+#[must_use]
+pub fn push(sent: &[u8], channel: &str) -> bool {
+    let Ok(Value::Push { kind, data }) = parse_redis_value(sent) else { return false };
+    let channels = Arc::<Channels>::default();
+    let mut wakeups = channels.listen(channel.to_owned(), 0, None);
+    wakeups.listen();
+    let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
+    let target = Target::new(Endpoint::Tcp("h".to_owned(), 1), &login, None, &options, "");
+    let ear = Ear::new(Place::Fixed(Arc::new(target)), Share::All, channels);
+    ear.take(&PushInfo { kind, data }, &mut [channel.to_owned()].into());
+    wakeups.woken().now_or_never().is_some()
+}
+
+/// The slots of all the names that a lock has, with and without a prefix.
+#[must_use]
+pub fn slots(prefix: &str, key: &LockKey) -> BTreeSet<u16> {
+    let names = LockNames::new(prefix, key);
+    let all = [
+        names.lock.clone(),
+        names.reads("u:1"),
+        names.leases(),
+        names.token(),
+        names.line(),
+        names.queue(),
+        names.deadlines(),
+        names.alive(),
+        names.asked(),
+        names.channel(),
+        names.lock_channel(),
+        names.semaphore_channel(),
+        LockNames::of_waiter(&names.turn(), "u:1"),
+    ];
+    all.iter().map(|name| slot_of(name.as_bytes())).collect()
+}
+
+/// All that is shown of a URL, whether it can be used or not.
+#[must_use]
+pub fn shown(url: &str) -> String {
+    match Url::parse(url) {
+        Ok(url) => {
+            let places: Vec<String> = url.endpoints.iter().map(Endpoint::to_string).collect();
+            places.join(", ")
+        }
+        Err(refused) => format!("{refused} {refused:?}"),
+    }
+}
