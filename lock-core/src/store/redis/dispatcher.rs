@@ -2,13 +2,13 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
+use redis::{RedisError, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     cluster::Cluster,
-    connect::{Endpoint, Target, reason},
+    connect::{Endpoint, ErrorClass, Target, classify, reason},
     connection::{ClientName, Failure, Link, REFRESH, Told, Wire},
     protocol::{Manner, Question, Replicas, slot_of},
     pubsub::Ear,
@@ -208,24 +208,24 @@ impl Routes {
         course: &mut Course,
     ) -> Result<(), Unavailable> {
         let text = reason(&error);
-        let refusal = match (refusal(&error), &self.way) {
-            (Refusal::Elsewhere(to), Way::Cluster(cluster)) => {
+        let refusal = match (classify(&error), &self.way) {
+            (ErrorClass::Moved(to), Way::Cluster(cluster)) => {
                 cluster.moved(slot, Endpoint::parse(&to, &target.endpoint));
                 course.redirected += 1;
                 // A node may be wrong about where a slot went, and be told so in a moment.
                 if course.redirected == 1 { None } else { Some((false, false)) }
             }
-            (Refusal::AskThere(to), Way::Cluster(_)) => {
+            (ErrorClass::Ask(to), Way::Cluster(_)) => {
                 course.asking = Endpoint::parse(&to, &target.endpoint);
                 course.redirected += 1;
                 if course.redirected == 1 { None } else { Some((false, false)) }
             }
-            (Refusal::Elsewhere(_) | Refusal::AskThere(_), Way::One(_)) => {
+            (ErrorClass::Moved(_) | ErrorClass::Ask(_), Way::One(_)) => {
                 let hint = "this is one node of a cluster: connect with redis+cluster://";
                 return Err(Unavailable::because(format!("{hint} ({text})"), error));
             }
-            (Refusal::Passing { replace, halfway }, _) => Some((replace, halfway)),
-            (Refusal::Final, _) => return Err(Unavailable::because(text, error)),
+            (ErrorClass::Transient { replace, halfway }, _) => Some((replace, halfway)),
+            (ErrorClass::Permanent, _) => return Err(Unavailable::because(text, error)),
         };
         course.refusal = Some(Unavailable::because(text, error));
         let Some((replace, halfway)) = refusal else {
@@ -275,40 +275,5 @@ async fn aside(
             tokio::time::sleep(PASSING).await;
             Err(failure)
         }
-    }
-}
-
-/// What a server's error means to the question.
-pub(crate) enum Refusal {
-    /// The slot belongs to this node.
-    Elsewhere(String),
-    /// The slot is about to belong to this node.
-    AskThere(String),
-    /// The same question may be answered in a moment: only over another connection (`replace`),
-    /// after it may have been carried out in part (`halfway`).
-    Passing {
-        replace: bool,
-        halfway: bool,
-    },
-    Final,
-}
-
-pub(crate) fn refusal(error: &RedisError) -> Refusal {
-    use ServerErrorKind::{
-        Ask, BusyLoading, ClusterDown, MasterDown, Moved, NoScript, ReadOnly, TryAgain,
-    };
-    let to = || error.redirect_node().map(|(node, _)| node.to_owned()).unwrap_or_default();
-    let passing = |replace, halfway| Refusal::Passing { replace, halfway };
-    match error.kind() {
-        ErrorKind::Server(Moved) => Refusal::Elsewhere(to()),
-        ErrorKind::Server(Ask) => Refusal::AskThere(to()),
-        ErrorKind::Server(BusyLoading | MasterDown | ReadOnly) => passing(true, false),
-        ErrorKind::Server(ClusterDown | NoScript | TryAgain) => passing(false, false),
-        _ if error.code() == Some("BUSY") => passing(false, false),
-        // Redis before 7 wraps what a script was refused.
-        _ if error.to_string().contains("-READONLY ") => passing(true, false),
-        // A script met a key that has left with its slot.
-        _ if error.to_string().contains("non local key") => passing(false, true),
-        _ => Refusal::Final,
     }
 }

@@ -23,11 +23,11 @@ pub(crate) use protocol::Replicas;
 use crate::{owner::ClientId, tasks::Tasks};
 use cluster::Cluster;
 use connect::{Connector, Deployment, Target, Url};
-use connection::{ClientName, First, Link, Wire};
-use discovery::{Place, Sentinels};
+use connection::{ClientName, First, Link, Wire, check_server};
+use discovery::{Discovery, Fixed, Sentinels};
 use dispatcher::{Routes, Way};
 use protocol::Steps;
-use pubsub::{Channels, Ear, Share};
+use pubsub::{ChannelFilter, Channels, Ear};
 use store::RedisStore;
 
 /// Fails when Redis cannot be reached or used.
@@ -43,9 +43,9 @@ pub(crate) async fn connect(
         cluster.meet().await?;
         return Ok(plan.start_cluster(cluster, tasks));
     }
-    let target = plan.place().find().await?;
+    let target = plan.discovery().find().await?;
     let wire = Wire::open(&target).await?;
-    let missing = wire.check(&target).await?;
+    let missing = check_server(&wire, &target).await?;
     Ok(plan.start_one(Some((target, wire, missing)), tasks))
 }
 
@@ -83,9 +83,9 @@ impl Plan {
         Ok(Self { url, options, name, target })
     }
 
-    fn place(&self) -> Place {
+    fn discovery(&self) -> Box<dyn Discovery> {
         let Deployment::Sentinel(primary) = &self.url.deployment else {
-            return Place::Fixed(Arc::new(self.target.clone()));
+            return Box::new(Fixed(Arc::new(self.target.clone())));
         };
         let mut login = RedisConnectionInfo::default();
         if let Some(credentials) = &self.options.sentinel_credentials {
@@ -98,14 +98,13 @@ impl Plan {
         let sentinels =
             self.url.endpoints.iter().map(|endpoint| sentinel.elsewhere(endpoint.clone()));
         let sentinels = sentinels.collect();
-        let sentinels = Sentinels::new(sentinels, primary.clone(), self.target.clone());
-        Place::Primary(Box::new(sentinels))
+        Box::new(Sentinels::new(sentinels, primary.clone(), self.target.clone()))
     }
 
     fn start_one(self, first: Option<First>, tasks: &Arc<Tasks>) -> RedisStore {
         let channels = Arc::<Channels>::default();
-        let ear = Arc::new(Ear::new(self.place(), Share::All, Arc::clone(&channels)));
-        let link = Arc::new(Link::new(self.place(), Arc::clone(&self.name), first));
+        let ear = Arc::new(Ear::new(self.discovery(), ChannelFilter::All, Arc::clone(&channels)));
+        let link = Arc::new(Link::new(self.discovery(), Arc::clone(&self.name), first));
         tasks.keep({
             let link = Arc::clone(&link);
             move || {

@@ -125,11 +125,6 @@ impl Cluster {
         self.map.borrow().owner(slot) == Some(node)
     }
 
-    /// Reports when the map has changed.
-    pub(crate) fn changes(&self) -> watch::Receiver<Arc<Map>> {
-        self.map.subscribe()
-    }
-
     /// The links to all primaries, and how many slots have none.
     pub(crate) fn links(&self) -> (Vec<Arc<Link>>, usize) {
         let map = Arc::clone(&self.map.borrow());

@@ -1,16 +1,24 @@
 //! The nodes: a link to each primary, and an ear where shards have channels of their own.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{
+    fmt, future,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
-use tokio::time::Instant;
+use futures_util::{
+    FutureExt,
+    future::BoxFuture,
+    stream::{self, BoxStream, StreamExt},
+};
+use tokio::{sync::watch, time::Instant};
 
 use super::{Cluster, lock, slot_map::Map};
 use crate::store::redis::{
-    connect::Endpoint,
+    connect::{ConnectError, Endpoint, Target},
     connection::Link,
-    discovery::Place,
-    pubsub::{Ear, Share},
+    discovery::{Discovery, Fixed},
+    pubsub::{ChannelFilter, Ear, SlotOwner},
 };
 
 /// How long a node that somebody asked for is kept, whatever the map says.
@@ -41,8 +49,8 @@ impl Cluster {
             node.wanted_until = wanted_until;
             return Arc::clone(&node.link);
         }
-        let place = Place::Fixed(Arc::new(self.node.elsewhere(endpoint.clone())));
-        let link = Arc::new(Link::new(place, Arc::clone(&self.name), None));
+        let discovery = Box::new(Fixed(Arc::new(self.node.elsewhere(endpoint.clone()))));
+        let link = Arc::new(Link::new(discovery, Arc::clone(&self.name), None));
         nodes.insert(endpoint.clone(), Node { link: Arc::clone(&link), ear: None, wanted_until });
         drop(nodes);
         if self.closed.is_cancelled() {
@@ -57,8 +65,12 @@ impl Cluster {
         link
     }
 
-    fn start_ear(self: &Arc<Self>, place: Place, share: Share) -> Arc<Ear> {
-        let ear = Arc::new(Ear::new(place, share, Arc::clone(&self.channels)));
+    fn start_ear(
+        self: &Arc<Self>,
+        discovery: Box<dyn Discovery>,
+        filter: ChannelFilter,
+    ) -> Arc<Ear> {
+        let ear = Arc::new(Ear::new(discovery, filter, Arc::clone(&self.channels)));
         if let Some(tasks) = self.tasks.upgrade() {
             let kept = Arc::clone(&ear);
             tasks.keep(move || {
@@ -101,8 +113,9 @@ impl Cluster {
             new
         });
         for endpoint in deaf {
-            let place = Place::Fixed(Arc::new(self.node.elsewhere(endpoint.clone())));
-            let ear = self.start_ear(place, Share::Node(Arc::downgrade(self), endpoint.clone()));
+            let discovery = Box::new(Fixed(Arc::new(self.node.elsewhere(endpoint.clone()))));
+            let node = NodeSlots { cluster: Arc::downgrade(self), node: endpoint.clone() };
+            let ear = self.start_ear(discovery, ChannelFilter::Slots(Box::new(node)));
             match lock(&self.nodes).get_mut(&endpoint) {
                 Some(node) if !self.closed.is_cancelled() => node.ear = Some(ear),
                 _ => ear.close(),
@@ -113,8 +126,66 @@ impl Cluster {
             ear.close();
         }
         if !sharded && common.is_none() && !self.closed.is_cancelled() {
-            *common = Some(self.start_ear(Place::AnyNode(Arc::downgrade(self)), Share::All));
+            *common =
+                Some(self.start_ear(Box::new(AnyNode(Arc::downgrade(self))), ChannelFilter::All));
         }
         new
+    }
+}
+
+/// Any node of a cluster that is connected.
+#[derive(Debug)]
+struct AnyNode(Weak<Cluster>);
+
+impl fmt::Display for AnyNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any node of the cluster")
+    }
+}
+
+impl Discovery for AnyNode {
+    fn find(&self) -> BoxFuture<'_, Result<Arc<Target>, ConnectError>> {
+        let found = match self.0.upgrade() {
+            Some(cluster) => cluster.any_node(),
+            None => Err(ConnectError::Unreachable {
+                address: self.to_string(),
+                reason: "the lock client is shut down".to_owned(),
+                source: None,
+            }),
+        };
+        future::ready(found).boxed()
+    }
+}
+
+/// The slots that one node owns.
+#[derive(Debug)]
+struct NodeSlots {
+    cluster: Weak<Cluster>,
+    node: Endpoint,
+}
+
+impl SlotOwner for NodeSlots {
+    fn owns(&self, slot: u16) -> bool {
+        self.cluster.upgrade().is_some_and(|cluster| cluster.has(&self.node, slot))
+    }
+
+    fn changes(&self) -> BoxStream<'static, ()> {
+        let Some(cluster) = self.cluster.upgrade() else { return stream::pending().boxed() };
+        let changed = |mut map: watch::Receiver<_>| async move {
+            map.changed().await.ok().map(|()| ((), map))
+        };
+        stream::unfold(cluster.map.subscribe(), changed).fuse().boxed()
+    }
+
+    fn moved(&self, slot: u16, to: Option<Endpoint>) {
+        if let Some(cluster) = self.cluster.upgrade() {
+            cluster.moved(slot, to);
+        }
+    }
+
+    fn suspect(&self) {
+        if let Some(cluster) = self.cluster.upgrade() {
+            cluster.doubt();
+        }
     }
 }

@@ -12,7 +12,7 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{Cluster, lock, slot_map::Map};
 use crate::store::redis::{
     connect::{ConnectError, Target},
-    connection::{Wire, has_shard_channels},
+    connection::{Wire, check_server, has_shard_channels},
 };
 
 /// The map is looked at anew this often, though nobody complains.
@@ -101,7 +101,7 @@ impl Cluster {
         for primary in map.primaries() {
             let target = self.node.elsewhere(primary);
             outcome = match Wire::open(&target).await {
-                Ok(wire) => wire.check(&target).await.map(drop),
+                Ok(wire) => check_server(&wire, &target).await.map(drop),
                 Err(why) => Err(why),
             };
             // The others will be found, or not, when their slots are asked for.

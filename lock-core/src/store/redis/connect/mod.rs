@@ -3,15 +3,19 @@
 mod dial;
 mod endpoint;
 mod error;
+mod error_class;
 mod options;
 mod server;
+mod server_role;
 mod tls;
 mod url;
 
 pub(crate) use endpoint::Endpoint;
 pub use error::ConnectError;
+pub(crate) use error_class::{ErrorClass, classify};
 pub(crate) use options::{Credentials, RedisOptions};
 pub(crate) use server::{Connection, Target, reason};
+pub(crate) use server_role::is_replica;
 pub(crate) use tls::Connector;
 pub use tls::Tls;
 pub(crate) use url::{Deployment, Url};

@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime};
 
 use redis::{Cmd, Value};
 
-use super::connection::{Failure, Wire};
 use crate::{
     inspect::ClientInfo,
     owner::ClientId,
@@ -42,14 +41,7 @@ impl ClientName {
         }
     }
 
-    /// Writes the name anew.
-    pub(crate) async fn refresh(&self, wire: &Wire) {
-        if let Err(Failure::Answered(why)) = wire.query::<Value>(&self.write()).await {
-            // Not every user may write it, and locks work without.
-            tracing::debug!(%why, "cannot write the client's name");
-        }
-    }
-
+    /// The command that writes the name, with its time to live.
     pub(crate) fn write(&self) -> Cmd {
         let ttl = u64::try_from(NAME_TTL.as_millis()).unwrap_or(u64::MAX);
         redis::cmd("SET").arg(&self.key).arg(&self.text).arg("PX").arg(ttl).to_owned()

@@ -13,11 +13,9 @@ use redis::{
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::acl::MissingRights;
 use crate::store::redis::{
     connect::{ConnectError, Connection, Target},
-    discovery::is_replica,
-    protocol::{LockNames, Manner, Question, encode, scripts},
+    protocol::{Manner, Question, scripts},
 };
 
 #[derive(Debug)]
@@ -107,32 +105,6 @@ impl Wire {
             last_answer: Mutex::new(Instant::now()),
             sharded,
         })
-    }
-
-    /// Refuses a server that does not run scripts, all that they do, or take writes.
-    pub(crate) async fn check(&self, target: &Target) -> Result<MissingRights, ConnectError> {
-        let missing = MissingRights::find(self, target).await?;
-        missing.check(target)?;
-        let mut probe = encode::inspect(&LockNames::probe(&target.prefix));
-        probe.nonce = "probe".to_owned();
-        let info = redis::cmd("INFO").arg("replication").to_owned();
-        let asked = async {
-            match self.ask(&Question::Script(&probe), Manner::default()).await {
-                // Another node of its cluster has the probe's slot: it runs scripts.
-                Err(Failure::Answered(error)) if target.in_cluster && moved(&error) => {}
-                Err(Failure::Answered(error)) => return Err(target.refusal(error)),
-                Err(Failure::Dead) => return Err(target.silent()),
-                Ok(_) => {}
-            }
-            // Whoever may not ask for the role finds out at the first lock.
-            let role = self.query::<String>(&info).await.unwrap_or_default();
-            if is_replica(&role) {
-                return Err(target.unsuitable("it is a read-only replica"));
-            }
-            Ok(missing)
-        };
-        let asked = tokio::time::timeout(target.connect_timeout, asked).await;
-        asked.unwrap_or_else(|_| Err(target.silent()))
     }
 
     pub(crate) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failure> {
@@ -232,11 +204,6 @@ pub(crate) async fn has_shard_channels(connection: &mut MultiplexedConnection) -
     let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
     let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     major.is_some_and(|major| major >= 7)
-}
-
-fn moved(error: &RedisError) -> bool {
-    use ServerErrorKind::{Ask, Moved, TryAgain};
-    [Moved, Ask, TryAgain].into_iter().any(|kind| is(error, kind))
 }
 
 fn is(error: &RedisError, kind: ServerErrorKind) -> bool {

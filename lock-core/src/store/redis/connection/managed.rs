@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -24,8 +25,9 @@ use crate::{
     backoff::Backoff,
     error::Unavailable,
     store::redis::{
-        connect::{ConnectError, Target},
-        discovery::Place,
+        connect::{ConnectError, Target, is_replica},
+        discovery::Discovery,
+        protocol::{LockNames, Manner, Question, encode},
     },
 };
 
@@ -38,7 +40,7 @@ const LIVED: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Link {
-    place: Place,
+    discovery: Box<dyn Discovery>,
     name: Arc<ClientName>,
     state: watch::Sender<State>,
     closed: CancellationToken,
@@ -64,9 +66,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Link {
-    pub(crate) fn new(place: Place, name: Arc<ClientName>, first: Option<First>) -> Self {
+    pub(crate) fn new(
+        discovery: Box<dyn Discovery>,
+        name: Arc<ClientName>,
+        first: Option<First>,
+    ) -> Self {
         Self {
-            place,
+            discovery,
             name,
             state: watch::Sender::new(State::Down("not connected yet".to_owned())),
             closed: CancellationToken::new(),
@@ -80,7 +86,7 @@ impl Link {
     pub(crate) fn address(&self) -> String {
         match &*self.state.borrow() {
             State::Up(target, _) => target.address.clone(),
-            State::Down(_) => self.place.to_string(),
+            State::Down(_) => self.discovery.to_string(),
         }
     }
 
@@ -143,7 +149,7 @@ impl Link {
         let (target, wire, missing) = match first {
             Some(first) => first,
             None => {
-                let target = self.place.find().await?;
+                let target = self.discovery.find().await?;
                 let wire = Wire::open(&target).await?;
                 let missing = MissingRights::find(&wire, &target).await?;
                 (target, wire, missing)
@@ -165,11 +171,11 @@ impl Link {
     }
 
     async fn watch_over(&self, target: &Target, wire: &Wire) {
-        let mut left = std::pin::pin!(self.place.left(target));
+        let mut superseded = self.discovery.superseded(target);
         loop {
             tokio::select! {
                 () = wire.dead.cancelled() => return,
-                () = &mut left => {
+                () = &mut superseded => {
                     tracing::warn!(redis = %target.address, "another server is the primary now");
                     wire.dead.cancel();
                     return;
@@ -188,7 +194,10 @@ impl Link {
         let refreshed = async {
             // In a cluster it has a node of its own.
             if !target.in_cluster {
-                self.name.refresh(wire).await;
+                if let Err(Failure::Answered(why)) = wire.query::<Value>(&self.name.write()).await {
+                    // Not every user may write it, and locks work without.
+                    tracing::debug!(%why, "cannot write the client's name");
+                }
             }
             self.warnings.look_for_eviction(wire, target).await;
         };
@@ -200,7 +209,7 @@ impl Link {
     fn down(&self, why: String) {
         let known = matches!(&*self.state.borrow(), State::Down(known) if *known == why);
         if !known {
-            tracing::warn!(redis = %self.place, %why, "no connection to Redis");
+            tracing::warn!(redis = %self.discovery, %why, "no connection to Redis");
             self.state.send_replace(State::Down(why));
         }
     }
@@ -226,4 +235,38 @@ impl Link {
             let _ = changes.changed().await;
         }
     }
+}
+
+/// Refuses a server that does not run the scripts with all that they do, or takes no writes.
+pub(crate) async fn check_server(
+    wire: &Wire,
+    target: &Target,
+) -> Result<MissingRights, ConnectError> {
+    let missing = MissingRights::find(wire, target).await?;
+    missing.check(target)?;
+    let mut probe = encode::inspect(&LockNames::probe(&target.prefix));
+    probe.nonce = "probe".to_owned();
+    let info = redis::cmd("INFO").arg("replication").to_owned();
+    let asked = async {
+        match wire.ask(&Question::Script(&probe), Manner::default()).await {
+            // Another node of its cluster has the probe's slot: this one runs scripts.
+            Err(Failure::Answered(error)) if target.in_cluster && redirects(&error) => {}
+            Err(Failure::Answered(error)) => return Err(target.refusal(error)),
+            Err(Failure::Dead) => return Err(target.silent()),
+            Ok(_) => {}
+        }
+        // A user without the right to read the role finds out at the first lock.
+        let role = wire.query::<String>(&info).await.unwrap_or_default();
+        if is_replica(&role) {
+            return Err(target.unsuitable("it is a read-only replica"));
+        }
+        Ok(missing)
+    };
+    let asked = tokio::time::timeout(target.connect_timeout, asked).await;
+    asked.unwrap_or_else(|_| Err(target.silent()))
+}
+
+fn redirects(error: &RedisError) -> bool {
+    use ServerErrorKind::{Ask, Moved, TryAgain};
+    [Moved, Ask, TryAgain].into_iter().any(|kind| error.kind() == ErrorKind::Server(kind))
 }

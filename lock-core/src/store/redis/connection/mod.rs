@@ -13,4 +13,4 @@ pub(crate) use client_name::{ClientName, REFRESH};
 #[cfg(feature = "test-util")]
 pub(crate) use connection::Identity;
 pub(crate) use connection::{Failure, Told, Wire, has_shard_channels};
-pub(crate) use managed::{First, Link};
+pub(crate) use managed::{First, Link, check_server};

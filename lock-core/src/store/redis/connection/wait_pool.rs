@@ -11,8 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::connection::{Failure, Identity, Told, Wire};
 use crate::store::redis::{
-    connect::Target,
-    dispatcher::{Refusal, refusal},
+    connect::{ErrorClass, Target, classify},
     protocol::{Manner, Question},
 };
 
@@ -107,7 +106,7 @@ impl SideWire<'_> {
         self.answered = match &answer {
             Ok(told) => accepted(&told.answer),
             Err(Failure::Answered(error)) => {
-                !matches!(refusal(error), Refusal::Passing { replace: true, .. })
+                !matches!(classify(error), ErrorClass::Transient { replace: true, .. })
             }
             Err(Failure::Dead) => false,
         };

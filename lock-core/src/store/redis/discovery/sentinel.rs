@@ -2,15 +2,22 @@
 
 use std::{cmp::Reverse, collections::HashSet, fmt, sync::Arc, time::Duration};
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::{
+    FutureExt,
+    future::BoxFuture,
+    stream::{FuturesUnordered, StreamExt},
+};
 use tokio::{sync::mpsc, time::Instant};
 
-use super::is_replica;
-use crate::store::redis::connect::{ConnectError, Endpoint, Target};
+use super::Discovery;
+use crate::store::redis::connect::{ConnectError, Endpoint, Target, is_replica};
 
 /// How long the others have to contradict the first that answers: one that is down, perhaps on the
 /// same machine as the primary that is down too, must not take all the time.
 const OTHERS: Duration = Duration::from_millis(500);
+/// How often the Sentinels are queried for the primary while a connection is open: a primary that was
+/// replaced may not know it yet, and keep its connections.
+const RECHECK: Duration = Duration::from_secs(5);
 
 /// The Sentinels that watch over one primary.
 #[derive(Debug)]
@@ -32,6 +39,26 @@ impl fmt::Display for Sentinels {
     }
 }
 
+impl Discovery for Sentinels {
+    fn find(&self) -> BoxFuture<'_, Result<Arc<Target>, ConnectError>> {
+        self.primary().boxed()
+    }
+
+    fn superseded<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, ()> {
+        async move {
+            loop {
+                tokio::time::sleep(RECHECK).await;
+                if let Ok(now) = self.primary().await
+                    && now.endpoint != target.endpoint
+                {
+                    return;
+                }
+            }
+        }
+        .boxed()
+    }
+}
+
 impl Sentinels {
     pub(crate) fn new(sentinels: Vec<Target>, name: String, server: Target) -> Self {
         Self { sentinels, name, server }
@@ -40,7 +67,7 @@ impl Sentinels {
     /// The server that most of them name and that says itself that it is a primary. A Sentinel that
     /// was cut off, perhaps together with a primary that was replaced, is outvoted by the others; if
     /// they do not answer, it is believed in after a moment.
-    pub(crate) async fn primary(&self) -> Result<Arc<Target>, ConnectError> {
+    async fn primary(&self) -> Result<Arc<Target>, ConnectError> {
         let mut failure = Failure::default();
         let mut votes = Vec::<(Endpoint, usize)>::new();
         let mut tried = HashSet::new();

@@ -9,28 +9,25 @@
 
 use std::{
     collections::HashSet,
+    fmt,
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use futures_util::stream::{self, BoxStream, StreamExt};
 use redis::{PushInfo, PushKind, RedisError, Value};
-use tokio::{
-    sync::{mpsc, watch},
-    time::Instant,
-};
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::registry::{Channels, EarId};
 use crate::{
     backoff::Backoff,
     store::redis::{
-        cluster::Cluster,
-        connect::{Connection, Endpoint, Target},
-        discovery::Place,
-        dispatcher::{Refusal, refusal},
+        connect::{ConnectError, Connection, Endpoint, ErrorClass, Target, classify},
+        discovery::Discovery,
         protocol::woken_by,
     },
 };
@@ -48,43 +45,55 @@ const MOST_AT_ONCE: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Ear {
     id: EarId,
-    place: Place,
-    share: Share,
+    discovery: Box<dyn Discovery>,
+    filter: ChannelFilter,
     channels: Arc<Channels>,
     closed: CancellationToken,
     /// The log has it already that subscribing is refused.
     told: AtomicBool,
 }
 
-/// Which channels a connection hears.
+/// Which channels a connection subscribes to.
 #[derive(Debug)]
-pub(crate) enum Share {
+pub(crate) enum ChannelFilter {
     All,
-    /// The shard channels of the slots that this node has.
-    Node(Weak<Cluster>, Endpoint),
+    /// The shard channels of the slots that one node of a cluster owns.
+    Slots(Box<dyn SlotOwner>),
 }
 
-impl Share {
+/// A node of a cluster, as its subscriber sees it.
+pub(crate) trait SlotOwner: fmt::Debug + Send + Sync {
+    fn owns(&self, slot: u16) -> bool;
+
+    /// An item whenever slots may have changed their owner.
+    fn changes(&self) -> BoxStream<'static, ()>;
+
+    /// The node has answered that a slot belongs to another node now.
+    fn moved(&self, slot: u16, to: Option<Endpoint>);
+
+    /// The node has ended a subscription by itself: it may have given the slot away.
+    fn suspect(&self);
+}
+
+impl ChannelFilter {
     fn has(&self, slot: u16) -> bool {
         match self {
             Self::All => true,
-            Self::Node(cluster, node) => {
-                cluster.upgrade().is_some_and(|cluster| cluster.has(node, slot))
-            }
+            Self::Slots(owner) => owner.owns(slot),
         }
     }
 
     fn verbs(&self) -> [&'static str; 2] {
         match self {
             Self::All => ["SUBSCRIBE", "UNSUBSCRIBE"],
-            Self::Node(..) => ["SSUBSCRIBE", "SUNSUBSCRIBE"],
+            Self::Slots(_) => ["SSUBSCRIBE", "SUNSUBSCRIBE"],
         }
     }
 
-    fn cluster(&self) -> Option<Arc<Cluster>> {
+    fn changes(&self) -> BoxStream<'static, ()> {
         match self {
-            Self::All => None,
-            Self::Node(cluster, _) => cluster.upgrade(),
+            Self::All => stream::pending().boxed(),
+            Self::Slots(owner) => owner.changes(),
         }
     }
 }
@@ -100,12 +109,16 @@ enum Subscribed {
 }
 
 impl Ear {
-    pub(crate) fn new(place: Place, share: Share, channels: Arc<Channels>) -> Self {
+    pub(crate) fn new(
+        discovery: Box<dyn Discovery>,
+        filter: ChannelFilter,
+        channels: Arc<Channels>,
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            place,
-            share,
+            discovery,
+            filter,
             channels,
             closed: CancellationToken::new(),
             told: AtomicBool::new(false),
@@ -126,7 +139,7 @@ impl Ear {
                 () = self.hear() => {}
             }
             self.channels.lost_all(self.id);
-            self.channels.forget_idle(|slot| self.share.has(slot));
+            self.channels.forget_idle(|slot| self.filter.has(slot));
             if started.elapsed() > SLOWEST_BACKOFF {
                 backoff = Backoff::new(FIRST_BACKOFF);
             }
@@ -139,20 +152,20 @@ impl Ear {
     async fn hear(&self) {
         let (pushes, mut pushed) = mpsc::unbounded_channel();
         let opened = async {
-            let target = self.place.find().await?;
+            let target = self.discovery.find().await?;
             let connection = target.open(pushes).await?;
-            Ok::<_, crate::store::redis::connect::ConnectError>((target, connection))
+            Ok::<_, ConnectError>((target, connection))
         };
         let (target, connection) = match opened.await {
             Ok(opened) => opened,
             Err(why) => {
-                tracing::debug!(redis = %self.place, %why, "cannot subscribe");
+                tracing::debug!(redis = %self.discovery, %why, "cannot subscribe");
                 return;
             }
         };
         let mut added = self.channels.added();
-        let mut map = self.share.cluster().map(|cluster| cluster.changes());
-        let mut left = std::pin::pin!(self.place.left(&target));
+        let mut changes = self.filter.changes();
+        let mut superseded = self.discovery.superseded(&target);
         let mut tick = tokio::time::interval(TICK);
         let mut asked = HashSet::new();
         let mut look_at = Some(Instant::now());
@@ -166,7 +179,7 @@ impl Ear {
                     }
                     _ => return,
                 },
-                () = &mut left => return,
+                () = &mut superseded => return,
                 () = until(look_at) => {
                     look_at = None;
                     match self.subscribe(&target, &connection, &mut pushed, &mut asked).await {
@@ -176,9 +189,9 @@ impl Ear {
                     }
                 }
                 Ok(()) = added.changed() => look_at = Some(Instant::now()),
-                () = changed(&mut map) => look_at = Some(Instant::now()),
+                Some(()) = changes.next() => look_at = Some(Instant::now()),
                 _ = tick.tick() => {
-                    self.channels.forget_idle(|slot| self.share.has(slot));
+                    self.channels.forget_idle(|slot| self.filter.has(slot));
                     // Whatever was not confirmed by now is asked for again.
                     asked.retain(|name| !self.channels.is_missed(name, self.id));
                     look_at = Some(Instant::now());
@@ -198,8 +211,8 @@ impl Ear {
         pushed: &mut mpsc::UnboundedReceiver<PushInfo>,
         asked: &mut HashSet<String>,
     ) -> Subscribed {
-        let (missing, extra) = self.channels.compare(asked, |slot| self.share.has(slot));
-        let [subscribe, unsubscribe] = self.share.verbs();
+        let (missing, extra) = self.channels.compare(asked, |slot| self.filter.has(slot));
+        let [subscribe, unsubscribe] = self.filter.verbs();
         let more = missing.into_iter().map(|name| (subscribe, name));
         let changes: Vec<_> =
             more.chain(extra.into_iter().map(|name| (unsubscribe, name))).collect();
@@ -246,15 +259,14 @@ impl Ear {
     }
 
     fn refused(&self, target: &Target, error: &RedisError) -> Subscribed {
-        match (refusal(error), self.share.cluster()) {
-            (Refusal::Elsewhere(to), Some(cluster)) => {
-                let slot = error.redirect_node().map(|(_, slot)| slot);
-                if let Some(slot) = slot {
-                    cluster.moved(slot, Endpoint::parse(&to, &target.endpoint));
+        match (classify(error), &self.filter) {
+            (ErrorClass::Moved(to), ChannelFilter::Slots(owner)) => {
+                if let Some((_, slot)) = error.redirect_node() {
+                    owner.moved(slot, Endpoint::parse(&to, &target.endpoint));
                 }
                 Subscribed::Later
             }
-            (Refusal::Passing { .. }, _) => Subscribed::Later,
+            (ErrorClass::Transient { .. }, _) => Subscribed::Later,
             _ => {
                 if !self.told.swap(true, Ordering::Relaxed) {
                     tracing::warn!(redis = %target.address, %error, "cannot subscribe: waiters poll");
@@ -288,8 +300,8 @@ impl Ear {
             PushKind::Unsubscribe | PushKind::SUnsubscribe => {
                 self.channels.lost(channel, self.id);
                 if asked.remove(channel) {
-                    if let Some(cluster) = self.share.cluster() {
-                        cluster.doubt();
+                    if let ChannelFilter::Slots(owner) = &self.filter {
+                        owner.suspect();
                     }
                     return true;
                 }
@@ -307,15 +319,6 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-async fn changed<T>(map: &mut Option<watch::Receiver<T>>) {
-    if let Some(map) = map
-        && map.changed().await.is_ok()
-    {
-        return;
-    }
-    std::future::pending().await
-}
-
 async fn answers(target: &Target, connection: &Connection) -> bool {
     let mut connection = (*connection).clone();
     let ping = redis::cmd("PING");
@@ -331,7 +334,7 @@ async fn answers(target: &Target, connection: &Connection) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::redis::connect::RedisOptions;
+    use crate::store::redis::{connect::RedisOptions, discovery::Fixed};
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_waits_for_is_forgotten_though_nothing_can_be_heard() {
@@ -339,8 +342,8 @@ mod tests {
         let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
         let target = Target::new(nowhere, &login, None, &options, "");
         let channels = Arc::<Channels>::default();
-        let place = Place::Fixed(Arc::new(target));
-        let ear = Ear::new(place, Share::All, Arc::clone(&channels));
+        let discovery = Box::new(Fixed(Arc::new(target)));
+        let ear = Ear::new(discovery, ChannelFilter::All, Arc::clone(&channels));
         let _waits = channels.listen("waited for".to_owned(), 0, None);
         drop(channels.listen("left".to_owned(), 0, None));
         let _ = tokio::time::timeout(Duration::from_secs(30), ear.work()).await;

@@ -12,9 +12,9 @@ use crate::{
         cluster,
         connect::{Endpoint, RedisOptions, Target, Url},
         connection::{Identity, MissingRights, client_name},
-        discovery::Place,
+        discovery::Fixed,
         protocol::{LockNames, Reply, decode, slot_of},
-        pubsub::{Channels, Ear, Share},
+        pubsub::{ChannelFilter, Channels, Ear},
     },
 };
 
@@ -69,7 +69,7 @@ pub fn push(sent: &[u8], channel: &str) -> bool {
     wakeups.listen();
     let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
     let target = Target::new(Endpoint::Tcp("h".to_owned(), 1), &login, None, &options, "");
-    let ear = Ear::new(Place::Fixed(Arc::new(target)), Share::All, channels);
+    let ear = Ear::new(Box::new(Fixed(Arc::new(target))), ChannelFilter::All, channels);
     ear.take(&PushInfo { kind, data }, &mut [channel.to_owned()].into());
     wakeups.woken().now_or_never().is_some()
 }

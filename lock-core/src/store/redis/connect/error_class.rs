@@ -1,0 +1,40 @@
+//! Classifies the errors of a server: which may be retried, and how.
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// What a server's error means for the request.
+pub(crate) enum ErrorClass {
+    /// The slot belongs to this node now.
+    Moved(String),
+    /// The slot is being moved to this node.
+    Ask(String),
+    /// The same request may succeed in a moment: only over another connection (`replace`), after it
+    /// may have been executed in part (`halfway`).
+    Transient {
+        replace: bool,
+        halfway: bool,
+    },
+    Permanent,
+}
+
+pub(crate) fn classify(error: &RedisError) -> ErrorClass {
+    use ServerErrorKind as Kind;
+    let to = || error.redirect_node().map(|(node, _)| node.to_owned()).unwrap_or_default();
+    let transient = |replace, halfway| ErrorClass::Transient { replace, halfway };
+    match error.kind() {
+        ErrorKind::Server(Kind::Moved) => ErrorClass::Moved(to()),
+        ErrorKind::Server(Kind::Ask) => ErrorClass::Ask(to()),
+        ErrorKind::Server(Kind::BusyLoading | Kind::MasterDown | Kind::ReadOnly) => {
+            transient(true, false)
+        }
+        ErrorKind::Server(Kind::ClusterDown | Kind::NoScript | Kind::TryAgain) => {
+            transient(false, false)
+        }
+        _ if error.code() == Some("BUSY") => transient(false, false),
+        // Redis before 7 wraps what a script was refused.
+        _ if error.to_string().contains("-READONLY ") => transient(true, false),
+        // A script met a key that has left with its slot.
+        _ if error.to_string().contains("non local key") => transient(false, true),
+        _ => ErrorClass::Permanent,
+    }
+}
