@@ -8,7 +8,11 @@ use crate::{
     Acquire, AcquireError, IntoLockKey, InvalidOptions, LockClientBuilder, LockError, LockKey,
     Scope, multi::MultiLock,
 };
-pub use crate::{Kind, LockClient, Mode, multi::OneOrMany};
+pub use crate::{
+    Kind, LockClient, Mode,
+    multi::OneOrMany,
+    runtime::sync::{Mutex, RwLock},
+};
 
 /// What an attribute asks for.
 #[derive(Debug, Clone)]

@@ -6,11 +6,14 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, MutexGuard, Weak},
     time::Duration,
 };
 
-use crate::{LockKey, clock::Moment, engine::Engine, error::Unavailable, request::Request};
+use crate::{
+    LockKey, clock::Moment, engine::Engine, error::Unavailable, request::Request,
+    runtime::sync::Mutex,
+};
 
 /// Between two probes of a shard.
 const PROBE: Duration = Duration::from_millis(250);
@@ -38,7 +41,7 @@ impl Breaker {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shards> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

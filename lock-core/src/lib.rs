@@ -42,6 +42,7 @@ mod red_lock;
 mod reenter;
 mod renewal;
 mod request;
+mod runtime;
 mod scope;
 mod semaphore;
 mod settings;

@@ -4,10 +4,13 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::MutexGuard,
 };
 
-use crate::{LockClient, LockKey, Scope, call_site::CallSite, engine::Engine, request::Request};
+use crate::{
+    LockClient, LockKey, Scope, call_site::CallSite, engine::Engine, request::Request,
+    runtime::sync::Mutex,
+};
 
 /// What is remembered: then the oldest is forgotten.
 const MOST_EDGES: usize = 10_000;
@@ -113,7 +116,7 @@ impl Engine {
 
 impl LockOrder {
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,13 +3,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, LazyLock, PoisonError, RwLock,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use lock_core::Mode;
+use lock_core::{__private::RwLock, Mode};
 
 /// A new hold moves the mean by this part of its distance: some eight holds make up the picture.
 const WEIGHT: u64 = 8;
@@ -78,12 +78,12 @@ static OF_ATTRIBUTES: LazyLock<RwLock<HashMap<&'static str, Arc<HoldTimes>>>> =
 /// Those of the attribute of that name; `first` is called when it is asked for the first time.
 #[cfg_attr(not(feature = "axum"), allow(dead_code))]
 pub(crate) fn of_attribute(name: &'static str, first: impl FnOnce()) -> Arc<HoldTimes> {
-    let known = OF_ATTRIBUTES.read().unwrap_or_else(PoisonError::into_inner);
+    let known = OF_ATTRIBUTES.read();
     if let Some(times) = known.get(name) {
         return Arc::clone(times);
     }
     drop(known);
-    let mut known = OF_ATTRIBUTES.write().unwrap_or_else(PoisonError::into_inner);
+    let mut known = OF_ATTRIBUTES.write();
     let times = known.entry(name).or_insert_with(|| {
         first();
         Arc::default()
@@ -94,7 +94,7 @@ pub(crate) fn of_attribute(name: &'static str, first: impl FnOnce()) -> Arc<Hold
 /// Whether an attribute of that name has run.
 #[cfg(feature = "policy")]
 pub(crate) fn knows_attribute(name: &str) -> bool {
-    OF_ATTRIBUTES.read().unwrap_or_else(PoisonError::into_inner).contains_key(name)
+    OF_ATTRIBUTES.read().contains_key(name)
 }
 
 #[cfg(test)]

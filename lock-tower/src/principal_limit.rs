@@ -1,10 +1,11 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard},
 };
 
 use http::request::Parts;
+use lock_core::__private::Mutex;
 
 type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
@@ -76,7 +77,7 @@ impl PrincipalLimit {
     }
 
     fn locks(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.0.locks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locks.lock()
     }
 }
 

@@ -14,7 +14,7 @@ mod waiters;
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, MutexGuard, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -25,6 +25,7 @@ use crate::{
     Kind, LockKey, Mode,
     hand_over::{Fit, Left},
     hold::Hold,
+    runtime::sync::Mutex,
 };
 use inside::{Inside, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
@@ -265,6 +266,6 @@ impl Gate {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<LockKey, Inside>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+        self.keys.lock()
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, MutexGuard, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::{LockKey, clock::Moment, hold::Hold, lease};
+use crate::{LockKey, clock::Moment, hold::Hold, lease, runtime::sync::Mutex};
 
 /// A hold's place in the schedule: the moment when it is due, or one so little later that no other
 /// hold has it.
@@ -145,7 +145,7 @@ impl Schedule {
     }
 
     fn lock(&self) -> MutexGuard<'_, Due> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+        self.due.lock()
     }
 }
 

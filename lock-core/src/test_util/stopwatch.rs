@@ -8,13 +8,15 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, Location, resume_unwind},
     pin::pin,
-    sync::{Mutex, Once, PoisonError},
+    sync::Once,
     thread,
     time::{Duration, Instant},
 };
 
 use futures_util::FutureExt;
 use tokio::time::timeout;
+
+use crate::runtime::sync::Mutex;
 
 const BEAT: Duration = Duration::from_millis(5);
 /// A beat that is late by less than this is the usual change from one task to the next.
@@ -82,10 +84,9 @@ static STARTED: Once = Once::new();
 
 fn look() {
     STARTED.call_once(|| {
-        SEEN.lock().unwrap_or_else(PoisonError::into_inner).beats =
-            vec![Instant::now(); processors().len()];
+        SEEN.lock().beats = vec![Instant::now(); processors().len()];
         beat_on_each_processor(|number, _| {
-            let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = SEEN.lock();
             let (now, due) = (Instant::now(), seen.beats[number] + BEAT);
             if now >= due + LATE {
                 seen.stalls.push((due, now));
@@ -98,7 +99,7 @@ fn look() {
 
 /// For how long in all some processor stood still since `from`.
 fn stalled_since(from: Instant) -> Duration {
-    let seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let seen = SEEN.lock();
     let now = Instant::now();
     // A thread that does not run now has not written down yet that it stands still.
     let not_yet = seen.beats.iter().map(|beat| (*beat + BEAT, now));
@@ -208,7 +209,7 @@ mod tests {
 
     /// As when no thread of this process runs: none can write down its beat.
     fn stand_still() {
-        let seen = SEEN.lock().expect("not poisoned");
+        let seen = SEEN.lock();
         thread::sleep(ms(300));
         drop(seen);
     }

@@ -79,12 +79,13 @@ use std::{
     fmt,
     future::Future,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::Arc,
 };
 
 use ::metrics::{counter, gauge};
 use bytes::Bytes;
 use http::Response;
+use lock_core::__private::{Mutex, RwLock};
 
 use crate::{
     KeyValues, LockClient, PrincipalLimit, Refused, kill_switch, metrics,
@@ -161,7 +162,7 @@ impl Policies {
         read: impl FnOnce() -> Result<PolicyFile, PolicyErrors>,
     ) -> Result<PolicyVersion, PoliciesError> {
         // Taken before the file is read: whoever reads first must not be the last to put in force.
-        let _changing = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.0.changing.lock();
         let changed = read().map_err(PoliciesError::from);
         let changed = changed.and_then(|file| self.put_in_force(file));
         if let Err(why) = &changed {
@@ -185,7 +186,7 @@ impl Policies {
             return Err(PoliciesError::ExclusionChanged(changes));
         }
         let after = Version::new(&self.0.registered, file, Some(&before))?;
-        *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(after);
+        *self.0.current.write() = Arc::new(after);
         gauge!(metrics::POLICY_INFO, "id" => before.file.version().to_owned()).set(0);
         let gone = change::gone(&before.file, &self.current().file);
         if !gone.is_empty() {
@@ -208,7 +209,7 @@ impl Policies {
     }
 
     fn current(&self) -> Arc<Version> {
-        Arc::clone(&self.0.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.current.read())
     }
 }
 

@@ -1,9 +1,8 @@
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
-use lock_core::{IntoLockKey, LockClient, LockGuard, MemoryStore, Mode, test_util::lose};
+use lock_core::{
+    __private::Mutex, IntoLockKey, LockClient, LockGuard, MemoryStore, Mode, test_util::lose,
+};
 
 /// Locks in memory, and everything that can go wrong with them.
 #[derive(Debug)]
@@ -33,7 +32,7 @@ impl TestLocks {
     #[must_use]
     pub fn another_replica(&self) -> LockClient {
         let client = LockClient::builder().in_memory_on(&self.store);
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner).push(client.clone());
+        self.clients.lock().push(client.clone());
         client
     }
 
@@ -114,7 +113,7 @@ impl TestLocks {
     }
 
     fn clients(&self) -> Vec<LockClient> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.clients.lock().clone()
     }
 }
 

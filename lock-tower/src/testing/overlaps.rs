@@ -1,8 +1,10 @@
 use std::{
     collections::HashMap,
     panic::Location,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard},
 };
+
+use lock_core::__private::Mutex;
 
 /// Watches who is inside at the same time: a handler under test enters where it relies on its lock,
 /// and the test asks afterwards.
@@ -97,7 +99,7 @@ impl Overlaps {
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

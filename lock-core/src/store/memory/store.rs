@@ -1,6 +1,6 @@
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard},
     time::Duration,
 };
 
@@ -8,7 +8,10 @@ use super::{
     lock::{Kept, Lock, Scene},
     subscribers::Ears,
 };
-use crate::{clock::Moment, error::Unavailable, key::LockKey, kind::Kind, store::StoreIdentity};
+use crate::{
+    clock::Moment, error::Unavailable, key::LockKey, kind::Kind, runtime::sync::Mutex,
+    store::StoreIdentity,
+};
 
 /// Locks in memory that several clients share, each of them like a process of its own.
 ///
@@ -97,7 +100,7 @@ impl MemoryStore {
     }
 
     pub(crate) fn keys(&self) -> MutexGuard<'_, Keys> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,11 +1,6 @@
 //! From a step to its fate.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use tokio::{
     sync::{oneshot, watch},
@@ -17,6 +12,7 @@ use crate::{
     MemoryStore,
     error::Unavailable,
     owner::OwnerId,
+    runtime::sync::Mutex,
     store::{NotifyState, StoreError, StoreFuture, WakeupReceiver},
 };
 
@@ -90,7 +86,7 @@ impl Line {
 
     /// The moment at which a step of these owners is taken that may be taken from `at` on.
     fn turn(&self, owners: &[OwnerId], at: Instant) -> Instant {
-        let mut last = self.last_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_taken.lock();
         let now = Instant::now();
         last.retain(|_, taken| *taken > now);
         let before = owners.iter().filter_map(|owner| last.get(owner)).max();

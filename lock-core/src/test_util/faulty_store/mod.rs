@@ -4,12 +4,9 @@
 mod line;
 mod lock_store;
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use crate::{LockClient, LockClientBuilder, MemoryStore};
+use crate::{LockClient, LockClientBuilder, MemoryStore, runtime::sync::Mutex};
 
 /// What kind of step it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +71,13 @@ impl Default for Uniform {
 impl Uniform {
     /// What becomes of each step that is asked for from now on.
     pub fn set(&self, fate: Fate) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = fate;
+        *self.0.lock() = fate;
     }
 }
 
 impl Script for Uniform {
     fn fate(&self, _: Question) -> Fate {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 

@@ -6,7 +6,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::Value;
 use tokio::time::Instant;
 
-use super::{Cluster, lock};
+use super::Cluster;
 use crate::error::Unavailable;
 
 impl Cluster {
@@ -30,7 +30,7 @@ impl Cluster {
         });
         let mut answers = asked.collect::<FuturesUnordered<_>>();
         let mut slowest = None::<Duration>;
-        let nobody = Err(match lock(&self.why_down).clone() {
+        let nobody = Err(match self.why_down.lock().clone() {
             why if why.is_empty() => Unavailable::unsent(format!("no node of {self} answers")),
             why => Unavailable::unsent(why),
         });

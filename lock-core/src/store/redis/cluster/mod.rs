@@ -12,7 +12,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::Unavailable,
+    runtime::sync::Mutex,
     store::redis::{
         connect::{ConnectError, Endpoint, Target},
         connection::{ClientName, Link, Wire},
@@ -68,10 +69,6 @@ impl fmt::Display for Cluster {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Cluster {
     pub(crate) fn new(
         seeds: Vec<Endpoint>,
@@ -97,20 +94,20 @@ impl Cluster {
 
     pub(crate) fn close(&self) {
         self.closed.cancel();
-        for node in lock(&self.nodes).values() {
+        for node in self.nodes.lock().values() {
             node.close();
         }
-        if let Some(ear) = &*lock(&self.common_ear) {
+        if let Some(ear) = &*self.common_ear.lock() {
             ear.close();
         }
     }
 
     /// Whether any node is connected: what of the others is for the question to find out.
     pub(crate) fn check(&self) -> Result<(), Unavailable> {
-        if lock(&self.nodes).values().any(|node| node.link.check().is_ok()) {
+        if self.nodes.lock().values().any(|node| node.link.check().is_ok()) {
             return Ok(());
         }
-        let why = lock(&self.why_down).clone();
+        let why = self.why_down.lock().clone();
         let none = || format!("no node of {self} is connected");
         Err(Unavailable::unsent(if why.is_empty() { none() } else { why }))
     }
@@ -118,7 +115,7 @@ impl Cluster {
     /// Why the node that has this slot is not connected, if it is not.
     pub(crate) fn why_not(&self, slot: u16) -> Option<Unavailable> {
         let map = Arc::clone(&self.map.borrow());
-        lock(&self.nodes).get(map.owner(slot)?)?.link.check().err()
+        self.nodes.lock().get(map.owner(slot)?)?.link.check().err()
     }
 
     pub(crate) fn has(&self, node: &Endpoint, slot: u16) -> bool {
@@ -128,7 +125,7 @@ impl Cluster {
     /// The links to all primaries, and how many slots have none.
     pub(crate) fn links(&self) -> (Vec<Arc<Link>>, usize) {
         let map = Arc::clone(&self.map.borrow());
-        let nodes = lock(&self.nodes);
+        let nodes = self.nodes.lock();
         let primaries = map.primaries();
         let links = primaries.iter().filter_map(|primary| nodes.get(primary));
         (links.map(|node| Arc::clone(&node.link)).collect(), map.unserved())

@@ -13,7 +13,7 @@ use futures_util::{
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::{Cluster, lock, slot_map::Map};
+use super::{Cluster, slot_map::Map};
 use crate::store::redis::{
     connect::{ConnectError, Endpoint, Target},
     connection::Link,
@@ -43,7 +43,7 @@ impl Node {
 
 impl Cluster {
     pub(crate) fn link(self: &Arc<Self>, endpoint: &Endpoint) -> Arc<Link> {
-        let mut nodes = lock(&self.nodes);
+        let mut nodes = self.nodes.lock();
         let wanted_until = Instant::now() + WANTED;
         if let Some(node) = nodes.get_mut(endpoint) {
             node.wanted_until = wanted_until;
@@ -89,7 +89,7 @@ impl Cluster {
         }
         let now = Instant::now();
         let mut deaf = Vec::new();
-        lock(&self.nodes).retain(|endpoint, node| {
+        self.nodes.lock().retain(|endpoint, node| {
             if !primaries.contains(endpoint) {
                 if now > node.wanted_until {
                     node.close();
@@ -116,12 +116,12 @@ impl Cluster {
             let discovery = Box::new(Fixed(Arc::new(self.node.elsewhere(endpoint.clone()))));
             let node = NodeSlots { cluster: Arc::downgrade(self), node: endpoint.clone() };
             let ear = self.start_ear(discovery, ChannelFilter::Slots(Box::new(node)));
-            match lock(&self.nodes).get_mut(&endpoint) {
+            match self.nodes.lock().get_mut(&endpoint) {
                 Some(node) if !self.closed.is_cancelled() => node.ear = Some(ear),
                 _ => ear.close(),
             }
         }
-        let mut common = lock(&self.common_ear);
+        let mut common = self.common_ear.lock();
         if sharded && let Some(ear) = common.take() {
             ear.close();
         }

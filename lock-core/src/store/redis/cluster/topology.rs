@@ -9,7 +9,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::RedisError;
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{Cluster, lock, slot_map::Map};
+use super::{Cluster, slot_map::Map};
 use crate::store::redis::{
     connect::{ConnectError, Target},
     connection::{Wire, check_server, has_shard_channels},
@@ -39,7 +39,7 @@ impl Cluster {
             let looked = Instant::now();
             match self.learn().await {
                 Ok((map, sharded)) => {
-                    lock(&self.why_down).clear();
+                    self.why_down.lock().clear();
                     if self.install(map, sharded) {
                         pause = SOONEST;
                     }
@@ -49,7 +49,7 @@ impl Cluster {
                 }
                 Err(why) => {
                     tracing::debug!(redis = %self, %why, "cannot see who has which slot");
-                    *lock(&self.why_down) = why.to_string();
+                    *self.why_down.lock() = why.to_string();
                     tokio::time::sleep(pause).await;
                 }
             }
@@ -59,7 +59,7 @@ impl Cluster {
 
     /// Asks a node that is connected, or else everybody, who has which slot.
     async fn learn(&self) -> Result<(Map, bool), ConnectError> {
-        let up: Vec<_> = lock(&self.nodes).values().filter_map(|node| node.link.now()).collect();
+        let up: Vec<_> = self.nodes.lock().values().filter_map(|node| node.link.now()).collect();
         let slots = redis::cmd("CLUSTER").arg("SLOTS").to_owned();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         for at in 0..up.len() {

@@ -1,9 +1,6 @@
 //! One connection for commands, from its opening to its end.
 
-use std::{
-    future::Future,
-    sync::{Mutex, PoisonError},
-};
+use std::future::Future;
 
 use redis::{
     Cmd, ErrorKind, FromRedisValue, Pipeline, PushKind, RedisError, RedisResult, Script,
@@ -13,9 +10,12 @@ use redis::{
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::redis::{
-    connect::{ConnectError, Connection, Target},
-    protocol::{Manner, Question, scripts},
+use crate::{
+    runtime::sync::Mutex,
+    store::redis::{
+        connect::{ConnectError, Connection, Target},
+        protocol::{Manner, Question, scripts},
+    },
 };
 
 #[derive(Debug)]
@@ -182,7 +182,7 @@ impl Wire {
                 Err(Failure::Dead)
             }
             answer => {
-                *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                *self.last_answer.lock() = Instant::now();
                 answer.map_err(Failure::Answered)
             }
         }
@@ -191,7 +191,7 @@ impl Wire {
     /// Declares the wire dead if nothing at all was answered since `sent`: a connection that a
     /// firewall has forgotten looks open for ever.
     pub(crate) fn silent_since(&self, sent: Instant) {
-        if *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) < sent {
+        if *self.last_answer.lock() < sent {
             self.dead.cancel();
         }
     }

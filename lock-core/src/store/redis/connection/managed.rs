@@ -5,10 +5,7 @@
 //! killed by its number, where the user may do that: a command still on its way in the old socket
 //! would otherwise be carried out after the release that was meant to undo it.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 use tokio::{sync::watch, time::Instant};
@@ -24,6 +21,7 @@ use super::{
 use crate::{
     backoff::Backoff,
     error::Unavailable,
+    runtime::sync::Mutex,
     store::redis::{
         connect::{ConnectError, Target, is_replica},
         discovery::Discovery,
@@ -59,10 +57,6 @@ pub(crate) type First = (Arc<Target>, Wire, MissingRights);
 enum State {
     Up(Arc<Target>, Arc<Wire>),
     Down(String),
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Link {
@@ -121,7 +115,7 @@ impl Link {
                 Ok((target, wire)) => {
                     self.refresh(&target, &wire).await;
                     tracing::info!(redis = %target.address, "connected to Redis");
-                    *lock(&self.old) = wire.identity.clone();
+                    *self.old.lock() = wire.identity.clone();
                     self.state.send_replace(State::Up(Arc::clone(&target), Arc::clone(&wire)));
                     self.watch_over(&target, &wire).await;
                     // They lead to where it led, perhaps no further than it did.
@@ -145,7 +139,7 @@ impl Link {
 
     /// A connection over which anything may be asked: the one before it has been ended.
     async fn open(&self) -> Result<(Arc<Target>, Arc<Wire>), ConnectError> {
-        let first = lock(&self.first).take();
+        let first = self.first.lock().take();
         let (target, wire, missing) = match first {
             Some(first) => first,
             None => {
@@ -155,13 +149,13 @@ impl Link {
                 (target, wire, missing)
             }
         };
-        let old = lock(&self.old).clone();
+        let old = self.old.lock().clone();
         if let Some(old) = old {
             let kill = old.kill();
             let ended = wire.query::<i64>(&kill);
             match tokio::time::timeout(target.connect_timeout, ended).await {
                 // Refused: the user may not, and the lease bounds what a late command can do.
-                Ok(Ok(_) | Err(Failure::Answered(_))) => *lock(&self.old) = None,
+                Ok(Ok(_) | Err(Failure::Answered(_))) => *self.old.lock() = None,
                 Ok(Err(Failure::Dead)) | Err(_) => return Err(target.silent()),
             }
         }

@@ -4,15 +4,18 @@
 //! One that is given up with a command under way is killed by its number before anything else is
 //! asked of the server, like a lost connection for commands.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use redis::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::connection::{Failure, Identity, Told, Wire};
-use crate::store::redis::{
-    connect::{ErrorClass, Target, classify},
-    protocol::{Manner, Question},
+use crate::{
+    runtime::sync::Mutex,
+    store::redis::{
+        connect::{ErrorClass, Target, classify},
+        protocol::{Manner, Question},
+    },
 };
 
 /// How many acquisitions may wait for replicas at once; more of them queue.
@@ -33,21 +36,17 @@ impl Default for SideWires {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl SideWires {
     /// Closes those that nobody uses.
     pub(crate) fn close(&self) {
-        lock(&self.idle).clear();
+        self.idle.lock().clear();
     }
 
     /// One connection for one command. It fails when the server takes no more of them.
     pub(crate) async fn take(&self, target: &Arc<Target>) -> Result<SideWire<'_>, Failure> {
         let permit = self.free.acquire().await.map_err(|_| Failure::Dead)?;
         let known = loop {
-            match lock(&self.idle).pop() {
+            match self.idle.lock().pop() {
                 Some((to, wire)) if Arc::ptr_eq(&to, target) && !wire.dead.is_cancelled() => {
                     break Some(wire);
                 }
@@ -68,17 +67,17 @@ impl SideWires {
 
     /// Whether something was given up that Redis has not ended yet.
     pub(crate) fn has_doomed(&self) -> bool {
-        !lock(&self.doomed).is_empty()
+        !self.doomed.lock().is_empty()
     }
 
     /// Has Redis end what was given up, before `wire` is asked anything.
     pub(crate) async fn bury(&self, wire: &Wire) {
-        let doomed = lock(&self.doomed).clone();
+        let doomed = self.doomed.lock().clone();
         for identity in doomed {
             if let Err(Failure::Dead) = wire.query::<i64>(&identity.kill()).await {
                 return;
             }
-            lock(&self.doomed).retain(|other| *other != identity);
+            self.doomed.lock().retain(|other| *other != identity);
         }
     }
 }
@@ -120,9 +119,9 @@ impl Drop for SideWire<'_> {
             return;
         };
         if self.answered && !wire.dead.is_cancelled() {
-            lock(&self.wires.idle).push((target, wire));
+            self.wires.idle.lock().push((target, wire));
         } else if let Some(identity) = &wire.identity {
-            lock(&self.wires.doomed).push(identity.clone());
+            self.wires.doomed.lock().push(identity.clone());
         }
     }
 }

@@ -1,12 +1,9 @@
 //! What endangers locks on a server that is connected to, for as long as it does.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use super::{acl::MissingRights, connection::Wire};
-use crate::store::redis::connect::Target;
+use crate::{runtime::sync::Mutex, store::redis::connect::Target};
 
 /// What can be amiss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +18,7 @@ pub(crate) struct Warnings(Mutex<BTreeMap<Danger, String>>);
 
 impl Warnings {
     pub(crate) fn all(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.0.lock().values().cloned().collect()
     }
 
     /// Redis may delete locks. Not every user may ask.
@@ -56,7 +53,7 @@ impl Warnings {
 
     /// Says in the log what is new, and what is over.
     fn set(&self, danger: Danger, target: &Target, warning: Option<String>) {
-        let mut warnings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = self.0.lock();
         let before = match &warning {
             Some(warning) => warnings.insert(danger, warning.clone()),
             None => warnings.remove(&danger),

@@ -2,13 +2,16 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::MutexGuard,
     time::Duration,
 };
 
 use tokio::{sync::watch, time::Instant};
 
-use crate::store::{NotifyState, WakeupReceiver};
+use crate::{
+    runtime::sync::Mutex,
+    store::{NotifyState, WakeupReceiver},
+};
 
 /// A channel that nobody waits for is kept this long: hot keys are waited for again and again.
 const KEPT: Duration = Duration::from_secs(5);
@@ -158,6 +161,6 @@ impl Channels {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<String, Channel>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 }

@@ -1,0 +1,3 @@
+//! What every layer above stands on.
+
+pub(crate) mod sync;
