@@ -1,104 +1,11 @@
 //! Looking at a lock from outside, and taking it away.
 
-use std::time::Duration;
-
 use crate::{
-    FencingToken, InspectError, IntoLockKey, Kind, LockClient, LockKey, Mode, Scope,
+    InspectError, IntoLockKey, Kind, LockClient, LockKey, Mode, Scope,
     error::WrongKind,
+    inspection::{ForcedRelease, Holding, Inspection, Waiting},
     store::{Holds, LockSnapshot},
 };
-
-/// What stands in the store for a key, at the moment of looking: from [`LockClient::inspect`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Inspection {
-    /// `None`: nobody holds it and nobody waits. The plain kinds share one shape: with waiters in
-    /// line it is [`Kind::Fair`], with a permanent token [`Kind::Fenced`], else [`Kind::Reentrant`].
-    pub kind: Option<Kind>,
-    /// How it is held; `None`: not at all.
-    pub mode: Option<Mode>,
-    /// Who holds it.
-    pub holders: Vec<Holding>,
-    /// What is left of the lease that ends last, on the store's clock; a holder that lives renews
-    /// it. `None`: nobody holds it, or it has no end.
-    pub remaining: Option<Duration>,
-    /// The waiters that the store knows: of the fair kinds in order, up to 64 of each process; of
-    /// the others the one that is next. Waiters that stand behind another one of their own process
-    /// are not known to the store.
-    pub waiters: Vec<Waiting>,
-    /// A semaphore's free permits, negative while more are in use than there should be.
-    pub free_permits: Option<i64>,
-    /// The last fencing token that was handed out, or is reserved for the holder's next turns, as long
-    /// as it is known.
-    pub fencing_token: Option<FencingToken>,
-    /// Whether all holders and waiters are listed: crowds are cut at about a thousand.
-    pub complete: bool,
-}
-
-/// One owner that holds a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Holding {
-    /// `<client>:<number>`, or the permit of a semaphore.
-    pub owner: String,
-    /// Which process that is, if it said so.
-    pub client: Option<ClientInfo>,
-    /// How often it reads.
-    pub reads: u32,
-    /// How often it writes, or holds a lock that knows no readers.
-    pub writes: u32,
-    /// What is left of its lease, on the store's clock. `None`: it has no end.
-    pub remaining: Option<Duration>,
-}
-
-/// One owner that waits for a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Waiting {
-    /// `<client>:<number>`.
-    pub owner: String,
-    /// Which process that is, if it said so.
-    pub client: Option<ClientInfo>,
-    /// What it waits to do.
-    pub mode: Mode,
-}
-
-/// Who a client said it is: see [`client_name`](crate::LockClientBuilder::client_name).
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ClientInfo {
-    /// The service.
-    pub service: String,
-    /// Which of its instances.
-    pub instance: String,
-}
-
-/// What [`LockClient::force_release`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ForcedRelease {
-    /// Whether anybody held the lock.
-    pub was_held: bool,
-    /// Exceeds every token handed out before: claim the resource with it, and whoever lost the lock
-    /// is refused there. A semaphore has none.
-    pub fencing_token: Option<FencingToken>,
-}
-
-impl ClientInfo {
-    /// For a [store](crate::store::LockStore) that knows its clients' names.
-    #[must_use]
-    pub fn new(service: impl Into<String>, instance: impl Into<String>) -> Self {
-        Self { service: service.into(), instance: instance.into() }
-    }
-}
-
-impl ForcedRelease {
-    /// For a [store](crate::store::LockStore) that has taken a lock away.
-    #[must_use]
-    pub fn new(was_held: bool, fencing_token: Option<FencingToken>) -> Self {
-        Self { was_held, fencing_token }
-    }
-}
 
 impl LockClient {
     /// Whether anybody, in any process, holds `key` in this mode; of kinds without readers, and of

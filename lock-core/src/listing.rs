@@ -1,25 +1,6 @@
 //! Which locks there are under a prefix: for operators.
 
-use crate::{InspectError, LockClient, LockKey};
-
-/// The locks under a prefix: from [`LockClient::list`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Listing {
-    /// Their keys, sorted.
-    pub keys: Vec<LockKey>,
-    /// Whether these are all: not cut at the limit, not given up halfway, and no node of a cluster
-    /// missing.
-    pub complete: bool,
-}
-
-impl Listing {
-    /// For a [store](crate::store::LockStore) that lists its locks.
-    #[must_use]
-    pub fn new(keys: Vec<LockKey>, complete: bool) -> Self {
-        Self { keys, complete }
-    }
-}
+use crate::{InspectError, LockClient, inspection::Listing};
 
 impl LockClient {
     /// Lists the locks whose keys begin with `prefix` (of this client's own prefix nothing need be

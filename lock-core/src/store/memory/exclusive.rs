@@ -4,7 +4,7 @@
 use super::{
     fair_queue::Line,
     holders::{Asked, Holders},
-    lock::{Scene, Shape},
+    rules::{LockRules, StepContext},
     waiters::Waiters,
 };
 use crate::{
@@ -34,7 +34,7 @@ impl Plain {
         alone.then(|| std::mem::take(&mut self.waiters))
     }
 
-    fn acquire_in_line(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire_in_line(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
         let (owner, now) = (&step.owner, scene.now);
         let asked = self.holders.ask(step);
         match asked {
@@ -66,7 +66,7 @@ impl Plain {
         Acquired::Busy { remaining: Some(now.until(until)), in_line }
     }
 
-    fn release_in_line(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
+    fn release_in_line(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
         if step.in_line {
             self.line.leave(&step.holder.owner);
         }
@@ -78,7 +78,7 @@ impl Plain {
         released
     }
 
-    fn tell_head(&self, scene: &mut Scene<'_>) {
+    fn tell_head(&self, scene: &mut StepContext<'_>) {
         let head = self.line.first_living(scene.now);
         if let Some(head) = head.filter(|_| self.holders.is_free()) {
             scene.tell_turn(&head.owner);
@@ -86,7 +86,7 @@ impl Plain {
     }
 }
 
-impl Shape for Plain {
+impl LockRules for Plain {
     fn expire(&mut self, now: Moment) {
         self.holders.expire(now);
         self.waiters.expire(now);
@@ -98,7 +98,7 @@ impl Shape for Plain {
         self.holders.is_free() && self.waiters.is_empty() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
         let answer = match step.kind {
             Kind::Fair => self.acquire_in_line(step, scene),
             _ => self.waiters.acquire(&mut self.holders, step, scene),
@@ -107,7 +107,7 @@ impl Shape for Plain {
         answer
     }
 
-    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
         if step.holder.kind == Kind::Fair {
             return self.release_in_line(step, scene);
         }
@@ -137,7 +137,7 @@ impl Shape for Plain {
         }
     }
 
-    fn take_away(&mut self, scene: &mut Scene<'_>) {
+    fn take_away(&mut self, scene: &mut StepContext<'_>) {
         let held = std::mem::take(&mut self.holders);
         if !held.is_free() {
             self.waiters.pass_on(&self.holders, scene);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     fair_queue::Line,
     holders::{Asked, Holders},
-    lock::{Scene, Shape},
+    rules::{LockRules, StepContext},
 };
 use crate::{
     clock::Moment,
@@ -45,7 +45,7 @@ impl FairReadWrite {
         Acquired::Busy { remaining, in_line: step.place.is_some() }
     }
 
-    fn tell_next(&mut self, scene: &mut Scene<'_>) {
+    fn tell_next(&mut self, scene: &mut StepContext<'_>) {
         if self.holders.mode() == Some(Mode::Write) {
             return;
         }
@@ -60,7 +60,7 @@ impl FairReadWrite {
     }
 }
 
-impl Shape for FairReadWrite {
+impl LockRules for FairReadWrite {
     fn expire(&mut self, now: Moment) {
         self.holders.expire(now);
         self.line.expire(now);
@@ -70,7 +70,7 @@ impl Shape for FairReadWrite {
         self.holders.is_free() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
         let now = scene.now;
         if self.line.drop_dead_but(Some(&step.owner), now) {
             self.tell_next(scene);
@@ -95,7 +95,7 @@ impl Shape for FairReadWrite {
         }
     }
 
-    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
         if step.in_line {
             self.line.leave(&step.holder.owner);
         }
@@ -108,12 +108,12 @@ impl Shape for FairReadWrite {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertCommand, scene: &mut Scene<'_>) -> Upgraded {
+    fn upgrade(&mut self, step: &ConvertCommand, scene: &mut StepContext<'_>) -> Upgraded {
         let refused = self.holders.upgrade(step, scene.now);
         refused.unwrap_or_else(|| Upgraded::Granted(scene.token()))
     }
 
-    fn downgrade(&mut self, step: &ConvertCommand, scene: &mut Scene<'_>) -> Downgraded {
+    fn downgrade(&mut self, step: &ConvertCommand, scene: &mut StepContext<'_>) -> Downgraded {
         let (downgraded, opened) = self.holders.downgrade(step, scene.now);
         if opened {
             self.tell_next(scene);
@@ -129,7 +129,7 @@ impl Shape for FairReadWrite {
         }
     }
 
-    fn take_away(&mut self, scene: &mut Scene<'_>) {
+    fn take_away(&mut self, scene: &mut StepContext<'_>) {
         self.holders = Holders::default();
         self.tell_next(scene);
     }

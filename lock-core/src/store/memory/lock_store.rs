@@ -5,16 +5,17 @@ use std::{future::ready, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{
-    lock::{Kept, Lock, Scene},
+    lock::{Kept, Lock},
+    rules::StepContext,
     store::{Keys, MemoryStore},
     subscribers::Channel,
 };
 use crate::{
     error::{StoreError, Unavailable},
-    inspect::{ClientInfo, ForcedRelease},
+    inspection::Listing,
+    inspection::{ClientInfo, ForcedRelease},
     key::LockKey,
     kind::Kind,
-    listing::Listing,
     mode::Mode,
     store::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
@@ -92,10 +93,11 @@ impl Keys {
         &mut self,
         key: &LockKey,
         kind: Kind,
-        work: impl FnOnce(&mut Lock, &mut Scene<'_>) -> T,
+        work: impl FnOnce(&mut Lock, &mut StepContext<'_>) -> T,
     ) -> Option<T> {
-        let work =
-            |lock: &mut Lock, scene: &mut Scene<'_>| lock.is_of(kind).then(|| work(lock, scene));
+        let work = |lock: &mut Lock, scene: &mut StepContext<'_>| {
+            lock.is_of(kind).then(|| work(lock, scene))
+        };
         self.with(key, None, |kept, scene| work(&mut kept.lock, scene)).flatten()
     }
 
@@ -120,7 +122,7 @@ impl Keys {
     }
 
     fn set_permits(&mut self, key: &LockKey, permits: u32, only_missing: bool) -> Option<i64> {
-        let work = |lock: &mut Lock, scene: &mut Scene<'_>| {
+        let work = |lock: &mut Lock, scene: &mut StepContext<'_>| {
             let Lock::Semaphore(semaphore) = lock else { return None };
             if !only_missing {
                 semaphore.resize(permits, scene);

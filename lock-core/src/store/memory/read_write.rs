@@ -2,7 +2,7 @@
 
 use super::{
     holders::Holders,
-    lock::{Scene, Shape},
+    rules::{LockRules, StepContext},
     waiters::Waiters,
 };
 use crate::{
@@ -32,7 +32,7 @@ impl ReadWrite {
     }
 }
 
-impl Shape for ReadWrite {
+impl LockRules for ReadWrite {
     fn expire(&mut self, now: Moment) {
         self.holders.expire(now);
         self.waiters.expire(now);
@@ -42,11 +42,11 @@ impl Shape for ReadWrite {
         self.holders.is_free() && self.waiters.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
         self.waiters.acquire(&mut self.holders, step, scene)
     }
 
-    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
         let left = step.in_line && self.waiters.leave(&step.holder.owner);
         let (released, opened) = self.holders.release(step, scene.now);
         if left || opened {
@@ -59,12 +59,12 @@ impl Shape for ReadWrite {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertCommand, scene: &mut Scene<'_>) -> Upgraded {
+    fn upgrade(&mut self, step: &ConvertCommand, scene: &mut StepContext<'_>) -> Upgraded {
         let refused = self.holders.upgrade(step, scene.now);
         refused.unwrap_or_else(|| Upgraded::Granted(scene.token()))
     }
 
-    fn downgrade(&mut self, step: &ConvertCommand, scene: &mut Scene<'_>) -> Downgraded {
+    fn downgrade(&mut self, step: &ConvertCommand, scene: &mut StepContext<'_>) -> Downgraded {
         let (downgraded, opened) = self.holders.downgrade(step, scene.now);
         if opened {
             self.waiters.pass_on(&self.holders, scene);
@@ -80,7 +80,7 @@ impl Shape for ReadWrite {
         }
     }
 
-    fn take_away(&mut self, scene: &mut Scene<'_>) {
+    fn take_away(&mut self, scene: &mut StepContext<'_>) {
         let held = std::mem::take(&mut self.holders);
         if !held.is_free() {
             self.waiters.pass_on(&self.holders, scene);

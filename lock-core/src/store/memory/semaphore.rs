@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::{
-    lock::{Scene, Shape},
+    rules::{LockRules, StepContext},
     waiters::Waiters,
 };
 use crate::{
@@ -43,7 +43,7 @@ impl Semaphore {
         self.total.saturating_sub_unsigned(self.leases.len() as u64)
     }
 
-    pub(crate) fn resize(&mut self, permits: u32, scene: &mut Scene<'_>) {
+    pub(crate) fn resize(&mut self, permits: u32, scene: &mut StepContext<'_>) {
         let before = self.free() - self.ended;
         self.total = permits.into();
         if self.free() > before {
@@ -53,14 +53,14 @@ impl Semaphore {
     }
 
     /// Free permits go to the waiters that are next.
-    fn pass_on(&mut self, scene: &mut Scene<'_>) {
+    fn pass_on(&mut self, scene: &mut StepContext<'_>) {
         self.ended = 0;
         let free = usize::try_from(self.free()).unwrap_or(0);
         self.waiters.wake_first(free, scene);
     }
 }
 
-impl Shape for Semaphore {
+impl LockRules for Semaphore {
     fn expire(&mut self, now: Moment) {
         let before = self.free();
         self.leases.retain(|_, until| *until > now);
@@ -72,7 +72,7 @@ impl Shape for Semaphore {
         false
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, scene: &mut Scene<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
         let (now, until) = (scene.now, scene.now.after(step.lease));
         if let Some(lease) = self.leases.get_mut(&step.owner) {
             *lease = until.max(*lease);
@@ -97,7 +97,7 @@ impl Shape for Semaphore {
         Acquired::Busy { remaining: first.map(|(left, _)| left).or(next_end), in_line }
     }
 
-    fn release(&mut self, step: &ReleaseCommand, scene: &mut Scene<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
         let left = step.in_line && self.waiters.leave(&step.holder.owner);
         let returned = self.leases.remove(&step.holder.owner).is_some();
         if left || returned || self.ended > 0 {
@@ -132,7 +132,7 @@ impl Shape for Semaphore {
         }
     }
 
-    fn take_away(&mut self, scene: &mut Scene<'_>) {
+    fn take_away(&mut self, scene: &mut StepContext<'_>) {
         if self.leases.is_empty() && self.ended == 0 {
             return;
         }

@@ -5,7 +5,8 @@ use std::{
 };
 
 use super::{
-    lock::{Kept, Lock, Scene},
+    lock::{Kept, Lock},
+    rules::StepContext,
     subscribers::Ears,
 };
 use crate::{
@@ -127,11 +128,11 @@ impl Keys {
         &mut self,
         key: &LockKey,
         make: Option<(Kind, u32)>,
-        work: impl FnOnce(&mut Kept, &mut Scene<'_>) -> T,
+        work: impl FnOnce(&mut Kept, &mut StepContext<'_>) -> T,
     ) -> Option<T> {
         let now = Moment::now();
         let mut scene =
-            Scene { now, last_token: &mut self.last_token, given: None, told: Vec::new() };
+            StepContext { now, last_token: &mut self.last_token, given: None, told: Vec::new() };
         if let Some(kept) = self.kept.get_mut(key) {
             kept.lock.shape().expire(now);
             if kept.lock.shape().is_over() {

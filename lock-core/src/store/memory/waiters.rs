@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     holders::{Asked, Holders},
-    lock::Scene,
+    rules::StepContext,
 };
 use crate::{
     clock::Moment,
@@ -100,7 +100,7 @@ impl Waiters {
     }
 
     /// Reserves for the first so many, and wakes them.
-    pub(crate) fn wake_first(&mut self, count: usize, scene: &mut Scene<'_>) {
+    pub(crate) fn wake_first(&mut self, count: usize, scene: &mut StepContext<'_>) {
         let until = scene.now.after(RESERVED);
         let now = scene.now;
         for waiter in self.0.iter_mut().filter(|waiter| waiter.until > now).take(count) {
@@ -111,7 +111,7 @@ impl Waiters {
 
     /// A lock that is free, or that only readers hold, goes to those that are next: the first, if it
     /// writes, or all readers before the next writer.
-    pub(crate) fn pass_on(&mut self, holders: &Holders, scene: &mut Scene<'_>) {
+    pub(crate) fn pass_on(&mut self, holders: &Holders, scene: &mut StepContext<'_>) {
         let live = self.live(scene.now);
         let readers = live.take_while(|waiter| waiter.mode == Mode::Read).count();
         match holders.mode() {
@@ -125,7 +125,7 @@ impl Waiters {
         &mut self,
         holders: &mut Holders,
         step: &AcquireCommand,
-        scene: &mut Scene<'_>,
+        scene: &mut StepContext<'_>,
     ) -> Acquired {
         let now = scene.now;
         match holders.ask(step) {

@@ -24,9 +24,9 @@ use super::{
 };
 use crate::{
     error::Unavailable,
-    inspect::{ClientInfo, ForcedRelease},
+    inspection::Listing,
+    inspection::{ClientInfo, ForcedRelease},
     key::LockKey,
-    listing::Listing,
     mode::Mode,
     store::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use redis::{Cmd, Value};
 
 use crate::{
-    inspect::ClientInfo,
+    inspection::ClientInfo,
     owner::ClientId,
     store::redis::{
         connect::RedisOptions,

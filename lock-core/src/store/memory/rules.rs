@@ -1,0 +1,87 @@
+//! What every kind of lock does, and what a command finds beside the lock.
+
+use std::time::SystemTime;
+
+use super::subscribers::Channel;
+use crate::{
+    clock::Moment,
+    fencing::FencingToken,
+    mode::Mode,
+    owner::OwnerId,
+    store::{
+        AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
+        Released, Renewal, Upgraded,
+    },
+};
+
+/// What a command finds beside the lock, the time and the last token, and the channels that it
+/// notifies.
+pub(crate) struct StepContext<'a> {
+    pub(crate) now: Moment,
+    pub(crate) last_token: &'a mut u64,
+    pub(crate) given: Option<FencingToken>,
+    pub(crate) told: Vec<Channel>,
+}
+
+impl StepContext<'_> {
+    /// A token, and so many in reserve after it.
+    pub(crate) fn tokens(&mut self, more: u32) -> FencingToken {
+        let token = self.token();
+        *self.last_token += u64::from(more);
+        self.given = Some(FencingToken::new(*self.last_token));
+        token
+    }
+
+    /// Tokens of all keys are one sequence: more than each of them needs, and it never forgets.
+    pub(crate) fn token(&mut self) -> FencingToken {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = u64::try_from(now.as_micros()).unwrap_or(0);
+        *self.last_token = (*self.last_token + 1).max(now);
+        let token = FencingToken::new(*self.last_token);
+        self.given = Some(token);
+        token
+    }
+
+    pub(crate) fn tell(&mut self, channel: Channel) {
+        self.told.push(channel);
+    }
+
+    pub(crate) fn tell_turn(&mut self, owner: &OwnerId) {
+        self.tell(Channel::Turn(owner.clone()));
+    }
+}
+
+/// The operations of a kind of lock. Expired entries are removed before any of them is called: see
+/// [`expire`](Self::expire).
+pub(crate) trait LockRules {
+    /// Removes everything that has expired.
+    fn expire(&mut self, now: Moment);
+    /// Whether there is nothing to remember.
+    fn is_over(&self) -> bool;
+    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired;
+    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released;
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal;
+    fn upgrade(&mut self, _step: &ConvertCommand, _scene: &mut StepContext<'_>) -> Upgraded {
+        Upgraded::Lost
+    }
+    fn downgrade(&mut self, _step: &ConvertCommand, _scene: &mut StepContext<'_>) -> Downgraded {
+        Downgraded::Lost
+    }
+    fn standing(&self, now: Moment) -> LockSnapshot;
+    /// Takes the lock away from all holders. Waiters keep their places and are notified.
+    fn take_away(&mut self, scene: &mut StepContext<'_>);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_exceeds_the_last_one_whatever_the_clock_says() {
+        let mut last_token = 1 << 62;
+        let now = Moment::now();
+        let mut scene =
+            StepContext { now, last_token: &mut last_token, given: None, told: Vec::new() };
+        assert_eq!([scene.token().get(), scene.token().get()], [(1 << 62) + 1, (1 << 62) + 2]);
+    }
+}
