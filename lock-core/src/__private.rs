@@ -5,13 +5,14 @@ use std::{future::Future, time::Duration};
 pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
 
 use crate::{
-    Acquire, AcquireError, IntoLockKey, InvalidOptions, LockClientBuilder, LockError, LockKey,
-    Scope, multi::MultiLock,
+    client::{Acquire, LockClientBuilder, MultiLock},
+    scope::Scope,
+    types::{AcquireError, IntoLockKey, InvalidOptions, LockError, LockKey},
 };
 pub use crate::{
-    Kind, LockClient, Mode,
-    multi::OneOrMany,
+    client::{LockClient, OneOrMany},
     runtime::sync::{Mutex, RwLock},
+    types::{Kind, Mode},
 };
 
 /// What an attribute asks for.

@@ -11,8 +11,10 @@ use std::{
 };
 
 use crate::{
-    LockKey, clock::Moment, engine::Engine, error::Unavailable, request::Request,
-    runtime::sync::Mutex,
+    engine::Engine,
+    request::Request,
+    runtime::{Moment, sync::Mutex},
+    types::{LockKey, Unavailable},
 };
 
 /// Between two probes of a shard.
@@ -91,7 +93,7 @@ async fn probe(engine: Weak<Engine>, shard: u16, key: LockKey) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LockClient;
+    use crate::client::LockClient;
 
     #[tokio::test(start_paused = true)]
     async fn what_was_sent_before_it_closed_does_not_open_it_again() {

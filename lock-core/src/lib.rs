@@ -9,51 +9,30 @@
 //! set forward: after each of them two processes may believe in one lock for a moment. Holders are
 //! told ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`] refuses the late one.
 
-mod acquire;
-mod asks;
-mod backoff;
 mod breaker;
-mod builder;
-mod call_site;
 mod client;
-mod clock;
 mod contend;
 mod convert;
 mod engine;
 mod entry;
-mod error;
-mod fencing;
 mod gate;
 mod guard;
 mod hand_over;
-mod health;
 mod hold;
-mod inspect;
-mod inspection;
-mod key;
-mod kind;
-mod lease;
-mod listing;
-mod lock_order;
 mod lost;
-mod mode;
-mod multi;
-mod owner;
-mod red_lock;
 mod reenter;
 mod renewal;
 mod request;
 mod runtime;
 mod scope;
-mod semaphore;
 mod settings;
 mod settle;
 mod share;
 pub mod store;
-mod target;
 mod tasks;
 mod terms;
 mod tries;
+mod types;
 mod view;
 
 #[doc(hidden)]
@@ -61,34 +40,31 @@ pub mod __private;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 
-pub use acquire::Acquire;
-pub use builder::LockClientBuilder;
-pub use client::LockClient;
-pub use error::{
-    AcquireError, Busy, DowngradeError, InspectError, InvalidOptions, LockError, Lost, LostCause,
-    Overloaded, ReleaseError, ShutdownError, Unavailable, Unsupported, UpgradeError, WrongKind,
+pub use client::{
+    Acquire, Inversion, LockClient, LockClientBuilder, Member, MultiGuard, MultiLock, PermitGuard,
+    RedLock, RedLockGuard, RedLockOn, Semaphore, SingleLock, Target,
 };
-pub use fencing::FencingToken;
 pub use guard::LockGuard;
-pub use health::{Health, LeaseState};
-pub use inspection::{ClientInfo, ForcedRelease, Holding, Inspection, Listing, Waiting};
-pub use key::{IntoLockKey, KeyError, LockKey};
-pub use kind::{Kind, UnknownKind};
-pub use lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE};
 pub use lock_key::{KeyPart, MAX_KEY_BYTES, Template, TemplateError, ValueError};
-pub use lock_order::Inversion;
 pub use lost::LostSignal;
-pub use mode::Mode;
-pub use multi::{Member, MultiGuard, MultiLock};
-pub use red_lock::{RedLock, RedLockGuard, RedLockOn};
 pub use scope::Scope;
-pub use semaphore::{PermitGuard, Semaphore};
 pub use settings::{
     DEFAULT_COMMAND_TIMEOUT, DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_IN_ALL, DEFAULT_WAIT,
     DEFAULT_YIELDING,
 };
 pub use store::memory::MemoryStore;
 #[cfg(feature = "redis")]
-pub use store::redis::{ConnectError, Tls};
-pub use target::{SingleLock, Target};
+pub use store::redis::connect::{ConnectError, Tls};
+pub use types::{
+    AcquireError, Busy, ClientInfo, DEFAULT_LEASE, DowngradeError, FencingToken, ForcedRelease,
+    Health, Holding, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, Kind,
+    LeaseState, Listing, LockError, LockKey, Lost, LostCause, MAX_LEASE, MIN_LEASE, Mode,
+    Overloaded, ReleaseError, ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError,
+    Waiting, WrongKind,
+};
 pub use view::LockView;
+
+// Names by which files that are about to move import what has moved.
+pub(crate) use client::lock_order;
+pub(crate) use runtime::{backoff, lease_clock as clock};
+pub(crate) use types::{call_site, error, lease, owner};

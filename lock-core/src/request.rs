@@ -6,11 +6,10 @@ use lock_key::MAX_DURATION;
 use tokio::time::Instant;
 
 use crate::{
-    Kind, LockKey, Mode,
-    error::{AcquireError, Busy, Overloaded},
     gate::{Entry, Gate, Permit, QueuePlace},
     hand_over::Fit,
     terms::{Asked, Terms},
+    types::{AcquireError, Busy, Kind, LockKey, Mode, Overloaded},
 };
 
 /// One lock that is not granted yet.

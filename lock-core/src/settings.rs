@@ -1,11 +1,10 @@
 use std::time::Duration;
 
 use crate::{
-    error::InvalidOptions,
     hand_over::MAX_LOCAL_HANDOFFS,
-    lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE},
     share::MAX_SHARED_READERS,
     terms::Terms,
+    types::{DEFAULT_LEASE, InvalidOptions, MAX_LEASE, MIN_LEASE},
 };
 
 /// How long an acquisition waits when nothing else is asked for.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{call_site::CallSite, settings::Settings};
+use crate::{settings::Settings, types::CallSite};
 
 /// What a hold lives by.
 #[derive(Debug, Clone, Copy)]

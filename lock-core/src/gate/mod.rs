@@ -22,10 +22,10 @@ use std::{
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
-    Kind, LockKey, Mode,
     hand_over::{Fit, Left},
     hold::Hold,
     runtime::sync::Mutex,
+    types::{Kind, LockKey, Mode},
 };
 use inside::{Inside, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{Access, Gate, Turn, waiters::OneWaiter};
-use crate::{LockKey, error::Overloaded};
+use crate::types::{LockKey, Overloaded};
 
 /// A place in a key's queue; dropping it is leaving.
 #[derive(Debug)]

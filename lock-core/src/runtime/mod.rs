@@ -1,3 +1,10 @@
-//! What every layer above stands on.
+//! What every layer above stands on: clock, pauses, mutexes.
 
+pub(crate) mod backoff;
+pub(crate) mod lease_clock;
 pub(crate) mod sync;
+
+#[cfg(feature = "redis")]
+pub(crate) use backoff::Backoff;
+pub(crate) use backoff::jittered;
+pub(crate) use lease_clock::Moment;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Kind, LockKey, Mode, owner::OwnerId};
+use crate::types::{Kind, LockKey, Mode, OwnerId};
 
 /// One owner on one key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

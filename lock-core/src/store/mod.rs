@@ -75,11 +75,8 @@ pub use outcome::{
 };
 pub use snapshot::{HolderSnapshot, LockSnapshot, WaiterSnapshot};
 
-use crate::{ClientInfo, ForcedRelease, Listing, LockKey, Mode, error::Unavailable};
-pub use crate::{
-    error::{StoreError, Unsupported},
-    owner::OwnerId,
-};
+use crate::types::{ClientInfo, ForcedRelease, Listing, LockKey, Mode, Unavailable};
+pub use crate::types::{OwnerId, StoreError, Unsupported};
 
 /// The future of a command's outcome.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;

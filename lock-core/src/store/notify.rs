@@ -3,7 +3,7 @@
 use tokio::{sync::watch, time::Instant};
 
 use super::command::Holder;
-use crate::LockKey;
+use crate::types::LockKey;
 
 /// What a wake-up is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

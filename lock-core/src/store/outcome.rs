@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{FencingToken, error::Unavailable};
+use crate::types::{FencingToken, Unavailable};
 
 /// What came of an [`AcquireCommand`](super::AcquireCommand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

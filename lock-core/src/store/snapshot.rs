@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::command::Holds;
-use crate::{FencingToken, Kind, Mode};
+use crate::types::{FencingToken, Kind, Mode};
 
 /// What stands in the store for a key. The default is a key of which nothing is known.
 #[derive(Debug, Clone, PartialEq, Eq)]

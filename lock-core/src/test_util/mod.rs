@@ -9,22 +9,30 @@
 pub mod conformance;
 mod eventually;
 mod faulty_store;
+#[cfg(feature = "redis")]
+mod script_calls;
 mod stopwatch;
 mod store_probe;
+#[cfg(feature = "redis")]
+pub mod untrusted_input;
 
 use std::{sync::Arc, time::Duration};
 
-pub use crate::clock::suspend;
+pub use crate::runtime::lease_clock::suspend;
 #[cfg(feature = "redis")]
-pub use crate::store::redis::test_util::{
-    Caller, SCRIPTS, SHARDED_SCRIPTS, ScriptCall, ScriptText, untrusted_input,
-};
+pub use crate::store::redis::protocol::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
 pub use eventually::{LIMIT, bounded, eventually};
 pub use faulty_store::{Fate, Question, Script, Uniform, client as scripted};
+#[cfg(feature = "redis")]
+pub use script_calls::{Caller, ScriptCall};
 pub use stopwatch::{Stopwatch, beat_on_each_processor, unless_stalled};
 pub use store_probe::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered};
 
-use crate::{LockClient, LockKey, LostCause, hold::Hold, lease};
+use crate::{
+    client::LockClient,
+    hold::Hold,
+    types::{LockKey, LostCause, lease},
+};
 
 /// For how long a lease is relied upon from sending what granted it.
 #[must_use]

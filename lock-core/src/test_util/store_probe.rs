@@ -4,14 +4,13 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    Kind, LockClient, LockKey, Mode, Unavailable,
+    client::LockClient,
     engine::Engine,
-    owner::OwnerId,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, Holds, ReleaseCommand,
-        Released, RenewCommand, Renewal, StoreAdmin, StoreError, Upgraded, WakeTopic,
-        WakeupReceiver,
+        Released, RenewCommand, Renewal, StoreAdmin, Upgraded, WakeTopic, WakeupReceiver,
     },
+    types::{Kind, LockKey, Mode, OwnerId, StoreError, Unavailable},
 };
 
 /// One owner on one key, with an ear for its turn.

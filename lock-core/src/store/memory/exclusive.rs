@@ -8,11 +8,9 @@ use super::{
     waiters::Waiters,
 };
 use crate::{
-    clock::Moment,
-    kind::Kind,
-    mode::Mode,
-    owner::OwnerId,
+    runtime::Moment,
     store::{AcquireCommand, Acquired, LockSnapshot, ReleaseCommand, Released, Renewal},
+    types::{Kind, Mode, OwnerId},
 };
 
 #[derive(Debug, Default)]

@@ -4,10 +4,9 @@
 use std::{collections::VecDeque, time::Duration};
 
 use crate::{
-    Mode,
-    clock::Moment,
-    owner::OwnerId,
+    runtime::Moment,
     store::{AcquireCommand, WaiterSnapshot},
+    types::{Mode, OwnerId},
 };
 
 #[derive(Debug)]

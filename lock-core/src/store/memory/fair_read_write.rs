@@ -8,14 +8,12 @@ use super::{
     rules::{LockRules, StepContext},
 };
 use crate::{
-    clock::Moment,
-    kind::Kind,
-    mode::Mode,
-    owner::OwnerId,
+    runtime::Moment,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
         Released, Renewal, Upgraded,
     },
+    types::{Kind, Mode, OwnerId},
 };
 
 /// How many readers one step tells; each that enters tells the one behind it.

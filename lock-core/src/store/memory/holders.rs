@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use crate::{
-    Mode,
-    clock::Moment,
-    owner::OwnerId,
+    runtime::Moment,
     store::{
         AcquireCommand, ConvertCommand, Downgraded, HolderSnapshot, Holds, LockSnapshot,
         ReleaseCommand, Released, Renewal, Upgraded,
     },
+    types::{Mode, OwnerId},
 };
 
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use super::{
     exclusive::Plain, fair_read_write::FairReadWrite, read_write::ReadWrite, rules::LockRules,
     semaphore::Semaphore, waiters::Waiters,
 };
-use crate::{fencing::FencingToken, kind::Kind};
+use crate::types::{FencingToken, Kind};
 
 #[derive(Debug)]
 pub(crate) enum Lock {

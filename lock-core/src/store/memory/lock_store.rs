@@ -11,17 +11,12 @@ use super::{
     subscribers::Channel,
 };
 use crate::{
-    error::{StoreError, Unavailable},
-    inspection::Listing,
-    inspection::{ClientInfo, ForcedRelease},
-    key::LockKey,
-    kind::Kind,
-    mode::Mode,
     store::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
         LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
         StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
+    types::{ClientInfo, ForcedRelease, Kind, Listing, LockKey, Mode, StoreError, Unavailable},
 };
 
 impl MemoryStore {
@@ -272,7 +267,7 @@ impl StoreAdmin for MemoryStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{owner::OwnerId, store::Holds};
+    use crate::{store::Holds, types::OwnerId};
 
     const LEASE: Duration = Duration::from_secs(30);
 

@@ -6,14 +6,12 @@ use super::{
     waiters::Waiters,
 };
 use crate::{
-    clock::Moment,
-    kind::Kind,
-    mode::Mode,
-    owner::OwnerId,
+    runtime::Moment,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
         Released, Renewal, Upgraded,
     },
+    types::{Kind, Mode, OwnerId},
 };
 
 #[derive(Debug, Default)]

@@ -4,14 +4,12 @@ use std::time::SystemTime;
 
 use super::subscribers::Channel;
 use crate::{
-    clock::Moment,
-    fencing::FencingToken,
-    mode::Mode,
-    owner::OwnerId,
+    runtime::Moment,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
         Released, Renewal, Upgraded,
     },
+    types::{FencingToken, Mode, OwnerId},
 };
 
 /// What a command finds beside the lock, the time and the last token, and the channels that it

@@ -8,14 +8,12 @@ use super::{
     waiters::Waiters,
 };
 use crate::{
-    clock::Moment,
-    kind::Kind,
-    mode::Mode,
-    owner::OwnerId,
+    runtime::Moment,
     store::{
         AcquireCommand, Acquired, HolderSnapshot, Holds, LockSnapshot, ReleaseCommand, Released,
         Renewal,
     },
+    types::{Kind, Mode, OwnerId},
 };
 
 #[derive(Debug)]

@@ -10,8 +10,9 @@ use super::{
     subscribers::Ears,
 };
 use crate::{
-    clock::Moment, error::Unavailable, key::LockKey, kind::Kind, runtime::sync::Mutex,
+    runtime::{Moment, sync::Mutex},
     store::StoreIdentity,
+    types::{Kind, LockKey, Unavailable},
 };
 
 /// Locks in memory that several clients share, each of them like a process of its own.

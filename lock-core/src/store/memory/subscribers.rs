@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use crate::{
-    LockKey,
-    owner::OwnerId,
     store::{WakeTopic, WakeupReceiver, WakeupSender},
+    types::{LockKey, OwnerId},
 };
 
 /// Where a key's news are told.

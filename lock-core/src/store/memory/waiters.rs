@@ -8,10 +8,9 @@ use super::{
     rules::StepContext,
 };
 use crate::{
-    clock::Moment,
-    mode::Mode,
-    owner::OwnerId,
+    runtime::Moment,
     store::{AcquireCommand, Acquired, WaiterSnapshot},
+    types::{Mode, OwnerId},
 };
 
 /// How long a lock stays reserved for a waiter that does not come.

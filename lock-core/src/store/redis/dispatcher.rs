@@ -13,7 +13,7 @@ use super::{
     protocol::{Manner, Question, Replicas, slot_of},
     pubsub::Ear,
 };
-use crate::error::Unavailable;
+use crate::types::Unavailable;
 
 /// Before a command that Redis refused for a passing reason is sent again.
 const PASSING: Duration = Duration::from_millis(25);

@@ -1,28 +1,22 @@
 //! The only place that talks to Redis.
 
-mod cluster;
-mod connect;
-mod connection;
-mod discovery;
+pub(crate) mod cluster;
+pub(crate) mod connect;
+pub(crate) mod connection;
+pub(crate) mod discovery;
 mod dispatcher;
-mod protocol;
-mod pubsub;
+pub(crate) mod protocol;
+pub(crate) mod pubsub;
 mod scan;
 mod store;
-#[cfg(feature = "test-util")]
-pub(crate) mod test_util;
 
 use std::sync::{Arc, atomic::AtomicU64};
 
 use redis::RedisConnectionInfo;
 
-pub use connect::{ConnectError, Tls};
-pub(crate) use connect::{Credentials, RedisOptions};
-pub(crate) use protocol::Replicas;
-
-use crate::{owner::ClientId, tasks::Tasks};
+use crate::{tasks::Tasks, types::ClientId};
 use cluster::Cluster;
-use connect::{Connector, Deployment, Target, Url};
+use connect::{ConnectError, Connector, Deployment, RedisOptions, Target, Url};
 use connection::{ClientName, First, Link, Wire, check_server};
 use discovery::{Discovery, Fixed, Sentinels};
 use dispatcher::{Routes, Way};

@@ -11,7 +11,7 @@ use super::{
     protocol::key_names,
     store::RedisStore,
 };
-use crate::{error::Unavailable, inspection::Listing, key::LockKey};
+use crate::types::{Listing, LockKey, Unavailable};
 
 /// How many keys the server looks at in one step: a fraction of a millisecond.
 const BITE: usize = 1_000;

@@ -23,16 +23,12 @@ use super::{
     pubsub::Channels,
 };
 use crate::{
-    error::Unavailable,
-    inspection::Listing,
-    inspection::{ClientInfo, ForcedRelease},
-    key::LockKey,
-    mode::Mode,
     store::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
         LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
         StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
+    types::{ClientInfo, ForcedRelease, Listing, LockKey, Mode, Unavailable},
 };
 
 /// A shutdown takes no longer than this beyond its deadline, however patient the client is.

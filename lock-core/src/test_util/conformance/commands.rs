@@ -4,11 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use super::world::{LONG, SHORT, World};
 use crate::{
-    Kind, LockClient, LockKey, Mode,
+    client::LockClient,
     store::{
         AcquireCommand, Acquired, Holder, LockStore, ReleaseCommand, Released, RenewCommand,
         Renewal,
     },
+    types::{Kind, LockKey, Mode},
 };
 
 /// A client's store, and owners of its own.

@@ -5,7 +5,10 @@ use futures_util::{
     future::{BoxFuture, ready},
 };
 
-use crate::{Kind, LockClient, LockClientBuilder, LockKey};
+use crate::{
+    client::{LockClient, LockClientBuilder},
+    types::{Kind, LockKey},
+};
 
 /// What a store may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,11 +8,14 @@ use std::{
     time::Duration,
 };
 
-use crate::test_util::{LIMIT, eventually};
-use crate::{AcquireError, Kind, LockClient, LockGuard, Mode};
-use tokio::task::JoinHandle;
-
 use super::world::{LONG, World, soon, written};
+use crate::{
+    client::LockClient,
+    guard::LockGuard,
+    test_util::{LIMIT, eventually},
+    types::{AcquireError, Kind, Mode},
+};
+use tokio::task::JoinHandle;
 
 /// Kinds of which one holder at a time writes, in no order but that of asking.
 const HANDED_OVER: [Kind; 4] = [Kind::ReadWrite, Kind::Reentrant, Kind::NonReentrant, Kind::Fenced];

@@ -5,11 +5,13 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::test_util::{LIMIT, Stopwatch, eventually};
-use crate::{Acquire, AcquireError, DowngradeError, Kind, LockClient, LostCause, ReleaseError};
-use tokio::task::JoinSet;
-
 use super::world::{LONG, SHORT, WOKEN, World, refused, soon, written};
+use crate::{
+    client::{Acquire, LockClient},
+    test_util::{LIMIT, Stopwatch, eventually},
+    types::{AcquireError, DowngradeError, Kind, LostCause, ReleaseError},
+};
+use tokio::task::JoinSet;
 
 fn busy<G>(answer: Result<G, AcquireError>) -> bool {
     matches!(answer, Err(AcquireError::Busy(_)))

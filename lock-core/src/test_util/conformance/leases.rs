@@ -1,9 +1,10 @@
 //! Leases on a running clock: renewal, loss, and what happens to the next one.
 
-use crate::test_util::{LIMIT, eventually};
-use crate::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
-
 use super::world::{LONG, NEVER, SHORT, World, soon, written};
+use crate::{
+    test_util::{LIMIT, eventually},
+    types::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError},
+};
 
 pub(super) async fn a_lease_is_renewed(world: World) {
     let (here, there) = (world.client().await, world.client().await);

@@ -1,9 +1,10 @@
 //! Looking at a lock from outside, taking it away, and asking for it back.
 
-use crate::test_util::{LIMIT, Stopwatch, eventually};
-use crate::{Kind, LostCause, Mode, ReleaseError};
-
 use super::world::{LONG, SHORT, WOKEN, World, refused, soon, written};
+use crate::{
+    test_util::{LIMIT, Stopwatch, eventually},
+    types::{Kind, LostCause, Mode, ReleaseError},
+};
 
 pub(super) async fn a_free_lock_has_nobody(world: World) {
     let client = world.client().await;

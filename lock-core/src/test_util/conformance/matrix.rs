@@ -1,8 +1,11 @@
 //! Who may enter beside whom: between processes, between acquisitions of one, within a scope.
 
-use crate::{AcquireError, LockClient, LockGuard, Mode};
-
 use super::world::World;
+use crate::{
+    client::LockClient,
+    guard::LockGuard,
+    types::{AcquireError, Mode},
+};
 
 const MODES: [Mode; 2] = [Mode::Read, Mode::Write];
 

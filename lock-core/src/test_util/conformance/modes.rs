@@ -1,9 +1,10 @@
 //! Upgrade, downgrade, and fencing tokens.
 
-use crate::test_util::Stopwatch;
-use crate::{Mode, UpgradeError};
-
 use super::world::{LONG, WOKEN, World, refused};
+use crate::{
+    test_util::Stopwatch,
+    types::{Mode, UpgradeError},
+};
 
 pub(super) async fn the_sole_reader_becomes_the_writer(world: World) {
     let (here, there) = (world.client().await, world.client().await);

@@ -1,10 +1,12 @@
 //! Several locks at once, all or nothing.
 
-use crate::test_util::{LIMIT, bounded};
-use crate::{AcquireError, Kind, LockClient, Member};
-use tokio::task::JoinSet;
-
 use super::world::{LONG, SHORT, World, soon, written};
+use crate::{
+    client::{LockClient, Member},
+    test_util::{LIMIT, bounded},
+    types::{AcquireError, Kind},
+};
+use tokio::task::JoinSet;
 
 /// One of each, under keys of their own.
 fn one_of_each(client: &LockClient) -> [Member; 7] {

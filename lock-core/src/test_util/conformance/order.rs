@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use crate::test_util::Stopwatch;
-use crate::{Acquire, AcquireError, Kind, LockClient, LockGuard, Mode};
-use tokio::{sync::mpsc, task::JoinHandle};
-
 use super::world::{LONG, SHORT, World, soon, written};
+use crate::{
+    client::{Acquire, LockClient},
+    guard::LockGuard,
+    test_util::Stopwatch,
+    types::{AcquireError, Kind, Mode},
+};
+use tokio::{sync::mpsc, task::JoinHandle};
 
 /// For so long a waiter that says nothing keeps its place.
 const PLACE: Duration = Duration::from_secs(3);

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::{AcquireError, KeyError, LockKey};
-
 use super::world::World;
+use crate::types::{AcquireError, KeyError, LockKey};
 
 pub(super) async fn bad_keys(world: World) {
     let client = world.client().await;

@@ -1,8 +1,11 @@
 //! Re-entry: counts, order of release, ambience, and what does not inherit it.
 
-use crate::{AcquireError, LockClient, Mode, Scope};
-
 use super::world::{World, soon};
+use crate::{
+    client::LockClient,
+    scope::Scope,
+    types::{AcquireError, Mode},
+};
 
 pub(super) async fn counts_go_up_and_down(world: World) {
     let (client, other) = (world.client().await, world.client().await);

@@ -5,11 +5,12 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::test_util::{LIMIT, Stopwatch, bounded, eventually};
-use crate::{AcquireError, LostCause};
-use tokio::task::JoinSet;
-
 use super::world::{LONG, SHORT, WOKEN, World, refused, soon};
+use crate::{
+    test_util::{LIMIT, Stopwatch, bounded, eventually},
+    types::{AcquireError, LostCause},
+};
+use tokio::task::JoinSet;
 
 pub(super) async fn as_many_as_there_are_permits(world: World) {
     let (here, there) = (world.client().await, world.client().await);

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::test_util::{LIMIT, eventually};
-use crate::{
-    Acquire, AcquireError, Inspection, LockClient, LockGuard, LostCause, Mode, UpgradeError,
-};
-
 use super::world::{LONG, World, soon};
+use crate::{
+    client::{Acquire, LockClient},
+    guard::LockGuard,
+    test_util::{LIMIT, eventually},
+    types::{AcquireError, Inspection, LostCause, Mode, UpgradeError},
+};
 
 async fn store(client: &LockClient) -> Inspection {
     client.inspect("k").await.unwrap()

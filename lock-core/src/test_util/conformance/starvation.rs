@@ -8,10 +8,9 @@ use std::{
     time::Duration,
 };
 
-use crate::Mode;
-use tokio::task::JoinSet;
-
 use super::world::{LONG, World, soon};
+use crate::types::Mode;
+use tokio::task::JoinSet;
 
 /// Tasks in two processes that hold `mode` one after the other, so that somebody always does.
 async fn stream(

@@ -1,8 +1,11 @@
 //! What a lock says of itself: whether it is locked, by whom, how often, on which side.
 
-use crate::{Kind, LockClient, Mode, Scope};
-
 use super::world::{World, written};
+use crate::{
+    client::LockClient,
+    scope::Scope,
+    types::{Kind, Mode},
+};
 
 async fn counted(scope: &Scope, client: &LockClient) -> u32 {
     let count = scope.run(client.hold_count("k", Mode::Write)).await.unwrap();

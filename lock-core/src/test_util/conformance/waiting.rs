@@ -8,11 +8,12 @@ use std::{
     time::Duration,
 };
 
-use crate::test_util::{LIMIT, Stopwatch, eventually};
-use crate::{AcquireError, Mode};
-use tokio::time::Instant;
-
 use super::world::{LONG, WOKEN, World, refused, soon, written};
+use crate::{
+    test_util::{LIMIT, Stopwatch, eventually},
+    types::{AcquireError, Mode},
+};
+use tokio::time::Instant;
 
 pub(super) async fn a_release_wakes_the_waiter(world: World) {
     let (here, there) = (world.client().await, world.client().await);

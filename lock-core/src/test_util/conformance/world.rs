@@ -6,8 +6,9 @@ use tokio::{runtime::Runtime, sync::oneshot};
 
 use super::fixture::Fixture;
 use crate::{
-    Acquire, Kind, LockClient, LockClientBuilder, LockKey, Mode,
+    client::{Acquire, LockClient, LockClientBuilder},
     test_util::{LIMIT, bounded, eventually},
+    types::{Kind, LockKey, Mode},
 };
 
 /// The kinds of locks that can be written: all but the semaphore.

@@ -9,11 +9,9 @@ use tokio::{
 
 use super::{Fate, Question, Script};
 use crate::{
-    MemoryStore,
-    error::Unavailable,
-    owner::OwnerId,
     runtime::sync::Mutex,
-    store::{NotifyState, StoreError, StoreFuture, WakeupReceiver},
+    store::{NotifyState, StoreFuture, WakeupReceiver, memory::MemoryStore},
+    types::{OwnerId, StoreError, Unavailable},
 };
 
 /// Between two steps of one owner that would be taken at the same moment.

@@ -6,13 +6,12 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Question, line::Line};
 use crate::{
-    ClientInfo, ForcedRelease, Listing, LockKey, Mode,
-    error::Unavailable,
     store::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
-        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreError,
-        StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
+        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
+        StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
+    types::{ClientInfo, ForcedRelease, Listing, LockKey, Mode, StoreError, Unavailable},
 };
 
 /// What the store says, which it does at once.

@@ -6,7 +6,11 @@ mod lock_store;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{LockClient, LockClientBuilder, MemoryStore, runtime::sync::Mutex};
+use crate::{
+    client::{LockClient, LockClientBuilder},
+    runtime::sync::Mutex,
+    store::memory::MemoryStore,
+};
 
 /// What kind of step it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use redis::Value;
 use tokio::time::Instant;
 
 use super::Cluster;
-use crate::error::Unavailable;
+use crate::types::Unavailable;
 
 impl Cluster {
     /// How long the slowest primary takes to answer, and what is amiss. As long as one answers,

@@ -21,7 +21,6 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    error::Unavailable,
     runtime::sync::Mutex,
     store::redis::{
         connect::{ConnectError, Endpoint, Target},
@@ -29,6 +28,7 @@ use crate::{
         pubsub::{Channels, Ear},
     },
     tasks::Tasks,
+    types::Unavailable,
 };
 use nodes::Node;
 use slot_map::Map;

@@ -2,7 +2,7 @@ use std::{error::Error as StdError, sync::Arc};
 
 use thiserror::Error;
 
-use crate::InvalidOptions;
+use crate::types::InvalidOptions;
 
 /// Why a client could not be made. Nothing is held. No message carries the password.
 #[derive(Debug, Clone, Error)]

@@ -101,8 +101,8 @@ mod with {
     };
 
     use crate::{
-        error::InvalidOptions,
         store::redis::connect::{error::ConnectError, tls::Tls},
+        types::InvalidOptions,
     };
 
     #[derive(Clone)]

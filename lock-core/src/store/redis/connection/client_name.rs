@@ -5,12 +5,11 @@ use std::time::{Duration, SystemTime};
 use redis::{Cmd, Value};
 
 use crate::{
-    inspection::ClientInfo,
-    owner::ClientId,
     store::redis::{
         connect::RedisOptions,
         protocol::{key_names, slot_of},
     },
+    types::{ClientId, ClientInfo},
 };
 
 /// How long the name outlives its client, and how often it is refreshed.

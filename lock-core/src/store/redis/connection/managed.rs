@@ -19,14 +19,13 @@ use super::{
     warnings::Warnings,
 };
 use crate::{
-    backoff::Backoff,
-    error::Unavailable,
-    runtime::sync::Mutex,
+    runtime::{Backoff, sync::Mutex},
     store::redis::{
         connect::{ConnectError, Target, is_replica},
         discovery::Discovery,
         protocol::{LockNames, Manner, Question, encode},
     },
+    types::Unavailable,
 };
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);

@@ -5,12 +5,11 @@ use std::{fmt, time::Duration};
 use redis::Value;
 
 use crate::{
-    FencingToken, ForcedRelease, Mode,
-    error::Unavailable,
     store::{
         Acquired, AcquiredAll, Downgraded, HolderSnapshot, Holds, LockSnapshot, Released, Renewal,
         Upgraded, WaiterSnapshot,
     },
+    types::{FencingToken, ForcedRelease, Mode, Unavailable},
 };
 
 /// A script's reply: `{STATUS, nonce, ...}`.

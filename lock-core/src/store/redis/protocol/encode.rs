@@ -8,11 +8,8 @@ use super::{
     scripts::{self, LockScript},
 };
 use crate::{
-    key::LockKey,
-    kind::Kind,
-    mode::Mode,
-    owner::OwnerId,
     store::{AcquireCommand, ConvertCommand, Holder, ReleaseCommand, RenewCommand, WakeTopic},
+    types::{Kind, LockKey, Mode, OwnerId},
 };
 
 /// How long a token outlives the last grant of its key.

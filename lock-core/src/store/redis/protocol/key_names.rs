@@ -27,7 +27,7 @@
 
 use std::fmt;
 
-use crate::LockKey;
+use crate::types::LockKey;
 
 /// The names of one lock.
 #[derive(Debug)]

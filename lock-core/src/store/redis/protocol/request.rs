@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::{Cmd, Pipeline, Script};
 
 use super::{arg_buffer::Texts, scripts::LockScript};
-use crate::owner::OwnerId;
+use crate::types::OwnerId;
 
 /// What is asked over a wire.
 pub(crate) enum Question<'a> {

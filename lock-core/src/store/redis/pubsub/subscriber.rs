@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::registry::{Channels, EarId};
 use crate::{
-    backoff::Backoff,
+    runtime::Backoff,
     store::redis::{
         connect::{ConnectError, Connection, Endpoint, ErrorClass, Target, classify},
         discovery::Discovery,

@@ -1,3 +1,16 @@
+//! The public interface: the client, what it acquires, and how locks are looked at.
+
+pub(crate) mod acquire;
+mod builder;
+mod inspect;
+mod list;
+pub(crate) mod lock_order;
+pub(crate) mod lockable;
+mod locks;
+pub(crate) mod multi_lock;
+mod red_lock;
+mod semaphore;
+
 use std::{
     fmt,
     sync::{Arc, atomic::Ordering},
@@ -5,8 +18,20 @@ use std::{
 };
 
 #[cfg(feature = "redis")]
-use crate::ConnectError;
-use crate::{Health, LockClientBuilder, Scope, ShutdownError, engine::Engine};
+use crate::store::redis::connect::ConnectError;
+use crate::{
+    engine::Engine,
+    scope::Scope,
+    types::{Health, ShutdownError},
+};
+
+pub use acquire::Acquire;
+pub use builder::LockClientBuilder;
+pub use lock_order::Inversion;
+pub use lockable::{SingleLock, Target};
+pub use multi_lock::{Member, MultiGuard, MultiLock, OneOrMany};
+pub use red_lock::{RedLock, RedLockGuard, RedLockOn};
+pub use semaphore::{PermitGuard, Semaphore};
 
 /// A client of a lock store: one per process, cheap to clone.
 ///

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::Unavailable;
+use super::error::Unavailable;
 
 /// How a client and its store are: from [`LockClient::health`](crate::LockClient::health).
 #[derive(Debug, Clone)]

@@ -7,7 +7,6 @@ use futures_util::FutureExt;
 use redis::{PushInfo, Value, parse_redis_value};
 
 use crate::{
-    key::LockKey,
     store::redis::{
         cluster,
         connect::{Endpoint, RedisOptions, Target, Url},
@@ -16,6 +15,7 @@ use crate::{
         protocol::{LockNames, Reply, decode, slot_of},
         pubsub::{ChannelFilter, Channels, Ear},
     },
+    types::LockKey,
 };
 
 /// What was made of a reply.

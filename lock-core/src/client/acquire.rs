@@ -1,10 +1,10 @@
 use std::{future::Future, pin::pin, time::Duration};
 
+use super::lockable::{SingleLock, Target};
 use crate::{
-    AcquireError, Kind, LockError, Scope,
-    call_site::CallSite,
-    target::{SingleLock, Target},
+    scope::Scope,
     terms::Asked,
+    types::{AcquireError, CallSite, Kind, LockError},
 };
 
 /// Something lockable that is asked for: one lock (from [`LockClient::read`],

@@ -1,6 +1,6 @@
 use std::{fmt, str::FromStr};
 
-use crate::Mode;
+use super::mode::Mode;
 
 /// What kind of lock stands under a key. All users of a key, in every process and language, must
 /// agree on it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{fencing::FencingToken, key::LockKey, kind::Kind, mode::Mode};
+use super::{fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode};
 
 /// What stands in the store for a key, at the moment of looking: from [`LockClient::inspect`](crate::LockClient::inspect).
 #[derive(Debug, Clone, PartialEq, Eq)]

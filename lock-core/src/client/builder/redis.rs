@@ -6,11 +6,14 @@ use futures_util::future::join_all;
 
 use super::{LONGEST_TIMEOUT, LockClientBuilder, beginnings};
 use crate::{
-    client::LockClient,
-    error::InvalidOptions,
-    red_lock::RedLock,
+    client::{LockClient, red_lock::RedLock},
     settings::check_lease,
-    store::redis::{self, ConnectError, Credentials, RedisOptions, Replicas, Tls},
+    store::redis::{
+        self,
+        connect::{ConnectError, Credentials, RedisOptions, Tls},
+        protocol::Replicas,
+    },
+    types::InvalidOptions,
 };
 
 /// Redisson's default for `lockWatchdogTimeout`.

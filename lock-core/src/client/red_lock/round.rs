@@ -10,15 +10,15 @@ use tokio::time::Instant;
 
 use super::{Servers, guard::remaining};
 use crate::{
-    AcquireError, Kind, LockGuard, Scope, Unavailable,
-    backoff::jittered,
+    client::{SingleLock, Target},
     gate::Permit,
-    lease::MAX_LEASE,
-    owner::OwnerId,
+    guard::LockGuard,
     request::{Patience, Request},
+    runtime::jittered,
+    scope::Scope,
     store::{Holder, StoreIdentity, WakeTopic, WakeupReceiver},
-    target::{SingleLock, Target},
     terms::Asked,
+    types::{AcquireError, Kind, MAX_LEASE, OwnerId, Unavailable},
 };
 
 /// What the slower servers get once a majority has granted, at the least.
@@ -31,11 +31,11 @@ const STAND_BACK: Duration = Duration::from_millis(40);
 const RETRY: Duration = Duration::from_millis(200);
 
 /// What is asked of every server, again and again.
-pub(super) struct Round<'a> {
-    pub(super) servers: &'a Servers,
-    pub(super) members: &'a [SingleLock],
-    pub(super) asked: Asked,
-    pub(super) scope: &'a Option<Scope>,
+pub(crate) struct Round<'a> {
+    pub(crate) servers: &'a Servers,
+    pub(crate) members: &'a [SingleLock],
+    pub(crate) asked: Asked,
+    pub(crate) scope: &'a Option<Scope>,
 }
 
 /// What the servers said to one round.
@@ -67,7 +67,7 @@ impl Answers {
 }
 
 impl Round<'_> {
-    pub(super) async fn until_granted(
+    pub(crate) async fn until_granted(
         &self,
         request: &Request,
         patience: Patience,

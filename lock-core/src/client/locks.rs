@@ -1,11 +1,13 @@
 //! What a client can be asked for: one method per kind of lock.
 
-use crate::{
-    Acquire, IntoLockKey, Kind, LockClient, Mode,
-    multi::{Member, MultiLock},
+use super::{
+    LockClient,
+    acquire::Acquire,
+    lockable::SingleLock,
+    multi_lock::{Member, MultiLock},
     semaphore::Semaphore,
-    target::SingleLock,
 };
+use crate::types::{IntoLockKey, Kind, Mode};
 
 impl LockClient {
     /// Asks for the read lock on `key`: shared with other readers, never with a writer.

@@ -2,12 +2,20 @@
 
 use std::{future::Future, time::Duration};
 
+use super::{
+    LockClient,
+    acquire::Acquire,
+    lockable::{SingleLock, Target, sealed},
+};
 use crate::{
-    Acquire, AcquireError, InspectError, KeyError, Kind, LeaseState, LockClient, LockGuard,
-    LockKey, Lost, LostSignal, Mode, ReleaseError, Scope,
-    error::WrongKind,
-    target::{SingleLock, Target, sealed},
+    guard::LockGuard,
+    lost::LostSignal,
+    scope::Scope,
     terms::Asked,
+    types::{
+        AcquireError, InspectError, KeyError, Kind, LeaseState, LockKey, Lost, Mode, ReleaseError,
+        WrongKind,
+    },
 };
 
 /// A number of permits that all processes share: from [`LockClient::semaphore`].

@@ -13,12 +13,22 @@ use futures_util::{
     future::{Either, join_all, select_all},
 };
 
+use super::{
+    LockClient,
+    acquire::Acquire,
+    lockable::{SingleLock, Target, sealed},
+    semaphore::Semaphore,
+};
 use crate::{
-    Acquire, AcquireError, FencingToken, InvalidOptions, Kind, LockClient, LockGuard, LockKey,
-    LockView, Lost, LostCause, ReleaseError, Scope, Semaphore, entry,
+    entry,
+    guard::LockGuard,
     request::{Patience, Request},
-    target::{SingleLock, Target, sealed},
+    scope::Scope,
     terms::Asked,
+    types::{
+        AcquireError, FencingToken, InvalidOptions, Kind, LockKey, Lost, LostCause, ReleaseError,
+    },
+    view::LockView,
 };
 
 /// One of the locks of a [multi-lock](LockClient::multi_lock): made from what asks for it alone.

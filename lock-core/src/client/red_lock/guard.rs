@@ -12,11 +12,15 @@ use futures_util::{
     stream::{FuturesUnordered, StreamExt},
 };
 
-use crate::{LockGuard, LockKey, Lost, LostCause, ReleaseError, gate::Permit};
+use crate::{
+    gate::Permit,
+    guard::LockGuard,
+    types::{LockKey, Lost, LostCause, ReleaseError},
+};
 
 /// For how long a majority can be relied upon: `lease - elapsed - drift` of the one among them that
 /// ends first.
-pub(super) fn remaining(guards: &[LockGuard], majority: usize) -> Duration {
+pub(crate) fn remaining(guards: &[LockGuard], majority: usize) -> Duration {
     let mut left: Vec<_> = guards.iter().map(LockGuard::remaining).collect();
     left.sort_unstable_by(|one, other| other.cmp(one));
     left.get(majority - 1).copied().unwrap_or_default()
@@ -29,10 +33,10 @@ pub(super) fn remaining(guards: &[LockGuard], majority: usize) -> Duration {
 #[must_use = "the lock is released as soon as the guard is dropped"]
 #[derive(Debug)]
 pub struct RedLockGuard {
-    pub(super) key: LockKey,
-    pub(super) guards: Vec<LockGuard>,
-    pub(super) majority: usize,
-    pub(super) _permit: Permit,
+    pub(crate) key: LockKey,
+    pub(crate) guards: Vec<LockGuard>,
+    pub(crate) majority: usize,
+    pub(crate) _permit: Permit,
 }
 
 impl RedLockGuard {

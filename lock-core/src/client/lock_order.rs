@@ -7,9 +7,13 @@ use std::{
     sync::MutexGuard,
 };
 
+use super::LockClient;
 use crate::{
-    LockClient, LockKey, Scope, call_site::CallSite, engine::Engine, request::Request,
+    engine::Engine,
+    request::Request,
     runtime::sync::Mutex,
+    scope::Scope,
+    types::{CallSite, LockKey},
 };
 
 /// What is remembered: then the oldest is forgotten.

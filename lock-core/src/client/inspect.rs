@@ -1,10 +1,13 @@
 //! Looking at a lock from outside, and taking it away.
 
+use super::LockClient;
 use crate::{
-    InspectError, IntoLockKey, Kind, LockClient, LockKey, Mode, Scope,
-    error::WrongKind,
-    inspection::{ForcedRelease, Holding, Inspection, Waiting},
+    scope::Scope,
     store::{Holds, LockSnapshot},
+    types::{
+        ForcedRelease, Holding, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode,
+        Waiting, WrongKind,
+    },
 };
 
 impl LockClient {

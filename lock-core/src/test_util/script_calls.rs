@@ -1,14 +1,12 @@
 //! What a client asks a server for a step, in plain types: for those who run the scripts elsewhere.
 
+use super::store_probe::{Ask, Step};
 use crate::{
-    key::LockKey,
-    kind::Kind,
-    owner::OwnerId,
     store::{
         ConvertCommand, Holder, Holds, ReleaseCommand, RenewCommand,
         redis::protocol::{Call, Steps},
     },
-    test_util::{Ask, Step},
+    types::{Kind, LockKey, OwnerId},
 };
 
 /// A call of a script as a server gets it.

@@ -13,12 +13,15 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use futures_util::future::join_all;
 
 use crate::{
-    Acquire, AcquireError, IntoLockKey, InvalidOptions, KeyError, Kind, LockClient, LockKey, Lost,
-    Mode, Scope, ShutdownError,
+    client::{Acquire, LockClient, SingleLock, Target, lockable::sealed},
     gate::{Gate, Permit, Turn},
     request::{Entered, Patience, Request},
-    target::{SingleLock, Target, sealed},
+    scope::Scope,
     terms::Asked,
+    types::{
+        AcquireError, IntoLockKey, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode,
+        ShutdownError,
+    },
 };
 pub use guard::RedLockGuard;
 use round::Round;

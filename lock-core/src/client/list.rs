@@ -1,6 +1,7 @@
 //! Which locks there are under a prefix: for operators.
 
-use crate::{InspectError, LockClient, inspection::Listing};
+use super::LockClient;
+use crate::types::{InspectError, Listing};
 
 impl LockClient {
     /// Lists the locks whose keys begin with `prefix` (of this client's own prefix nothing need be

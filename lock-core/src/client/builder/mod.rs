@@ -4,14 +4,14 @@ mod redis;
 use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "redis")]
-use crate::store::redis::RedisOptions;
+use crate::store::redis::connect::RedisOptions;
 use crate::{
-    InvalidOptions, LockClient, MemoryStore, RedLock,
+    client::{LockClient, red_lock::RedLock},
     engine::Engine,
-    owner::{ClientId, Owners},
     settings::Settings,
-    store::LockStore,
+    store::{LockStore, memory::MemoryStore},
     tasks::Tasks,
+    types::{ClientId, InvalidOptions, Owners},
 };
 
 /// No timeout is longer: it would be none.

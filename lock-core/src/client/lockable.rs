@@ -2,12 +2,15 @@
 
 use std::{fmt, future::Future, slice, time::Duration};
 
+use super::LockClient;
 use crate::{
-    AcquireError, InvalidOptions, KeyError, Kind, LockClient, LockGuard, LockKey, Lost, Mode,
-    Scope, Unsupported, entry,
+    entry,
+    guard::LockGuard,
     request::{Patience, Request},
+    scope::Scope,
     settings::check_terms,
     terms::Asked,
+    types::{AcquireError, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode, Unsupported},
 };
 
 /// What an [`Acquire`](crate::Acquire) can ask for. Nobody else can implement it.

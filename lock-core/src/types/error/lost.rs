@@ -1,0 +1,54 @@
+//! A hold that is no longer held.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::types::LockKey;
+
+/// The lock is no longer the holder's. The work under it must stop: somebody else may hold it now.
+#[derive(Debug, Clone, Error)]
+#[error("the lock on \"{key}\" is lost: {cause}")]
+pub struct Lost {
+    pub(crate) key: LockKey,
+    pub(crate) cause: LostCause,
+}
+
+impl Lost {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    /// Why it is lost.
+    #[must_use]
+    pub fn cause(&self) -> LostCause {
+        self.cause
+    }
+}
+
+/// Why a hold is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LostCause {
+    /// The store said that the hold is not there: expired, deleted, or gone with the store's data.
+    Refused,
+    /// The lease ran out on the holder's clock before a renewal was confirmed.
+    Expired,
+    /// The hold reached its `max_hold` and was released.
+    MaxHold,
+    /// The guard was released, and somebody still worked under a view of it.
+    Released,
+}
+
+impl fmt::Display for LostCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LostCause::Refused => "the store no longer knows the hold",
+            LostCause::Expired => "no renewal was confirmed before the lease ran out",
+            LostCause::MaxHold => "it was held for longer than max_hold allows",
+            LostCause::Released => "its guard was released",
+        })
+    }
+}

@@ -1,0 +1,15 @@
+//! A shutdown that left locks over.
+
+use thiserror::Error;
+
+/// A shutdown ended at its deadline with locks left over.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "the lock client was shut down with {held} locks held or not confirmed as released: Redis \
+     frees them when their leases end"
+)]
+#[non_exhaustive]
+pub struct ShutdownError {
+    /// Locks whose guards were still alive, or whose release was not confirmed.
+    pub held: usize,
+}

@@ -1,0 +1,81 @@
+//! What a store answers when it does not execute a command.
+
+use std::{borrow::Cow, time::Duration};
+
+use thiserror::Error;
+
+use super::{AcquireError, DowngradeError, InspectError, Unavailable, UpgradeError};
+
+/// The lock store cannot do this at all. Nothing was changed, and nothing is held.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("this lock store does not support {what}")]
+pub struct Unsupported {
+    what: Cow<'static, str>,
+}
+
+impl Unsupported {
+    /// What is not supported, as it ends a sentence: "fair locks".
+    #[must_use]
+    pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
+        Self { what: what.into() }
+    }
+
+    /// What is not supported.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+}
+
+/// Why a [store](crate::store::LockStore) did not carry out a command.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// It did not answer, or could not. The command may have been carried out.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// It cannot do this at all. Nothing has changed.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+}
+
+impl StoreError {
+    /// Whether the store did not answer.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self, Self::Unavailable(why) if why.silent)
+    }
+
+    /// The command may have been carried out, and the lock be held for so long.
+    pub(crate) fn held_for(self, lease: Duration) -> Self {
+        match self {
+            Self::Unavailable(why) => Self::Unavailable(why.held_for(lease)),
+            unsupported @ Self::Unsupported(_) => unsupported,
+        }
+    }
+}
+
+/// Where it makes no difference.
+impl From<StoreError> for Unavailable {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(why) => why,
+            StoreError::Unsupported(what) => Self::because(what.to_string(), what),
+        }
+    }
+}
+
+/// The errors of operations that a store may not support.
+macro_rules! from_store_error {
+    ($($error:ident)*) => {
+        $(impl From<StoreError> for $error {
+            fn from(error: StoreError) -> Self {
+                match error {
+                    StoreError::Unavailable(why) => Self::Unavailable(why),
+                    StoreError::Unsupported(what) => Self::Unsupported(what),
+                }
+            }
+        })*
+    };
+}
+
+from_store_error! { AcquireError UpgradeError DowngradeError InspectError }

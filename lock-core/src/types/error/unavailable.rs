@@ -1,0 +1,95 @@
+//! The store did not do what it was asked.
+
+use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
+
+use thiserror::Error;
+
+/// The store did not do what it was asked, or nobody knows whether it did.
+#[derive(Clone, Error)]
+pub struct Unavailable {
+    pub(crate) reason: String,
+    pub(crate) may_be_held_for: Duration,
+    /// Whether that is because the store did not answer, or there was no connection to it.
+    pub(crate) silent: bool,
+    /// Whether the caller's own wait was over before there was an answer: of the store that says
+    /// nothing.
+    pub(crate) late: bool,
+    #[source]
+    pub(crate) source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+impl Unavailable {
+    /// For a [store](crate::store::LockStore) that could not do what it was asked: with the reason,
+    /// after "the lock store is unavailable: ". What the lock may still be held for is the client's
+    /// to add.
+    #[must_use]
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self::unsent(reason)
+    }
+
+    /// As [`new`](Self::new), for a store that did not answer in time or has no connection: it is
+    /// probed from then on, and acquisitions that [fail fast](crate::Acquire::fail_fast) are refused
+    /// until it answers.
+    #[must_use]
+    pub fn no_answer(reason: impl Into<String>) -> Self {
+        Self::unsent(reason).silence()
+    }
+
+    /// Nothing was sent.
+    pub(crate) fn unsent(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            may_be_held_for: Duration::ZERO,
+            silent: false,
+            late: false,
+            source: None,
+        }
+    }
+
+    /// The wait was over before the last try was answered.
+    pub(crate) fn late() -> Self {
+        let why = "the wait was over before the last try was answered";
+        Self { late: true, ..Self::unsent(why) }
+    }
+
+    pub(crate) fn because(
+        reason: impl Into<String>,
+        source: impl StdError + Send + Sync + 'static,
+    ) -> Self {
+        Self { source: Some(Arc::new(source)), ..Self::unsent(reason) }
+    }
+
+    /// The store did not answer.
+    pub(crate) fn silence(mut self) -> Self {
+        self.silent = true;
+        self
+    }
+
+    pub(crate) fn held_for(mut self, lease: Duration) -> Self {
+        self.may_be_held_for = lease;
+        self
+    }
+
+    /// For how long the lock may still be held on the caller's behalf, although nobody uses it: at
+    /// most the lease, and only if the release that follows does not get through. Zero: it is
+    /// certainly not held.
+    #[must_use]
+    pub fn may_be_held_for(&self) -> Duration {
+        self.may_be_held_for
+    }
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the lock store is unavailable: {}", self.reason)
+    }
+}
+
+impl fmt::Debug for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unavailable")
+            .field("reason", &self.reason)
+            .field("may_be_held_for", &self.may_be_held_for)
+            .finish_non_exhaustive()
+    }
+}
