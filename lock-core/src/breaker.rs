@@ -69,7 +69,7 @@ impl Engine {
             }
         }
         let (engine, key) = (Arc::downgrade(self), key.clone());
-        self.tasks.keep(move || Box::pin(probe(Weak::clone(&engine), shard, key.clone())));
+        self.tasks.spawn_supervised(move || probe(Weak::clone(&engine), shard, key.clone()));
     }
 }
 

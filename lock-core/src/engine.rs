@@ -18,7 +18,7 @@ use crate::{
     renewal::{self, Schedule},
     settings::Settings,
     settle::{self, SettleQueue},
-    store::{Holds, LockStore, StoreAdmin},
+    store::{Holds, LockStore, StoreAdmin, StoreError},
     tasks::Tasks,
 };
 
@@ -50,14 +50,13 @@ impl Engine {
         tasks: Arc<Tasks>,
     ) -> Arc<Self> {
         let (schedule, queue) = (Arc::<Schedule>::default(), Arc::<SettleQueue>::default());
-        tasks.enter();
-        tasks.keep({
+        tasks.spawn_supervised({
             let schedule = Arc::clone(&schedule);
-            move || Box::pin(renewal::work(Arc::clone(&schedule)))
+            move || renewal::work(Arc::clone(&schedule))
         });
-        tasks.keep({
+        tasks.spawn_supervised({
             let queue = Arc::clone(&queue);
-            move || Box::pin(settle::work(Arc::clone(&queue)))
+            move || settle::work(Arc::clone(&queue))
         });
         Arc::new(Self {
             owners,
@@ -77,14 +76,17 @@ impl Engine {
     }
 
     /// The operator's side of the store.
-    pub(crate) fn admin(&self) -> Result<&dyn StoreAdmin, Unsupported> {
-        self.store.admin().ok_or_else(|| Unsupported::new("looking at locks or taking them away"))
+    pub(crate) fn admin(&self) -> Result<&dyn StoreAdmin, StoreError> {
+        self.tasks.attach_runtime()?;
+        let unsupported = || Unsupported::new("looking at locks or taking them away");
+        Ok(self.store.admin().ok_or_else(unsupported)?)
     }
 
     /// Refuses an upgrade or downgrade before anything is changed for it.
-    pub(crate) fn check_mode_changes(&self) -> Result<(), Unsupported> {
+    pub(crate) fn check_mode_changes(&self) -> Result<(), StoreError> {
+        self.tasks.attach_runtime()?;
         let supported = self.store.supports_mode_changes();
-        if supported { Ok(()) } else { Err(Unsupported::new("upgrades and downgrades")) }
+        if supported { Ok(()) } else { Err(Unsupported::new("upgrades and downgrades").into()) }
     }
 
     /// Has the store brought down to what this hold's guards hold.

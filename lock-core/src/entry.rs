@@ -21,9 +21,9 @@ pub(crate) fn enter<'a>(
     requests: &'a [Request],
     patience: Patience,
 ) -> impl Future<Output = Result<Vec<LockGuard>, AcquireError>> + Send + 'a {
-    engine.tasks.enter();
     engine.note_order(scope.as_ref(), requests);
     async move {
+        engine.tasks.attach_runtime()?;
         match (scope, requests) {
             (None, [_]) => {
                 let holds = contend::acquire(engine, requests, &patience).await?;

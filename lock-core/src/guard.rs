@@ -153,7 +153,6 @@ impl LockGuard {
     /// The release goes on in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
         let hold = Arc::clone(&self.view.hold);
-        hold.engine.tasks.enter();
         hold.check()?;
         let part = hold.store_part();
         let mut changes = part.changes();
@@ -173,8 +172,15 @@ impl LockGuard {
                     return Err(Unavailable::clone(failure).held_for(left).into());
                 }
             }
-            // The sender lives in the hold, which lives here.
-            let _ = changes.changed().await;
+            tokio::select! {
+                // The sender lives in the hold, which lives here.
+                _ = changes.changed() => {}
+                // Then the releaser has ended with it, and confirms nothing.
+                why = hold.engine.tasks.runtime_ended() => {
+                    let left = Moment::now().until(part.state().stored_until);
+                    return Err(why.held_for(left).into());
+                }
+            }
         }
     }
 
@@ -193,7 +199,6 @@ impl LockGuard {
         if self.mode == Mode::Write {
             return Ok(self.view.hold.check()?);
         }
-        self.view.hold.engine.tasks.enter();
         self.view.hold.upgrade().await?;
         self.mode = Mode::Write;
         Ok(())
@@ -218,7 +223,6 @@ impl LockGuard {
             return Err(DowngradeError::NoReaders { key: hold.key.clone(), kind: hold.kind });
         }
         hold.engine.check_mode_changes()?;
-        hold.engine.tasks.enter();
         let _steps = hold.steps().await;
         hold.check()?;
         // From here on nothing is written under this guard, whatever becomes of the command.

@@ -23,8 +23,6 @@ pub struct LostSignal {
 
 impl LostSignal {
     pub(crate) fn of(hold: &Arc<Hold>) -> Self {
-        // Who watches a lock from another runtime relies on its renewal there.
-        hold.engine.tasks.enter();
         let mut changes = hold.changes();
         let key = hold.key.clone();
         let hold = Arc::downgrade(hold);

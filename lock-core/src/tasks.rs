@@ -1,33 +1,31 @@
-//! Background tasks that outlive the runtime that started them.
+//! The client's background tasks: all on one runtime, started again if they panic.
 //!
-//! A client may be used from several Tokio runtimes (each `#[tokio::test]` has its own). A task
-//! runs on one of those that the client has been used from; when that runtime is shut down, the
-//! task starts again on another one, or on the next from which the client is used.
+//! A client lives on the runtime that built it or, if it was built outside any, on the first from
+//! which it is used. When that runtime is shut down, its tasks are dropped, and nothing would renew or
+//! release what is acquired from then on: so nothing is.
 
 use std::{
     panic::AssertUnwindSafe,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use tokio::runtime::{Handle, Id};
+use tokio::runtime::Handle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Makes the task anew; it must pick up where the last one was dropped.
-type Task = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+use crate::error::Unavailable;
 
-/// More runtimes than this are not remembered: the oldest are the likeliest to be gone.
-const MOST_RUNTIMES: usize = 8;
+/// After a panic.
+const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 pub(crate) struct Tasks {
-    runtimes: Mutex<Vec<Handle>>,
-    /// Tasks for which there is no runtime now.
-    orphans: Mutex<Vec<Task>>,
-    any_orphans: AtomicBool,
+    runtime: OnceLock<Handle>,
+    /// Tasks that wait until there is a runtime.
+    unassigned: Mutex<Vec<BoxFuture<'static, ()>>>,
+    /// Cancelled when the runtime drops a task that has not come to its end.
+    runtime_ended: CancellationToken,
 }
 
 impl std::fmt::Debug for Tasks {
@@ -37,124 +35,125 @@ impl std::fmt::Debug for Tasks {
 }
 
 impl Tasks {
-    /// Remembers the current runtime, if there is one, and starts what has none.
-    pub(crate) fn enter(self: &Arc<Self>) {
-        let Ok(current) = Handle::try_current() else {
-            return;
-        };
-        {
-            let mut runtimes = lock(&self.runtimes);
-            if runtimes.last().is_none_or(|last| last.id() != current.id()) {
-                runtimes.retain(|known| known.id() != current.id());
-                if runtimes.len() == MOST_RUNTIMES {
-                    runtimes.remove(0);
-                }
-                runtimes.push(current);
-            }
-        }
-        if self.any_orphans.swap(false, Ordering::AcqRel) {
-            let orphans = std::mem::take(&mut *lock(&self.orphans));
-            for task in orphans {
-                self.start(task);
-            }
-        }
+    /// On the current runtime, if there is one.
+    pub(crate) fn new() -> Arc<Self> {
+        let tasks = Arc::new(Self::default());
+        tasks.start_unassigned();
+        tasks
     }
 
-    /// Runs a task until it ends by itself.
-    pub(crate) fn keep(
-        self: &Arc<Self>,
-        task: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    /// Makes sure that the tasks run, before the client is used for something that needs them.
+    ///
+    /// # Errors
+    ///
+    /// The runtime on which they ran has ended.
+    pub(crate) fn attach_runtime(&self) -> Result<(), Unavailable> {
+        if self.runtime.get().is_none() {
+            self.start_unassigned();
+        }
+        if self.runtime_ended.is_cancelled() { Err(runtime_ended()) } else { Ok(()) }
+    }
+
+    /// Resolves when the runtime has ended.
+    pub(crate) async fn runtime_ended(&self) -> Unavailable {
+        self.runtime_ended.cancelled().await;
+        runtime_ended()
+    }
+
+    /// Runs a task until it ends by itself. If it panics it is made anew, and must pick up where the
+    /// last one was dropped.
+    pub(crate) fn spawn_supervised<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        task: impl Fn() -> F + Send + 'static,
     ) {
-        self.start(Arc::new(task));
-    }
-
-    fn start(self: &Arc<Self>, task: Task) {
-        let runtimes = lock(&self.runtimes);
-        let Some(runtime) = runtimes.last().cloned() else {
-            lock(&self.orphans).push(task);
-            self.any_orphans.store(true, Ordering::Release);
-            return;
-        };
-        drop(runtimes);
-        let mut kept = Kept { tasks: Arc::downgrade(self), runtime: runtime.id(), task };
-        runtime.spawn(async move {
-            let kept = &mut kept;
-            while AssertUnwindSafe((kept.task)()).catch_unwind().await.is_err() {
-                tracing::error!(
-                    "BUG: a background task of the lock client panicked; it starts again"
-                );
-                tokio::time::sleep(Duration::from_millis(100)).await;
+        let ends_early = self.runtime_ended.clone().drop_guard();
+        let supervised = supervise(task, ends_early);
+        match self.runtime.get() {
+            Some(runtime) => drop(runtime.spawn(supervised)),
+            None => {
+                let mut unassigned = self.unassigned.lock().unwrap_or_else(PoisonError::into_inner);
+                unassigned.push(supervised.boxed());
+                drop(unassigned);
+                // There may be a runtime since.
+                self.start_unassigned();
             }
-            kept.tasks = Weak::new();
-        });
+        }
     }
-}
 
-/// Notices that a task was dropped before its end, with its runtime.
-struct Kept {
-    /// Nothing once the task has ended by itself.
-    tasks: Weak<Tasks>,
-    runtime: Id,
-    task: Task,
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(tasks) = self.tasks.upgrade() {
-            lock(&tasks.runtimes).retain(|known| known.id() != self.runtime);
-            tasks.start(Arc::clone(&self.task));
+    fn start_unassigned(&self) {
+        if let Ok(current) = Handle::try_current() {
+            let _ = self.runtime.set(current);
+        }
+        let Some(runtime) = self.runtime.get() else { return };
+        let mut unassigned = self.unassigned.lock().unwrap_or_else(PoisonError::into_inner);
+        for task in unassigned.drain(..) {
+            runtime.spawn(task);
         }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+async fn supervise<F: Future<Output = ()>>(task: impl Fn() -> F, ends_early: DropGuard) {
+    while AssertUnwindSafe(task()).catch_unwind().await.is_err() {
+        tracing::error!("BUG: a background task of the lock client panicked; it starts again");
+        tokio::time::sleep(PAUSE).await;
+    }
+    // It has come to its end, which says nothing of the runtime.
+    ends_early.disarm();
+}
+
+fn runtime_ended() -> Unavailable {
+    Unavailable::unsent(
+        "the Tokio runtime that this client was built on has ended: build the client on a runtime \
+         that lives for as long as the client is used",
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use tokio::{runtime::Runtime, sync::mpsc};
+    use tokio::{runtime::Runtime, sync::Notify};
 
     use super::*;
 
-    #[test]
-    fn a_task_moves_to_another_runtime_when_its_own_ends() {
-        let tasks = Arc::new(Tasks::default());
-        let starts = Arc::new(AtomicUsize::new(0));
-        let (ask, asked) = mpsc::unbounded_channel::<std::sync::mpsc::Sender<usize>>();
-        let asked = Arc::new(tokio::sync::Mutex::new(asked));
-        let task = {
-            let starts = Arc::clone(&starts);
-            move || {
-                let (starts, asked) = (Arc::clone(&starts), Arc::clone(&asked));
-                Box::pin(async move {
-                    let start = starts.fetch_add(1, Ordering::SeqCst) + 1;
-                    while let Some(answer) = asked.lock().await.recv().await {
-                        answer.send(start).expect("somebody asked");
-                    }
-                }) as BoxFuture<'static, ()>
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_panics_starts_again() {
+        let tasks = Tasks::new();
+        let (starts, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+        let told = Arc::clone(&done);
+        tasks.spawn_supervised(move || {
+            let (starts, done) = (Arc::clone(&starts), Arc::clone(&done));
+            async move {
+                assert!(starts.fetch_add(1, Ordering::SeqCst) > 0, "the first time");
+                done.notify_one();
             }
-        };
-        let answer = || {
-            let (sender, receiver) = std::sync::mpsc::channel();
-            ask.send(sender).expect("the task listens");
-            receiver.recv_timeout(std::time::Duration::from_secs(10)).expect("an answer")
-        };
+        });
+        told.notified().await;
+        assert!(tasks.attach_runtime().is_ok());
+    }
 
-        let (first, second) =
-            (Runtime::new().expect("a runtime"), Runtime::new().expect("another"));
-        first.block_on(async { tasks.enter() });
-        tasks.keep(task);
-        assert_eq!(answer(), 1);
-        second.block_on(async { tasks.enter() });
-        assert_eq!(answer(), 1, "it stays where it is");
-        drop(first);
-        assert_eq!(answer(), 2, "its runtime is gone: it goes on in the other");
-        drop(second);
-        let third = Runtime::new().expect("a third");
-        third.block_on(async { tasks.enter() });
-        assert_eq!(answer(), 3, "it waited for a runtime");
+    #[test]
+    fn tasks_wait_for_the_first_runtime_and_end_with_it() {
+        let tasks = Tasks::new();
+        let started = Arc::new(Notify::new());
+        let told = Arc::clone(&started);
+        tasks.spawn_supervised(move || {
+            let started = Arc::clone(&started);
+            async move {
+                started.notify_one();
+                std::future::pending().await
+            }
+        });
+        let runtime = Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            assert!(tasks.attach_runtime().is_ok());
+            told.notified().await;
+        });
+        assert!(tasks.attach_runtime().is_ok(), "the runtime is still there");
+        drop(runtime);
+        Runtime::new().expect("another").block_on(async {
+            let why = tasks.attach_runtime().expect_err("the runtime has ended");
+            assert_eq!(why.to_string(), tasks.runtime_ended().await.to_string());
+        });
     }
 }

@@ -167,16 +167,49 @@ async fn a_write_that_is_being_released_is_no_other_reader() {
     assert_eq!(read.mode(), Mode::Write);
 }
 
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
 #[test]
-fn a_guard_is_released_from_another_runtime_when_its_own_is_gone() {
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+fn a_client_fails_with_the_reason_once_its_runtime_has_ended() {
+    const WHY: &str = "the Tokio runtime that this client was built on has ended";
     let first = runtime();
     let client = first.block_on(async { LockClient::in_memory() });
-    let guard = first.block_on(client.write("k").acquire()).unwrap();
+    let take = |key: &str| first.block_on(client.read(key).acquire()).unwrap();
+    let [kept, released, mut upgraded] = ["kept", "released", "upgraded"].map(take);
     drop(first);
     runtime().block_on(async {
-        let released = tokio::time::timeout(ms(20_000), guard.release()).await;
-        released.expect("somebody must send it").unwrap();
+        let within = ms(20_000);
+        let refused = client.write("k").acquire().await.unwrap_err();
+        assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused:?}");
+        assert!(refused.to_string().contains(WHY), "{refused}");
+        let released = tokio::time::timeout(within, released.release()).await;
+        let not_released = released.expect("the caller does not wait forever").unwrap_err();
+        assert!(not_released.to_string().contains(WHY), "{not_released}");
+        let refused = tokio::time::timeout(within, upgraded.upgrade()).await.unwrap().unwrap_err();
+        assert!(refused.to_string().contains(WHY), "{refused}");
+        let refused = client.inspect("k").await.unwrap_err();
+        assert!(refused.to_string().contains(WHY), "{refused}");
+        let health = client.health().await;
+        assert!(!health.is_ready(), "{health:?}");
+    });
+    // Outside any runtime, and the releaser is gone.
+    drop((kept, upgraded, client));
+}
+
+#[test]
+fn a_client_that_is_built_outside_a_runtime_lives_on_the_first_that_uses_it() {
+    let client = LockClient::in_memory();
+    let (first, second) = (runtime(), runtime());
+    let guard = first.block_on(client.write("k").acquire()).unwrap();
+    let other = second.block_on(client.write("other").acquire()).unwrap();
+    drop(second);
+    drop(other);
+    first.block_on(async {
+        guard.release().await.unwrap();
+        client.write("other").acquire().await.unwrap().release().await.unwrap();
+        client.shutdown(ms(20_000)).await.unwrap();
     });
 }
 

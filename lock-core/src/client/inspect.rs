@@ -113,7 +113,6 @@ impl LockClient {
         &self,
         key: impl IntoLockKey,
     ) -> Result<ForcedRelease, InspectError> {
-        self.engine().tasks.enter();
         let key = key.into_lock_key()?;
         let forced = self.engine().admin()?.force_release(key.clone()).await?;
         Ok(forced.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
@@ -132,14 +131,12 @@ impl LockClient {
     ///
     /// The holders may have been asked.
     pub async fn request_release(&self, key: impl IntoLockKey) -> Result<u32, InspectError> {
-        self.engine().tasks.enter();
         let key: LockKey = key.into_lock_key()?;
         let asked = self.engine().admin()?.request_release(key.clone()).await?;
         Ok(asked.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
     async fn standing(&self, key: &LockKey) -> Result<LockSnapshot, InspectError> {
-        self.engine().tasks.enter();
         let standing = self.engine().admin()?.inspect(key.clone()).await?;
         Ok(standing.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
     }

@@ -33,7 +33,6 @@ impl LockClient {
     ///
     /// Nothing is changed in any case.
     pub async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, InspectError> {
-        self.engine().tasks.enter();
         Ok(self.engine().admin()?.list(prefix.to_owned(), limit).await?)
     }
 }

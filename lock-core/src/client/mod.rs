@@ -46,10 +46,14 @@ pub use semaphore::{PermitGuard, Semaphore};
 /// # Ok(()) }
 /// ```
 ///
-/// It may be used from several Tokio runtimes: its background tasks move on when the runtime on
-/// which they run is shut down. (A runtime that is kept but not driven, such as a current-thread one
-/// outside `block_on`, holds them up.) Call [`shutdown`](Self::shutdown) before the process ends, or what
-/// was dropped last may stay locked until its lease ends.
+/// It lives on the Tokio runtime that built it, or, built outside any, on the first from which it is
+/// used: its background tasks, which renew and release, run there. It may be used from other runtimes
+/// for as long as that one lives (and is driven: a current-thread runtime outside `block_on` holds the
+/// tasks up). Afterwards every acquisition fails as [unavailable](crate::AcquireError::Unavailable),
+/// with a message that says so, and what was held ends with its lease.
+///
+/// Call [`shutdown`](Self::shutdown) before the process ends, or what was dropped last may stay locked
+/// until its lease ends.
 #[derive(Clone)]
 pub struct LockClient(Arc<Engine>);
 
@@ -112,11 +116,11 @@ impl LockClient {
 
     /// How the client and its store are, for a readiness check and for the engineer on call.
     pub async fn health(&self) -> Health {
-        self.0.tasks.enter();
+        let attached = self.0.tasks.attach_runtime();
         let store = self.0.store.health().await;
         Health {
             store: store.kind,
-            round_trip: store.round_trip,
+            round_trip: attached.and(store.round_trip),
             warnings: store.warnings,
             holds: self.0.holds.load(Ordering::Acquire),
             waiting: self.0.gate.waiting(),
@@ -139,7 +143,8 @@ impl LockClient {
     ///
     /// The client grants nothing more; call it again to go on waiting.
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
-        self.0.tasks.enter();
+        // Where it has ended, what is held says so.
+        let _ = self.0.tasks.attach_runtime();
         self.0.draining.send_replace(true);
         self.0.gate.close();
         let drained = async {

@@ -73,7 +73,7 @@ impl Semaphore {
 
     async fn resize(&self, permits: u32, only_missing: bool) -> Result<i64, InspectError> {
         let engine = self.0.client.engine();
-        engine.tasks.enter();
+        engine.tasks.attach_runtime()?;
         let key = self.0.key.clone()?;
         let free = engine.store.set_permits(key.clone(), permits, only_missing).await?;
         Ok(free.ok_or(WrongKind { key, kind: Kind::Semaphore })?)

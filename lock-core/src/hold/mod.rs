@@ -147,7 +147,6 @@ impl Hold {
 
     /// Waits until this hold's owner is asked to release.
     pub(crate) async fn release_requested(&self) {
-        self.engine.tasks.enter();
         let Some(admin) = self.engine.store.admin() else {
             // Nothing could ask for it.
             return std::future::pending().await;

@@ -44,7 +44,6 @@ pub fn belief(lease: Duration) -> Duration {
 /// refused to renew it; says how many there were. For tests of what a service does then.
 #[must_use]
 pub fn lose(client: &LockClient, key: &LockKey) -> usize {
-    client.engine().tasks.enter();
     let holds = client.engine().schedule.holds_on(key);
     let lost = |hold: &Arc<Hold>| {
         let readers = hold.guests().len() + usize::from(hold.state().is_held());

@@ -128,7 +128,7 @@ impl Steps {
     /// Of this client's store.
     #[must_use]
     pub fn of(client: &LockClient) -> Self {
-        client.engine().tasks.enter();
+        client.engine().tasks.attach_runtime().expect("the runtime lives");
         Self(Arc::clone(client.engine()))
     }
 
@@ -146,7 +146,7 @@ impl Steps {
     }
 
     fn admin(&self) -> Result<&dyn StoreAdmin, StoreError> {
-        Ok(self.0.admin()?)
+        self.0.admin()
     }
 
     /// Takes one step.

@@ -1,12 +1,9 @@
 //! Releases whose outcome, or that of what came before them, nobody has heard of.
 
 use lock_core::{AcquireError, LostCause, ReleaseError, UpgradeError, test_util::Fate};
-use tokio::{
-    runtime::{Builder, Runtime},
-    time::{sleep, timeout},
-};
+use tokio::time::sleep;
 
-use crate::world::{LEASE, LONG, World, ms};
+use crate::world::{LEASE, World, ms};
 
 const NEVER: Fate = Fate { taken: None, answered: None };
 
@@ -49,26 +46,6 @@ async fn what_was_asked_for_before_a_shutdown_is_released_after_it_while_it_may_
     world.end();
     sleep(LEASE / 4).await;
     drop(world.there.write("k").try_acquire().await.unwrap());
-}
-
-#[test]
-fn a_release_that_is_under_way_goes_on_in_another_runtime() {
-    let runtime = || -> Runtime { Builder::new_current_thread().enable_all().build().unwrap() };
-    let first = runtime();
-    let world = first.block_on(async {
-        let world = World::new(NEVER);
-        let guard = world.here.write("k").lease(LONG).acquire().await.unwrap();
-        world.begin();
-        assert!(timeout(ms(50), guard.release()).await.is_err(), "it waits for an answer");
-        world
-    });
-    drop(first);
-    world.end();
-    runtime().block_on(async {
-        assert_eq!(world.here.health().await.holds, 1);
-        let freed = world.there.write("k").wait(LONG / 3).acquire().await;
-        drop(freed.unwrap());
-    });
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,6 +31,8 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 ///     .await?;
 /// # Ok(()) }
 /// ```
+///
+/// The client lives on the Tokio runtime on which it is built: see [`LockClient`].
 #[must_use = "a builder does nothing until it connects"]
 #[derive(Debug, Clone, Default)]
 pub struct LockClientBuilder {
@@ -181,7 +183,5 @@ impl LockClientBuilder {
 }
 
 fn beginnings() -> (Owners, Arc<Tasks>) {
-    let tasks = Arc::<Tasks>::default();
-    tasks.enter();
-    (Owners::new(ClientId::random()), tasks)
+    (Owners::new(ClientId::random()), Tasks::new())
 }

@@ -113,7 +113,7 @@ impl Routes {
     }
 
     /// Keeps the client's name in a cluster until this is closed; a single link does it by itself.
-    pub(crate) async fn keep_name(&self, name: &ClientName) {
+    pub(crate) async fn keep_name(self: Arc<Self>, name: Arc<ClientName>) {
         let slot = slot_of(name.key.as_bytes());
         while !self.closed.is_cancelled() {
             let write = name.write();

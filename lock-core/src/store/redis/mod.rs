@@ -99,19 +99,13 @@ impl Plan {
         let channels = Arc::<Channels>::default();
         let ear = Arc::new(Ear::new(self.discovery(), ChannelFilter::All, Arc::clone(&channels)));
         let link = Arc::new(Link::new(self.discovery(), Arc::clone(&self.name), first));
-        tasks.keep({
+        tasks.spawn_supervised({
             let link = Arc::clone(&link);
-            move || {
-                let link = Arc::clone(&link);
-                Box::pin(async move { link.supervise().await })
-            }
+            move || Arc::clone(&link).supervise()
         });
-        tasks.keep({
+        tasks.spawn_supervised({
             let ear = Arc::clone(&ear);
-            move || {
-                let ear = Arc::clone(&ear);
-                Box::pin(async move { ear.work().await })
-            }
+            move || Arc::clone(&ear).work()
         });
         let routes = Routes::new(Way::One(link), Some(ear), self.options.command_timeout);
         self.store(Arc::new(routes), channels)
@@ -123,22 +117,16 @@ impl Plan {
     }
 
     fn start_cluster(self, cluster: Arc<Cluster>, tasks: &Arc<Tasks>) -> RedisStore {
-        tasks.keep({
+        tasks.spawn_supervised({
             let cluster = Arc::clone(&cluster);
-            move || {
-                let cluster = Arc::clone(&cluster);
-                Box::pin(async move { cluster.maintain().await })
-            }
+            move || Arc::clone(&cluster).maintain()
         });
         let channels = Arc::clone(&cluster.channels);
         let way = Way::Cluster(cluster);
         let routes = Arc::new(Routes::new(way, None, self.options.command_timeout));
-        tasks.keep({
+        tasks.spawn_supervised({
             let (routes, name) = (Arc::clone(&routes), Arc::clone(&self.name));
-            move || {
-                let (routes, name) = (Arc::clone(&routes), Arc::clone(&name));
-                Box::pin(async move { routes.keep_name(&name).await })
-            }
+            move || Arc::clone(&routes).keep_name(Arc::clone(&name))
         });
         self.store(routes, channels)
     }

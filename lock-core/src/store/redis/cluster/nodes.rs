@@ -57,10 +57,7 @@ impl Cluster {
             link.close();
         } else if let Some(tasks) = self.tasks.upgrade() {
             let kept = Arc::clone(&link);
-            tasks.keep(move || {
-                let link = Arc::clone(&kept);
-                Box::pin(async move { link.supervise().await })
-            });
+            tasks.spawn_supervised(move || Arc::clone(&kept).supervise());
         }
         link
     }
@@ -73,10 +70,7 @@ impl Cluster {
         let ear = Arc::new(Ear::new(discovery, filter, Arc::clone(&self.channels)));
         if let Some(tasks) = self.tasks.upgrade() {
             let kept = Arc::clone(&ear);
-            tasks.keep(move || {
-                let ear = Arc::clone(&kept);
-                Box::pin(async move { ear.work().await })
-            });
+            tasks.spawn_supervised(move || Arc::clone(&kept).work());
         }
         ear
     }

@@ -25,7 +25,7 @@ const ONE_ANSWER: Duration = Duration::from_millis(500);
 
 impl Cluster {
     /// Keeps the map up to date until this is closed.
-    pub(crate) async fn maintain(self: &Arc<Self>) {
+    pub(crate) async fn maintain(self: Arc<Self>) {
         tokio::select! {
             () = self.closed.cancelled() => {}
             () = self.keep_map() => {}

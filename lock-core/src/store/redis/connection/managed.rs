@@ -98,7 +98,7 @@ impl Link {
     }
 
     /// Keeps a connection up until the link is closed.
-    pub(crate) async fn supervise(&self) {
+    pub(crate) async fn supervise(self: Arc<Self>) {
         tokio::select! {
             () = self.closed.cancelled() => {}
             () = self.keep_up() => {}

@@ -130,7 +130,7 @@ impl Ear {
     }
 
     /// Keeps a connection subscribed to its share of the channels until this is closed.
-    pub(crate) async fn work(&self) {
+    pub(crate) async fn work(self: Arc<Self>) {
         let mut backoff = Backoff::new(FIRST_BACKOFF);
         while !self.closed.is_cancelled() {
             let started = Instant::now();
@@ -346,7 +346,7 @@ mod tests {
         let ear = Ear::new(discovery, ChannelFilter::All, Arc::clone(&channels));
         let _waits = channels.listen("waited for".to_owned(), 0, None);
         drop(channels.listen("left".to_owned(), 0, None));
-        let _ = tokio::time::timeout(Duration::from_secs(30), ear.work()).await;
+        let _ = tokio::time::timeout(Duration::from_secs(30), Arc::new(ear).work()).await;
         let (kept, _) = channels.compare(&HashSet::new(), |_| true);
         assert_eq!(kept, ["waited for"]);
     }
