@@ -22,13 +22,13 @@ macro_rules! wrongs {
 }
 
 wrongs! {
-    /// Two believe who may not.
+    /// Two clients rely on holds that exclude each other.
     Exclusion = "exclusion",
-    /// Redis has less for a holder than it believes, or for a shorter time.
+    /// Redis has less for a holder than it relies on, or for a shorter time.
     CutShort = "no hold is cut short",
-    /// A key that stays for ever.
+    /// A key without an expiry.
     Endless = "every key ends",
-    /// After all leases something is left, or nobody gets in.
+    /// After all leases something is left, or no client can acquire.
     NotFreed = "free after all leases",
     /// A reply that its script's header does not know, or an error.
     Reply = "well-formed replies",
@@ -38,26 +38,26 @@ wrongs! {
     FalseGrant = "granted is true",
     /// Renewed, but not held.
     FalseRenewal = "renewed is true",
-    /// A holder was told that it had lost.
+    /// A holder was notified of a loss that did not happen.
     FalseLoss = "lost is true",
-    /// Refused, but nobody is in the way.
+    /// Refused although nothing is in the way.
     FalseRefusal = "refused is true",
-    /// Told a time after which nobody has looked at a lock that was free long before.
-    FalseTime = "told time is true",
-    /// Released, and something of the owner's stands; or less than said was there.
+    /// A reported time that is later than the lock became free.
+    FalseTime = "reported time is true",
+    /// Released, but something of the owner's is left, or less than reported was there.
     FalseRelease = "released is true",
-    /// Who could enter now was not told.
-    NotTold = "waiters are told",
-    /// Somebody went past one who was first.
-    Overtaken = "nobody is overtaken",
-    /// Who has entered stands in line.
-    StillWaits = "who enters leaves the line",
+    /// A waiter that could enter now was not notified.
+    NotTold = "waiters are notified",
+    /// A client overtook the first waiter.
+    Overtaken = "no waiter is overtaken",
+    /// A client that has entered is still in the line.
+    StillWaits = "a waiter that enters leaves the line",
     /// A semaphore's permits do not add up.
     Permits = "permits add up",
-    /// Of several that were not all granted something is held, or more than that is gone.
+    /// Several locks were not all granted, and something is held, or more than that is gone.
     Half = "all or none",
-    /// Several together are something else than each alone.
+    /// Several locks together differ from each alone.
     AsAlone = "together as each alone",
-    /// Something was written for arguments that are none.
+    /// Something was written for invalid arguments.
     Arguments = "arguments are checked first",
 }

@@ -44,7 +44,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "fair: three",
     },
     Mutant {
-        name: "who comes late loses a place that nobody missed",
+        name: "a late waiter loses a place that delayed no other",
         defect: "",
         file: "shared/queue",
         from: "if left_ms > 0 or waiter == caller or",
@@ -52,7 +52,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "fair: two",
     },
     Mutant {
-        name: "who enters stays in the queue",
+        name: "a waiter that enters stays in the queue",
         defect: "",
         file: "fair/acquire",
         from: "  leave_queue(queue, deadlines, alive, owner, wait_ms)\n",
@@ -60,7 +60,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "fair: two",
     },
     Mutant {
-        name: "a fair release tells nobody",
+        name: "a fair release notifies no waiter",
         defect: "F7",
         file: "fair/release",
         from: "  if head then tell(channel .. ':' .. head, '0') end\n",
@@ -68,7 +68,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "fair: two",
     },
     Mutant {
-        name: "who gives up stays in the queue",
+        name: "a waiter that gives up stays in the queue",
         defect: "",
         file: "fair/release",
         from: "if queued and line then leave_queue(queue, deadlines, alive, owner, wait_ms) end\n",
@@ -100,7 +100,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "fair read/write: two",
     },
     Mutant {
-        name: "dead places stand for ever",
+        name: "dead places stand forever",
         defect: "F1",
         file: "shared/line",
         from: "return math.max(tonumber(redis.call('zscore', alive, waiter) or 0) - now, 0)",
@@ -108,7 +108,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "fair read/write: two",
     },
     Mutant {
-        name: "a fair write release calls nobody",
+        name: "a fair write release notifies no waiter",
         defect: "",
         file: "fair_read_write/release",
         from: "if stands and (left or mode_of(lock) ~= before) then pass_turn(lock, line, alive, turn) end\n",
@@ -116,7 +116,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "fair read/write: two",
     },
     Mutant {
-        name: "a fair downgrade calls nobody",
+        name: "a fair downgrade notifies no waiter",
         defect: "B9",
         file: "fair_read_write/downgrade",
         from: "  if mode_of(lock) ~= before then pass_turn(lock, line, alive, turn) end\n",
@@ -124,7 +124,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "fair read/write: changes of mode",
     },
     Mutant {
-        name: "who gives up stays in the line",
+        name: "a waiter that gives up stays in the line",
         defect: "",
         file: "fair_read_write/release",
         from: "local left = stands and queued and leave_line(line, alive, mode .. ':' .. owner)",

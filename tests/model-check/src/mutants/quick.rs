@@ -20,7 +20,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "who is quick goes past who waits",
+        name: "a fast path overtakes waiters",
         defect: "",
         file: "quick/token",
         from: "redis.call('exists', lock, line) == 0",
@@ -28,7 +28,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: three",
     },
     Mutant {
-        name: "who is quick enters again where its hold is gone",
+        name: "a fast path re-enters a hold that is gone",
         defect: "",
         file: "quick/token",
         from: "(not holds or holds == '1') and",
@@ -60,7 +60,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: two",
     },
     Mutant {
-        name: "a quick token stays for ever",
+        name: "a quick token stays forever",
         defect: "",
         file: "quick/token",
         from: "redis.pcall('set', token, text, 'px', token_ttl)",
@@ -116,7 +116,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: two",
     },
     Mutant {
-        name: "a quick release leaves holds further out to nobody",
+        name: "a quick release drops the outer holds",
         defect: "",
         file: "quick/release",
         from: "if not says_more and owner ~= '' and",
@@ -124,7 +124,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: late",
     },
     Mutant {
-        name: "a quick release tells nobody",
+        name: "a quick release notifies no waiter",
         defect: "",
         file: "quick/release",
         from: "    redis.pcall('publish', channel, '0')\n",
@@ -148,7 +148,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "a quick write release tells nobody",
+        name: "a quick write release notifies no waiter",
         defect: "",
         file: "quick/release_write",
         from: "    redis.pcall('publish', channel, '1')\n",
@@ -164,7 +164,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "a quick read release tells nobody",
+        name: "a quick read release notifies no waiter",
         defect: "",
         file: "quick/release_read",
         from: "    redis.pcall('publish', channel, '0')\n",

@@ -52,7 +52,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "a reader that enters stands in line still",
+        name: "a reader that enters stays in line",
         defect: "",
         file: "read_write/acquire_read",
         from: "enter(line, waiters, me)\n",
@@ -116,7 +116,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: taken away",
     },
     Mutant {
-        name: "a writer goes past who has waited longer",
+        name: "a writer overtakes one that has waited longer",
         defect: "",
         file: "read_write/acquire_write",
         from: "local first = ahead_of(waiters, me, waited_ms)",
@@ -180,7 +180,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "a read release beside a dead reader tells nobody",
+        name: "a read release beside a dead reader notifies no waiter",
         defect: "",
         file: "read_write/release_read",
         from: "redis.call('del', lock)\npass_on(line, true, channel, '0')\n",
@@ -188,7 +188,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "a read release tells nobody",
+        name: "a read release notifies no waiter",
         defect: "",
         file: "read_write/release_read",
         from: "  pass_on(line, true, channel, '0')\n  return {lapsed",
@@ -220,7 +220,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "a write release that becomes a read tells nobody",
+        name: "a write release that becomes a read notifies no waiter",
         defect: "B9",
         file: "read_write/release_write",
         from: "  redis.call('pexpire', lock, reading_ms)\n  pass_on(line, false, channel, '1')\n",
@@ -228,7 +228,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "a write release tells nobody",
+        name: "a write release notifies no waiter",
         defect: "",
         file: "read_write/release_write",
         from: "redis.call('del', lock)\npass_on(line, true, channel, '1')\n",
@@ -236,7 +236,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: late",
     },
     Mutant {
-        name: "who leaves the line tells nobody",
+        name: "a waiter that leaves the line notifies no waiter",
         defect: "",
         file: "shared/waiters",
         from: "then pass_on(line, is_free, channel, message) end",
@@ -276,7 +276,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: two",
     },
     Mutant {
-        name: "a writer that finds a free lock and is not next tells nobody",
+        name: "a writer that finds a free lock and is not next notifies no waiter",
         defect: "",
         file: "read_write/acquire_write",
         from: "  if not is_reserved(first) then pass_on(line, true, channel, '1') end\n",
@@ -348,7 +348,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: changes of mode",
     },
     Mutant {
-        name: "a downgrade tells nobody",
+        name: "a downgrade notifies no waiter",
         defect: "B9",
         file: "read_write/downgrade",
         from: "  pass_on(line, false, channel, '1')\n",

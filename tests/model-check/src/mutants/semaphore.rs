@@ -60,7 +60,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "semaphore: three",
     },
     Mutant {
-        name: "a semaphore's release tells nobody",
+        name: "a semaphore's release notifies no waiter",
         defect: "",
         file: "semaphore/release",
         from: "if (back > 0 or left) and free and free + back > 0 then pass_on_permits(line, free + back, channel) end\n",
@@ -100,7 +100,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "semaphore: three",
     },
     Mutant {
-        name: "who gets a permit stands in line still",
+        name: "a waiter that gets a permit stays in line",
         defect: "",
         file: "semaphore/acquire",
         from: "if granted then enter(line, waiters, me) end\n",

@@ -132,7 +132,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "several fair read/write locks: two",
     },
     Mutant {
-        name: "a fair lock that is given back calls nobody",
+        name: "a fair lock that is given back notifies no waiter",
         defect: "",
         file: "any/acquire_all",
         from: "fair_release({keys[1], keys[2], keys[3], keys[4], keys[6]}",

@@ -60,7 +60,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: late",
     },
     Mutant {
-        name: "a release tells nobody",
+        name: "a release notifies no waiter",
         defect: "",
         file: "lock/release",
         from: "if status == 'FREED' then pass_on(line, true, channel, '0') end\n",
@@ -108,7 +108,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: taken away",
     },
     Mutant {
-        name: "nobody is told of a lock that is taken away",
+        name: "no waiter is notified of a lock that is taken away",
         defect: "",
         file: "any/force_release",
         from: "  redis.call('del', lock)\n  pass_on(line, true, lock_channel, '0')\n",
@@ -116,7 +116,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: taken away",
     },
     Mutant {
-        name: "nobody is told of a read/write lock that is taken away",
+        name: "no waiter is notified of a read/write lock that is taken away",
         defect: "",
         file: "any/force_release",
         from: "  pass_on(line, true, rw_channel, '1')\n",
@@ -124,7 +124,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: taken away",
     },
     Mutant {
-        name: "a lock is reserved for ever",
+        name: "a lock is reserved forever",
         defect: "",
         file: "shared/waiters",
         from: "now_ms() + RESERVED_MS) end",
@@ -180,7 +180,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: two",
     },
     Mutant {
-        name: "who finds a free lock and is not next tells nobody",
+        name: "a client that finds a free lock and is not next notifies no waiter",
         defect: "",
         file: "lock/acquire",
         from: "  if first and not is_reserved(first) then pass_on(line, true, channel, '0') end\n",
@@ -188,7 +188,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: three",
     },
     Mutant {
-        name: "who takes a lock stands in line still",
+        name: "a waiter that takes a lock stays in line",
         defect: "",
         file: "lock/acquire",
         from: "enter(line, waiters, me)\n",

@@ -28,7 +28,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: two",
     },
     Mutant {
-        name: "a token stays for ever",
+        name: "a token stays forever",
         defect: "",
         file: "shared/next_token",
         from: "    redis.call('set', key, reserved, 'px', ttl_ms)\n",
