@@ -1,5 +1,5 @@
-//! A lock store of one's own: exclusive locks in a table behind a mutex. A real one has a database
-//! there; the rules are the same. What it does not implement is refused as unsupported.
+//! A custom lock store: exclusive locks in a table behind a mutex. A real one has a database there;
+//! the rules are the same. What it does not implement is refused as unsupported.
 
 use std::{
     collections::HashMap,
@@ -27,7 +27,7 @@ pub struct TableStore(Mutex<Table>);
 struct Table {
     rows: HashMap<LockKey, Row>,
     waiting: HashMap<LockKey, WakeupSender>,
-    /// A store that is restarted must not begin anew: keep this where the locks are.
+    /// A restarted store must not start again from zero: keep this with the locks.
     last_token: u64,
 }
 
@@ -58,7 +58,7 @@ impl Table {
         self.rows.get_mut(key)
     }
 
-    /// The row, if it is this owner's.
+    /// The row, if this owner holds it.
     fn own(&mut self, holder: &Holder) -> Option<&mut Row> {
         self.row(&holder.key).filter(|row| row.owner == holder.owner)
     }
@@ -68,7 +68,7 @@ impl Table {
         let AcquireCommand { key, owner, holds, lease, .. } = command;
         let (outermost, until) = (holds == 1, now + lease);
         match self.row(&key) {
-            // A re-entry, or a command that was carried out before and is asked again.
+            // A re-entry, or a command that was executed before and is repeated.
             Some(row) if row.owner == owner && row.holds + 1 >= holds => {
                 row.holds = row.holds.max(holds);
                 row.until = row.until.max(until);
@@ -109,7 +109,7 @@ impl Table {
         Renewal::Renewed
     }
 
-    /// Who of the waiters is next is left to chance: a kind that is not fair may do that.
+    /// Which waiter is next is left to chance: a kind that is not fair may do that.
     fn free(&mut self, key: &LockKey) {
         self.rows.remove(key);
         self.waiting.retain(|_, wakeups| wakeups.has_receivers());

@@ -1,4 +1,4 @@
-//! Two clients meet on a store of their own.
+//! Two clients use a custom store.
 
 use std::{error::Error, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What every store must do, as far as this one claims to.
+//! The conformance cases for what this store supports.
 #![allow(clippy::unwrap_used)]
 
 use std::{future::ready, sync::Arc};

@@ -6,7 +6,7 @@ use sqlx::{
     any::{AnyPoolOptions, install_default_drivers},
 };
 
-/// Accounts in SQLite or PostgreSQL, whichever the URL says. The statements are the same.
+/// Accounts in SQLite or PostgreSQL, depending on the URL. The statements are the same.
 #[derive(Debug)]
 pub struct Accounts {
     database: AnyPool,
@@ -24,7 +24,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Nobody with an earlier token has written since it was read.
+    /// No holder of an earlier token has written since this was read.
     #[must_use]
     pub fn balance(&self) -> i64 {
         self.balance
@@ -32,14 +32,14 @@ impl Claim {
 }
 
 impl Accounts {
-    /// Those in the database with this URL, such as `sqlite::memory:`.
+    /// Opens the accounts in the database with this URL, such as `sqlite::memory:`.
     ///
     /// # Errors
     ///
     /// The database cannot be reached.
     pub async fn open(url: &str) -> Result<Self, Box<dyn Error>> {
         install_default_drivers();
-        // A database in memory belongs to its connection, so there is one, which stays.
+        // A database in memory belongs to its connection, so there is one connection, which stays open.
         let pool = AnyPoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
         let table = FencedTable::new("fenced_accounts", "id", "fence")?;
         Ok(Self {
@@ -50,11 +50,11 @@ impl Accounts {
         })
     }
 
-    /// Begins anew, with no account. Last comes what a table that is there already needs.
+    /// Creates the table without accounts. The last statement is for a table that exists already.
     ///
     /// # Errors
     ///
-    /// The database does not let us.
+    /// The database refuses.
     pub async fn create_table(&self) -> Result<(), sqlx::Error> {
         for statement in [
             "DROP TABLE IF EXISTS fenced_accounts",
@@ -66,7 +66,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Opens an account, which nobody has claimed yet.
+    /// Opens an account, which is not claimed yet.
     ///
     /// # Errors
     ///
@@ -78,12 +78,12 @@ impl Accounts {
         Ok(())
     }
 
-    /// Reads an account and shuts out all who have an earlier token, in one statement. `None` when
-    /// somebody with a later one was here, or there is no such account.
+    /// Reads an account and locks out all holders of earlier tokens, in one statement. Returns `None`
+    /// if a holder of a later token has claimed it, or there is no such account.
     ///
     /// # Errors
     ///
-    /// The database does not answer. It may be claimed all the same: claim it again.
+    /// The database does not answer. The account may be claimed nevertheless: claim it again.
     pub async fn claim(&self, id: i64, token: FencingToken) -> Result<Option<Claim>, sqlx::Error> {
         let token = token.as_i64();
         let claim = sqlx::query(&self.claim).bind(token).bind(id);
@@ -91,17 +91,17 @@ impl Accounts {
         Ok(Some(Claim { id, token, balance: row.try_get("balance")? }))
     }
 
-    /// Writes, unless somebody else has claimed the account since.
+    /// Writes, unless another holder has claimed the account since.
     ///
     /// # Errors
     ///
-    /// The database does not answer. It may be written all the same: write it again.
+    /// The database does not answer. It may be written nevertheless: write it again.
     pub async fn write(&self, claim: &Claim, balance: i64) -> Result<Claimed, sqlx::Error> {
         let write = sqlx::query(&self.write).bind(balance).bind(claim.id).bind(claim.token);
         Ok(Claimed::by(write.execute(&self.database).await?.rows_affected()))
     }
 
-    /// What is on the account, for looking only: a decision rests on [`Claim::balance`].
+    /// Returns the balance, for display only: base a decision on [`Claim::balance`].
     ///
     /// # Errors
     ///

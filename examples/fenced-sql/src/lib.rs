@@ -1,4 +1,4 @@
-//! Accounts in an SQL database that refuses the hand of a lock's former holder.
+//! Accounts in an SQL database that refuses late writes of a lock's previous holder.
 
 mod accounts;
 

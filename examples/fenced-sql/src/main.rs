@@ -1,11 +1,11 @@
-//! Fencing: a database that refuses the hand of a lock's former holder.
+//! Fencing: a database that refuses late writes of a lock's previous holder.
 //!
-//! A lock in Redis is a lease. Who is stopped for longer than it, or has a failover take it away,
-//! may still believe in it for a moment. The fencing token closes that gap: it grows with every
-//! grant, and the database lets nobody write whose token is not the latest.
+//! A lock in Redis is a lease. A holder that is stopped for longer than its lease, or that loses it in
+//! a failover, may rely on it for another moment. The fencing token closes that gap: it grows with
+//! every grant, and the database accepts writes only with the latest token.
 //!
-//! In SQLite, or where `DATABASE_URL` points: `postgres://user@localhost/database`. There it makes
-//! a table `fenced_accounts`.
+//! The database is SQLite, or where `DATABASE_URL` points: `postgres://user@localhost/database`.
+//! There the program creates a table `fenced_accounts`.
 
 use std::{env, error::Error};
 
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let there = LockClient::builder().in_memory_on(&store);
 
     let first = here.write("account:7").acquire().await?;
-    // What a failover or a deleted key does. The holder will learn of it, but not at once.
+    // The effect of a failover or a deleted key. The holder will learn of it, but not at once.
     store.remove(first.key());
     let second = there.write("account:7").acquire().await?;
     println!("both hold the lock, with the tokens");
@@ -43,31 +43,31 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The first statement of the work: it reads nothing that it has not made its own.
+/// The first statement of the work claims the row that it reads.
 async fn claim(
     accounts: &Accounts,
-    who: &str,
+    holder: &str,
     lock: &LockGuard,
 ) -> Result<Option<Claim>, sqlx::Error> {
     let claim = accounts.claim(ADA, lock.fencing_token()).await?;
     match &claim {
-        Some(claim) => println!("{who} claims the account and reads {}", claim.balance()),
-        None => println!("{who} may not even claim it: a later holder has"),
+        Some(claim) => println!("{holder} claims the account and reads {}", claim.balance()),
+        None => println!("{holder} may not even claim it: a later holder has"),
     }
     Ok(claim)
 }
 
 async fn withdraw(
     accounts: &Accounts,
-    who: &str,
+    holder: &str,
     claim: Option<Claim>,
     amount: i64,
 ) -> Result<(), sqlx::Error> {
     let Some(claim) = claim else { return Ok(()) };
     let balance = claim.balance() - amount;
     match accounts.write(&claim, balance).await? {
-        Claimed::Ours => println!("{who} writes {balance}"),
-        Claimed::Stale => println!("{who} writes {balance}: refused"),
+        Claimed::Ours => println!("{holder} writes {balance}"),
+        Claimed::Stale => println!("{holder} writes {balance}: refused"),
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! A service whose locks can be seen.
+//! A service with metrics, logs and alerts for its locks.
 //!
 //! `cargo run -p observed` serves orders, imports, reports and reminders under the locks of
-//! `locks.toml`, and at `/metrics` what became of them, for Prometheus. Beside this file are
+//! `locks.toml`, and their metrics at `/metrics`, for Prometheus. Beside this file are
 //! `dashboard.json`, to import into Grafana, and `alerts.yml`, rules for Prometheus. Every wait and
 //! every hold is a line of the log when it ends.
 //!
@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `PORT` | where it listens, on 127.0.0.1; `0` for any free port | 3000 |
 //! | `REDIS_URL` | where the locks are | `redis://127.0.0.1/` |
-//! | `LOCKS_FILE` | the policy file, looked at every second | the one beside this package |
+//! | `LOCKS_FILE` | the policy file, checked every second | the one beside this package |
 //! | `LEASE` | the lease of the policy file | 10s |
 
 mod recorder;
@@ -26,7 +26,7 @@ const LOCKS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locks.toml");
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().with_ansi(false).with_span_events(FmtSpan::CLOSE).init();
-    // Before the policies come into force: their counters begin at zero then.
+    // Before the policies are applied, because their counters begin at zero then.
     let recorder = recorder::install()?;
 
     let redis = variable("REDIS_URL", "redis://127.0.0.1/");
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     };
     axum::serve(listener, service).with_graceful_shutdown(stop).await?;
-    // Every request has been answered by now, but the last releases may still be on their way.
+    // Every request has been answered by now, but the last releases may still be in progress.
     locks.shutdown(Duration::from_secs(5)).await?;
     Ok(())
 }
@@ -55,7 +55,7 @@ fn variable(name: &str, default: &str) -> String {
     env::var(name).unwrap_or_else(|_| default.to_owned())
 }
 
-/// What `lockctl inspect` will call this process.
+/// The name of this process in `lockctl inspect`.
 fn instance() -> String {
     format!("{}-{}", variable("HOSTNAME", "localhost"), std::process::id())
 }

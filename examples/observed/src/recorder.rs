@@ -1,4 +1,4 @@
-//! The metrics, as Prometheus reads them.
+//! The metrics, in the format of Prometheus.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const HOLD: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.
 /// Fine near zero, where it matters. An undisturbed hold has 0.62 of its lease left.
 const MARGIN: [f64; 11] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 10.0, 20.0];
 
-/// From now on this process' metrics are kept.
+/// Starts to record the metrics of this process.
 pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     let named = |name: &str| Matcher::Full(name.to_owned());
     let recorder = PrometheusBuilder::new()
@@ -24,12 +24,12 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     Ok(recorder)
 }
 
-/// `/metrics`, outside of every lock.
+/// Serves `/metrics`, outside every lock.
 pub(crate) fn router(recorder: PrometheusHandle) -> Router {
     let upkeep = recorder.clone();
     tokio::spawn(async move {
-        // What is measured is kept one by one until somebody sums it up, which may be long if
-        // nobody looks.
+        // The recorder keeps every measurement until it is summed up, which otherwise happens only
+        // when the metrics are scraped.
         loop {
             tokio::time::sleep(Duration::from_secs(5)).await;
             upkeep.run_upkeep();

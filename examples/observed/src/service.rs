@@ -1,4 +1,4 @@
-//! Work that takes as long as its caller says, and knows nothing of locks.
+//! Work that takes as long as its caller wants, and knows nothing of locks.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Which lock is stuck, who holds it, and how it is freed: asked kindly, then by force.
+//! A stuck lock: how to see its holder, and how to free it, by a request and by force.
 //!
-//! `cargo run -p examples --bin at_night`; with `REDIS_URL` on a Redis instead of in memory.
+//! `cargo run -p examples --bin at_night`; with `REDIS_URL` it uses Redis instead of memory.
 
 use std::{env, error::Error, time::Duration};
 
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let guard = locks.write("report").acquire().await?;
     show(&locks.inspect("report").await?);
 
-    // A holder that listens.
+    // A holder that listens for release requests.
     let listening = tokio::spawn(async move {
         guard.release_requested().await;
         println!("the holder was asked, and releases");
@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{} holder is asked", locks.request_release("report").await?);
     listening.await??;
 
-    // One that does not.
+    // A holder that does not.
     let guard = locks.write("report").lease(Duration::from_secs(1)).acquire().await?;
     let forced = locks.force_release("report").await?;
     let (old, new) = (guard.fencing_token(), forced.fencing_token);

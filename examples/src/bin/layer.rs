@@ -1,4 +1,4 @@
-//! `RequestLockLayer`: locks around routes whose handlers know nothing of them.
+//! `RequestLockLayer`: locks around routes, without a change to their handlers.
 
 use std::{error::Error, time::Duration};
 
@@ -17,7 +17,7 @@ use tower::ServiceExt;
 async fn main() -> Result<(), Box<dyn Error>> {
     let router = router(LockClient::in_memory())?;
 
-    println!("two read at once, and nobody waits:");
+    println!("two read at once, and neither waits:");
     let (one, other) =
         tokio::join!(ask(&router, "GET", "/orders/7"), ask(&router, "GET", "/orders/7"));
     println!("  {}\n  {}", one?, other?);
@@ -27,12 +27,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         tokio::join!(ask(&router, "PUT", "/orders/7"), ask(&router, "PUT", "/orders/7"));
     println!("  {}\n  {}", one?, other?);
 
-    println!("two import at once, and the second is not let wait:");
+    println!("two import at once, and the second may not wait:");
     let (one, other) =
         tokio::join!(ask(&router, "POST", "/import"), ask(&router, "POST", "/import"));
     println!("  {}\n  {}", one?, other?);
 
-    println!("\"seven\" is no order:\n  {}", ask(&router, "GET", "/orders/seven").await?);
+    println!("\"seven\" is not an order:\n  {}", ask(&router, "GET", "/orders/seven").await?);
     Ok(())
 }
 
@@ -43,7 +43,7 @@ fn router(locks: LockClient) -> Result<Router, Box<dyn Error>> {
         .wait(Duration::from_secs(2))
         .lease(Duration::from_secs(10));
 
-    // The key from anything else of the request, here a header: one import per tenant at a time.
+    // The key from another part of the request, here a header: one import per tenant at a time.
     let import = RequestLockLayer::with_key(locks, tenant)
         .name("import")
         .mode(LockMode::Write)
@@ -55,8 +55,7 @@ fn router(locks: LockClient) -> Result<Router, Box<dyn Error>> {
     Ok(orders.merge(imports))
 }
 
-/// A value that the client has chosen is written through a `KeyWriter`, so that it cannot name
-/// another lock.
+/// A `KeyWriter` escapes a value chosen by the client, so that it cannot name another lock.
 fn tenant(request: &Parts) -> Result<String, BadKey> {
     let tenant = request.headers.get("x-tenant").and_then(|value| value.to_str().ok());
     let tenant = tenant.ok_or(BadKey::missing("the header `x-tenant` is missing"))?;
@@ -70,7 +69,7 @@ async fn show(Path(id): Path<u64>) -> String {
     format!("order {id}")
 }
 
-/// What is written under a lock should carry its fencing token.
+/// Writes under a lock should carry its fencing token.
 async fn change(Path(id): Path<u64>, lock: Locked) -> String {
     format!("order {id} changed under token {}", lock.fencing_token())
 }

@@ -1,5 +1,5 @@
-//! What becomes of work whose lock is lost: because its key was deleted, the server failed over, or
-//! the process stood still for longer than its lease.
+//! What happens to work whose lock is lost, because its key was deleted, the server failed over, or
+//! the process was stopped for longer than its lease.
 //!
 //! Here the lock is taken away by removing it from the store in memory.
 
@@ -10,8 +10,8 @@ use lock_tower::{AcquireError, LockClient, LockKey, Locked, MemoryStore, Request
 use tokio::{select, sync::mpsc, time::sleep};
 use tower::ServiceExt;
 
-/// Who has lost a lock learns of it at the next renewal, after a third of the lease; or, if no
-/// renewal gets through, shortly before the lease ends.
+/// A holder learns of a loss at its next renewal, after a third of the lease; or, if no renewal
+/// succeeds, shortly before the lease ends.
 const LEASE: Duration = Duration::from_millis(300);
 
 #[tokio::main]
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     a_request(&locks, &store).await
 }
 
-/// The plain way: the work is dropped where it stands. `Acquire::run` does this by itself.
+/// The simple form: the work is cancelled. `Acquire::run` does this by itself.
 async fn cancelled(locks: &LockClient, store: &MemoryStore) -> Result<(), AcquireError> {
     let guard = locks.write("report").acquire().await?;
     store.remove(guard.key());
@@ -34,7 +34,7 @@ async fn cancelled(locks: &LockClient, store: &MemoryStore) -> Result<(), Acquir
     Ok(())
 }
 
-/// For work that has to tidy up: it is told, and must not touch what the lock protects any more.
+/// For work that has to clean up: it is notified, and must no longer touch what the lock protects.
 async fn told(locks: &LockClient, store: &MemoryStore) -> Result<(), AcquireError> {
     let guard = locks.write("report").acquire().await?;
     store.remove(guard.key());
@@ -45,7 +45,7 @@ async fn told(locks: &LockClient, store: &MemoryStore) -> Result<(), AcquireErro
     Ok(())
 }
 
-/// The layer cancels the handler and answers 503. What the handler has spawned goes on, so it
+/// The layer cancels the handler and answers 503. A task that the handler spawned goes on, so it
 /// watches the lock itself.
 async fn a_request(locks: &LockClient, store: &MemoryStore) -> Result<(), Box<dyn Error>> {
     let (events, mut said) = mpsc::unbounded_channel::<String>();
@@ -67,7 +67,7 @@ async fn a_request(locks: &LockClient, store: &MemoryStore) -> Result<(), Box<dy
 async fn rewrite(lock: Locked, Extension(events): Extension<mpsc::UnboundedSender<String>>) {
     let lost = lock.lost();
     let task = tokio::spawn(async move {
-        // Nobody listens any more once the program ends.
+        // The receiver is gone when the program ends.
         let _ = events.send("at work".to_owned());
         select! {
             () = write_the_report() => {}

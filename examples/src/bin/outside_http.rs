@@ -39,7 +39,7 @@ async fn readers_and_writers(locks: &LockClient) -> Result<(), LockError> {
     let one = locks.read("ledger").acquire().await?;
     let other = locks.read("ledger").acquire().await?;
     match locks.write("ledger").try_acquire().await {
-        Err(AcquireError::Busy(busy)) => println!("two read, so nobody writes: {busy}"),
+        Err(AcquireError::Busy(busy)) => println!("two read, so none may write: {busy}"),
         Err(error) => return Err(error.into()),
         Ok(_guard) => println!("BUG: written while read"),
     }
@@ -54,7 +54,7 @@ async fn night_job(locks: &LockClient, month: &str) -> Result<usize, LockError> 
     locks.read("ledger").run(async { month.len() }).await
 }
 
-/// Inside a scope, who holds a lock enters it again: a locked function may call another.
+/// Inside a scope a holder re-enters its lock, so a locked function may call another one.
 async fn one_after_the_other(locks: &LockClient) -> Result<(), LockError> {
     let _guard = locks.write("report:2026-11").acquire().await?;
     let pages = night_job(locks, "2026-11").await?;

@@ -1,7 +1,7 @@
-//! Several keys at once: who moves money locks both accounts, or neither.
+//! Several keys at once: a transfer locks both accounts, or neither.
 //!
-//! Two transfers between the same accounts in opposite directions never wait for each other for
-//! ever, whatever order they name the accounts in.
+//! Two transfers between the same accounts in opposite directions never wait for each other forever,
+//! whatever the order in which they name the accounts.
 
 use std::{
     collections::HashMap,
@@ -60,7 +60,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The first to come is the first to be served, in whatever process it is.
+/// First come, first served, across processes.
 #[distributed_lock(
     keys = ["account:{from}", "account:{to}"],
     kind = "fair",
@@ -72,7 +72,7 @@ async fn transfer(
     Path((from, to, amount)): Path<(String, String, i64)>,
     lock: Locked,
 ) -> Result<String, StatusCode> {
-    // Each account has a token of its own.
+    // Each account has its own token.
     let token = |name: &str| {
         lock.fencing_token_of(&format!("account:{name}")).ok_or(StatusCode::INTERNAL_SERVER_ERROR)
     };
@@ -87,11 +87,11 @@ struct Bank {
     accounts: Accounts,
 }
 
-/// The balance of each, and the last token that has changed it.
+/// The balance of each account, and the last token that changed it.
 #[derive(Clone, Default)]
 struct Accounts(Arc<Mutex<HashMap<String, Account>>>);
 
-/// A balance, and who claimed it last.
+/// A balance, and the token that claimed it last.
 type Account = (i64, Option<FencingToken>);
 
 impl Accounts {
@@ -103,7 +103,7 @@ impl Accounts {
         self.get(name).map_or(0, |(balance, _)| balance)
     }
 
-    /// Reads, thinks, and writes: two at once would lose money.
+    /// Reads, waits, and writes: two at once would lose money.
     async fn add(&self, name: &str, amount: i64, token: FencingToken) -> Result<(), StatusCode> {
         let (balance, last) = self.get(name)?;
         if last.is_some_and(|last| token < last) {

@@ -1,4 +1,4 @@
-//! A holder that looks at nothing but its claim: for the tests, which stop it for longer than its
+//! A holder that checks nothing except its claim, for the tests, which stop it for longer than its
 //! lease.
 //!
 //! It takes the lock in the Redis at `$REDIS_URL`, claims account 7 in the database at
@@ -9,7 +9,7 @@ use std::{env, error::Error, io, time::Duration};
 use fenced_sql::Accounts;
 use lock_tower::LockClient;
 
-/// Short, so that it ends soon while the process is stopped.
+/// Short, so that the lease ends soon while the process is stopped.
 const LEASE: Duration = Duration::from_secs(1);
 const ACCOUNT: i64 = 7;
 
@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let lock = locks.write("account:7").acquire().await?;
     let claim = accounts.claim(ACCOUNT, lock.fencing_token()).await?;
-    let claim = claim.ok_or("somebody has claimed the account before")?;
+    let claim = claim.ok_or("a later holder has already claimed the account")?;
     println!("claimed, reads {}", claim.balance());
 
     tokio::task::spawn_blocking(|| io::stdin().read_line(&mut String::new())).await??;

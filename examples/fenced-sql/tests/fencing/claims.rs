@@ -1,4 +1,4 @@
-//! Who claims first, and whose later writes are refused.
+//! Which holder claims first, and whose later writes are refused.
 
 use lock_tower::Claimed::{Ours, Stale};
 
@@ -19,7 +19,7 @@ async fn a_holder_claims_and_writes_more_than_once(database: Database) {
     let claim = accounts.claim(ADA, lock.fencing_token()).await.unwrap().unwrap();
     assert_eq!(claim.balance(), 100);
     assert_eq!(accounts.write(&claim, 70).await.unwrap(), Ours);
-    // As after an answer that was lost.
+    // As after a lost answer.
     let again = accounts.claim(ADA, lock.fencing_token()).await.unwrap().unwrap();
     assert_eq!(again.balance(), 70);
     assert_eq!(accounts.write(&claim, 60).await.unwrap(), Ours);
@@ -39,7 +39,7 @@ async fn a_former_holders_writes_are_refused(database: Database) {
     assert_eq!(database.balance().await, 50);
 }
 
-/// Which a check of the last write alone would allow: the earlier one writes first.
+/// A check of the last write alone would allow this, because the earlier holder writes first.
 async fn of_two_who_read_before_either_wrote_one_succeeds(database: Database) {
     let accounts = &database.accounts;
     let (first, second) = two_holders().await;
@@ -70,6 +70,6 @@ async fn the_next_holder_reads_what_the_last_one_wrote(database: Database) {
 
 async fn a_row_that_is_missing_is_refused(database: Database) {
     let (lock, _) = two_holders().await;
-    let nobody = database.accounts.claim(ADA + 1, lock.fencing_token()).await.unwrap();
-    assert!(nobody.is_none());
+    let missing = database.accounts.claim(ADA + 1, lock.fencing_token()).await.unwrap();
+    assert!(missing.is_none());
 }

@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 pub(crate) const ADA: i64 = 7;
 
-/// One of the test's own, with an account that has 100. It is gone when this is dropped.
+/// A database of the test's own, with an account that has 100. It is removed when this is dropped.
 pub(crate) struct Database {
     pub(crate) accounts: Accounts,
     url: String,
@@ -27,8 +27,8 @@ enum Owned {
     Server(Arc<PostgresServer>),
 }
 
-/// Shared by the tests that run at the same time, as it takes a while to start. It ends with the
-/// last of them: what is static is never dropped.
+/// Shared by the tests that run at the same time, because it is slow to start. It ends with the last
+/// of them, because statics are never dropped.
 static POSTGRES: Mutex<Weak<PostgresServer>> = Mutex::const_new(Weak::new());
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
@@ -66,7 +66,7 @@ impl Database {
         &self.url
     }
 
-    /// A way round the accounts' statements.
+    /// Direct access, beside the statements of the accounts.
     pub(crate) async fn pool(&self) -> AnyPool {
         install_default_drivers();
         AnyPool::connect(&self.url).await.unwrap()
@@ -77,7 +77,7 @@ impl Database {
     }
 }
 
-/// Two who hold one lock at the same time, because the first has lost it and does not know.
+/// Two holders of one lock at the same time, because the first has lost it and does not know it yet.
 pub(crate) async fn two_holders() -> (LockGuard, LockGuard) {
     let store = MemoryStore::new();
     let here = LockClient::builder().in_memory_on(&store);
@@ -88,7 +88,7 @@ pub(crate) async fn two_holders() -> (LockGuard, LockGuard) {
     (first, second)
 }
 
-/// Makes tests of cases: each takes a `Database`.
+/// Makes a test of each case, which takes a `Database`.
 macro_rules! on_every_database {
     ($($case:ident),* $(,)?) => {
         mod sqlite {

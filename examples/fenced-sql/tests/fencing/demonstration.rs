@@ -1,4 +1,4 @@
-//! The program shows what it says it shows, wherever `DATABASE_URL` points.
+//! The program shows what it promises, wherever `DATABASE_URL` points.
 
 use lock_tests::{LIMIT, Process};
 

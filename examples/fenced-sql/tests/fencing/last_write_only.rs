@@ -1,4 +1,4 @@
-//! What is not fencing: reading as ever, and checking the token of each write.
+//! What is not fencing: reading as usual, and checking the token of each write.
 
 use lock_tower::{Claimed, FencingToken};
 use sqlx::AnyPool;
@@ -10,7 +10,7 @@ on_every_database! {
     the_same_two_under_a_claim_lose_nothing,
 }
 
-/// Refuses a token that is less than that of the last write.
+/// Refuses a token below that of the last write.
 async fn write_if_newer(pool: &AnyPool, token: FencingToken, balance: i64) -> Claimed {
     let write = "UPDATE fenced_accounts SET balance = $1, fence = $2 WHERE id = $3 AND fence < $2";
     let write = sqlx::query(write).bind(balance).bind(token.as_i64()).bind(ADA);
@@ -27,7 +27,7 @@ async fn two_who_have_read_the_same_both_succeed_and_one_update_is_lost(database
     let done = write_if_newer(&pool, second.fencing_token(), seen_by_second - 50).await;
     assert!(done.is_ours());
 
-    // 80 were given away, 50 are missing.
+    // 80 were paid out, 50 are missing.
     assert_eq!(database.balance().await, 50);
 }
 

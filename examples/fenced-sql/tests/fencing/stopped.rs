@@ -1,4 +1,4 @@
-//! A process that is stopped for longer than its lease, with its claim in its hands.
+//! A process that is stopped for longer than its lease, while it has a claim.
 
 use lock_tests::{LIMIT, Process, RedisServer, bounded};
 use lock_tower::{Claimed, LockClient};
@@ -20,7 +20,7 @@ async fn claimed_by_a_teller(redis: &RedisServer, database: &Database) -> Proces
     teller
 }
 
-/// All that it has said, after it was told to go on and has ended.
+/// Its whole output, after it was resumed and has ended.
 async fn told_to_write(teller: &Process) -> String {
     teller.say("go on");
     let status = teller.exited(LIMIT).await;
@@ -40,7 +40,7 @@ async fn its_writes_are_refused_after_the_next_holders_claim(database: Database)
     let claim = accounts.claim(ADA, next.fencing_token()).await.unwrap().unwrap();
     assert_eq!(claim.balance(), 100);
 
-    // It wakes up between the next holder's reading and writing.
+    // It resumes between the next holder's read and write.
     teller.resume();
     let said = told_to_write(&teller).await;
     for refused in ["writes 70: Stale", "writes 40: Stale", "claims again: Stale"] {

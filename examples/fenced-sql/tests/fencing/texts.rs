@@ -1,4 +1,4 @@
-//! The statements that the accounts have no use for run on the databases too.
+//! The statements that the accounts do not use run on the databases too.
 
 use lock_tower::{Claimed, FencedTable, Placeholders};
 use sqlx::AnyPool;

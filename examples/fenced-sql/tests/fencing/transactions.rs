@@ -10,8 +10,8 @@ use crate::databases::ADA;
 const LATER: i64 = 6;
 const EARLIER: i64 = 5;
 
-/// An earlier token's claim that came while the later one's was not committed, and what became of
-/// it: both in transactions that `begin` so.
+/// The result of a claim with an earlier token, made while the claim with the later one is not
+/// committed. Both are in transactions that start with `begin`.
 async fn overtaken(begin: &'static str) -> Result<Claimed, sqlx::Error> {
     let server = PostgresServer::start().await;
     let accounts = Accounts::open(&server.url()).await.unwrap();

@@ -24,10 +24,10 @@ use serde::Deserialize;
 use tokio::time::sleep;
 use tower::ServiceExt;
 
-/// What is still to be paid, by order.
+/// The amount that is still to be paid, by order.
 type Orders = Arc<Mutex<HashMap<u64, u32>>>;
 
-/// `FromRef` gives the attribute its client out of the state.
+/// `FromRef` gives the attribute its client from the state.
 #[derive(Clone, FromRef)]
 struct App {
     locks: LockClient,
@@ -49,13 +49,13 @@ async fn create(State(app): State<App>, Json(order): Json<Order>) -> StatusCode 
     StatusCode::CREATED
 }
 
-/// Without `client`: that of the layer around the route.
+/// Without `client`, the attribute uses the client of the layer around the route.
 #[distributed_lock(key = "order:{id}", mode = "read")]
 async fn show(State(orders): State<Orders>, Path(id): Path<u64>) -> Result<String, StatusCode> {
     Ok(due(&orders, id)?.to_string())
 }
 
-/// Asks the bank between reading and writing: two at once would both be charged.
+/// Calls the bank between reading and writing: two at once would both be charged.
 #[distributed_lock(key = "order:{id}", client = state, wait = "2s")]
 async fn pay(State(app): State<App>, Path(id): Path<u64>) -> Result<String, StatusCode> {
     let due = due(&app.orders, id)?;
@@ -94,7 +94,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let pay = || Request::post("/orders/7/pay").body(Body::empty());
     let (one, other) = tokio::join!(answer(&router, pay()?), answer(&router, pay()?));
-    println!("two who pay at once: {one} and {other}");
+    println!("two payments at once: {one} and {other}");
 
     let show = Request::get("/orders/7").body(Body::empty())?;
     let Ok(shown) = router.oneshot(show).await;

@@ -24,7 +24,7 @@ async fn an_order_is_paid_once() {
     assert_eq!(answers, (StatusCode::OK, StatusCode::CONFLICT));
 }
 
-/// The test takes the lock itself, by the same key: that is how it sees what the handler locks.
+/// The test takes the lock with the same key, and so shows what the handler locks.
 #[tokio::test(start_paused = true)]
 async fn who_finds_an_order_locked_is_told_so_and_changes_nothing() {
     let app = app(LockClient::in_memory());
@@ -37,7 +37,7 @@ async fn who_finds_an_order_locked_is_told_so_and_changes_nothing() {
     assert_eq!(answer(&router, pay()).await, StatusCode::OK);
 }
 
-/// With a store of its own, a test can take the lock away.
+/// With its own store a test can take the lock away.
 #[tokio::test(start_paused = true)]
 async fn who_loses_the_lock_charges_nobody() {
     let store = MemoryStore::new();
@@ -55,7 +55,7 @@ async fn who_loses_the_lock_charges_nobody() {
     assert_eq!(due(&app.orders, 7), Ok(30));
 }
 
-/// Without path parameters it needs no router either.
+/// A handler without path parameters needs no router either.
 #[tokio::test]
 async fn a_handler_is_called_by_itself() {
     let app = app(LockClient::in_memory());

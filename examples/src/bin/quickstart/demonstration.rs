@@ -1,5 +1,5 @@
-//! The point, in a temporary directory and in memory: the same careless code, without a lock and
-//! with one.
+//! The demonstration, in a temporary directory and in memory: the same careless code, without a lock
+//! and with one.
 
 use std::{cmp::Ordering, time::Duration};
 
@@ -26,7 +26,7 @@ pub(crate) async fn show() -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many of the buyers, who all come at once, get an apple.
+/// Returns how many of the buyers get an apple when all come at once.
 async fn sell<F>(buy: impl Fn(Shelves, Sku) -> F) -> Result<u32, Failure>
 where
     F: Future<Output = Result<bool, Failure>> + Send + 'static,

@@ -1,13 +1,13 @@
-//! Why the program ends before it is asked to.
+//! The reasons why the program ends by itself.
 
 use std::{error::Error, fmt, io, process::ExitCode};
 
-/// One line for whoever started the program.
+/// One line for the user of the program.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// An argument or a variable of the environment is wrong.
+    /// An argument or an environment variable is wrong.
     Setting(String),
-    /// What the program needs is not there.
+    /// Something that the program needs is missing.
     Other(String),
 }
 

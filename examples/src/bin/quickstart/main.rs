@@ -1,4 +1,4 @@
-//! A shop that never sells what it does not have, however many requests and processes ask at once.
+//! A shop that never sells more than it has, however many requests and processes buy at once.
 //!
 //! `cargo run -p examples --bin quickstart` first shows the point, then serves until Ctrl-C.
 //! With `--once` it stops after showing the point.
@@ -61,7 +61,7 @@ async fn run() -> Result<(), Failure> {
 
     let shop = shop::router(locks.clone(), data.shelves(settings.stock));
     axum::serve(listener, shop).with_graceful_shutdown(stop).await?;
-    // Every request has been answered by now, but the last releases may still be on their way.
+    // Every request has been answered by now, but the last releases may still be in progress.
     locks.shutdown(Duration::from_secs(5)).await?;
     Ok(())
 }
@@ -87,7 +87,7 @@ In another terminal, look, and buy one:
   curl http://{address}/stock/apple
   curl -X POST http://{address}/stock/apple/take
 
-A recount takes three seconds and shares its shelf with nobody. Of two, one is told 423 Locked:
+A recount takes three seconds and has its shelf to itself. Of two, one is answered 423 Locked:
   curl -X POST http://{address}/stock/apple/recount &
   curl -i -X POST http://{address}/stock/apple/recount
 "

@@ -1,4 +1,4 @@
-//! What the command line and the environment ask for.
+//! The settings from the command line and the environment.
 
 use std::{env, ffi::OsString, fs, path::PathBuf, str::FromStr, time::Duration};
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::{failure::Failure, shelves::Shelves};
 
-/// For how long the others are shut out when a process dies under a lock.
+/// How long a process that dies under a lock keeps others out.
 const LEASE: Duration = Duration::from_secs(3);
 
 pub(crate) struct Settings {

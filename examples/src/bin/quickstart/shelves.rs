@@ -13,10 +13,10 @@ use tokio::time::sleep;
 
 use crate::sku::Sku;
 
-/// Knows nothing of locks: whoever calls it must hold one.
+/// Knows nothing of locks: the caller must hold one.
 ///
-/// The files are small, and read and written in place: what is handed to another thread, as
-/// `tokio::fs` does, goes on there when the lock is lost and the handler cancelled.
+/// The files are small, and are read and written on the calling thread. Work on another thread, as with
+/// `tokio::fs`, would go on there after the lock is lost and the handler cancelled.
 #[derive(Debug, Clone)]
 pub(crate) struct Shelves {
     directory: Arc<Path>,
@@ -37,9 +37,9 @@ impl Shelves {
         }
     }
 
-    /// Takes a unit, and says how many are left; `None` when there is none to take.
+    /// Takes a unit and returns how many are left, or `None` if there is none to take.
     ///
-    /// Reads, thinks, and writes what it has read less one: two at once take the same unit.
+    /// Reads, waits, and writes one less than it read: two at once take the same unit.
     pub(crate) async fn take(&self, sku: &Sku) -> io::Result<Option<u32>> {
         let Some(left) = self.count(sku)?.checked_sub(1) else {
             return Ok(None);
@@ -50,7 +50,7 @@ impl Shelves {
     }
 
     fn put(&self, sku: &Sku, units: u32) -> io::Result<()> {
-        // By rename: a process that is killed here leaves the old number or the new one.
+        // A rename is atomic: a process killed here leaves the old number or the new one.
         let mut file = NamedTempFile::new_in(&self.directory)?;
         write!(file, "{units}")?;
         file.persist(self.file(sku))?;

@@ -1,4 +1,4 @@
-//! The shop on the web. Each handler says in one line which lock it runs under.
+//! The shop on the web. Each handler names its lock in one line.
 
 use std::{io, time::Duration};
 
@@ -30,14 +30,14 @@ struct Stock {
     stock: u32,
 }
 
-/// Many may look at once, but never while somebody takes or counts.
+/// Many may look at once, but never while another request takes or counts.
 #[distributed_lock(key = "stock:{sku}", mode = "read", wait = "10s")]
 async fn show(Path(sku): Path<Sku>, State(shelves): State<Shelves>) -> Result<Json<Stock>, Broken> {
     let stock = shelves.count(&sku)?;
     Ok(Json(Stock { sku, stock }))
 }
 
-/// One at a time, in every process; the others wait their turn.
+/// One at a time, across all processes; the others wait.
 #[distributed_lock(key = "stock:{sku}", mode = "write", wait = "10s")]
 async fn take(
     Path(sku): Path<Sku>,
@@ -49,7 +49,8 @@ async fn take(
     })
 }
 
-/// As long as the lease, which is renewed meanwhile. Who finds the shelf in use is told at once.
+/// As long as the lease, which is renewed meanwhile. A request that finds the shelf in use is refused
+/// at once.
 #[distributed_lock(key = "stock:{sku}", mode = "write", wait = "0s")]
 async fn recount(
     Path(sku): Path<Sku>,

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use lock_tower::KeyPart;
 use serde::{Deserialize, Serialize};
 
-/// 1 to 64 letters, digits, `_` and `-`: good for a file's name. Any other is answered 400.
+/// 1 to 64 letters, digits, `_` and `-`: valid in a file name. Anything else is answered 400.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Sku(String);
@@ -28,7 +28,7 @@ impl fmt::Display for Sku {
     }
 }
 
-/// Lets an attribute write `{sku}` into a lock's key.
+/// Allows `{sku}` in the key of an attribute.
 impl KeyPart for Sku {
     fn key_part(&self) -> Cow<'_, str> {
         Cow::Borrowed(&self.0)
