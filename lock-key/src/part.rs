@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 /// A value that may stand in a hole of a lock's key.
 ///
-/// Implement it for your own ids. What it gives must tell two things apart whenever they need
-/// two locks, and must be the same text in every replica of the service, for as long as a lock
-/// may be held.
+/// Implement it for your own ids. Two things that need two locks must have different texts, and the
+/// text must be the same in every replica of the service, for as long as a lock may be held.
 ///
 /// It is not implemented for floats, whose equal values have several spellings, nor for
-/// `Option`, so that a value that is missing cannot become a key shared by all who lack it.
+/// `Option`, so that a missing value cannot become a key shared by all requests without it.
 ///
 /// # Examples
 ///

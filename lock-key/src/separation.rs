@@ -1,7 +1,7 @@
 //! Whether the values can be read back out of a key.
 //!
-//! `{a}{b}` gives one key for ("1", "23") and ("12", "3"), so a client who chooses `a` and `b`
-//! could take or block somebody else's lock. A template is accepted when every value's end can
+//! `{a}{b}` gives one key for ("1", "23") and ("12", "3"), so a client that chooses `a` and `b`
+//! could take or block another client's lock. A template is accepted when every value's end can
 //! be found from the left, or its beginning from the right.
 
 use crate::encode::may_contain;

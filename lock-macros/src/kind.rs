@@ -56,8 +56,8 @@ impl Kind {
         Err(Error::new(
             asked,
             format!(
-                "a {word} lock has one holder and nobody who reads: leave `mode` out, or use the \
-                 kind read_write or fair_read_write"
+                "a {word} lock has one holder and no readers: leave `mode` out, or use the kind \
+                 read_write or fair_read_write"
             ),
         ))
     }

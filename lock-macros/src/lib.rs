@@ -219,7 +219,7 @@ mod validate;
 ///
 /// # Kinds
 ///
-/// Everybody who locks a key, in every service, must agree on its kind. A kind without readers has
+/// All users of a key, in every service, must use the same kind. A kind without readers has
 /// no `mode = "read"`, and needs no `mode`:
 ///
 /// ```

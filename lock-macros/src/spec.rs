@@ -70,7 +70,7 @@ fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
     let span = names.span.located_at(*span);
     let text = match value.ty {
         // What displays as a UUID is told from what does not at run time, so that
-        // `uuid::Uuid` needs no implementation of a trait that nobody but us could write.
+        // `uuid::Uuid` needs no implementation of a trait that only this crate could write.
         HoleType::Uuid => quote_spanned! {span=>
             ::std::string::ToString::to_string(&#argument #(.#fields)*)
         },
