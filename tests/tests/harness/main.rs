@@ -4,9 +4,11 @@
 mod assertions;
 mod clients;
 mod clock_shift;
+mod documents;
 mod http;
 mod postgres_server;
 mod process;
+mod prose;
 mod proxy;
 mod redis_server;
 mod tables;
