@@ -1,4 +1,4 @@
-//! Certificates of the test's own.
+//! Certificates for tests.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -7,7 +7,7 @@ use rcgen::{
 use std::fmt;
 use std::sync::Arc;
 
-/// A certificate authority that nobody else knows.
+/// A certificate authority that only this test trusts.
 #[derive(Clone)]
 pub struct Authority {
     issuer: Arc<CertifiedIssuer<'static, KeyPair>>,
@@ -45,7 +45,7 @@ impl Default for Authority {
 }
 
 impl Authority {
-    /// A new one, with a key of its own.
+    /// Creates an authority with its own key.
     pub fn new() -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "lock-tests authority");
@@ -56,7 +56,7 @@ impl Authority {
         Self { issuer: Arc::new(issuer) }
     }
 
-    /// Its own certificate as PEM: what those who trust it need.
+    /// The authority's certificate as PEM, for clients and servers that trust it.
     pub fn certificate(&self) -> String {
         self.issuer.pem()
     }

@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 /// Killed and reaped on drop.
 ///
-/// A signal goes out under the lock that reaping needs, so it never reaches a stranger who was
-/// given the process id of the dead child.
+/// A signal is sent under the lock that reaping needs, so it never reaches another process that got the
+/// process id of the dead child.
 #[derive(Debug)]
 pub(crate) struct OwnedChild {
     child: Mutex<Child>,
@@ -30,7 +30,7 @@ impl OwnedChild {
         self.lock().id()
     }
 
-    /// How it ended, or `None` while it runs or is stopped.
+    /// Returns its exit status, or `None` while it runs or is stopped.
     pub(crate) fn ended(&self) -> Option<ExitStatus> {
         self.lock().try_wait().expect("cannot wait for a child")
     }
@@ -43,12 +43,12 @@ impl OwnedChild {
         kill_process(Pid::from_child(&child), signal).expect("cannot signal a child");
     }
 
-    /// SIGSTOP; on return the process does not run any more.
+    /// Sends SIGSTOP; on return the process is stopped.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
         let pid = Pid::from_child(&self.lock());
-        // The signal is delivered a moment after `kill` returns. NOWAIT leaves an exit status for
-        // the one who reaps.
+        // The signal is delivered a moment after `kill` returns. NOWAIT leaves the exit status for the
+        // reaping call.
         let states = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let state = waitid(WaitId::Pid(pid), states).expect("cannot wait for a child");
         assert!(
@@ -57,18 +57,18 @@ impl OwnedChild {
         );
     }
 
-    /// SIGCONT.
+    /// Sends SIGCONT.
     pub(crate) fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// SIGQUIT, so that it can tidy up; SIGKILL if it has not ended after `patience`.
+    /// Sends SIGQUIT, so that it can clean up, and SIGKILL if it has not ended after `patience`.
     pub(crate) fn quit(&self, patience: Duration) {
         let end = Instant::now() + patience;
         {
             let mut child = self.lock();
             if let Ok(None) = child.try_wait() {
-                // Fails only for a child that is gone already.
+                // Fails only for a child that has already ended.
                 let _ = kill_process(Pid::from_child(&child), Signal::QUIT);
             }
         }
@@ -78,10 +78,10 @@ impl OwnedChild {
         self.kill();
     }
 
-    /// SIGKILL, which ends a stopped process too; on return it is gone and its ports are free.
+    /// Sends SIGKILL, which ends a stopped process too; on return it has ended and its ports are free.
     pub(crate) fn kill(&self) {
         let mut child = self.lock();
-        // Both fail only for a child that is gone already.
+        // Both fail only for a child that has already ended.
         let _ = child.kill();
         let _ = child.wait();
     }

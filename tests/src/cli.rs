@@ -12,16 +12,16 @@ use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisResult};
 
 use crate::LIMIT;
 
-/// What the test itself says to Redis, apart from the connections under test.
+/// The test's own connection to Redis, apart from the connections under test.
 ///
-/// One RESP2 connection with patient timeouts, named [`Cli::NAME`]. It does not reconnect.
+/// One RESP2 connection with long timeouts, named [`Cli::NAME`]. It does not reconnect.
 #[derive(Clone, Debug)]
 pub struct Cli {
     connection: MultiplexedConnection,
 }
 
 impl Cli {
-    /// The client name by which [`client_list`](Self::client_list) leaves this connection out.
+    /// The client name by which [`client_list`](Self::client_list) excludes this connection.
     pub const NAME: &str = "lock-tests";
 
     /// Connects to `url`.
@@ -48,7 +48,7 @@ impl Cli {
         subscribed.unwrap_or_else(|error| panic!("cannot subscribe to {channel}: {error}"));
     }
 
-    /// The answer to any command, one argument per word.
+    /// Sends any command, one argument per word, and returns its reply.
     pub async fn query<T: FromRedisValue>(&self, words: &[&str]) -> T {
         match self.try_query(words).await {
             Ok(answer) => answer,
@@ -56,11 +56,11 @@ impl Cli {
         }
     }
 
-    /// The answer to any command, or Redis' refusal.
+    /// Sends any command and returns its reply, or Redis' error.
     ///
     /// # Errors
     ///
-    /// What Redis answered, that the link is down, or an answer that is no `T`.
+    /// Redis' error, a broken connection, or a reply that is not a `T`.
     pub async fn try_query<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
         let (name, arguments) = words.split_first().expect("a command has a name");
         let mut connection = self.connection.clone();
@@ -69,7 +69,7 @@ impl Cli {
 
     /// Every key in the database, sorted.
     pub async fn keys(&self) -> Vec<String> {
-        // SCAN may give a key twice.
+        // SCAN may return a key twice.
         let mut keys = BTreeSet::new();
         let mut cursor = "0".to_owned();
         loop {
@@ -82,12 +82,12 @@ impl Cli {
         }
     }
 
-    /// Fields and values of a hash, empty where there is no such key.
+    /// Fields and values of a hash, empty if there is no such key.
     pub async fn hash(&self, key: &str) -> BTreeMap<String, String> {
         self.query(&["HGETALL", key]).await
     }
 
-    /// A string's value, `None` where there is no such key.
+    /// A string's value, `None` if there is no such key.
     pub async fn string(&self, key: &str) -> Option<String> {
         self.query(&["GET", key]).await
     }
@@ -107,22 +107,22 @@ impl Cli {
         self.query(&["PTTL", key]).await
     }
 
-    /// `hash`, `string`, `list`, `set`, `zset`; `none` where there is no such key.
+    /// `hash`, `string`, `list`, `set`, `zset`; `none` if there is no such key.
     pub async fn type_of(&self, key: &str) -> String {
         self.query(&["TYPE", key]).await
     }
 
-    /// Whether the key exists.
+    /// Returns whether the key exists.
     pub async fn exists(&self, key: &str) -> bool {
         self.query(&["EXISTS", key]).await
     }
 
-    /// Deletes a key and says whether it was there.
+    /// Deletes a key and returns whether it existed.
     pub async fn del(&self, key: &str) -> bool {
         self.query(&["DEL", key]).await
     }
 
-    /// Publishes a message and says how many subscribers it reached.
+    /// Publishes a message and returns how many subscribers it reached.
     pub async fn publish(&self, channel: &str, message: &str) -> u64 {
         self.query(&["PUBLISH", channel, message]).await
     }

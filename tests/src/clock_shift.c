@@ -1,6 +1,6 @@
-/* Put before a server's C library (LD_PRELOAD): its wall clock differs from the machine's by as
- * many seconds as stand, as a 64-bit number, in the file that CLOCK_SHIFT names. The file is mapped,
- * so whoever writes it moves the clock of the running server. */
+/* Preloaded before a server's C library (LD_PRELOAD): its wall clock differs from the machine's by as
+ * many seconds as the 64-bit number in the file that CLOCK_SHIFT names. The file is mapped, so writing
+ * to it moves the clock of the running server. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

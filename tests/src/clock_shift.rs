@@ -10,15 +10,15 @@ use crate::RedisServerBuilder;
 
 const SOURCE: &str = include_str!("clock_shift.c");
 
-/// Moves the wall clocks of servers that were [started with it](Self::of), by a small library that
-/// is compiled for it and stands before their C library. For Linux; it needs a C compiler.
+/// Moves the wall clocks of servers that were [started with it](Self::of), with a small library that
+/// is compiled for it and preloaded before their C library. For Linux; it needs a C compiler.
 #[derive(Debug)]
 pub struct ClockShift {
     directory: TempDir,
 }
 
 impl ClockShift {
-    /// Clocks that show what the machine's shows.
+    /// Creates clocks that agree with the machine's.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("no temporary directory");
         let shift = Self { directory };
@@ -39,7 +39,7 @@ impl ClockShift {
         }
     }
 
-    /// A server whose clock follows this.
+    /// Returns a builder for a server whose clock follows this.
     #[must_use]
     pub fn of(&self, server: RedisServerBuilder) -> RedisServerBuilder {
         server
@@ -47,10 +47,10 @@ impl ClockShift {
             .env("CLOCK_SHIFT", self.path("seconds"))
     }
 
-    /// From now on the clocks differ from the machine's by so many seconds.
+    /// Sets the difference from the machine's clock, in seconds.
     pub fn by(&self, seconds: i64) {
         let path = self.path("seconds");
-        // Written in place: servers have the file mapped.
+        // Written in place, because servers have the file mapped.
         let file = fs::File::options().write(true).create(true).truncate(false).open(path);
         let file = file.expect("cannot open a file");
         std::os::unix::fs::FileExt::write_all_at(&file, &seconds.to_ne_bytes(), 0)

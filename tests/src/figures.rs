@@ -1,18 +1,18 @@
-//! What is made of repeated measurements: arithmetic without a clock.
+//! Statistics of repeated measurements, without a clock.
 
-/// The middle one of several values, and how far they lie apart.
+/// The median of several values, with minimum and maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Of an even number the mean of the two in the middle.
+    /// For an even number of values, the mean of the two in the middle.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The greatest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of one value or more.
+    /// Computes the spread of at least one value.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -27,14 +27,14 @@ impl Spread {
         Self { median, min: *min, max: *max }
     }
 
-    /// Of what was measured in pairs: each value divided by its partner.
+    /// Computes the spread of ratios of values measured in pairs.
     pub fn of_ratios(values: &[f64], partners: &[f64]) -> Self {
         assert_eq!(values.len(), partners.len(), "a value without its partner");
         Self::of(values.iter().zip(partners).map(|(value, partner)| value / partner))
     }
 }
 
-/// The least value that so many percent of all do not exceed; zero where there are none.
+/// Returns the least value that this percentage of all values does not exceed; zero for no values.
 #[must_use]
 pub fn percentile(values: &[u64], percent: u32) -> u64 {
     let mut values = values.to_vec();
@@ -43,7 +43,7 @@ pub fn percentile(values: &[u64], percent: u32) -> u64 {
     values.get(rank.max(1) - 1).copied().unwrap_or(0)
 }
 
-/// How evenly turns were shared, by Jain's index: 1 where all had as many, 1/n where one had all.
+/// Returns how evenly turns were shared, by Jain's index: 1 if all had as many, 1/n if one had all.
 #[must_use]
 pub fn jain(turns: &[u64]) -> f64 {
     let sum: f64 = turns.iter().map(|turns| *turns as f64).sum();

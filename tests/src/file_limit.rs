@@ -1,8 +1,8 @@
-//! How many files, and so connections, a process may have open.
+//! The number of files, and so connections, that a process may have open.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Has this process open at least so many files, as far as its hard limit goes.
+/// Raises the limit of open files of this process to at least this number, up to its hard limit.
 pub fn raise_file_limit(least: u64) {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current >= least) {
@@ -15,5 +15,5 @@ pub fn raise_file_limit(least: u64) {
         );
     }
     let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(least), maximum });
-    raised.expect("a soft limit up to the hard one is everybody's to set");
+    raised.expect("any process may set a soft limit up to the hard one");
 }

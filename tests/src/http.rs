@@ -16,7 +16,7 @@ use crate::{LIMIT, bounded};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// Nobody listens there.
+    /// There is no listener.
     #[error("no connection to {1}: {0}")]
     Connect(#[source] std::io::Error, String),
     /// The connection ended before the reply did.

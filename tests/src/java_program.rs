@@ -16,9 +16,9 @@ const INSTALL: &str = "Install a JDK (17 or later) and Maven: apt-get install \
 /// A release of Redisson.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redisson {
-    /// The newest that we speak with.
+    /// The newest supported release.
     Current,
-    /// Of the line that most of those use who have not moved to 4.
+    /// The release line that most users before version 4 have.
     Older,
 }
 
@@ -37,7 +37,7 @@ impl std::fmt::Display for Redisson {
     }
 }
 
-/// The class path of the program, which is built unless these very sources have been before.
+/// Returns the class path of the program, which is built unless these sources were built before.
 pub async fn class_path(redisson: Redisson) -> String {
     static BUILDING: Mutex<()> = Mutex::new(());
     let built = tokio::task::spawn_blocking(move || {
@@ -54,7 +54,7 @@ pub async fn class_path(redisson: Redisson) -> String {
     }
 }
 
-/// Where this program with this Redisson is kept. Other sources have another place.
+/// The directory for this program with this Redisson. Other sources have another directory.
 fn place(redisson: Redisson) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     let mut left = vec![project()];
@@ -77,7 +77,7 @@ fn place(redisson: Redisson) -> PathBuf {
     ))
 }
 
-/// Of whoever runs: `<target>/<profile>/deps/<test>`, or a program without the `deps`.
+/// The directory of the running program: `<target>/<profile>/deps/<test>`, or a program without `deps`.
 fn target_directory() -> PathBuf {
     let program = std::env::current_exe().expect("a running program has a path");
     let place = program.parent().expect("a program in a directory");
@@ -90,9 +90,9 @@ fn project() -> PathBuf {
 }
 
 fn build(redisson: Redisson, place: &Path) {
-    // Maven needs the compiler, but says something else when only a runtime is there.
+    // Maven needs the compiler, but its error is misleading if only a runtime is installed.
     run(Command::new("javac").arg("-version")).unwrap_or_else(|why| panic!("{why}"));
-    // Another test process may be building the same.
+    // Another test process may build the same program.
     let own = place.with_extension(std::process::id().to_string());
     let maven = |more: &[&str]| {
         let mut command = Command::new("mvn");
@@ -106,7 +106,7 @@ fn build(redisson: Redisson, place: &Path) {
             .arg("compile");
         run(&mut command)
     };
-    // What has been downloaded before needs no network.
+    // Earlier downloads need no network.
     if maven(&["--offline"]).is_err() {
         maven(&[]).unwrap_or_else(|why| panic!("{why}"));
     }

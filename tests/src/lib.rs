@@ -1,19 +1,19 @@
-//! What the tests of this workspace stand on: servers, links, processes and clients of their own.
+//! The harness of this workspace's tests: servers, links, processes and clients.
 //!
-//! Nothing here uses a fixed port or a server that was already running. Whatever a value started
-//! ends when the value is dropped, after a panic too; keep it in a variable of the test, never in
-//! a `static`, which is not dropped.
+//! Nothing here uses a fixed port or a server that was already running. What a value started
+//! ends when the value is dropped, also after a panic. Keep it in a variable of the test, never in a
+//! `static`, which is not dropped.
 //!
 //! Real sockets and real processes need the real clock: do not use this crate under
 //! `tokio::time::pause`.
 //!
 //! # Panics
 //!
-//! Everything here panics when the test cannot go on, with a text that says what was wanted. Every
+//! Everything here panics if the test cannot go on, with a message that names what was expected. Every
 //! wait has a limit, which bounds a hang and asserts nothing about speed.
 #![allow(
     clippy::missing_panics_doc,
-    reason = "a harness fails a test by panicking: said once, above"
+    reason = "a harness fails a test by panicking: documented once, above"
 )]
 
 mod authority;

@@ -1,17 +1,17 @@
-//! What locks leave in Redis.
+//! The keys that locks leave in Redis.
 
 use std::time::Duration;
 
 use crate::Cli;
 
-/// What may stand there when nothing is locked (P9 of docs/guarantees.md), and for how long.
+/// The keys that may be left when nothing is locked (P9 of docs/guarantees.md), and for how long.
 const STAYS: [(&str, Duration); 2] = [
     ("redisson_lock_token:", Duration::from_secs(3_600)),
     ("lock_client:", Duration::from_secs(60)),
 ];
 
-/// Every key but those that outlive the locks by design. One of those that stays for longer than it
-/// may, or for ever, is told too.
+/// Returns every key except those that outlive the locks by design. One of those that would stay longer
+/// than allowed, or forever, is returned too.
 pub async fn lock_keys(cli: &Cli) -> Vec<String> {
     let mut left = Vec::new();
     for key in cli.keys().await {
@@ -20,7 +20,7 @@ pub async fn lock_keys(cli: &Cli) -> Vec<String> {
             continue;
         };
         match cli.pttl(&key).await {
-            // It has gone meanwhile.
+            // It has expired meanwhile.
             -2 => {}
             ttl if u128::try_from(ttl).is_ok_and(|ttl| ttl <= most.as_millis()) => {}
             ttl => left.push(format!("{key} for {ttl} ms")),

@@ -1,4 +1,4 @@
-//! What was published on a channel.
+//! The messages published on a channel.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::{Cli, LIMIT};
 
-/// A subscriber of one channel, on a connection of its own, that keeps every message.
+/// A subscriber of one channel, on a separate connection, that keeps every message.
 #[derive(Debug)]
 pub struct Messages {
     channel: String,
@@ -17,7 +17,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Subscribed on return: whatever is published from now on arrives.
+    /// Subscribes; on return every message published from now on arrives.
     pub(crate) async fn subscribe(url: &str, channel: &str) -> Self {
         let (sender, pushes) = unbounded_channel();
         // RESP3 lets a subscriber send ordinary commands too, which `so_far` needs.
@@ -28,7 +28,7 @@ impl Messages {
         Self { channel: channel.to_owned(), connection, pushes }
     }
 
-    /// The next message, which must come within [`LIMIT`].
+    /// Returns the next message, which must arrive within [`LIMIT`].
     pub async fn next(&mut self) -> String {
         match self.next_within(LIMIT).await {
             Some(message) => message,
@@ -36,7 +36,7 @@ impl Messages {
         }
     }
 
-    /// The next message, or `None` when none comes within `limit`.
+    /// Returns the next message, or `None` if none arrives within `limit`.
     ///
     /// To show that nothing was published, [`so_far`](Self::so_far) needs no waiting.
     pub async fn next_within(&mut self, limit: Duration) -> Option<String> {
@@ -53,9 +53,9 @@ impl Messages {
         .ok()
     }
 
-    /// Every message published before this call and not yet taken, oldest first.
+    /// Returns every message published before this call and not yet taken, oldest first.
     pub async fn so_far(&mut self) -> Vec<String> {
-        // Redis answers on this connection after all that it had to deliver on it.
+        // Redis replies on this connection after all messages that it had to deliver on it.
         let () = self.connection.query(&["PING"]).await;
         let mut messages = Vec::new();
         while let Ok(push) = self.pushes.try_recv() {

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of the test's own.
+//! A PostgreSQL server for one test.
 
 mod programs;
 
@@ -13,25 +13,25 @@ use crate::child::OwnedChild;
 use crate::{LIMIT, eventually};
 use programs::Programs;
 
-/// A part of the socket's name, nothing else: the directory is the server's own.
+/// Only a part of the socket's name, because the directory belongs to this server alone.
 const PORT: &str = "5432";
 const LOG: &str = "postgres.log";
 
 /// A running server with an empty database `postgres`, which listens at a Unix socket in a
-/// directory of its own and at no port. Ended on drop.
+/// separate directory and at no port. Ended on drop.
 ///
-/// It takes most of a second to start: it begins with making its files.
+/// It takes most of a second to start, because it first creates its files.
 #[derive(Debug)]
 pub struct PostgresServer {
-    // Before `directory`: the process ends before its directory goes.
+    // Declared before `directory`, so that the process ends before its directory is removed.
     child: OwnedChild,
     directory: TempDir,
     programs: Programs,
 }
 
 impl PostgresServer {
-    /// A server that is ready for statements. Who runs the test as root, as whom PostgreSQL runs
-    /// nothing, has it run as the user `postgres`.
+    /// Starts a server that is ready for statements. PostgreSQL does not run as root: if the test does,
+    /// the server runs as the user `postgres`.
     pub async fn start() -> Self {
         let programs = Programs::find();
         let directory = tempfile::tempdir().expect("no temporary directory");
@@ -40,7 +40,7 @@ impl PostgresServer {
 
         let mut server = programs.command("postgres", directory.path());
         server.args(["-D", "data", "-k"]).arg(directory.path()).args(["-p", PORT]);
-        // The files are not to outlive the server.
+        // The files need not outlive the server.
         server.args(["-c", "listen_addresses=", "-c", "fsync=off"]);
         let child = spawn(&mut server, directory.path());
         let server = Self { child, directory, programs };
@@ -54,7 +54,7 @@ impl PostgresServer {
         self.url_of("postgres")
     }
 
-    /// Makes an empty database, and gives its URL.
+    /// Creates an empty database and returns its URL.
     pub fn create_database(&self, name: &str) -> String {
         self.sql(&format!("CREATE DATABASE {name}"));
         self.url_of(name)
@@ -65,7 +65,7 @@ impl PostgresServer {
         format!("postgres://postgres@localhost:{PORT}/{database}?host={directory}")
     }
 
-    /// What `psql` prints for a statement in the database `postgres`: a line for each row, its
+    /// Returns the output of `psql` for a statement in the database `postgres`: a line for each row, with
     /// columns separated by `|`.
     pub fn sql(&self, statement: &str) -> String {
         let mut psql = self.programs.command("psql", self.directory.path());
@@ -86,7 +86,7 @@ impl PostgresServer {
         if let Some(status) = self.child.ended() {
             panic!("PostgreSQL did not start: {}", told(status, self.directory.path()));
         }
-        // Its last line is the state, written by the server for `pg_ctl`.
+        // The last line is the state, written by the server for `pg_ctl`.
         let state = std::fs::read_to_string(self.directory.path().join("data/postmaster.pid"));
         let state = state.unwrap_or_default();
         state.lines().last().is_some_and(|state| state.trim_end() == "ready")
@@ -95,7 +95,7 @@ impl PostgresServer {
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // SIGKILL alone would leave its shared memory behind, of which a machine has so many.
+        // SIGKILL alone would leave shared memory segments behind, whose number is limited.
         self.child.quit(Duration::from_secs(5));
     }
 }

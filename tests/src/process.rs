@@ -17,7 +17,7 @@ use crate::child::OwnedChild;
 use crate::{bounded, eventually};
 use output::Output;
 
-/// A child process whose output is kept for failure texts. Killed on drop.
+/// A child process whose output is kept for failure messages. Killed on drop.
 #[derive(Debug)]
 pub struct Process {
     program: String,
@@ -27,7 +27,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// A program with its arguments and environment to be set, such as a path from
+    /// Returns a builder for a program, such as a path from
     /// `env!("CARGO_BIN_EXE_<name>")` or from [`workspace_binary`](crate::workspace_binary).
     pub fn builder(program: impl AsRef<OsStr>) -> ProcessBuilder {
         ProcessBuilder::new(program.as_ref())
@@ -48,8 +48,8 @@ impl Process {
         }
     }
 
-    /// The first line of its standard output or error that contains `part`, which must have come
-    /// within `limit`. Fails at once when the process has ended without it.
+    /// Waits up to `limit` for the first line of its standard output or error that contains `part`. Fails
+    /// at once if the process has ended without it.
     pub async fn line(&self, part: &str, limit: Duration) -> String {
         match tokio::time::timeout(limit, self.output.line(part)).await {
             Ok(Some(line)) => line,
@@ -60,41 +60,41 @@ impl Process {
         }
     }
 
-    /// What it has said so far, standard output and error in the order they were read.
+    /// Returns its output so far, standard output and error in the order in which they were read.
     pub fn output(&self) -> String {
         self.output.text()
     }
 
-    /// Whether it has not ended; a paused process runs.
+    /// Returns whether it is running; a stopped process counts as running.
     pub fn is_running(&self) -> bool {
         self.child.ended().is_none()
     }
 
-    /// How it ended, which must happen within `limit`. Its output is complete then.
+    /// Waits up to `limit` for its end, and returns its exit status. Its output is complete then.
     pub async fn exited(&self, limit: Duration) -> ExitStatus {
         let what = format!("the end of {}", self.program);
         eventually(&what, limit, async || !self.is_running()).await;
-        // Its pipes may be in the hands of a grandchild.
+        // A grandchild may still have its pipes open.
         bounded(limit, self.output.complete()).await;
         self.child.ended().expect("BUG: it has ended")
     }
 
-    /// Stops it (SIGSTOP). On return it stands.
+    /// Stops it (SIGSTOP). On return it is stopped.
     pub fn pause(&self) {
         self.child.pause();
     }
 
-    /// Lets it run again (SIGCONT).
+    /// Resumes it (SIGCONT).
     pub fn resume(&self) {
         self.child.resume();
     }
 
-    /// Asks it to end (SIGTERM).
+    /// Requests its end (SIGTERM).
     pub fn terminate(&self) {
         self.child.signal(Signal::TERM);
     }
 
-    /// Ends it (SIGKILL). On return it is gone.
+    /// Kills it (SIGKILL). On return it has ended.
     pub fn kill(&self) {
         self.child.kill();
     }

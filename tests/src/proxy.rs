@@ -18,7 +18,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use link::{Socket, link};
 use way::Way;
 
-/// Which bytes a fault is about.
+/// The direction of the bytes that a fault affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the server: commands.
@@ -29,9 +29,9 @@ pub enum Direction {
     Both,
 }
 
-/// Copies bytes between its clients and one server, until told to misbehave.
+/// Copies bytes between its clients and one server, until the test injects a fault.
 ///
-/// Faults hold for present and future connections, until [`pass`](Self::pass). Dropping the proxy
+/// Faults apply to present and future connections, until [`pass`](Self::pass). Dropping the proxy
 /// resets every connection.
 #[derive(Debug)]
 pub struct Proxy {
@@ -46,21 +46,21 @@ struct Shared {
     to_server: Way,
     to_client: Way,
     refusing: AtomicBool,
-    /// How many connections there were: each has the number of those before it.
+    /// The number of connections so far; it is the number of the next one.
     served: AtomicU64,
-    /// Connections with a smaller number lead nowhere any more.
+    /// Connections with a smaller number are closed to the server.
     forgotten: watch::Sender<u64>,
     links: Mutex<JoinSet<()>>,
 }
 
 impl Proxy {
-    /// A link to `upstream` that passes everything, on a port of its own on 127.0.0.1.
+    /// Starts a proxy for `upstream` that passes everything, on a separate port of 127.0.0.1.
     pub async fn start(upstream: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, crate::free_port())).await;
         Self::run(listener, upstream, Way::default())
     }
 
-    /// A link to `upstream`, a server on 127.0.0.1, at `127.0.<digit>.1` and the server's own port.
+    /// Starts a proxy for `upstream`, a server on 127.0.0.1, at `127.0.<digit>.1` and the server's port.
     ///
     /// Wherever a reply names 127.0.0.1, the client reads `127.0.<digit>.1`: a node that is
     /// announced by Sentinels or by other nodes of a cluster is reached through the proxy of the
@@ -89,7 +89,7 @@ impl Proxy {
         Self { addr, shared, accepting }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -100,63 +100,61 @@ impl Proxy {
     }
 
     /// Stops copying in this direction and keeps every socket open, whatever the other end does:
-    /// an end or a reset is not passed on either.
+    /// an end or a reset is not forwarded either.
     ///
-    /// What was sent meanwhile arrives after [`pass`](Self::pass), as on a link that heals.
+    /// Data sent meanwhile arrive after [`pass`](Self::pass), as on a link that recovers.
     pub fn black_hole(&self, direction: Direction) {
         self.ways(direction).for_each(Way::close);
     }
 
-    /// As [`black_hole`](Self::black_hole) for the connections that exist; new ones pass. What an old
-    /// connection sent arrives after [`pass`](Self::pass), behind what new ones sent meanwhile.
+    /// As [`black_hole`](Self::black_hole) for existing connections; new ones pass. Data of an old
+    /// connection arrive after [`pass`](Self::pass), behind what new ones sent meanwhile.
     pub fn hold_back(&self, direction: Direction) {
         let next = self.shared.served.load(Ordering::SeqCst);
         self.ways(direction).for_each(|way| way.close_before(next));
     }
 
-    /// Holds every piece up by `time` in this direction.
+    /// Delays every piece by `time` in this direction.
     pub fn delay(&self, direction: Direction, time: Duration) {
         self.ways(direction).for_each(|way| way.delay(time));
     }
 
-    /// Passes `bytes` more in this direction, over all connections, then resets the one whose
-    /// next byte comes. Happens once; afterwards bytes pass.
+    /// Passes `bytes` more in this direction, over all connections, then resets the one whose next byte
+    /// arrives. Happens once; afterwards bytes pass.
     ///
     /// `cut_after(Direction::ToClient, 0)` cuts between an executed command and its reply.
     pub fn cut_after(&self, direction: Direction, bytes: u64) {
         self.ways(direction).for_each(|way| way.cut_after(bytes));
     }
 
-    /// Passes what comes in this direction in pieces of at most `bytes`.
+    /// Passes data in this direction in pieces of at most `bytes`.
     pub fn slice(&self, direction: Direction, bytes: usize) {
         self.ways(direction).for_each(|way| way.slice(bytes));
     }
 
-    /// Ends this direction of the connections that exist in an orderly way, and leaves the other
-    /// open: what still comes is not passed on.
+    /// Ends this direction of existing connections in an orderly way, and leaves the other open. Later
+    /// data in this direction are not forwarded.
     pub fn half_close(&self, direction: Direction) {
         self.ways(direction).for_each(Way::half_close);
     }
 
-    /// Leaves the connections that exist half open: the server's end is reset, the client's end
-    /// stays and never hears anything again, as behind a firewall that has forgotten it. New
-    /// connections work.
+    /// Leaves existing connections half open: the server's end is reset, the client's end stays and
+    /// receives nothing more, as behind a firewall that has dropped its state. New connections work.
     pub fn forget(&self) {
         self.shared.forgotten.send_modify(|count| *count += 1);
     }
 
-    /// Resets new connections at once; those that exist go on.
+    /// Resets new connections at once; existing ones go on.
     pub fn refuse(&self) {
         self.shared.refusing.store(true, Ordering::SeqCst);
     }
 
-    /// Future connections go to another server, as those by a name that has moved; those that exist
-    /// stay where they are.
+    /// Connects new connections to another server, as after a name has moved; existing ones stay.
     pub fn lead_to(&self, upstream: SocketAddr) {
         *self.shared.upstream() = upstream;
     }
 
-    /// Ends all faults: what was held back flows, new connections work.
+    /// Ends all faults: data held back are forwarded, new connections work.
     pub fn pass(&self) {
         self.shared.refusing.store(false, Ordering::SeqCst);
         self.ways(Direction::Both).for_each(Way::pass);
@@ -168,7 +166,7 @@ impl Proxy {
         links.shutdown().await;
     }
 
-    /// How many connections there are now.
+    /// Returns the number of open connections.
     pub fn connections(&self) -> usize {
         let mut links = self.shared.links();
         while links.try_join_next().is_some() {}
@@ -204,7 +202,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let Ok((client, _)) = listener.accept().await else {
             continue;
         };
-        // Dropped before its orderly end, a `Socket` resets.
+        // A `Socket` that is dropped before its orderly end is reset.
         let client = Socket::from(client);
         if !shared.refusing.load(Ordering::SeqCst) {
             let served = serve(client, shared.clone());
@@ -217,7 +215,7 @@ async fn serve(mut client: Socket, shared: Arc<Shared>) {
     let mut forgotten = shared.forgotten.subscribe();
     let number = *forgotten.borrow_and_update();
     let connection = shared.served.fetch_add(1, Ordering::SeqCst);
-    // A new connection is a message to the server: a black hole holds it back too.
+    // A new connection is a message to the server, so a black hole holds it back too.
     shared.to_server.opened(connection).await;
     let upstream = *shared.upstream();
     let Ok(server) = TcpStream::connect(upstream).await else {

@@ -1,4 +1,4 @@
-//! An HTTP connection in the test's hands, byte by byte.
+//! An HTTP connection that the test controls byte by byte.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 
 use crate::{LIMIT, bounded};
 
-/// For clients that behave badly: that leave in the middle, or send half a request.
+/// For clients that misbehave: that disconnect in the middle, or send half a request.
 ///
-/// Dropping it closes the connection in the orderly way.
+/// Dropping it closes the connection in an orderly way.
 #[derive(Debug)]
 pub struct RawHttp {
     stream: TcpStream,
@@ -38,7 +38,7 @@ impl RawHttp {
         self.send(&format!("{head}\r\n\r\n{body}")).await;
     }
 
-    /// Reads on until `part` has come, and gives all that was read by this call.
+    /// Reads until `part` has arrived, and returns everything read by this call.
     pub async fn read_until(&mut self, part: &str) -> String {
         let mut read = Vec::new();
         bounded(LIMIT, async {
@@ -56,13 +56,13 @@ impl RawHttp {
         .await
     }
 
-    /// Sends no more (FIN), and goes on listening.
+    /// Stops sending (FIN), and can still receive.
     pub async fn half_close(&mut self) {
         let closed = bounded(LIMIT, self.stream.shutdown()).await;
         closed.expect("the server has closed the connection");
     }
 
-    /// All that comes until the connection ends, in whichever way.
+    /// Reads until the connection ends, in any way.
     pub async fn read_to_end(&mut self) -> String {
         let mut read = Vec::new();
         bounded(LIMIT, async { while matches!(self.stream.read_buf(&mut read).await, Ok(1..)) {} })
@@ -70,7 +70,7 @@ impl RawHttp {
         String::from_utf8_lossy(&read).into_owned()
     }
 
-    /// Leaves with a reset, as a client does whose process dies with unread data.
+    /// Resets the connection, like a client whose process dies with unread data.
     pub fn reset(self) {
         let lingering = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
         lingering.expect("cannot set SO_LINGER");

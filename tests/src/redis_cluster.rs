@@ -1,4 +1,4 @@
-//! A Redis cluster of the test's own.
+//! A Redis cluster for one test.
 
 use std::process::Command;
 
@@ -25,14 +25,14 @@ impl RedisClusterBuilder {
         self
     }
 
-    /// Further arguments for each node.
+    /// Adds arguments for each node.
     #[must_use]
     pub fn args<S: Into<String>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
 
-    /// Starts the nodes and waits until each knows the others and takes commands.
+    /// Starts the nodes and waits until each knows the others and accepts commands.
     pub async fn start(self) -> RedisCluster {
         let mut nodes = Vec::new();
         for _ in 0..RedisCluster::PRIMARIES * (1 + self.replicas) {
@@ -49,7 +49,7 @@ impl RedisClusterBuilder {
     }
 }
 
-/// Three primaries on 127.0.0.1, each with a third of the slots in order, and perhaps a replica of
+/// Three primaries on 127.0.0.1, each with a third of the slots in order, optionally with a replica
 /// each. All are killed on drop.
 #[derive(Debug)]
 pub struct RedisCluster {
@@ -57,7 +57,7 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// How many primaries there are: nodes 0 to 2. Node 3 is the replica of 0, and so on.
+    /// The number of primaries: nodes 0 to 2. Node 3 is the replica of 0, and so on.
     pub const PRIMARIES: usize = 3;
 
     /// Three primaries without replicas.
@@ -75,7 +75,7 @@ impl RedisCluster {
         for (at, node) in self.nodes.iter().enumerate() {
             let cli = node.cli().await;
             if at < Self::PRIMARIES {
-                // Told apart from the start, they need not agree on it first.
+                // Different epochs from the start, so that the nodes need not agree on them first.
                 let epoch = (at + 1).to_string();
                 let () = cli.query(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).await;
                 let slots: Vec<_> = Self::slots_of(at).map(|slot| slot.to_string()).collect();
@@ -119,7 +119,7 @@ impl RedisCluster {
         }
     }
 
-    /// The slots that a primary begins with.
+    /// The initial slots of a primary.
     pub fn slots_of(primary: usize) -> std::ops::Range<u16> {
         let bound = |at: usize| {
             u16::try_from(at * usize::from(SLOTS) / Self::PRIMARIES).expect("BUG: beyond the slots")
@@ -148,17 +148,17 @@ impl RedisCluster {
         &mut self.nodes[at]
     }
 
-    /// A connection of the test's own to a node, for looking and for preparing.
+    /// Opens a separate connection to a node, for assertions and preparation.
     pub async fn cli(&self, at: usize) -> Cli {
         self.nodes[at].cli().await
     }
 
-    /// Its name within the cluster.
+    /// The name of a node within the cluster.
     pub async fn id(&self, at: usize) -> String {
         self.cli(at).await.query(&["CLUSTER", "MYID"]).await
     }
 
-    /// A key's slot, as Redis says.
+    /// The slot of a key, as Redis computes it.
     pub async fn slot(&self, key: &str) -> u16 {
         self.cli(0).await.query(&["CLUSTER", "KEYSLOT", key]).await
     }
@@ -184,7 +184,7 @@ impl RedisCluster {
         keys
     }
 
-    /// Has two nodes prepare for a slot to move: from now on they send clients to one another.
+    /// Prepares two nodes for the move of a slot: from now on they redirect clients to each other.
     pub async fn begin_move(&self, slot: u16, from: usize, to: usize) {
         let (slot, source, target) = (slot.to_string(), self.id(from).await, self.id(to).await);
         let words = ["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source];
@@ -193,7 +193,7 @@ impl RedisCluster {
         let () = self.cli(from).await.query(&words).await;
     }
 
-    /// Moves what keys of the slot there are.
+    /// Moves the present keys of the slot.
     pub async fn move_keys(&self, slot: u16, from: usize, to: usize) {
         let cli = self.cli(from).await;
         let (slot, port) = (slot.to_string(), self.nodes[to].port().to_string());
@@ -212,7 +212,7 @@ impl RedisCluster {
     /// Gives the slot to its new node.
     pub async fn end_move(&self, slot: u16, from: usize, to: usize) {
         let (slot, target) = (slot.to_string(), self.id(to).await);
-        // Everybody is told, or one that has not heard yet would tell clients what was.
+        // All nodes are informed, or one that is not would send clients to the old node.
         let others = (0..Self::PRIMARIES).filter(|at| ![to, from].contains(at));
         for at in [to, from].into_iter().chain(others) {
             let words = ["CLUSTER", "SETSLOT", &slot, "NODE", &target];
@@ -227,7 +227,7 @@ impl RedisCluster {
         self.end_move(slot, from, to).await;
     }
 
-    /// The major version of the server that the tests run.
+    /// The major version of the server that the tests use.
     pub fn major_version() -> u32 {
         let output = Command::new(redis_server()).arg("--version").output();
         let text = String::from_utf8(output.expect("cannot run redis-server").stdout);

@@ -1,4 +1,4 @@
-//! A `redis-server` of the test's own.
+//! A `redis-server` for one test.
 
 mod builder;
 mod readiness;
@@ -14,11 +14,11 @@ use crate::child::OwnedChild;
 use crate::{Cli, Messages, Proxy};
 use readiness::NotReady;
 
-/// A running server on a free port of 127.0.0.1, with a directory of its own and no persistence
-/// unless asked for. Killed on drop.
+/// A running server on a free port of 127.0.0.1, with its own directory and, by default, no
+/// persistence. Killed on drop.
 #[derive(Debug)]
 pub struct RedisServer {
-    // Before `directory`: the process ends before its directory goes.
+    // Declared before `directory`, so that the process ends before its directory is removed.
     child: OwnedChild,
     directory: TempDir,
     port: u16,
@@ -26,12 +26,12 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// A server with default settings, ready for commands.
+    /// Starts a server with default settings, ready for commands.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// A server with further arguments.
+    /// Returns a builder for a server with further arguments.
     pub fn builder() -> RedisServerBuilder {
         RedisServerBuilder::default()
     }
@@ -57,13 +57,13 @@ impl RedisServer {
         self.url_at(self.addr())
     }
 
-    /// `rediss://127.0.0.1:<port>`, of a server that speaks TLS.
+    /// `rediss://127.0.0.1:<port>`, for a server with TLS.
     pub fn tls_url(&self) -> String {
         let port = self.options.tls_port().expect("a server with TLS");
         format!("rediss://127.0.0.1:{port}")
     }
 
-    /// `redis+unix://<path>`, of a server with a Unix socket.
+    /// `redis+unix://<path>`, for a server with a Unix socket.
     pub fn unix_url(&self) -> String {
         format!("redis+unix://{}", self.directory.path().join(builder::SOCKET).display())
     }
@@ -80,7 +80,7 @@ impl RedisServer {
         }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn addr(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
@@ -95,32 +95,32 @@ impl RedisServer {
         self.child.id()
     }
 
-    /// A link to this server that can be made to fail.
+    /// Starts a proxy for this server, which can be made to fail.
     pub async fn proxy(&self) -> Proxy {
         Proxy::start(self.addr()).await
     }
 
-    /// A connection of the test's own, for looking and for preparing.
+    /// Opens a separate connection for assertions and preparation.
     pub async fn cli(&self) -> Cli {
         Cli::connect(&self.url()).await
     }
 
-    /// Everything published on `channel` from now on.
+    /// Subscribes to `channel`, for everything published from now on.
     pub async fn messages(&self, channel: &str) -> Messages {
         Messages::subscribe(&self.url(), channel).await
     }
 
-    /// Whether the process is there.
+    /// Returns whether the process is running.
     pub fn runs(&self) -> bool {
         self.child.ended().is_none()
     }
 
-    /// Stops the process (SIGSTOP): connections stay open, nobody answers. On return it stands.
+    /// Stops the process (SIGSTOP): connections stay open without answers. On return it is stopped.
     pub fn pause(&self) {
         self.child.pause();
     }
 
-    /// Lets a paused process run again (SIGCONT): it executes what was sent meanwhile.
+    /// Resumes a stopped process (SIGCONT), which executes the commands sent meanwhile.
     pub fn resume(&self) {
         self.child.resume();
     }
@@ -130,21 +130,21 @@ impl RedisServer {
         self.child.kill();
     }
 
-    /// As [`restart`](Self::restart), without whatever it had written to its disk.
+    /// As [`restart`](Self::restart), without the data it had written to its disk.
     pub async fn restart_empty(&mut self) {
         self.kill();
         for name in ["appendonlydir", "dump.rdb"] {
             let path = self.directory.path().join(name);
-            // There is nothing to remove where nothing was kept.
+            // Fails only if nothing was written.
             let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
         }
         self.restart().await;
     }
 
-    /// Starts it again on the same port and directory, killing it first where it still runs.
+    /// Starts it again on the same port and directory, and kills it first if it still runs.
     ///
-    /// Data survive only where the builder asked for persistence. Connections made before are
-    /// dead: take a new [`cli`](Self::cli).
+    /// Data survive only with persistence, which is set in the builder. Earlier connections are dead:
+    /// use a new [`cli`](Self::cli).
     pub async fn restart(&mut self) {
         self.kill();
         let directory = self.directory.path();

@@ -1,4 +1,4 @@
-//! A place in the file system that sees for itself who is inside it at the same time.
+//! A place in the file system that detects which requests are inside it at the same time.
 
 use std::{
     fs::{self, File},
@@ -6,25 +6,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Shared by processes. Whoever enters looks who else is there; what must not be is written down.
+/// Shared by processes. Each visitor checks for others when it enters, and records a violation.
 ///
-/// It asks no lock and no clock, and leaving is at once, also when a handler is dropped: what it
-/// finds wrong was wrong.
+/// It uses no lock and no clock, and leaving is immediate, also when a handler is dropped. So every
+/// recorded violation is real.
 #[derive(Debug, Clone)]
 pub struct Room(PathBuf);
 
-/// Somebody inside; leaves on drop.
+/// A visitor inside; leaves on drop.
 #[derive(Debug)]
 pub struct Visit(PathBuf);
 
 impl Room {
-    /// In this directory, which is there.
+    /// Opens the room in this directory, which must exist.
     #[must_use]
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())
     }
 
-    /// Enters as the request `id`, which is never used twice.
+    /// Enters as the request `id`, which must not be used twice.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ impl Room {
         let own = inside.join(format!("{}-{id}", if writes { "write" } else { "read" }));
         let visit = Visit(own.clone());
         File::create_new(&own)?;
-        // Of two who enter at the same time at least the later sees the other.
+        // Of two visitors that enter at the same time, at least the later one sees the other.
         for other in fs::read_dir(&inside)? {
             let other = other?.path();
             let name =
@@ -48,7 +48,7 @@ impl Room {
         Ok(visit)
     }
 
-    /// Writes down what must not be.
+    /// Records a violation.
     ///
     /// # Errors
     ///
@@ -58,19 +58,19 @@ impl Room {
         writeln!(file, "{what}")
     }
 
-    /// What was written down.
+    /// Returns the recorded violations.
     #[must_use]
     pub fn wrongs(&self) -> String {
         fs::read_to_string(self.0.join("wrong")).unwrap_or_default()
     }
 
-    /// Whether this request has ever been inside.
+    /// Returns whether this request has ever been inside.
     #[must_use]
     pub fn has_seen(&self, id: &str) -> bool {
         self.0.join("begun").join(id).exists()
     }
 
-    /// How many are inside now.
+    /// Returns how many are inside now.
     #[must_use]
     pub fn inside(&self, key: &str) -> usize {
         fs::read_dir(self.0.join("inside").join(key)).map_or(0, Iterator::count)
@@ -85,7 +85,7 @@ impl Room {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        // Nobody could be told.
+        // `drop` cannot report an error.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,14 +1,14 @@
-//! A primary, its replicas, and three Sentinels that watch over them.
+//! A primary, its replicas, and three Sentinels that monitor them.
 
 use std::time::Duration;
 
 use crate::{Cli, LIMIT, RedisServer, RedisServerBuilder, eventually};
 
-/// How many Sentinels there are, and how many must agree.
+/// The number of Sentinels, and how many must agree.
 const SENTINELS: usize = 3;
 const QUORUM: usize = 2;
 
-/// By what the Sentinels know the primary.
+/// The Sentinels' name for the primary.
 const NAME: &str = "main";
 
 /// Settings of a [`SentinelSetup`] before it starts.
@@ -21,28 +21,28 @@ pub struct SentinelSetupBuilder {
 }
 
 impl SentinelSetupBuilder {
-    /// Servers and Sentinels ask for this password (letters and digits).
+    /// Requires this password at servers and Sentinels (letters and digits).
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
         self
     }
 
-    /// So many replicas instead of one.
+    /// Sets the number of replicas. Default: 1.
     #[must_use]
     pub fn replicas(mut self, replicas: usize) -> Self {
         self.replicas = replicas;
         self
     }
 
-    /// Further arguments for each server, but not for the Sentinels.
+    /// Adds arguments for each server, but not for the Sentinels.
     #[must_use]
     pub fn args<S: Into<String>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
 
-    /// A primary that is silent for so long is replaced. Default: 800 ms.
+    /// Sets after how much silence a primary is replaced. Default: 800 ms.
     #[must_use]
     pub fn down_after(mut self, down_after: Duration) -> Self {
         self.down_after = down_after;
@@ -55,7 +55,7 @@ impl SentinelSetupBuilder {
     }
 }
 
-/// A primary with replicas under Sentinels, that fails over in a second or two. All are killed on
+/// A primary with replicas under Sentinels, which fails over in a second or two. All are killed on
 /// drop.
 #[derive(Debug)]
 pub struct SentinelSetup {
@@ -65,20 +65,20 @@ pub struct SentinelSetup {
 }
 
 impl SentinelSetup {
-    /// By what the Sentinels know the primary.
+    /// The Sentinels' name for the primary.
     pub const NAME: &str = NAME;
 
-    /// A primary with one replica, and Sentinels, that ask for no password.
+    /// Starts a primary with one replica and Sentinels, without a password.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// The same with this password (letters and digits).
+    /// Starts the same with this password (letters and digits).
     pub async fn with_password(password: &str) -> Self {
         Self::builder().password(password).start().await
     }
 
-    /// A setup with further settings.
+    /// Returns a builder for further settings.
     pub fn builder() -> SentinelSetupBuilder {
         SentinelSetupBuilder {
             password: None,
@@ -144,7 +144,7 @@ impl SentinelSetup {
         setup
     }
 
-    /// Has them look and talk more often than once in seconds, where they know how (Redis 7).
+    /// Makes them check and communicate more often than every few seconds, if they support it (Redis 7).
     async fn hurry(&self) {
         for sentinel in &self.sentinels {
             let cli = sentinel.cli().await;
@@ -175,7 +175,7 @@ impl SentinelSetup {
         &self.sentinels[at]
     }
 
-    /// All servers: first the one that began as the primary.
+    /// All servers, the initial primary first.
     pub fn servers(&self) -> &[RedisServer] {
         &self.servers
     }
@@ -190,22 +190,22 @@ impl SentinelSetup {
         &self.sentinels
     }
 
-    /// The server that began as the primary.
+    /// The initial primary.
     pub fn first(&self) -> &RedisServer {
         &self.servers[0]
     }
 
-    /// The server that began as the replica.
+    /// The initial replica.
     pub fn second(&self) -> &RedisServer {
         &self.servers[1]
     }
 
-    /// A connection to the server that began as the replica, for looking.
+    /// Opens a connection to the initial replica, for assertions.
     pub async fn second_cli(&self) -> Cli {
         self.servers[1].cli().await
     }
 
-    /// Has the Sentinels make the replica the primary while both live.
+    /// Makes the Sentinels promote the replica while both servers run.
     pub async fn fail_over(&self) {
         let cli = self.sentinels[0].cli().await;
         eventually("they begin", LIMIT, async || {
@@ -217,7 +217,7 @@ impl SentinelSetup {
 
     /// Waits until the second server is the primary.
     pub async fn second_is_primary(&self) {
-        // Asked itself, it ends every connection when it changes sides.
+        // The server itself closes every connection when its role changes.
         let cli = self.sentinels[1].cli().await;
         let port = self.servers[1].port().to_string();
         eventually("the replica is the primary", LIMIT, async || {

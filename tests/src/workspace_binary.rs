@@ -7,15 +7,15 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-/// Those that this process has built. Held while building: others want the same program.
+/// The programs that this process has built. Held while building, because other tests need the same
+/// program.
 static BUILT: Mutex<BTreeMap<(String, String), PathBuf>> = Mutex::new(BTreeMap::new());
 
-/// The path of the program `bin` of `package`, built from the present sources.
+/// Builds the program `bin` of `package` from the present sources and returns its path.
 ///
-/// Cargo builds the binaries of a test's own package and tells their paths in
-/// `CARGO_BIN_EXE_<name>`, but it does neither for those of another member. So this asks the same
-/// cargo, once per test process, for the same profile and target directory; that is quick when a
-/// build of the workspace went before.
+/// Cargo builds the binaries of a test's own package and gives their paths in `CARGO_BIN_EXE_<name>`,
+/// but does neither for those of another member. So this runs the same cargo, once per test process,
+/// for the same profile and target directory. That is quick after a build of the workspace.
 pub async fn workspace_binary(package: &str, bin: &str) -> PathBuf {
     let key = (package.to_owned(), bin.to_owned());
     let built = tokio::task::spawn_blocking(move || {
@@ -37,8 +37,8 @@ fn build(package: &str, bin: &str) -> PathBuf {
     let (target, profile) = own_place();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    // What cargo says of this test is no concern of the build: scripts that ask for it (ring's)
-    // would run anew, and so would the build of all that depends on them.
+    // Cargo's variables for this test must not reach the build: build scripts that read them (ring's)
+    // would run again, and so would the build of everything that depends on them.
     let said = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
@@ -73,14 +73,14 @@ fn own_place() -> (PathBuf, String) {
         panic!("{} is in no target directory", test.display());
     };
     let profile = match profile.to_string_lossy().as_ref() {
-        // The one profile whose directory is not named after it.
+        // The only profile whose directory has another name.
         "debug" => "dev".to_owned(),
         named => named.to_owned(),
     };
     (target.to_owned(), profile)
 }
 
-/// The path in cargo's message that it has made the program, new or not.
+/// Returns the path in cargo's message about the program, whether it was built now or before.
 fn executable(message: &str, bin: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     if message["target"]["name"] != bin {

@@ -1,4 +1,4 @@
-//! Who is connected.
+//! The connected clients.
 
 use std::collections::BTreeMap;
 
@@ -16,24 +16,24 @@ impl ConnectedClient {
         Self { fields: fields.map(|(k, v)| (k.to_owned(), v.to_owned())).collect() }
     }
 
-    /// A field by its name in CLIENT LIST, such as `resp`, `sub`, `cmd`; empty when not there.
+    /// Returns a field by its name in CLIENT LIST, such as `resp`, `sub`, `cmd`; empty if absent.
     pub fn field(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", String::as_str)
     }
 
-    /// What CLIENT KILL ID takes.
+    /// The id for CLIENT KILL ID.
     pub fn id(&self) -> &str {
         self.field("id")
     }
 
-    /// The name it gave itself.
+    /// The name that it set.
     pub fn name(&self) -> &str {
         self.field("name")
     }
 }
 
 impl Cli {
-    /// Every connection but those of the harness.
+    /// Returns every connection except those of the harness.
     pub async fn client_list(&self) -> Vec<ConnectedClient> {
         let lines: String = self.query(&["CLIENT", "LIST"]).await;
         lines
@@ -43,7 +43,7 @@ impl Cli {
             .collect()
     }
 
-    /// Closes one connection from the server's side.
+    /// Closes one connection at the server.
     pub async fn kill_client(&self, client: &ConnectedClient) {
         let () = self.query(&["CLIENT", "KILL", "ID", client.id()]).await;
     }

@@ -1,4 +1,4 @@
-//! What a server answered.
+//! The reply of a server.
 
 use ::http::{HeaderMap, response::Parts};
 use hyper::body::Bytes;
@@ -20,7 +20,7 @@ impl Reply {
         Self { status: head.status.as_u16(), headers: head.headers, body }
     }
 
-    /// A header's value; `None` when it is not there.
+    /// Returns a header's value, or `None` without it.
     pub fn header(&self, name: &str) -> Option<&str> {
         let value = self.headers.get(name)?;
         Some(value.to_str().expect("a header of visible characters"))

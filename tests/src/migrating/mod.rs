@@ -1,4 +1,4 @@
-//! What `docs/migrating.md` tells its readers to copy, and replicas of a service that use it.
+//! The code that readers of `docs/migrating.md` copy, and replicas of a service that use it.
 #![allow(
     missing_docs,
     clippy::missing_errors_doc,

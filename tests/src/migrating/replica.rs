@@ -1,4 +1,4 @@
-//! A replica of a service on its way from an old lock to ours.
+//! A replica of a service that migrates from an old lock to ours.
 
 use std::{error::Error, future::Future, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{hand_rolled, of_rslock};
 
-/// What is deployed.
+/// The deployed version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// The old lock alone, never renewed.
@@ -19,7 +19,7 @@ pub enum Version {
     Two,
 }
 
-/// What the old lock is.
+/// The kind of the old lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldKind {
     HandRolled,
@@ -40,7 +40,7 @@ enum Old {
     Rslock(LockManager, Duration),
 }
 
-/// Why work was not done to its end.
+/// Why work was not completed.
 #[derive(Debug)]
 pub enum Undone {
     /// Nothing was done: another replica holds a lock.
@@ -66,7 +66,7 @@ impl Replica {
         Self { version, old, new }
     }
 
-    /// Waits for what is released in the background, before the process ends.
+    /// Waits for background releases, before the process ends.
     pub async fn shut_down(self) {
         self.new.shutdown(Duration::from_secs(30)).await.expect("not all is released");
     }

@@ -1,4 +1,4 @@
-//! Where PostgreSQL's programs are, and as whom they run.
+//! The programs of PostgreSQL, and the user that runs them.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 #[derive(Debug)]
 pub(super) struct Programs {
     directory: PathBuf,
-    /// Whom root lets run them.
+    /// The user that runs them when the test runs as root.
     user: Option<User>,
 }
 
@@ -26,7 +26,8 @@ struct User {
 }
 
 impl Programs {
-    /// Those in `$POSTGRES_BIN`, to try another version; else on PATH; else of the latest version.
+    /// Finds them in `$POSTGRES_BIN`, to test another version; else on PATH; else those of the latest
+    /// version.
     pub(super) fn find() -> Self {
         let directory = match env::var_os("POSTGRES_BIN") {
             Some(directory) => Some(directory.into()),
@@ -42,17 +43,17 @@ impl Programs {
         Self { directory, user: geteuid().is_root().then(User::postgres) }
     }
 
-    /// Lets the server's user into a directory, and others not.
+    /// Gives a directory to the server's user alone.
     pub(super) fn give_away(&self, directory: &Path) {
         if let Some(User { uid, gid }) = self.user {
             chown(directory, Some(uid), Some(gid)).expect("root cannot give a directory away");
         }
     }
 
-    /// A program that runs in `directory`.
+    /// Prepares a program that runs in `directory`.
     pub(super) fn command(&self, program: &str, directory: &Path) -> Command {
         let mut command = Command::new(self.directory.join(program));
-        // The test's own may be one that the user `postgres` cannot enter.
+        // The user `postgres` may not be able to enter the test's working directory.
         command.current_dir(directory).env("LC_ALL", "C");
         if let Some(User { uid, gid }) = self.user {
             command.uid(uid).gid(gid);

@@ -1,4 +1,4 @@
-//! What a process is started with.
+//! The arguments and environment of a process.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -21,14 +21,14 @@ impl ProcessBuilder {
         Self { command: Command::new(program), hears: false }
     }
 
-    /// One more argument.
+    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
     }
 
-    /// One more environment variable, on top of the test's own environment.
+    /// Adds an environment variable to the test's environment.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
@@ -42,16 +42,15 @@ impl ProcessBuilder {
         self
     }
 
-    /// Its standard input is what [`Process::say`] says, and ends with the test. Without this it is
-    /// empty.
+    /// Gives it a standard input that [`Process::say`] writes to, and that ends with the test. Without
+    /// this its standard input is empty.
     #[must_use]
     pub fn hears(mut self) -> Self {
         self.hears = true;
         self
     }
 
-    /// Starts it. Needs a runtime that runs as long as the process is of interest: a task of it
-    /// reads the output.
+    /// Starts it. A task reads the output, so the runtime must run as long as the process is used.
     pub fn start(mut self) -> Process {
         let program = self.command.get_program().display().to_string();
         let input = if self.hears { Stdio::piped() } else { Stdio::null() };

@@ -1,4 +1,4 @@
-//! What a process says, line by line.
+//! The output of a process, line by line.
 
 use std::process::{ChildStderr, ChildStdout};
 
@@ -32,10 +32,10 @@ impl Output {
         Self { said }
     }
 
-    /// The first line that contains `part`; `None` when all has been said without it.
+    /// Waits for the first line that contains `part`; returns `None` if the output ends without it.
     pub(super) async fn line(&self, part: &str) -> Option<String> {
         let mut said = self.said.clone();
-        // Both senders are gone when both pipes have ended.
+        // Both senders are dropped when both pipes have ended.
         let found = said.wait_for(|said| said.line(part).is_some()).await.ok()?;
         found.line(part).cloned()
     }

@@ -12,7 +12,7 @@ use super::way::Way;
 
 const PIECE: usize = 16 * 1024;
 
-/// A stream that is reset when it is dropped before its orderly end.
+/// A stream that is reset if it is dropped before its orderly end.
 pub(super) struct Socket {
     stream: TcpStream,
     ended: bool,
@@ -20,7 +20,7 @@ pub(super) struct Socket {
 
 impl From<TcpStream> for Socket {
     fn from(stream: TcpStream) -> Self {
-        // Otherwise Nagle's algorithm adds delays that nobody asked for.
+        // Otherwise Nagle's algorithm would add delays.
         let _ = stream.set_nodelay(true);
         Self { stream, ended: false }
     }
@@ -29,14 +29,14 @@ impl From<TcpStream> for Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if !self.ended {
-            // To close with linger 0 is how one asks for a reset.
+            // Closing with linger 0 sends a reset.
             let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
         }
     }
 }
 
 impl Socket {
-    /// Reads and forgets whatever comes, until the other end has gone.
+    /// Reads and discards data until the other end has closed.
     pub(super) async fn swallow(&mut self) {
         let mut piece = vec![0; PIECE];
         while matches!(self.stream.read(&mut piece).await, Ok(read) if read > 0) {}
@@ -61,7 +61,7 @@ pub(super) async fn link(
     server.ended = both.is_ok();
 }
 
-/// Copies one way; what happens at one end is told to the other only over an open way.
+/// Copies one way. The end of one side is passed to the other only while the way is open.
 async fn copy(
     number: u64,
     mut from: ReadHalf<'_>,
@@ -85,7 +85,7 @@ async fn copy(
         let granted = way.grant(read);
         spelling.respell(&mut piece[..granted]);
         if let Err(error) = write(&mut to, &piece[..granted], way).await {
-            // The far end is gone: for the near end that is news from the other direction.
+            // The far end is gone. The near end learns that from the other direction.
             back.opened(number).await;
             return Err(error);
         }
@@ -101,7 +101,7 @@ async fn write(to: &mut WriteHalf<'_>, bytes: &[u8], way: &Way) -> io::Result<()
     };
     for slice in bytes.chunks(most) {
         to.write_all(slice).await?;
-        // The other end has a chance to read before there is more.
+        // Give the other end a chance to read before the next piece.
         tokio::task::yield_now().await;
     }
     Ok(())

@@ -1,12 +1,12 @@
-//! Another address in the place of 127.0.0.1, of the same length.
+//! Replaces 127.0.0.1 by another address of the same length.
 
-/// What stands before the digit that differs, and that digit.
+/// The text before the digit that differs, and that digit.
 const ADDRESS: &[u8] = b"127.0.0";
 
-/// Rewrites one connection's bytes as they pass, however they are cut into pieces.
+/// Rewrites one connection's bytes as they pass, however they are split into pieces.
 pub(super) struct Spelling {
     digit: Option<u8>,
-    /// How much of [`ADDRESS`] the last bytes were.
+    /// How much of [`ADDRESS`] the last bytes matched.
     matched: usize,
 }
 
@@ -20,7 +20,7 @@ impl Spelling {
             return;
         };
         for byte in bytes {
-            // Nothing of the address repeats its own beginning, so a mismatch starts anew.
+            // No part of the address repeats its beginning, so a mismatch starts again from zero.
             self.matched = match (*byte == ADDRESS[self.matched], *byte == ADDRESS[0]) {
                 (true, _) => self.matched + 1,
                 (false, true) => 1,

@@ -10,12 +10,12 @@ use super::spelling::Spelling;
 #[derive(Debug, Default)]
 pub(super) struct Way {
     faults: watch::Sender<Faults>,
-    /// How often this way was ended for all that went it.
+    /// How often this direction was ended for all connections.
     half_closed: watch::Sender<u64>,
     digit: Option<u8>,
 }
 
-/// Says when one connection's way was ended.
+/// Shows when the direction of one connection was ended.
 pub(super) struct HalfClosed {
     count: watch::Receiver<u64>,
 }
@@ -39,7 +39,7 @@ struct Faults {
 }
 
 impl Way {
-    /// One on which 127.0.0.1 is spelled `127.0.<digit>.1`.
+    /// A direction on which 127.0.0.1 reads `127.0.<digit>.1`.
     pub(super) fn spelling(digit: u8) -> Self {
         Self { digit: Some(digit), ..Self::default() }
     }
@@ -98,7 +98,7 @@ impl Way {
     /// Returns when the next piece may pass: after the delay, and open.
     pub(super) async fn admit(&self, number: u64) {
         let delay = self.faults.borrow().delay;
-        // Even a sleep of no time lasts until the timer's next tick.
+        // Even a sleep of zero lasts until the timer's next tick.
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }

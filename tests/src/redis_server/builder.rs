@@ -13,7 +13,7 @@ use crate::child::OwnedChild;
 
 pub(super) const SOCKET: &str = "redis.sock";
 
-/// The program that the tests run: `$REDIS_SERVER`, to try another version; else the one on PATH.
+/// The server program: `$REDIS_SERVER`, to test another version; else the one on PATH.
 pub(crate) fn redis_server() -> OsString {
     env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into())
 }
@@ -38,32 +38,32 @@ struct TlsPort {
 }
 
 impl RedisServerBuilder {
-    /// Further arguments, such as `["--appendonly", "yes"]` or
+    /// Adds arguments, such as `["--appendonly", "yes"]` or
     /// `["--rename-command", "EVALSHA", ""]`.
     ///
-    /// PING and INFO are needed to see that the server is up.
+    /// Keep PING and INFO: they show that the server is up.
     #[must_use]
     pub fn args<S: Into<String>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
 
-    /// One more environment variable, on top of the test's own environment.
+    /// Adds an environment variable to the test's environment.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.environment.push((name.to_owned(), value.into()));
         self
     }
 
-    /// Asks clients for this password (letters and digits: it stands in the URL).
+    /// Requires this password from clients (letters and digits, because it is in the URL).
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
         self.args(["--requirepass", password])
     }
 
-    /// Speaks TLS too, at a port of its own, with a certificate of this authority for 127.0.0.1
-    /// and `localhost`.
+    /// Also uses TLS, at a separate port, with a certificate of this authority for 127.0.0.1 and
+    /// `localhost`.
     #[must_use]
     pub fn tls(mut self, authority: &Authority) -> Self {
         let authority = authority.clone();
@@ -71,7 +71,7 @@ impl RedisServerBuilder {
         self
     }
 
-    /// Speaks TLS too, and only with clients that show a certificate of this authority.
+    /// Also uses TLS, and requires a client certificate of this authority.
     #[must_use]
     pub fn mutual_tls(mut self, authority: &Authority) -> Self {
         self = self.tls(authority);
@@ -81,20 +81,20 @@ impl RedisServerBuilder {
         self
     }
 
-    /// Listens at a Unix socket too.
+    /// Also listens at a Unix socket.
     #[must_use]
     pub fn unix_socket(mut self) -> Self {
         self.unix_socket = true;
         self
     }
 
-    /// The password that its configuration asks for.
+    /// The password in its configuration.
     pub(crate) fn known_password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
         self
     }
 
-    /// A Sentinel with this configuration instead of a server.
+    /// Starts a Sentinel with this configuration instead of a server.
     pub(crate) fn sentinel(mut self, configuration: &str) -> Self {
         self.sentinel = Some(configuration.to_owned());
         self

@@ -1,4 +1,4 @@
-//! When a server may be called started.
+//! When a server counts as started.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -18,7 +18,7 @@ pub(super) const PORTS_TRIED: u32 = 20;
 
 const POLL: Duration = Duration::from_millis(5);
 
-/// A stranger on our port may accept and stay silent; a server of ours answers in no time.
+/// Another program on the port may accept and stay silent; our server answers at once.
 const ONE_ANSWER: Duration = Duration::from_secs(2);
 
 pub(super) enum NotReady {
@@ -26,7 +26,7 @@ pub(super) enum NotReady {
     Failed(String),
 }
 
-/// Returns when this very process answers PING, having loaded its data.
+/// Returns when this process answers PING, after loading its data.
 pub(super) async fn wait(
     child: &OwnedChild,
     port: u16,
@@ -52,13 +52,13 @@ pub(super) async fn wait(
     Err(NotReady::Failed(format!("silent for {LIMIT:?}\n{}", log(directory))))
 }
 
-/// The process id tells our server from a stranger who was given the port first.
+/// The process id tells our server from another program that took the port first.
 async fn answers(port: u16, password: Option<&str>, pid: u32) -> io::Result<bool> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
     let auth = password.map(|password| format!("AUTH {password}\r\n"));
     let words = format!("{}PING\r\nINFO server\r\nQUIT\r\n", auth.unwrap_or_default());
     stream.write_all(words.as_bytes()).await?;
-    // A Sentinel does not know QUIT.
+    // A Sentinel has no QUIT.
     stream.shutdown().await?;
     let mut reply = Vec::new();
     stream.read_to_end(&mut reply).await?;
