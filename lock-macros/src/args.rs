@@ -1,4 +1,4 @@
-//! What stands between the parentheses of the attribute, as it was written.
+//! The options between the parentheses of the attribute, as written.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -8,8 +8,7 @@ use syn::{Error, Expr, Ident, LitBool, LitStr, Path, Result, Token};
 use crate::key_list::templates;
 use crate::suggest::did_you_mean;
 
-/// Every option and what it expects, in the order in which messages and the documentation name
-/// them.
+/// Every option and its values, in the order in which messages and the documentation name them.
 const OPTIONS: [(&str, &str); 11] = [
     ("key", r#"a string: `key = "order:{id}"`"#),
     ("keys", r#"a list of strings: `keys = ["account:{from}", "account:{to}"]`"#),
@@ -25,7 +24,7 @@ const OPTIONS: [(&str, &str); 11] = [
 ];
 
 pub(crate) struct Args {
-    /// At least one, no two alike.
+    /// At least one, all different.
     pub(crate) keys: Vec<LitStr>,
     pub(crate) mode: Option<LitStr>,
     pub(crate) kind: Option<LitStr>,
@@ -102,7 +101,7 @@ fn set<T: Parse>(input: ParseStream, option: &Ident, place: &mut Option<T>) -> R
     Ok(())
 }
 
-/// Where the next token is; where the options end, there is none to show but the option.
+/// Returns the span of the next token, or of the option if there is none.
 fn next_span(input: ParseStream, option: &Ident) -> Span {
     if input.is_empty() { option.span() } else { input.span() }
 }

@@ -7,7 +7,7 @@ use syn::{FnArg, Ident, PatIdent, Signature};
 
 use crate::suggest::did_you_mean;
 
-/// What a hole may name, in the order of the arguments.
+/// The names for placeholders, in the order of the arguments.
 pub(crate) struct Bindings {
     function: String,
     names: Vec<Ident>,
@@ -25,7 +25,7 @@ impl Bindings {
         Self { function: sig.ident.unraw().to_string(), names: names.0 }
     }
 
-    /// The argument that `word` names, however it is written (`r#type` is `{type}`).
+    /// Returns the argument that `word` names, also as a raw identifier (`r#type` is `{type}`).
     pub(crate) fn find(&self, word: &str) -> Option<&Ident> {
         self.names.iter().find(|name| name.unraw() == word)
     }

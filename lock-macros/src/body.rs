@@ -1,4 +1,4 @@
-//! The function's body as a future whose output is what the function was declared to return.
+//! The function's body as a future whose output is the function's declared return type.
 
 use proc_macro2::{Delimiter, Group, TokenStream};
 use quote::quote;
@@ -8,14 +8,14 @@ use syn::{ReturnType, Type, parse_quote};
 use crate::item::FnItem;
 use crate::names::Names;
 
-/// `async move { ... }` around the body, in which `return` and `?` mean what they meant.
+/// Puts `async move { ... }` around the body, in which `return` and `?` keep their meaning.
 pub(crate) fn pinned_body(item: &FnItem, names: &Names) -> TokenStream {
     let output = nameable(&item.sig.output);
     let result = names.local("__result");
     let mut body = Group::new(Delimiter::Brace, item.body.clone());
     body.set_span(item.brace.span.join());
-    // An async block has no place for its type, and `?` alone does not tell the error's. A
-    // `return` that never happens, ahead of all others, does.
+    // An async block cannot declare its type, and `?` alone does not determine the error type. An
+    // unreachable `return` ahead of all others does.
     quote! {
         async move {
             if let ::core::option::Option::Some(#result) = ::core::option::Option::None::<#output> {
@@ -29,7 +29,7 @@ pub(crate) fn pinned_body(item: &FnItem, names: &Names) -> TokenStream {
     }
 }
 
-/// The return type, with `_` for each `impl Trait`: those have no name in a body.
+/// The return type, with `_` for each `impl Trait`, which cannot be named in a body.
 fn nameable(output: &ReturnType) -> Type {
     match output {
         ReturnType::Default => parse_quote!(()),

@@ -1,4 +1,4 @@
-//! How the lock client gets into a handler: beside one of its arguments.
+//! Brings the lock client into a handler, beside one of its arguments.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -13,11 +13,11 @@ pub(crate) enum Carrier {
 }
 
 impl Carrier {
-    /// Changes the arguments so that they bring the client, and gives the expression for it.
+    /// Changes the arguments so that they bring the client, and returns the expression for it.
     ///
     /// `p: T` becomes `(handle, p): (Handle, T)`, which is an extractor when `T` is one. The
-    /// number of arguments stays: `#[debug_handler]` above has written a call with as many as
-    /// it saw, and Axum allows no more than sixteen.
+    /// number of arguments stays: `#[debug_handler]` above has generated a call with as many as
+    /// it saw, and Axum allows at most sixteen.
     pub(crate) fn put_into(self, sig: &mut Signature, names: &Names) -> TokenStream {
         let handle = names.local("__lock_tower");
         let ty = match self {
@@ -28,8 +28,8 @@ impl Carrier {
             (Some(argument), _) => {
                 let pattern = &argument.pat;
                 let own_ty = &argument.ty;
-                // `#[instrument]` below records what a pattern binds, but looks into no
-                // parentheses: the handle stays out of the span's fields.
+                // `#[instrument]` below records the bindings of a pattern, but not of one in parentheses,
+                // so the handle stays out of the span's fields.
                 *argument.pat = parse_quote! { ((#handle), #pattern) };
                 *argument.ty = parse_quote! { (#ty, #own_ty) };
             }
@@ -43,9 +43,9 @@ impl Carrier {
     }
 }
 
-/// The argument that the client travels with: the first that is not `State`, because
-/// `#[debug_handler]` below learns the router's state from that one, and finds it only when it
-/// stands alone.
+/// Returns the argument that brings the client: the first that is not `State`, because
+/// `#[debug_handler]` below learns the router's state from a `State` argument, and finds it only if its
+/// pattern is unchanged.
 fn companion(sig: &mut Signature) -> Option<&mut PatType> {
     let typed = |input: &FnArg| matches!(input, FnArg::Typed(_));
     let at = sig

@@ -1,4 +1,4 @@
-//! Durations as options spell them: a whole number and a unit.
+//! Durations in options: a whole number and a unit.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The function that takes the attribute's place: its arguments, a key, one call.
+//! The function that replaces the attributed one: its arguments, a key, one call.
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -34,7 +34,7 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
     }
 }
 
-/// A handler answers with the response of its body, or of the lock that was not got.
+/// A handler returns the response of its body, or the one for a lock that was not acquired.
 fn handler(
     sig: &mut Signature,
     carrier: Carrier,
@@ -49,7 +49,7 @@ fn handler(
     quote! { #run_handler(#handle, #spec, #body).await }
 }
 
-/// Any other function gives what its body gives, or the lock's error as its own.
+/// Any other function returns the value of its body, or the lock's error converted to its own.
 fn function_call(
     output: &ReturnType,
     client: &Expr,
@@ -59,7 +59,7 @@ fn function_call(
     let [lock_client, run] = ["LockClient", "run"].map(|name| names.path(name));
     let [local_client, spec] = ["__client", "__spec"].map(|name| names.local(name));
     let result = names.local("__result");
-    // A return type that is no `Result`, or has no `From<LockError>`, is told under that type.
+    // The error for a return type that is not a `Result`, or lacks `From<LockError>`, points at that type.
     let span = names.span.located_at(output_span(output));
     let error = Ident::new("__error", span);
     let failed = quote_spanned! {span=>
@@ -67,7 +67,7 @@ fn function_call(
     };
     let client_span = names.span.located_at(client.span());
     let client = quote_spanned! {client_span=> &(#client) };
-    // The client is cloned before the body takes the arguments that it may be a part of.
+    // The client is cloned first, because it may be a part of an argument that the body moves.
     quote! {
         let #local_client = <#lock_client as ::core::clone::Clone>::clone(#client);
         match #run(&#local_client, #spec, #body).await {

@@ -1,13 +1,13 @@
-//! What is emitted when the attribute is wrong.
+//! The code that is emitted if the attribute has an error.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Error;
 
-/// The function as it was written, and the one error.
+/// Emits the function as it was written, and the one error.
 ///
-/// With the function there, its callers still compile, so the error stands alone. What only the
-/// lock would have used must not be called unused beside it.
+/// The function stays, so that its callers still compile and the error is the only one. Items that only
+/// the lock would use must not cause warnings beside it.
 pub(crate) fn expand(item: TokenStream, error: &Error) -> TokenStream {
     let error = error.to_compile_error();
     quote! {

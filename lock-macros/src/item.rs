@@ -6,8 +6,8 @@ use syn::{AttrStyle, Attribute, Error, Result, Signature, Token, Visibility, bra
 
 /// A function with a body.
 ///
-/// The body stays tokens: whatever is wrong in it is the compiler's to say, and an editor may
-/// ask for the expansion while it is half typed.
+/// The body stays tokens: the compiler reports errors in it, and an editor may expand the attribute
+/// while the body is incomplete.
 pub(crate) struct FnItem {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,

@@ -1,4 +1,4 @@
-//! The key option, its holes resolved to expressions over the arguments.
+//! The key option, with its placeholders resolved to expressions over the arguments.
 
 use lock_key::{Hole, HoleType, Segment, Template};
 use proc_macro2::Span;
@@ -18,14 +18,14 @@ pub(crate) enum KeyPiece {
     Value(KeyValue),
 }
 
-/// The argument or field that stands in a hole.
+/// The argument or field for a placeholder.
 pub(crate) struct KeyValue {
-    /// As the template spells it, for messages at run time.
+    /// The text in the template, for messages at run time.
     pub(crate) hole: String,
     pub(crate) ty: HoleType,
     pub(crate) argument: Ident,
     pub(crate) fields: Vec<Member>,
-    /// The hole's words in the literal.
+    /// The placeholder's words in the literal.
     pub(crate) span: Span,
 }
 
@@ -63,7 +63,7 @@ fn value(hole: &Hole, literal: &LitStr, bindings: &Bindings) -> Result<KeyValue>
         let word_span = place::within(literal, start..start + word.len());
         return Err(bindings.missing(word, word_span));
     };
-    // Found by the argument's own name, shown where the hole is.
+    // Uses the argument's own name, and the span of the placeholder.
     let mut argument = argument.clone();
     argument.set_span(argument.span().located_at(span));
     Ok(KeyValue {
@@ -79,10 +79,10 @@ fn member(field: &str, span: Span) -> Result<Member> {
     if let Ok(index) = field.parse() {
         return Ok(Member::Unnamed(Index { index, span }));
     }
-    // What is a keyword in Rust needs `r#`, which the template leaves out; four cannot have it.
+    // A Rust keyword needs `r#`, which the template omits; four keywords cannot have it.
     let ident = match syn::parse_str::<Ident>(field) {
         Ok(_) => Ident::new(field, span),
-        // A raw identifier cannot be made of these either.
+        // These cannot be raw identifiers.
         Err(_) if field.contains('-') || matches!(field, "self" | "Self" | "super" | "crate") => {
             return Err(Error::new(span, format!("`{field}` cannot be the name of a field")));
         }

@@ -1,4 +1,4 @@
-//! Which keys are locked, as it was written: `key = ".."` or `keys = ["..", ".."]`.
+//! The options that name the keys: `key = ".."` or `keys = ["..", ".."]`.
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -6,8 +6,8 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, LitStr, Result, Token, bracketed};
 
-/// The value of `keys`. Whether the elements are strings is seen later, for an error that stands
-/// at the one that is none.
+/// The value of `keys`. The elements are checked later, so that the error points at the one that is not
+/// a string.
 pub(crate) struct KeyList {
     span: Span,
     elements: Punctuated<Expr, Token![,]>,
@@ -21,7 +21,7 @@ impl Parse for KeyList {
     }
 }
 
-/// The templates of all keys: exactly one of the options must have given them.
+/// Returns the templates of all keys, which exactly one of the options must have set.
 pub(crate) fn templates(key: Option<LitStr>, keys: Option<KeyList>) -> Result<Vec<LitStr>> {
     match (key, keys) {
         (Some(key), None) => Ok(vec![key]),

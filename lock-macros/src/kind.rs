@@ -5,7 +5,7 @@ use syn::{Error, LitStr, Result};
 
 use crate::suggest::did_you_mean;
 
-/// One kind, as the attribute spells it and as the library does.
+/// One kind, as the attribute writes it and as the library does.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     word: &'static str,
@@ -13,7 +13,7 @@ pub(crate) struct Kind {
     has_readers: bool,
 }
 
-/// All of them, the default first, in the order in which messages and the documentation name them.
+/// All kinds, the default first, in the order in which messages and the documentation name them.
 const KINDS: [Kind; 6] = [
     Kind { word: "read_write", variant: "ReadWrite", has_readers: true },
     Kind { word: "fair_read_write", variant: "FairReadWrite", has_readers: true },
@@ -47,7 +47,7 @@ impl Kind {
         })
     }
 
-    /// Checks that there is something to read; `asked` is where that is asked for.
+    /// Checks that the kind has readers; `asked` is the place of the option that needs them.
     pub(crate) fn check_readers(self, asked: Span) -> Result<()> {
         if self.has_readers {
             return Ok(());
@@ -67,7 +67,7 @@ impl Kind {
 mod tests {
     use super::KINDS;
 
-    /// The attribute cannot see the crate of the locks.
+    /// This crate does not depend on the crate of the locks, so the list is compared in a test.
     #[test]
     fn the_kinds_are_those_of_the_locks() {
         for kind in KINDS {

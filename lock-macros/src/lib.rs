@@ -1,10 +1,10 @@
 //! The attribute of lock-tower: [`macro@distributed_lock`].
 //!
-//! Services use it through `lock_tower`, which re-exports it and has what the generated code
-//! calls. From the outside in: the options are read as they are written (`args`), the function
-//! with its body unread (`item`), both give a model in which every hole of the key is an
-//! argument (`model`), whose rules are checked (`validate`), and which becomes the function that
-//! the compiler sees (`expand`). What goes wrong on the way is one error (`fallback`).
+//! Services use it through `lock_tower`, which re-exports it and has what the generated code calls.
+//! From the outside in: `args` parses the options, and `item` the function without its body. Both
+//! give a `model`, in which every placeholder of the key is an argument. `validate` checks its rules,
+//! and `expand` generates the function that the compiler sees. An error on the way becomes one
+//! compiler error (`fallback`).
 
 use proc_macro::TokenStream;
 
@@ -28,10 +28,10 @@ mod validate;
 
 /// Runs an async function under a distributed lock.
 ///
-/// The key is computed from the function's arguments, the lock is got, the body runs, and the
-/// lock is released when the body ends, however it ends. While the body runs the lock is
-/// renewed. When the lock is lost all the same, the body is cancelled at its next `.await` and
-/// the caller is told.
+/// The key is computed from the function's arguments, the lock is acquired, the body runs, and the
+/// lock is released when the body ends, however it ends. While the body runs the lock is renewed. If
+/// the lock is lost nevertheless, the body is cancelled at its next `.await` and the caller gets an
+/// error.
 ///
 /// ```
 /// use axum::extract::Path;
@@ -47,10 +47,10 @@ mod validate;
 /// # On a handler
 ///
 /// Without `client`, the function is an Axum handler and the lock's client is that of the layer
-/// around its route. With `client = state` it comes out of the router's state by `FromRef`.
+/// around its route. With `client = state` it comes from the router's state, by `FromRef`.
 ///
-/// The handler answers with a response: its own, or a refusal when the lock is busy, lost or
-/// cannot be asked for. So its return type need not know of locks.
+/// The handler returns a response: its own, or a refusal if the lock is busy, lost or unavailable. So
+/// its return type need not know of locks.
 ///
 /// ```
 /// use axum::extract::{FromRef, Path, State};
@@ -78,12 +78,12 @@ mod validate;
 /// # let _ = axum::Router::<App>::new().route("/order/{id}", axum::routing::delete(cancel));
 /// ```
 ///
-/// The lock is taken after the extractors have run: the request's body has been read by then.
+/// The lock is acquired after the extractors have run, so the request's body has been read by then.
 ///
 /// # On any other function
 ///
-/// With `client = <expression>` the function keeps its signature. It returns a `Result` whose
-/// error has a `From<LockError>`, by which a lock that was not got, or was lost, is told.
+/// With `client = <expression>` the function keeps its signature. It returns a `Result` whose error
+/// implements `From<LockError>`, for a lock that was not acquired, or was lost.
 ///
 /// ```
 /// use lock_tower::{LockClient, LockError, distributed_lock};
@@ -109,17 +109,17 @@ mod validate;
 ///
 /// | option | value | default |
 /// |---|---|---|
-/// | `key` | the template of the key, a string literal | none: it or `keys` must be given |
+/// | `key` | the template of the key, a string literal | none: `key` or `keys` is required |
 /// | `keys` | the templates of [several keys](#several-keys), all of them or none | |
 /// | `mode` | `"read"` or `"write"` | `"write"` |
 /// | `kind` | `"read_write"`, `"fair_read_write"`, `"reentrant"`, `"non_reentrant"`, `"fair"` or `"fenced"`: see [`Kind`] | `"read_write"` |
 /// | `wait` | how long to wait for other holders; `"0s"` tries once | the client's |
-/// | `lease` | how long the lock outlives a process that died, at least `"100ms"` | the client's |
-/// | `max_hold` | when a lock that is still held is given up for lost, at least `"100ms"` | no limit |
+/// | `lease` | how long the lock stays held after its process died, at least `"100ms"` | the client's |
+/// | `max_hold` | when a lock that is still held counts as lost, at least `"100ms"` | no limit |
 /// | `renew` | `false`: the lock is lost when its first lease ends | `true` |
-/// | `name` | what rules and reports call this lock | module and function, such as `shop::orders::update` |
+/// | `name` | the lock's name in policy files, logs and metrics | module and function, such as `shop::orders::update` |
 /// | `client` | `state`, or an expression | the layer's client |
-/// | `crate` | where the library is, if not at `::lock_tower` | `::lock_tower` |
+/// | `crate` | the path of the library, if not `::lock_tower` | `::lock_tower` |
 ///
 /// A duration is a whole number and a unit, `ms`, `s`, `m` or `h`, of at most 365 days.
 ///
@@ -142,7 +142,7 @@ mod validate;
 /// # let _ = axum::Router::<()>::new().route("/report/{id}", axum::routing::get(report));
 /// ```
 ///
-/// A crate that has the library under another name says where:
+/// A crate that has the library under another path sets it:
 ///
 /// ```
 /// mod prelude {
@@ -160,13 +160,13 @@ mod validate;
 ///
 /// # The key
 ///
-/// A hole names what an argument's pattern binds, or a field of that. It takes integers, `bool`,
+/// A placeholder names a binding of an argument's pattern, or a field of it. It takes integers, `bool`,
 /// `char`, strings, and your own types that implement `KeyPart`; never floats, and never an
 /// `Option`. Values are percent-encoded, so that no value can forge another key.
 ///
-/// A type in the hole makes all spellings of a value one key, and refuses what is no such value:
-/// `{id:u64}`, `{id:i64}`, `{id:uuid}`, `{name:lower}`. The hole `{id:uuid}` takes whatever
-/// displays as a UUID. `{{` and `}}` are literal braces, for a Redis hash tag.
+/// A type in the placeholder makes all spellings of a value one key, and refuses other values:
+/// `{id:u64}`, `{id:i64}`, `{id:uuid}`, `{name:lower}`. The placeholder `{id:uuid}` takes any value
+/// that displays as a UUID. `{{` and `}}` are literal braces, for a Redis hash tag.
 ///
 /// ```
 /// use axum::{Json, extract::Path};
@@ -184,7 +184,7 @@ mod validate;
 /// # let _ = axum::Router::<()>::new().route("/{bank}", axum::routing::post(transfer));
 /// ```
 ///
-/// A hole that names nothing does not compile:
+/// A placeholder that names no argument does not compile:
 ///
 /// ```compile_fail
 /// use axum::extract::Path;
@@ -199,11 +199,11 @@ mod validate;
 ///
 /// # Several keys
 ///
-/// `keys` names several at once, in one mode and kind: the body runs when all of them are held, and
-/// none is held in the store while another is waited for (in a cluster: when they share a hash tag;
-/// otherwise they are taken in one order, whatever order they are given in). So two functions that
-/// name the same keys in different orders do not wait for each other for ever. Keys that turn out
-/// equal at a call are locked once. Each has a fencing token of its own.
+/// `keys` names several keys, in one mode and kind. The body runs when all of them are held. None is
+/// held in the store while another is waited for. (In a cluster that needs a common hash tag;
+/// otherwise they are acquired in one fixed order.) So two functions that name the same keys in
+/// different orders do not wait for each other forever. Keys that are equal at a call are locked once.
+/// Each has its own fencing token.
 ///
 /// ```
 /// use axum::extract::Path;
@@ -243,16 +243,16 @@ mod validate;
 ///
 /// # Beside other attributes
 ///
-/// It may stand above or below `#[axum::debug_handler]`, but for one case: with `client = state`
-/// on a handler without arguments it must stand above, because it adds an argument there. Where
-/// `State` is a handler's only argument and `#[debug_handler]` stands below, tell the latter the
-/// type: `#[debug_handler(state = App)]`.
+/// It may be above or below `#[axum::debug_handler]`, with one exception: with `client = state` on a
+/// handler without arguments it must be above, because it adds an argument there. If `State` is a
+/// handler's only argument and `#[debug_handler]` is below, name the type there:
+/// `#[debug_handler(state = App)]`.
 ///
 /// With `#[tracing::instrument]` below, the span covers the wait for the lock and the work; with
 /// `#[tracing::instrument]` above, the work alone.
 ///
-/// On a method under `#[async_trait]` it cannot stand, because that method is no longer an
-/// `async fn` when the attribute sees it: let the method call a locked function.
+/// It does not work on a method under `#[async_trait]`, because that method is no longer an `async fn`
+/// when the attribute sees it. Let the method call a locked function.
 ///
 /// [`Kind`]: https://docs.rs/lock-tower/latest/lock_tower/enum.Kind.html
 /// [`LockClient`]: https://docs.rs/lock-tower/latest/lock_tower/struct.LockClient.html

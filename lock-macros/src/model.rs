@@ -1,4 +1,4 @@
-//! What the attribute and its function mean together.
+//! The attribute and its function together, as data.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ pub(crate) struct LockedFn {
     pub(crate) item: FnItem,
     pub(crate) client: Client,
     pub(crate) lock: Lock,
-    /// Where the library's names are found.
+    /// The path of the library.
     pub(crate) krate: Path,
 }
 
-/// Where the client comes from, and so the form of the function.
+/// The source of the client, which decides the form of the function.
 pub(crate) enum Client {
     /// A handler; the layer brings the client.
     Layer,
@@ -32,7 +32,7 @@ pub(crate) enum Client {
     Given(Box<Expr>),
 }
 
-/// What is asked for at each call.
+/// The lock that each call acquires.
 pub(crate) struct Lock {
     /// At least one: all of them are locked, or none.
     pub(crate) keys: Vec<Key>,
@@ -84,7 +84,7 @@ impl LockedFn {
 fn client(expr: Expr) -> Client {
     match expr {
         Expr::Path(path) if path.path.is_ident("state") => Client::State,
-        // Parentheses are the way to name a variable `state`.
+        // With parentheses, `state` is a variable.
         Expr::Paren(inner) => Client::Given(inner.expr),
         expr => Client::Given(Box::new(expr)),
     }

@@ -1,4 +1,4 @@
-//! The names that generated code uses, none of which can meet a name of the user's.
+//! The names that generated code uses. None of them can collide with a name of the user's.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
@@ -6,7 +6,7 @@ use syn::Path;
 
 pub(crate) struct Names {
     krate: Path,
-    /// Locals of generated code are invisible to the body, and the body's to it.
+    /// Hygiene: locals of generated code are invisible to the body, and those of the body to it.
     pub(crate) span: Span,
 }
 

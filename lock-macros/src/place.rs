@@ -1,13 +1,13 @@
-//! Where in the source a part of a string literal stands.
+//! The place of a part of a string literal in the source.
 
 use std::ops::Range;
 
 use proc_macro2::Span;
 use syn::LitStr;
 
-/// The span of these bytes of the literal's value.
+/// Returns the span of these bytes of the literal's value.
 ///
-/// Only a nightly compiler tells spans inside a literal; otherwise it is the whole literal.
+/// Only a nightly compiler has spans inside a literal; otherwise it is the whole literal.
 pub(crate) fn within(literal: &LitStr, bytes: Range<usize>) -> Span {
     let token = literal.token();
     offset(&token.to_string(), &literal.value())
@@ -15,8 +15,8 @@ pub(crate) fn within(literal: &LitStr, bytes: Range<usize>) -> Span {
         .unwrap_or_else(|| literal.span())
 }
 
-/// Where in the source text of a literal its value begins, when the value stands there letter
-/// by letter. With an escape in it, it does not.
+/// Returns where the value begins in the source text of a literal, if the value is there letter by
+/// letter. A literal with an escape has no such place.
 fn offset(source: &str, value: &str) -> Option<usize> {
     let offset = source.find('"')? + 1;
     let rest = source[offset..].strip_prefix(value)?;

@@ -1,4 +1,4 @@
-//! The statements that compute the keys and put together what is asked for.
+//! The statements that compute the keys and build the lock's specification.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -34,7 +34,7 @@ pub(crate) fn spec(lock: &Lock, function: &Ident, names: &Names) -> TokenStream 
     quote! {
         let #local = #spec {
             name: #name,
-            // The first value that is refused is told.
+            // The error is that of the first refused value.
             keys: ::core::iter::Iterator::collect(
                 ::core::iter::IntoIterator::into_iter([#(#keys),*])
             ),
@@ -48,7 +48,7 @@ pub(crate) fn spec(lock: &Lock, function: &Ident, names: &Names) -> TokenStream 
     }
 }
 
-/// An expression for `Result<String, ValueError>` that borrows the arguments and lets them go.
+/// An expression for `Result<String, ValueError>` that borrows the arguments only while it runs.
 fn key(key: &Key, names: &Names) -> TokenStream {
     let writer = names.local("__writer");
     let key_writer = names.path_at("KeyWriter", key.literal.span());
@@ -69,7 +69,7 @@ fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
     let KeyValue { hole, argument, fields, span, .. } = value;
     let span = names.span.located_at(*span);
     let text = match value.ty {
-        // What displays as a UUID is told from what does not at run time, so that
+        // Whether a value displays as a UUID is checked at run time, so that
         // `uuid::Uuid` needs no implementation of a trait that only this crate could write.
         HoleType::Uuid => quote_spanned! {span=>
             ::std::string::ToString::to_string(&#argument #(.#fields)*)
@@ -80,7 +80,7 @@ fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
         }
     };
     let hole_type = names.path("HoleType");
-    // A type's variant is called as its `Debug` says.
+    // The name of a type's variant is its `Debug` text.
     let variant = names.local(&format!("{:?}", value.ty));
     quote_spanned! {span=> #writer.value(#hole, #hole_type::#variant, &#text)?; }
 }

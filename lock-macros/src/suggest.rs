@@ -1,6 +1,6 @@
-//! Did you mean ...?
+//! Suggestions of the form "did you mean ..?".
 
-/// `; did you mean ...?` when one of `known` is close to `word`, else nothing.
+/// Returns `; did you mean ...?` if one of `known` is close to `word`, else an empty text.
 pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     lock_key::closest(word, known)
         .map(|known| format!("; did you mean `{known}`?"))

@@ -1,4 +1,4 @@
-//! Every rule that a function and its options must keep, one function each.
+//! Every rule for a function and its options, one function each.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use syn::{Error, FnArg, PatType, Result, ReturnType, Type};
 
 use crate::model::{Client, LockedFn};
 
-/// The least lease: below it, renewal at a third of it cannot keep up.
+/// The minimum lease: below it, renewal at a third of the lease would be too slow.
 const MIN_LEASE: Duration = Duration::from_millis(100);
 
 impl LockedFn {
-    /// The first rule that is broken.
+    /// Returns the error of the first broken rule.
     pub(crate) fn validate(&self) -> Result<()> {
         self.is_async()?;
         self.has_no_foreign_abi()?;
@@ -89,8 +89,8 @@ impl LockedFn {
         }
     }
 
-    /// Without this rule a function that lacks its `client` would turn into a handler, and the
-    /// compiler would complain at every place that calls it.
+    /// Without this rule a function without its `client` would become a handler, and the compiler would
+    /// report an error at every caller.
     fn handler_takes_extractors(&self) -> Result<()> {
         match self.arguments().find(|argument| is_no_extractor(&argument.ty)) {
             None => Ok(()),
@@ -102,7 +102,7 @@ impl LockedFn {
         }
     }
 
-    /// The client comes with the first argument, which must not vanish by a `cfg`.
+    /// The client comes with the first argument, which a `cfg` must not remove.
     fn handler_has_a_lasting_argument(&self) -> Result<()> {
         let cfg = |argument: &PatType| {
             let is = |name: &str| argument.attrs.iter().any(|attr| attr.path().is_ident(name));
