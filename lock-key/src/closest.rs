@@ -40,17 +40,3 @@ fn distance(left: &str, right: &str) -> usize {
     }
     last[right.len()]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::distance;
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("order_id", "order_id"), 0);
-        assert_eq!(distance("oder_id", "order_id"), 1);
-        assert_eq!(distance("lesae", "lease"), 1);
-        assert_eq!(distance("kitten", "sitting"), 3);
-    }
-}

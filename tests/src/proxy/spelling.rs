@@ -33,24 +33,3 @@ impl Spelling {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn respelled(text: &str, piece: usize) -> String {
-        let mut spelling = Spelling::new(Some(7));
-        let mut bytes = text.as_bytes().to_vec();
-        bytes.chunks_mut(piece).for_each(|piece| spelling.respell(piece));
-        String::from_utf8(bytes).expect("digits are text")
-    }
-
-    #[test]
-    fn the_address_is_another_wherever_it_stands_and_however_it_is_cut() {
-        for piece in [1, 2, 3, 100] {
-            let text = "MOVED 5 127.0.0.1:80 1127.0.0.1 127.127.0.0.1 127.1.0.1";
-            let wanted = "MOVED 5 127.0.7.1:80 1127.0.7.1 127.127.0.7.1 127.1.0.1";
-            assert_eq!(respelled(text, piece), wanted, "in pieces of {piece}");
-        }
-    }
-}

@@ -1,0 +1,152 @@
+//! Who wants to fail fast pays for a store that does not answer once.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, Kind, LockClient, LostCause, MemoryStore, Mode};
+use tokio::time::{Instant, sleep};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn new() -> (MemoryStore, LockClient) {
+    let store = MemoryStore::new();
+    let client = LockClient::builder().in_memory_on(&store);
+    (store, client)
+}
+
+fn reason(refused: Result<lock_core::LockGuard, AcquireError>) -> String {
+    match refused {
+        Err(AcquireError::Unavailable(why)) => why.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_opens_by_whoever_was_not_answered_and_closes_by_a_probe() {
+    let (store, client) = new();
+    let ask = |key: &str, fast| client.write(key).fail_fast(fast).acquire();
+    drop(ask("k", true).await.unwrap());
+    assert!(!client.health().await.breaker_open);
+    store.set_down(true);
+    assert!(reason(ask("a", false).await).contains("set down"), "it was asked");
+    assert!(client.health().await.breaker_open);
+    assert!(reason(ask("b", true).await).contains("being probed"), "it was not asked");
+    assert!(reason(ask("b", false).await).contains("set down"), "who does not fail fast asks");
+    sleep(SECOND * 60).await;
+    assert!(reason(ask("b", true).await).contains("being probed"), "probes fail");
+    store.set_down(false);
+    let up = Instant::now();
+    while client.health().await.breaker_open {
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert!(up.elapsed() <= Duration::from_millis(251), "{:?}", up.elapsed());
+    for _ in 0..100 {
+        drop(ask("b", true).await.unwrap());
+    }
+    store.set_down(true);
+    assert!(reason(ask("a", true).await).contains("set down"), "it opens again");
+    assert!(reason(ask("a", true).await).contains("being probed"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stands_in_the_queue_when_it_opens_is_told_too() {
+    let (store, client) = new();
+    let guard = client.write("k").lease(SECOND).acquire().await.unwrap();
+    let ask = || client.write("k").wait(SECOND * 60).fail_fast(true).acquire();
+    let waiting = [tokio::spawn(ask()), tokio::spawn(ask()), tokio::spawn(ask())];
+    tokio::task::yield_now().await;
+    store.set_down(true);
+    for waiter in waiting {
+        reason(waiter.await.unwrap());
+    }
+    assert_eq!(guard.lost().await.cause(), LostCause::Expired);
+    store.set_down(false);
+    sleep(SECOND).await;
+    drop(client.write("k").acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stands_in_the_queue_while_the_store_is_down_is_told_without_waiting_on() {
+    let (store, client) = new();
+    let guard = client.write("k").acquire().await.unwrap();
+    let waiting = tokio::spawn(client.write("k").wait(SECOND * 60).acquire());
+    tokio::task::yield_now().await;
+    store.set_down(true);
+    let down = Instant::now();
+    assert!(reason(waiting.await.unwrap()).contains("set down"));
+    assert!(down.elapsed() < SECOND);
+    drop(guard);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_silence_does_not_open_it() {
+    let (_, client) = new();
+    let _guard = client.write("k").acquire().await.unwrap();
+    assert!(client.write("k").acquire().await.is_err(), "busy");
+    assert!(client.fair("k").acquire().await.is_err(), "of another kind");
+    client.clone().shutdown(Duration::ZERO).await.unwrap_err();
+    assert!(client.write("x").acquire().await.is_err(), "draining");
+    assert!(!client.health().await.breaker_open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_store_is_down_nothing_changes_and_holds_run_out() {
+    let (store, here) = new();
+    let there = LockClient::builder().in_memory_on(&store);
+    for (kind, mode) in [(Kind::ReadWrite, Mode::Read), (Kind::Fair, Mode::Write)] {
+        let key = kind.as_str();
+        let guard = here.lock(mode, key).kind(kind).lease(SECOND).acquire().await.unwrap();
+        store.set_down(true);
+        let unready = here.health().await;
+        assert!(!unready.is_ready());
+        assert!(here.inspect(key).await.is_err());
+        let down = Instant::now();
+        assert_eq!(guard.lost().await.cause(), LostCause::Expired);
+        assert!(down.elapsed() > SECOND / 2 && down.elapsed() < SECOND, "{:?}", down.elapsed());
+        sleep(SECOND).await;
+        store.set_down(false);
+        let free = there.lock(Mode::Write, key).kind(kind).try_acquire().await;
+        free.unwrap().release().await.unwrap();
+        // An outage that is shorter than the lease is survived.
+        let guard = here.lock(mode, key).kind(kind).lease(SECOND).acquire().await.unwrap();
+        store.set_down(true);
+        sleep(SECOND / 2).await;
+        store.set_down(false);
+        sleep(SECOND * 5).await;
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_enters_its_own_lock_once_more_fails_fast_too() {
+    let (store, client) = new();
+    let scope = client.scope();
+    let again = || scope.write("k").fail_fast(true).acquire();
+    let _guard = scope.write("k").acquire().await.unwrap();
+    store.set_down(true);
+    assert!(reason(again().await).contains("set down"), "it was asked, and not answered");
+    assert!(client.health().await.breaker_open);
+    assert!(reason(again().await).contains("being probed"), "it was not asked");
+    store.set_down(false);
+    sleep(SECOND).await;
+    drop(again().await.unwrap());
+    let reads = || scope.read("r").fail_fast(true).acquire();
+    let _read = reads().await.unwrap();
+    store.set_down(true);
+    assert!(reason(reads().await).contains("set down"), "it was asked, and not answered");
+    assert!(reason(reads().await).contains("being probed"), "it was not asked");
+    let refused = scope.write("r").fail_fast(true).acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::ReadHeld { .. }), "whatever the store says: {refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_key_has_shown_counts_for_who_enters_its_own_lock_once_more() {
+    for mode in [Mode::Read, Mode::Write] {
+        let (store, client) = new();
+        let scope = client.scope();
+        let again = || scope.lock(mode, "k").fail_fast(true).acquire();
+        let _guard = again().await.unwrap();
+        store.set_down(true);
+        assert!(reason(client.write("other").acquire().await).contains("set down"));
+        assert!(reason(again().await).contains("being probed"), "it was not asked");
+    }
+}

@@ -1,0 +1,165 @@
+//! What a guest of another reader's hold says of itself and may do: enter again, end before the host,
+//! write. On the in-memory store under a paused clock; `sharing.rs` says who becomes a guest.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, LeaseState, LockClient, LockGuard, MemoryStore, UpgradeError};
+use tokio::time::{Instant, sleep, sleep_until};
+
+const LEASE: Duration = Duration::from_secs(3);
+const LONG: Duration = Duration::from_secs(60);
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn client(store: &MemoryStore) -> LockClient {
+    LockClient::builder().lease(LEASE).in_memory_on(store)
+}
+
+async fn read(client: &LockClient) -> LockGuard {
+    client.read("k").wait(LONG).acquire().await.unwrap()
+}
+
+/// How often each holder reads, once what was released is known to the store.
+async fn reads(client: &LockClient) -> Vec<u32> {
+    sleep(ms(1)).await;
+    client.inspect("k").await.unwrap().holders.iter().map(|holder| holder.reads).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_refused_and_joins_afterwards_has_waited() {
+    let store = MemoryStore::new();
+    let (here, there) = (client(&store), client(&store));
+    let written = there.write("k").acquire().await.unwrap();
+    // With a `max_hold` the host is a guest of what it was granted, too.
+    let ask = || tokio::spawn(here.read("k").max_hold(LEASE).wait(LONG).acquire());
+    let (one, other) = (ask(), ask());
+    sleep(ms(10)).await;
+    written.release().await.unwrap();
+    let (one, other) = (one.await.unwrap().unwrap(), other.await.unwrap().unwrap());
+    assert_eq!(reads(&there).await.len(), 1);
+    assert!(one.waited() && other.waited());
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_time_that_a_guest_enters_counts_until_it_is_left() {
+    for outer_first in [false, true] {
+        let store = MemoryStore::new();
+        let client = client(&store);
+        let (host, scope) = (read(&client).await, client.scope());
+        let enter = || scope.read("k").acquire();
+        let mut guards = vec![enter().await.unwrap(), enter().await.unwrap()];
+        assert_eq!(reads(&client).await, [2], "the host's and one more");
+        guards.push(enter().await.unwrap());
+        assert_eq!(reads(&client).await, [3]);
+        if outer_first {
+            guards.reverse();
+        }
+        drop(host);
+        for left in [2, 1] {
+            drop(guards.pop());
+            assert_eq!(reads(&client).await, [left]);
+            assert!(guards.iter().all(LockGuard::is_held));
+        }
+        drop(guards);
+        assert_eq!(reads(&client).await, []);
+        assert_eq!(client.health().await.holds, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_ends_leaves_as_often_as_it_has_entered() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let (host, other, scope) = (read(&client).await, read(&client).await, client.scope());
+    let outer = scope.read("k").max_hold(LEASE).acquire().await.unwrap();
+    let inner = scope.read("k").acquire().await.unwrap();
+    assert_eq!(reads(&client).await, [2]);
+    sleep(LEASE).await;
+    assert!(!outer.is_held() && !inner.is_held());
+    assert_eq!(reads(&client).await, [1]);
+    assert!(host.is_held() && other.is_held());
+    drop((host, other));
+    assert_eq!(reads(&client).await, []);
+}
+
+/// With a `max_hold` the first is a guest of what it was granted, and has the place inside with it.
+#[tokio::test(start_paused = true)]
+async fn whoever_tries_to_write_waits_for_nobody_when_one_of_several_guests_has_gone() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let first = client.read("k").max_hold(LONG).acquire().await.unwrap();
+    drop(read(&client).await);
+    let refused = client.write("k").try_acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Busy(_)), "{refused:?}");
+    drop(first);
+    drop(client.write("k").try_acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_write_takes_nothing_away_from_those_it_reads_with() {
+    for host_goes in [false, true] {
+        let store = MemoryStore::new();
+        let client = client(&store);
+        let (host, mut guest) = (read(&client).await, read(&client).await);
+        let other = if host_goes {
+            let other = read(&client).await;
+            drop(host);
+            other
+        } else {
+            host
+        };
+        let refused = guest.upgrade().await;
+        assert!(matches!(refused, Err(UpgradeError::NotSole { .. })), "{refused:?}");
+        drop(guest);
+        sleep(LEASE * 2).await;
+        assert!(other.is_held());
+        assert_eq!(reads(&client).await, [1]);
+        other.release().await.unwrap();
+        assert_eq!((reads(&client).await, client.health().await.holds), (vec![], 0));
+    }
+}
+
+/// The one who reads beside them asked for a hold of its own.
+#[tokio::test(start_paused = true)]
+async fn what_a_guest_has_left_just_before_it_asks_to_write_is_released_though_it_may_not() {
+    let store = MemoryStore::new();
+    let client = client(&store);
+    let (host, scope) = (read(&client).await, client.scope());
+    let mut outer = scope.read("k").acquire().await.unwrap();
+    let inner = scope.read("k").acquire().await.unwrap();
+    let beside = client.read("k").max_shared_readers(1).acquire().await.unwrap();
+    drop(host);
+    drop(inner);
+    let refused = outer.upgrade().await;
+    assert!(matches!(refused, Err(UpgradeError::NotSole { .. })), "{refused:?}");
+    assert_eq!(reads(&client).await, [1, 1]);
+    drop(beside);
+    outer.upgrade().await.unwrap();
+    outer.release().await.unwrap();
+    assert_eq!(client.health().await.holds, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_joins_a_hold_of_which_renewal_has_no_news() {
+    for down in [false, true] {
+        let store = MemoryStore::new();
+        let client = client(&store);
+        let _due_before = client.write("other").acquire().await.unwrap();
+        let begun = Instant::now();
+        sleep(LEASE / 50).await;
+        let host = read(&client).await;
+        sleep_until(begun + LEASE / 3 - ms(1)).await;
+        store.set_down(down);
+        // Both are renewed in one go, the second one before it would have to be.
+        while host.state() == LeaseState::Held {
+            sleep(ms(1)).await;
+        }
+        assert_eq!(host.state(), if down { LeaseState::Unknown } else { LeaseState::Renewed });
+        store.set_down(false);
+        let next = read(&client).await;
+        assert_eq!(reads(&client).await.len(), if down { 2 } else { 1 });
+        drop((host, next));
+    }
+}

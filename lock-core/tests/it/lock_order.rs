@@ -1,0 +1,146 @@
+//! Two places that take the same locks in opposite orders are told, before they meet.
+
+use lock_core::{
+    __private::{Spec, run},
+    Acquire, Inversion, Kind, LockClient, LockKey, Mode,
+};
+
+/// Takes the second inside the first.
+async fn nested(first: Acquire, second: Acquire) {
+    let _outer = first.acquire().await.unwrap();
+    let _inner = second.acquire().await.unwrap();
+}
+
+fn only(client: &LockClient) -> Inversion {
+    let mut inversions = client.lock_order_inversions();
+    assert_eq!(inversions.len(), 1, "{inversions:?}");
+    inversions.remove(0)
+}
+
+fn key(key: &str) -> LockKey {
+    LockKey::try_from(key).unwrap()
+}
+
+#[tokio::test]
+async fn opposite_orders_are_told_once_with_both_places() {
+    let client = LockClient::in_memory();
+    for _ in 0..3 {
+        let scope = client.scope();
+        let (x, y) = (scope.write("secret:x"), scope.write("secret:y"));
+        let first = line!() - 1;
+        nested(x, y).await;
+        let told = client.lock_order_inversions().len();
+        let scope = client.scope();
+        let (y, x) = (scope.write("secret:y"), scope.read("secret:x"));
+        let second = line!() - 1;
+        nested(y, x).await;
+        if told == 0 {
+            let inversion = only(&client);
+            assert_eq!(inversion.keys(), (&key("secret:y"), &key("secret:x")));
+            let sites = inversion.call_sites();
+            assert_eq!(sites.len(), 2);
+            assert!(sites[0].contains(&format!("lock_order.rs:{second}:")), "{sites:?}");
+            assert!(sites[1].contains(&format!("lock_order.rs:{first}:")), "{sites:?}");
+            let text = inversion.to_string();
+            assert!(sites.iter().all(|site| text.contains(site)), "{text}");
+            assert!(!text.contains("secret"), "no keys: {text}");
+        }
+        only(&client);
+    }
+    // The same two places with other keys are no news.
+    only(&client);
+}
+
+#[tokio::test]
+async fn it_is_told_when_it_is_asked_whether_they_meet_or_not() {
+    let client = LockClient::in_memory();
+    let (one, two) = (client.scope(), client.scope());
+    let _x = one.write("x").acquire().await.unwrap();
+    let _y = two.write("y").acquire().await.unwrap();
+    assert!(one.write("y").try_acquire().await.is_err());
+    assert_eq!(client.lock_order_inversions(), []);
+    assert!(two.write("x").try_acquire().await.is_err());
+    only(&client);
+}
+
+#[tokio::test]
+async fn one_order_is_none() {
+    let client = LockClient::in_memory();
+    for _ in 0..2 {
+        let scope = client.scope();
+        nested(scope.write("x"), scope.write("y")).await;
+        nested(scope.write("y"), scope.write("z")).await;
+        // What was released before is not held, nor what another scope holds.
+        nested(scope.write("z"), scope.write("zz")).await;
+        drop(scope.write("x").acquire().await.unwrap());
+        let _z = client.scope().write("z").acquire().await.unwrap();
+        drop(scope.write("x").acquire().await.unwrap());
+    }
+    // Re-entry asks for nothing new.
+    let scope = client.scope();
+    let _outer = scope.write("x").acquire().await.unwrap();
+    nested(scope.write("y"), scope.read("x")).await;
+    // Without a scope nobody knows what belongs together.
+    nested(client.write("b"), client.write("a")).await;
+    nested(client.write("a"), client.write("b")).await;
+    assert_eq!(client.lock_order_inversions(), []);
+}
+
+#[tokio::test]
+async fn circles_of_three_and_members_of_multi_locks() {
+    let client = LockClient::in_memory();
+    let scope = client.scope();
+    nested(scope.write("x"), scope.write("y")).await;
+    nested(scope.write("y"), scope.write("z")).await;
+    assert_eq!(client.lock_order_inversions(), []);
+    nested(scope.write("z"), scope.write("x")).await;
+    assert_eq!(only(&client).call_sites().len(), 3);
+
+    let client = LockClient::in_memory();
+    let scope = client.scope();
+    let both = || client.multi_lock([client.write("b"), client.write("a"), client.write("c")]);
+    drop(both().acquire().await.unwrap());
+    drop(both().acquire().await.unwrap());
+    nested(scope.write("a"), scope.write("c")).await;
+    assert_eq!(client.lock_order_inversions(), []);
+    nested(scope.write("c"), scope.write("a")).await;
+    only(&client);
+}
+
+#[tokio::test]
+async fn attributes_are_named() {
+    let client = LockClient::in_memory();
+    let spec = |name, key: &str| Spec {
+        name,
+        keys: Ok(vec![key.to_owned()]),
+        kind: Kind::ReadWrite,
+        mode: Mode::Write,
+        wait: None,
+        lease: None,
+        max_hold: None,
+        renew: None,
+    };
+    let ship = run(&client, spec("ship", "x"), run(&client, spec("stock", "y"), async {}));
+    ship.await.unwrap().unwrap();
+    let take = run(&client, spec("take_back", "y"), run(&client, spec("refund", "x"), async {}));
+    take.await.unwrap().unwrap();
+    let inversion = only(&client);
+    assert_eq!(inversion.call_sites(), ["refund", "stock"]);
+    let text = inversion.to_string();
+    assert!(text.contains("refund takes one while it holds that of take_back"), "{text}");
+    assert!(text.contains("stock takes one while it holds that of ship"), "{text}");
+}
+
+#[tokio::test]
+async fn the_oldest_are_forgotten() {
+    let client = LockClient::in_memory();
+    let scope = client.scope();
+    nested(scope.write("x"), scope.write("y")).await;
+    let _outer = scope.write("outer").acquire().await.unwrap();
+    for number in 0..10_000 {
+        drop(scope.write(format!("k:{number}")).acquire().await.unwrap());
+    }
+    drop(_outer);
+    nested(scope.write("y"), scope.write("x")).await;
+    assert_eq!(client.lock_order_inversions(), []);
+}

@@ -1,0 +1,20 @@
+//! The tests of lock-core, in one program: linking is most of what a build of tests costs.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod breaker;
+mod edges;
+mod guests;
+mod hand_over;
+#[cfg(debug_assertions)]
+mod lock_order;
+mod log_keys;
+mod lose;
+mod multi_lock;
+mod observed;
+mod own_store;
+mod red_lock;
+mod reentry;
+mod schedules;
+mod sharing;
+mod told;
+mod virtual_time;

@@ -1,0 +1,175 @@
+//! A store that lacks what a store may lack: what it cannot do is told, and leaves nothing behind.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use lock_core::{
+    AcquireError, DowngradeError, InspectError, Kind, LockClient, LockClientBuilder, LockKey,
+    MemoryStore, Mode, UpgradeError,
+    store::{
+        AcquireCommand, Acquired, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
+        StoreFuture, StoreHealth, Unsupported,
+    },
+    test_util::conformance::{self, Feature, Fixture},
+};
+use tokio::time::Instant;
+
+/// What every store has, and no more.
+#[derive(Debug, Clone, Default)]
+struct Bare {
+    locks: MemoryStore,
+    session_lease: Option<Duration>,
+}
+
+impl LockStore for Bare {
+    fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
+        if command.kind.is_fair() || command.kind == Kind::Semaphore {
+            let what = format!("{} locks", command.kind);
+            return std::future::ready(Err(Unsupported::new(what).into())).boxed();
+        }
+        assert_eq!(command.turns, 0, "it reserves no tokens");
+        self.locks.acquire(command)
+    }
+
+    fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released> {
+        assert!(!command.holder.kind.is_fair(), "what was not granted is not released");
+        self.locks.release(command)
+    }
+
+    fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        self.locks.renew(mode, commands)
+    }
+
+    fn health(&self) -> BoxFuture<'_, StoreHealth> {
+        std::future::ready(StoreHealth::new("bare", Ok(Duration::ZERO))).boxed()
+    }
+
+    fn session_lease(&self) -> Option<Duration> {
+        self.session_lease
+    }
+}
+
+impl Fixture for Bare {
+    fn client(&self, builder: LockClientBuilder) -> BoxFuture<'_, LockClient> {
+        std::future::ready(builder.store(Arc::new(self.clone()))).boxed()
+    }
+
+    fn remove(&self, key: LockKey) -> BoxFuture<'_, ()> {
+        self.locks.remove(&key);
+        std::future::ready(()).boxed()
+    }
+
+    fn supports(&self, feature: Feature) -> bool {
+        use Feature::{Fenced, NonReentrant, ReadWrite, Reentrant};
+        matches!(feature, Reentrant | NonReentrant | Fenced | ReadWrite)
+    }
+}
+
+/// The cases that need no more than these features say so.
+#[tokio::test]
+async fn what_it_has_works_as_elsewhere() {
+    let count = conformance::run(async || Bare::default()).await;
+    assert!(count > 30, "{count}");
+}
+
+fn client(store: &Bare) -> LockClient {
+    LockClient::builder().store(Arc::new(store.clone()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_not_supported_is_refused_and_leaves_nothing() {
+    let client = client(&Bare::default());
+    for wait in [Duration::ZERO, Duration::from_secs(5)] {
+        let started = Instant::now();
+        let refused = client.fair("k").wait(wait).acquire().await.unwrap_err();
+        let AcquireError::Unsupported(what) = refused else { panic!("{refused}") };
+        assert_eq!(what.to_string(), "this lock store does not support fair locks");
+        assert_eq!(started.elapsed(), Duration::ZERO);
+    }
+    let refused = client.multi_lock([client.write("a"), client.fair("b")]).acquire().await;
+    assert!(matches!(refused, Err(AcquireError::Unsupported(_))), "{refused:?}");
+    let refused = client.semaphore("s", 1).permit().acquire().await;
+    assert!(matches!(refused, Err(AcquireError::Unsupported(_))), "{refused:?}");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(client.health().await.holds, 0);
+    client.write("a").try_acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_that_cannot_be_changed_stays_as_it_is() {
+    let store = Bare::default();
+    let (here, there) = (client(&store), client(&store));
+    let mut reader = here.read("k").acquire().await.unwrap();
+    let refused = reader.upgrade().await.unwrap_err();
+    assert!(matches!(refused, UpgradeError::Unsupported(_)), "{refused}");
+    assert!(reader.is_held() && reader.mode() == Mode::Read);
+    there.read("k").try_acquire().await.unwrap().release().await.unwrap();
+    reader.release().await.unwrap();
+    let mut writer = here.write("k").acquire().await.unwrap();
+    let refused = writer.downgrade().await.unwrap_err();
+    assert!(matches!(refused, DowngradeError::Unsupported(_)), "{refused}");
+    assert!(writer.is_held() && writer.mode() == Mode::Write);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(writer.is_held(), "it is renewed");
+    assert!(there.read("k").try_acquire().await.is_err());
+    writer.release().await.unwrap();
+    there.write("k").try_acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiters_without_wake_ups_look_by_themselves() {
+    let store = Bare::default();
+    let (here, there) = (client(&store), client(&store));
+    let guard = here.write("k").acquire().await.unwrap();
+    let started = Instant::now();
+    let waiter = tokio::spawn(there.write("k").wait(Duration::from_secs(60)).acquire());
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    guard.release().await.unwrap();
+    waiter.await.unwrap().unwrap().release().await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_locks_are_taken_one_after_the_other() {
+    let store = Bare::default();
+    let (here, there) = (client(&store), client(&store));
+    let all = |client: &LockClient| client.multi_lock([client.write("a"), client.write("b")]);
+    let guards = all(&here).acquire().await.unwrap();
+    assert!(all(&there).try_acquire().await.is_err());
+    guards.release().await.unwrap();
+    all(&there).try_acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn looking_is_refused_and_nobody_asks_for_a_release() {
+    let client = client(&Bare::default());
+    let guard = client.write("k").acquire().await.unwrap();
+    assert!(matches!(client.inspect("k").await, Err(InspectError::Unsupported(_))));
+    assert!(matches!(client.list("", 1).await, Err(InspectError::Unsupported(_))));
+    assert!(matches!(client.force_release("k").await, Err(InspectError::Unsupported(_))));
+    assert!(matches!(client.request_release("k").await, Err(InspectError::Unsupported(_))));
+    assert!(matches!(
+        client.semaphore("s", 1).free_permits().await,
+        Err(InspectError::Unsupported(_))
+    ));
+    let asked = tokio::time::timeout(Duration::from_secs(60), guard.release_requested()).await;
+    assert!(asked.is_err());
+    let health = client.health().await;
+    assert!(health.is_ready() && health.store == "bare");
+    guard.release().await.unwrap();
+    client.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_of_a_session_is_that_of_every_lock() {
+    let lease = Duration::from_secs(6);
+    let store = Bare { session_lease: Some(lease), ..Bare::default() };
+    let client = client(&store);
+    let refused = client.write("k").lease(lease * 2).acquire().await.unwrap_err();
+    let told = "this lock store does not support a lease of 12s: every lock has the lease of its \
+                session, 6s";
+    assert_eq!(refused.to_string(), told);
+    let guard = client.write("k").acquire().await.unwrap();
+    assert!(guard.remaining() < lease && guard.remaining() > lease / 2);
+    client.write("other").lease(lease).acquire().await.unwrap().release().await.unwrap();
+}

@@ -1,0 +1,209 @@
+//! RedLock over servers in memory, on a clock that the test moves.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, Kind, LockClient, LockKey, LostCause, MemoryStore, RedLock};
+
+const LEASE: Duration = Duration::from_secs(3);
+
+struct World {
+    stores: Vec<MemoryStore>,
+}
+
+impl World {
+    fn new(servers: usize) -> Self {
+        Self { stores: (0..servers).map(|_| MemoryStore::new()).collect() }
+    }
+
+    async fn red_lock(&self) -> RedLock {
+        LockClient::builder().lease(LEASE).red_lock_in_memory(&self.stores).await.unwrap()
+    }
+
+    /// Somebody else's lock on one server.
+    fn other(&self, server: usize) -> LockClient {
+        LockClient::builder().in_memory_on(&self.stores[server])
+    }
+}
+
+fn key() -> LockKey {
+    LockKey::try_from("k").unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_majority_is_enough_and_less_is_not() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    assert_eq!(red_lock.majority(), 2);
+
+    let one = world.other(0).non_reentrant("k").acquire().await.unwrap();
+    let guard = red_lock.lock("k").try_acquire().await.unwrap();
+    assert_eq!(guard.servers_held(), 2);
+    guard.release().await.unwrap();
+
+    let two = world.other(1).non_reentrant("k").acquire().await.unwrap();
+    let refused = red_lock.lock("k").try_acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
+    // What the third server had granted was given back.
+    let third = world.other(2).non_reentrant("k").wait(LEASE).acquire().await.unwrap();
+    drop((one, two, third));
+    red_lock.lock("k").acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_of_them_exclude_each_other_and_the_waiter_gets_its_turn() {
+    let world = World::new(5);
+    let (here, there) = (world.red_lock().await, world.red_lock().await);
+    let guard = here.lock("k").acquire().await.unwrap();
+    let refused = there.lock("k").try_acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
+    let waiting = tokio::spawn(async move { there.lock("k").wait(LEASE * 10).acquire().await });
+    tokio::time::sleep(LEASE * 3).await;
+    assert!(guard.is_held(), "renewed on every server");
+    assert!(!waiting.is_finished());
+    guard.release().await.unwrap();
+    let guard = waiting.await.unwrap().unwrap();
+    assert!(guard.remaining() > LEASE / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn local_waiters_queue_and_all_get_their_turn() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let turns = (0..20).map(|_| {
+        let red_lock = red_lock.clone();
+        async move {
+            let guard = red_lock.lock("k").wait(Duration::from_secs(60)).acquire().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            guard.release().await.unwrap();
+        }
+    });
+    futures_util::future::join_all(turns).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_lost_with_its_majority_and_not_before() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let guard = red_lock.lock("k").acquire().await.unwrap();
+    world.stores[0].remove(&key());
+    tokio::time::sleep(LEASE).await;
+    assert!(guard.is_held());
+    assert_eq!(guard.servers_held(), 2);
+    world.stores[1].remove(&key());
+    let lost = guard.lost().await;
+    assert_eq!((lost.key().as_str(), lost.cause()), ("k", LostCause::Refused));
+    assert!(!guard.is_held());
+    assert_eq!(guard.remaining(), Duration::ZERO);
+    assert!(guard.release().await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_ends_with_the_majority() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let guard = red_lock.lock("k").acquire().await.unwrap();
+    world.stores[0].remove(&key());
+    world.stores[2].remove(&key());
+    let worked = guard.protect(std::future::pending::<()>()).await;
+    assert_eq!(worked.unwrap_err().cause(), LostCause::Refused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_restarted_empty_is_not_counted_for_the_longest_lease() {
+    let world = World::new(3);
+    let (here, there) = (world.red_lock().await, world.red_lock().await);
+    // Held on two servers, of which one forgets: without shunning, a second majority stands.
+    let blocked = world.other(0).non_reentrant("k").acquire().await.unwrap();
+    let guard = here.lock("k").renew(false).acquire().await.unwrap();
+    drop(blocked);
+    world.stores[1].restart();
+    let refused = there.lock("k").wait(LEASE / 4).acquire().await.unwrap_err();
+    assert!(!matches!(refused, AcquireError::Lost(_)), "{refused}");
+    assert!(guard.is_held() || guard.remaining().is_zero());
+    tokio::time::sleep(LEASE).await;
+    assert!(!guard.is_held());
+    there.lock("k").acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_not_reentrant_and_says_so_at_once() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let scope = red_lock.servers()[0].scope();
+    let guard = red_lock.lock("k").in_scope(&scope).acquire().await.unwrap();
+    let refused = red_lock.lock("k").in_scope(&scope).wait(LEASE).acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::AlreadyHeld { .. }), "{refused}");
+    guard.release().await.unwrap();
+    let again = red_lock.lock("k").in_scope(&scope).acquire().await.unwrap();
+    again.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_makes_no_sense_is_refused() {
+    let store = MemoryStore::new();
+    let same = [store.clone(), store.clone(), MemoryStore::new()];
+    let refused = LockClient::builder().red_lock_in_memory(&same).await.unwrap_err();
+    assert!(refused.to_string().contains("two of the servers are one"), "{refused}");
+    let few = [store, MemoryStore::new()];
+    let refused = LockClient::builder().red_lock_in_memory(&few).await.unwrap_err();
+    assert!(refused.to_string().contains("survives the loss of none"), "{refused}");
+
+    let red_lock = World::new(3).red_lock().await;
+    let refused = red_lock.lock("k").lease(LEASE * 2).acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{refused}");
+    let refused = red_lock.lock("").acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Key(_)), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_acquisition_leaves_nothing_on_any_server() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let blocked = world.other(0).non_reentrant("k").acquire().await.unwrap();
+    let also = world.other(1).non_reentrant("k").acquire().await.unwrap();
+    let waiting = red_lock.lock("k").wait(LEASE).acquire();
+    assert!(tokio::time::timeout(LEASE / 2, waiting).await.is_err());
+    drop((blocked, also));
+    for server in 0..3 {
+        let free = world.other(server).non_reentrant("k").wait(LEASE).acquire().await;
+        free.unwrap().release().await.unwrap();
+        let seen = world.other(server).inspect("k").await.unwrap();
+        assert_eq!((seen.kind, seen.holders.len()), (None::<Kind>, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_releases_everywhere() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    drop(red_lock.lock("k").acquire().await.unwrap());
+    red_lock.shutdown(LEASE).await.unwrap();
+    let refused = red_lock.lock("k").acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Draining), "{refused}");
+}
+
+#[tokio::test]
+async fn its_signal_is_ready_at_the_first_poll_after_a_pause() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let asked = red_lock.lock("k").renew(false).lease(Duration::from_millis(100));
+    let guard = asked.acquire().await.unwrap();
+    let mut lost = std::pin::pin!(guard.lost());
+    assert!(futures_util::poll!(&mut lost).is_pending());
+    // The whole runtime stands still, its timers too.
+    std::thread::sleep(Duration::from_millis(150));
+    assert!(futures_util::poll!(&mut lost).is_ready());
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_ends_every_wait() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let guard = red_lock.lock("k").acquire().await.unwrap();
+    let waiting = tokio::spawn(red_lock.lock("k").wait(LEASE * 100).acquire());
+    tokio::time::sleep(LEASE).await;
+    let _ = red_lock.shutdown(Duration::from_millis(1)).await;
+    let ended = tokio::time::timeout(LEASE, waiting).await.expect("at once").unwrap();
+    assert!(matches!(ended, Err(AcquireError::Draining)), "{ended:?}");
+    drop(guard);
+}

@@ -1,0 +1,42 @@
+//! What keeps a scope from entering its own lock once more, and does the lock no harm: on the
+//! in-memory store under a paused clock.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, Kind, LockClient, MemoryStore, Mode};
+use tokio::time::sleep;
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_reentrant_or_of_another_kind_is_refused_and_held_on() {
+    let client = LockClient::in_memory();
+    let scope = client.scope();
+    let ask = |kind| scope.lock(Mode::Write, "k").kind(kind).acquire();
+    let guard = ask(Kind::NonReentrant).await.unwrap();
+    let refused = ask(Kind::NonReentrant).await.unwrap_err();
+    assert!(matches!(refused, AcquireError::AlreadyHeld { .. }), "{refused}");
+    let refused = ask(Kind::Reentrant).await.unwrap_err();
+    assert!(matches!(refused, AcquireError::WrongKind(_)), "{refused}");
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_while_nobody_knows_what_became_of_an_earlier_release() {
+    for mode in [Mode::Read, Mode::Write] {
+        let store = MemoryStore::new();
+        let client = LockClient::builder().in_memory_on(&store);
+        let scope = client.scope();
+        let again = || scope.lock(mode, "k").acquire();
+        let outer = again().await.unwrap();
+        let inner = again().await.unwrap();
+        store.set_down(true);
+        drop(inner);
+        sleep(Duration::from_millis(1)).await;
+        let refused = again().await.unwrap_err();
+        assert!(refused.to_string().contains("not confirmed yet"), "{refused}");
+        store.set_down(false);
+        sleep(Duration::from_secs(1)).await;
+        drop(again().await.unwrap());
+        assert!(outer.is_held());
+    }
+}

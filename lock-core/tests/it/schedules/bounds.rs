@@ -1,0 +1,64 @@
+//! What random schedules have shown once: each in the smallest scene that shows it.
+
+use lock_core::{AcquireError, LostCause, Member, MemoryStore, UpgradeError, test_util::Fate};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::schedules::world::{COMMAND_TIMEOUT, World, ms};
+
+const NEVER: Fate = Fate { taken: None, answered: None };
+
+#[tokio::test(start_paused = true)]
+async fn a_try_waits_for_its_own_process_no_longer_than_one_command_may_take() {
+    let world = World::new(NEVER);
+    let _held = world.there.semaphore("s", 1).permit().acquire().await.unwrap();
+    let ask = || world.here.semaphore("s", 1).permit();
+    // It is refused, asks again, and is dropped before there is an answer.
+    world.set(Fate { taken: Some(ms(10)), answered: Some(ms(10)) });
+    let waiting = timeout(ms(100), ask().wait(ms(1_000)).acquire());
+    let silence = async {
+        sleep(ms(5)).await;
+        world.begin();
+    };
+    assert!(tokio::join!(waiting, silence).0.is_err());
+    let started = Instant::now();
+    let refused = ask().try_acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    assert!(started.elapsed() <= COMMAND_TIMEOUT + ms(2), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_locks_are_not_granted_when_one_of_them_was_lost_while_another_was_waited_for() {
+    let store = MemoryStore::new();
+    let here = lock_core::LockClient::builder().in_memory_on(&store);
+    let there = lock_core::LockClient::builder().in_memory_on(&store);
+    let scope = here.scope();
+    let outer = scope.write("a").max_hold(ms(300)).acquire().await.unwrap();
+    let other = there.write("b").acquire().await.unwrap();
+    let both = here.multi_lock([Member::from(here.write("a")), here.write("b").into()]);
+    let both = tokio::spawn(both.in_scope(&scope).wait(ms(1_000)).acquire());
+    sleep(ms(500)).await;
+    other.release().await.unwrap();
+    let refused = both.await.unwrap().unwrap_err();
+    let AcquireError::Lost(lost) = refused else { panic!("{refused}") };
+    assert_eq!((lost.key().as_str(), lost.cause()), ("a", LostCause::MaxHold));
+    sleep(ms(1)).await;
+    drop(there.write("b").try_acquire().await.unwrap());
+    drop(outer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_enters_what_the_store_is_silent_about_is_not_told_that_others_hold_it() {
+    for wait in [ms(0), ms(800)] {
+        let world = World::new(NEVER);
+        let scope = world.here.scope();
+        let mut guard = scope.read("k").acquire().await.unwrap();
+        world.begin();
+        assert!(matches!(guard.upgrade().await, Err(UpgradeError::Unavailable(_))));
+        let refused = scope.read("k").wait(wait).acquire().await.unwrap_err();
+        assert!(matches!(refused, AcquireError::Unavailable(_)), "{wait:?}: {refused}");
+        world.end();
+        sleep(ms(300)).await;
+        drop(scope.read("k").acquire().await.unwrap());
+        drop(guard);
+    }
+}

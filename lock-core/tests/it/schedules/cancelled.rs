@@ -1,0 +1,123 @@
+//! Every public async operation, dropped after every number of polls, whatever becomes of what it has
+//! asked of the store: everything ends free, others get on, and guards are as their documentation says.
+
+mod acquiring;
+mod changing;
+mod clients;
+mod connecting;
+mod holding;
+mod looking;
+mod majority;
+
+use std::{future::Future, sync::Arc};
+
+use futures_util::future::LocalBoxFuture;
+use lock_core::{Kind, test_util::Fate};
+
+use crate::schedules::world::{KEYS, LEASE, World, ms};
+
+/// One way to use an operation. It says whether the operation had come to its end by itself.
+pub(crate) struct Case {
+    /// As `file.rs::function`.
+    pub(crate) operation: &'static str,
+    name: String,
+    run: Box<dyn Fn(Arc<World>, usize) -> LocalBoxFuture<'static, bool>>,
+}
+
+fn case<F: Future<Output = bool> + 'static>(
+    operation: &'static str,
+    name: impl Into<String>,
+    run: impl Fn(Arc<World>, usize) -> F + 'static,
+) -> Case {
+    let run = Box::new(move |world, polls| Box::pin(run(world, polls)) as LocalBoxFuture<'_, _>);
+    Case { operation, name: name.into(), run }
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = acquiring::cases();
+    cases.extend(changing::cases());
+    cases.extend(clients::cases());
+    cases.extend(holding::cases());
+    cases.extend(looking::cases());
+    cases.extend(majority::cases());
+    cases
+}
+
+/// Operations with no client to ask in memory: [`connecting`] has their tests.
+pub(crate) const CONNECTING: [&str; 3] =
+    ["builder/redis.rs::connect", "builder/redis.rs::red_lock", "client.rs::connect"];
+
+/// There and back.
+const ROUND_TRIP: u64 = 10;
+
+/// What may become of a step, and whether the link was good all the time.
+const FATES: [(&str, Fate, bool); 6] = [
+    ("answered at once", Fate::AT_ONCE, true),
+    ("answered in time", fate(Some(5), Some(ROUND_TRIP)), true),
+    ("taken and not answered", fate(Some(5), None), false),
+    ("taken after the client has given up", fate(Some(1_200), None), false),
+    ("never taken", fate(None, None), false),
+    ("refused", fate(None, Some(5)), false),
+];
+
+const fn fate(taken: Option<u64>, answered: Option<u64>) -> Fate {
+    const fn after(count: Option<u64>) -> Option<std::time::Duration> {
+        match count {
+            Some(count) => Some(ms(count)),
+            None => None,
+        }
+    }
+    Fate { taken: after(taken), answered: after(answered) }
+}
+
+/// More polls than any operation here asks for.
+const MOST_POLLS: usize = 2_000;
+
+#[tokio::test(start_paused = true)]
+async fn every_operation_dropped_after_every_poll_leaves_nothing() {
+    let (mut drops, mut deepest) = (0, 0);
+    for case in cases() {
+        for (becomes, fate, good) in FATES {
+            for polls in 0.. {
+                let what = format!(
+                    "{} ({}) dropped after {polls} polls, {becomes}",
+                    case.operation, case.name
+                );
+                assert!(polls < MOST_POLLS, "{what}: without end");
+                let world = Arc::new(World::new(fate));
+                let over = (case.run)(Arc::clone(&world), polls).await;
+                world.end();
+                let took = world.free(&what).await;
+                let limit = if good { ms(2 * ROUND_TRIP) } else { LEASE };
+                assert!(took <= limit, "{what}: free after {took:?}");
+                others_get_on(&world, &what).await;
+                drops += 1;
+                deepest = deepest.max(polls);
+                if over {
+                    break;
+                }
+            }
+        }
+    }
+    println!("{drops} times, after up to {deepest} polls");
+    assert!(deepest > 5, "something must be polled more than once");
+}
+
+/// Who asks for any of the keys now, without a wait, gets it.
+async fn others_get_on(world: &World, what: &str) {
+    let draining = world.here.health().await.draining;
+    let clients = [&world.there, &world.here].into_iter().take(if draining { 1 } else { 2 });
+    for (client, key) in clients.flat_map(|client| KEYS.map(|key| (client, key))) {
+        let got = match client.inspect(key).await.unwrap().kind {
+            Some(Kind::Semaphore) => {
+                client.semaphore(key, 1).permit().try_acquire().await.map(drop)
+            }
+            kind => {
+                let lock = client.write(key).kind(kind.unwrap_or_default());
+                lock.try_acquire().await.map(drop)
+            }
+        };
+        got.unwrap_or_else(|why| panic!("{what}: {why}"));
+        tokio::time::sleep(ms(1)).await;
+    }
+}

@@ -1,0 +1,175 @@
+//! Acquisitions of every kind: free, in others' way, in a scope that holds the lock already.
+
+use std::sync::Arc;
+
+use lock_core::{Acquire, Kind, LockClient, Member, Mode, Target};
+
+use super::{Case, case};
+use crate::schedules::{
+    polled::polled,
+    world::{LONG, World, ms},
+};
+
+const KINDS: [(Kind, Mode); 8] = [
+    (Kind::ReadWrite, Mode::Read),
+    (Kind::ReadWrite, Mode::Write),
+    (Kind::FairReadWrite, Mode::Read),
+    (Kind::FairReadWrite, Mode::Write),
+    (Kind::Reentrant, Mode::Write),
+    (Kind::NonReentrant, Mode::Write),
+    (Kind::Fair, Mode::Write),
+    (Kind::Fenced, Mode::Write),
+];
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (kind, mode) in KINDS {
+        let name = |how: &str| format!("{kind} {mode}, {how}");
+        let ask = move |client: &LockClient| client.lock(mode, "k").kind(kind);
+        cases.push(case("acquire.rs::acquire", name("free"), move |world, polls| async move {
+            acquired(&world, ask(&world.here), polls).await
+        }));
+        cases.push(case("acquire.rs::try_acquire", name("free"), move |world, polls| async move {
+            world.begin();
+            polled(ask(&world.here).try_acquire(), polls).await.is_over()
+        }));
+        cases.push(case("acquire.rs::run", name("free"), move |world, polls| async move {
+            world.begin();
+            let work = tokio::time::sleep(ms(20));
+            polled(ask(&world.here).run(work), polls).await.is_over()
+        }));
+        cases.push(case("acquire.rs::acquire", name("in others' way"), move |world, polls| {
+            in_the_way(world, kind, mode, polls)
+        }));
+        if kind != Kind::NonReentrant {
+            cases.push(case(
+                "acquire.rs::acquire",
+                name("again"),
+                move |world, polls| async move {
+                    let scope = world.here.scope();
+                    let outer = ask(&world.here).in_scope(&scope).acquire().await.unwrap();
+                    let over = acquired(&world, ask(&world.here).in_scope(&scope), polls).await;
+                    world.end();
+                    // It counts as released only when the outer one is.
+                    assert!(outer.is_held());
+                    tokio::time::sleep(ms(2_500)).await;
+                    let holds = world.there.inspect("k").await.unwrap().holders;
+                    let counts: Vec<_> = holds.iter().map(|own| own.reads + own.writes).collect();
+                    assert_eq!(counts, [1], "the outer one is what is left");
+                    outer.release().await.unwrap();
+                    over
+                },
+            ));
+        }
+    }
+    cases.extend(several());
+    cases.extend(shared());
+    cases
+}
+
+fn several() -> [Case; 4] {
+    let all = |client: &LockClient| {
+        client.multi_lock([
+            client.read("a").into(),
+            client.fair("b").into(),
+            client.semaphore("s", 1).permit().into(),
+            Member::from(client.write("k")),
+        ])
+    };
+    [
+        case("acquire.rs::acquire", "several", move |world, polls| async move {
+            acquired(&world, all(&world.here), polls).await
+        }),
+        case(
+            "acquire.rs::acquire",
+            "several, the last in others' way",
+            move |world, polls| async move {
+                let other = world.there.write("k").max_hold(ms(700)).acquire().await.unwrap();
+                let over = acquired(&world, all(&world.here).wait(ms(2_000)), polls).await;
+                drop(other);
+                over
+            },
+        ),
+        case("acquire.rs::acquire", "a permit", |world, polls| async move {
+            acquired(&world, world.here.semaphore("s", 1).permit(), polls).await
+        }),
+        case("acquire.rs::acquire", "a permit that others have", |world, polls| async move {
+            let other = world.there.semaphore("s", 1).permit().max_hold(ms(700));
+            let other = other.acquire().await.unwrap();
+            let ask = world.here.semaphore("s", 1).permit().wait(ms(2_000));
+            let over = acquired(&world, ask, polls).await;
+            drop(other);
+            over
+        }),
+    ]
+}
+
+/// Two readers of one process.
+fn shared() -> [Case; 3] {
+    let read = |world: &World| world.here.read("k").wait(ms(2_000));
+    [
+        case(
+            "acquire.rs::acquire",
+            "while another asks for both",
+            move |world, polls| async move {
+                world.begin();
+                let other = tokio::spawn(read(&world).acquire());
+                tokio::time::sleep(ms(1)).await;
+                let over = polled(read(&world).acquire(), polls).await.is_over();
+                drop(other.await);
+                over
+            },
+        ),
+        case("acquire.rs::acquire", "for another too", move |world, polls| async move {
+            world.begin();
+            let asks = read(&world);
+            let asks = tokio::spawn(async move { polled(asks.acquire(), polls).await.is_over() });
+            tokio::task::yield_now().await;
+            let other = tokio::spawn(read(&world).acquire());
+            tokio::time::sleep(ms(2_500)).await;
+            world.end();
+            if let Ok(other) = other.await.unwrap() {
+                assert_eq!(world.there.inspect("k").await.unwrap().holders.len(), 1);
+                other.release().await.unwrap();
+            }
+            asks.await.unwrap()
+        }),
+        case("acquire.rs::acquire", "again, under another's", move |world, polls| async move {
+            let host = read(&world).acquire().await.unwrap();
+            let scope = world.here.scope();
+            let guest = read(&world).in_scope(&scope).acquire().await.unwrap();
+            drop(host);
+            let over = acquired(&world, read(&world).in_scope(&scope), polls).await;
+            world.end();
+            tokio::time::sleep(ms(2_500)).await;
+            assert!(guest.is_held());
+            let stored = world.there.inspect("k").await.unwrap();
+            assert_eq!(stored.holders.iter().map(|own| own.reads).collect::<Vec<_>>(), [1]);
+            guest.release().await.unwrap();
+            over
+        }),
+    ]
+}
+
+async fn acquired<T: Target>(world: &World, ask: Acquire<T>, polls: usize) -> bool {
+    world.begin();
+    polled(ask.acquire(), polls).await.is_over()
+}
+
+/// Somebody holds it, and somebody else waits behind: when the one in between is dropped, the last
+/// gets its turn as soon as the first is gone.
+async fn in_the_way(world: Arc<World>, kind: Kind, mode: Mode, polls: usize) -> bool {
+    let ask = |client: &LockClient| client.write("k").kind(kind);
+    let other = ask(&world.there).acquire().await.unwrap();
+    world.begin();
+    let waits = world.here.lock(mode, "k").kind(kind).wait(ms(4_000));
+    let between = tokio::spawn(async move { polled(waits.acquire(), polls).await.is_over() });
+    tokio::time::sleep(ms(20)).await;
+    let behind = tokio::spawn(ask(&world.there).wait(LONG).acquire());
+    tokio::time::sleep(ms(1_500)).await;
+    world.end();
+    other.release().await.unwrap();
+    let over = between.await.unwrap();
+    behind.await.unwrap().unwrap().release().await.unwrap();
+    over
+}

@@ -1,0 +1,112 @@
+//! Upgrade, downgrade and release.
+
+use std::sync::Arc;
+
+use lock_core::{Kind, Mode};
+
+use super::{Case, case};
+use crate::schedules::{
+    polled::{Polled, polled},
+    world::{World, ms},
+};
+
+/// Longer than any step is in doubt.
+const SETTLED: std::time::Duration = ms(2_500);
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
+        let name = kind.as_str();
+        cases.push(case("guard.rs::upgrade", name, move |world, polls| async move {
+            let mut guard = world.here.read("k").kind(kind).acquire().await.unwrap();
+            let token = guard.fencing_token();
+            world.begin();
+            let ended = polled(guard.upgrade(), polls).await;
+            world.end();
+            let done = matches!(ended, Polled::Ready(Ok(())));
+            let mode = if done { Mode::Write } else { Mode::Read };
+            assert_eq!(guard.mode(), mode, "the guard still reads unless it was told otherwise");
+            assert_eq!(guard.fencing_token() > token, done);
+            tokio::time::sleep(SETTLED).await;
+            let stored = world.there.inspect("k").await.unwrap();
+            assert_eq!(stored.mode, Some(mode), "an upgrade that happened is taken back");
+            assert!(guard.is_held());
+            guard.release().await.unwrap();
+            ended.is_over()
+        }));
+        cases.push(case("guard.rs::downgrade", name, move |world, polls| async move {
+            let mut guard = world.here.write("k").kind(kind).acquire().await.unwrap();
+            world.begin();
+            let ended = polled(guard.downgrade(), polls).await;
+            world.end();
+            if polls > 0 {
+                assert_eq!(guard.mode(), Mode::Read, "the guard reads in any case");
+            }
+            tokio::time::sleep(SETTLED).await;
+            let stored = world.there.inspect("k").await.unwrap();
+            assert_eq!(stored.mode, Some(guard.mode()), "it is completed in the background");
+            assert!(guard.is_held());
+            guard.release().await.unwrap();
+            ended.is_over()
+        }));
+    }
+    cases.push(case("guard.rs::upgrade", "under another's that has gone", |world, polls| {
+        under_anothers(world, polls)
+    }));
+    cases.push(case("guard.rs::release", "under another's", |world, polls| async move {
+        let host = world.here.read("k").acquire().await.unwrap();
+        let guest = world.here.read("k").acquire().await.unwrap();
+        drop(host);
+        world.begin();
+        polled(guest.release(), polls).await.is_over()
+    }));
+    cases.push(case("guard.rs::release", "a lock", |world, polls| async move {
+        let guard = world.here.write("k").acquire().await.unwrap();
+        world.begin();
+        polled(guard.release(), polls).await.is_over()
+    }));
+    cases.push(case("guard.rs::release", "entered twice", |world, polls| async move {
+        let scope = world.here.scope();
+        let outer = scope.write("k").acquire().await.unwrap();
+        let inner = scope.write("k").acquire().await.unwrap();
+        world.begin();
+        let over = polled(inner.release(), polls).await.is_over();
+        world.end();
+        tokio::time::sleep(SETTLED).await;
+        assert!(outer.is_held());
+        assert_eq!(world.there.inspect("k").await.unwrap().holders[0].writes, 1);
+        outer.release().await.unwrap();
+        over
+    }));
+    cases.push(case("multi.rs::release", "two locks", |world, polls| async move {
+        let both = world.here.multi_lock([world.here.write("a"), world.here.read("b")]);
+        let guard = both.acquire().await.unwrap();
+        world.begin();
+        polled(guard.release(), polls).await.is_over()
+    }));
+    cases.push(case("semaphore.rs::release", "a permit", |world, polls| async move {
+        let guard = world.here.semaphore("s", 1).permit().acquire().await.unwrap();
+        world.begin();
+        polled(guard.release(), polls).await.is_over()
+    }));
+    cases
+}
+
+async fn under_anothers(world: Arc<World>, polls: usize) -> bool {
+    let host = world.here.read("k").acquire().await.unwrap();
+    let mut guest = world.here.read("k").acquire().await.unwrap();
+    let token = guest.fencing_token();
+    drop(host);
+    world.begin();
+    let ended = polled(guest.upgrade(), polls).await;
+    world.end();
+    let done = matches!(ended, Polled::Ready(Ok(())));
+    assert_eq!(guest.mode(), if done { Mode::Write } else { Mode::Read });
+    assert_eq!(guest.fencing_token() > token, done);
+    tokio::time::sleep(SETTLED).await;
+    let stored = world.there.inspect("k").await.unwrap();
+    assert_eq!((stored.mode, stored.holders.len()), (Some(guest.mode()), 1));
+    assert!(guest.is_held());
+    guest.release().await.unwrap();
+    ended.is_over()
+}

@@ -1,0 +1,109 @@
+//! What watches a guard: dropped, it leaves the guard as it was.
+
+use std::{future::Future, sync::Arc};
+
+use lock_core::{LockClient, LockGuard, MultiGuard, PermitGuard};
+
+use super::{Case, case};
+use crate::schedules::{
+    polled::polled,
+    world::{World, ms},
+};
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = of_a_lock();
+    cases.extend(of_several());
+    cases.extend(of_a_permit());
+    cases.push(case("scope.rs::run", "work with locks in it", |world, polls| async move {
+        world.begin();
+        let scope = world.here.scope();
+        let work = async {
+            let outer = world.here.write("k").acquire().await;
+            let inner = world.here.read("k").acquire().await;
+            tokio::time::sleep(ms(10)).await;
+            drop((outer, inner));
+        };
+        polled(scope.run(work), polls).await.is_over()
+    }));
+    cases
+}
+
+fn of_a_lock() -> Vec<Case> {
+    let lock = async |client: LockClient| client.write("k").acquire().await.unwrap();
+    let held = LockGuard::is_held;
+    vec![
+        watched("guard.rs::protect", lock, held, |guard| async move {
+            let _ = guard.protect(tokio::time::sleep(ms(50))).await;
+        }),
+        watched("view.rs::protect", lock, held, |guard| async move {
+            let _ = guard.view().protect(tokio::time::sleep(ms(50))).await;
+        }),
+        watched("guard.rs::release_requested", lock, held, |guard| async move {
+            guard.release_requested().await;
+        }),
+        watched("lost.rs::LostSignal", lock, held, |guard| async move { drop(guard.lost().await) }),
+    ]
+}
+
+fn of_several() -> Vec<Case> {
+    let both = async |client: LockClient| {
+        let both = client.multi_lock([client.read("b"), client.write("k")]);
+        both.acquire().await.unwrap()
+    };
+    let held = MultiGuard::is_held;
+    vec![
+        watched("multi.rs::protect", both, held, |guard| async move {
+            let _ = guard.protect(tokio::time::sleep(ms(50))).await;
+        }),
+        watched("multi.rs::release_requested", both, held, |guard| async move {
+            guard.release_requested().await;
+        }),
+        watched("multi.rs::lost", both, held, |guard| async move { drop(guard.lost().await) }),
+    ]
+}
+
+fn of_a_permit() -> Vec<Case> {
+    let permit =
+        async |client: LockClient| client.semaphore("k", 1).permit().acquire().await.unwrap();
+    let held = PermitGuard::is_held;
+    vec![
+        watched("semaphore.rs::protect", permit, held, |guard| async move {
+            let _ = guard.protect(tokio::time::sleep(ms(50))).await;
+        }),
+        watched("semaphore.rs::release_requested", permit, held, |guard| async move {
+            guard.release_requested().await;
+        }),
+    ]
+}
+
+/// A guard that is asked back and then taken away while `watch` looks on; as long as it is not, it
+/// stays held, whatever became of the watch.
+fn watched<G: Send + Sync + 'static, F: Future<Output = ()> + 'static>(
+    operation: &'static str,
+    get: impl AsyncFn(LockClient) -> G + Copy + 'static,
+    held: fn(&G) -> bool,
+    watch: impl Fn(Arc<G>) -> F + Copy + 'static,
+) -> Case {
+    case(operation, "asked back, then taken away", move |world: Arc<World>, polls| async move {
+        let guard = Arc::new(get(world.here.clone()).await);
+        world.begin();
+        let others = async {
+            tokio::time::sleep(ms(30)).await;
+            world.there.request_release("k").await.unwrap();
+            tokio::time::sleep(ms(30)).await;
+            assert!(held(&guard), "to ask for it back takes nothing away");
+            world.there.force_release("k").await.unwrap();
+            std::future::pending().await
+        };
+        let over = tokio::select! {
+            ended = polled(watch(Arc::clone(&guard)), polls) => ended.is_over(),
+            never = others => never,
+        };
+        world.end();
+        if world.there.is_locked("k", lock_core::Mode::Write).await.unwrap() {
+            assert!(held(&guard), "nobody took it away");
+        }
+        assert_eq!(Arc::strong_count(&guard), 1);
+        over
+    })
+}

@@ -1,0 +1,71 @@
+//! What looks at locks from outside, and what operators do.
+
+use std::sync::Arc;
+
+use lock_core::Mode;
+
+use super::{Case, case};
+use crate::schedules::{
+    polled::polled,
+    world::{World, ms},
+};
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = vec![
+        looking("inspect.rs::is_locked", async |world, polls| {
+            polled(world.here.is_locked("k", Mode::Write), polls).await.is_over()
+        }),
+        looking("inspect.rs::is_held", async |world, polls| {
+            polled(world.here.is_held("k", Mode::Write), polls).await.is_over()
+        }),
+        looking("inspect.rs::hold_count", async |world, polls| {
+            polled(world.here.hold_count("k", Mode::Write), polls).await.is_over()
+        }),
+        looking("inspect.rs::inspect", async |world, polls| {
+            polled(world.here.inspect("k"), polls).await.is_over()
+        }),
+        looking("inspect.rs::request_release", async |world, polls| {
+            polled(world.here.request_release("k"), polls).await.is_over()
+        }),
+        looking("listing.rs::list", async |world, polls| {
+            polled(world.here.list("", 10), polls).await.is_over()
+        }),
+        looking("semaphore.rs::free_permits", async |world, polls| {
+            polled(world.here.semaphore("s", 1).free_permits(), polls).await.is_over()
+        }),
+        looking("semaphore.rs::set_permits", async |world, polls| {
+            polled(world.here.semaphore("s", 1).set_permits(2), polls).await.is_over()
+        }),
+        looking("client.rs::health", async |world, polls| {
+            polled(world.here.health(), polls).await.is_over()
+        }),
+    ];
+    cases.push(case("inspect.rs::force_release", "held", |world, polls| async move {
+        let guard = world.there.write("k").acquire().await.unwrap();
+        world.begin();
+        let over = polled(world.here.force_release("k"), polls).await.is_over();
+        world.end();
+        // Longer than a step is under way, and than it takes to learn of it.
+        tokio::time::sleep(ms(2_500)).await;
+        let taken = !world.there.is_locked("k", Mode::Write).await.unwrap();
+        assert_eq!(guard.is_held(), !taken, "it may have been done, and is told then");
+        over
+    }));
+    cases
+}
+
+/// Somebody holds the lock: whatever becomes of the look, it stays held.
+fn looking(
+    operation: &'static str,
+    look: impl AsyncFn(&World, usize) -> bool + Copy + 'static,
+) -> Case {
+    case(operation, "held", move |world: Arc<World>, polls| async move {
+        let guard = world.there.write("k").acquire().await.unwrap();
+        world.begin();
+        let over = look(&world, polls).await;
+        world.end();
+        tokio::time::sleep(ms(2_500)).await;
+        assert!(guard.is_held() && world.there.is_locked("k", Mode::Write).await.unwrap());
+        over
+    })
+}

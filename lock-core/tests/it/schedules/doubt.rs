@@ -1,0 +1,47 @@
+//! While nobody knows whether a change of mode took place.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use lock_core::{
+    LockClient, MemoryStore, Mode, UpgradeError,
+    test_util::{Fate, Question, Script, scripted},
+};
+use tokio::time::sleep;
+
+use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, ms};
+
+/// Changes of mode take place, but are not answered; taking them back fails as long as this is cut.
+#[derive(Default)]
+struct Cut(AtomicBool);
+
+impl Script for Cut {
+    fn fate(&self, question: Question) -> Fate {
+        match (question, self.0.load(Ordering::Relaxed)) {
+            (Question::Upgrade, true) => Fate { taken: Some(ms(0)), answered: None },
+            (Question::Downgrade, true) => Fate { taken: None, answered: Some(ms(1)) },
+            _ => Fate::AT_ONCE,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_is_renewed_in_neither_mode() {
+    let (store, cut) = (MemoryStore::new(), Arc::<Cut>::default());
+    let builder = || LockClient::builder().lease(LEASE).command_timeout(COMMAND_TIMEOUT);
+    let here = scripted(builder(), &store, Arc::clone(&cut) as _);
+    let there = builder().in_memory_on(&store);
+    let mut guard = here.read("k").acquire().await.unwrap();
+    cut.0.store(true, Ordering::Relaxed);
+    let refused = guard.upgrade().await.unwrap_err();
+    assert!(matches!(refused, UpgradeError::Unavailable(_)), "{refused}");
+    sleep(LEASE / 2).await;
+    // The store has a write, of which a renewal of the read would find nothing.
+    assert!(guard.is_held() && there.is_locked("k", Mode::Write).await.unwrap());
+    cut.0.store(false, Ordering::Relaxed);
+    sleep(LEASE * 2).await;
+    assert!(guard.is_held());
+    drop(there.read("k").try_acquire().await.unwrap());
+}

@@ -1,0 +1,167 @@
+//! A lock on a majority of servers, each behind a link of its own.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use lock_core::{
+    AcquireError, LockClient, LockClientBuilder, MemoryStore, RedLock, ReleaseError,
+    test_util::{Fate, Question, Script, Uniform, scripted},
+};
+use tokio::time::Instant;
+
+use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, ms};
+
+const NEVER: Fate = Fate { taken: None, answered: None };
+
+struct Servers {
+    stores: Vec<MemoryStore>,
+    links: Vec<Arc<Uniform>>,
+    red_lock: RedLock,
+}
+
+impl Servers {
+    async fn new(count: usize) -> Self {
+        let stores: Vec<_> = std::iter::repeat_with(MemoryStore::new).take(count).collect();
+        let links: Vec<_> = std::iter::repeat_with(Arc::<Uniform>::default).take(count).collect();
+        let builder = || LockClient::builder().lease(LEASE).command_timeout(COMMAND_TIMEOUT);
+        let behind = |(store, link): (&MemoryStore, &Arc<Uniform>)| {
+            scripted(builder(), store, Arc::clone(link) as Arc<dyn Script>)
+        };
+        let clients = stores.iter().zip(&links).map(behind).collect();
+        let red_lock = LockClientBuilder::red_lock_of(clients).await.unwrap();
+        Self { stores, links, red_lock }
+    }
+
+    fn set(&self, fates: &[Fate]) {
+        for (link, fate) in self.links.iter().zip(fates) {
+            link.set(*fate);
+        }
+    }
+}
+
+fn after(latencies: &[u64]) -> Vec<Fate> {
+    latencies.iter().map(|latency| Fate::after(ms(*latency))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_more_than_half() {
+    for (servers, majority) in [(3, 2), (4, 3), (5, 3), (6, 4), (7, 4)] {
+        assert_eq!(Servers::new(servers).await.red_lock.majority(), majority, "of {servers}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_slower_ones_get_as_long_again_as_the_majority_took() {
+    // A question takes one latency, and after the grant another one says which server it was.
+    for (latencies, held, took) in [
+        ([5, 40, 60], 3, 120),
+        ([5, 40, 75], 3, 150),
+        ([5, 40, 85], 2, 160),
+        ([1, 1, 4], 3, 8),
+        ([1, 1, 10], 2, 12),
+    ] {
+        let servers = Servers::new(3).await;
+        servers.set(&after(&latencies));
+        let started = Instant::now();
+        let guard = servers.red_lock.lock("k").try_acquire().await.unwrap();
+        assert_eq!(guard.servers_held(), held, "{latencies:?}");
+        assert_eq!(started.elapsed().as_millis(), took, "{latencies:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_not_waited_for_who_cannot_make_a_majority_any_more() {
+    let servers = Servers::new(3).await;
+    let other = |server: usize| LockClient::builder().in_memory_on(&servers.stores[server]);
+    let one = other(0).non_reentrant("k").acquire().await.unwrap();
+    let two = other(1).non_reentrant("k").acquire().await.unwrap();
+    servers.set(&[Fate::AT_ONCE, Fate::AT_ONCE, NEVER]);
+    let started = Instant::now();
+    let refused = servers.red_lock.lock("k").try_acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
+    assert_eq!(started.elapsed(), Duration::ZERO);
+    drop((one, two));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_refused_by_one_is_told_that_it_is_busy_and_by_none_that_it_is_down() {
+    let servers = Servers::new(3).await;
+    servers.set(&[Fate::AT_ONCE, NEVER, NEVER]);
+    let refused = servers.red_lock.lock("k").try_acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    let other = LockClient::builder().in_memory_on(&servers.stores[0]);
+    let held = other.non_reentrant("k").wait(LEASE).acquire().await.unwrap();
+    servers.set(&[Fate::AT_ONCE, Fate::AT_ONCE, NEVER]);
+    let refused = servers.red_lock.lock("k").try_acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_majority_that_confirms_the_release_is_enough_and_less_is_not() {
+    let servers = Servers::new(3).await;
+    for (fates, confirmed) in [
+        ([Fate::AT_ONCE, Fate::AT_ONCE, NEVER], true),
+        ([NEVER, Fate::after(ms(10)), Fate::AT_ONCE], true),
+        ([NEVER, Fate::AT_ONCE, NEVER], false),
+    ] {
+        let guard = servers.red_lock.lock("k").wait(LEASE).acquire().await.unwrap();
+        assert_eq!(guard.servers_held(), 3);
+        servers.set(&fates);
+        let (started, released) = (Instant::now(), guard.release().await);
+        assert_eq!(started.elapsed() < COMMAND_TIMEOUT, confirmed, "{released:?}");
+        match released {
+            Ok(()) => assert!(confirmed),
+            Err(ReleaseError::Unavailable(_)) => assert!(!confirmed),
+            Err(lost) => panic!("{lost}"),
+        }
+        servers.set(&[Fate::AT_ONCE; 3]);
+        tokio::time::sleep(COMMAND_TIMEOUT * 2).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_that_restarted_count_again_as_soon_as_the_longest_lease_is_over() {
+    let servers = Servers::new(3).await;
+    servers.stores[0].restart();
+    servers.stores[1].restart();
+    tokio::time::sleep(LEASE - ms(1)).await;
+    assert!(servers.red_lock.lock("k").try_acquire().await.is_err());
+    tokio::time::sleep(ms(1)).await;
+    assert_eq!(servers.red_lock.lock("k").try_acquire().await.unwrap().servers_held(), 3);
+}
+
+/// A link that counts how often the lock is asked for.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Script for Counted {
+    fn fate(&self, question: Question) -> Fate {
+        if question == Question::Acquire {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Fate::AT_ONCE
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_asks_a_few_times_a_second() {
+    let (counted, stores) = (Arc::<Counted>::default(), [0; 3].map(|_| MemoryStore::new()));
+    let behind = |store| scripted(LockClient::builder(), store, Arc::clone(&counted) as _);
+    let clients = stores.iter().map(behind).collect();
+    let red_lock = LockClientBuilder::red_lock_of(clients).await.unwrap();
+    let beside = |store| LockClient::builder().in_memory_on(store);
+    let others = stores.each_ref().map(|store| beside(store).non_reentrant("k"));
+    let [one, two, three] = others;
+    let held = [one.acquire().await, two.acquire().await, three.acquire().await];
+    assert!(red_lock.lock("k").wait(ms(3_000)).acquire().await.is_err());
+    // Not before 100 ms and 20 ms are over, without news.
+    let rounds = counted.0.load(Ordering::Relaxed) / stores.len();
+    assert!((10..=26).contains(&rounds), "{rounds}");
+    drop(held);
+}

@@ -1,0 +1,15 @@
+//! Thousands of schedules on a scripted store under a paused clock: what is promised must hold
+//! whatever becomes of each step, wherever a future is dropped, and whenever the client is shut down.
+
+mod bounds;
+mod cancelled;
+mod doubt;
+mod ending;
+mod majority;
+mod polled;
+mod public_operations;
+mod random;
+mod releases;
+mod suspended;
+mod tries;
+mod world;

@@ -1,0 +1,71 @@
+//! Releases whose outcome, or that of what came before them, nobody has heard of.
+
+use lock_core::{AcquireError, LostCause, ReleaseError, UpgradeError, test_util::Fate};
+use tokio::time::sleep;
+
+use crate::schedules::world::{LEASE, World, ms};
+
+const NEVER: Fate = Fate { taken: None, answered: None };
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_that_never_took_place_is_no_loss_when_its_guard_is_released() {
+    let world = World::new(NEVER);
+    let mut guard = world.here.read("k").acquire().await.unwrap();
+    world.begin();
+    let refused = guard.upgrade().await.unwrap_err();
+    assert!(matches!(refused, UpgradeError::Unavailable(_)), "{refused}");
+    world.end();
+    // The store finds no write to release, and was not certain to have one.
+    guard.release().await.unwrap();
+    world.free("released").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_store_that_stood_still_carries_out_late_is_released_all_the_same() {
+    let late = LEASE + ms(500);
+    let world = World::new(Fate { taken: Some(late), answered: None });
+    world.begin();
+    let refused = world.here.write("k").acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    world.set(NEVER);
+    sleep(LEASE).await;
+    world.end();
+    sleep(ms(1_000)).await;
+    drop(world.there.write("k").try_acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_asked_for_before_a_shutdown_is_released_after_it_while_it_may_be_held() {
+    let world = World::new(Fate { taken: Some(ms(0)), answered: None });
+    world.begin();
+    let refused = world.here.write("k").acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    world.set(NEVER);
+    assert_eq!(world.here.shutdown(ms(100)).await.unwrap_err().held, 1);
+    sleep(LEASE / 2).await;
+    world.end();
+    sleep(LEASE / 4).await;
+    drop(world.there.write("k").try_acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_has_vanished_is_told_to_whoever_releases_it() {
+    let world = World::new(NEVER);
+    let guard = world.here.write("k").acquire().await.unwrap();
+    world.there.force_release("k").await.unwrap();
+    let ReleaseError::Lost(lost) = guard.release().await.unwrap_err() else { panic!("not lost") };
+    assert_eq!(lost.cause(), LostCause::Refused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_has_vanished_is_told_when_an_inner_one_is_taken_back() {
+    let world = World::new(NEVER);
+    let scope = world.here.scope();
+    let outer = scope.write("k").renew(false).acquire().await.unwrap();
+    world.begin();
+    let refused = scope.write("k").acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    world.there.force_release("k").await.unwrap();
+    world.end();
+    assert_eq!(outer.lost().await.cause(), LostCause::Refused);
+}

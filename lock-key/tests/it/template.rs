@@ -1,0 +1,169 @@
+//! What a legal template is read as, and what it renders.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+
+use lock_key::{HoleType, RenderError, Segment, Template, ValueFault};
+
+fn render(template: &Template, values: &[(&str, &str)]) -> Result<String, RenderError<String>> {
+    template.render(|hole| {
+        let name = hole.name();
+        values
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| Cow::Borrowed(*value))
+            .ok_or(name)
+    })
+}
+
+#[test]
+fn holes_carry_path_type_and_place() {
+    let source = "o:{id}:{path.tenant:lower}:{body.lines.0:u64}";
+    let template = Template::parse(source).unwrap();
+    let holes: Vec<_> = template
+        .holes()
+        .map(|hole| (hole.name(), hole.path.len(), hole.ty, &source[hole.span.clone()]))
+        .collect();
+    assert_eq!(
+        holes,
+        [
+            ("id".to_owned(), 1, HoleType::Text, "id"),
+            ("path.tenant".to_owned(), 2, HoleType::Lower, "path.tenant"),
+            ("body.lines.0".to_owned(), 3, HoleType::U64, "body.lines.0"),
+        ]
+    );
+}
+
+#[test]
+fn every_type_has_a_word() {
+    for ty in HoleType::ALL {
+        let source = format!("o:{{id:{ty}}}");
+        match Template::parse(&source) {
+            Ok(template) => assert_eq!(template.holes().next().unwrap().ty, ty),
+            Err(_) => assert_eq!(ty, HoleType::Text),
+        }
+    }
+}
+
+#[test]
+fn doubled_braces_are_literal() {
+    let template = Template::parse("order:{{{id}}}:lines").unwrap();
+    let [Segment::Literal(before), Segment::Hole(hole), Segment::Literal(after)] =
+        template.segments()
+    else {
+        panic!("{template:?}");
+    };
+    assert_eq!((&**before, &*hole.name(), &**after), ("order:{", "id", "}:lines"));
+    assert_eq!(render(&template, &[("id", "42")]).unwrap(), "order:{42}:lines");
+}
+
+#[test]
+fn text_is_taken_as_it_is() {
+    let template = Template::parse("größe %2F \"quoted\" {{tag}} 100%").unwrap();
+    assert_eq!(render(&template, &[]).unwrap(), "größe %2F \"quoted\" {tag} 100%");
+}
+
+#[test]
+fn a_template_shows_its_source() {
+    let source = "order:{{{id:u64}}}";
+    let template: Template = source.parse().unwrap();
+    assert_eq!(template.source(), source);
+    assert_eq!(template.to_string(), source);
+    assert_eq!(template, Template::parse(source).unwrap());
+}
+
+#[test]
+fn values_are_asked_for_in_order_and_each_time() {
+    let template = Template::parse("{b}:{a}:{b}").unwrap();
+    let mut asked = Vec::new();
+    let key = template
+        .render(|hole| {
+            asked.push(hole.name());
+            Ok::<_, Infallible>(Cow::Owned(asked.len().to_string()))
+        })
+        .unwrap();
+    assert_eq!(key, "1:2:3");
+    assert_eq!(asked, ["b", "a", "b"]);
+}
+
+#[test]
+fn the_resolvers_error_comes_back() {
+    let template = Template::parse("{a}:{b}:{c}").unwrap();
+    let error = render(&template, &[("a", "1")]).unwrap_err();
+    assert_eq!(error, RenderError::Resolve("b".to_owned()));
+    assert_eq!(error.to_string(), "b");
+}
+
+#[test]
+fn a_refused_value_names_its_hole() {
+    let template = Template::parse("{a}:{body.id:u64}").unwrap();
+    let error = render(&template, &[("a", "1"), ("body.id", "secret")]).unwrap_err();
+    assert_eq!(error.to_string(), "the value of `body.id` is not of type u64");
+    let RenderError::Value(error) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(error.hole(), Some("body.id"));
+    assert_eq!(error.fault(), ValueFault::NotOfType { expected: HoleType::U64 });
+}
+
+#[test]
+fn a_key_of_long_values_is_refused_as_a_whole() {
+    let template = Template::parse("{a}:{b}").unwrap();
+    // Each of these bytes takes three in the key.
+    let wide = "/".repeat(85);
+    let fits = render(&template, &[("a", &wide), ("b", &wide)]).unwrap();
+    assert_eq!(fits.len(), 511);
+    let wider = "/".repeat(86);
+    let error = render(&template, &[("a", &wide), ("b", &wider)]).unwrap_err();
+    assert_eq!(error.to_string(), "the key has 514 bytes; at most 512 are allowed");
+}
+
+#[test]
+fn options_stand_behind_the_type_in_any_order() {
+    let source = "{query.page:u64|default=1}:{header.x-user|hash}:{a:lower|hash|default=X:y}:\
+                  {b|default=-|hash}";
+    let template = Template::parse(source).unwrap();
+    let holes: Vec<_> = template
+        .holes()
+        .map(|hole| (hole.name(), hole.ty, hole.default.as_deref(), hole.hash))
+        .collect();
+    assert_eq!(
+        holes,
+        [
+            ("query.page".to_owned(), HoleType::U64, Some("1"), false),
+            ("header.x-user".to_owned(), HoleType::Text, None, true),
+            ("a".to_owned(), HoleType::Lower, Some("X:y"), true),
+            ("b".to_owned(), HoleType::Text, Some("-"), true),
+        ]
+    );
+    assert_eq!(&source[template.holes().nth(1).unwrap().span.clone()], "header.x-user");
+}
+
+#[test]
+fn a_hashed_hole_takes_a_digest_alone() {
+    let template = Template::parse("u:{id|hash}").unwrap();
+    let digest = "0123456789abcdef".repeat(4);
+    assert_eq!(render(&template, &[("id", &digest)]).unwrap(), format!("u:{digest}"));
+    for text in ["", "ann", &digest[1..], &digest.to_uppercase(), &format!("{digest}0")] {
+        let RenderError::Value(error) = render(&template, &[("id", text)]).unwrap_err() else {
+            panic!("{text:?}");
+        };
+        assert_eq!(error.fault(), ValueFault::NotADigest, "{text:?}");
+        assert!(error.to_string().contains("64"), "{error}");
+    }
+}
+
+#[test]
+fn a_hole_makes_values_canonical() {
+    let template = Template::parse("{a:lower|hash}:{b:u64}").unwrap();
+    let [a, b] = template.holes().collect::<Vec<_>>()[..] else { panic!("{template:?}") };
+    assert_eq!(a.canonical("ANN").unwrap(), "ann");
+    assert_eq!(b.canonical("007").unwrap(), "7");
+    assert!(a.canonical(&"x".repeat(8192)).is_ok());
+    let too_long = |hole: &lock_key::Hole, text: &str| hole.canonical(text).unwrap_err().fault();
+    let long = "0".repeat(8193);
+    assert_eq!(too_long(a, &long), ValueFault::TooLong { bytes: 8193, most: 8192 });
+    assert_eq!(too_long(b, &long[..129]), ValueFault::TooLong { bytes: 129, most: 128 });
+    assert_eq!(too_long(a, ""), ValueFault::Empty);
+    assert_eq!(too_long(b, "x"), ValueFault::NotOfType { expected: HoleType::U64 });
+}

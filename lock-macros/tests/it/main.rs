@@ -1,0 +1,5 @@
+//! The tests of the attribute, in one program.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod asked;
+mod ui;

@@ -1,0 +1,60 @@
+//! What the tests of this crate share. Each of them uses a part of it.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+pub mod logs;
+pub mod metrics;
+pub mod socket;
+pub mod spans;
+mod subscriber;
+
+use std::time::Duration;
+
+use axum::{Router, body::Body};
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tower::ServiceExt;
+
+/// Longer than any test waits for what ought to happen.
+pub const NEVER: Duration = Duration::from_secs(60 * 60);
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    /// The body, which has to be a problem document.
+    pub fn problem(&self) -> Value {
+        assert_eq!(self.headers["content-type"], "application/problem+json", "{self:?}");
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    pub fn assert_problem(&self, status: u16, problem: &str) -> Value {
+        let document = self.problem();
+        assert_eq!(self.status, status, "{document}");
+        assert_eq!(document["type"], format!("urn:lock-tower:problem:{problem}"), "{document}");
+        document
+    }
+}
+
+pub fn request(method: &str, uri: &str) -> Request<Body> {
+    Request::builder().method(method).uri(uri).body(Body::empty()).unwrap()
+}
+
+pub async fn send(app: &Router, request: Request<Body>) -> Answer {
+    let response = app.clone().oneshot(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let bytes = body.collect().await.unwrap().to_bytes();
+    Answer {
+        status: parts.status,
+        headers: parts.headers,
+        text: String::from_utf8(bytes.to_vec()).unwrap(),
+    }
+}
+
+pub async fn call(app: &Router, method: &str, uri: &str) -> Answer {
+    send(app, request(method, uri)).await
+}

@@ -1,0 +1,67 @@
+//! The tests of lock-tower, in one program. A module that needs features of the crate names them.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[cfg(feature = "axum")]
+mod answers;
+#[cfg(all(feature = "axum", feature = "macros", feature = "testing"))]
+mod asserted;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod attribute;
+#[cfg(feature = "axum")]
+mod body;
+mod common;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod deadlines;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod disconnect;
+#[cfg(feature = "axum")]
+mod draining;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod dropped_inside;
+#[cfg(feature = "axum")]
+mod ends;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod fence;
+mod fenced_table;
+#[cfg(feature = "axum")]
+mod keep;
+#[cfg(feature = "axum")]
+mod key_sources;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod keys;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod kinds;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod locked;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod lost;
+#[cfg(feature = "axum")]
+mod lost_signal;
+#[cfg(feature = "policy")]
+mod metrics;
+#[cfg(feature = "axum")]
+mod modes;
+#[cfg(feature = "axum")]
+mod outcomes;
+mod plain_tower;
+#[cfg(all(feature = "macros", feature = "policy", feature = "testing"))]
+mod policy_attributes;
+#[cfg(feature = "policy")]
+mod policy_explained;
+#[cfg(all(feature = "macros", feature = "policy", feature = "testing"))]
+mod policy_fields;
+#[cfg(all(feature = "macros", feature = "policy", feature = "testing"))]
+mod policy_places;
+#[cfg(all(feature = "macros", feature = "policy", feature = "testing"))]
+mod policy_reload;
+mod principal_limit;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod scopes;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod several_keys;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod shadow;
+#[cfg(feature = "axum")]
+mod spans;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod store_down;

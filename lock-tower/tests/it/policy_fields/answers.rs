@@ -1,0 +1,157 @@
+//! What a rule answers instead of the table of outcomes.
+
+use axum::{Router, routing::put};
+use lock_tower::{LockClient, PrincipalLimit, policies::Policies};
+
+use crate::common::{Answer, call, request};
+use crate::policy_fields::world::{KEY, World, both, file};
+
+async fn busy(world: &World) -> Answer {
+    let _held = world.locks.hold("order:7").await;
+    world.put("/orders/7").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_on_busy() {
+    for file in both(r#"on_busy = { status = 409, detail = "Edited." }"#) {
+        let problem = busy(&World::new(&file)).await.assert_problem(409, "lock-busy");
+        assert_eq!(problem["detail"], "Edited.");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_busy_status() {
+    for status in [423, 409, 429, 503] {
+        let world = World::new(&file("", &format!("{KEY}\non_busy = {{ status = {status} }}")));
+        busy(&world).await.assert_problem(status, "lock-busy");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_busy_detail() {
+    let world = World::new(&file("", &format!("{KEY}\non_busy = {{ detail = \"Edited.\" }}")));
+    assert_eq!(busy(&world).await.assert_problem(423, "lock-busy")["detail"], "Edited.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_busy_fallback() {
+    let world = World::new(&file("", &format!("{KEY}\non_busy = {{ fallback = \"stale\" }}")));
+    let answer = busy(&world).await;
+    assert_eq!((answer.status.as_u16(), &*answer.text), (200, "lock-busy /orders/7"));
+}
+
+/// The service that answers `outcome` with 418 and words of its own.
+fn answering(outcome: &str, key: &str) -> World {
+    let answers = format!("answers = {{ {outcome} = {{ status = 418, detail = \"Tea.\" }} }}");
+    World::new(&file("", &format!("key = \"{key}\"\n{answers}")))
+}
+
+fn assert_tea(answer: &Answer, problem: &str) {
+    let document = answer.assert_problem(418, problem);
+    // What the client has to mend stands before it.
+    assert!(document["detail"].as_str().unwrap().ends_with("Tea."), "{document}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_answers() {
+    for file in both(r#"answers = { unavailable = { status = 418, detail = "Tea." } }"#) {
+        let world = World::new(&file);
+        world.locks.store_down();
+        assert_tea(&world.put("/orders/7").await, "lock-unavailable");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_overloaded() {
+    let mut request = request("PUT", "/orders/7");
+    request.headers_mut().insert("x-ms", "0".parse().unwrap());
+    let answer = answering("overloaded", "order:{id}").send(request).await;
+    assert_tea(&answer, "lock-overloaded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_unavailable() {
+    let world = answering("unavailable", "order:{id}");
+    world.locks.store_down();
+    assert_tea(&world.put("/orders/7").await, "lock-unavailable");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_draining() {
+    let world = answering("draining", "order:{id}");
+    world.locks.client().shutdown(crate::common::NEVER).await.unwrap();
+    assert_tea(&world.put("/orders/7").await, "lock-draining");
+}
+
+async fn lost(world: &mut World) -> Answer {
+    let request = world.at_work().await;
+    assert_eq!(world.locks.lose("order:7"), 1);
+    request.await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_lost() {
+    assert_tea(&lost(&mut answering("lost", "order:{id}")).await, "lock-lost");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_key_missing() {
+    let answer = answering("key_missing", "order:{query.q}").put("/orders/7").await;
+    assert_tea(&answer, "lock-key-missing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_key_invalid() {
+    let answer = answering("key_invalid", "order:{id:u64}").put("/orders/seven").await;
+    assert_tea(&answer, "lock-key-invalid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_deadline_invalid() {
+    let mut request = request("PUT", "/orders/7");
+    request.headers_mut().insert("x-ms", "soon".parse().unwrap());
+    let answer = answering("deadline_invalid", "order:{id}").send(request).await;
+    assert_tea(&answer, "lock-deadline-invalid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_over_limit() {
+    let file = r#"answers = { over_limit = { status = 418, detail = "Tea." } }"#;
+    let policies = Policies::builder(LockClient::in_memory())
+        .limit_principals(PrincipalLimit::new(0, |_| Some("jane".to_owned())))
+        .parse("locks.toml", &crate::policy_fields::world::file(file, KEY))
+        .unwrap();
+    let app = Router::new().route("/orders/{id}", put(|| async { "done" }));
+    let app = app.route_layer(policies.layer());
+    assert_tea(&call(&app, "PUT", "/orders/7").await, "lock-over-limit");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_misconfigured() {
+    let answer = answering("misconfigured", "order:{ext.tenant}").put("/orders/7").await;
+    assert_tea(&answer, "lock-misconfigured");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_status() {
+    let rule = format!("{KEY}\nanswers = {{ lost = {{ status = 500 }} }}");
+    lost(&mut World::new(&file("", &rule))).await.assert_problem(500, "lock-lost");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_detail() {
+    let rule = format!("{KEY}\nanswers = {{ lost = {{ detail = \"Gone.\" }} }}");
+    let answer = lost(&mut World::new(&file("", &rule))).await;
+    assert_eq!(answer.assert_problem(503, "lock-lost")["detail"], "Gone.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_fallback() {
+    let rule = format!("{KEY}\nanswers = {{ lost = {{ fallback = \"stale\" }} }}");
+    let answer = lost(&mut World::new(&file("", &rule))).await;
+    assert_eq!((answer.status.as_u16(), &*answer.text), (200, "lock-lost /work/7"));
+    // Of another outcome it says nothing.
+    let world = World::new(&file("", &rule));
+    world.locks.store_down();
+    call(&world.app, "PUT", "/orders/7").await.assert_problem(503, "lock-unavailable");
+}

@@ -1,0 +1,201 @@
+//! How long requests wait for their locks and have them: on a paused clock.
+
+use std::time::Duration;
+
+use axum::{Router, body::Body, routing::put};
+use http::{HeaderValue, Request};
+use lock_tower::{RequestLockLayer, policies::Policies};
+use tokio::time::Instant;
+
+use crate::common::{self, NEVER, request};
+use crate::policy_fields::world::{KEY, World, both, file, plain};
+
+fn within(milliseconds: &str) -> Request<Body> {
+    let mut request = request("PUT", "/orders/7");
+    request.headers_mut().insert("x-ms", milliseconds.parse().unwrap());
+    request
+}
+
+/// How long a request waits for an order that others hold on and on.
+async fn waits(world: &World, request: Request<Body>) -> u64 {
+    let _held = world.locks.hold("order:7").await;
+    let (answer, waited) = world.timed(request).await;
+    answer.assert_problem(423, "lock-busy");
+    waited
+}
+
+/// After how many seconds the handler's lock is lost; `None`: not within 100.
+async fn lost_after(world: &mut World, store_down: bool) -> Option<u64> {
+    let request = world.at_work().await;
+    let began = Instant::now();
+    if store_down {
+        world.locks.store_down();
+    }
+    let answer = tokio::time::timeout(Duration::from_secs(100), request).await.ok()?.unwrap();
+    answer.assert_problem(503, "lock-lost");
+    Some(began.elapsed().as_secs())
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_wait() {
+    assert_eq!(waits(&plain(), request("PUT", "/orders/7")).await, 1);
+    for file in both(r#"wait = "5s""#) {
+        assert_eq!(waits(&World::new(&file), request("PUT", "/orders/7")).await, 5);
+    }
+    // What the rule says counts more.
+    let world = World::new(&file("wait = \"5s\"", &format!("{KEY}\nwait = \"3s\"")));
+    assert_eq!(waits(&world, request("PUT", "/orders/7")).await, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_reserve() {
+    let wait = "wait = \"1m\"";
+    let world = World::new(&file(wait, KEY));
+    assert_eq!(waits(&world, within("10000")).await, 10);
+    for file in both(r#"reserve = "4s""#) {
+        let file = file.replace("[[policy]]", "[[policy]]\nwait = \"1m\"");
+        assert_eq!(waits(&World::new(&file), within("10000")).await, 6);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_lease() {
+    let after = lost_after(&mut plain(), true).await.unwrap();
+    assert!((15..=30).contains(&after), "{after}");
+    for file in both(r#"lease = "6s""#) {
+        let after = lost_after(&mut World::new(&file), true).await.unwrap();
+        assert!((3..=6).contains(&after), "{after}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_renew() {
+    assert_eq!(lost_after(&mut plain(), false).await, None);
+    for file in both(r#"renew = false"#) {
+        let after = lost_after(&mut World::new(&file), false).await.unwrap();
+        assert!((25..=30).contains(&after), "{after}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_max_hold() {
+    for file in both(r#"max_hold = "40s""#) {
+        let after = lost_after(&mut World::new(&file), false).await.unwrap();
+        assert!((38..=40).contains(&after), "{after}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_max_waiters() {
+    for file in both(r#"max_waiters = 0"#) {
+        let world = World::new(&file);
+        let _held = world.locks.client().write("order:7").acquire().await.unwrap();
+        let (answer, waited) = world.timed(request("PUT", "/orders/7")).await;
+        answer.assert_problem(503, "lock-overloaded");
+        assert_eq!(waited, 0);
+    }
+}
+
+/// Whether the next of those who wait has the lock without a word to the store.
+async fn is_handed_over(world: &mut World) -> bool {
+    let client = world.locks.client().clone();
+    let held = client.write("order:7").acquire().await.unwrap();
+    let send = |app: Router| async move { common::send(&app, request("PUT", "/work/7")).await };
+    let waiting = [1, 2, 3].map(|_| tokio::spawn(send(world.app.clone())));
+    while client.health().await.waiting < waiting.len() {
+        tokio::task::yield_now().await;
+    }
+    held.release().await.unwrap();
+    let mut owners = Vec::new();
+    for _ in &waiting {
+        world.heard("began").await;
+        owners.extend(client.inspect("order:7").await.unwrap().holders);
+        world.goes_on.add_permits(1);
+        world.heard("ended").await;
+    }
+    for request in waiting {
+        assert_eq!(request.await.unwrap().status, 200);
+    }
+    owners[0].owner == owners[1].owner
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_max_local_handoffs() {
+    let wait = "wait = \"1m\"";
+    assert!(is_handed_over(&mut World::new(&file(wait, KEY))).await);
+    for file in both(r#"max_local_handoffs = 0"#) {
+        let file = file.replace("[[policy]]", &format!("[[policy]]\n{wait}"));
+        assert!(!is_handed_over(&mut World::new(&file)).await);
+    }
+}
+
+/// How many holds the store has while three requests read.
+async fn holds_of_three_readers(file: &str) -> usize {
+    let mut world = World::new(file);
+    let send = |app: Router| async move { common::send(&app, request("GET", "/work/7")).await };
+    let mut reading = Vec::new();
+    for _ in 0..3 {
+        reading.push(tokio::spawn(send(world.app.clone())));
+        world.heard("began").await;
+    }
+    let holders = world.locks.client().inspect("order:7").await.unwrap().holders.len();
+    world.goes_on.add_permits(reading.len());
+    for request in reading {
+        assert_eq!(request.await.unwrap().status, 200);
+    }
+    holders
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_max_shared_readers() {
+    assert_eq!(holds_of_three_readers(&file("", KEY)).await, 1);
+    for file in both(r#"max_shared_readers = 2"#) {
+        assert_eq!(holds_of_three_readers(&file).await, 2);
+    }
+}
+
+const LIMITED: &str = "version = 1\n[request]\ndeadline = \"8s\"\ndeadline_header = \"x-ms\"\n\
+    [[policy]]\nname = \"order\"\nmatch = {}\nkey = \"order:{id}\"\nwait = \"8s\"\n";
+
+#[tokio::test(start_paused = true)]
+async fn request_deadline() {
+    let world = World::new(&LIMITED.replace("wait = \"8s\"", "wait = \"5s\"\nreserve = \"3s\""));
+    assert_eq!(waits(&world, within("7000")).await, 4);
+    // A layer inside has no more time than the file gives the request.
+    let mut world = World::new(LIMITED);
+    let inner = RequestLockLayer::new(world.locks.client(), "inner:{id}").unwrap().wait(NEVER);
+    let policies = Policies::builder(world.locks.client()).parse("locks.toml", LIMITED).unwrap();
+    let app = Router::new().route("/orders/{id}", put(|| async { "done" }));
+    world.app = app.route_layer(inner).route_layer(policies.layer());
+    let _inner = world.locks.hold("inner:7").await;
+    let (answer, waited) = world.timed(request("PUT", "/orders/7")).await;
+    answer.assert_problem(423, "lock-busy");
+    assert_eq!(waited, 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_deadline_header() {
+    let world = World::new(LIMITED);
+    assert_eq!(waits(&world, within("2000")).await, 2);
+    // Never longer.
+    for milliseconds in ["60000", "18446744073709551615", " 9000 "] {
+        assert_eq!(waits(&world, within(milliseconds)).await, 8, "{milliseconds}");
+    }
+    let huge = "9".repeat(4_096);
+    for wrong in
+        ["", "soon", "-1", "+1", "1e3", "1.5", "NaN", "inf", "1 000", "18446744073709551616", &huge]
+    {
+        world.send(within(wrong)).await.assert_problem(400, "lock-deadline-invalid");
+    }
+    let mut bytes = within("0");
+    bytes.headers_mut().insert("x-ms", HeaderValue::from_bytes("\u{661}".as_bytes()).unwrap());
+    world.send(bytes).await.assert_problem(400, "lock-deadline-invalid");
+    let mut twice = within("2000");
+    twice.headers_mut().append("x-ms", HeaderValue::from_static("2000"));
+    let told = world.send(twice).await.assert_problem(400, "lock-deadline-invalid");
+    assert!(told["detail"].as_str().unwrap().contains("`x-ms` is given more than once"), "{told}");
+    world.send(within("0")).await.assert_problem(503, "lock-overloaded");
+    let alone = World::new(&LIMITED.replace("deadline = \"8s\"\n", ""));
+    assert_eq!(waits(&alone, within("3000")).await, 3);
+    assert_eq!(waits(&alone, within("18446744073709551615")).await, 8);
+}

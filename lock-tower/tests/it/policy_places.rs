@@ -1,0 +1,207 @@
+//! Where the layer stands, which routes there are, and what has no policy.
+
+use crate::common::{call, logs::Logs, request};
+use axum::{
+    Router,
+    routing::{any, get, put},
+};
+use lock_tower::{LockClient, distributed_lock, policies::Policies, testing::TestLocks};
+use tower::{Layer, ServiceExt};
+
+async fn handler() -> &'static str {
+    "done"
+}
+
+fn policies(locks: LockClient, rules: &[(&str, &str)]) -> Policies {
+    let rules = rules.iter().map(|(name, found)| {
+        format!("[[policy]]\nname = \"{name}\"\nmatch = {{ {found} }}\nkey = \"{name}\"\n")
+    });
+    let text = format!("version = 1\n{}", rules.collect::<String>());
+    Policies::builder(locks).parse("locks.toml", &text).unwrap()
+}
+
+fn shop() -> Router {
+    let items = Router::new().route("/{item}", get(handler).delete(handler));
+    Router::new()
+        .route("/orders/{id}", get(handler).put(handler))
+        .route("/any", any(handler))
+        .nest("/api/{tenant}/items", items)
+        .merge(Router::new().route("/health", get(handler)))
+        .nest_service("/files", Router::<()>::new().route("/x", put(handler)))
+        .route_service("/service", get(handler))
+}
+
+const RULES: [(&str, &str); 8] = [
+    ("order-write", "methods = [\"PUT\"], path = \"/orders/{id}\""),
+    ("order-read", "methods = [\"GET\"], path = \"/orders/{id}\""),
+    ("item", "path = \"/api/{tenant}/items/{item}\", header = { name = \"x\" }"),
+    ("any-put", "methods = [\"PUT\"], path = \"/any\""),
+    ("files", "path = \"/files/{*rest}\""),
+    ("renamed", "path = \"/api/{tenant}/items/{name}\""),
+    ("post", "methods = [\"POST\"], path = \"/orders/{id}\""),
+    ("gone", "path = \"/gone\""),
+];
+
+const TABLE: &str = "\
+route                       methods     policy
+/any                        any         any-put (some requests)
+/api/{tenant}/items/{item}  GET DELETE  item (some requests)
+/files                      any         none
+/files/                     any         none
+/files/{*}                  any         files
+/health                     GET         none
+/orders/{id}                GET         order-read
+/orders/{id}                PUT         order-write
+/service                    any         none
+without a route: `renamed` for /api/{tenant}/items/{name}: did you mean /api/{tenant}/items/{item}?
+without a route: `post` for /orders/{id}: the route has other methods
+without a route: `gone` for /gone: the router has no such route
+";
+
+#[test]
+fn the_routes_and_their_policies_in_one_table() {
+    let policies = policies(LockClient::in_memory(), &RULES);
+    let logs = Logs::collect();
+
+    let table = policies.check_routes(&shop());
+
+    assert_eq!(table.to_string(), TABLE);
+    assert!(logs.text().contains("WARN") && logs.text().contains("/orders/{id}"));
+    let without: Vec<_> = table.without_policy().collect();
+    assert!(without.contains(&("/health", "GET")));
+    assert_eq!(table.without_route().count(), 3);
+    // Layers change nothing, wherever they are.
+    assert_eq!(policies.check_routes(&shop().route_layer(policies.layer())), table);
+    assert_eq!(policies.check_routes(&shop().layer(policies.layer())), table);
+}
+
+/// Seen at the start, and not by the first request that is answered 500.
+#[tokio::test]
+async fn a_route_that_lacks_what_its_key_names_is_told() {
+    let file = "version = 1\n[[policy]]\nname = \"read\"\nmatch = { methods = [\"GET\", \"HEAD\"] }\n\
+                key = \"{query.q}\"\n[[policy]]\nname = \"all\"\nmatch = {}\n\
+                keys = [\"{id}\", \"{line|default=1}\"]\n";
+    let policies = Policies::builder(LockClient::in_memory()).parse("locks.toml", file).unwrap();
+    let logs = Logs::collect();
+    let app: Router = Router::new()
+        .route("/orders/{id}", put(handler))
+        .route("/health", get(handler))
+        .route("/import", put(handler))
+        .route("/v{id}", put(handler));
+    let table = policies.check_routes(&app);
+    let lacking: Vec<_> = table.without_parameter().collect();
+    assert_eq!(lacking, ["/import has no `id` for the key of `all`"], "{table}");
+    assert!(
+        table
+            .to_string()
+            .ends_with("\nwithout a parameter: /import has no `id` for the key of `all`\n")
+    );
+    assert!(logs.text().contains("WARN") && logs.text().contains("cannot be locked"));
+    let app = app.route_layer(policies.layer());
+    assert_eq!(call(&app, "PUT", "/import").await.status, 500);
+    assert_eq!(call(&app, "PUT", "/orders/7").await.status, 200);
+}
+
+#[test]
+fn where_all_is_well_nothing_is_warned_of() {
+    let policies = policies(LockClient::in_memory(), &[("order", "path = \"/orders/{id}\"")]);
+    let logs = Logs::collect();
+    let app: Router = Router::new().route("/orders/{id}", put(handler));
+    let table = policies.check_routes(&app);
+    assert_eq!((table.without_route().count(), table.without_policy().count()), (0, 0));
+    assert!(!logs.text().contains("WARN"), "{}", logs.text());
+}
+
+const PLACED: [(&str, &str); 3] = [
+    ("order", "path = \"/orders/{id}\""),
+    ("files", "path = \"/files/{*rest}\""),
+    ("gold", "header = { name = \"x-tier\" }"),
+];
+
+/// With the three locks held, what a `PUT` is answered.
+async fn put_beside(locks: &TestLocks, app: &Router, path: &str) -> u16 {
+    let _held = [locks.hold("order").await, locks.hold("files").await, locks.hold("gold").await];
+    call(app, "PUT", path).await.status.as_u16()
+}
+
+fn orders() -> Router {
+    Router::new().route("/orders/{id}", put(handler)).route("/other", put(handler))
+}
+
+/// Whatever places the layer at, no request that has a policy runs without its lock.
+#[tokio::test(start_paused = true)]
+async fn the_layer_has_its_place_inside_of_the_router() {
+    let locks = TestLocks::new();
+    let policies = policies(locks.client(), &PLACED);
+    for app in [orders().route_layer(policies.layer()), orders().layer(policies.layer())] {
+        assert_eq!(put_beside(&locks, &app, "/orders/7").await, 423);
+        assert_eq!(put_beside(&locks, &app, "/other").await, 200);
+        assert_eq!(put_beside(&locks, &app, "/nowhere").await, 404);
+    }
+    // In a nested router, with the path that the whole router has.
+    let nested = Router::new().nest("/orders", Router::new().route("/{id}", put(handler)));
+    let nested = nested.route_layer(policies.layer());
+    assert_eq!(put_beside(&locks, &nested, "/orders/7").await, 423);
+}
+
+#[tokio::test(start_paused = true)]
+async fn around_a_router_a_policy_that_needs_the_route_refuses() {
+    let logs = Logs::collect();
+    let locks = TestLocks::new();
+    let policies = policies(locks.client(), &PLACED);
+    let files = Router::new().nest_service("/files", get(handler).put(handler));
+    let app = policies.layer().layer(orders().merge(files));
+    let put = async |request| app.clone().oneshot(request).await.unwrap().status().as_u16();
+
+    assert_eq!(put(request("PUT", "/orders/7")).await, 500);
+    assert!(logs.text().contains("Router::route_layer"), "{}", logs.text());
+    assert_eq!(put(request("PUT", "/other")).await, 200);
+    // What the path alone can tell counts.
+    let _held = [locks.hold("files").await, locks.hold("gold").await];
+    assert_eq!(put(request("PUT", "/files/a/b")).await, 423);
+    let mut gold = request("PUT", "/other");
+    gold.headers_mut().insert("x-tier", "gold".parse().unwrap());
+    assert_eq!(put(gold).await, 423);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_service_is_locked_by_its_path() {
+    let locks = TestLocks::new();
+    let policies = policies(locks.client(), &PLACED);
+    let app = Router::new().nest_service("/files", get(handler).put(handler));
+    let app = app.route_layer(policies.layer());
+    assert_eq!(put_beside(&locks, &app, "/files/a").await, 423);
+    assert_eq!(call(&app, "PUT", "/files/a").await.status, 200);
+}
+
+/// A rule that is tried out refuses nobody, wherever its layer stands.
+#[tokio::test]
+async fn shadow_refuses_nobody_for_its_place() {
+    let text = "version = 1\n[[policy]]\nname = \"order\"\nmatch = { path = \"/orders/{id}\" }\n\
+        key = \"order\"\nenforce = \"shadow\"\n";
+    let policies = Policies::builder(LockClient::in_memory()).parse("locks.toml", text).unwrap();
+    let app = policies.layer().layer(orders());
+    let answer = app.oneshot(request("PUT", "/orders/7")).await.unwrap();
+    assert_eq!(answer.status(), 200);
+}
+
+#[distributed_lock(key = "inner", name = "inner")]
+async fn inner() -> &'static str {
+    "inner"
+}
+
+/// An attribute finds its client whether or not the request has a lock of the file's.
+#[tokio::test(start_paused = true)]
+async fn who_has_no_policy_has_a_scope() {
+    let text = "version = 1\n[[policy]]\nname = \"skipped\"\nmatch = { path = \"/skipped\" }\n\
+        key = \"{query.q}\"\non_missing_key = \"skip\"\n";
+    let locks = TestLocks::new();
+    let policies = Policies::builder(locks.client()).parse("locks.toml", text).unwrap();
+    let app = Router::new().route("/skipped", put(inner)).route("/unmatched", put(inner));
+    let app = app.route_layer(policies.layer());
+    for path in ["/skipped", "/unmatched"] {
+        assert_eq!(call(&app, "PUT", path).await.text, "inner");
+        let _held = locks.hold("inner").await;
+        call(&app, "PUT", path).await.assert_problem(423, "lock-busy");
+    }
+}

@@ -1,0 +1,227 @@
+//! Random steps of random owners, with random things in their way.
+
+use std::{mem::discriminant, time::Duration};
+
+use lock_core::{
+    Kind, LockKey, Mode,
+    test_util::{Ask, Caller, SCRIPTS, ScriptCall, Step},
+};
+use lock_model_check::{lua::Interpreter, redis::Redis, texts::Texts};
+use proptest::{
+    prelude::*,
+    sample::Index,
+    test_runner::{Config, TestRng, TestRunner},
+};
+
+use crate::against_redis::{
+    compare::{keys, same, same_keys},
+    server::{OWNERS, Server},
+};
+
+/// Times far apart, so that a moment more or less makes no difference.
+const MINUTES: [u64; 4] = [10, 20, 40, 80];
+const KINDS: [Kind; 5] =
+    [Kind::ReadWrite, Kind::FairReadWrite, Kind::Reentrant, Kind::Fair, Kind::Semaphore];
+/// What is no number, or none that is taken.
+const NONSENSE: [&str; 8] = ["", "0", "-1", "1.5", "abc", "1e400", "nan", "9223372036854775807"];
+/// Whatever may stand in the way of a script.
+const IN_THE_WAY: &[&[&str]] = &[
+    &["set", "k", "7"],
+    &["rpush", "k", "x"],
+    &["hset", "k", "x", "y"],
+    &["set", "lock_waiters:{k}", "7"],
+    &["rpush", "lock_waiters:{k}", "x"],
+    &["set", "redisson_lock_token:{k}", "x"],
+    &["set", "redisson_lock_token:{k}", "9007199254740991"],
+    &["set", "redisson_lock_queue:{k}", "x"],
+    &["set", "{k}:timeout", "x"],
+    &["set", "lock_alive:{k}", "x"],
+    &["del", "lock_waiters:{k}"],
+    &["del", "k"],
+    &["del", "lock_alive:{k}"],
+    &["del", "redisson_lock_timeout:{k}"],
+    &["rpush", "redisson_lock_queue:{k}", "0-0-40-0-f:1"],
+    &["zadd", "redisson_lock_timeout:{k}", "9", "0-0-40-0-f:1"],
+];
+
+#[derive(Debug, Clone)]
+enum Happens {
+    Step {
+        kind: Kind,
+        owner: &'static str,
+        step: Step,
+    },
+    /// The same with an argument that is none.
+    Nonsense {
+        kind: Kind,
+        owner: &'static str,
+        step: Step,
+        which: Index,
+        what: &'static str,
+    },
+    All {
+        kinds: Vec<(Kind, &'static str)>,
+        ask: Ask,
+    },
+    InTheWay(&'static [&'static str]),
+    TimePasses(u64),
+}
+
+fn minutes() -> impl Strategy<Value = Duration> {
+    prop::sample::select(&MINUTES[..]).prop_map(|minutes| Duration::from_secs(minutes * 60))
+}
+
+fn mode() -> impl Strategy<Value = Mode> {
+    prop::sample::select(&[Mode::Read, Mode::Write][..])
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    let waits = (any::<bool>(), prop::option::of(minutes()), prop::option::of(minutes()));
+    (mode(), 1..=3_u32, minutes(), waits, 0..=2_u32).prop_map(
+        |(mode, holds, lease, (yields, place, waited), permits)| {
+            let waited = waited.unwrap_or_default();
+            Ask { mode, holds, lease, yields, place, waited, permits }
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => ask().prop_map(Step::Acquire),
+        4 => (mode(), 0..=2_u32, any::<bool>())
+            .prop_map(|(mode, holds, in_line)| Step::Release { mode, holds, in_line }),
+        2 => (mode(), minutes()).prop_map(|(mode, lease)| Step::Renew { mode, lease }),
+        1 => (0..=2_u32, 1..=2_u32, minutes())
+            .prop_map(|(reads, writes, lease)| Step::Upgrade { reads, writes, lease }),
+        1 => (1..=2_u32, 0..=2_u32, minutes())
+            .prop_map(|(reads, writes, lease)| Step::Downgrade { reads, writes, lease }),
+        1 => (0..=3_u32, any::<bool>())
+            .prop_map(|(permits, only_missing)| Step::SetPermits { permits, only_missing }),
+        1 => Just(Step::TakeAway),
+    ]
+}
+
+fn happens(kind: Kind) -> impl Strategy<Value = Happens> {
+    // Mostly one kind, or nothing would ever be held for long.
+    let kinds = prop_oneof![9 => Just(kind), 1 => prop::sample::select(&KINDS[..])];
+    let who = (kinds, prop::sample::select(&OWNERS[..]), step()).boxed();
+    prop_oneof![
+        12 => who.clone().prop_map(|(kind, owner, step)| Happens::Step { kind, owner, step }),
+        1 => (who, any::<Index>(), prop::sample::select(&NONSENSE[..])).prop_map(
+            |((kind, owner, step), which, what)| Happens::Nonsense { kind, owner, step, which, what }
+        ),
+        1 => (prop::collection::vec((Just(kind), prop::sample::select(&OWNERS[..])), 1..3), ask())
+            .prop_map(|(kinds, ask)| Happens::All { kinds, ask }),
+        1 => prop::sample::select(IN_THE_WAY).prop_map(Happens::InTheWay),
+        2 => prop::sample::select(&MINUTES[..]).prop_map(|it| Happens::TimePasses(it + 3)),
+    ]
+}
+
+fn caller(kind: Kind, owner: &str) -> Caller {
+    let key = LockKey::try_from("k").expect("a key");
+    // Sixteen bytes that are text, in hexadecimal digits.
+    let permit = || format!("permit-number-{owner}{owner}");
+    let name = match kind {
+        Kind::Semaphore => permit().bytes().map(|byte| format!("{byte:02x}")).collect(),
+        _ => format!("0-0-80-0-{owner}:1"),
+    };
+    Caller::new(kind, &key, &name)
+}
+
+/// What a read/write lock alone can be asked for is asked of no other.
+fn call(kind: Kind, owner: &str, step: Step) -> ScriptCall {
+    let shared = matches!(kind, Kind::ReadWrite | Kind::FairReadWrite);
+    let kind = match step {
+        Step::Upgrade { .. } | Step::Downgrade { .. } if !shared => Kind::ReadWrite,
+        Step::SetPermits { .. } => Kind::Semaphore,
+        _ => kind,
+    };
+    caller(kind, owner).call(step, "7")
+}
+
+struct Both<'a> {
+    server: &'a Server,
+    lua: &'a Interpreter,
+    fake: Redis,
+    /// By how much the clock in memory is ahead.
+    ahead_us: i64,
+}
+
+impl Both<'_> {
+    /// The same moment for both; the real server's.
+    async fn now(&mut self) -> i64 {
+        let real = self.server.now_us().await;
+        self.fake.advance_us(real + self.ahead_us - self.fake.now_us());
+        real / 1_000
+    }
+
+    async fn happens(&mut self, what: &Happens) -> Result<(), TestCaseError> {
+        let now = self.now().await;
+        let call = match what {
+            Happens::Step { kind, owner, step } => call(*kind, owner, *step),
+            Happens::Nonsense { kind, owner, step, which, what } => {
+                let mut call = call(*kind, owner, *step);
+                let at = which.index(call.args.len());
+                call.args[at] = what.as_bytes().to_vec();
+                call
+            }
+            Happens::All { kinds, ask } => {
+                let callers: Vec<_> =
+                    kinds.iter().map(|(kind, owner)| caller(*kind, owner)).collect();
+                let members: Vec<_> = callers.iter().map(|caller| (caller, *ask)).collect();
+                Caller::call_all(&members, "7")
+            }
+            Happens::InTheWay(words) => {
+                let bytes: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().into()).collect();
+                let (said, real) = (self.fake.call(&bytes), self.server.ask(words).await);
+                prop_assert!(same(&said, 0, &real, 0), "{words:?}: {said:?}, Redis says {real:?}");
+                return Ok(());
+            }
+            Happens::TimePasses(minutes) => {
+                let ms = i64::try_from(minutes * 60_000).expect("not so many");
+                self.server.age(ms).await;
+                self.ahead_us += ms * 1_000;
+                return Ok(());
+            }
+        };
+        let text = SCRIPTS.iter().find(|script| script.name == call.script).expect("a script").text;
+        let real = self.server.run(text, &call).await;
+        let said = self.lua.run(&mut self.fake, &call);
+        let alike = discriminant(&said) == discriminant(&real);
+        let (said, real) = (said.in_parts(), real.in_parts());
+        let is_same = alike && same(&said, self.fake.now_ms(), &real, now);
+        prop_assert!(is_same, "{call:?}: {said:?}, Redis says {real:?}");
+        Ok(())
+    }
+
+    async fn is_same(&mut self) -> Result<(), TestCaseError> {
+        let now = self.now().await;
+        let (fake, real) = (keys(&self.fake), self.server.keys(now).await);
+        prop_assert!(same_keys(&fake, &real), "{fake:#?}, in Redis {real:#?}");
+        Ok(())
+    }
+}
+
+#[test]
+fn random_scripts_do_the_same_on_a_real_server() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let server = runtime.block_on(Server::start());
+    let lua = Interpreter::of_thread(&Texts::real());
+    let histories = prop::sample::select(&KINDS[..])
+        .prop_flat_map(|kind| prop::collection::vec(happens(kind), 1..25));
+    let config = Config { cases: 300, failure_persistence: None, ..Config::default() };
+    let rng = TestRng::deterministic_rng(config.rng_algorithm);
+    let tried = TestRunner::new_with_rng(config, rng).run(&histories, |history| {
+        runtime.block_on(async {
+            server.ask(&["FLUSHALL"]).await;
+            let fake = Redis::at(server.now_us().await);
+            let mut both = Both { server: &server, lua: &lua, fake, ahead_us: 0 };
+            for what in &history {
+                both.happens(what).await?;
+                both.is_same().await?;
+            }
+            Ok(())
+        })
+    });
+    tried.unwrap_or_else(|failure| panic!("{failure}"));
+}

@@ -1,0 +1,110 @@
+//! The checker can fail: scripts that are broken on purpose are found out, each by the model that is
+//! named for it.
+
+use std::collections::BTreeSet;
+
+use lock_model_check::{
+    bounds,
+    model::Wrong,
+    mutants::{self, Mutant},
+    texts::Texts,
+    verdict,
+};
+
+/// No broken script needs more transitions to be found out.
+const ENOUGH: usize = 200_000;
+
+/// Finds out those whose model begins so, and prints how.
+fn all_are_found_out(beginning: &str) {
+    let broken: Vec<Mutant> =
+        mutants::all().into_iter().filter(|one| one.model.starts_with(beginning)).collect();
+    assert!(!broken.is_empty(), "no mutant is of {beginning}");
+    let mut missed = Vec::new();
+    for mutant in broken {
+        let verdict = mutant.check(ENOUGH);
+        let Some(found) = verdict.counterexample else {
+            missed.push(mutant.name);
+            continue;
+        };
+        let Mutant { name, defect, file, model, .. } = mutant;
+        let (rule, steps) = (found.rule, found.actions.len());
+        println!("| {name} | {defect} | `{file}` | {model} | {rule} | {steps} |");
+    }
+    assert!(missed.is_empty(), "not found out: {missed:#?}");
+}
+
+#[test]
+fn broken_read_write_locks_are_found_out() {
+    all_are_found_out("read/write");
+}
+
+#[test]
+fn broken_locks_with_one_holder_are_found_out() {
+    all_are_found_out("reentrant");
+    all_are_found_out("fenced");
+}
+
+#[test]
+fn broken_fair_locks_are_found_out() {
+    all_are_found_out("fair");
+}
+
+#[test]
+fn broken_semaphores_are_found_out() {
+    all_are_found_out("semaphore");
+}
+
+#[test]
+fn broken_steps_for_several_locks_are_found_out() {
+    all_are_found_out("several");
+}
+
+/// The list in the README is the one of the mutants: the same rows, each once.
+#[test]
+fn the_readme_lists_all_of_them() {
+    let readme = include_str!("../../README.md");
+    let (_, table) = readme.split_once("## It can fail").expect("a section");
+    let rows = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    let row = |line: &str| line.split(" | ").take(4).collect::<Vec<_>>().join(" | ");
+    let listed: BTreeSet<String> = rows.clone().map(row).collect();
+    let all: BTreeSet<String> = mutants::all()
+        .into_iter()
+        .map(|Mutant { name, defect, file, model, .. }| {
+            format!("| {name} | {defect} | `{file}` | {model}")
+        })
+        .collect();
+    assert_eq!(rows.count(), listed.len(), "a row stands twice");
+    let missing: Vec<_> = all.difference(&listed).collect();
+    let gone: Vec<_> = listed.difference(&all).collect();
+    assert!(missing.is_empty() && gone.is_empty(), "missing: {missing:#?}\ngone: {gone:#?}");
+}
+
+/// Defect X2: not the scripts', but of clients that call themselves the same again.
+#[test]
+fn owners_that_are_used_twice_are_found_out() {
+    let mut setup = bounds::named("reentrant: late");
+    setup.fresh_owners = false;
+    let verdict = verdict::check_some(setup, Texts::real(), ENOUGH);
+    assert!(verdict.counterexample.is_some());
+}
+
+/// Where the user may not say that an old connection is dead: what was asked for there at once may
+/// arrive after one of the locks was released, and be refused. Then it takes the other one back too.
+#[test]
+fn several_that_are_asked_for_by_an_old_connection_are_found_out() {
+    let named = |name| bounds::several().into_iter().find(|setup| setup.name == name);
+    let mut setup = named("several locks: late").expect("a model");
+    setup.ends_connections = false;
+    let verdict = verdict::check_several(setup, Texts::real(), ENOUGH);
+    let found = verdict.counterexample.expect("a counterexample");
+    assert_eq!(found.rule, Wrong::CutShort.rule(), "{found}");
+    println!("{found}");
+}
+
+#[test]
+fn every_mutant_has_a_name_of_its_own() {
+    let mut names: Vec<&str> = mutants::all().iter().map(|mutant| mutant.name).collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|two| two[0] != two[1]));
+}

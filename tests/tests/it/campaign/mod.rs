@@ -1,0 +1,59 @@
+//! A short fault campaign on every deployment: the program that runs for an hour, for a minute in all.
+//!
+//! `cargo run --release -p lock-tests --bin campaign -- --help` says how to run a longer one.
+
+use std::time::Duration;
+
+use lock_tests::Process;
+use serde_json::Value;
+
+const SECONDS: u64 = 20;
+/// Starting servers and looking at what was written down come on top of the faults.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+async fn campaign(deployment: &str) {
+    let mut seed = [0; 4];
+    getrandom::fill(&mut seed).unwrap();
+    let seed = u32::from_ne_bytes(seed);
+    let directory = tempfile::tempdir().unwrap();
+    let figures = directory.path().join("figures.json");
+    let minutes = SECONDS as f64 / 60.0;
+    let campaign = Process::builder(env!("CARGO_BIN_EXE_campaign"))
+        .arg(format!("--minutes={minutes}"))
+        .arg(format!("--seed={seed}"))
+        .arg(format!("--deployment={deployment}"))
+        .arg("--json")
+        .arg(&figures)
+        .start();
+    let ended = campaign.exited(PATIENCE).await;
+    println!("{}", campaign.output());
+    assert!(ended.success(), "seed {seed} on {deployment}:\n{}", campaign.output());
+
+    let figures: Value = serde_json::from_slice(&std::fs::read(&figures).unwrap()).unwrap();
+    let figures = &figures["deployments"][deployment];
+    let count = |what: &str| figures[what].as_u64().unwrap();
+    let faults = figures["faults"].as_object().unwrap().values();
+    assert!(faults.map(|count| count.as_u64().unwrap()).sum::<u64>() > 0);
+    // Every checker had something to look at.
+    for what in ["grants", "tokens_compared", "fenced_writes", "notices", "long_waits"] {
+        assert!(count(what) > 0, "seed {seed} on {deployment}: no {what}");
+    }
+    for what in ["fenced_lost", "leftovers", "findings"] {
+        assert_eq!(count(what), 0, "seed {seed} on {deployment}: {what}");
+    }
+}
+
+#[tokio::test]
+async fn on_one_server() {
+    campaign("standalone").await;
+}
+
+#[tokio::test]
+async fn with_sentinels() {
+    campaign("sentinel").await;
+}
+
+#[tokio::test]
+async fn in_a_cluster() {
+    campaign("cluster").await;
+}

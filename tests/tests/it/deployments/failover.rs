@@ -1,0 +1,68 @@
+//! A primary of a cluster dies and its replica takes over.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, LeaseState, LockClient};
+use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
+
+use crate::deployments::{LONG, client};
+
+/// Long enough for a failover on a slow machine.
+const LEASE: Duration = Duration::from_secs(20);
+
+async fn is_followed(fail: impl AsyncFnOnce(&RedisCluster)) {
+    let cluster = RedisCluster::builder().with_replicas().start().await;
+    let builder = LockClient::builder().wait_for_replicas(1, Duration::from_secs(5));
+    let here = builder.connect(&cluster.url()).await.unwrap();
+    let there = client(&cluster.url()).await;
+    let mut key = String::new();
+    for number in 0..100 {
+        key = format!("k:{number}");
+        if RedisCluster::slots_of(0).contains(&cluster.slot(&format!("lock:{key}")).await) {
+            break;
+        }
+    }
+    // Confirmed by the replica, so the failover cannot forget them.
+    let held = here.write(format!("held:{{lock:{key}}}")).lease(LEASE).acquire().await.unwrap();
+    let blocking = here.write(key.as_str()).lease(LEASE).acquire().await.unwrap();
+    let token = blocking.fencing_token();
+    let waiter = tokio::spawn(async move {
+        loop {
+            match there.read(key.as_str()).wait(LONG).acquire().await {
+                Err(AcquireError::Unavailable(_)) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                granted => return granted.unwrap().fencing_token(),
+            }
+        }
+    });
+    fail(&cluster).await;
+    eventually("the replica has taken over", LIMIT, async || {
+        let replica = cluster.cli(RedisCluster::PRIMARIES).await;
+        let info = replica.try_query::<String>(&["INFO", "replication"]).await;
+        info.is_ok_and(|info| info.contains("role:master"))
+    })
+    .await;
+    let _ = blocking.release().await;
+    assert!(bounded(LIMIT, waiter).await.unwrap() > token);
+    eventually("renewed", LIMIT, async || held.state() == LeaseState::Renewed).await;
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_primary_that_died() {
+    is_followed(async |cluster| cluster.node(0).kill()).await;
+}
+
+#[tokio::test]
+async fn a_primary_that_hangs() {
+    is_followed(async |cluster| cluster.node(0).pause()).await;
+}
+
+#[tokio::test]
+async fn a_primary_that_steps_down() {
+    is_followed(async |cluster| {
+        let () = cluster.cli(RedisCluster::PRIMARIES).await.query(&["CLUSTER", "FAILOVER"]).await;
+    })
+    .await;
+}

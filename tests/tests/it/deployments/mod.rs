@@ -1,0 +1,45 @@
+//! Every deployment of Redis that a client can be pointed at, with what can go wrong there.
+
+mod cluster;
+mod dead_node;
+mod failover;
+mod life;
+mod moving;
+mod multi;
+mod redirections;
+mod replicas;
+mod rights;
+mod sentinel;
+mod single;
+mod slots;
+mod tls;
+mod turnout;
+mod wakeups;
+
+use std::time::Duration;
+
+use lock_core::LockClient;
+
+const LONG: Duration = Duration::from_secs(25);
+
+/// A lease that does not end in a test: what is free before was released.
+const NEVER: Duration = Duration::from_secs(3_600);
+
+async fn client(url: &str) -> LockClient {
+    LockClient::builder().lease(NEVER).connect(url).await.unwrap()
+}
+
+/// Without those that outlive the locks by design.
+fn lock_keys(keys: Vec<String>) -> Vec<String> {
+    let stays =
+        |key: &String| key.starts_with("redisson_lock_token:") || key.starts_with("lock_client:");
+    keys.into_iter().filter(|key| !stays(key)).collect()
+}
+
+/// How often a server has refused with this error code.
+async fn refusals(cli: &lock_tests::Cli, code: &str) -> u64 {
+    let info: String = cli.query(&["INFO", "errorstats"]).await;
+    let line = format!("errorstat_{code}:count=");
+    let count = info.lines().find_map(|it| it.strip_prefix(&line));
+    count.map_or(0, |count| count.parse().unwrap())
+}

@@ -1,0 +1,88 @@
+//! A slot moves to and fro under load.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use lock_core::{AcquireError, LeaseState, LockClient};
+use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
+
+use crate::deployments::{LONG, client, lock_keys};
+
+const KEYS: usize = 3;
+const WORKERS: usize = 3;
+const MOVES: usize = 6;
+
+/// What a lock protects.
+#[derive(Default)]
+struct Resource {
+    inside: AtomicBool,
+    token: AtomicU64,
+    turns: AtomicU64,
+}
+
+async fn work(client: LockClient, key: String, resource: Arc<Resource>, stop: Arc<AtomicBool>) {
+    while !stop.load(Ordering::SeqCst) {
+        let guard = match client.write(key.as_str()).wait(LONG).acquire().await {
+            Ok(guard) => guard,
+            // A slow machine may take longer for a move than a command may take.
+            Err(AcquireError::Unavailable(_)) => continue,
+            Err(error) => panic!("{error}"),
+        };
+        assert!(!resource.inside.swap(true, Ordering::SeqCst), "two have {key}");
+        let token = guard.fencing_token().get();
+        assert!(resource.token.swap(token, Ordering::SeqCst) < token, "a token went back");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        resource.turns.fetch_add(1, Ordering::SeqCst);
+        resource.inside.store(false, Ordering::SeqCst);
+        let _ = guard.release().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_granted_twice() {
+    let cluster = RedisCluster::start().await;
+    let slot = cluster.slot("{move}").await;
+    let from = (0..3).find(|at| RedisCluster::slots_of(*at).contains(&slot)).unwrap();
+    let to = (from + 1) % 3;
+    let clients = [client(&cluster.url()).await, client(&cluster.url()).await];
+    let keeper = client(&cluster.url()).await;
+    let lease = Duration::from_secs(6);
+    let held = keeper.write("held:{move}").lease(lease).acquire().await.unwrap();
+    let read = keeper.read("read:{move}").lease(lease).acquire().await.unwrap();
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let resources: Vec<_> = (0..KEYS).map(|_| Arc::<Resource>::default()).collect();
+    let mut workers = Vec::new();
+    for (at, resource) in resources.iter().enumerate() {
+        for client in clients.iter().cycle().take(WORKERS) {
+            let (key, stop) = (format!("k:{at}:{{move}}"), Arc::clone(&stop));
+            workers.push(tokio::spawn(work(client.clone(), key, Arc::clone(resource), stop)));
+        }
+    }
+    let turns = || resources.iter().map(|it| it.turns.load(Ordering::SeqCst)).sum::<u64>();
+    for round in 0..MOVES {
+        let before = turns();
+        let (from, to) = if round % 2 == 0 { (from, to) } else { (to, from) };
+        cluster.move_slot(slot, from, to).await;
+        eventually("work goes on", LIMIT, async || turns() > before + 20).await;
+    }
+    eventually("renewed", LIMIT, async || {
+        held.state() == LeaseState::Renewed && read.state() == LeaseState::Renewed
+    })
+    .await;
+    stop.store(true, Ordering::SeqCst);
+    for worker in workers {
+        bounded(LIMIT, worker).await.unwrap();
+    }
+    held.release().await.unwrap();
+    read.release().await.unwrap();
+    for client in clients.iter().chain([&keeper]) {
+        eventually("all is released", LIMIT, async || client.health().await.holds == 0).await;
+    }
+    assert_eq!(lock_keys(cluster.keys().await), [""; 0]);
+}

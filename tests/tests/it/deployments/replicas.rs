@@ -1,0 +1,169 @@
+//! Grants that replicas must have confirmed.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, LockClient, UpgradeError};
+use lock_tests::{Direction, LIMIT, Proxy, RedisServer, eventually};
+
+use crate::deployments::{client, lock_keys, turnout::Turnout};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+async fn with_replica() -> (RedisServer, RedisServer) {
+    let primary = RedisServer::builder().args(["--repl-diskless-sync-delay", "0"]).start().await;
+    let port = primary.port().to_string();
+    let replica = RedisServer::builder().args(["--replicaof", "127.0.0.1", &port]).start().await;
+    let cli = primary.cli().await;
+    eventually("the replica is in step", LIMIT, async || {
+        let info: String = cli.query(&["INFO", "replication"]).await;
+        info.contains("state=online")
+    })
+    .await;
+    // Online is said of one that has not been sent any command yet.
+    eventually("it confirms", LIMIT, async || {
+        let _: u64 = cli.query(&["PUBLISH", "to", "nobody"]).await;
+        cli.query::<u64>(&["WAIT", "1", "100"]).await == 1
+    })
+    .await;
+    (primary, replica)
+}
+
+async fn careful(server: &RedisServer, count: u32, patience: Duration) -> LockClient {
+    let builder = LockClient::builder().wait_for_replicas(count, patience);
+    builder.connect(&server.url()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_grant_is_with_the_replica() {
+    let (primary, replica) = with_replica().await;
+    let client = careful(&primary, 1, PATIENCE).await;
+    for round in 0..20 {
+        let key = format!("k:{round}");
+        let mut guard = client.read(key.as_str()).acquire().await.unwrap();
+        // Without another moment: the replica has it.
+        assert!(replica.cli().await.exists(&format!("lock:{key}")).await);
+        guard.upgrade().await.unwrap();
+        let hash = replica.cli().await.hash(&format!("lock:{key}")).await;
+        assert_eq!(hash["mode"], "write");
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn without_a_replica_nothing_is_granted_and_nothing_left() {
+    let server = RedisServer::start().await;
+    let client = careful(&server, 1, Duration::from_millis(100)).await;
+    let refused = client.write("k").acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    assert!(refused.to_string().contains("0 of 1 replicas"), "{refused}");
+    eventually("all is released", LIMIT, async || client.health().await.holds == 0).await;
+    assert_eq!(lock_keys(server.cli().await.keys().await), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_upgrade_that_nobody_confirms_is_taken_back() {
+    let (primary, replica) = with_replica().await;
+    let client = careful(&primary, 1, Duration::from_millis(300)).await;
+    let mut guard = client.read("k").acquire().await.unwrap();
+    replica.kill();
+    let refused = guard.upgrade().await.unwrap_err();
+    assert!(matches!(refused, UpgradeError::Unavailable(_)), "{refused}");
+    let cli = primary.cli().await;
+    eventually("it reads again", LIMIT, async || {
+        cli.hash("lock:k").await.get("mode").is_some_and(|mode| mode == "read")
+    })
+    .await;
+    assert!(guard.is_held());
+}
+
+#[tokio::test]
+async fn who_waits_for_replicas_holds_up_nobody_else() {
+    let server = RedisServer::start().await;
+    let slow = careful(&server, 1, PATIENCE * 4).await;
+    let waiting: Vec<_> =
+        (0..4).map(|at| tokio::spawn(slow.write(format!("slow:{at}")).acquire())).collect();
+    let cli = server.cli().await;
+    eventually("they wait", LIMIT, async || cli.calls("wait").await >= 4).await;
+    // The same client's renewals, releases and looks go on meanwhile.
+    assert!(slow.health().await.is_ready());
+    for task in &waiting {
+        task.abort();
+    }
+    // A command that was given up does not come after its release.
+    eventually("all is released", LIMIT, async || slow.health().await.holds == 0).await;
+    assert_eq!(lock_keys(cli.keys().await), [""; 0]);
+    drop(client(&server.url()).await.write("slow:0").acquire().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_primary_that_was_demoted_and_still_answers_is_left() {
+    let (first, second) = with_replica().await;
+    let name = Turnout::to(first.addr()).await;
+    let builder = LockClient::builder().wait_for_replicas(1, PATIENCE);
+    let client = builder.connect_lazy(&name.url()).unwrap();
+    eventually("it grants", LIMIT, async || client.write("k").acquire().await.is_ok()).await;
+    // Nobody ends the connections to the old one, as Sentinel would.
+    name.turn_to(second.addr());
+    let _: String = second.cli().await.query(&["REPLICAOF", "NO", "ONE"]).await;
+    let port = second.port().to_string();
+    let _: String = first.cli().await.query(&["REPLICAOF", "127.0.0.1", &port]).await;
+    eventually("the new primary grants", LIMIT, async || client.write("k").acquire().await.is_ok())
+        .await;
+}
+
+#[tokio::test]
+async fn a_forgotten_connection_is_replaced_though_another_was_given_up() {
+    let (primary, _replica) = with_replica().await;
+    let way = Turnout::to(primary.addr()).await;
+    let builder = LockClient::builder().wait_for_replicas(1, PATIENCE);
+    let client = builder.connect(&way.url()).await.unwrap();
+    // Renewed every four seconds; an idle connection is looked at every fifteen.
+    let guard = client.write("held").lease(Duration::from_secs(12)).acquire().await.unwrap();
+    way.forget();
+    let attempt = client.write("other").try_acquire();
+    tokio::time::timeout(Duration::from_millis(100), attempt).await.unwrap_err();
+    let works_again = eventually("works again", LIMIT, async || {
+        client.write("third").acquire().await.is_ok() && client.health().await.holds == 1
+    });
+    tokio::select! {
+        lost = guard.lost() => panic!("Redis was there all the time: {lost}"),
+        () = works_again => {}
+    }
+}
+
+/// Grants go another way than releases, and would overtake one that is still under way there.
+#[tokio::test]
+async fn nothing_is_granted_while_a_release_of_the_same_hold_may_come_late() {
+    let (primary, _replica) = with_replica().await;
+    let proxy = Proxy::start(primary.addr()).await;
+    let ms = Duration::from_millis;
+    let builder = LockClient::builder().wait_for_replicas(1, PATIENCE).command_timeout(ms(500));
+    let client = builder.connect(&proxy.url()).await.unwrap();
+    let scope = client.scope();
+    let write = scope.write("k").acquire().await.unwrap();
+    let mut read = scope.read("k").acquire().await.unwrap();
+    // The answer to this comes while the release is on its way: the connection is not silent.
+    proxy.delay(Direction::ToClient, ms(300));
+    let asked = tokio::spawn(async move { client.health().await });
+    tokio::time::sleep(ms(50)).await;
+    proxy.delay(Direction::ToServer, ms(800));
+    drop(write);
+    tokio::time::sleep(ms(50)).await;
+    proxy.pass();
+    let upgraded = read.upgrade().await;
+    assert!(asked.await.unwrap().is_ready());
+    // For the late one to come.
+    tokio::time::sleep(ms(1_500)).await;
+    let state = primary.cli().await.hash("lock:k").await;
+    assert_eq!(state.get("mode"), Some(&read.mode().to_string()), "{upgraded:?} {state:?}");
+    assert!(read.is_held());
+}
+
+#[tokio::test]
+async fn a_setting_that_says_nothing_is_refused() {
+    let url = "redis://127.0.0.1:1";
+    for (count, patience) in [(0, PATIENCE), (1, Duration::ZERO)] {
+        let builder = LockClient::builder().wait_for_replicas(count, patience);
+        assert!(builder.connect_lazy(url).is_err());
+    }
+}

@@ -1,0 +1,90 @@
+//! Messages reach those who wait, wherever the slot goes.
+
+use lock_core::LockClient;
+use lock_tests::{Cli, LIMIT, RedisCluster, bounded, eventually};
+
+use crate::deployments::{LONG, client};
+
+/// Far more than a waiter looks by itself within the limit.
+const MESSAGES: usize = 100;
+
+fn verb() -> &'static str {
+    if RedisCluster::major_version() >= 7 { "SPUBLISH" } else { "PUBLISH" }
+}
+
+/// Each message has the waiter look again.
+async fn is_woken(node: &Cli, channel: &str) {
+    bounded(LIMIT, async {
+        for _ in 0..MESSAGES {
+            let before = node.calls("evalsha").await;
+            eventually("somebody listens", LIMIT, async || {
+                node.query::<u64>(&[verb(), channel, "1"]).await > 0
+                    || RedisCluster::major_version() < 7
+            })
+            .await;
+            eventually("it looks", LIMIT, async || node.calls("evalsha").await > before).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_waiter_is_woken_before_and_after_its_slot_moves() {
+    let cluster = RedisCluster::start().await;
+    let slot = cluster.slot("lock:k").await;
+    let from = (0..3).find(|at| RedisCluster::slots_of(*at).contains(&slot)).unwrap();
+    let to = (from + 1) % 3;
+    let (here, there): (LockClient, LockClient) =
+        (client(&cluster.url()).await, client(&cluster.url()).await);
+    // So long that nothing is renewed meanwhile.
+    let guard = here.write("k").lease(LONG * 100).acquire().await.unwrap();
+    let waiter = tokio::spawn(there.read("k").wait(LONG * 10).acquire());
+    let channel = "redisson_rwlock:{lock:k}";
+    is_woken(&cluster.cli(from).await, channel).await;
+    cluster.move_slot(slot, from, to).await;
+    is_woken(&cluster.cli(to).await, channel).await;
+    cluster.move_slot(slot, to, from).await;
+    is_woken(&cluster.cli(from).await, channel).await;
+    // The connection that listens is lost.
+    let cli = cluster.cli(from).await;
+    let _: u64 = cli.query(&["CLIENT", "KILL", "TYPE", "PUBSUB"]).await;
+    is_woken(&cli, channel).await;
+    guard.release().await.unwrap();
+    bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn channels_of_many_slots_are_heard_at_once() {
+    let cluster = RedisCluster::start().await;
+    let (here, there) = (client(&cluster.url()).await, client(&cluster.url()).await);
+    let mut guards = Vec::new();
+    let mut waiters = Vec::new();
+    for number in 0..60 {
+        let key = format!("k:{number}");
+        guards.push(here.write(key.as_str()).lease(LONG * 10).acquire().await.unwrap());
+        waiters.push(tokio::spawn(there.write(key).wait(LONG).acquire()));
+    }
+    let verb = if RedisCluster::major_version() >= 7 { "SHARDCHANNELS" } else { "CHANNELS" };
+    eventually("all are listened to", LIMIT, async || {
+        let mut heard = 0;
+        for node in 0..RedisCluster::PRIMARIES {
+            heard += cluster.cli(node).await.query::<Vec<String>>(&["PUBSUB", verb]).await.len();
+        }
+        heard == 60
+    })
+    .await;
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    for waiter in waiters {
+        bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+    }
+    eventually("nobody listens any more", LIMIT, async || {
+        let mut heard = 0;
+        for node in 0..RedisCluster::PRIMARIES {
+            heard += cluster.cli(node).await.query::<Vec<String>>(&["PUBSUB", verb]).await.len();
+        }
+        heard == 0
+    })
+    .await;
+}

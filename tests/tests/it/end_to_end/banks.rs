@@ -1,0 +1,137 @@
+//! Two processes of one service that share fair locks, and locks on several keys.
+
+use std::{fs, path::Path as FilePath, time::Duration};
+
+use axum::{Router, extract::Path, routing::post};
+use lock_tests::{Cli, LIMIT, Process, RedisServer, bounded, eventually, http};
+use lock_tower::{LockClient, RequestLockLayer};
+use tokio::task::JoinSet;
+
+use crate::end_to_end::{problem::assert_repeatable, service::Service, shop::lock_keys};
+
+/// A running process of the service; killed on drop.
+struct Bank {
+    _process: Process,
+    base: String,
+}
+
+impl Bank {
+    async fn open(redis: &RedisServer, data: &FilePath) -> Self {
+        let process = Process::builder(env!("CARGO_BIN_EXE_bank"))
+            .env("REDIS_URL", redis.url())
+            .env("DATA_DIR", data)
+            .start();
+        let line = process.line("listening on ", LIMIT).await;
+        Self { base: line.trim_start_matches("listening on ").to_owned(), _process: process }
+    }
+
+    fn post(&self, path: &str, requests: &mut JoinSet<u16>) {
+        let url = format!("{}{path}", self.base);
+        let request = async move { http::request(::http::Method::POST, &url, "").await };
+        requests.spawn(async move { bounded(4 * LIMIT, request).await.unwrap().status });
+    }
+}
+
+async fn all_are_answered(requests: JoinSet<u16>) {
+    let statuses = bounded(4 * LIMIT, requests.join_all()).await;
+    assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+}
+
+/// Released, all of it: no key was left to the end of its lease.
+async fn all_is_released(cli: &Cli) {
+    let free = async || lock_keys(cli).await.is_empty();
+    eventually("the last release", LIMIT, free).await;
+    let stats: String = cli.query(&["INFO", "stats"]).await;
+    assert!(stats.contains("expired_keys:0\r\n"), "{stats}");
+}
+
+#[tokio::test]
+async fn requests_are_served_in_the_order_in_which_they_came_to_either_process() {
+    const REQUESTS: usize = 8;
+    let redis = RedisServer::start().await;
+    let data = tempfile::tempdir().unwrap();
+    let banks = [Bank::open(&redis, data.path()).await, Bank::open(&redis, data.path()).await];
+    let first = LockClient::connect(&redis.url()).await.unwrap();
+    let first = first.fair("line").acquire().await.unwrap();
+
+    let cli = redis.cli().await;
+    let mut requests = JoinSet::new();
+    for turn in 0..REQUESTS {
+        banks[turn % 2].post(&format!("/line/{turn}"), &mut requests);
+        let stands = async || cli.list("redisson_lock_queue:{lock:line}").await.len() == turn + 1;
+        eventually("one more in the line", LIMIT, stands).await;
+    }
+    first.release().await.unwrap();
+    all_are_answered(requests).await;
+
+    let line = fs::read_to_string(data.path().join("line")).unwrap();
+    let expected: Vec<_> = (0..REQUESTS).map(|turn| turn.to_string()).collect();
+    assert_eq!(line.lines().collect::<Vec<_>>(), expected);
+    all_is_released(&cli).await;
+}
+
+#[tokio::test]
+async fn transfers_in_opposite_directions_all_end_and_lose_nothing() {
+    const EACH_WAY: usize = 60;
+    let redis = RedisServer::start().await;
+    let data = tempfile::tempdir().unwrap();
+    for account in ["ann", "bob", "eve"] {
+        fs::write(data.path().join(account), "100").unwrap();
+    }
+    let banks = [Bank::open(&redis, data.path()).await, Bank::open(&redis, data.path()).await];
+
+    let mut requests = JoinSet::new();
+    for turn in 0..EACH_WAY {
+        let (here, there) = (&banks[turn % 2], &banks[(turn + 1) % 2]);
+        here.post("/pay/ann/bob", &mut requests);
+        there.post("/pay/bob/ann", &mut requests);
+        // Round in a circle, where no two have both keys in common.
+        here.post("/pay/bob/eve", &mut requests);
+        there.post("/pay/eve/ann", &mut requests);
+    }
+    all_are_answered(requests).await;
+
+    // Everybody has given as much as received, but ann, who was paid by eve, and bob, who paid eve.
+    let balance = |account: &str| -> i64 {
+        fs::read_to_string(data.path().join(account)).unwrap().parse().unwrap()
+    };
+    let paid = i64::try_from(EACH_WAY).unwrap();
+    assert_eq!([balance("ann"), balance("bob"), balance("eve")], [100 + paid, 100 - paid, 100]);
+    let cli = redis.cli().await;
+    all_is_released(&cli).await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_busy_leaves_the_other_free() {
+    let redis = RedisServer::start().await;
+    let locks = LockClient::connect(&redis.url()).await.unwrap();
+    let elsewhere = LockClient::connect(&redis.url()).await.unwrap();
+    let transfer = |wait| {
+        let templates = ["account:{from}", "account:{to}"];
+        RequestLockLayer::multi(locks.clone(), templates).unwrap().name("transfer").wait(wait)
+    };
+    let tell = |Path((from, to)): Path<(u64, u64)>| async move { format!("{from} pays {to}") };
+    let router = Router::new()
+        .route("/try/{from}/{to}", post(tell).route_layer(transfer(Duration::ZERO)))
+        .route("/pay/{from}/{to}", post(tell).route_layer(transfer(4 * LIMIT)));
+    let service = Service::start(router).await;
+
+    let nine = elsewhere.write("account:9").acquire().await.unwrap();
+    for path in ["/try/7/9", "/try/9/7"] {
+        let refused = http::post(&service.url(path), "").await;
+        assert_repeatable(&refused, 423, "lock-busy");
+        assert_eq!(refused.json()["lock"], "transfer");
+        elsewhere.write("account:7").try_acquire().await.unwrap().release().await.unwrap();
+    }
+
+    // While a request waits for the one, the other stays free too.
+    let url = service.url("/pay/7/9");
+    let waiting = tokio::spawn(async move { http::post(&url, "").await });
+    let cli = redis.cli().await;
+    let waits = async || cli.exists("lock_waiters:{lock:account:9}").await;
+    eventually("a request that waits", LIMIT, waits).await;
+    elsewhere.write("account:7").try_acquire().await.unwrap().release().await.unwrap();
+    nine.release().await.unwrap();
+    let reply = waiting.await.unwrap();
+    assert_eq!((reply.status, reply.text()), (200, "7 pays 9"));
+}

@@ -1,0 +1,140 @@
+//! How a request comes to meet with each outcome: over real sockets, on a Redis of its own.
+
+use std::{
+    any::Any,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use ::http::{HeaderValue, Request, Response};
+use axum::{
+    Router,
+    body::Body,
+    middleware::{map_request, map_response},
+    routing::put,
+};
+use lock_tests::{Cli, LIMIT, RedisServer, bounded, http, http::Reply};
+use lock_tower::{BadKey, LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer};
+use tokio::time::Instant;
+
+use crate::end_to_end::service::Service;
+
+/// A service in which a request for `path` meets with an outcome.
+pub(crate) struct Scene {
+    redis: RedisServer,
+    locks: LockClient,
+    lock: RequestLockLayer,
+    pub(crate) path: &'static str,
+    /// Makes the handler lose its lock.
+    loses: bool,
+    /// So near is each request's deadline.
+    limit: Option<Duration>,
+    #[allow(dead_code, reason = "held until the scene is over")]
+    held: Vec<Box<dyn Any + Send>>,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let redis = RedisServer::start().await;
+        let locks = LockClient::builder().wait(Duration::ZERO).connect(&redis.url()).await.unwrap();
+        let lock = RequestLockLayer::new(locks.clone(), "order:{id:u64}").unwrap().name("order");
+        Self { redis, locks, lock, path: "/orders/7", loses: false, limit: None, held: Vec::new() }
+    }
+
+    /// How a request comes to meet with this outcome: a row may have several ways.
+    pub(crate) async fn of(name: &str) -> Vec<Self> {
+        let scene = Self::new().await;
+        let scene = match name {
+            "Busy" => {
+                let other = LockClient::connect(&scene.redis.url()).await.unwrap();
+                let guard = other.write("order:7").acquire().await.unwrap();
+                Self { held: vec![Box::new(guard)], ..scene }
+            }
+            "Overloaded" => {
+                let guard = scene.locks.write("order:7").acquire().await.unwrap();
+                let lock = scene.lock.wait(LIMIT).max_waiters(0);
+                let too_near = Self { limit: Some(Duration::ZERO), ..Self::new().await };
+                return vec![Self { lock, held: vec![Box::new(guard)], ..scene }, too_near];
+            }
+            "OverLimit" => {
+                let limit = PrincipalLimit::new(0, |_| Some("jane".to_owned()));
+                let lock = scene.lock.limit_principals(limit);
+                Self { lock, ..scene }
+            }
+            "DeadlineInvalid" => {
+                // Every request has it, and it is no number.
+                let lock = scene.lock.deadline_header(::http::header::HOST);
+                Self { lock, ..scene }
+            }
+            "Unavailable" => {
+                scene.redis.kill();
+                scene
+            }
+            "Draining" => {
+                scene.locks.shutdown(LIMIT).await.unwrap();
+                scene
+            }
+            "Lost" => {
+                let lock = scene.lock.lease(Duration::from_millis(300));
+                Self { lock, loses: true, ..scene }
+            }
+            "KeyMissing" => {
+                let missing = |_: &_| Err::<&str, _>(BadKey::missing("the header is missing"));
+                let lock = RequestLockLayer::with_key(scene.locks.clone(), missing).name("order");
+                Self { lock, ..scene }
+            }
+            "KeyInvalid" => Self { path: "/orders/seven", ..scene },
+            "Misconfigured" => {
+                let lock = scene.lock.lease(Duration::from_millis(1));
+                Self { lock, ..scene }
+            }
+            other => panic!("{other} has no scene: show here how a request meets with it"),
+        };
+        vec![scene]
+    }
+
+    /// The answer, and how often the handler was called for it.
+    pub(crate) async fn play(
+        self,
+        change: impl FnOnce(RequestLockLayer) -> RequestLockLayer,
+    ) -> (Reply, usize) {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let (called, cli) = (Arc::clone(&calls), self.redis.url());
+        let (loses, limit) = (self.loses, self.limit);
+        let handler = async move || {
+            called.fetch_add(1, Ordering::SeqCst);
+            if loses {
+                let cli = Cli::connect(&cli).await;
+                assert!(cli.del("lock:order:7").await);
+                std::future::pending::<()>().await;
+            }
+            "done"
+        };
+        let deadline = map_request(move |mut request: Request<Body>| {
+            let deadline = limit.map(|limit| Instant::now() + limit);
+            if let Some(deadline) = deadline {
+                request.extensions_mut().insert(RequestDeadline::at(deadline));
+            }
+            std::future::ready(request)
+        });
+        let router = Router::new().route("/orders/{id}", put(handler));
+        let router = router.route_layer(change(self.lock)).layer(deadline);
+        let service = Service::start(router.layer(map_response(tell_outcome))).await;
+        let request = Request::put(service.url(self.path)).header("x-request-id", "r-1");
+        let request = request.body(String::new()).unwrap();
+        let reply = bounded(LIMIT, http::send(request)).await.unwrap();
+        (reply, calls.load(Ordering::SeqCst))
+    }
+}
+
+/// As middleware that counts outcomes sees it.
+async fn tell_outcome(mut response: Response<Body>) -> Response<Body> {
+    if let Some(outcome) = response.extensions().get::<Outcome>() {
+        let outcome = HeaderValue::from_static(outcome.as_str());
+        response.headers_mut().insert("x-outcome", outcome);
+    }
+    response
+}

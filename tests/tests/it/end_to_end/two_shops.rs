@@ -1,0 +1,33 @@
+//! Two processes that share their locks in Redis and their stock in a directory.
+
+use lock_tests::{LIMIT, RedisServer, eventually};
+
+use crate::end_to_end::{
+    buyers::{Broken, Buyers},
+    shop::{Shop, lock_keys, on_the_shelf},
+};
+
+#[tokio::test]
+async fn two_hundred_units_are_sold_to_two_hundred_of_three_hundred_buyers() {
+    let redis = RedisServer::start().await;
+    let data = tempfile::tempdir().unwrap();
+    let here = Shop::open(&redis, data.path(), 200).await;
+    let there = Shop::open(&redis, data.path(), 200).await;
+
+    let mut buyers = Buyers::default();
+    let doors = [here.url("apple/take"), there.url("apple/take")];
+    buyers.come(300, &doors, Broken::Fails);
+    buyers.leave().await;
+    assert_eq!((buyers.sold(), buyers.refused()), (200, 100));
+    assert_eq!(on_the_shelf(data.path()), 0);
+
+    let cli = redis.cli().await;
+    let free = async || lock_keys(&cli).await.is_empty();
+    eventually("the last release", LIMIT, free).await;
+    // Released, all of them: no key was left to the end of its lease.
+    let stats: String = cli.query(&["INFO", "stats"]).await;
+    assert!(stats.contains("expired_keys:0\r\n"), "{stats}");
+
+    assert_eq!(here.apples().await, 0);
+    assert_eq!(there.apples().await, 0);
+}

@@ -1,0 +1,130 @@
+//! What a lock costs Redis, counted in Redis.
+
+use std::time::Duration;
+
+use lock_core::{LockClient, Mode};
+use lock_tests::{LIMIT, RedisServer, eventually};
+
+use crate::faults::{LONG, client, lock_keys, nothing_stays};
+
+#[tokio::test]
+async fn an_uncontended_lock_is_one_command_and_one_for_its_release() {
+    let (server, cli);
+    server = RedisServer::start().await;
+    cli = server.cli().await;
+    let client = client(&server).await;
+    for mode in [Mode::Read, Mode::Write] {
+        eventually("the client has connected", LIMIT, async || client.health().await.is_ready())
+            .await;
+        let before = cli.calls("evalsha").await;
+        let guard = client.lock(mode, "k").acquire().await.unwrap();
+        assert_eq!(cli.calls("evalsha").await - before, 1);
+        drop(guard);
+        eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+        assert_eq!(cli.calls("evalsha").await - before, 2);
+        assert_eq!(cli.calls("eval").await, 0);
+        let subscribed = cli.calls("subscribe").await;
+        assert_eq!(subscribed, 0, "nobody listens where nobody waits");
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_waiters_of_one_process_ask_as_one() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let guard = here.write("k").acquire().await.unwrap();
+    let before = cli.calls("evalsha").await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for number in 0..1000 {
+        waiting.spawn(there.write("k").wait(LONG).acquire());
+        if number % 100 == 99 {
+            tokio::task::yield_now().await;
+        }
+    }
+    eventually("all wait", LIMIT, async || there.health().await.waiting == 999).await;
+    eventually("one has tried twice", LIMIT, async || cli.calls("evalsha").await - before >= 2)
+        .await;
+    assert!(cli.calls("evalsha").await - before <= 4);
+    waiting.abort_all();
+    drop(guard);
+}
+
+#[tokio::test]
+async fn a_lock_that_goes_round_in_one_process_costs_a_tenth_of_a_command_a_turn() {
+    const TURNS: u64 = 50;
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = client(&server).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    let before = cli.calls("evalsha").await;
+    for _ in 0..16 {
+        let client = client.clone();
+        tasks.spawn(async move {
+            for _ in 0..TURNS {
+                let guard = client.write("k").wait(LONG).acquire().await.unwrap();
+                tokio::task::yield_now().await;
+                drop(guard);
+            }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
+    eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    let (calls, turns) = (cli.calls("evalsha").await - before, 16 * TURNS);
+    assert!(calls * 10 <= turns, "{calls} commands for {turns} turns");
+}
+
+#[tokio::test]
+async fn readers_of_one_process_cost_a_twentieth_of_a_command_a_read() {
+    const READS: u64 = 50;
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = client(&server).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    let before = cli.calls("evalsha").await;
+    for _ in 0..64 {
+        let client = client.clone();
+        tasks.spawn(async move {
+            for _ in 0..READS {
+                let guard = client.read("k").wait(LONG).acquire().await.unwrap();
+                tokio::task::yield_now().await;
+                drop(guard);
+            }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
+    eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
+    let (calls, reads) = (cli.calls("evalsha").await - before, 64 * READS);
+    assert!(calls * 20 <= reads, "{calls} commands for {reads} reads");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = LockClient::builder().command_timeout(LIMIT).connect(&server.url()).await.unwrap();
+    let lease = Duration::from_secs(15);
+    let mut guards = Vec::new();
+    for chunk in 0..100 {
+        let batch = (0..100).map(|number| {
+            let mode = if number % 2 == 0 { Mode::Read } else { Mode::Write };
+            client.lock(mode, format!("k:{chunk}:{number}")).lease(lease).acquire()
+        });
+        guards.extend(futures_util::future::try_join_all(batch).await.unwrap());
+    }
+    // One period is a third of the lease. What is counted from a quiet moment on is renewals.
+    let before = cli.calls("evalsha").await;
+    tokio::time::sleep(lease / 3).await;
+    let calls = cli.calls("evalsha").await - before;
+    println!("10,000 holds were renewed in {calls} calls in one period");
+    assert!(calls <= 200, "{calls} calls for 10,000 holds in one period");
+    tokio::time::sleep(lease).await;
+    let lost = guards.iter().filter(|guard| !guard.is_held()).count();
+    assert_eq!(lost, 0);
+    drop(guards);
+    nothing_stays(&server, &[&client]).await;
+}

@@ -1,0 +1,306 @@
+//! Outcomes that nobody knows: what is uncertain is never believed in, and what is certain is not
+//! given up for it.
+
+use std::time::Duration;
+
+use futures_util::poll;
+use lock_core::{AcquireError, InspectError, LockClient, Mode, ReleaseError};
+use lock_tests::{Direction, LIMIT, Proxy, RedisServer, bounded, eventually, unless_stalled};
+use tokio::time::sleep;
+
+use crate::faults::{LONG, client_at, nothing_stays};
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// A client behind a proxy, and another one.
+async fn pair() -> (RedisServer, Proxy, LockClient, LockClient) {
+    let server = RedisServer::start().await;
+    let proxy = server.proxy().await;
+    let here = client_at(&server.url_through(&proxy)).await;
+    let there = client_at(&server.url()).await;
+    (server, proxy, here, there)
+}
+
+#[tokio::test]
+async fn a_guard_dropped_during_an_upgrade_is_not_counted_again() {
+    let (server, proxy, here, _) = pair().await;
+    let scope = here.scope();
+    let mut one = scope.read("k").acquire().await.unwrap();
+    let two = scope.read("k").acquire().await.unwrap();
+    proxy.delay(Direction::ToClient, ms(60));
+    let (upgraded, ()) = tokio::join!(one.upgrade(), async {
+        sleep(ms(20)).await;
+        drop(two);
+    });
+    upgraded.unwrap();
+    proxy.pass();
+    drop(one);
+    nothing_stays(&server, &[&here]).await;
+    here.shutdown(LONG).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_inner_read_that_was_cancelled_costs_nobody_the_write() {
+    let (_server, _proxy, here, _) = pair().await;
+    let scope = here.scope();
+    for round in 0..20 {
+        let write = scope.write("k").acquire().await.unwrap();
+        {
+            let mut inner = Box::pin(scope.read("k").acquire());
+            let _ = poll!(&mut inner);
+        }
+        // The next step of this hold waits for what was left of the last one.
+        scope.write("k").acquire().await.unwrap().release().await.unwrap();
+        assert!(write.is_held(), "round {round}");
+        write.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_outage_during_an_inner_read_costs_nobody_the_write() {
+    let (_server, proxy, here, _) = pair().await;
+    let scope = here.scope();
+    let write = scope.write("k").acquire().await.unwrap();
+    let mut other = scope.write("k").acquire().await.unwrap();
+    proxy.refuse();
+    proxy.cut().await;
+    assert!(scope.read("k").acquire().await.is_err());
+    assert!(other.downgrade().await.is_err());
+    drop(other);
+    proxy.pass();
+    eventually("settled", LIMIT, async || scope.write("k").acquire().await.is_ok()).await;
+    assert!(write.is_held());
+    write.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_read_that_may_have_been_released_is_not_entered_for_nothing() {
+    let (_server, proxy, here, there) = pair().await;
+    let scope = here.scope();
+    let write = scope.write("k").acquire().await.unwrap();
+    let read = scope.read("k").acquire().await.unwrap();
+    proxy.black_hole(Direction::ToClient);
+    drop(read);
+    sleep(ms(50)).await;
+    // Whatever became of the release, Redis must be asked.
+    let again = scope.read("k").wait(LONG).acquire().await;
+    assert!(matches!(again, Err(AcquireError::Unavailable(_))), "{again:?}");
+    proxy.pass();
+    let again = bounded(LIMIT, async {
+        loop {
+            if let Ok(guard) = scope.read("k").acquire().await {
+                return guard;
+            }
+        }
+    })
+    .await;
+    write.release().await.unwrap();
+    assert!(again.is_held());
+    assert!(there.write("k").try_acquire().await.is_err());
+}
+
+#[tokio::test]
+async fn what_was_lost_on_the_way_is_not_granted() {
+    unless_stalled(async || {
+        let (_server, proxy, here, _) = pair().await;
+        let mut upgrading = here.read("a").renew(false).lease(ms(400)).acquire().await.unwrap();
+        let scope = here.scope();
+        let outer = scope.write("b").renew(false).lease(ms(400)).acquire().await.unwrap();
+        sleep(ms(250)).await;
+        proxy.delay(Direction::ToClient, ms(200));
+        let (upgraded, entered) = tokio::join!(
+            async { upgrading.upgrade().await.map_err(|error| error.to_string()) },
+            async { scope.write("b").acquire().await.map(|guard| guard.is_held()) },
+        );
+        proxy.pass();
+        assert!(upgraded.is_err() || upgrading.is_held(), "granted, and lost already");
+        assert!(entered.is_err() || entered.unwrap(), "granted, and lost already");
+        drop(outer);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_upgrade_keeps_the_other_reads_of_its_scope() {
+    unless_stalled(async || {
+        let (_server, _proxy, here, there) = pair().await;
+        let scope = here.scope();
+        let read = || scope.read("k").renew(false).lease(ms(2_000)).acquire();
+        let mut one = read().await.unwrap();
+        let two = read().await.unwrap();
+        sleep(ms(1_200)).await;
+        one.upgrade().await.unwrap();
+        one.release().await.unwrap();
+        sleep(ms(1_000)).await;
+        let entered = there.write("k").try_acquire().await;
+        assert!(!(two.is_held() && entered.is_ok()), "two believe in the lock");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_hold_that_is_entered_while_its_last_guard_goes_is_renewed() {
+    unless_stalled(async || {
+        let (_server, proxy, here, _) = pair().await;
+        let scope = here.scope();
+        let outer = scope.write("k").lease(ms(600)).acquire().await.unwrap();
+        sleep(ms(140)).await;
+        proxy.delay(Direction::ToClient, ms(100));
+        let (inner, ()) = tokio::join!(scope.write("k").acquire(), async {
+            sleep(ms(30)).await;
+            drop(outer);
+        });
+        let inner = inner.unwrap();
+        proxy.pass();
+        sleep(ms(1_500)).await;
+        assert!(inner.is_held());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cancelled_acquisition_is_waited_for_by_the_next_try() {
+    unless_stalled(async || {
+        let (_server, proxy, here, _) = pair().await;
+        proxy.delay(Direction::ToClient, ms(20));
+        let cancelled = tokio::time::timeout(ms(5), here.write("k").acquire()).await;
+        assert!(cancelled.is_err());
+        drop(here.write("k").try_acquire().await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_release_after_an_upgrade_of_unknown_outcome_is_no_loss() {
+    let (server, proxy, here, _) = pair().await;
+    let mut guard = here.read("k").acquire().await.unwrap();
+    proxy.black_hole(Direction::ToClient);
+    assert!(guard.upgrade().await.is_err());
+    assert_eq!(guard.mode(), Mode::Read);
+    proxy.pass();
+    let released = guard.release().await;
+    assert!(!matches!(released, Err(ReleaseError::Lost(_))), "{released:?}");
+    nothing_stays(&server, &[&here]).await;
+}
+
+#[tokio::test]
+async fn a_release_beside_a_reentry_is_told() {
+    let (_server, proxy, here, _) = pair().await;
+    let scope = here.scope();
+    let _outer = scope.write("k").acquire().await.unwrap();
+    let inner = scope.write("k").acquire().await.unwrap();
+    let mut release = Box::pin(inner.release());
+    assert!(poll!(&mut release).is_pending());
+    sleep(ms(100)).await;
+    proxy.delay(Direction::ToClient, ms(40));
+    let mut again = Box::pin(scope.write("k").acquire());
+    let _ = poll!(&mut again);
+    let (released, again) = bounded(ms(5_000), async { tokio::join!(release, again) }).await;
+    released.unwrap();
+    again.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_wait_that_ends_while_the_outcome_is_unknown_says_so() {
+    unless_stalled(async || {
+        let (server, _proxy, here, there) = pair().await;
+        let _held = there.write("k").renew(false).lease(ms(1_000)).acquire().await.unwrap();
+        let waiter = tokio::spawn(here.write("k").wait(ms(1_300)).lease(LONG).acquire());
+        sleep(ms(900)).await;
+        server.pause();
+        let refused = waiter.await.unwrap().unwrap_err();
+        server.resume();
+        assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+        nothing_stays(&server, &[&here]).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_upgrade_that_is_taken_back_is_believed_in_for_no_longer_than_redis_has_it() {
+    unless_stalled(async || {
+        for renew in [false, true] {
+            let (_server, proxy, here, there) = pair().await;
+            let lease = ms(3_000);
+            let mut read = here.read("k").renew(renew).lease(lease).acquire().await.unwrap();
+            sleep(ms(900)).await;
+            proxy.refuse();
+            proxy.cut().await;
+            assert!(read.upgrade().await.is_err());
+            proxy.pass();
+            let next = there.write("k").wait(ms(4_000)).acquire().await;
+            assert!(!(next.is_ok() && read.is_held()), "two believe in the lock");
+            assert!(!renew || read.is_held(), "a lock that is renewed is kept");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_read_outlives_a_write_whose_release_was_not_confirmed() {
+    unless_stalled(async || {
+        let (server, proxy, here, there) = pair().await;
+        let (mut writes, mut reads) = (Vec::new(), Vec::new());
+        for number in 0..20 {
+            let (scope, key) = (here.scope(), format!("k:{number}"));
+            // Apart, so that renewal meets their releases at different moments of trying again.
+            let lease = ms(4_000 + 150 * number);
+            writes.push(scope.write(&key).lease(lease).acquire().await.unwrap());
+            reads.push(scope.read(&key).lease(lease).acquire().await.unwrap());
+        }
+        // Carried out, the answers lost, and then nobody there while renewal falls due.
+        proxy.black_hole(Direction::ToClient);
+        drop(writes);
+        let cli = server.cli().await;
+        for read in &reads {
+            let lock = format!("lock:{}", read.key());
+            eventually("carried out", LIMIT, async || cli.hash(&lock).await["mode"] == "read")
+                .await;
+        }
+        proxy.refuse();
+        proxy.cut().await;
+        sleep(ms(1_900)).await;
+        proxy.pass();
+        sleep(ms(3_500)).await;
+        for read in reads {
+            assert!(read.is_held(), "{}", read.key());
+            assert!(there.write(read.key()).try_acquire().await.is_err());
+            read.release().await.unwrap();
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn entering_again_waits_for_a_change_of_mode_that_is_in_doubt() {
+    let (_server, proxy, here, _) = pair().await;
+    let scope = here.scope();
+    let mut read = scope.read("k").acquire().await.unwrap();
+    proxy.delay(Direction::ToClient, ms(20));
+    let cancelled = tokio::time::timeout(ms(5), read.upgrade()).await;
+    assert!(cancelled.is_err());
+    scope.read("k").wait(LONG).acquire().await.unwrap().release().await.unwrap();
+    assert!(read.is_held());
+}
+
+#[tokio::test]
+async fn a_lock_taken_away_is_not_taken_from_the_next_holder_too() {
+    let (server, proxy, here, there) = pair().await;
+    let first = there.write("k").acquire().await.unwrap();
+    let other = client_at(&server.url()).await;
+    let next = tokio::spawn(other.write("k").wait(LONG).acquire());
+    eventually("another waits", LIMIT, async || {
+        !there.inspect("k").await.unwrap().waiters.is_empty()
+    })
+    .await;
+    proxy.cut_after(Direction::ToClient, 0);
+    let forced = here.force_release("k").await;
+    assert!(matches!(forced, Err(InspectError::Unavailable(_))), "{forced:?}");
+    let next = bounded(LIMIT, next).await.unwrap().unwrap();
+    let holders = there.inspect("k").await.unwrap().holders;
+    assert_eq!(holders.len(), 1, "the next holder's lock was taken away as well");
+    drop(first);
+    next.release().await.unwrap();
+}

@@ -1,0 +1,141 @@
+//! Connections that are cut, forgotten by a firewall, or slow.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, LeaseState, LockClient};
+use lock_tests::{Direction, LIMIT, RedisServer, eventually};
+
+use crate::faults::{LONG, client_at, lock_keys, nothing_stays};
+
+#[tokio::test]
+async fn a_reply_that_was_lost_is_asked_for_again() {
+    let server = RedisServer::start().await;
+    let proxy = server.proxy().await;
+    let client = client_at(&server.url_through(&proxy)).await;
+    for _ in 0..10 {
+        proxy.cut_after(Direction::ToClient, 0);
+        // Carried out, answer lost, connection gone: the same hold is granted, not a second one.
+        let guard = client.write("k").wait(LONG).acquire().await.unwrap();
+        proxy.pass();
+        let hash = server.cli().await.hash("lock:k").await;
+        assert_eq!(hash.len(), 2, "{hash:?}");
+        assert!(hash.values().any(|count| count == "1"), "{hash:?}");
+        guard.release().await.unwrap();
+        assert_eq!(lock_keys(&server).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_reentry_whose_reply_was_lost_counts_once() {
+    let server = RedisServer::start().await;
+    let proxy = server.proxy().await;
+    let client = client_at(&server.url_through(&proxy)).await;
+    let scope = client.scope();
+    let outer = scope.write("k").acquire().await.unwrap();
+    proxy.cut_after(Direction::ToClient, 0);
+    let inner = scope.write("k").acquire().await.unwrap();
+    proxy.pass();
+    let counts = async || {
+        let hash = server.cli().await.hash("lock:k").await;
+        hash.into_iter().find(|(field, _)| field != "mode").map(|(_, count)| count)
+    };
+    assert_eq!(counts().await.as_deref(), Some("2"));
+    proxy.cut_after(Direction::ToClient, 0);
+    inner.release().await.unwrap();
+    proxy.pass();
+    assert_eq!(counts().await.as_deref(), Some("1"), "a release that was asked twice counts once");
+    outer.release().await.unwrap();
+    assert_eq!(lock_keys(&server).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_silent_connection_is_replaced_in_time_for_renewal() {
+    let server = RedisServer::start().await;
+    let proxy = server.proxy().await;
+    let client = client_at(&server.url_through(&proxy)).await;
+    let guard = client.write("k").lease(Duration::from_secs(6)).acquire().await.unwrap();
+    proxy.black_hole(Direction::Both);
+    eventually("the renewal was not answered", LIMIT, async || {
+        guard.state() == LeaseState::Unknown
+    })
+    .await;
+    proxy.pass();
+    eventually("renewed all the same", LIMIT, async || guard.state() == LeaseState::Renewed).await;
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_in_an_old_connection_cannot_undo_a_release() {
+    let server = RedisServer::start().await;
+    let proxy = server.proxy().await;
+    let client = client_at(&server.url_through(&proxy)).await;
+    let before = ids(&server).await;
+    // The acquisition is kept by the proxy. Its release takes a new connection, which passes.
+    proxy.hold_back(Direction::ToServer);
+    let refused = client.write("k").acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    nothing_stays(&server, &[&client]).await;
+    // The acquisition arrives after its release. Redis would carry it out before it sees that the
+    // connection has ended, if it had not been told to end that connection.
+    proxy.pass();
+    eventually("the old connection has ended", LIMIT, async || {
+        let now = ids(&server).await;
+        before.iter().any(|id| !now.contains(id))
+    })
+    .await;
+    assert_eq!(lock_keys(&server).await, [""; 0], "the acquisition came after its release");
+    drop(client.write("k").acquire().await.unwrap());
+}
+
+async fn ids(server: &RedisServer) -> Vec<String> {
+    let clients = server.cli().await.client_list().await;
+    clients.iter().map(|client| client.id().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_killed_connection_is_replaced() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = LockClient::builder()
+        .client_name("orders", "orders-1")
+        .connect(&server.url())
+        .await
+        .unwrap();
+    for _ in 0..5 {
+        let guard = client.write("k").acquire().await.unwrap();
+        // A connection that has just been replaced says its name in its first command.
+        eventually("every connection has its name", LIMIT, async || {
+            let connections = cli.client_list().await;
+            connections.iter().all(|each| each.name() == "lock-tower:orders:orders-1")
+        })
+        .await;
+        for connection in cli.client_list().await {
+            cli.kill_client(&connection).await;
+        }
+        guard.release().await.unwrap();
+    }
+    let names: Vec<_> =
+        cli.keys().await.into_iter().filter(|key| key.starts_with("lock_client:")).collect();
+    assert_eq!(names.len(), 1);
+    let name = cli.string(&names[0]).await.unwrap();
+    assert!(name.contains(r#""service":"orders","instance":"orders-1""#), "{name}");
+    assert!(cli.pttl(&names[0]).await > 0);
+}
+
+#[tokio::test]
+async fn a_slow_link_costs_time_and_nothing_else() {
+    let server = RedisServer::start().await;
+    let proxy = server.proxy().await;
+    let client = client_at(&server.url_through(&proxy)).await;
+    proxy.delay(Direction::Both, Duration::from_millis(40));
+    for _ in 0..3 {
+        let guard = client.write("k").try_acquire().await.unwrap();
+        guard.release().await.unwrap();
+    }
+    // An answer that comes after the lease is over grants nothing.
+    proxy.delay(Direction::ToClient, Duration::from_millis(200));
+    let late = client.write("k").lease(Duration::from_millis(100)).acquire().await.unwrap_err();
+    assert!(matches!(late, AcquireError::Unavailable(_)), "{late}");
+    proxy.pass();
+    nothing_stays(&server, &[&client]).await;
+}

@@ -1,0 +1,56 @@
+//! Real faults on a real Redis: what is promised when a connection, a server or a future goes.
+
+mod breaker;
+mod cancellation;
+mod clock_jumps;
+mod connecting;
+mod costs;
+mod doubt;
+mod evictions;
+mod foreign_keys;
+mod links;
+mod names;
+mod outages;
+mod places;
+mod recovery;
+mod redisson_watchdog;
+mod rights;
+mod roles;
+mod runtimes;
+mod shifted;
+mod wakeups;
+
+use std::time::Duration;
+
+use lock_core::LockClient;
+use lock_tests::{LIMIT, RedisServer, eventually};
+
+const LONG: Duration = Duration::from_secs(20);
+
+/// A lease that does not end in a test: what is free before was released.
+const NEVER: Duration = Duration::from_secs(3_600);
+
+/// How long a refusal may take when Redis does not answer: one command timeout, and a moment for the
+/// tasks to run.
+const REFUSED: Duration = Duration::from_millis(500 + 200);
+
+async fn client(server: &RedisServer) -> LockClient {
+    client_at(&server.url()).await
+}
+
+async fn client_at(url: &str) -> LockClient {
+    LockClient::builder().lease(NEVER).connect(url).await.unwrap()
+}
+
+async fn lock_keys(server: &RedisServer) -> Vec<String> {
+    lock_tests::lock_keys(&server.cli().await).await
+}
+
+/// All that these clients had is released, and Redis has nothing of it. It is looked at once: a key
+/// that goes by its time to live later is still there.
+async fn nothing_stays(server: &RedisServer, clients: &[&LockClient]) {
+    for client in clients {
+        eventually("all is released", LIMIT, async || client.health().await.holds == 0).await;
+    }
+    assert_eq!(lock_keys(server).await, [""; 0]);
+}

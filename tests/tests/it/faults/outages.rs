@@ -1,0 +1,180 @@
+//! Redis goes and comes back; nobody restarts the service.
+
+use std::time::Duration;
+
+use lock_core::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
+use lock_tests::{LIMIT, RedisServer, Stopwatch, bounded, eventually};
+
+use crate::faults::{LONG, NEVER, REFUSED, client, lock_keys, nothing_stays};
+
+#[tokio::test]
+async fn stopped_redis_is_told_within_the_command_timeout_and_service_goes_on_after() {
+    let mut server = RedisServer::start().await;
+    let client = client(&server).await;
+    server.kill();
+    for _ in 0..3 {
+        let refused = client.write("k").wait(NEVER).acquire();
+        let refused = Stopwatch::start().within(REFUSED, refused).await.unwrap_err();
+        assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
+    }
+    server.restart().await;
+    eventually("locks are granted again", LIMIT, async || {
+        client.write("k").acquire().await.is_ok()
+    })
+    .await;
+    nothing_stays(&server, &[&client]).await;
+}
+
+#[tokio::test]
+async fn queued_waiters_are_told_too() {
+    let server = RedisServer::start().await;
+    let client = client(&server).await;
+    let _guard = client.write("k").acquire().await.unwrap();
+    let mut waiting = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        waiting.spawn(client.write("k").wait(NEVER).acquire());
+    }
+    eventually("all wait", LIMIT, async || client.health().await.waiting == 20).await;
+    server.kill();
+    for refused in Stopwatch::start().within(REFUSED, waiting.join_all()).await {
+        assert!(matches!(refused, Err(AcquireError::Unavailable(_))), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn data_lost_in_a_restart_is_a_lost_lock() {
+    let mut server = RedisServer::start().await;
+    let client = client(&server).await;
+    let guard = client.write("k").lease(Duration::from_secs(3)).acquire().await.unwrap();
+    server.kill();
+    server.restart().await;
+    let lost = bounded(LIMIT, guard.lost()).await;
+    assert_eq!(lost.cause(), LostCause::Refused, "the new Redis was asked, and does not know it");
+}
+
+#[tokio::test]
+async fn an_outage_shorter_than_the_lease_is_survived() {
+    let mut server = RedisServer::builder()
+        .args(["--appendonly", "yes", "--appendfsync", "always"])
+        .start()
+        .await;
+    let client = client(&server).await;
+    let guard = client.write("k").lease(Duration::from_secs(12)).acquire().await.unwrap();
+    server.kill();
+    server.restart().await;
+    eventually("renewed over a new connection", LIMIT, async || {
+        guard.state() == LeaseState::Renewed
+    })
+    .await;
+    guard.release().await.unwrap();
+    assert_eq!(lock_keys(&server).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_outage_longer_than_the_lease_is_a_loss_by_the_clock() {
+    let server = RedisServer::start().await;
+    let client = client(&server).await;
+    let guard = client.write("k").lease(Duration::from_secs(1)).acquire().await.unwrap();
+    server.pause();
+    let lost = bounded(LIMIT, guard.lost()).await;
+    assert_eq!(lost.cause(), LostCause::Expired);
+    let error = bounded(LIMIT, guard.release()).await.unwrap_err();
+    assert!(matches!(error, ReleaseError::Lost(_)));
+    server.resume();
+    nothing_stays(&server, &[&client]).await;
+}
+
+#[tokio::test]
+async fn what_redis_carries_out_late_is_taken_back() {
+    let server = RedisServer::start().await;
+    let client = client(&server).await;
+    server.pause();
+    let refused = client.write("k").lease(LONG * 100).acquire().await.unwrap_err();
+    let AcquireError::Unavailable(unavailable) = &refused else { panic!("{refused}") };
+    assert_eq!(unavailable.may_be_held_for(), LONG * 100);
+    // The command stands in Redis' socket and is carried out now.
+    server.resume();
+    nothing_stays(&server, &[&client]).await;
+    drop(client.write("k").acquire().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_release_that_is_not_confirmed_says_so_and_goes_on() {
+    let server = RedisServer::start().await;
+    let client = client(&server).await;
+    let guard = client.write("k").acquire().await.unwrap();
+    server.pause();
+    let error = bounded(LIMIT, guard.release()).await.unwrap_err();
+    let ReleaseError::Unavailable(unavailable) = &error else { panic!("{error}") };
+    assert!(unavailable.may_be_held_for() > Duration::from_secs(10));
+    server.resume();
+    nothing_stays(&server, &[&client]).await;
+}
+
+#[tokio::test]
+async fn scripts_that_redis_forgot_are_loaded_again() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = client(&server).await;
+    for round in 0..10 {
+        let guard = client.write("k").acquire().await.unwrap();
+        let _: String = cli.query(&["SCRIPT", "FLUSH"]).await;
+        if round % 2 == 0 {
+            guard.release().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn at_the_memory_limit_nothing_new_is_locked_and_everything_is_released() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = client(&server).await;
+    let scope = client.scope();
+    let write = scope.write("k").lease(Duration::from_secs(1)).acquire().await.unwrap();
+    let read = scope.read("k").acquire().await.unwrap();
+    let _: String = cli.query(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    let refused = client.write("other").acquire().await.unwrap_err();
+    assert!(refused.to_string().contains("OOM"), "{refused}");
+    eventually("renewed", LIMIT, async || write.state() == LeaseState::Renewed).await;
+    write.release().await.unwrap();
+    read.release().await.unwrap();
+    assert_eq!(lock_keys(&server).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn after_a_restart_without_data_every_lock_is_lost_and_later_ones_are_renewed() {
+    let mut server = RedisServer::start().await;
+    let client = client(&server).await;
+    let lease = Duration::from_secs(3);
+    let kinds = [
+        (Kind::ReadWrite, Mode::Read),
+        (Kind::ReadWrite, Mode::Write),
+        (Kind::FairReadWrite, Mode::Write),
+        (Kind::Reentrant, Mode::Write),
+        (Kind::Fair, Mode::Write),
+    ];
+    let lock = |kind: Kind, mode: Mode| {
+        let key = format!("{kind}:{mode}");
+        client.lock(mode, key).kind(kind).lease(lease).wait(LONG).acquire()
+    };
+    let mut guards = Vec::new();
+    for (kind, mode) in kinds {
+        guards.push(lock(kind, mode).await.unwrap());
+    }
+    server.kill();
+    server.restart().await;
+    for guard in guards {
+        bounded(LIMIT, guard.lost()).await;
+        assert!(matches!(guard.release().await, Err(ReleaseError::Lost(_))));
+    }
+    eventually("connected", LIMIT, async || client.health().await.is_ready()).await;
+    let mut guards = Vec::new();
+    for (kind, mode) in kinds {
+        guards.push(lock(kind, mode).await.unwrap());
+    }
+    for guard in guards {
+        eventually("renewed", LIMIT, async || guard.state() == LeaseState::Renewed).await;
+        guard.release().await.unwrap();
+    }
+}

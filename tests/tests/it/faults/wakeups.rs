@@ -1,0 +1,148 @@
+//! A message is a hint: waiters get there without it.
+
+use std::time::Duration;
+
+use lock_core::AcquireError;
+use lock_tests::{LIMIT, RedisServer, bounded, eventually};
+
+use crate::faults::{LONG, client};
+
+#[tokio::test]
+async fn a_release_told_while_nobody_could_hear_is_noticed() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let guard = here.write("k").lease(LONG * 10).acquire().await.unwrap();
+    let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
+    eventually("the waiter listens", LIMIT, async || {
+        cli.client_list().await.iter().any(|client| client.field("sub") == "1")
+    })
+    .await;
+    // In one step: the subscribers are cut off, the lock is released by a hand that tells nobody.
+    let _: redis::Value = cli.query(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+    cli.del("lock:k").await;
+    drop(bounded(LIMIT, waiter).await.unwrap().unwrap());
+    drop(guard);
+}
+
+#[tokio::test]
+async fn channels_are_forgotten_when_nobody_waits() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    for number in 0..20 {
+        let key = format!("k:{number}");
+        let guard = here.write(&key).acquire().await.unwrap();
+        let waiter = tokio::spawn(there.write(&key).wait(LONG).acquire());
+        eventually("the waiter listens", LIMIT, async || {
+            let channels: Vec<String> =
+                cli.query(&["PUBSUB", "CHANNELS", "redisson_rwlock:*"]).await;
+            channels.len() == number + 1
+        })
+        .await;
+        drop(guard);
+        drop(bounded(LIMIT, waiter).await.unwrap().unwrap());
+    }
+    eventually("no channel left", LIMIT, async || {
+        cli.query::<Vec<String>>(&["PUBSUB", "CHANNELS", "*"]).await.is_empty()
+    })
+    .await;
+}
+
+/// Redisson has room for 250 channels, and fails beyond them.
+#[tokio::test]
+async fn hundreds_of_keys_are_waited_for_over_one_connection() {
+    const KEYS: usize = 400;
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let (mut guards, mut waiters) = (Vec::new(), tokio::task::JoinSet::new());
+    for number in 0..KEYS {
+        let key = format!("k:{number}");
+        guards.push(here.write(&key).lease(LONG * 10).acquire().await.unwrap());
+        waiters.spawn(there.write(key).wait(LONG * 3).acquire());
+    }
+    eventually("all are listened for", LIMIT, async || {
+        let listening: Vec<_> = cli.client_list().await;
+        let listening: Vec<_> =
+            listening.iter().map(|client| client.field("sub")).filter(|sub| *sub != "0").collect();
+        listening == [KEYS.to_string()]
+    })
+    .await;
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    for granted in bounded(LIMIT * 2, waiters.join_all()).await {
+        granted.unwrap().release().await.unwrap();
+    }
+    eventually("no channel left", LIMIT, async || {
+        cli.query::<Vec<String>>(&["PUBSUB", "CHANNELS", "*"]).await.is_empty()
+    })
+    .await;
+}
+
+/// Redisson waits for a message without a timer, and none comes.
+#[tokio::test]
+async fn a_holder_without_end_that_goes_silently_is_noticed() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let client = client(&server).await;
+    let _: u64 = cli.query(&["HSET", "lock:k", "mode", "write", "j:1:write", "1"]).await;
+    let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
+    eventually("it waits", LIMIT, async || cli.exists("lock_waiters:{lock:k}").await).await;
+    assert_eq!(cli.pttl("lock:k").await, -1);
+    assert!(cli.del("lock:k").await);
+    bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+}
+
+/// Redisson gives up a lock for which it cannot listen.
+#[tokio::test]
+async fn waiters_that_may_not_listen_get_there_all_the_same() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let guard = here.write("k").lease(LONG * 10).acquire().await.unwrap();
+    let deaf = ["ACL", "SETUSER", "default", "resetchannels"];
+    let _: String = cli.query(&deaf).await;
+    let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
+    eventually("it waits", LIMIT, async || cli.exists("lock_waiters:{lock:k}").await).await;
+    eventually("it may not listen", LIMIT, async || {
+        let denied: redis::Value = cli.query(&["ACL", "LOG"]).await;
+        format!("{denied:?}").contains("channel")
+    })
+    .await;
+    cli.del("lock:k").await;
+    drop(bounded(LIMIT, waiter).await.unwrap().unwrap());
+    drop(guard);
+}
+
+/// One channel that may not be heard costs no other its messages: the connection stays.
+#[tokio::test]
+async fn a_channel_that_is_refused_ends_no_other_subscription() {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let (here, there) = (client(&server).await, client(&server).await);
+    let only_one = ["ACL", "SETUSER", "default", "resetchannels", "&redisson_rwlock:{lock:heard}"];
+    let _: String = cli.query(&only_one).await;
+    let (heard, deaf) = (here.write("heard"), here.write("deaf"));
+    let heard = heard.lease(LONG * 10).acquire().await.unwrap();
+    let deaf = deaf.lease(LONG * 10).acquire().await.unwrap();
+    let ear = async || {
+        let clients = cli.client_list().await;
+        let mut ears = clients.iter().filter(|client| client.field("sub") == "1");
+        ears.next().map(|ear| ear.field("id").to_owned())
+    };
+
+    let listens = tokio::spawn(there.write("heard").wait(LONG).acquire());
+    eventually("one waiter listens", LIMIT, async || ear().await.is_some()).await;
+    let connection = ear().await;
+    // Longer than a connection lived that was refused a channel.
+    let looks = there.write("deaf").wait(Duration::from_millis(2_500)).acquire().await;
+    assert!(matches!(looks, Err(AcquireError::Busy(_))), "{looks:?}");
+    let denied: redis::Value = cli.query(&["ACL", "LOG"]).await;
+    assert!(format!("{denied:?}").contains("{lock:deaf}"), "{denied:?}");
+    assert_eq!(ear().await, connection, "the subscriber's connection was replaced");
+    heard.release().await.unwrap();
+    drop(bounded(LIMIT, listens).await.unwrap().unwrap());
+    drop(deaf);
+}

@@ -1,0 +1,15 @@
+//! The harness does what its words say: otherwise no other test here means anything.
+
+mod assertions;
+mod clients;
+mod clock_shift;
+mod documents;
+mod figures;
+mod http;
+mod postgres_server;
+mod process;
+mod prose;
+mod proxy;
+mod redis_server;
+mod tables;
+mod waiting;

@@ -1,0 +1,142 @@
+//! Comments, texts and documents name the actor, such as "caller" or "waiter", instead of the words
+//! in [`WORDS`]. Each budget below only goes down: lower it when the count is lower.
+
+use std::path::Path;
+
+use crate::harness::documents::{files, read, root};
+
+const WORDS: [&str; 7] = ["who", "whoever", "whom", "nobody", "somebody", "anybody", "everybody"];
+
+/// For the sources below each folder, the most words in 1,000 comment lines, and the most words in
+/// all string literals (errors, logs, help). The goal is 2 and 0.
+const SOURCES: [(&str, usize, usize); 7] = [
+    ("lock-key/src", 0, 0),
+    ("lock-core/src", 98, 14),
+    ("lock-policy/src", 60, 4),
+    ("lock-macros/src", 0, 0),
+    ("lock-tower/src", 48, 4),
+    ("lockctl/src", 0, 0),
+    ("examples", 0, 0),
+];
+
+/// Documents that may have some of the words, and how many: one quotes them, and one is generated
+/// from the sources. All others have none.
+const DOCUMENTS: [(&str, usize); 2] = [("CONTRIBUTING.md", 7), ("fields.md", 3)];
+
+/// A newcomer reads the README in one sitting.
+const README_LINES: usize = 150;
+
+fn count(text: &str) -> usize {
+    let words = text.split(|char: char| !char.is_alphanumeric() && char != '_');
+    words.filter(|word| WORDS.iter().any(|bad| word.eq_ignore_ascii_case(bad))).count()
+}
+
+/// The number of comment lines in a source file, and of the words in them.
+fn in_comments(source: &str) -> (usize, usize) {
+    let comments = source.lines().map(str::trim).filter(|line| line.starts_with("//"));
+    comments.fold((0, 0), |(lines, words), line| (lines + 1, words + count(line)))
+}
+
+/// The text of all string literals in a source file, without the comments around them.
+fn literals(source: &str) -> String {
+    let (mut literals, mut rest) = (String::new(), source);
+    while let Some(at) = rest.find(['"', '/', '\'']) {
+        let (before, here) = rest.split_at(at);
+        rest = if here.starts_with("//") {
+            here.split_once('\n').map_or("", |(_, after)| after)
+        } else if here.starts_with("'\"'") {
+            &here[3..]
+        } else if here.starts_with("'\\\"'") {
+            &here[4..]
+        } else if !here.starts_with('"') {
+            &here[1..]
+        } else {
+            let (literal, after) = literal(before, &here[1..]);
+            literals.push_str(literal);
+            literals.push('\n');
+            after
+        };
+    }
+    literals
+}
+
+/// Splits the text after an opening quote into the literal and what follows its closing quote.
+fn literal<'a>(before: &str, text: &'a str) -> (&'a str, &'a str) {
+    let hashes = before.len() - before.trim_end_matches('#').len();
+    if before[..before.len() - hashes].ends_with('r') {
+        let end = format!("\"{}", "#".repeat(hashes));
+        return text.split_once(&end).unwrap_or((text, ""));
+    }
+    let mut escaped = false;
+    let end = text.find(|char| {
+        let ends = char == '"' && !escaped;
+        escaped = char == '\\' && !escaped;
+        ends
+    });
+    end.map_or((text, ""), |end| (&text[..end], &text[end + 1..]))
+}
+
+/// The most frequent files with their counts, to show where to begin.
+fn worst(mut found: Vec<(usize, &Path)>) -> String {
+    found.retain(|(words, _)| *words > 0);
+    found.sort_by_key(|(words, _)| std::cmp::Reverse(*words));
+    let lines =
+        found.iter().take(10).map(|(words, path)| format!("  {words} in {}", path.display()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn comments_and_texts_name_the_actor() {
+    let mut over = Vec::new();
+    for (name, most_in_comments, most_in_texts) in SOURCES {
+        let paths = files(&root().join(name), "rs");
+        let sources: Vec<_> = paths.iter().map(|path| read(path)).collect();
+        let comments: Vec<_> = sources.iter().map(|source| in_comments(source)).collect();
+        let lines: usize = comments.iter().map(|(lines, _)| lines).sum();
+        let words: usize = comments.iter().map(|(_, words)| words).sum();
+        let per_thousand = (1_000 * words).div_ceil(lines.max(1));
+        println!("{name}: {per_thousand} in 1,000 comment lines (budget {most_in_comments})");
+        if per_thousand > most_in_comments {
+            let found = comments.iter().map(|(_, words)| *words);
+            let found = worst(found.zip(paths.iter().map(|path| path.as_path())).collect());
+            over.push(format!("{name}: comments, {per_thousand} > {most_in_comments}\n{found}"));
+        }
+        let texts: Vec<_> = sources.iter().map(|source| count(&literals(source))).collect();
+        let words: usize = texts.iter().sum();
+        println!("{name}: {words} in texts (budget {most_in_texts})");
+        if words > most_in_texts {
+            let found = texts.into_iter().zip(paths.iter().map(|path| path.as_path()));
+            let found = worst(found.collect());
+            over.push(format!("{name}: texts, {words} > {most_in_texts}\n{found}"));
+        }
+    }
+    assert!(over.is_empty(), "name the actor instead of {WORDS:?}:\n{}", over.join("\n"));
+}
+
+#[test]
+fn documents_name_the_actor() {
+    let mut over = Vec::new();
+    for path in files(&root(), "md") {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        let most = DOCUMENTS.iter().find(|(document, _)| name.ends_with(document));
+        let (most, words) = (most.map_or(0, |(_, most)| *most), count(&read(&path)));
+        if words > most {
+            over.push(format!("{name}: {words} > {most}"));
+        }
+    }
+    assert!(over.is_empty(), "name the actor instead of {WORDS:?}:\n{}", over.join("\n"));
+}
+
+#[test]
+fn the_readme_is_short() {
+    assert!(read(&root().join("README.md")).lines().count() <= README_LINES);
+}
+
+#[test]
+fn words_are_counted_as_words() {
+    assert_eq!(count("Who waits? (Nobody.) fn who_waits() whole whom"), 3);
+    assert_eq!(in_comments("/// who\nlet who = 1; // who\n  // nobody, somebody\n"), (2, 3));
+    let source =
+        "f(\"a\", '\"', r#\"b \"quoted\"\"#); // \"not this\"\ng(\"c \\\" d\", '\\\"', 1 / 2)";
+    assert_eq!(literals(source), "a\nb \"quoted\"\nc \\\" d\n");
+}

@@ -1,0 +1,65 @@
+//! A graceful restart of each replica in turn, under load.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use ::http::Method;
+use lock_tests::{LIMIT, bounded, http};
+use tokio::{sync::RwLock, task::JoinSet};
+
+use crate::http_faults::{
+    asking::{not_begun, outcome},
+    world::{World, ms},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_request_is_lost_or_unlocked_while_replicas_are_restarted_in_turn() {
+    let world = Arc::new(RwLock::new(World::new().await));
+    let ends = Arc::new(AtomicBool::new(false));
+    let mut clients = JoinSet::new();
+    for number in 0..10_usize {
+        let (world, ends) = (Arc::clone(&world), Arc::clone(&ends));
+        clients.spawn(async move {
+            let (mut outcomes, mut turn) = (Vec::new(), number);
+            while !ends.load(Ordering::Relaxed) {
+                turn += 1;
+                let method = if turn % 4 == 0 { Method::GET } else { Method::POST };
+                let path = format!("/work/{}/3", ["k", "other"][turn / 2 % 2]);
+                let request = world.read().await.request(turn % 2, method, &path);
+                let id = request.headers()["x-request-id"].to_str().unwrap().to_owned();
+                outcomes.push(match bounded(LIMIT, http::send(request)).await {
+                    Ok(reply) => outcome(&reply),
+                    Err(error) => {
+                        let world = world.read().await;
+                        assert!(not_begun(&world, &id, &error), "{id} was begun: {error}");
+                        "nobody there"
+                    }
+                });
+            }
+            outcomes
+        });
+    }
+    for replica in [0, 1, 0, 1] {
+        tokio::time::sleep(ms(300)).await;
+        let port = {
+            let world = world.read().await;
+            let replica = &world.replicas[replica];
+            replica.process.terminate();
+            replica.process.line("shut down", LIMIT).await;
+            assert!(replica.process.exited(LIMIT).await.success());
+            replica.port
+        };
+        let fresh = world.read().await.start(port).await;
+        world.write().await.replicas[replica] = fresh;
+    }
+    tokio::time::sleep(ms(300)).await;
+    ends.store(true, Ordering::Relaxed);
+    let outcomes = clients.join_all().await.concat();
+    let count = |name: &str| outcomes.iter().filter(|outcome| **outcome == name).count();
+    let (done, nobody) = (count("done"), count("nobody there"));
+    println!("{done} served, {nobody} found nobody there, of {}", outcomes.len());
+    assert!(done > 0 && nobody > 0, "the load must notice that replicas are restarted");
+    world.read().await.ends_well(&["k", "other"]).await;
+}

@@ -1,0 +1,86 @@
+//! A Redis that hangs: connections stay open and nobody answers.
+
+use std::{sync::Arc, time::Duration};
+
+use ::http::Method;
+use lock_tests::{LIMIT, eventually};
+use tokio::task::JoinSet;
+
+use crate::http_faults::world::{World, ms};
+
+const LEASE: Duration = ms(1_000);
+const COMMAND_TIMEOUT: Duration = ms(500);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_is_told_and_everything_goes_on_when_it_answers_again() {
+    let world = Arc::new(World::with(LEASE, COMMAND_TIMEOUT).await);
+    let ask = |replica: usize, path: &'static str| {
+        let world = Arc::clone(&world);
+        async move { world.ask(replica, Method::POST, path).await }
+    };
+    for round in 0..2 {
+        let holder = tokio::spawn(ask(0, "/work/k/60000"));
+        world.inside("k", 1).await;
+        let mut waiters = JoinSet::new();
+        for number in 0..20 {
+            waiters.spawn(ask(number % 2, "/work/k/0"));
+        }
+        eventually("who waits", LIMIT, async || world.waiting().await >= 18).await;
+
+        world.redis.pause();
+        // Who asks now is told, whatever it asks for.
+        let mut asked = JoinSet::new();
+        for number in 0..20 {
+            asked.spawn(ask(number % 2, if number < 10 { "/work/k/0" } else { "/work/other/0" }));
+        }
+        for outcome in asked.join_all().await {
+            assert_eq!(outcome, "lock-unavailable");
+        }
+        // Who holds is told by its own clock, and the handler has left the room by then.
+        assert_eq!(holder.await.unwrap(), "lock-lost");
+        assert_eq!(world.room.inside("k"), 0, "in round {round}");
+        for outcome in waiters.join_all().await {
+            assert!(["lock-unavailable", "lock-busy"].contains(&outcome), "{outcome}");
+        }
+
+        world.redis.resume();
+        for replica in [0, 1] {
+            eventually("everything goes on", LIMIT, async || {
+                ask(replica, "/work/k/0").await == "done"
+            })
+            .await;
+        }
+    }
+    world.ends_well(&["k", "other"]).await;
+}
+
+/// It hangs now and then for a moment, under load.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn moments_of_silence_under_load_let_nobody_in_beside_another() {
+    let world = Arc::new(World::with(LEASE, COMMAND_TIMEOUT).await);
+    let mut clients = JoinSet::new();
+    for number in 0..12_u64 {
+        let world = Arc::clone(&world);
+        clients.spawn(async move {
+            let mut outcomes = Vec::new();
+            for turn in 0..40 {
+                let method = if (number + turn) % 4 == 0 { Method::GET } else { Method::POST };
+                let path = format!("/work/{}/3", ["k", "other"][(turn % 2) as usize]);
+                outcomes.push(world.ask((number % 2) as usize, method, &path).await);
+            }
+            outcomes
+        });
+    }
+    for length in [100, 700, 1_300] {
+        tokio::time::sleep(ms(150)).await;
+        world.redis.pause();
+        tokio::time::sleep(ms(length)).await;
+        world.redis.resume();
+    }
+    let outcomes = clients.join_all().await.concat();
+    let count = |name: &str| outcomes.iter().filter(|outcome| **outcome == name).count();
+    let (done, refused) = (count("done"), outcomes.len() - count("done"));
+    println!("{done} served, {refused} refused, of them {} unavailable", count("lock-unavailable"));
+    assert!(done > 0 && refused > 0, "{outcomes:?}");
+    world.ends_well(&["k", "other"]).await;
+}

@@ -1,0 +1,69 @@
+//! A key that goes round among the tasks of a Rust process, and a Java process that wants it too.
+
+use futures_util::future::join_all;
+use lock_tests::Redisson;
+
+use crate::interop::{
+    crowd::LIMIT,
+    peer::{Java, Rust},
+    world::World,
+};
+
+/// Tasks that ask again as soon as they have released.
+const TASKS: usize = 16;
+const TURNS_OF_EACH: u64 = 800;
+const JAVA_TURNS: u64 = 20;
+/// Eight times what one grant is good for at most: on a machine without a core to spare a woken JVM
+/// comes too late again and again.
+const BETWEEN_JAVAS: u64 = 8 * 64;
+
+#[tokio::test]
+async fn java_gets_its_turns_beside_tasks_that_hand_over_to_each_other() {
+    let world = World::start(Redisson::Current).await;
+    let pair = world.pair().await;
+    for kind in ["reentrant", "write"] {
+        let counter = format!("counter:{kind}");
+        let crowd = format!("crowd {kind} {kind} {counter} {TURNS_OF_EACH}");
+        // Its first turns take a virtual machine a while.
+        let alone = format!("crowd {kind} alone counter:alone 200");
+        assert_eq!(pair.java.tell("a", alone).answer_within(LIMIT).await, "done");
+        let tasks: Vec<_> =
+            (0..TASKS).map(|at| pair.rust.tell(&format!("t{at}"), &crowd)).collect();
+        let java = pair.java.tell("a", format!("crowd {kind} {kind} {counter} {JAVA_TURNS}"));
+        assert_eq!(java.answer_within(LIMIT).await, "done", "{kind}");
+        let turns: u64 = world.cli.string(&counter).await.unwrap().parse().unwrap();
+        assert!(turns <= JAVA_TURNS * BETWEEN_JAVAS, "{kind}: {turns}");
+        for done in join_all(tasks.into_iter().map(|task| task.answer_within(LIMIT))).await {
+            assert_eq!(done, "done", "{kind}");
+        }
+    }
+    world.is_clean().await;
+}
+
+/// In a row of ours; then Java's turn comes, on a machine with a core to spare.
+const A_ROW: u64 = 17;
+const TURNS_OF_EACH_PROCESS: u64 = 1_000;
+
+/// Who releases gives the lock to the next of ours, and Java is none of them.
+#[tokio::test]
+async fn java_gets_its_turns_beside_processes_that_give_it_to_each_other() {
+    let world = World::start(Redisson::Current).await;
+    let java = world.peer(Java).await;
+    let rust = join_all([Rust; 3].map(|language| world.peer(language))).await;
+    for kind in ["reentrant", "write"] {
+        let counter = format!("counter:{kind}");
+        let crowd = format!("crowd {kind} {kind} {counter} {TURNS_OF_EACH_PROCESS}");
+        let alone = format!("crowd {kind} alone counter:alone 200");
+        assert_eq!(java.tell("a", alone).answer_within(LIMIT).await, "done");
+        let tasks: Vec<_> = rust.iter().map(|peer| peer.tell("a", &crowd)).collect();
+        let own = java.tell("a", format!("crowd {kind} {kind} {counter} {JAVA_TURNS}"));
+        assert_eq!(own.answer_within(LIMIT).await, "done", "{kind}");
+        let turns: u64 = world.cli.string(&counter).await.unwrap().parse().unwrap();
+        println!("{kind}: {turns} turns until Java had had {JAVA_TURNS}");
+        assert!(turns <= JAVA_TURNS * 8 * A_ROW, "{kind}: {turns}");
+        for done in join_all(tasks.into_iter().map(|task| task.answer_within(LIMIT))).await {
+            assert_eq!(done, "done", "{kind}");
+        }
+    }
+    world.is_clean().await;
+}

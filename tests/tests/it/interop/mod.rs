@@ -1,0 +1,22 @@
+//! Beside the real Redisson: its locks and ours of the same name are one lock.
+//!
+//! The Java program in `tests/interop` and the program `peer` of this package do the same things at
+//! the word of the test, so that most cases are written once and run with either in either part.
+
+mod cluster;
+mod crashes;
+mod crowd;
+mod differences;
+mod exclusion;
+mod fair_read_write;
+mod fencing;
+mod hot;
+mod kinds;
+mod migration;
+mod order;
+mod peer;
+mod reentry;
+mod renewal;
+mod semaphore;
+mod wakeups;
+mod world;

@@ -1,0 +1,140 @@
+//! A server and those who share it.
+
+use std::time::Duration;
+
+use lock_tests::{Cli, LIMIT, RedisServer, Redisson, eventually};
+
+use crate::interop::{
+    kinds::MUTEX,
+    peer::{Java, Language, Peer, Rust},
+};
+
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) server: RedisServer,
+    pub(crate) cli: Cli,
+    pub(crate) redisson: Redisson,
+    watchdog: Option<Duration>,
+    lease: Option<Duration>,
+    prefix: Option<&'static str>,
+}
+
+/// One process of each language.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) java: Peer,
+    pub(crate) rust: Peer,
+}
+
+impl Pair {
+    pub(crate) fn of(&self, language: Language) -> &Peer {
+        match language {
+            Java => &self.java,
+            Rust => &self.rust,
+        }
+    }
+}
+
+impl World {
+    pub(crate) async fn start(redisson: Redisson) -> Self {
+        let server = RedisServer::start().await;
+        Self {
+            cli: server.cli().await,
+            server,
+            redisson,
+            watchdog: None,
+            lease: None,
+            prefix: None,
+        }
+    }
+
+    /// The `lockWatchdogTimeout` of the Java processes, of which the Rust ones are told. It is their
+    /// lease too, unless they have [another](Self::lease).
+    pub(crate) fn watchdog(mut self, watchdog: Duration) -> Self {
+        self.watchdog = Some(watchdog);
+        self
+    }
+
+    /// The lease of the Rust processes.
+    pub(crate) fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// What stands before every name, on both sides.
+    pub(crate) fn prefix(mut self, prefix: &'static str) -> Self {
+        self.prefix = Some(prefix);
+        self
+    }
+
+    pub(crate) async fn peer(&self, language: Language) -> Peer {
+        let mut environment = vec![("REDIS_URL", self.server.url())];
+        let milliseconds = |time: Duration| time.as_millis().to_string();
+        environment.extend(self.watchdog.map(|time| ("WATCHDOG_MS", milliseconds(time))));
+        let lease = self.lease.or(self.watchdog);
+        environment.extend(lease.map(|time| ("LEASE_MS", milliseconds(time))));
+        environment.extend(self.prefix.map(|prefix| ("PREFIX", prefix.to_owned())));
+        Peer::start(language, self.redisson, &environment).await
+    }
+
+    pub(crate) async fn pair(&self) -> Pair {
+        let (java, rust) = tokio::join!(self.peer(Java), self.peer(Rust));
+        Pair { java, rust }
+    }
+
+    /// Nothing of any lock is left but what docs/redisson.md says stays.
+    pub(crate) async fn is_clean(&self) {
+        let mut left = Vec::new();
+        // Java deletes the key by which it finds an unlock again after it has answered.
+        let clean = async || {
+            left = self.left().await;
+            left.is_empty()
+        };
+        let waited = tokio::time::timeout(LIMIT, eventually("no stray key", LIMIT * 2, clean));
+        if waited.await.is_err() {
+            panic!("still there: {left:?}");
+        }
+    }
+
+    async fn left(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        for key in self.cli.keys().await {
+            let stays = match key.split(':').next().unwrap_or_default() {
+                "redisson_lock_token" | "counter" => true,
+                "lock_client" => self.cli.pttl(&key).await > 0,
+                // The number of its permits.
+                "semaphore" | MUTEX => self.cli.type_of(&key).await == "string",
+                _ => false,
+            };
+            if !stays {
+                left.push(key);
+            }
+        }
+        left
+    }
+}
+
+/// Each case with the current release of Redisson, and with one of an older line.
+macro_rules! on_every_redisson {
+    ($($case:ident)*) => {
+        mod current {
+            $(#[tokio::test]
+            async fn $case() {
+                use lock_tests::Redisson;
+
+                use $crate::interop::world::World;
+                super::$case(World::start(Redisson::Current).await).await;
+            })*
+        }
+        mod older {
+            $(#[tokio::test]
+            async fn $case() {
+                use lock_tests::Redisson;
+
+                use $crate::interop::world::World;
+                super::$case(World::start(Redisson::Older).await).await;
+            })*
+        }
+    };
+}
+pub(crate) use on_every_redisson;

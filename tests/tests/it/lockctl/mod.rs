@@ -1,0 +1,11 @@
+//! The command line, run as operators run it: files, and locks that are really held.
+
+mod connecting;
+mod docs;
+mod files;
+mod inspect;
+mod list;
+mod output;
+mod release;
+mod usage;
+mod world;

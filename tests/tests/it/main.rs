@@ -1,0 +1,19 @@
+//! The tests of the workspace that need servers, processes or files, in one program: a module for
+//! each kind. What must be alone in its process is a program of its own beside this one.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod campaign;
+mod conformance;
+mod crowds;
+mod deployments;
+mod end_to_end;
+mod faults;
+mod harness;
+mod http_faults;
+mod interop;
+mod lockctl;
+mod migrating;
+mod model;
+mod policy_file;
+mod scripts;
+mod seen;

@@ -1,0 +1,51 @@
+//! The guide's code is the code that is tested.
+
+const GUIDE: &str = include_str!("../../../../docs/migrating.md");
+
+/// The files that the guide quotes, each name in a comment before the quotation.
+const QUOTED: [(&str, &str); 4] = [
+    (
+        "tests/src/migrating/hand_rolled/old_lock.rs",
+        include_str!("../../../src/migrating/hand_rolled/old_lock.rs"),
+    ),
+    (
+        "tests/src/migrating/of_rslock/old_lock.rs",
+        include_str!("../../../src/migrating/of_rslock/old_lock.rs"),
+    ),
+    ("tests/src/migrating/both.rs", include_str!("../../../src/migrating/both.rs")),
+    ("tests/tests/it/migrating/usage.rs", include_str!("usage.rs")),
+];
+
+/// Copied whole; of the others the guide shows parts.
+const WHOLE: usize = 3;
+
+#[test]
+fn quotes_what_is_to_be_copied_whole() {
+    for (name, text) in &QUOTED[..WHOLE] {
+        let quote = format!("<!-- {name} -->\n```rust\n{text}```\n");
+        assert!(GUIDE.contains(&quote), "docs/migrating.md must quote {name} as it is:\n{quote}");
+    }
+}
+
+#[test]
+fn shows_no_rust_that_is_not_tested() {
+    let sections = ["## From a hand-rolled", "## From rslock"];
+    let mut shown = 0;
+    for section in GUIDE.split("\n## ").map(|section| format!("## {section}")) {
+        if !sections.iter().any(|title| section.starts_with(title)) {
+            continue;
+        }
+        let mut blocks = section.split("```rust\n");
+        let mut before = blocks.next().unwrap();
+        for block in blocks {
+            let code = block.split("```\n").next().unwrap();
+            let comment = before.trim_end().lines().last().unwrap_or_default();
+            let file = QUOTED.iter().find(|(name, _)| comment == format!("<!-- {name} -->"));
+            let (name, text) = file.unwrap_or_else(|| panic!("no file is named before:\n{code}"));
+            assert!(text.contains(code), "not in {name}:\n{code}");
+            before = block;
+            shown += 1;
+        }
+    }
+    assert!(shown >= QUOTED.len(), "only {shown} pieces of Rust were found");
+}

@@ -1,0 +1,45 @@
+//! Each wrong file is told as its `.stderr` has it. `LOCK_TOWER_OVERWRITE=1` writes those anew.
+
+use std::{env, fs};
+
+use crate::policy_file::files::files;
+
+#[test]
+fn every_wrong_file_is_told_as_it_is_written_down() {
+    let files = files("wrong");
+    assert!(files.len() >= 44, "{}", files.len());
+    let mut differ = Vec::new();
+    for file in &files {
+        let errors = file.parse().err().unwrap_or_else(|| panic!("{} is accepted", file.name));
+        let told = format!("{errors}\n");
+        let golden = file.path.with_extension("stderr");
+        if env::var_os("LOCK_TOWER_OVERWRITE").is_some() {
+            fs::write(&golden, &told).unwrap();
+        }
+        let expected = fs::read_to_string(&golden).unwrap_or_default();
+        if told != expected {
+            differ.push(format!("{}: expected\n{expected}\nfound\n{told}", file.name));
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n\n"));
+}
+
+#[test]
+fn errors_come_in_the_order_of_the_file_and_say_where_they_are() {
+    for file in files("wrong") {
+        let errors = file.parse().unwrap_err();
+        let places: Vec<_> = errors.iter().map(|error| (error.line, error.column)).collect();
+        assert!(places.is_sorted(), "{}: {places:?}", file.name);
+        let lines = file.text.lines().count();
+        for error in errors.iter() {
+            assert!((1..=lines + 1).contains(&error.line), "{}: {error}", file.name);
+            assert!(error.column > 0, "{}: {error}", file.name);
+        }
+        let json = errors.to_json();
+        let json = json.as_array().unwrap();
+        assert_eq!(json.len(), errors.iter().count());
+        assert_eq!(json[0]["file"], file.name);
+        assert_eq!(json[0]["line"], places[0].0);
+        assert_eq!(json[0]["message"], errors.iter().next().unwrap().message);
+    }
+}

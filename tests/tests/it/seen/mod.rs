@@ -1,0 +1,11 @@
+//! What a service shows of its locks: the metrics that it emits, and the documentation, dashboard
+//! and alerts that speak of them.
+
+mod alerts;
+mod dashboard;
+mod documented;
+mod everything;
+mod files;
+mod promql;
+mod scrape;
+mod service;

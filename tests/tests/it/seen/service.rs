@@ -1,0 +1,63 @@
+//! The example `observed`, as a process of its own, on a Redis of the test's own.
+
+use std::path::PathBuf;
+
+use axum::http::Method;
+use lock_tests::{
+    LIMIT, Process, RedisServer, eventually,
+    http::{self, Reply},
+    workspace_binary,
+};
+use tempfile::TempDir;
+
+use crate::seen::scrape::Scrape;
+
+pub(crate) const LOCKS: &str = include_str!("../../../../examples/observed/locks.toml");
+
+pub(crate) struct Service {
+    pub(crate) redis: RedisServer,
+    pub(crate) process: Process,
+    url: String,
+    directory: TempDir,
+}
+
+impl Service {
+    /// With leases of one and a half seconds, so that half a second brings a renewal.
+    pub(crate) async fn start() -> Self {
+        let redis = RedisServer::start().await;
+        let directory = tempfile::tempdir().unwrap();
+        let locks = directory.path().join("locks.toml");
+        std::fs::write(&locks, LOCKS).unwrap();
+        let process = Process::builder(workspace_binary("observed", "observed").await)
+            .env("PORT", "0")
+            .env("REDIS_URL", redis.url())
+            .env("LOCKS_FILE", locks)
+            .env("LEASE", "1500ms")
+            .start();
+        let line = process.line("serving on ", LIMIT).await;
+        let url = line.rsplit(' ').next().unwrap().to_owned();
+        Self { redis, process, url, directory }
+    }
+
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.directory.path().join("locks.toml")
+    }
+
+    pub(crate) async fn ask(&self, method: Method, path: &str) -> Reply {
+        http::request(method, &format!("{}{path}", self.url), "").await.unwrap()
+    }
+
+    pub(crate) async fn scrape(&self) -> Scrape {
+        let reply = self.ask(Method::GET, "/metrics").await;
+        assert_eq!(reply.status, 200);
+        Scrape::parse(reply.text())
+    }
+
+    /// Returns when a series with these labels has at least this value.
+    pub(crate) async fn shows(&self, series: &str, labels: &[(&str, &str)], least: f64) {
+        eventually(&format!("{series} {labels:?} of {least}"), LIMIT, async || {
+            self.scrape().await.value(series, labels) >= Some(least)
+        })
+        .await;
+    }
+}

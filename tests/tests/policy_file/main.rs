@@ -1,9 +1,0 @@
-//! Policy files, from outside: what is wrong with them, what is right, their schema.
-#![allow(clippy::unwrap_used)]
-
-mod explain;
-mod files;
-mod reading;
-mod right;
-mod schema;
-mod wrong;
