@@ -92,64 +92,30 @@
 //!
 //! Without `axum`, the layers work for any Tower service over [`http`] requests.
 
-mod asked;
-mod assert_held;
-mod attribute_rules;
-mod carry_out;
-mod conduct;
-mod conflict;
-mod context;
-mod deadline;
-mod deadline_header;
-mod degraded;
-mod enforce;
-#[cfg(feature = "axum")]
+mod attribute;
+mod enforcement;
 mod extract;
-#[cfg(feature = "axum")]
-mod fence;
 mod fenced_table;
-mod held;
-mod hold_times;
 mod key;
-mod keyless;
-mod kill_switch;
-mod lock_body;
-mod locked;
-pub mod metrics;
-mod mode;
-mod name;
-mod observe;
 mod outcome;
+mod pipeline;
 #[cfg(feature = "policy")]
 pub mod policies;
-mod policy;
-#[cfg(feature = "policy")]
-pub mod policy_file;
-mod principal_limit;
+mod request;
 pub mod request_lock;
 pub mod request_scope;
-mod response_future;
-mod route_lock;
-mod shadow;
-mod slot;
-mod spans;
+mod settings;
+mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod time_left;
 
 #[doc(hidden)]
 pub mod __private;
 
-pub use conduct::{Enforce, HoldUntil, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release};
-pub use deadline::RequestDeadline;
 #[cfg(feature = "axum")]
-pub use fence::Fence;
+pub use extract::fence::Fence;
+pub use extract::locked::Locked;
 pub use fenced_table::{Claimed, FencedTable, InvalidName, Placeholders};
-pub use held::Unlocked;
-#[cfg(feature = "axum")]
-pub use key::KeyTemplateError;
-pub use key::{BadKey, KeyValues};
-pub use lock_body::LockBody;
 pub use lock_core::store;
 pub use lock_core::{
     Acquire, AcquireError, Busy, ClientInfo, DEFAULT_COMMAND_TIMEOUT, DEFAULT_LEASE,
@@ -167,9 +133,24 @@ pub use lock_core::{ConnectError, Tls};
 pub use lock_key::{Hole, HoleType, KeyWriter, RenderError};
 #[cfg(feature = "macros")]
 pub use lock_macros::distributed_lock;
-pub use locked::Locked;
-pub use mode::LockMode;
-pub use outcome::{Outcome, Refused};
-pub use principal_limit::PrincipalLimit;
+pub use lock_policy::{
+    Enforce, HoldUntil, KeyRejection, KeyTemplateError, KeyValues, LockMode, OnDisconnect, OnLost,
+    OnMissingKey, OnStoreDown, Outcome, Release, Unlocked,
+};
+pub use outcome::rejected_request::RejectedRequest;
+pub use pipeline::body::LockBody;
+pub use request::deadline::RequestDeadline;
+pub use request::principal_limit::PrincipalLimit;
 pub use request_lock::{RequestLock, RequestLockLayer};
 pub use request_scope::{RequestScope, RequestScopeLayer};
+pub use telemetry::metrics;
+
+#[cfg(feature = "policy")]
+pub mod policy_file {
+    //! Policy files: each route its lock, written in TOML.
+    //!
+    //! The format, its fields and what a mistake in it looks like are described by the crate
+    //! [`lock_policy`].
+
+    pub use lock_policy::{Explanation, PolicyError, PolicyErrors, PolicyFile, RelatedPlace};
+}

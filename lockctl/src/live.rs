@@ -2,7 +2,7 @@
 
 use std::{env, time::Duration};
 
-use lock_tower::{ConnectError, InspectError, LockClient};
+use lock_core::{ConnectError, InspectError, LockClient};
 use serde_json::{Value, json};
 
 use crate::outcome::{Failure, Outcome};
@@ -67,7 +67,7 @@ impl Server {
     }
 
     /// Uses the default client name: the name of the program and of the host.
-    fn builder(&self) -> lock_tower::LockClientBuilder {
+    fn builder(&self) -> lock_core::LockClientBuilder {
         // An operator's user may have fewer rights than a service.
         let builder = LockClient::builder().command_timeout(PATIENCE).check_rights(false);
         match &self.prefix {

@@ -1,6 +1,6 @@
 //! The result of a command.
 
-use lock_tower::policy_file::PolicyErrors;
+use lock_policy::PolicyErrors;
 use serde_json::{Value, json};
 
 /// The exit code of the process. The help text has the table.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_tower::{ClientInfo, Holding, Kind, Waiting};
+use lock_core::{ClientInfo, Holding, Kind, Waiting};
 use serde_json::{Value, json};
 
 /// More would not fit on one screen.

@@ -9,7 +9,9 @@ use axum::{
     http::{Request, request::Parts},
     routing::{get, post},
 };
-use lock_tower::{BadKey, HoleType, KeyWriter, LockClient, LockMode, Locked, RequestLockLayer};
+use lock_tower::{
+    HoleType, KeyRejection, KeyWriter, LockClient, LockMode, Locked, RequestLockLayer,
+};
 use tokio::time::sleep;
 use tower::ServiceExt;
 
@@ -56,9 +58,9 @@ fn router(locks: LockClient) -> Result<Router, Box<dyn Error>> {
 }
 
 /// A `KeyWriter` escapes a value chosen by the client, so that it cannot name another lock.
-fn tenant(request: &Parts) -> Result<String, BadKey> {
+fn tenant(request: &Parts) -> Result<String, KeyRejection> {
     let tenant = request.headers.get("x-tenant").and_then(|value| value.to_str().ok());
-    let tenant = tenant.ok_or(BadKey::missing("the header `x-tenant` is missing"))?;
+    let tenant = tenant.ok_or(KeyRejection::missing("the header `x-tenant` is missing"))?;
     let mut key = KeyWriter::new();
     key.literal("import:");
     key.value("tenant", HoleType::Lower, tenant)?;

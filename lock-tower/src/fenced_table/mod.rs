@@ -1,12 +1,12 @@
 mod claimed;
-mod name;
+mod identifier;
 mod placeholders;
 
 pub use claimed::Claimed;
-pub use name::InvalidName;
+pub use identifier::InvalidName;
 pub use placeholders::Placeholders;
 
-use name::{column, table};
+use identifier::{column, table};
 
 /// The SQL statements by which a table refuses whoever no longer holds the lock on a row.
 ///

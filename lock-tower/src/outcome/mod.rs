@@ -1,11 +1,9 @@
-//! What a request is answered that does not get its lock, or does not keep it.
+//! How a request is answered that does not get its lock, or does not keep it.
 
+pub(crate) mod caller;
+pub(crate) mod hold_time;
 mod problem;
-mod refusal;
-mod refused;
-mod retry;
+pub(crate) mod rejected_request;
+pub(crate) mod rejection;
+mod retry_after;
 mod table;
-
-pub(crate) use refusal::{Caller, Refusal, milliseconds};
-pub use refused::Refused;
-pub use table::Outcome;

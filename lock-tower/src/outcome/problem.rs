@@ -7,21 +7,26 @@ use http::{
 };
 use serde_json::json;
 
-use super::{Refusal, refusal::milliseconds, retry::whole_seconds, table::Executed};
+use super::{
+    rejection::Rejection,
+    retry_after::whole_seconds,
+    table::{Executed, row},
+};
+use crate::telemetry::milliseconds;
 
 /// The answer, as a problem document (RFC 9457).
-pub(super) fn respond(refusal: &Refusal, retry_after: Option<Duration>) -> Response<Bytes> {
-    let outcome = refusal.outcome();
-    let row = outcome.row();
-    let said = refusal.lock.as_ref().and_then(|(policy, _)| policy.answer(outcome));
-    let status = said.and_then(|said| said.status).unwrap_or(row.status);
+pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
+    let outcome = rejection.outcome;
+    let row = row(outcome);
+    let said = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
+    let status = said.and_then(|said| said.status).unwrap_or(outcome.status());
     let detail = said.and_then(|said| said.detail.as_deref()).unwrap_or(row.detail);
-    let detail = match &refusal.reason {
+    let detail = match &rejection.reason {
         Some(reason) if row.tells_why => format!("{}: {reason}. {detail}", row.title),
         _ => detail.to_owned(),
     };
     let mut document = json!({
-        "type": format!("urn:lock-tower:problem:{}", row.problem),
+        "type": format!("urn:lock-tower:problem:{}", outcome.as_str()),
         "title": row.title,
         "status": status.as_u16(),
         "detail": detail,
@@ -30,11 +35,11 @@ pub(super) fn respond(refusal: &Refusal, retry_after: Option<Duration>) -> Respo
             Executed::Unknown => json!("unknown"),
         },
     });
-    let caller = &refusal.caller;
-    if let Some((policy, mode)) = &refusal.lock {
-        document["lock"] = json!(&*policy.name);
-        document["kind"] = json!(policy.kind.as_str());
-        document["mode"] = json!(mode.as_str());
+    let caller = &rejection.caller;
+    if let Some(lock) = rejection.label() {
+        document["lock"] = json!(&*lock.name);
+        document["kind"] = json!(lock.kind.as_str());
+        document["mode"] = json!(lock.mode.as_str());
     }
     if let Some(retry_after) = retry_after {
         document["retry_after_ms"] = json!(milliseconds(retry_after));

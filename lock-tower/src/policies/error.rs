@@ -1,6 +1,5 @@
+use lock_policy::{__private::Rule, PolicyErrors};
 use thiserror::Error;
-
-use crate::policy_file::{PolicyErrors, Rule};
 
 /// Why a policy file does not come into force. What was in force before stays so.
 #[derive(Debug, Error)]

@@ -1,6 +1,6 @@
 use tower_layer::Layer;
 
-use super::{Policies, PolicyService};
+use super::{Policies, service::PolicyService};
 
 /// Works on each request under the lock that the policies in force give it: from
 /// [`Policies::layer`].

@@ -17,9 +17,8 @@
 //! let policies = Policies::builder(LockClient::in_memory()).parse("locks.toml", file)?;
 //! let app: Router = Router::new()
 //!     .route("/orders/{id}", get(|| async { "shown" }).put(|| async { "changed" }))
-//!     .route("/health", get(|| async { "well" }));
-//! policies.check_routes(&app); // logs which route has which policy
-//! let app = app.route_layer(policies.layer());
+//!     .route("/health", get(|| async { "well" }))
+//!     .route_layer(policies.layer());
 //! # let _ = app;
 //! # Ok::<(), lock_tower::policies::PoliciesError>(())
 //! ```
@@ -64,13 +63,10 @@
 //! The environment's `LOCK_TOWER_ENFORCE` is above
 //! all: `off`, `shadow` or `on` for every lock of the process, or `order=off,report=shadow`.
 
-mod attributes;
-mod change;
+mod compatibility;
+mod coverage;
 mod error;
 mod layer;
-mod parameters;
-mod router_routes;
-mod routes;
 mod service;
 mod version;
 mod watch;
@@ -85,20 +81,25 @@ use std::{
 use ::metrics::{counter, gauge};
 use bytes::Bytes;
 use http::Response;
-use lock_core::__private::{Mutex, RwLock};
+use lock_core::{
+    __private::{Mutex, RwLock},
+    LockClient,
+};
+use lock_policy::{__private::kill_switch, KeyValues, PolicyErrors, PolicyFile};
 
 use crate::{
-    KeyValues, LockClient, PrincipalLimit, Refused, kill_switch, metrics,
-    policy::fallback,
-    policy_file::{PolicyErrors, PolicyFile},
+    outcome::rejected_request::{RejectedRequest, fallback},
+    request::principal_limit::PrincipalLimit,
+    telemetry::metrics,
 };
 
+use version::Registered;
+
+pub use coverage::{Route, RouteTable};
 pub use error::{ExclusionChange, PoliciesError};
 pub use layer::PolicyLayer;
-pub use routes::RouteTable;
 pub use service::PolicyService;
 
-use version::Registered;
 pub(crate) use version::Version;
 
 /// The policies of a service, as they are in force. Cheap to clone; all clones change together.
@@ -181,14 +182,14 @@ impl Policies {
         if before.file.version() == file.version() {
             return Ok(self.version());
         }
-        let changes = change::changes(&before, &file);
+        let changes = compatibility::changes(&before, &file);
         if !changes.is_empty() {
             return Err(PoliciesError::ExclusionChanged(changes));
         }
         let after = Version::new(&self.0.registered, file, Some(&before))?;
         *self.0.current.write() = Arc::new(after);
         gauge!(metrics::POLICY_INFO, "id" => before.file.version().to_owned()).set(0);
-        let gone = change::gone(&before.file, &self.current().file);
+        let gone = compatibility::removed_rules(&before.file, &self.current().file);
         if !gone.is_empty() {
             tracing::warn!(
                 "rules are gone from the policy file, and their requests take no lock of it any \
@@ -242,7 +243,7 @@ impl PoliciesBuilder {
     /// A function that rules can name as the `fallback` of an outcome.
     pub fn fallback<F, A>(mut self, name: impl Into<String>, answer: F) -> Self
     where
-        F: Fn(Refused) -> A + Send + Sync + 'static,
+        F: Fn(RejectedRequest) -> A + Send + Sync + 'static,
         A: Future<Output = Response<Bytes>> + Send + 'static,
     {
         self.registered.fallbacks.insert(name.into(), fallback(answer));

@@ -7,12 +7,14 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
 use http_body::Body;
+use lock_policy::KeyRejection;
 use tower_service::Service;
 
-use super::{Policies, Version};
+use super::{Policies, version::Version};
 use crate::{
-    BadKey, LockBody, attribute_rules::AttributeRules, carry_out::carry_out,
-    context::RequestContext, request_lock::ResponseFuture,
+    pipeline::{body::LockBody, reject, response_future::ResponseFuture, serve::serve},
+    request::context::RequestContext,
+    settings::attribute_rules::AttributeRules,
 };
 
 /// Works on each request under its policy's lock: from [`PolicyLayer`](super::PolicyLayer).
@@ -87,13 +89,13 @@ where
     let asked = if let Err(why) = time {
         Err(found.lock.bad_deadline(&context, &parts, why))
     } else if found.is_sure {
-        found.lock.asked(&context, &mut parts).await
+        found.lock.pending_locks(&context, &mut parts).await
     } else {
         // To let it pass would be to leave every lock out, for a layer in the wrong place.
-        found.lock.asked_with(&context, &parts, Err(BadKey::misconfigured(NO_ROUTE)))
+        found.lock.pending_locks_for(&context, &parts, Err(KeyRejection::misconfigured(NO_ROUTE)))
     };
     match asked {
-        Ok(asked) => carry_out(asked, context, inner, parts, body).await,
-        Err(refusal) => Ok(refusal.answer(Some(parts)).await.map(LockBody::ours)),
+        Ok(asked) => serve(asked, context, inner, parts, body).await,
+        Err(rejection) => Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours)),
     }
 }

@@ -8,18 +8,23 @@ use std::{
 use ::metrics::{counter, gauge};
 use axum::extract::MatchedPath;
 use http::request::Parts;
+use lock_core::LockClient;
+use lock_policy::{
+    __private::{Matcher, RouteMatch, Rule, Way, host_of},
+    KeyValues, PolicyFile,
+};
 
-use super::PoliciesError;
+use super::error::PoliciesError;
 use crate::{
-    KeyValues, LockClient, PrincipalLimit, RequestDeadline,
-    attribute_rules::{AttributeRule, AttributeRules},
-    deadline_header,
-    hold_times::HoldTimes,
     key::KeySource,
-    metrics,
-    policy::{Fallback, Policy},
-    policy_file::{Matcher, PolicyFile, RouteMatch, Rule, Way, host_of},
-    route_lock::RouteLock,
+    outcome::{hold_time::HoldTimes, rejected_request::Fallback},
+    pipeline::route_lock::RouteLock,
+    request::{deadline::RequestDeadline, deadline_header, principal_limit::PrincipalLimit},
+    settings::{
+        attribute_rules::{AttributeRule, AttributeRules},
+        policy::Policy,
+    },
+    telemetry::metrics,
 };
 
 /// What all versions are made with.
@@ -142,7 +147,7 @@ fn policy(
     before: Option<&Version>,
 ) -> Result<Policy, PoliciesError> {
     let mut policy = Policy::new(rule.name.to_string().into(), rule.kind.unwrap_or_default());
-    for (outcome, answer) in &rule.conduct.answers {
+    for (outcome, answer) in &rule.settings.answers {
         let Some(name) = &answer.fallback else { continue };
         let fallback = registered.fallbacks.get(&**name).ok_or_else(|| {
             let known = registered.fallbacks.keys().cloned().collect();
@@ -150,7 +155,7 @@ fn policy(
         })?;
         policy.fallbacks.insert(*outcome, Arc::clone(fallback));
     }
-    policy.conduct = rule.conduct.clone();
+    policy.settings = rule.settings.clone();
     if let Some(holds) = before.and_then(|before| before.hold_times(&rule.name)) {
         policy.holds = Arc::clone(holds);
     }

@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
+use lock_policy::{PolicyErrors, PolicyFile};
+
 use super::{Policies, Shared};
-use crate::policy_file::{PolicyErrors, PolicyFile};
 
 /// How often the file is looked at. Its content is compared, so that links which are swapped, mounted
 /// volumes and clocks that differ make no difference.
@@ -51,8 +52,8 @@ async fn look(policies: Weak<Shared>, path: PathBuf) {
             continue;
         }
         tokio::time::sleep(SETTLED).await;
-        let Some((found, again)) = read(&path).await else { continue };
-        if again != now {
+        let Some((found, reacquire)) = read(&path).await else { continue };
+        if reacquire != now {
             continue;
         }
         seen = Some(now);

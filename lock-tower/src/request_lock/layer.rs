@@ -7,21 +7,25 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderName, Response, request::Parts};
 use lock_core::{IntoLockKey, Kind, LockClient};
+use lock_policy::{
+    __private::{LockSettings, Name},
+    Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnDisconnect, OnLost, OnMissingKey,
+    OnStoreDown, Outcome, Release,
+};
 use tower_layer::Layer;
 
 use super::RequestLock;
-#[cfg(feature = "axum")]
-use crate::key::{KeyTemplateError, KeyTemplates};
 use crate::{
-    BadKey, Enforce, HoldUntil, KeyValues, LockMode, OnDisconnect, OnLost, OnMissingKey,
-    OnStoreDown, Outcome, PrincipalLimit, Refused, Release,
-    conduct::Conduct,
     key::KeySource,
-    metrics,
-    name::Name,
-    policy::{Policy, fallback},
-    route_lock::RouteLock,
+    outcome::rejected_request::{RejectedRequest, fallback},
+    pipeline::route_lock::RouteLock,
+    request::principal_limit::PrincipalLimit,
+    settings::policy::Policy,
+    telemetry::metrics,
 };
+
+#[cfg(feature = "axum")]
+use lock_policy::{__private::KeyTemplates, KeyTemplateError};
 
 /// Takes a lock for each request, for exactly as long as the request is worked on.
 ///
@@ -86,7 +90,7 @@ impl RequestLockLayer {
     /// into a text, it can be made to name another lock.
     pub fn with_key<F, K>(client: LockClient, key: F) -> Self
     where
-        F: Fn(&Parts) -> Result<K, BadKey> + Send + Sync + 'static,
+        F: Fn(&Parts) -> Result<K, KeyRejection> + Send + Sync + 'static,
         K: IntoLockKey,
     {
         Self::with_keys(client, move |parts| Ok([key(parts)?]))
@@ -97,7 +101,7 @@ impl RequestLockLayer {
     /// request without any is answered 500 `lock-misconfigured`.
     pub fn with_keys<F, I>(client: LockClient, keys: F) -> Self
     where
-        F: Fn(&Parts) -> Result<I, BadKey> + Send + Sync + 'static,
+        F: Fn(&Parts) -> Result<I, KeyRejection> + Send + Sync + 'static,
         I: IntoIterator<Item: IntoLockKey>,
     {
         let keys = move |parts: &Parts| {
@@ -145,7 +149,7 @@ impl RequestLockLayer {
     /// process' clock. With zero it never waits for another holder, only for the store's answer.
     /// Default: the client's, which is 1 s unless set.
     pub fn wait(self, wait: Duration) -> Self {
-        self.conduct(|conduct| conduct.wait = Some(wait))
+        self.settings(|settings| settings.wait = Some(wait))
     }
 
     /// How long the store keeps the lock after the last sign of life, on the store's clock, from
@@ -153,20 +157,20 @@ impl RequestLockLayer {
     /// are shut out when this process dies, not how long a request may take. One out of bounds is
     /// answered 500 `lock-misconfigured`. Default: the client's, which is 30 s unless set.
     pub fn lease(self, lease: Duration) -> Self {
-        self.conduct(|conduct| conduct.lease = Some(lease))
+        self.settings(|settings| settings.lease = Some(lease))
     }
 
     /// The longest that a request may hold the lock, from the grant, on this process' clock, from
     /// 100 ms to a year. When it is over, the lock is lost: the handler is cancelled. One out of
     /// bounds is answered 500 `lock-misconfigured`. Default: no limit.
     pub fn max_hold(self, max_hold: Duration) -> Self {
-        self.conduct(|conduct| conduct.max_hold = Some(max_hold))
+        self.settings(|settings| settings.max_hold = Some(max_hold))
     }
 
     /// Whether the lease is renewed while the request is worked on. Without it the lock is lost
     /// when the lease ends. Default: `true`.
     pub fn renew(self, renew: bool) -> Self {
-        self.conduct(|conduct| conduct.renew = Some(renew))
+        self.settings(|settings| settings.renew = Some(renew))
     }
 
     /// Where `{claim.x}` and `{ext.x}` of the templates come from. Default: nowhere.
@@ -190,7 +194,7 @@ impl RequestLockLayer {
     /// [`RequestDeadline`](crate::RequestDeadline): the wait is shortened by so much, and a request
     /// with less time than that is answered 503 `lock-overloaded` at once. Default: nothing.
     pub fn reserve(self, reserve: Duration) -> Self {
-        self.conduct(|conduct| conduct.reserve = Some(reserve))
+        self.settings(|settings| settings.reserve = Some(reserve))
     }
 
     /// A header with whole milliseconds by which a client may shorten its time, never lengthen it:
@@ -208,7 +212,7 @@ impl RequestLockLayer {
     /// How many requests of this process may wait for one key; one more is answered 503
     /// `lock-overloaded` at once. Default: the client's, which is 1,024 unless set.
     pub fn max_waiters(self, max_waiters: usize) -> Self {
-        self.conduct(|conduct| conduct.max_waiters = Some(max_waiters))
+        self.settings(|settings| settings.max_waiters = Some(max_waiters))
     }
 
     /// How often a lock that excludes may go from one request of this process to the next before
@@ -216,44 +220,44 @@ impl RequestLockLayer {
     /// client's, which is 63 unless set: see
     /// [`Acquire::max_local_handoffs`](lock_core::Acquire::max_local_handoffs).
     pub fn max_local_handoffs(self, max_local_handoffs: u32) -> Self {
-        self.conduct(|conduct| conduct.max_local_handoffs = Some(max_local_handoffs))
+        self.settings(|settings| settings.max_local_handoffs = Some(max_local_handoffs))
     }
 
     /// How many requests of this process may read under one hold of the store; with 1 each of them
     /// asks the store. Default: the client's, which is 64 unless set: see
     /// [`Acquire::max_shared_readers`](lock_core::Acquire::max_shared_readers).
     pub fn max_shared_readers(self, max_shared_readers: u32) -> Self {
-        self.conduct(|conduct| conduct.max_shared_readers = Some(max_shared_readers))
+        self.settings(|settings| settings.max_shared_readers = Some(max_shared_readers))
     }
 
     /// When the lock is released. Default: [`HoldUntil::Handler`].
     pub fn hold_until(self, hold_until: HoldUntil) -> Self {
-        self.conduct(|conduct| conduct.hold_until = Some(hold_until))
+        self.settings(|settings| settings.hold_until = Some(hold_until))
     }
 
     /// What becomes of the handler when the client hangs up. Default: [`OnDisconnect::Cancel`].
     pub fn on_disconnect(self, on_disconnect: OnDisconnect) -> Self {
-        self.conduct(|conduct| conduct.on_disconnect = Some(on_disconnect))
+        self.settings(|settings| settings.on_disconnect = Some(on_disconnect))
     }
 
     /// What becomes of the handler when the lock is lost. Default: [`OnLost::Cancel`].
     pub fn on_lost(self, on_lost: OnLost) -> Self {
-        self.conduct(|conduct| conduct.on_lost = Some(on_lost))
+        self.settings(|settings| settings.on_lost = Some(on_lost))
     }
 
     /// What becomes of requests while the store does not answer. Default: [`OnStoreDown::Closed`].
     pub fn on_store_down(self, on_store_down: OnStoreDown) -> Self {
-        self.conduct(|conduct| conduct.on_store_down = Some(on_store_down))
+        self.settings(|settings| settings.on_store_down = Some(on_store_down))
     }
 
     /// Whether the response waits for the release. Default: [`Release::Background`].
     pub fn release(self, release: Release) -> Self {
-        self.conduct(|conduct| conduct.release = Some(release))
+        self.settings(|settings| settings.release = Some(release))
     }
 
     /// For which requests the lock counts. Default: [`Enforce::On`].
     pub fn enforce(self, enforce: Enforce) -> Self {
-        self.conduct(|conduct| conduct.enforce = Some(enforce))
+        self.settings(|settings| settings.enforce = Some(enforce))
     }
 
     /// Has `answer` answer requests with this outcome in place of [`Outcome`]'s table. The log line
@@ -273,15 +277,15 @@ impl RequestLockLayer {
     /// ```
     pub fn answer<F, A>(self, outcome: Outcome, answer: F) -> Self
     where
-        F: Fn(Refused) -> A + Send + Sync + 'static,
+        F: Fn(RejectedRequest) -> A + Send + Sync + 'static,
         A: Future<Output = Response<Bytes>> + Send + 'static,
     {
         let fallback = fallback(answer);
         self.with(|policy| _ = policy.fallbacks.insert(outcome, fallback))
     }
 
-    fn conduct(self, change: impl FnOnce(&mut Conduct)) -> Self {
-        self.with(|policy| change(&mut policy.conduct))
+    fn settings(self, change: impl FnOnce(&mut LockSettings)) -> Self {
+        self.with(|policy| change(&mut policy.settings))
     }
 
     fn with(self, change: impl FnOnce(&mut Policy)) -> Self {

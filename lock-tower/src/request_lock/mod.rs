@@ -62,15 +62,15 @@
 //! use std::convert::Infallible;
 //! use http::{Request, Response, request::Parts};
 //! use http_body_util::BodyExt;
-//! use lock_tower::{BadKey, LockClient, RequestLockLayer, Template};
+//! use lock_tower::{KeyRejection, LockClient, RequestLockLayer, Template};
 //! use tower::{ServiceBuilder, ServiceExt, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let template = Template::parse("tenant:{tenant:lower}")?;
 //! let by_tenant = move |parts: &Parts| {
 //!     let tenant = parts.headers.get("x-tenant").and_then(|value| value.to_str().ok());
-//!     let tenant = tenant.ok_or(BadKey::missing("the header `x-tenant` is missing"))?;
-//!     Ok(template.render(|_| Ok::<_, BadKey>(tenant.into()))?)
+//!     let tenant = tenant.ok_or(KeyRejection::missing("the header `x-tenant` is missing"))?;
+//!     Ok(template.render(|_| Ok::<_, KeyRejection>(tenant.into()))?)
 //! };
 //! let service = ServiceBuilder::new()
 //!     .layer(RequestLockLayer::with_key(LockClient::in_memory(), by_tenant).name("tenant"))
@@ -156,4 +156,4 @@ mod service;
 pub use layer::RequestLockLayer;
 pub use service::RequestLock;
 
-pub use crate::response_future::ResponseFuture;
+pub use crate::pipeline::response_future::ResponseFuture;

@@ -9,8 +9,13 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use super::ResponseFuture;
-use crate::{LockBody, carry_out::carry_out, context::RequestContext, route_lock::RouteLock};
+use crate::{
+    pipeline::{
+        body::LockBody, reject, response_future::ResponseFuture, route_lock::RouteLock,
+        serve::serve,
+    },
+    request::context::RequestContext,
+};
 
 /// Works on each request under its lock: from [`RequestLockLayer`](super::RequestLockLayer).
 ///
@@ -54,12 +59,14 @@ where
             let time = lock.limit_time(&mut parts);
             let context = RequestContext::join(&lock.client, &parts);
             if let Err(why) = time {
-                let refusal = lock.bad_deadline(&context, &parts, why);
-                return Ok(refusal.answer(Some(parts)).await.map(LockBody::ours));
+                let rejection = lock.bad_deadline(&context, &parts, why);
+                return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
             }
-            match lock.asked(&context, &mut parts).await {
-                Ok(asked) => carry_out(asked, context, inner, parts, body).await,
-                Err(refusal) => Ok(refusal.answer(Some(parts)).await.map(LockBody::ours)),
+            match lock.pending_locks(&context, &mut parts).await {
+                Ok(asked) => serve(asked, context, inner, parts, body).await,
+                Err(rejection) => {
+                    Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours))
+                }
             }
         })
     }

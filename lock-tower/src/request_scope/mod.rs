@@ -65,4 +65,4 @@ mod service;
 pub use layer::RequestScopeLayer;
 pub use service::RequestScope;
 
-pub use crate::response_future::ResponseFuture;
+pub use crate::pipeline::response_future::ResponseFuture;

@@ -8,7 +8,7 @@ use lock_core::LockClient;
 use tower_service::Service;
 
 use super::ResponseFuture;
-use crate::context::RequestContext;
+use crate::request::context::RequestContext;
 
 /// Works on each request in a scope: from [`RequestScopeLayer`](super::RequestScopeLayer).
 ///

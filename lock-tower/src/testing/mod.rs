@@ -41,8 +41,14 @@
 //! while anybody has something to do and jumps when all wait: a lease of an hour is over in no time
 //! ([`TestLocks::pass`]).
 
+#[cfg(feature = "policy")]
+mod axum_routes;
 mod locks;
 mod overlaps;
+#[doc(hidden)]
+pub mod untrusted_input;
 
+#[cfg(feature = "policy")]
+pub use axum_routes::routes;
 pub use locks::TestLocks;
 pub use overlaps::{Inside, Overlaps};

@@ -6,7 +6,8 @@ use crate::common::{NEVER, call, logs::Logs, metrics::Metrics, request};
 use axum::{Router, routing::put};
 use http::Response;
 use lock_tower::{
-    BadKey, LockClient, MemoryStore, Mode, OnDisconnect, Outcome, PrincipalLimit, RequestLockLayer,
+    KeyRejection, LockClient, MemoryStore, Mode, OnDisconnect, Outcome, PrincipalLimit,
+    RequestLockLayer,
 };
 use tower::ServiceExt;
 
@@ -24,7 +25,7 @@ impl Scene {
         Self { store, locks, lock }
     }
 
-    fn without_key(bad: fn() -> BadKey) -> Self {
+    fn without_key(bad: fn() -> KeyRejection) -> Self {
         let scene = Self::new();
         let lock = RequestLockLayer::with_key(scene.locks.clone(), move |_| Err::<&str, _>(bad()));
         Self { lock: lock.name("order"), ..scene }
@@ -40,10 +41,14 @@ impl Scene {
             }
             Outcome::Unavailable => scene.store.set_down(true),
             Outcome::Draining => scene.locks.shutdown(NEVER).await.unwrap(),
-            Outcome::KeyMissing => return Self::without_key(|| BadKey::missing("it is missing")),
-            Outcome::KeyInvalid => return Self::without_key(|| BadKey::invalid("it is invalid")),
+            Outcome::KeyMissing => {
+                return Self::without_key(|| KeyRejection::missing("it is missing"));
+            }
+            Outcome::KeyInvalid => {
+                return Self::without_key(|| KeyRejection::invalid("it is invalid"));
+            }
             Outcome::Misconfigured => {
-                return Self::without_key(|| BadKey::misconfigured("we are wrong"));
+                return Self::without_key(|| KeyRejection::misconfigured("we are wrong"));
             }
             _ => {}
         }

@@ -204,7 +204,8 @@ async fn layers_and_attributes_are_places_by_their_names() {
 /// A request that names no lock has none that it could be asked about.
 #[tokio::test]
 async fn where_a_request_without_a_key_is_let_pass_it_passes() {
-    let missing = |_: &http::request::Parts| Err::<&str, _>(lock_tower::BadKey::missing("gone"));
+    let missing =
+        |_: &http::request::Parts| Err::<&str, _>(lock_tower::KeyRejection::missing("gone"));
     let layer = RequestLockLayer::with_key(LockClient::in_memory(), missing);
     for layer in [
         layer.clone().enforce(Enforce::Shadow),

@@ -9,7 +9,7 @@ use axum::{
     routing::{any, put},
 };
 use lock_tower::{
-    BadKey, KeyTemplateError, LockClient, LockKey, LockMode, Locked, RequestLockLayer,
+    KeyRejection, KeyTemplateError, LockClient, LockKey, LockMode, Locked, RequestLockLayer,
     RequestScopeLayer, Template, distributed_lock,
 };
 
@@ -34,7 +34,7 @@ async fn layer_closure_and_attribute_build_the_same_key() {
         let nth = usize::from(parts.uri.path().contains("a:b"));
         Ok(template.render(|hole| {
             let (shop, id) = values[nth];
-            Ok::<_, BadKey>(if hole.name() == "shop" { shop } else { id }.into())
+            Ok::<_, KeyRejection>(if hole.name() == "shop" { shop } else { id }.into())
         })?)
     });
     let by_template = RequestLockLayer::new(locks.clone(), TEMPLATE).unwrap();
@@ -90,7 +90,9 @@ async fn a_closure_sees_extensions_and_may_give_a_checked_key() {
     struct Tenant(LockKey);
     let layer = RequestLockLayer::with_key(LockClient::in_memory(), |parts| {
         let tenant = parts.extensions.get::<Tenant>();
-        tenant.map(|tenant| tenant.0.clone()).ok_or(BadKey::misconfigured("no tenant was set"))
+        tenant
+            .map(|tenant| tenant.0.clone())
+            .ok_or(KeyRejection::misconfigured("no tenant was set"))
     });
     let app = Router::new().route("/", any(key)).route_layer(layer);
     let tenant = Tenant(LockKey::try_from("tenant:a").unwrap());

@@ -69,7 +69,8 @@ async fn everything() {
     quick(layer(&locks).max_waiters(0)).await;
     quick(layer(&locks).lease(Duration::ZERO)).await;
     quick(RequestLockLayer::with_key(locks.clone(), |_| Ok("\n")).name("order")).await;
-    let missing = |_: &http::request::Parts| Err::<&str, _>(lock_tower::BadKey::missing("gone"));
+    let missing =
+        |_: &http::request::Parts| Err::<&str, _>(lock_tower::KeyRejection::missing("gone"));
     quick(RequestLockLayer::with_key(locks.clone(), missing).name("order")).await;
     // Tried out, beside each other.
     let shadow = app(layer(&locks).enforce(Enforce::Shadow));
@@ -89,8 +90,9 @@ async fn everything() {
 
 /// Name, kind and the names of the labels, as the documentation has them.
 fn documented() -> Vec<(&'static str, MetricKind, Vec<&'static str>)> {
-    let rows =
-        include_str!("../../src/metrics.md").lines().filter(|row| row.starts_with("| `lock_"));
+    let rows = include_str!("../../src/telemetry/metrics.md")
+        .lines()
+        .filter(|row| row.starts_with("| `lock_"));
     rows.map(|row| {
         let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
         let kind = match cells[1] {
@@ -112,7 +114,7 @@ fn parts(series: &str) -> (&str, Vec<&str>) {
 
 #[test]
 fn the_documentation_has_every_name_in_the_code() {
-    let code = include_str!("../../src/metrics.rs");
+    let code = include_str!("../../src/telemetry/metrics.rs");
     let names = code.split('"').filter(|text| text.starts_with("lock_") && !text.contains(' '));
     let documented = documented().into_iter().map(|(name, ..)| name);
     assert_eq!(

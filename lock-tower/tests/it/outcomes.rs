@@ -7,7 +7,7 @@ use axum::{Router, routing::any};
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Version};
 use lock_tower::{
-    BadKey, LockClient, LockMode, Mode, Outcome, RequestLockLayer,
+    KeyRejection, LockClient, LockMode, Mode, Outcome, RequestLockLayer,
     store::{
         AcquireCommand, Acquired, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
         StoreFuture, StoreHealth, Unsupported,
@@ -186,7 +186,7 @@ async fn key_missing() {
     let locks = LockClient::in_memory();
     let by_header = RequestLockLayer::with_key(locks, |parts| {
         let tenant = parts.headers.get("x-tenant").and_then(|tenant| tenant.to_str().ok());
-        let tenant = tenant.ok_or(BadKey::missing("the header `x-tenant` is missing"))?;
+        let tenant = tenant.ok_or(KeyRejection::missing("the header `x-tenant` is missing"))?;
         Ok(format!("tenant:{tenant}"))
     });
     let app = router(by_header);

@@ -9,7 +9,9 @@ use std::{
 
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use lock_tower::{BadKey, LockClient, Locked, Mode, RequestLockLayer, RequestScopeLayer, Scope};
+use lock_tower::{
+    KeyRejection, LockClient, Locked, Mode, RequestLockLayer, RequestScopeLayer, Scope,
+};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
 fn by_path(locks: &LockClient) -> RequestLockLayer {
@@ -139,8 +141,9 @@ async fn a_dropped_request_releases() {
 #[tokio::test]
 async fn nothing_is_called_without_the_lock() {
     let locks = LockClient::in_memory();
-    let refuses =
-        RequestLockLayer::with_key(locks.clone(), |_| Err::<String, _>(BadKey::invalid("no")));
+    let refuses = RequestLockLayer::with_key(locks.clone(), |_| {
+        Err::<String, _>(KeyRejection::invalid("no"))
+    });
     let never = service_fn(|_: Request<()>| -> Ready<Result<Response<String>, Infallible>> {
         panic!("called without the lock")
     });

@@ -5,7 +5,11 @@ use axum::{
     Router,
     routing::{any, get, put},
 };
-use lock_tower::{LockClient, distributed_lock, policies::Policies, testing::TestLocks};
+use lock_tower::{
+    LockClient, distributed_lock,
+    policies::Policies,
+    testing::{TestLocks, routes},
+};
 use tower::{Layer, ServiceExt};
 
 async fn handler() -> &'static str {
@@ -63,7 +67,7 @@ fn the_routes_and_their_policies_in_one_table() {
     let policies = policies(LockClient::in_memory(), &RULES);
     let logs = Logs::collect();
 
-    let table = policies.check_routes(&shop());
+    let table = policies.check_routes(routes(&shop()));
 
     assert_eq!(table.to_string(), TABLE);
     assert!(logs.text().contains("WARN") && logs.text().contains("/orders/{id}"));
@@ -71,8 +75,8 @@ fn the_routes_and_their_policies_in_one_table() {
     assert!(without.contains(&("/health", "GET")));
     assert_eq!(table.without_route().count(), 3);
     // Layers change nothing, wherever they are.
-    assert_eq!(policies.check_routes(&shop().route_layer(policies.layer())), table);
-    assert_eq!(policies.check_routes(&shop().layer(policies.layer())), table);
+    assert_eq!(policies.check_routes(routes(&shop().route_layer(policies.layer()))), table);
+    assert_eq!(policies.check_routes(routes(&shop().layer(policies.layer()))), table);
 }
 
 /// Seen at the start, and not by the first request that is answered 500.
@@ -88,7 +92,7 @@ async fn a_route_that_lacks_what_its_key_names_is_told() {
         .route("/health", get(handler))
         .route("/import", put(handler))
         .route("/v{id}", put(handler));
-    let table = policies.check_routes(&app);
+    let table = policies.check_routes(routes(&app));
     let lacking: Vec<_> = table.without_parameter().collect();
     assert_eq!(lacking, ["/import has no `id` for the key of `all`"], "{table}");
     assert!(
@@ -107,7 +111,7 @@ fn where_all_is_well_nothing_is_warned_of() {
     let policies = policies(LockClient::in_memory(), &[("order", "path = \"/orders/{id}\"")]);
     let logs = Logs::collect();
     let app: Router = Router::new().route("/orders/{id}", put(handler));
-    let table = policies.check_routes(&app);
+    let table = policies.check_routes(routes(&app));
     assert_eq!((table.without_route().count(), table.without_policy().count()), (0, 0));
     assert!(!logs.text().contains("WARN"), "{}", logs.text());
 }

@@ -8,8 +8,8 @@ use std::{
 use crate::common::{NEVER, call, logs::Logs, send};
 use axum::{Router, extract::Path, routing::any};
 use lock_tower::{
-    BadKey, KeyTemplateError, Kind, LockClient, LockError, LockKey, LockMode, Locked, MemoryStore,
-    Mode, RequestLockLayer, RequestScopeLayer, distributed_lock,
+    KeyRejection, KeyTemplateError, Kind, LockClient, LockError, LockKey, LockMode, Locked,
+    MemoryStore, Mode, RequestLockLayer, RequestScopeLayer, distributed_lock,
 };
 use tokio::sync::mpsc;
 
@@ -300,8 +300,8 @@ async fn a_value_that_is_refused_in_any_key_is_the_clients_fault() {
 async fn a_closure_without_any_key_never_runs_the_handler() {
     let logs = Logs::collect();
     let layer = RequestLockLayer::with_keys(LockClient::in_memory(), |parts| {
-        let ids = parts.headers.get("x-orders").ok_or(BadKey::missing("no `x-orders`"))?;
-        let ids = ids.to_str().map_err(|_| BadKey::invalid("`x-orders` is no text"))?;
+        let ids = parts.headers.get("x-orders").ok_or(KeyRejection::missing("no `x-orders`"))?;
+        let ids = ids.to_str().map_err(|_| KeyRejection::invalid("`x-orders` is no text"))?;
         Ok(ids.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect::<Vec<_>>())
     });
     let app =

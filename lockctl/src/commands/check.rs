@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use lock_tower::policy_file::{PolicyErrors, PolicyFile};
+use lock_policy::{PolicyErrors, PolicyFile};
 use serde_json::{Value, json};
 
 use crate::outcome::{Answer, Exit, Outcome};

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use lock_tower::policy_file::PolicyFile;
+use lock_policy::PolicyFile;
 
 use crate::outcome::{Answer, Exit, Outcome};
 

@@ -1,4 +1,4 @@
-use lock_tower::{FencingToken, Inspection, Kind, Mode};
+use lock_core::{FencingToken, Inspection, Kind, Mode};
 use serde_json::json;
 
 use crate::{

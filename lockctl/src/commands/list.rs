@@ -1,4 +1,4 @@
-use lock_tower::Listing;
+use lock_core::Listing;
 use serde_json::json;
 
 use crate::{

@@ -1,4 +1,4 @@
-use lock_tower::{FencingToken, ForcedRelease, Inspection};
+use lock_core::{FencingToken, ForcedRelease, Inspection};
 use serde_json::json;
 
 use crate::{

@@ -1,4 +1,4 @@
-use lock_tower::policy_file::PolicyFile;
+use lock_policy::PolicyFile;
 
 use crate::{
     outcome::{Answer, Exit, Outcome},

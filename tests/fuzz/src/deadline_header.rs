@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use lock_tower::__private::clients;
+use lock_tower::testing::untrusted_input;
 
 const NAME: HeaderName = HeaderName::from_static("x-ms");
 
@@ -16,7 +16,7 @@ pub fn deadline_header(input: &[u8]) {
         let Ok(value) = HeaderValue::from_bytes(line) else { return };
         headers.append(NAME, value);
     }
-    let told = clients::deadline(&NAME, &headers);
+    let told = untrusted_input::deadline(&NAME, &headers);
     let text = String::from_utf8_lossy(input);
     let digits = text.trim_matches([' ', '\t']);
     let number = digits.bytes().all(|byte| byte.is_ascii_digit());

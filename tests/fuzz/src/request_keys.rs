@@ -1,7 +1,7 @@
 use futures_util::FutureExt;
 use http::{HeaderValue, Request, Uri, header::COOKIE};
 use lock_core::LockKey;
-use lock_tower::{__private::clients, Outcome};
+use lock_tower::{Outcome, testing::untrusted_input};
 
 const TEMPLATES: [&str; 4] = [
     "q:{query.q}",
@@ -28,7 +28,7 @@ pub fn request_keys(input: &[u8]) {
     }
     let (mut parts, ()) = request.into_parts();
     for template in TEMPLATES {
-        let keys = clients::keys(&[template], &mut parts).now_or_never();
+        let keys = untrusted_input::keys(&[template], &mut parts).now_or_never();
         match keys.expect("nothing of a request is waited for") {
             Ok(keys) => {
                 for key in keys {

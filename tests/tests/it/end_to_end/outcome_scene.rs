@@ -17,7 +17,9 @@ use axum::{
     routing::put,
 };
 use lock_tests::{Cli, LIMIT, RedisServer, bounded, http, http::Reply};
-use lock_tower::{BadKey, LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer};
+use lock_tower::{
+    KeyRejection, LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer,
+};
 use tokio::time::Instant;
 
 use crate::end_to_end::service::Service;
@@ -82,7 +84,8 @@ impl Scene {
                 Self { lock, loses: true, ..scene }
             }
             "KeyMissing" => {
-                let missing = |_: &_| Err::<&str, _>(BadKey::missing("the header is missing"));
+                let missing =
+                    |_: &_| Err::<&str, _>(KeyRejection::missing("the header is missing"));
                 let lock = RequestLockLayer::with_key(scene.locks.clone(), missing).name("order");
                 Self { lock, ..scene }
             }

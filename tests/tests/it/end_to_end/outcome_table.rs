@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::end_to_end::outcome_scene::Scene;
 
-const SOURCE: &str = include_str!("../../../../lock-tower/src/outcome/table.rs");
+const SOURCE: &str = include_str!("../../../../lock-policy/src/settings/outcome.rs");
 
 /// One row, as the docs have it.
 #[derive(Debug)]

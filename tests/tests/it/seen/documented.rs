@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-const TABLES: &str = include_str!("../../../../lock-tower/src/metrics.md");
+const TABLES: &str = include_str!("../../../../lock-tower/src/telemetry/metrics.md");
 
 fn rows(begin: &str) -> impl Iterator<Item = Vec<&'static str>> {
     let rows = TABLES.lines().filter(move |row| row.starts_with(begin));

@@ -1,0 +1,66 @@
+use std::{ops::Range, sync::Arc};
+
+/// The byte order mark.
+const MARK: char = '\u{FEFF}';
+
+/// A file's text, and where its lines begin.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceFile {
+    pub(crate) name: Arc<str>,
+    pub(crate) text: Arc<str>,
+    lines: Arc<[usize]>,
+}
+
+/// A place in a file: both count from 1, the column in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LineColumn {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl SourceFile {
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            name: name.into(),
+            text: text.into(),
+            // The mark in which some editors' files begin is no column of the first line.
+            lines: std::iter::once(if text.starts_with(MARK) { MARK.len_utf8() } else { 0 })
+                .chain(breaks)
+                .collect(),
+        }
+    }
+
+    pub(crate) fn place(&self, at: usize) -> LineColumn {
+        let line = self.lines.partition_point(|start| *start <= at).max(1);
+        let start = self.lines[line - 1];
+        let before = self.text.get(start..at).unwrap_or_default();
+        LineColumn { line, column: before.chars().count() + 1 }
+    }
+
+    /// The line in which a byte stands, without its end, and where in it `span` is. What goes on
+    /// in the next line is left out.
+    pub(crate) fn line(&self, span: &Range<usize>) -> (&str, Range<usize>) {
+        let start = self.lines[self.place(span.start).line - 1];
+        let line = self.text[start..].split('\n').next().unwrap_or_default();
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let from = span.start.saturating_sub(start).min(line.len());
+        let to = span.end.saturating_sub(start).clamp(from, line.len());
+        (line, from..to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LineColumn, SourceFile};
+
+    #[test]
+    fn a_byte_order_mark_is_no_column() {
+        let source = SourceFile::new("locks.toml", "\u{FEFF}wiat = 1\nb");
+        for (at, line, column) in [(0, 1, 1), (3, 1, 1), (5, 1, 3), (12, 2, 1)] {
+            assert_eq!(source.place(at), LineColumn { line, column }, "{at}");
+        }
+        assert_eq!(source.line(&(0..0)), ("wiat = 1", 0..0));
+        assert_eq!(source.line(&(3..7)), ("wiat = 1", 0..4));
+    }
+}

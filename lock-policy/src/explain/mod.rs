@@ -1,0 +1,196 @@
+//! Why a request is locked as it is.
+
+mod explanation;
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Method, Request, Uri, request::Parts};
+use lock_core::{Mode, Template};
+use lock_key::{Hole, KeyWriter, Segment};
+use percent_encoding::percent_decode_str;
+
+use crate::{
+    key::{KeyRejection, KeyValues, RequestValues, Source, resolve_value},
+    matching::{Matcher, RouteMatch, Way, host_of},
+    rule::{CheckedFile, Rule},
+    schema::Table,
+    settings::{Enforce, OnMissingKey, Outcome, kill_switch},
+};
+
+use explanation::{MatchedRule, Row, SkippedRule};
+
+pub use explanation::Explanation;
+
+pub(crate) fn explain(
+    file: &CheckedFile,
+    method: &Method,
+    path: &str,
+    headers: &HeaderMap,
+    in_force: fn(&str, Enforce) -> Enforce,
+) -> Explanation {
+    let (path_alone, query) = path.split_once('?').unwrap_or((path, ""));
+    let mut explanation = Explanation {
+        method: method.to_string(),
+        path: path.to_owned(),
+        file: Arc::clone(&file.name),
+        rule: None,
+        passed: Vec::new(),
+    };
+    let host = host_of(&Uri::default(), headers).map(str::to_owned);
+    let chosen = route_of(&file.rules, path_alone);
+    let way = chosen.as_deref().map_or(Way::Path(path_alone), Way::Route);
+    for rule in &file.rules {
+        let Matcher::Route(route) = &rule.matcher else {
+            continue;
+        };
+        match route.mismatch(method, way, host.as_deref(), headers) {
+            Some(differs) => {
+                let (name, line) = (Arc::clone(&rule.name), rule.line);
+                explanation.passed.push(SkippedRule { name, line, differs });
+            }
+            None => {
+                explanation.rule = Some(MatchedRule {
+                    name: Arc::clone(&rule.name),
+                    line: rule.line,
+                    keys: keys(rule, route, path_alone, &parts(method, query, headers)),
+                    values: values(file, rule, method, in_force),
+                });
+                break;
+            }
+        }
+    }
+    explanation
+}
+
+/// The route that a router with all the file's paths has for this one.
+fn route_of(rules: &[Rule], path: &str) -> Option<String> {
+    let patterns = rules.iter().filter_map(|rule| match &rule.matcher {
+        Matcher::Route(route) => route.path.as_ref(),
+        Matcher::Attribute(_) => None,
+    });
+    let fitting = patterns.filter(|pattern| pattern.captures(path).is_some());
+    fitting.min_by_key(|pattern| pattern.breadth()).map(ToString::to_string)
+}
+
+fn parts(method: &Method, query: &str, headers: &HeaderMap) -> Parts {
+    let (mut parts, ()) = Request::new(()).into_parts();
+    parts.method = method.clone();
+    parts.headers = headers.clone();
+    // A query that no client can send names nothing.
+    parts.uri = format!("/?{query}").parse().unwrap_or_default();
+    parts
+}
+
+/// The keys as far as the request tells them: what only the service knows stays a hole.
+fn keys(rule: &Rule, route: &RouteMatch, path: &str, parts: &Parts) -> Vec<String> {
+    // As Axum has it: then no parameter can be had.
+    if percent_decode_str(path).decode_utf8().is_err()
+        && rule.keys.iter().any(|templates| templates.name_path_parameters())
+    {
+        return vec![format!("{}: the path is no UTF-8", Outcome::KeyInvalid.as_str())];
+    }
+    let captured = route.path.as_ref().and_then(|pattern| pattern.captures(path));
+    let captured = captured.unwrap_or_default();
+    let registered = KeyValues::default();
+    let path = captured.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let values = RequestValues { parts, path, registered: &registered };
+    let templates = rule.keys.iter().flat_map(|templates| templates.iter());
+    let keys: Result<Vec<_>, KeyRejection> =
+        templates.map(|template| key(template.template(), &values)).collect();
+    keys.unwrap_or_else(|bad| {
+        vec![match &rule.on_missing_key {
+            OnMissingKey::Constant(key) if bad.outcome() == Outcome::KeyMissing => key.to_string(),
+            OnMissingKey::Skip if bad.outcome() == Outcome::KeyMissing => {
+                format!("no lock: {bad}")
+            }
+            _ => format!("{}: {bad}", bad.outcome().as_str()),
+        }]
+    })
+}
+
+fn key(template: &Template, values: &RequestValues<'_>) -> Result<String, KeyRejection> {
+    let mut writer = KeyWriter::new();
+    for segment in template.segments() {
+        match segment {
+            Segment::Literal(text) => writer.literal(text),
+            Segment::Hole(hole) => write(&mut writer, hole, values)?,
+        }
+    }
+    Ok(writer.finish()?)
+}
+
+fn write(
+    writer: &mut KeyWriter,
+    hole: &Hole,
+    values: &RequestValues<'_>,
+) -> Result<(), KeyRejection> {
+    let Some(source) = Source::of(hole) else {
+        return Ok(());
+    };
+    let value = values.value(&source)?;
+    let is_open = matches!(source, Source::Path(_) | Source::Claim(_) | Source::Extension(_));
+    if value.is_none() && is_open {
+        writer.literal(&format!("{{{}}}", hole.name()));
+        return Ok(());
+    }
+    let value = resolve_value(hole, value, &source)?;
+    if hole.hash {
+        writer.digest(&hole.name(), &value)?;
+    } else {
+        writer.value(&hole.name(), hole.ty, &value)?;
+    }
+    Ok(())
+}
+
+fn values(
+    file: &CheckedFile,
+    rule: &Rule,
+    method: &Method,
+    in_force: fn(&str, Enforce) -> Enforce,
+) -> Vec<Row> {
+    let told = ["name", "match", "key", "keys"];
+    let fields = Table::Policy.fields().filter(|field| !told.contains(&field.name));
+    let mut rows: Vec<Row> = fields
+        .map(|field| match rule.origins.get(field.name) {
+            Some(said) => {
+                let table = if said.by_defaults { "defaults" } else { "policy" };
+                let origin = format!("{}:{} ({table})", file.name, said.line);
+                Row { field: field.name, value: said.shown.clone(), origin }
+            }
+            None => Row {
+                field: field.name,
+                value: field.default.unwrap_or_default().to_owned(),
+                origin: "built in".to_owned(),
+            },
+        })
+        .collect();
+    if let Some(deadline) = file.request.deadline {
+        let header = file.request.header.as_ref();
+        let shorter = header.map(|name| format!(", less by the header `{name}`"));
+        rows.push(Row {
+            field: "deadline",
+            value: format!("{deadline:?}{}", shorter.unwrap_or_default()),
+            origin: format!("{} (request)", file.name),
+        });
+    }
+    let configured = rule.settings.enforce.unwrap_or_default();
+    let in_force = in_force(&rule.name, configured);
+    for row in &mut rows {
+        if row.field == "mode" {
+            let mode = rule.mode.unwrap_or_default().on(rule.kind.unwrap_or_default(), method);
+            row.value = format!("{} ({method}: {})", row.value, mode_word(mode));
+        }
+        if row.field == "enforce" && in_force != configured {
+            row.value = in_force.to_string();
+            row.origin = format!("environment ({})", kill_switch::VARIABLE);
+        }
+    }
+    rows
+}
+
+fn mode_word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Read => "read",
+        Mode::Write => "write",
+    }
+}

@@ -1,0 +1,142 @@
+//! A policy file: its text read, checked and asked about.
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::{env, fs, path::Path, sync::Arc};
+
+use http::{HeaderMap, Method};
+use serde_json::Value;
+
+use crate::{
+    diagnostics::PolicyErrors,
+    explain::{self, Explanation},
+    rule::{CheckedFile, RequestBudget, Rule},
+    schema,
+    settings::kill_switch,
+};
+
+/// The largest file that is read, so that a wrong path does not fill the memory.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// A policy file that was read and is right in itself.
+///
+/// Whether its routes exist is only known to the router. Clones share everything.
+#[derive(Debug, Clone)]
+pub struct PolicyFile(Arc<CheckedFile>);
+
+impl PolicyFile {
+    /// Reads `text` with the environment of the process. `name` is the file's in errors.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, PolicyErrors> {
+        Self::parse_with(name, text, |variable| env::var(variable).ok())
+    }
+
+    /// Reads `text` with another environment than the process'.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn parse_with(
+        name: &str,
+        text: &str,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, PolicyErrors> {
+        if text.len() as u64 > MOST_BYTES {
+            return Err(too_large(name));
+        }
+        parse::parse(name, text, &environment).map(|checked| Self(Arc::new(checked)))
+    }
+
+    /// Reads the file at `path`, with the environment of the process. It blocks for as long as the
+    /// file system does.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, has more than 1 MiB or is no UTF-8, and everything that is wrong
+    /// with it.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, PolicyErrors> {
+        let path = path.as_ref();
+        Self::of_bytes(path, Self::bytes(path)?)
+    }
+
+    /// What stands in the file at `path` now.
+    #[doc(hidden)]
+    pub fn bytes(path: &Path) -> Result<Vec<u8>, PolicyErrors> {
+        let name = path.display().to_string();
+        let unreadable = |error: std::io::Error| {
+            let help = "check the path and the rights of the process";
+            PolicyErrors::of_file(&name, format!("the file cannot be read: {error}"), help)
+        };
+        if fs::metadata(path).map_err(unreadable)?.len() > MOST_BYTES {
+            return Err(too_large(&name));
+        }
+        fs::read(path).map_err(unreadable)
+    }
+
+    /// As [`read`](Self::read), of what stood in the file at `path`.
+    #[doc(hidden)]
+    pub fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, PolicyErrors> {
+        let name = path.display().to_string();
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::parse(&name, &text),
+            Err(error) => Err(parse::not_utf8(&name, &error)),
+        }
+    }
+
+    /// What tells this file from others: the first 12 hex digits of the SHA-256 of its text, after
+    /// its environment variables were replaced.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.0.version
+    }
+
+    /// The rules' names, in the order of the file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.rules().iter().map(|rule| &*rule.name)
+    }
+
+    /// Which rule counts for a request, with which keys, and where each value was said. The path is
+    /// a request's, such as `/orders/7?page=2`; the host is taken from the headers.
+    ///
+    /// The router's routes are not known here: it is as if they were the paths of the rules, so of
+    /// `/orders/{id}` and `/orders/latest` the latter is the route of `/orders/latest`.
+    #[must_use]
+    pub fn explain(&self, method: &Method, path: &str, headers: &HeaderMap) -> Explanation {
+        explain::explain(&self.0, method, path, headers, kill_switch::in_force)
+    }
+
+    /// The JSON Schema (2020-12) of policy files, for editors.
+    #[must_use]
+    pub fn schema() -> Value {
+        schema::json_schema::schema()
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn request(&self) -> &RequestBudget {
+        &self.0.request
+    }
+
+    /// Whether a new version may lock otherwise under this name than the old one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn allows_change(&self, name: &str) -> bool {
+        self.0.allow_change.iter().any(|allowed| allowed == name)
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.0.rules
+    }
+}
+
+fn too_large(name: &str) -> PolicyErrors {
+    let help = "a policy file has at most 1 MiB";
+    PolicyErrors::of_file(name, "the file is too large".to_owned(), help)
+}

@@ -1,0 +1,310 @@
+//! What only the crate sees of a file: its rules as the runtime takes them.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use http::{HeaderMap, Method, StatusCode, Uri, header::HOST};
+use lock_core::Kind;
+
+use super::PolicyFile;
+use crate::{
+    explain::explain,
+    matching::{Matcher, Way, host_of},
+    rule::{RequestBudget, Rule},
+    settings::{
+        AnswerOverride, Enforce, HoldUntil, LockMode, LockSettings, OnDisconnect, OnLost,
+        OnMissingKey, OnStoreDown, Outcome, Release,
+    },
+};
+
+fn file(text: &str) -> PolicyFile {
+    let text = format!("version = 1\n{text}");
+    let stage = |name: &str| match name {
+        "STAGE" => Some("test".to_owned()),
+        "EMPTY" => Some(String::new()),
+        _ => None,
+    };
+    PolicyFile::parse_with("locks.toml", &text, stage).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+const ALL: &str = r#"
+[request]
+deadline = "10s"
+deadline_header = "X-Timeout-Ms"
+
+[defaults]
+wait = "1s"
+kind = "fair"
+on_busy = { status = 429, detail = "Busy." }
+answers = { lost = { status = 500 }, draining = { detail = "Bye." } }
+on_missing_key = "skip"
+on_disconnect = "finish"
+
+[[policy]]
+name = "all"
+match = { methods = ["PUT"], path = "/a/{id}" }
+key = "a:{id}"
+kind = "read_write"
+mode = "read"
+on_missing_key = { constant = "a:none" }
+wait = "0s"
+reserve = "250ms"
+lease = "2m"
+max_hold = "2m"
+renew = false
+max_waiters = 0
+max_local_handoffs = 3
+max_shared_readers = 4
+hold_until = "body"
+on_disconnect = "cancel"
+on_busy = { detail = "Here.", fallback = "stale" }
+answers = { lost = { status = 503 } }
+on_lost = "signal"
+on_store_down = "local"
+release = "before_response"
+enforce = "25%"
+
+[[policy]]
+name = "little"
+match = { attribute = "orders::update" }
+"#;
+
+#[test]
+fn every_field_arrives_in_its_rule() {
+    let file = file(ALL);
+    let [all, little] = file.rules() else { panic!("{file:?}") };
+    let answer =
+        |status: Option<u16>, detail: Option<&str>, fallback: Option<&str>| AnswerOverride {
+            status: status.map(|status| StatusCode::from_u16(status).unwrap()),
+            detail: detail.map(Into::into),
+            fallback: fallback.map(Into::into),
+        };
+    let draining = (Outcome::Draining, answer(None, Some("Bye."), None));
+    assert_eq!(
+        all.settings,
+        LockSettings {
+            wait: Some(Duration::ZERO),
+            reserve: Some(Duration::from_millis(250)),
+            lease: Some(Duration::from_secs(120)),
+            renew: Some(false),
+            max_hold: Some(Duration::from_secs(120)),
+            max_waiters: Some(0),
+            max_local_handoffs: Some(3),
+            max_shared_readers: Some(4),
+            hold_until: Some(HoldUntil::Body),
+            on_disconnect: Some(OnDisconnect::Cancel),
+            on_lost: Some(OnLost::Signal),
+            on_store_down: Some(OnStoreDown::Local),
+            release: Some(Release::BeforeResponse),
+            enforce: Some(Enforce::Percent(25)),
+            answers: [
+                (Outcome::Busy, answer(None, Some("Here."), Some("stale"))),
+                (Outcome::Lost, answer(Some(503), None, None)),
+                draining.clone(),
+            ]
+            .into(),
+        }
+    );
+    assert_eq!((all.kind, all.mode), (Some(Kind::ReadWrite), Some(LockMode::Read)));
+    assert_eq!(all.on_missing_key, OnMissingKey::Constant("a:none".try_into().unwrap()));
+    assert_eq!(all.keys.as_ref().unwrap().sources(), "a:{id}");
+
+    // An attribute has no disconnect and no missing key, so these defaults are not for it.
+    assert_eq!(
+        little.settings,
+        LockSettings {
+            wait: Some(Duration::from_secs(1)),
+            answers: [
+                (Outcome::Busy, answer(Some(429), Some("Busy."), None)),
+                (Outcome::Lost, answer(Some(500), None, None)),
+                draining,
+            ]
+            .into(),
+            ..LockSettings::default()
+        }
+    );
+    assert_eq!((little.kind, little.mode), (Some(Kind::Fair), None));
+    assert_eq!(little.on_missing_key, OnMissingKey::Reject);
+    assert!(little.keys.is_none());
+    assert_eq!(little.matcher, Matcher::Attribute("orders::update".into()));
+    assert_eq!(
+        file.0.request,
+        RequestBudget {
+            deadline: Some(Duration::from_secs(10)),
+            header: Some("x-timeout-ms".parse().unwrap()),
+        }
+    );
+}
+
+#[test]
+fn what_is_not_said_is_not_there() {
+    let file = file("[[policy]]\nname = \"a\"\nmatch = {}\nkey = \"a\"\n");
+    let [rule] = file.rules() else { panic!("{file:?}") };
+    assert_eq!(rule.settings, LockSettings::default());
+    assert_eq!((rule.kind, rule.mode), (None, None));
+    assert_eq!(rule.line, 2);
+    assert_eq!(file.0.request, RequestBudget::default());
+}
+
+/// The words of each field that has some, in rules of their own.
+#[test]
+fn every_word_has_its_meaning() {
+    let rule = |field: &str| {
+        let rule = format!("[[policy]]\nname = \"a\"\nmatch = {{}}\nkey = \"a\"\n{field}\n");
+        file(&rule).rules()[0].clone()
+    };
+    let settings = |field: &str| rule(field).settings;
+    assert_eq!(settings("hold_until = 'handler'").hold_until, Some(HoldUntil::Handler));
+    assert_eq!(settings("on_disconnect = 'finish'").on_disconnect, Some(OnDisconnect::Finish));
+    assert_eq!(settings("on_lost = 'cancel'").on_lost, Some(OnLost::Cancel));
+    assert_eq!(settings("on_store_down = 'closed'").on_store_down, Some(OnStoreDown::Closed));
+    assert_eq!(settings("on_store_down = 'open'").on_store_down, Some(OnStoreDown::Open));
+    assert_eq!(settings("release = 'background'").release, Some(Release::Background));
+    assert_eq!(settings("enforce = 'on'").enforce, Some(Enforce::On));
+    assert_eq!(settings("enforce = 'off'").enforce, Some(Enforce::Off));
+    assert_eq!(settings("enforce = 'shadow'").enforce, Some(Enforce::Shadow));
+    assert_eq!(settings("enforce = '0%'").enforce, Some(Enforce::Percent(0)));
+    assert_eq!(settings("enforce = '100%'").enforce, Some(Enforce::Percent(100)));
+    assert_eq!(rule("mode = 'write'").mode, Some(LockMode::Write));
+    assert_eq!(rule("mode = 'auto'").mode, Some(LockMode::ByMethod));
+    assert_eq!(rule("on_missing_key = 'skip'").on_missing_key, OnMissingKey::Skip);
+    assert_eq!(rule("on_missing_key = 'reject'").on_missing_key, OnMissingKey::Reject);
+    for kind in [Kind::FairReadWrite, Kind::Reentrant, Kind::NonReentrant, Kind::Fenced] {
+        assert_eq!(rule(&format!("kind = '{kind}'")).kind, Some(kind));
+    }
+}
+
+#[test]
+fn variables_are_replaced_in_every_text() {
+    let text = r#"
+[defaults]
+wait = "${WAIT:-2s}"
+enforce = "${EMPTY:-shadow}"
+[[policy]]
+name = "${STAGE}-${STAGE}"
+match = { methods = ["${METHOD:-PUT}"], path = "/${STAGE}/{id}" }
+keys = ["${STAGE}${EMPTY}:{id}", "cash:$${id}"]
+on_busy = { detail = "$5 and $${HOME}" }
+"#;
+    let file = file(text);
+    let [rule] = file.rules() else { panic!("{file:?}") };
+    assert_eq!(&*rule.name, "test-test");
+    assert_eq!(rule.settings.wait, Some(Duration::from_secs(2)));
+    assert_eq!(rule.settings.enforce, Some(Enforce::Shadow));
+    assert_eq!(rule.keys.as_ref().unwrap().sources(), "test:{id}, cash:${id}");
+    let busy = &rule.settings.answers[&Outcome::Busy];
+    assert_eq!(busy.detail.as_deref(), Some("$5 and ${HOME}"));
+    let Matcher::Route(route) = &rule.matcher else { panic!("{rule:?}") };
+    assert_eq!(route.methods, [Method::PUT]);
+    assert_eq!(route.path.as_ref().unwrap().to_string(), "/test/{id}");
+}
+
+fn mismatch(
+    found: &str,
+    method: Method,
+    way: Way<'_>,
+    headers: &HeaderMap,
+) -> Option<&'static str> {
+    let rule = format!("[[policy]]\nname = \"a\"\nmatch = {{ {found} }}\nkey = \"a\"\n");
+    let file = file(&rule);
+    let Rule { matcher: Matcher::Route(route), .. } = &file.rules()[0] else { panic!("{file:?}") };
+    route.mismatch(&method, way, host_of(&Uri::default(), headers), headers)
+}
+
+#[test]
+fn a_rule_is_for_what_it_says() {
+    let mut headers = HeaderMap::new();
+    headers.insert(HOST, "API.example.org:8080".parse().unwrap());
+    headers.append("x-tier", "silver".parse().unwrap());
+    headers.append("x-tier", "gold".parse().unwrap());
+    let route = Way::Route("/orders/{id}");
+    for (found, differs) in [
+        ("", None),
+        ("methods = ['GET', 'PUT']", None),
+        ("methods = ['GET']", Some("method")),
+        ("path = '/orders/{id}'", None),
+        ("path = '/orders/{*rest}'", None),
+        ("path = '/orders/{order}'", Some("path")),
+        ("host = 'api.Example.org'", None),
+        ("host = 'example.org'", Some("host")),
+        ("header = { name = 'X-Tier' }", None),
+        ("header = { name = 'x-tier', value = 'gold' }", None),
+        ("header = { name = 'x-tier', value = 'Gold' }", Some("header")),
+        ("header = [{ name = 'x-tier', value = 'gold' }, { name = 'x-other' }]", Some("header")),
+    ] {
+        assert_eq!(mismatch(found, Method::PUT, route, &headers), differs, "{found}");
+    }
+    let path = "path = '/orders/{id}'";
+    assert_eq!(mismatch(path, Method::PUT, Way::Path("/orders/7"), &headers), None);
+    assert_eq!(mismatch(path, Method::PUT, Way::Path("/orders"), &headers), Some("path"));
+    assert_eq!(mismatch("", Method::PUT, Way::Path("/orders"), &headers), None);
+    let nobody = HeaderMap::new();
+    assert_eq!(mismatch("host = 'a'", Method::PUT, route, &nobody), Some("host"));
+}
+
+#[test]
+fn the_host_is_the_uris_or_the_headers() {
+    let mut headers = HeaderMap::new();
+    for (host, expected) in
+        [("a.b:80", "a.b"), ("a.b", "a.b"), ("[::1]:80", "[::1]"), ("[::1]", "[::1]")]
+    {
+        headers.insert(HOST, host.parse().unwrap());
+        assert_eq!(host_of(&Uri::default(), &headers), Some(expected));
+    }
+    assert_eq!(host_of(&Uri::from_static("http://c.d:1/x"), &headers), Some("c.d"));
+    assert_eq!(host_of(&Uri::default(), &HeaderMap::new()), None);
+}
+
+#[test]
+fn the_environment_counts_more_than_the_file() {
+    let file = file(
+        "[defaults]\nenforce = '${EMPTY:-50%}'\n[[policy]]\nname = 'a'\nmatch = { path = '/a' }\nkey = 'a'\n\
+         [[policy]]\nname = 'b'\nmatch = { path = '/b' }\nkey = 'b'\nenforce = 'shadow'\n",
+    );
+    let only_b = |name: &str, configured| if name == "b" { Enforce::Off } else { configured };
+    let enforced = |path: &str, in_force| {
+        let told = explain(&file.0, &Method::GET, path, &HeaderMap::new(), in_force).to_json();
+        let rows = told["rule"]["values"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["field"] == "enforce").unwrap();
+        format!("{} {}", row["value"].as_str().unwrap(), row["origin"].as_str().unwrap())
+    };
+    assert_eq!(enforced("/a", only_b), "50% locks.toml:3 (defaults)");
+    assert_eq!(enforced("/b", |_, configured| configured), "shadow locks.toml:12 (policy)");
+    assert_eq!(enforced("/b", only_b), "off environment (LOCK_TOWER_ENFORCE)");
+}
+
+/// A text that is no policy file at all: neither the log nor the time is without end.
+#[test]
+fn of_very_many_errors_the_first_are_shown() {
+    let names: Vec<_> = (0..20_000).map(|n| format!("'x{n}'")).collect();
+    let text = format!("version = 1\nallow_change = [{}]", names.join(", "));
+    let errors = PolicyFile::parse_with("locks.toml", &text, |_| None).unwrap_err();
+    let told: Vec<_> = errors.iter().collect();
+    assert_eq!(told.len(), 101);
+    assert_eq!(told[0].message, "the file has no rule `x0`");
+    assert_eq!(told[100].message, "19900 more errors from here on are not shown");
+    assert_eq!((told[100].line, told[100].column), (2, 17 + "'x00', ".len() * 100 - 10));
+}
+
+#[test]
+fn what_is_wrong_in_the_defaults_is_one_error_for_all_rules() {
+    let rule = |n| format!("[[policy]]\nname = 'r{n}'\nmatch = {{ path = '/{n}' }}\nkey = 'k'\n");
+    let rules: String = (0..150).map(rule).collect();
+    let text = format!("version = 1\n[defaults]\nmode = 'read'\nkind = 'fair'\n{rules}");
+    let errors = PolicyFile::parse_with("locks.toml", &text, |_| None).unwrap_err();
+    assert_eq!(errors.iter().count(), 1, "{errors}");
+}
+
+#[test]
+fn a_host_is_what_stands_on_the_wire() {
+    let rule = |host: &str| {
+        let text = format!(
+            "version = 1\n[[policy]]\nname = 'a'\nmatch = {{ host = '{host}' }}\nkey = 'k'\n"
+        );
+        PolicyFile::parse_with("locks.toml", &text, |_| None).map_err(|errors| errors.to_string())
+    };
+    rule("xn--bcher-kva.example").unwrap();
+    rule("[::1]").unwrap();
+    let why = rule("b\u{fc}cher.example").unwrap_err();
+    assert!(why.contains("write it as clients send it, in ASCII"), "{why}");
+}

@@ -1,0 +1,95 @@
+use std::{borrow::Cow, convert::Infallible, error::Error, fmt};
+
+use lock_core::{KeyError, ValueError};
+use lock_key::RenderError;
+
+use crate::settings::Outcome;
+
+/// Why a request has no key: what a key closure gives instead of one.
+///
+/// | made by | answer | whose fault |
+/// |---|---|---|
+/// | [`missing`](Self::missing) | 400 `lock-key-missing` | the client's: it did not send what names the lock |
+/// | [`invalid`](Self::invalid), a [`ValueError`], a [`KeyError`] | 400 `lock-key-invalid` | the client's: what it sent cannot stand in a key |
+/// | [`misconfigured`](Self::misconfigured) | 500 `lock-misconfigured`, and an error in the log | the service's |
+///
+/// The reason of the first two is told to the client, after a colon: say what was wrong, and never
+/// repeat the value.
+///
+/// ```
+/// use lock_policy::KeyRejection;
+///
+/// let missing = KeyRejection::missing("the header `x-tenant` is missing");
+/// assert_eq!(missing.to_string(), "the header `x-tenant` is missing");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRejection {
+    outcome: Outcome,
+    reason: Cow<'static, str>,
+}
+
+impl KeyRejection {
+    /// The request lacks something.
+    pub fn missing(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { outcome: Outcome::KeyMissing, reason: reason.into() }
+    }
+
+    /// The request has something that cannot stand in a key.
+    pub fn invalid(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { outcome: Outcome::KeyInvalid, reason: reason.into() }
+    }
+
+    /// The service lacks something, such as an extension that an outer layer should have set. The
+    /// reason goes to the log alone.
+    pub fn misconfigured(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { outcome: Outcome::Misconfigured, reason: reason.into() }
+    }
+
+    /// How the request is answered.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn into_reason(self) -> Cow<'static, str> {
+        self.reason
+    }
+}
+
+impl fmt::Display for KeyRejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl Error for KeyRejection {}
+
+impl From<ValueError> for KeyRejection {
+    fn from(error: ValueError) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
+
+impl From<KeyError> for KeyRejection {
+    fn from(error: KeyError) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
+
+impl From<Infallible> for KeyRejection {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl<E: Into<KeyRejection>> From<RenderError<E>> for KeyRejection {
+    fn from(error: RenderError<E>) -> Self {
+        match error {
+            RenderError::Resolve(error) => error.into(),
+            RenderError::Value(error) => error.into(),
+            _ => Self::invalid("the key cannot be built"),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Keys from templates over a request.
+
+use std::borrow::Cow;
+
+use lock_core::{LockKey, Template};
+use lock_key::Hole;
+use sha2::{Digest, Sha256};
+
+use super::{
+    RequestKey, rejection::KeyRejection, request_values::RequestValues, source::Source,
+    template_error::KeyTemplateError,
+};
+use crate::settings::Name;
+
+/// Templates whose holes all name something of a request: at least one, no two alike.
+#[derive(Debug)]
+pub struct KeyTemplates(Vec<KeyTemplate>);
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct KeyTemplate {
+    template: Template,
+    source: Name,
+}
+
+impl KeyTemplates {
+    /// # Errors
+    ///
+    /// The first text that is no template of a request, or that there is none, or one twice.
+    pub fn parse<'t>(sources: impl IntoIterator<Item = &'t str>) -> Result<Self, KeyTemplateError> {
+        let mut templates: Vec<KeyTemplate> = Vec::new();
+        for source in sources {
+            if templates.iter().any(|known| &*known.source == source) {
+                return Err(KeyTemplateError::Twice { template: source.to_owned() });
+            }
+            templates.push(KeyTemplate::parse(source)?);
+        }
+        if templates.is_empty() {
+            return Err(KeyTemplateError::None);
+        }
+        Ok(Self(templates))
+    }
+
+    /// The texts of the templates, for a name.
+    #[must_use]
+    pub fn sources(&self) -> String {
+        let sources: Vec<&str> = self.0.iter().map(|template| &*template.source).collect();
+        sources.join(", ")
+    }
+
+    /// One by one.
+    #[cfg(feature = "file")]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &KeyTemplate> {
+        self.0.iter()
+    }
+
+    /// The path parameters that no key can do without.
+    #[must_use]
+    pub fn required_parameters(&self) -> Vec<&str> {
+        let holes = self.0.iter().flat_map(|template| template.template.holes());
+        let required = holes.filter(|hole| hole.default.is_none());
+        let parameter = |hole| match Source::of(hole) {
+            Some(Source::Path(name)) => Some(name),
+            _ => None,
+        };
+        required.filter_map(parameter).collect()
+    }
+
+    /// Whether a hole names a path parameter of the route.
+    #[must_use]
+    pub fn name_path_parameters(&self) -> bool {
+        let mut holes = self.0.iter().flat_map(|template| template.template.holes());
+        holes.any(|hole| matches!(Source::of(hole), Some(Source::Path(_))))
+    }
+
+    /// At least one key.
+    ///
+    /// # Errors
+    ///
+    /// Why the request has no key: [`KeyRejection::missing`] where only the client can bring a value.
+    pub fn keys(&self, values: &RequestValues<'_>) -> Result<Vec<RequestKey>, KeyRejection> {
+        self.0.iter().map(|template| template.key(values)).collect()
+    }
+}
+
+impl KeyTemplate {
+    fn parse(source: &str) -> Result<Self, KeyTemplateError> {
+        let template = Template::parse(source)
+            .map_err(|error| KeyTemplateError::Template { template: source.to_owned(), error })?;
+        if let Some(hole) = template.holes().find(|hole| Source::of(hole).is_none()) {
+            return Err(KeyTemplateError::UnknownSource {
+                template: source.to_owned(),
+                hole: hole.name(),
+                span: hole.span.clone(),
+            });
+        }
+        Ok(Self { template, source: source.to_owned().into() })
+    }
+
+    /// What it was read from.
+    #[cfg(feature = "file")]
+    pub(crate) fn template(&self) -> &Template {
+        &self.template
+    }
+
+    fn key(&self, values: &RequestValues<'_>) -> Result<RequestKey, KeyRejection> {
+        let key = self.template.render(|hole| {
+            // `parse` has let no other holes pass.
+            let source = Source::of(hole)
+                .ok_or_else(|| KeyRejection::misconfigured("BUG: a hole without a source"))?;
+            resolve_value(hole, values.value(&source)?, &source)
+        })?;
+        Ok(RequestKey { key: LockKey::try_from(key)?, template: Some(self.source.clone()) })
+    }
+}
+
+/// What a hole takes for the value that a request has, or has not.
+pub(crate) fn resolve_value<'v>(
+    hole: &Hole,
+    value: Option<Cow<'v, str>>,
+    source: &Source<'_>,
+) -> Result<Cow<'v, str>, KeyRejection> {
+    let value = match (value, &hole.default) {
+        (Some(value), _) => value,
+        (None, Some(default)) => Cow::Owned(default.clone()),
+        (None, None) => return Err(source.missing()),
+    };
+    if hole.hash {
+        let digest = Sha256::digest(hole.canonical(&value)?.as_bytes());
+        return Ok(format!("{digest:x}").into());
+    }
+    Ok(value)
+}

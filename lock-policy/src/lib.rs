@@ -1,0 +1,111 @@
+//! Policy files: each route its lock, written in TOML.
+//!
+//! Users of Axum and Tower want the crate `lock-tower`, which re-exports this one. This crate reads
+//! a file, checks it and explains it; it knows no router and no lock store.
+//!
+//! # Examples
+//!
+//! ```
+//! use lock_policy::PolicyFile;
+//!
+//! let file = PolicyFile::parse(
+//!     "locks.toml",
+//!     r#"
+//! version = 1
+//!
+//! [defaults]
+//! wait = "1s"
+//!
+//! [[policy]]
+//! name = "order-write"
+//! match = { methods = ["PUT", "PATCH"], path = "/orders/{id}" }
+//! key = "tenant:{claim.tid}:order:{path.id:u64}"
+//! on_busy = { status = 409, detail = "Somebody edits this order." }
+//! "#,
+//! )?;
+//! assert_eq!(file.names().collect::<Vec<_>>(), ["order-write"]);
+//! # Ok::<(), lock_policy::PolicyErrors>(())
+//! ```
+//!
+//! What is wrong with a file is told all at once, each with its place:
+//!
+//! ```
+//! # use lock_policy::PolicyFile;
+//! let text = "version = 1\n[defaults]\nwiat = \"1s\"\n";
+//! let errors = PolicyFile::parse("locks.toml", text).unwrap_err();
+//! assert_eq!(
+//!     errors.to_string(),
+//!     r#"locks.toml:3:1: error: [defaults] has no field `wiat`
+//!   |
+//! 3 | wiat = "1s"
+//!   | ^^^^
+//!   = help: did you mean `wait`?"#
+//! );
+//! ```
+//!
+//! # Which rule counts
+//!
+//! The first whose `match` fits. `path` is compared with the route as the router has it: each
+//! segment is the same, parameters have the same names, and a trailing `{*rest}` covers every route
+//! below. A rule for an attribute is found by the attribute's name. What the file says counts more
+//! than what an attribute says, and the environment's `LOCK_TOWER_ENFORCE` more than both: `on`,
+//! `shadow` or `off` for every lock, or `order-write=off,report=shadow`.
+//!
+//! # Environment
+//!
+//! In every text, `${VAR}` is replaced by the environment variable, `${VAR:-default}` too, or by
+//! the default when it is not set or empty. `$${` is a literal `${`.
+//!
+//! # Keys
+//!
+//! Keys are [templates](lock_key::Template); their holes are those of
+//! `lock_tower::RequestLockLayer::new`. `{query.page:u64|default=1}` has a
+//! default for a value that is missing, `{header.email:lower|hash}` puts the value's SHA-256 into
+//! the key.
+//!
+//! # Fields
+#![cfg_attr(feature = "file", doc = include_str!("fields.md"))]
+
+#[cfg(feature = "file")]
+mod diagnostics;
+#[cfg(feature = "file")]
+mod explain;
+#[cfg(feature = "file")]
+mod file;
+mod key;
+#[cfg(feature = "file")]
+mod matching;
+#[cfg(feature = "file")]
+mod read;
+#[cfg(feature = "file")]
+mod rule;
+#[cfg(feature = "file")]
+mod schema;
+mod settings;
+
+#[cfg(feature = "file")]
+pub use diagnostics::{PolicyError, PolicyErrors, RelatedPlace};
+#[cfg(feature = "file")]
+pub use explain::Explanation;
+#[cfg(feature = "file")]
+pub use file::PolicyFile;
+pub use key::{KeyRejection, KeyTemplateError, KeyValues};
+pub use settings::{
+    Enforce, HoldUntil, LockMode, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Outcome,
+    Release, Unlocked,
+};
+
+#[doc(hidden)]
+pub mod __private {
+    //! What the layers need of a policy. Not part of the public interface.
+
+    pub use crate::{
+        key::{KeyTemplates, RequestKey, RequestValues},
+        settings::{AnswerOverride, LockSettings, Name, ShadowOutcome, kill_switch},
+    };
+    #[cfg(feature = "file")]
+    pub use crate::{
+        matching::{Matcher, RouteMatch, Way, host_of},
+        rule::{RequestBudget, Rule},
+    };
+}

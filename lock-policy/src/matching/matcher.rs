@@ -1,0 +1,119 @@
+//! What a rule is for.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, Method, Uri, header::HOST};
+
+use super::path_pattern::PathPattern;
+
+/// What a rule is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Matcher {
+    /// Requests.
+    Route(RouteMatch),
+    /// The `#[distributed_lock]` of this name.
+    Attribute(Arc<str>),
+}
+
+/// Requests; what is not said matches all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RouteMatch {
+    /// Empty: all.
+    pub methods: Vec<Method>,
+    /// The route; `None`: any.
+    pub path: Option<PathPattern>,
+    /// In lower case.
+    pub host: Option<String>,
+    /// All of them have to be there.
+    pub headers: Vec<HeaderMatch>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderMatch {
+    /// The name.
+    pub name: HeaderName,
+    /// `None`: any.
+    pub value: Option<String>,
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy)]
+pub enum Way<'r> {
+    /// To the route that the router found, as it is written there.
+    Route(&'r str),
+    /// Along the request's path itself: no router has found a route yet.
+    Path(&'r str),
+}
+
+impl RouteMatch {
+    /// What of a request is not as the rule has it; `None`: it matches.
+    pub fn mismatch(
+        &self,
+        method: &Method,
+        way: Way<'_>,
+        host: Option<&str>,
+        headers: &HeaderMap,
+    ) -> Option<&'static str> {
+        let path = self.path.as_ref().is_none_or(|pattern| match way {
+            Way::Route(route) => pattern.covers(route),
+            Way::Path(path) => pattern.captures(path).is_some(),
+        });
+        let same_host =
+            |wanted: &String| host.is_some_and(|host| wanted.eq_ignore_ascii_case(host));
+        if !path {
+            Some("path")
+        } else if !self.methods.is_empty() && !self.methods.contains(method) {
+            Some("method")
+        } else if !self.host.as_ref().is_none_or(same_host) {
+            Some("host")
+        } else if !self.headers.iter().all(|header| header.is_in(headers)) {
+            Some("header")
+        } else {
+            None
+        }
+    }
+
+    /// Whether only the router can tell that a request goes this way, and not its path: another
+    /// route may be for the same path.
+    pub fn needs_route(&self) -> bool {
+        self.path.as_ref().is_some_and(|pattern| !pattern.has_rest())
+    }
+
+    /// Whether it matches every request that `other` does.
+    pub fn covers(&self, other: &Self) -> bool {
+        let path = match (&self.path, &other.path) {
+            (None, _) => true,
+            (Some(ours), Some(theirs)) => ours.covers(theirs.as_str()),
+            (Some(_), None) => false,
+        };
+        let methods = self.methods.is_empty()
+            || (!other.methods.is_empty()
+                && other.methods.iter().all(|method| self.methods.contains(method)));
+        let host = self.host.is_none() || self.host == other.host;
+        let headers = self.headers.iter().all(|ours| {
+            let same = |theirs: &HeaderMatch| {
+                ours.name == theirs.name && (ours.value.is_none() || ours.value == theirs.value)
+            };
+            other.headers.iter().any(same)
+        });
+        path && methods && host && headers
+    }
+}
+
+impl HeaderMatch {
+    fn is_in(&self, headers: &HeaderMap) -> bool {
+        headers.get_all(&self.name).iter().any(|value| {
+            self.value.as_ref().is_none_or(|wanted| value.as_bytes() == wanted.as_bytes())
+        })
+    }
+}
+
+/// The host that a request is for, without its port: of its URI, else of its `Host` header.
+pub fn host_of<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
+    uri.host().or_else(|| {
+        let host = headers.get(HOST)?.to_str().ok()?;
+        // The colons of an IPv6 address stand in brackets.
+        let end = host.rfind(':').filter(|at| !host[*at..].contains(']'));
+        Some(&host[..end.unwrap_or(host.len())])
+    })
+}

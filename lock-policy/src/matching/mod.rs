@@ -1,0 +1,9 @@
+//! Which requests and attributes a rule is for.
+
+mod matcher;
+mod path_pattern;
+mod path_segment;
+
+pub(crate) use matcher::HeaderMatch;
+pub use matcher::{Matcher, RouteMatch, Way, host_of};
+pub(crate) use path_pattern::PathPattern;

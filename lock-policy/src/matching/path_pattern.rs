@@ -1,0 +1,186 @@
+//! Routes, as Axum 0.8 writes them.
+
+use std::{fmt, ops::Range};
+
+use percent_encoding::percent_decode_str;
+
+use super::path_segment::{Segment, segment};
+
+/// The path of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathPattern {
+    source: String,
+    segments: Vec<Segment>,
+}
+
+/// Why a text is no path of a route: where, what, and what to write instead.
+#[derive(Debug)]
+pub(crate) struct BadPath {
+    pub(crate) span: Range<usize>,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl PathPattern {
+    pub(crate) fn parse(source: &str) -> Result<Self, BadPath> {
+        let bad = |span, message: &str, help: String| {
+            Err(BadPath { span, message: message.to_owned(), help })
+        };
+        let Some(below) = source.strip_prefix('/') else {
+            let help = format!("write \"/{source}\"");
+            return bad(0..source.len(), "a path begins with `/`", help);
+        };
+        if let Some(at) = source.find(|c: char| matches!(c, '?' | '#') || c.is_control()) {
+            let help =
+                "a rule is found by the path alone; the query can stand in its key".to_owned();
+            return bad(at..source.len(), "this is not part of a path", help);
+        }
+        let mut segments = Vec::new();
+        let mut at = 1;
+        for text in below.split('/') {
+            let span = at..at + text.len();
+            let is_last = span.end == source.len();
+            at = span.end + 1;
+            let segment = segment(text, is_last).map_err(|(message, help)| BadPath {
+                span: span.clone(),
+                message,
+                help,
+            })?;
+            if let Some(name) = segment.name()
+                && segments.iter().filter_map(Segment::name).any(|known| known == name)
+            {
+                let message = format!("the path has the parameter `{name}` twice");
+                return Err(BadPath { span, message, help: "rename one of them".to_owned() });
+            }
+            segments.push(segment);
+        }
+        Ok(Self { source: source.to_owned(), segments })
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.source
+    }
+
+    /// The names of its parameters.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().filter_map(Segment::name)
+    }
+
+    /// Whether it ends in `{*rest}`, so that routes below may have parameters of their own.
+    pub fn has_rest(&self) -> bool {
+        matches!(self.segments.last(), Some(Segment::Rest(_)))
+    }
+
+    /// Whether it is for a route, as the router has it: the same, or above it.
+    pub fn covers(&self, route: &str) -> bool {
+        if self.source == route {
+            return true;
+        }
+        let Some(Segment::Rest(name)) = self.segments.last() else {
+            return false;
+        };
+        let above = &self.source[..self.source.len() - name.len() - "{*}".len()];
+        route.strip_prefix(above).is_some_and(|below| !below.is_empty())
+    }
+
+    /// How wide each of its segments is, from the left. Of two patterns for one path a router takes
+    /// the one that is less.
+    pub(crate) fn breadth(&self) -> Vec<usize> {
+        let breadth = |segment: &Segment| match segment {
+            Segment::Literal(_) => 0,
+            Segment::Parameter(before, _) => usize::MAX - 1 - before.len(),
+            Segment::Rest(_) => usize::MAX,
+        };
+        self.segments.iter().map(breadth).collect()
+    }
+
+    /// The parameters of a request's path, percent-decoded; `None`: it is not for this path.
+    pub fn captures(&self, path: &str) -> Option<Vec<(&str, String)>> {
+        let mut rest = path.strip_prefix('/')?;
+        let mut captured = Vec::new();
+        for (nth, segment) in self.segments.iter().enumerate() {
+            if nth > 0 && !matches!(segment, Segment::Rest(_)) {
+                rest = rest.strip_prefix('/')?;
+            }
+            let (text, behind) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            match segment {
+                Segment::Literal(literal) if literal == text => {}
+                Segment::Literal(_) => return None,
+                Segment::Parameter(before, name) => {
+                    let value = text.strip_prefix(before.as_str()).filter(|v| !v.is_empty())?;
+                    captured.push((name.as_str(), decode(value)));
+                }
+                Segment::Rest(name) => {
+                    let all = if nth > 0 { rest.strip_prefix('/')? } else { rest };
+                    captured.push((name.as_str(), decode(all)));
+                    return (!all.is_empty()).then_some(captured);
+                }
+            }
+            rest = behind;
+        }
+        rest.is_empty().then_some(captured)
+    }
+}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)
+    }
+}
+
+fn decode(value: &str) -> String {
+    percent_decode_str(value).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PathPattern;
+
+    fn pattern(source: &str) -> PathPattern {
+        PathPattern::parse(source).unwrap_or_else(|bad| panic!("{source}: {bad:?}"))
+    }
+
+    #[test]
+    fn routes_are_compared_as_they_are_written() {
+        for (rule, route, covers) in [
+            ("/orders/{id}", "/orders/{id}", true),
+            ("/orders/{id}", "/orders/{order}", false),
+            ("/orders/{id}", "/orders/{id}/lines", false),
+            ("/orders/{*rest}", "/orders/{id}/lines", true),
+            ("/orders/{*rest}", "/orders/{*path}", true),
+            ("/orders/{*rest}", "/orders/", false),
+            ("/orders/{*rest}", "/orders", false),
+            ("/orders/{*rest}", "/ordersheet/{id}", false),
+            ("/{*rest}", "/orders", true),
+            ("/{*rest}", "/", false),
+            ("/", "/", true),
+        ] {
+            assert_eq!(pattern(rule).covers(route), covers, "{rule} {route}");
+        }
+    }
+
+    #[test]
+    fn a_requests_path_gives_the_parameters() {
+        for (rule, path, expected) in [
+            ("/orders/{id}", "/orders/7", Some("id=7")),
+            ("/orders/{id}", "/orders/a%2Fb", Some("id=a/b")),
+            ("/orders/{id}", "/orders/", None),
+            ("/orders/{id}", "/orders/7/", None),
+            ("/orders/{id}", "/order/7", None),
+            ("/f/v{major}/{name}", "/f/v2/x", Some("major=2 name=x")),
+            ("/f/v{major}/{name}", "/f/2/x", None),
+            ("/files/{*path}", "/files/a/b", Some("path=a/b")),
+            ("/files/{*path}", "/files/", None),
+            ("/{*path}", "/a/b", Some("path=a/b")),
+            ("/{{a}}", "/{a}", Some("")),
+            ("/", "/", Some("")),
+            ("/", "/a", None),
+        ] {
+            let captured = pattern(rule).captures(path).map(|captured| {
+                let pairs = captured.iter().map(|(name, value)| format!("{name}={value}"));
+                pairs.collect::<Vec<_>>().join(" ")
+            });
+            assert_eq!(captured.as_deref(), expected, "{rule} {path}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! From TOML to the values of the fields.
+
+mod enforce;
+mod environment;
+mod reader;
+mod scalar;
+mod spanned_text;
+mod unknown;
+mod value;
+
+pub(crate) use environment::Environment;
+pub(crate) use reader::Reader;
+pub(crate) use spanned_text::Text;
+pub(crate) use value::{Fields, Read, Value};

@@ -1,0 +1,104 @@
+//! From what was read to rules, with what is wrong in each of them.
+
+use std::sync::Arc;
+
+use lock_core::LockKey;
+
+use super::{Rule, effective::EffectiveFields, keys::keys, routes::route};
+use crate::{
+    diagnostics::{Diagnostic, SourceFile},
+    matching::{Matcher, RouteMatch},
+    read::{Fields, Text},
+    schema::Table,
+    settings::{LockMode, OnMissingKey},
+};
+
+/// `None`: something in it is wrong, here or as it was read.
+pub(crate) fn rule(
+    fields: &Fields,
+    defaults: Option<&Fields>,
+    source: &SourceFile,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Rule> {
+    let before = diagnostics.len();
+    let found = fields.table("match")?;
+    let attribute = found.text("attribute");
+    let said = EffectiveFields { rule: fields, defaults, of_attribute: attribute.is_some() };
+    let route = match attribute {
+        Some(_) => {
+            not_on_attributes(fields, found, diagnostics);
+            RouteMatch::default()
+        }
+        None => route(found, diagnostics),
+    };
+    let keys = if attribute.is_none() { keys(fields, &route, diagnostics) } else { None };
+    let name = fields.text("name").and_then(|text| name(text, diagnostics));
+    let on_missing_key = on_missing_key(&said, diagnostics);
+    let matcher = match attribute {
+        Some(name) => Matcher::Attribute(name.value.as_str().into()),
+        None => Matcher::Route(route),
+    };
+    let rule = Rule {
+        name: name?,
+        matcher,
+        kind: said.word("kind").and_then(|word| word.parse().ok()),
+        mode: said.word("mode").map(|word| match word {
+            "read" => LockMode::Read,
+            "write" => LockMode::Write,
+            _ => LockMode::ByMethod,
+        }),
+        keys: keys.map(Arc::new),
+        on_missing_key,
+        settings: said.settings(),
+        line: source.place(fields.span.start).line,
+        origins: said.origins(source),
+    };
+    (diagnostics.len() == before && fields.is_whole).then_some(rule)
+}
+
+fn not_on_attributes(rule: &Fields, found: &Fields, diagnostics: &mut Vec<Diagnostic>) {
+    for (field, why) in
+        Table::Policy.fields().filter_map(|field| Some((field.name, field.not_on_attributes?)))
+    {
+        if let Some(read) = rule.get(field) {
+            let what = format!("a rule for an attribute cannot have `{field}`");
+            diagnostics.push(Diagnostic::new(read.key.clone(), what).help(why.to_owned()));
+        }
+    }
+    for (name, read) in found.read.iter().filter(|(name, _)| **name != "attribute") {
+        let what = format!("a rule for an attribute cannot have `{name}`");
+        let help = "an attribute is found by its name alone, whatever the request";
+        diagnostics.push(Diagnostic::new(read.key.clone(), what).help(help.to_owned()));
+    }
+}
+
+fn name(text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+    let bad = text.value.char_indices().find(|(_, c)| !legal(*c));
+    if bad.is_none() && text.value.len() <= 64 {
+        return Some(text.value.as_str().into());
+    }
+    let span = bad.map_or(text.span.clone(), |(at, c)| text.part(at..at + c.len_utf8()));
+    let what = match bad {
+        Some((_, c)) => format!("a rule's name cannot have `{}`", c.escape_debug()),
+        None => "this name is too long".to_owned(),
+    };
+    let help = "it is a label in metrics: 1 to 64 of `A-Z a-z 0-9 . _ : -`";
+    diagnostics.push(Diagnostic::new(span, what).help(help.to_owned()));
+    None
+}
+
+fn on_missing_key(said: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) -> OnMissingKey {
+    let Some(read) = said.get("on_missing_key") else {
+        return OnMissingKey::Reject;
+    };
+    if let Some(constant) = read.table().and_then(|fields| fields.text("constant")) {
+        match LockKey::try_from(constant.value.as_str()) {
+            Ok(key) => return OnMissingKey::Constant(key),
+            Err(error) => {
+                diagnostics.push(Diagnostic::new(constant.span.clone(), error.to_string()))
+            }
+        }
+    }
+    if read.word() == Some("skip") { OnMissingKey::Skip } else { OnMissingKey::Reject }
+}

@@ -1,0 +1,138 @@
+//! What a rule says, or the defaults for it.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::FieldOrigin;
+use crate::{
+    diagnostics::SourceFile,
+    read::{Fields, Read, Value},
+    schema::Table,
+    settings::{
+        AnswerOverride, Enforce, HoldUntil, LockSettings, OnDisconnect, OnLost, OnStoreDown,
+        Outcome, Release,
+    },
+};
+
+/// The fields of a rule over those of the defaults.
+pub(crate) struct EffectiveFields<'f> {
+    pub(crate) rule: &'f Fields,
+    pub(crate) defaults: Option<&'f Fields>,
+    /// Defaults that an attribute cannot have are not for it.
+    pub(crate) of_attribute: bool,
+}
+
+impl<'f> EffectiveFields<'f> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'f Read> {
+        self.rule.get(name).or_else(|| self.default(name))
+    }
+
+    fn default(&self, name: &str) -> Option<&'f Read> {
+        let defaults = self.defaults?;
+        let field = Table::Defaults.fields().find(|field| field.name == name)?;
+        let fits = !self.of_attribute || field.not_on_attributes.is_none();
+        if fits { defaults.get(name) } else { None }
+    }
+
+    pub(crate) fn duration(&self, name: &str) -> Option<Duration> {
+        self.get(name)?.duration()
+    }
+
+    pub(crate) fn word(&self, name: &str) -> Option<&'static str> {
+        self.get(name)?.word()
+    }
+
+    fn count(&self, name: &str) -> Option<usize> {
+        match self.get(name)?.value {
+            Value::Count(count) => Some(count),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn settings(&self) -> LockSettings {
+        LockSettings {
+            wait: self.duration("wait"),
+            reserve: self.duration("reserve"),
+            lease: self.duration("lease"),
+            renew: self.get("renew").and_then(Read::flag),
+            max_hold: self.duration("max_hold"),
+            max_waiters: self.count("max_waiters"),
+            max_local_handoffs: self.count("max_local_handoffs").map(at_most_u32),
+            max_shared_readers: self.count("max_shared_readers").map(at_most_u32),
+            hold_until: self.word("hold_until").map(|word| match word {
+                "body" => HoldUntil::Body,
+                _ => HoldUntil::Handler,
+            }),
+            on_disconnect: self.word("on_disconnect").map(|word| match word {
+                "finish" => OnDisconnect::Finish,
+                _ => OnDisconnect::Cancel,
+            }),
+            on_lost: self.word("on_lost").map(|word| match word {
+                "signal" => OnLost::Signal,
+                _ => OnLost::Cancel,
+            }),
+            on_store_down: self.word("on_store_down").map(|word| match word {
+                "open" => OnStoreDown::Open,
+                "local" => OnStoreDown::Local,
+                _ => OnStoreDown::Closed,
+            }),
+            release: self.word("release").map(|word| match word {
+                "before_response" => Release::BeforeResponse,
+                _ => Release::Background,
+            }),
+            enforce: self.enforce(),
+            answers: self.answers(),
+        }
+    }
+
+    fn enforce(&self) -> Option<Enforce> {
+        match self.get("enforce")?.value {
+            Value::Enforce(enforce) => Some(enforce),
+            _ => None,
+        }
+    }
+
+    /// An answer of the rule replaces the defaults' for the same outcome as a whole.
+    fn answers(&self) -> BTreeMap<Outcome, AnswerOverride> {
+        let mut answers = BTreeMap::new();
+        for fields in [self.defaults, Some(self.rule)].into_iter().flatten() {
+            let busy = fields.table("on_busy").map(|fields| (Outcome::Busy, answer(fields)));
+            let others = fields.table("answers").into_iter().flat_map(|others| &others.read);
+            let others = others.filter_map(|(name, read)| {
+                let outcome = match *name {
+                    "overloaded" => Outcome::Overloaded,
+                    "over_limit" => Outcome::OverLimit,
+                    "unavailable" => Outcome::Unavailable,
+                    "draining" => Outcome::Draining,
+                    "lost" => Outcome::Lost,
+                    "key_missing" => Outcome::KeyMissing,
+                    "key_invalid" => Outcome::KeyInvalid,
+                    "deadline_invalid" => Outcome::DeadlineInvalid,
+                    "misconfigured" => Outcome::Misconfigured,
+                    _ => return None,
+                };
+                Some((outcome, answer(read.table()?)))
+            });
+            answers.extend(busy.into_iter().chain(others));
+        }
+        answers
+    }
+
+    pub(crate) fn origins(&self, source: &SourceFile) -> BTreeMap<&'static str, FieldOrigin> {
+        let said = Table::Policy.fields().filter_map(|field| {
+            let read = self.get(field.name)?;
+            let by_defaults = self.rule.get(field.name).is_none();
+            let line = source.place(read.key.start).line;
+            Some((field.name, FieldOrigin { shown: read.shown.clone(), line, by_defaults }))
+        });
+        said.collect()
+    }
+}
+
+fn answer(fields: &Fields) -> AnswerOverride {
+    let text = |name| fields.text(name).map(|text| Arc::from(text.value.as_str()));
+    AnswerOverride { status: fields.status(), detail: text("detail"), fallback: text("fallback") }
+}
+
+fn at_most_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

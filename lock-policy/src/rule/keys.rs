@@ -1,0 +1,109 @@
+//! The keys of a rule.
+
+use lock_core::Template;
+use lock_key::{Hole, closest};
+
+use crate::{
+    diagnostics::Diagnostic,
+    key::{KeyTemplates, SOURCES, Source},
+    matching::RouteMatch,
+    read::{Fields, Text},
+};
+
+/// The templates of a rule for `route`; `None`: something in them is wrong.
+pub(crate) fn keys(
+    fields: &Fields,
+    route: &RouteMatch,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<KeyTemplates> {
+    let texts: &[Text] = match (fields.get("key"), fields.get("keys")) {
+        (Some(_), Some(keys)) => {
+            diagnostics.push(
+                Diagnostic::new(keys.key.clone(), "`key` and `keys` are both given")
+                    .help("put every key into `keys`".to_owned()),
+            );
+            return None;
+        }
+        (Some(_), None) => std::slice::from_ref(fields.text("key")?),
+        (None, Some(_)) => fields.texts("keys")?,
+        // Something is, and it was told what is wrong with it.
+        (None, None) if ["key", "keys"].iter().any(|key| fields.written.contains(key)) => {
+            return None;
+        }
+        (None, None) => {
+            diagnostics.push(
+                Diagnostic::new(fields.span.clone(), "[[policy]] has no `key`").help(
+                    "name what is locked, such as key = \"order:{id}\", or several with `keys`"
+                        .to_owned(),
+                ),
+            );
+            return None;
+        }
+    };
+    let before = diagnostics.len();
+    for (nth, text) in texts.iter().enumerate() {
+        template(text, route, diagnostics);
+        if let Some(first) = texts[..nth].iter().find(|first| first.value == text.value) {
+            diagnostics.push(
+                Diagnostic::new(text.span.clone(), "this key is given twice")
+                    .related(first.span.clone(), "it is given first here")
+                    .help("remove one: it locks the key".to_owned()),
+            );
+        }
+    }
+    if diagnostics.len() > before {
+        return None;
+    }
+    // Everything that `parse` refuses has been told, in the file's own places.
+    KeyTemplates::parse(texts.iter().map(|text| text.value.as_str())).ok()
+}
+
+fn template(text: &Text, route: &RouteMatch, diagnostics: &mut Vec<Diagnostic>) {
+    let template = match Template::parse(&text.value) {
+        Ok(template) => template,
+        Err(error) => {
+            diagnostics.push(Diagnostic::new(text.part(error.span()), error.to_string()));
+            return;
+        }
+    };
+    for hole in template.holes() {
+        let wrong = match Source::of(hole) {
+            None => Some(no_source(hole)),
+            Some(Source::Path(name)) => no_parameter(name, route),
+            Some(_) => None,
+        };
+        if let Some((message, help)) = wrong {
+            diagnostics.push(Diagnostic::new(text.part(hole.span.clone()), message).help(help));
+        }
+    }
+}
+
+fn no_source(hole: &Hole) -> (String, Option<String>) {
+    let word = hole.path.first().map_or("", String::as_str);
+    let what = format!("`{}` is nothing of a request", hole.name());
+    if word == "path" {
+        return (what, Some("a path parameter has one name: write `path.id`".to_owned()));
+    }
+    let rest = hole.path[1..].join(".");
+    let help = match closest(word, SOURCES) {
+        Some(source) => format!("did you mean `{source}.{rest}`?"),
+        None => "legal are `{id}`, `{path.id}`, `{query.x}`, `{header.x}`, `{cookie.x}`, \
+                 `{claim.x}` and `{ext.x}`"
+            .to_owned(),
+    };
+    (what, Some(help))
+}
+
+fn no_parameter(name: &str, route: &RouteMatch) -> Option<(String, Option<String>)> {
+    let path = route.path.as_ref()?;
+    // The routes below a wildcard have parameters of their own.
+    if path.has_rest() || path.parameters().any(|parameter| parameter == name) {
+        return None;
+    }
+    let what = format!("the path \"{path}\" has no parameter `{name}`");
+    let help = match closest(name, path.parameters()).or_else(|| path.parameters().next()) {
+        Some(parameter) => format!("did you mean `path.{parameter}`?"),
+        None => format!("write a parameter into the path, such as {{{name}}}"),
+    };
+    Some((what, Some(help)))
+}

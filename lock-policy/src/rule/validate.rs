@@ -1,0 +1,137 @@
+//! What is legal by itself and wrong together.
+
+use std::time::Duration;
+
+use super::{Rule, effective::EffectiveFields};
+use crate::{
+    diagnostics::Diagnostic,
+    matching::Matcher,
+    read::{Fields, Read},
+};
+
+/// Within one rule, defaults included.
+pub(crate) fn rule(
+    fields: &Fields,
+    defaults: Option<&Fields>,
+    request: Option<&Fields>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let of_attribute = fields.table("match").is_some_and(|found| found.get("attribute").is_some());
+    let said = EffectiveFields { rule: fields, defaults, of_attribute };
+    waits_within_the_deadline(
+        &said,
+        request.and_then(|request| request.get("deadline")),
+        diagnostics,
+    );
+    reads_what_has_readers(&said, diagnostics);
+    hold_is_not_beyond_the_lease(&said, diagnostics);
+}
+
+fn waits_within_the_deadline(
+    said: &EffectiveFields<'_>,
+    deadline: Option<&Read>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let Some((limit, deadline)) = deadline.and_then(|read| Some((read.duration()?, read))) else {
+        return;
+    };
+    let reserve = said.get("reserve");
+    let kept = reserve.and_then(Read::duration).unwrap_or_default();
+    if let Some(reserve) = reserve.filter(|_| kept >= limit) {
+        diagnostics.push(
+            Diagnostic::new(
+                reserve.span.clone(),
+                "this `reserve` leaves no time to wait for the lock",
+            )
+            .related(deadline.span.clone(), "a request has this long")
+            .help("a reserve is shorter than the request's deadline".to_owned()),
+        );
+        return;
+    }
+    let Some(wait) = said.get("wait") else {
+        return;
+    };
+    let together = wait.duration().unwrap_or(Duration::ZERO).saturating_add(kept);
+    if together > limit {
+        let what = match reserve {
+            Some(_) => "`wait` and `reserve` together are longer than the request's deadline",
+            None => "this `wait` is longer than the request's deadline",
+        };
+        let mut diagnostic = Diagnostic::new(wait.span.clone(), what);
+        if let Some(reserve) = reserve {
+            diagnostic = diagnostic.related(reserve.span.clone(), "the reserve");
+        }
+        diagnostics.push(
+            diagnostic
+                .related(deadline.span.clone(), "a request has this long")
+                .help(format!("wait at most {}ms", (limit - kept).as_millis())),
+        );
+    }
+}
+
+fn reads_what_has_readers(said: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) {
+    let (Some(mode), Some(kind)) = (said.get("mode"), said.get("kind")) else {
+        return;
+    };
+    let has_readers = matches!(kind.word(), Some("read_write" | "fair_read_write"));
+    if mode.word() == Some("read") && !has_readers {
+        let what = format!("a {} lock has no readers", kind.word().unwrap_or_default());
+        diagnostics.push(
+            Diagnostic::new(mode.span.clone(), what)
+                .related(kind.span.clone(), "the kind")
+                .help("take mode \"write\" or \"auto\", or kind \"read_write\"".to_owned()),
+        );
+    }
+}
+
+fn hold_is_not_beyond_the_lease(said: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) {
+    let (Some(renew), Some(lease), Some(max_hold)) =
+        (said.get("renew"), said.get("lease"), said.get("max_hold"))
+    else {
+        return;
+    };
+    if renew.flag() == Some(false) && max_hold.duration() > lease.duration() {
+        diagnostics.push(
+            Diagnostic::new(max_hold.span.clone(), "this `max_hold` can never be reached")
+                .related(lease.span.clone(), "without renewal the lock is lost at the lease's end")
+                .help("renew the lease, or leave `max_hold` out".to_owned()),
+        );
+    }
+}
+
+/// Among the rules, each with its fields: equal names, and rules that an earlier one hides.
+pub(crate) fn rules(rules: &[(Rule, &Fields)], diagnostics: &mut Vec<Diagnostic>) {
+    for (nth, (rule, fields)) in rules.iter().enumerate() {
+        let found = fields.get("match").map_or(&fields.span, |read| &read.span);
+        let hides = |(earlier, _): &&(Rule, &Fields)| match (&earlier.matcher, &rule.matcher) {
+            (Matcher::Route(earlier), Matcher::Route(rule)) => earlier.covers(rule),
+            (Matcher::Attribute(earlier), Matcher::Attribute(rule)) => earlier == rule,
+            _ => false,
+        };
+        if let Some((earlier, before)) = rules[..nth].iter().find(hides) {
+            let before = before.get("match").map_or(&before.span, |read| &read.span);
+            let what = format!("no request can reach the rule \"{}\"", rule.name);
+            let related = format!("\"{}\" matches all of its requests first", earlier.name);
+            diagnostics.push(
+                Diagnostic::new(found.clone(), what)
+                    .related(before.clone(), &related)
+                    .help("put the narrower rule first, or remove one of them".to_owned()),
+            );
+        }
+    }
+}
+
+/// Equal names, whether or not the rest of their rules is right.
+pub(crate) fn names(rules: &[Fields], diagnostics: &mut Vec<Diagnostic>) {
+    let names: Vec<_> = rules.iter().filter_map(|fields| fields.text("name")).collect();
+    for (nth, name) in names.iter().enumerate() {
+        if let Some(first) = names[..nth].iter().find(|first| first.value == name.value) {
+            let what = format!("the name \"{}\" is given twice", name.value.escape_debug());
+            diagnostics.push(
+                Diagnostic::new(name.span.clone(), what)
+                    .related(first.span.clone(), "it is given first here")
+                    .help("rename one of the rules".to_owned()),
+            );
+        }
+    }
+}

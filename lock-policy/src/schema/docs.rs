@@ -1,0 +1,39 @@
+//! The fields as the module's documentation has them.
+
+use std::{env, fmt::Write, fs};
+
+use super::table::Table;
+
+fn markdown() -> String {
+    let mut text = String::new();
+    for table in Table::ALL.into_iter().filter(|table| *table != Table::Defaults) {
+        let title = match table {
+            Table::File => "The file".to_owned(),
+            Table::Answer => "Each of the `answers`".to_owned(),
+            table => format!("`{}`", table.title()),
+        };
+        let _ =
+            write!(text, "\n## {title}\n\n| field | is | default | means |\n|---|---|---|---|\n");
+        for field in table.fields() {
+            let default = field.default.unwrap_or("required");
+            let expected = field.value_type.expected();
+            let _ = writeln!(text, "| `{}` | {expected} | {default} | {} |", field.name, field.doc);
+        }
+        if table == Table::Policy {
+            let inherited: Vec<_> =
+                Table::Defaults.fields().map(|field| format!("`{}`", field.name)).collect();
+            let _ = write!(text, "\n`[defaults]` has {}, for all rules.\n", inherited.join(", "));
+        }
+    }
+    text
+}
+
+#[test]
+fn the_documentation_is_made_of_the_tables() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fields.md");
+    if env::var_os("LOCK_TOWER_OVERWRITE").is_some() {
+        fs::write(path, markdown()).expect("the file can be written");
+    }
+    let written = fs::read_to_string(path).expect("the file is there");
+    assert_eq!(written, markdown(), "LOCK_TOWER_OVERWRITE=1 writes it anew");
+}

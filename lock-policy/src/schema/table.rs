@@ -1,0 +1,81 @@
+//! What is known of each field of a policy file.
+
+use super::{
+    fields::{ANSWER, ANSWERS, FILE, HEADER, MATCH, MISSING, ON_BUSY, POLICY, REQUEST},
+    value_type::ValueType,
+};
+
+/// One field of a table.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) value_type: ValueType,
+    /// What counts when it is not written; `None`: it has to be.
+    pub(crate) default: Option<&'static str>,
+    pub(crate) doc: &'static str,
+    /// Whether `[defaults]` may say it for all rules.
+    pub(crate) inherited: bool,
+    /// Why a rule for an attribute cannot say it.
+    pub(crate) not_on_attributes: Option<&'static str>,
+}
+
+/// A table of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Table {
+    File,
+    Request,
+    Defaults,
+    Policy,
+    Match,
+    Header,
+    Missing,
+    OnBusy,
+    Answers,
+    Answer,
+}
+
+impl Table {
+    pub(crate) const ALL: [Self; 10] = [
+        Self::File,
+        Self::Request,
+        Self::Defaults,
+        Self::Policy,
+        Self::Match,
+        Self::Header,
+        Self::Missing,
+        Self::OnBusy,
+        Self::Answers,
+        Self::Answer,
+    ];
+
+    /// How it is written in a file.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::File => "the file",
+            Self::Request => "[request]",
+            Self::Defaults => "[defaults]",
+            Self::Policy => "[[policy]]",
+            Self::Match => "match",
+            Self::Header => "header",
+            Self::Missing => "on_missing_key",
+            Self::OnBusy => "on_busy",
+            Self::Answers => "answers",
+            Self::Answer => "an answer",
+        }
+    }
+
+    pub(crate) fn fields(self) -> impl Iterator<Item = &'static Field> {
+        let fields = match self {
+            Self::File => FILE,
+            Self::Request => REQUEST,
+            Self::Defaults | Self::Policy => POLICY,
+            Self::Match => MATCH,
+            Self::Header => HEADER,
+            Self::Missing => MISSING,
+            Self::OnBusy => ON_BUSY,
+            Self::Answers => ANSWERS,
+            Self::Answer => ANSWER,
+        };
+        fields.iter().filter(move |field| self != Self::Defaults || field.inherited)
+    }
+}

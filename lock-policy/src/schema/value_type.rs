@@ -1,0 +1,76 @@
+use std::time::Duration;
+
+use super::table::Table;
+
+/// What may stand for a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueType {
+    /// The number 1.
+    Version,
+    /// A text, with an example.
+    Text(&'static str),
+    /// Texts, with an example.
+    Texts(&'static str),
+    Word(&'static [&'static str]),
+    Words(&'static [&'static str]),
+    /// From so many to a year.
+    Duration(Duration),
+    Flag,
+    Count,
+    /// One of these, or any of 400 to 599 when there are none.
+    Status(&'static [u16]),
+    Enforce,
+    Table(Table),
+    /// `[[name]]`.
+    Tables(Table),
+    /// One or an array of them.
+    OneOrMore(Table),
+    WordOrTable(&'static [&'static str], Table),
+}
+
+impl ValueType {
+    /// What is legal, for errors and documentation.
+    pub(crate) fn expected(self) -> String {
+        match self {
+            Self::Version => "the number 1".to_owned(),
+            Self::Text(example) => format!("a text, such as \"{example}\""),
+            Self::Texts(example) => format!("a list of texts, such as [\"{example}\"]"),
+            Self::Word(words) => one_of(words),
+            Self::Words(words) => format!("a list of {}", one_of(words)),
+            Self::Duration(Duration::ZERO) => {
+                "a duration, such as \"0s\", \"250ms\", \"2s\" or \"1m\"".to_owned()
+            }
+            Self::Duration(_) => "a duration, such as \"250ms\", \"2s\" or \"1m\"".to_owned(),
+            Self::Flag => "true or false".to_owned(),
+            Self::Count => "a whole number, such as 100".to_owned(),
+            Self::Status([]) => "a status from 400 to 599".to_owned(),
+            Self::Status(statuses) => {
+                let statuses: Vec<_> = statuses.iter().map(ToString::to_string).collect();
+                format!("one of {}", statuses.join(", "))
+            }
+            Self::Enforce => {
+                "\"on\", \"shadow\", \"off\" or a percentage, such as \"25%\"".to_owned()
+            }
+            Self::Table(table) => format!("a table with {}", names(table)),
+            Self::Tables(table) => format!("tables headed `{}`", table.title()),
+            Self::OneOrMore(table) => format!("a table with {}, or a list of them", names(table)),
+            Self::WordOrTable(words, table) => {
+                format!("{} or a table with {}", one_of(words), names(table))
+            }
+        }
+    }
+}
+
+fn one_of(words: &[&str]) -> String {
+    let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn names(table: Table) -> String {
+    let names: Vec<_> = table.fields().map(|field| format!("`{}`", field.name)).collect();
+    if names.len() > 7 { "the fields of a rule".to_owned() } else { names.join(", ") }
+}

@@ -1,0 +1,119 @@
+//! How a request's lock is taken, kept and given up: what a layer, an attribute and a rule of a
+//! policy file can each say of it.
+
+pub(crate) mod enums;
+pub mod kill_switch;
+pub(crate) mod mode;
+pub(crate) mod name;
+pub(crate) mod outcome;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use http::StatusCode;
+use lock_core::{__private::OneOrMany, Acquire};
+
+pub use enums::{
+    Enforce, HoldUntil, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release, ShadowOutcome,
+    Unlocked,
+};
+pub use mode::LockMode;
+pub use name::Name;
+pub use outcome::Outcome;
+
+/// What is said of one lock; `None`: nothing, so the default counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LockSettings {
+    /// How long to wait for other holders.
+    pub wait: Option<Duration>,
+    /// Kept for the handler of the time that the request has.
+    pub reserve: Option<Duration>,
+    /// How long the store keeps the lock after the last renewal.
+    pub lease: Option<Duration>,
+    /// Whether the lease is renewed.
+    pub renew: Option<bool>,
+    /// The longest hold.
+    pub max_hold: Option<Duration>,
+    /// How many requests of this process may wait for one key.
+    pub max_waiters: Option<usize>,
+    /// How often the lock passes between requests of this process.
+    pub max_local_handoffs: Option<u32>,
+    /// How many requests of this process share one read lock of the store.
+    pub max_shared_readers: Option<u32>,
+    /// When the lock is released.
+    pub hold_until: Option<HoldUntil>,
+    /// What happens to the handler when the client disconnects.
+    pub on_disconnect: Option<OnDisconnect>,
+    /// What happens to the handler when the lock is lost.
+    pub on_lost: Option<OnLost>,
+    /// What happens to requests while the store does not answer.
+    pub on_store_down: Option<OnStoreDown>,
+    /// Whether the response waits for the release.
+    pub release: Option<Release>,
+    /// For which requests the lock counts.
+    pub enforce: Option<Enforce>,
+    /// How answers differ from the table.
+    pub answers: BTreeMap<Outcome, AnswerOverride>,
+}
+
+/// How the answer to an outcome differs from the table's; `None`: not at all.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AnswerOverride {
+    /// The status.
+    pub status: Option<StatusCode>,
+    /// The text for the client.
+    pub detail: Option<Arc<str>>,
+    /// The name of a function that gives the answer instead.
+    pub fallback: Option<Arc<str>>,
+}
+
+impl LockSettings {
+    /// This, and what it does not say from `base`.
+    pub fn or(self, base: &LockSettings) -> LockSettings {
+        let mut answers = base.answers.clone();
+        answers.extend(self.answers);
+        LockSettings {
+            wait: self.wait.or(base.wait),
+            reserve: self.reserve.or(base.reserve),
+            lease: self.lease.or(base.lease),
+            renew: self.renew.or(base.renew),
+            max_hold: self.max_hold.or(base.max_hold),
+            max_waiters: self.max_waiters.or(base.max_waiters),
+            max_local_handoffs: self.max_local_handoffs.or(base.max_local_handoffs),
+            max_shared_readers: self.max_shared_readers.or(base.max_shared_readers),
+            hold_until: self.hold_until.or(base.hold_until),
+            on_disconnect: self.on_disconnect.or(base.on_disconnect),
+            on_lost: self.on_lost.or(base.on_lost),
+            on_store_down: self.on_store_down.or(base.on_store_down),
+            release: self.release.or(base.release),
+            enforce: self.enforce.or(base.enforce),
+            answers,
+        }
+    }
+
+    /// Has an acquisition be what is said here. A dead store costs no request its timeout.
+    pub fn applied_to(&self, acquire: Acquire<OneOrMany>) -> Acquire<OneOrMany> {
+        let mut acquire = acquire.fail_fast(true);
+        if let Some(wait) = self.wait {
+            acquire = acquire.wait(wait);
+        }
+        if let Some(lease) = self.lease {
+            acquire = acquire.lease(lease);
+        }
+        if let Some(renew) = self.renew {
+            acquire = acquire.renew(renew);
+        }
+        if let Some(max_hold) = self.max_hold {
+            acquire = acquire.max_hold(max_hold);
+        }
+        if let Some(max_waiters) = self.max_waiters {
+            acquire = acquire.max_waiters(max_waiters);
+        }
+        if let Some(max_local_handoffs) = self.max_local_handoffs {
+            acquire = acquire.max_local_handoffs(max_local_handoffs);
+        }
+        if let Some(max_shared_readers) = self.max_shared_readers {
+            acquire = acquire.max_shared_readers(max_shared_readers);
+        }
+        acquire
+    }
+}

@@ -1,0 +1,63 @@
+use http::Method;
+use lock_core::{Kind, Mode};
+
+/// Which lock a layer takes for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LockMode {
+    /// The read lock: requests that read run together, and never beside one that writes.
+    Read,
+    /// The write lock: one request at a time.
+    Write,
+    /// By the request's method: `GET`, `HEAD` and `OPTIONS`, which HTTP defines to change nothing,
+    /// take the read lock, and every other method the write lock. What a layer does unless told
+    /// otherwise. On a kind without readers, the write lock for every method.
+    #[default]
+    ByMethod,
+}
+
+impl LockMode {
+    /// The mode for a request with this method, on a kind with readers.
+    #[must_use]
+    pub fn of(self, method: &Method) -> Mode {
+        match self {
+            Self::Read => Mode::Read,
+            Self::Write => Mode::Write,
+            Self::ByMethod => match *method {
+                Method::GET | Method::HEAD | Method::OPTIONS => Mode::Read,
+                _ => Mode::Write,
+            },
+        }
+    }
+
+    /// Every mode that a request on this kind may have.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn possible(self, kind: Kind) -> &'static [Mode] {
+        match self {
+            Self::ByMethod if kind.has_readers() => &[Mode::Read, Mode::Write],
+            Self::Read => &[Mode::Read],
+            Self::Write | Self::ByMethod => &[Mode::Write],
+        }
+    }
+
+    /// The mode for a request on this kind. A reader that was asked for stays one, even on a kind
+    /// without readers: that is a mistake, to be told.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on(self, kind: Kind, method: &Method) -> Mode {
+        match self {
+            Self::ByMethod if !kind.has_readers() => Mode::Write,
+            mode => mode.of(method),
+        }
+    }
+}
+
+impl From<Mode> for LockMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Read => Self::Read,
+            Mode::Write => Self::Write,
+        }
+    }
+}

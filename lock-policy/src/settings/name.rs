@@ -1,0 +1,39 @@
+use std::{fmt, ops::Deref, sync::Arc};
+
+/// What logs and problem documents call a lock: a layer's name, or an attribute's.
+#[derive(Debug, Clone)]
+pub enum Name {
+    /// Of the program.
+    Fixed(&'static str),
+    /// Of a file, or set by the program.
+    Shared(Arc<str>),
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Fixed(name) => name,
+            Self::Shared(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl From<&'static str> for Name {
+    fn from(name: &'static str) -> Self {
+        Self::Fixed(name)
+    }
+}
+
+impl From<String> for Name {
+    fn from(name: String) -> Self {
+        Self::Shared(name.into())
+    }
+}

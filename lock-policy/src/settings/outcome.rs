@@ -1,0 +1,114 @@
+use http::StatusCode;
+use lock_core::AcquireError;
+
+/// Why a request was not carried out under its lock, and so how it is answered.
+///
+/// | outcome | status | problem type | headers | `executed` | what the client may do |
+/// |---|---|---|---|---|---|
+/// | [`Busy`](Self::Busy) | 423 | `lock-busy` | `Retry-After` | `false` | repeat it, even a `POST` |
+/// | [`Overloaded`](Self::Overloaded) | 503 | `lock-overloaded` | `Retry-After` | `false` | repeat it later |
+/// | [`OverLimit`](Self::OverLimit) | 429 | `lock-over-limit` | `Retry-After` | `false` | wait until its other requests are done |
+/// | [`Unavailable`](Self::Unavailable) | 503 | `lock-unavailable` | `Retry-After` | `false` | repeat it later |
+/// | [`Draining`](Self::Draining) | 503 | `lock-draining` | `Retry-After`, `Connection: close` | `false` | repeat it over a new connection |
+/// | [`Lost`](Self::Lost) | 503 | `lock-lost` | | `"unknown"` | look first at what was done |
+/// | [`KeyMissing`](Self::KeyMissing) | 400 | `lock-key-missing` | | `false` | send what is missing |
+/// | [`KeyInvalid`](Self::KeyInvalid) | 400 | `lock-key-invalid` | | `false` | send another value |
+/// | [`DeadlineInvalid`](Self::DeadlineInvalid) | 400 | `lock-deadline-invalid` | | `false` | send whole milliseconds, once |
+/// | [`Misconfigured`](Self::Misconfigured) | 500 | `lock-misconfigured` | | `false` | tell the service's owner: its log says what to mend |
+///
+/// The problem type is written `urn:lock-tower:problem:lock-busy`. The body is
+/// `application/problem+json` (RFC 9457) with the members `type`, `title`, `status`, `detail`,
+/// `lock` (the lock's name, never its key), `kind`, `mode`, `executed`, `retry_after_ms` beside a
+/// `Retry-After`, and `request_id` if the request had an `x-request-id`.
+///
+/// `executed` speaks of the handler: `false` says that it was not even called.
+///
+/// A response that is such an answer has its `Outcome` among its extensions, for middleware that
+/// counts them or says it in other words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Another request holds the lock, and the wait is over.
+    Busy,
+    /// Too many requests of this process wait for this lock, or for all of them together, or the
+    /// request's deadline leaves it no time to wait and work.
+    Overloaded,
+    /// Whoever sends the request has as many locks as its limit allows.
+    OverLimit,
+    /// The lock store does not answer.
+    Unavailable,
+    /// The lock client is shutting down.
+    Draining,
+    /// The lock was lost while the handler ran, and the handler was cancelled.
+    Lost,
+    /// The request lacks what names the lock.
+    KeyMissing,
+    /// A value of the request cannot stand in a lock's key.
+    KeyInvalid,
+    /// The header by which a client may shorten its time is no number of milliseconds.
+    DeadlineInvalid,
+    /// The service is at fault.
+    Misconfigured,
+}
+
+impl Outcome {
+    #[doc(hidden)]
+    pub const ALL: [Self; 10] = [
+        Self::Busy,
+        Self::Overloaded,
+        Self::OverLimit,
+        Self::Unavailable,
+        Self::Draining,
+        Self::Lost,
+        Self::KeyMissing,
+        Self::KeyInvalid,
+        Self::DeadlineInvalid,
+        Self::Misconfigured,
+    ];
+
+    /// The status of the answer.
+    #[must_use]
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::Busy => StatusCode::LOCKED,
+            Self::Overloaded | Self::Unavailable | Self::Draining | Self::Lost => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Self::OverLimit => StatusCode::TOO_MANY_REQUESTS,
+            Self::KeyMissing | Self::KeyInvalid | Self::DeadlineInvalid => StatusCode::BAD_REQUEST,
+            Self::Misconfigured => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The last part of the problem type, such as `lock-busy`: a label for metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Busy => "lock-busy",
+            Self::Overloaded => "lock-overloaded",
+            Self::OverLimit => "lock-over-limit",
+            Self::Unavailable => "lock-unavailable",
+            Self::Draining => "lock-draining",
+            Self::Lost => "lock-lost",
+            Self::KeyMissing => "lock-key-missing",
+            Self::KeyInvalid => "lock-key-invalid",
+            Self::DeadlineInvalid => "lock-deadline-invalid",
+            Self::Misconfigured => "lock-misconfigured",
+        }
+    }
+}
+
+/// The outcome of a request whose lock was refused with this error.
+impl From<&AcquireError> for Outcome {
+    fn from(error: &AcquireError) -> Self {
+        match error {
+            AcquireError::Busy(_) => Self::Busy,
+            AcquireError::Overloaded(_) => Self::Overloaded,
+            AcquireError::Unavailable(_) => Self::Unavailable,
+            AcquireError::Draining => Self::Draining,
+            AcquireError::Lost(_) => Self::Lost,
+            AcquireError::Key(_) => Self::KeyInvalid,
+            _ => Self::Misconfigured,
+        }
+    }
+}

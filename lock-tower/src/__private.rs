@@ -1,0 +1,13 @@
+//! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
+
+pub use std::time::Duration;
+
+#[cfg(feature = "axum")]
+pub use axum::response::Response;
+pub use lock_core::__private::*;
+
+#[cfg(feature = "axum")]
+pub use crate::attribute::client::{ClientHandle, LayerHandle, StateHandle, ambient_handle};
+#[cfg(feature = "axum")]
+pub use crate::attribute::handler::run_handler;
+pub use crate::attribute::{assert_held::assert_held, function::run};

@@ -1,0 +1,69 @@
+//! The assertion of code that relies on a lock which its caller has taken.
+
+use lock_core::{__private::held, LockKey, Mode};
+
+use crate::request::context::RequestContext;
+
+/// Panics unless the code runs under the lock on this key: taken by a layer, an attribute or
+/// [`Scope`](crate::Scope) further out, and not lost by now. For code that is wrong without it.
+///
+/// `assert_held!(key)` and `assert_held!(write key)` want the write lock, `assert_held!(read key)`
+/// either. The key is what it is in the template with its values: of `order:{id}` it is `order:7`.
+///
+/// ```
+/// use lock_tower::{LockClient, assert_held};
+///
+/// async fn ship(id: u64) {
+///     assert_held!(format!("order:{id}"));
+///     // ...
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// LockClient::in_memory().write("order:7").run(ship(7)).await?; // and so can a unit test
+/// # Ok(()) }
+/// ```
+///
+/// It looks at this process alone and costs no round trip; whether the store agrees, the fencing
+/// token tells. Where a policy lets requests run [without their lock](crate::Unlocked), in shadow
+/// mode for example, it passes: the policy has decided, not the code.
+///
+/// A task that is spawned does not inherit its parent's scope: there it panics.
+///
+/// # Panics
+///
+/// When the lock is not held. The message has the text of the expression, never the key.
+#[macro_export]
+macro_rules! assert_held {
+    (read $key:expr) => {
+        $crate::__private::assert_held($key, $crate::Mode::Read, stringify!($key))
+    };
+    (write $key:expr) => {
+        $crate::__private::assert_held($key, $crate::Mode::Write, stringify!($key))
+    };
+    ($key:expr) => {
+        $crate::assert_held!(write $key)
+    };
+}
+
+/// What [`assert_held!`](crate::assert_held) expands to.
+///
+/// # Panics
+///
+/// When the lock is not held.
+#[track_caller]
+pub fn assert_held(key: impl AsRef<str>, mode: Mode, said: &str) {
+    let key = key.as_ref();
+    assert!(
+        held(key, mode) || is_let_pass(key),
+        "this code relies on the {mode} lock on `{said}`, and runs without it: take it further out, \
+         and do not leave its scope (a spawned task does)"
+    );
+}
+
+/// Whether a policy has the lock on this key not count.
+fn is_let_pass(key: &str) -> bool {
+    let (Some(context), Ok(key)) = (RequestContext::ambient(), LockKey::try_from(key)) else {
+        return false;
+    };
+    context.lets_pass(&key)
+}

@@ -1,0 +1,48 @@
+//! What counts for an attribute: its own words, and a policy file's.
+
+use std::sync::Arc;
+
+use lock_core::{__private::Spec, Mode};
+use lock_policy::__private::{LockSettings, Name};
+
+use crate::{
+    outcome::hold_time::HoldTimes,
+    settings::{
+        attribute_rules::{self, AttributeRules},
+        policy::Policy,
+    },
+};
+
+#[cfg(feature = "axum")]
+use crate::{outcome::hold_time, telemetry::metrics};
+
+/// What counts for a handler, whose attribute is measured.
+#[cfg(feature = "axum")]
+pub(super) fn of_handler(rules: Option<&Arc<AttributeRules>>, spec: &Spec) -> (Policy, Mode) {
+    let begin = || metrics::begin(&Name::from(spec.name), &[spec.mode]);
+    in_force(rules, spec, hold_time::of_attribute(spec.name, begin))
+}
+
+/// What counts for a function.
+pub(super) fn of_function(rules: Option<&Arc<AttributeRules>>, spec: &Spec) -> (Policy, Mode) {
+    in_force(rules, spec, Arc::default())
+}
+
+fn in_force(
+    rules: Option<&Arc<AttributeRules>>,
+    spec: &Spec,
+    holds: Arc<HoldTimes>,
+) -> (Policy, Mode) {
+    let settings = LockSettings {
+        wait: spec.wait,
+        lease: spec.lease,
+        max_hold: spec.max_hold,
+        renew: spec.renew,
+        ..LockSettings::default()
+    };
+    let code = Policy { settings, holds, ..Policy::new(Name::from(spec.name), spec.kind) };
+    match attribute_rules::find(rules, spec.name) {
+        Some(rule) => (rule.over(code), rule.mode(spec.mode)),
+        None => (code, spec.mode),
+    }
+}

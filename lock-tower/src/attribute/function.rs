@@ -1,0 +1,97 @@
+use std::{future::Future, time::Duration};
+
+use lock_core::{
+    __private::{OneOrMany, Spec, ValueError, lock_keys},
+    Acquire, LockClient, LockError, LockKey,
+};
+use lock_policy::{
+    __private::{RequestKey, ShadowOutcome, kill_switch},
+    Enforce,
+};
+
+use super::effective::of_function;
+use crate::{
+    enforcement::{
+        shadow::Shadow,
+        split::{EnforcementSplit, lets_keyless_pass, split},
+    },
+    request::{
+        context::{Enclosing, RequestContext},
+        wait_budget::WaitBudget,
+    },
+    telemetry::record,
+};
+
+/// Runs a function's body under its attribute's locks, as far as a policy file around the request,
+/// and the environment, let it.
+///
+/// # Errors
+///
+/// See [`LockError`].
+///
+/// # Cancel safety
+///
+/// Dropping the future drops the body and releases the locks in the background.
+pub async fn run<F: Future>(
+    client: &LockClient,
+    mut spec: Spec,
+    body: F,
+) -> Result<F::Output, LockError> {
+    // It would stand in this future once for each way that it can go, and functions are nested.
+    let body = Box::pin(body);
+    let rules = RequestContext::ambient().and_then(|context| context.attributes);
+    let (policy, mode) = of_function(rules.as_ref(), &spec);
+    let settings = &policy.settings;
+    (spec.kind, spec.mode) = (policy.kind, mode);
+    (spec.wait, spec.lease) = (settings.wait, settings.lease);
+    (spec.max_hold, spec.renew) = (settings.max_hold, settings.renew);
+    let enforce = kill_switch::in_force(&policy.name, settings.enforce.unwrap_or_default());
+    let keys = match keys(&spec) {
+        Some(keys) if enforce != Enforce::On => keys,
+        // A lock that is tried out refuses nobody.
+        None if lets_keyless_pass(enforce) => {
+            if enforce != Enforce::Off {
+                record::shadow(&policy.name, ShadowOutcome::Refuse);
+            }
+            Vec::new()
+        }
+        _ => return acquire(client, spec)?.run(body).await,
+    };
+    let context = RequestContext::ambient().unwrap_or_else(|| RequestContext::of(client.scope()));
+    let inside = context.inside(Enclosing {
+        name: policy.name.clone(),
+        keys: keys.clone(),
+        kind: policy.kind,
+        mode,
+        enforced: false,
+        around: None,
+    });
+    let EnforcementSplit { enforced, shadowed } = split(enforce, &keys);
+    let mut shadow = (!shadowed.is_empty()).then(|| {
+        let acquire = settings.applied_to(lock_keys(client, policy.kind, mode, shadowed));
+        let acquire = acquire.in_scope(&context.scope).called_from(&policy.name);
+        Shadow::new(policy.name.clone(), acquire)
+    });
+    let body = inside.run(Shadow::beside(shadow.as_mut(), body));
+    if enforced.is_empty() {
+        return Ok(body.await);
+    }
+    spec.keys = Ok(enforced.iter().map(|key| key.key.to_string()).collect());
+    acquire(client, spec)?.run(body).await
+}
+
+/// What the attribute asks for; within a request for no longer than that has time, and of a store
+/// that is known not to answer not at all.
+fn acquire(client: &LockClient, spec: Spec) -> Result<Acquire<OneOrMany>, ValueError> {
+    let acquire = spec.acquire(client)?;
+    let Some(context) = RequestContext::ambient() else { return Ok(acquire) };
+    let acquire = acquire.fail_fast(true);
+    let at_once = acquire.clone().wait(Duration::ZERO);
+    Ok(WaitBudget::of(context.deadline, Duration::ZERO).limit(acquire).unwrap_or(at_once))
+}
+
+/// `None`: a value is no key, which is told by whoever acquires it.
+fn keys(spec: &Spec) -> Option<Vec<RequestKey>> {
+    let keys = spec.keys.as_ref().ok()?.iter();
+    keys.map(|key| LockKey::try_from(key).ok().map(Into::into)).collect()
+}

@@ -1,0 +1,72 @@
+use std::{convert::Infallible, future::Future, pin::pin, sync::Arc};
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use lock_core::{__private::Spec, LockKey};
+use lock_policy::{__private::RequestKey, KeyRejection};
+use tracing::Instrument;
+
+use super::{
+    client::{ClientHandle, no_client},
+    effective::of_handler,
+};
+use crate::{
+    outcome::caller::Caller,
+    pipeline::{
+        body::LockBody,
+        missing_key::keys_of,
+        pending_locks::PendingLocks,
+        reject,
+        serve::{complete, run_under_lock},
+    },
+};
+
+/// Runs a handler's body under its attribute's locks.
+///
+/// # Cancel safety
+///
+/// Dropping the future drops the body and releases the locks in the background.
+pub async fn run_handler<F>(handle: impl Into<ClientHandle>, spec: Spec, body: F) -> Response
+where
+    F: Future<Output: IntoResponse>,
+{
+    let handle = handle.into();
+    let rules = handle.context.as_ref().and_then(|context| context.attributes.as_ref());
+    let (policy, mode) = of_handler(rules, &spec);
+    let (policy, request) = (Arc::new(policy), handle.request);
+    let Some(context) = handle.context else {
+        let rejection = policy.reject(mode, no_client(&Caller::default()));
+        return reject::answer(rejection, request).await.map(Body::from);
+    };
+    let keys = match keys_of(&policy, mode, &context.caller, keys(&spec)) {
+        Ok(keys) => keys,
+        Err(rejection) => return reject::answer(rejection, request).await.map(Body::from),
+    };
+    let client = context.client.clone();
+    let asked = PendingLocks { policy, client, keys, mode, slot: handle.slot, limited: None };
+    let answer = match asked.enter(&context).await {
+        Ok((mut held, inside)) => {
+            let span = held.span();
+            let body = body.map(|answer| Ok::<_, Infallible>(answer.into_response()));
+            let work = pin!(inside.run(body).fuse());
+            let done = run_under_lock(&mut held, work).instrument(span.clone()).await;
+            complete(held, request, done).instrument(span).await
+        }
+        Err(rejection) => Ok(reject::answer(rejection, request).await.map(LockBody::ours)),
+    };
+    match answer {
+        Ok(answer) => answer.map(Body::new),
+        Err(never) => match never {},
+    }
+}
+
+/// The values of an attribute's keys come from the request: one that is refused is the client's
+/// fault.
+fn keys(spec: &Spec) -> Result<Vec<RequestKey>, KeyRejection> {
+    let keys = spec.keys.as_ref().map_err(Clone::clone)?;
+    let keys = keys.iter().map(|key| Ok(RequestKey::from(LockKey::try_from(key)?)));
+    keys.collect()
+}

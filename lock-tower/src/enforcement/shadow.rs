@@ -1,0 +1,92 @@
+//! What a lock would have done, had it been enforced.
+
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    task::{Context, Poll},
+};
+
+use futures_util::future::BoxFuture;
+use lock_core::{__private::OneOrMany, Acquire, AcquireError, MultiGuard};
+use lock_policy::__private::{Name, ShadowOutcome};
+
+use crate::telemetry::record;
+
+/// A lock under a key of its own, which is acquired beside the request's work and never in its way.
+pub(crate) enum Shadow {
+    Asking(BoxFuture<'static, Option<MultiGuard>>),
+    /// For as long as the request has it, others meet it.
+    Holding(#[allow(dead_code, reason = "held until it is dropped")] MultiGuard),
+    Ended,
+}
+
+/// Tells what was found when the measurement is over, or the request.
+struct ShadowReport {
+    policy: Name,
+    would: ShadowOutcome,
+}
+
+impl Drop for ShadowReport {
+    fn drop(&mut self) {
+        record::shadow(&self.policy, self.would);
+    }
+}
+
+impl Shadow {
+    pub(crate) fn new(policy: Name, acquire: Acquire<OneOrMany>) -> Self {
+        Self::Asking(Box::pin(async move {
+            let mut finding = ShadowReport { policy, would: ShadowOutcome::NotMeasured };
+            match acquire.clone().try_acquire().await {
+                Ok(guard) => {
+                    finding.would = ShadowOutcome::Pass;
+                    return Some(guard);
+                }
+                Err(AcquireError::Busy(_)) => {}
+                Err(_) => return None,
+            }
+            // Somebody is at work under this key, and so is this request.
+            record::shadow_overlap(&finding.policy);
+            finding.would = ShadowOutcome::Wait;
+            // The work has gone on, and may have taken locks that are inside of this one.
+            match acquire.out_of_order().acquire().await {
+                Ok(guard) => return Some(guard),
+                Err(AcquireError::Busy(_) | AcquireError::Overloaded(_)) => {
+                    finding.would = ShadowOutcome::Refuse;
+                }
+                Err(_) => finding.would = ShadowOutcome::NotMeasured,
+            }
+            None
+        }))
+    }
+
+    /// Runs `work` and, beside it, the measurement.
+    pub(crate) async fn beside<F: Future>(shadow: Option<&mut Self>, work: F) -> F::Output {
+        let Some(shadow) = shadow else { return work.await };
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            shadow.poll(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Takes the measurement as far as it gets.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
+        if let Self::Asking(asking) = self
+            && let Poll::Ready(granted) = asking.as_mut().poll(context)
+        {
+            *self = granted.map_or(Self::Ended, Self::Holding);
+        }
+    }
+}
+
+impl fmt::Debug for Shadow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Asking(_) => "Asking",
+            Self::Holding(_) => "Holding",
+            Self::Ended => "Ended",
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! For which of a request's keys its lock counts.
+
+use lock_core::LockKey;
+use lock_policy::{__private::RequestKey, Enforce};
+
+/// What stands before the keys under which a lock is only measured.
+const SHADOW: &str = "lock-shadow:";
+
+/// A request's keys, by what becomes of them.
+#[derive(Debug, Default)]
+pub(crate) struct EnforcementSplit {
+    pub(crate) enforced: Vec<RequestKey>,
+    pub(crate) shadowed: Vec<LockKey>,
+}
+
+/// Each key goes its own way, so that two requests agree on every key that they share.
+pub(crate) fn split(enforce: Enforce, keys: &[RequestKey]) -> EnforcementSplit {
+    let mut split = EnforcementSplit::default();
+    for key in keys {
+        match enforce {
+            Enforce::Off => {}
+            _ if counts_for(enforce, &key.key) => split.enforced.push(key.clone()),
+            // A key that has no room for the prefix is not measured.
+            _ => split.shadowed.extend(LockKey::try_from(format!("{SHADOW}{}", key.key))),
+        }
+    }
+    split
+}
+
+/// Whether work without a key runs: where the lock counts for no key, or only for some.
+pub(crate) fn lets_keyless_pass(enforce: Enforce) -> bool {
+    !matches!(enforce, Enforce::On | Enforce::Percent(100..))
+}
+
+fn counts_for(enforce: Enforce, key: &LockKey) -> bool {
+    match enforce {
+        Enforce::Shadow | Enforce::Off => false,
+        Enforce::Percent(percent) => percentile(key.as_str()) < u64::from(percent),
+        _ => true,
+    }
+}
+
+/// From 0 to 99, the same in every process and version: by FNV-1a, whose high bits are the better
+/// mixed ones.
+fn percentile(key: &str) -> u64 {
+    let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    (hash >> 32) % 100
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn keys(count: usize) -> Vec<RequestKey> {
+        let keys = (0..count).map(|n| LockKey::try_from(format!("order:{n}")).unwrap());
+        keys.map(RequestKey::from).collect()
+    }
+
+    fn enforced(enforce: Enforce, keys: &[RequestKey]) -> Vec<LockKey> {
+        split(enforce, keys).enforced.into_iter().map(|key| key.key).collect()
+    }
+
+    #[test]
+    fn a_percentage_is_one_of_the_keys() {
+        let keys = keys(10_000);
+        let quarter = enforced(Enforce::Percent(25), &keys);
+        assert!((2_300..2_700).contains(&quarter.len()), "{}", quarter.len());
+        let half = enforced(Enforce::Percent(50), &keys);
+        assert!(quarter.iter().all(|key| half.contains(key)), "more percent, never other keys");
+        assert_eq!(enforced(Enforce::Percent(0), &keys).len(), 0);
+        assert_eq!(enforced(Enforce::Percent(100), &keys).len(), 10_000);
+    }
+
+    /// Processes of different versions have to agree.
+    #[test]
+    fn the_percentile_of_a_key_never_changes() {
+        assert_eq!(["order:1", "order:2", "a"].map(percentile), [7, 51, 60]);
+    }
+
+    #[test]
+    fn what_is_not_enforced_is_measured_elsewhere_or_not_at_all() {
+        let shadow = split(Enforce::Shadow, &keys(1));
+        assert!(shadow.enforced.is_empty());
+        assert_eq!(shadow.shadowed[0].as_str(), "lock-shadow:order:0");
+        let off = split(Enforce::Off, &keys(1));
+        assert!(off.enforced.is_empty() && off.shadowed.is_empty());
+    }
+}

@@ -1,0 +1,151 @@
+use axum::{
+    body::Body,
+    extract::{FromRequestParts, OptionalFromRequestParts},
+    response::Response,
+};
+use http::request::Parts;
+use lock_core::{FencingToken, LockGuard};
+use lock_policy::{__private::Name, Outcome};
+
+use crate::{
+    outcome::{caller::Caller, rejection::Rejection},
+    pipeline::reject,
+    request::lock_slot::{Entry, FenceAsked, LockSlot},
+};
+
+/// The fencing token of the lock that a request is worked on under: an extractor for handlers that
+/// write to a database.
+///
+/// It is the token of the innermost lock around the handler, as [`Locked`](crate::Locked) is a look
+/// at it. [`FencedTable`](crate::FencedTable) has the statements in which it belongs.
+///
+/// ```
+/// use axum::{Router, extract::Path, routing::put};
+/// use lock_tower::{Fence, FencedTable, LockClient, RequestLockLayer};
+///
+/// async fn update(Path(id): Path<i64>, fence: Fence) -> String {
+///     let token: i64 = fence.token().as_i64();
+///     // The first statement claims the row: bind `token`, `id` to `orders.claim_sql()`.
+///     format!("order {id} under token {token}")
+/// }
+///
+/// let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id:u64}")?;
+/// let app: Router = Router::new().route("/orders/{id}", put(update)).route_layer(lock);
+/// # Ok::<(), lock_tower::KeyTemplateError>(())
+/// ```
+///
+/// # When it is refused
+///
+/// A handler that asks for it is not called, and the answer is 500 `lock-misconfigured`, when there
+/// is no lock around it, or a lock on several keys: each of these has a
+/// [token of its own](crate::Locked::fencing_token_of). While the policy lets the request run
+/// [without its lock](crate::Unlocked), there is no token either: the answer is 503
+/// `lock-unavailable` when that is because the lock store does not answer, else 500.
+///
+/// `Option<Fence>` is `None` where there is no lock, and is refused under several keys all the same.
+/// (An attribute's lock is taken after the extractors have run: there it is a `Fence` whose token is
+/// [`FencingToken::NONE`], which every claim refuses.)
+///
+/// # Under a read lock
+///
+/// Readers do not exclude each other, and those of one process may share a token: what it lets
+/// write, it lets several write. Write under a write lock.
+///
+/// # In other extractors
+///
+/// An attribute takes its lock after all extractors have run. So an extractor of your own can pass
+/// on the `Fence` of an attribute, but [`token`](Self::token) panics until the handler's body runs.
+#[derive(Debug, Clone)]
+pub struct Fence(LockSlot);
+
+impl Fence {
+    /// The fence of a guard's lock: for calling a handler in a unit test.
+    ///
+    /// ```
+    /// use lock_tower::{Fence, LockClient};
+    ///
+    /// async fn handler(fence: Fence) -> String {
+    ///     fence.token().to_string()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let guard = LockClient::in_memory().write("order:42").acquire().await?;
+    /// assert_eq!(handler(Fence::of(&guard)).await, guard.fencing_token().to_string());
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn of(guard: &LockGuard) -> Self {
+        let slot = LockSlot::default();
+        slot.fill(Entry {
+            name: Name::from(guard.key().to_string()),
+            mode: guard.mode(),
+            views: vec![guard.view()],
+            unlocked: None,
+            reacquire: None,
+        });
+        Self(slot)
+    }
+
+    /// The number by which a database can refuse a holder whose time is over. After an upgrade
+    /// within the handler it is another: ask anew.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn token(&self) -> FencingToken {
+        let entry = self.0.get();
+        let entry = entry
+            .expect("`Fence` was used before the handler's body ran: its lock is not taken yet");
+        match &*entry.views {
+            [view] if entry.unlocked.is_none() => view.fencing_token(),
+            _ => FencingToken::NONE,
+        }
+    }
+
+    /// The fence of the innermost lock; `None`: there is no lock. Or why there can be none.
+    fn of_request(
+        parts: &Parts,
+        asked: FenceAsked,
+    ) -> Result<Option<Self>, (Outcome, &'static str)> {
+        let Some(slot) = parts.extensions.get::<LockSlot>() else { return Ok(None) };
+        slot.ask_for_fence(asked);
+        match slot.fence_refused() {
+            Some(why) => Err(why),
+            None if slot.get().is_some_and(|entry| entry.unlocked.is_some()) => Ok(None),
+            None => Ok(Some(Self(slot.clone()))),
+        }
+    }
+}
+
+impl From<Fence> for FencingToken {
+    /// As [`Fence::token`], which says when it panics.
+    fn from(fence: Fence) -> Self {
+        fence.token()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Fence {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let why_none = "a handler asks for `Fence` and has no lock: add `RequestLockLayer` by \
+                        `Router::route_layer`, or `#[distributed_lock]` to the handler";
+        let fence = Self::of_request(parts, FenceAsked::Always);
+        let fence = fence.and_then(|fence| fence.ok_or((Outcome::Misconfigured, why_none)));
+        fence.map_err(|why| refuse(parts, why))
+    }
+}
+
+impl<S: Sync> OptionalFromRequestParts<S> for Fence {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Response> {
+        Self::of_request(parts, FenceAsked::IfAny).map_err(|why| refuse(parts, why))
+    }
+}
+
+fn refuse(parts: &Parts, (outcome, why): (Outcome, &'static str)) -> Response {
+    let rejection = Rejection::without_fence(&Caller::of(parts), outcome, why);
+    reject::answer_at_once(rejection).map(Body::from)
+}

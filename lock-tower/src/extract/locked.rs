@@ -1,0 +1,311 @@
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::Poll,
+    time::Duration,
+};
+
+use http::Extensions;
+use lock_core::{
+    __private::invalid_options, AcquireError, FencingToken, LockGuard, LockView, Lost, Mode,
+    MultiGuard,
+};
+use lock_policy::Unlocked;
+
+use crate::request::lock_slot::{Entry, LockSlot};
+
+#[cfg(feature = "axum")]
+use crate::{
+    outcome::{caller::Caller, rejection::Rejection},
+    pipeline::reject,
+};
+
+/// The lock that a request is worked on under: an extractor for handlers.
+///
+/// It looks at the lock and holds nothing: the lock ends with the request, whatever becomes of
+/// this. Of several locks around one handler it is the innermost: the attribute's, else that of
+/// the layer next to the handler.
+///
+#[cfg_attr(feature = "axum", doc = "```")]
+#[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+/// use axum::{Router, extract::Path, routing::put};
+/// use lock_tower::{LockClient, Locked, RequestLockLayer};
+///
+/// async fn update(Path(id): Path<u64>, lock: Locked) -> String {
+///     // What a database refuses a former holder by: see `FencedTable`.
+///     format!("order {id} with token {}", lock.fencing_token())
+/// }
+///
+/// let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id:u64}")?;
+/// let app: Router = Router::new().route("/orders/{id}", put(update)).route_layer(lock);
+/// # Ok::<(), lock_tower::KeyTemplateError>(())
+/// ```
+///
+/// A handler without a lock that asks for one is refused with 500 `lock-misconfigured`.
+///
+/// # With several keys
+///
+/// An attribute with `keys = [..]` or a layer made by
+/// [`with_keys`](crate::RequestLockLayer::with_keys) locks several keys at once. Each has a
+/// [token of its own](Self::fencing_token_of); the rest tells of all of them together.
+///
+/// # In other extractors
+///
+/// An attribute takes its lock after all extractors have run. So an extractor of your own can pass
+/// on the `Locked` of an attribute, but its methods panic until the handler's body runs.
+#[derive(Debug, Clone)]
+pub struct Locked(pub(crate) LockSlot);
+
+impl Locked {
+    /// The innermost lock around a request, from the request's extensions: for services without
+    /// Axum.
+    #[must_use]
+    pub fn from_extensions(extensions: &Extensions) -> Option<Self> {
+        extensions.get().cloned().map(Self)
+    }
+
+    /// A look at the lock of a guard, with a name: for calling a handler in a unit test.
+    ///
+    /// ```
+    /// use lock_tower::{LockClient, Locked};
+    ///
+    /// async fn handler(lock: Locked) -> String {
+    ///     lock.mode().to_string()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let guard = LockClient::in_memory().write("order:42").acquire().await?;
+    /// assert_eq!(handler(Locked::of("order-write", &guard)).await, "write");
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn of(name: impl Into<String>, guard: &LockGuard) -> Self {
+        Self::filled(name.into(), vec![guard.view()])
+    }
+
+    /// As [`of`](Self::of), for several keys.
+    #[must_use]
+    pub fn of_all(name: impl Into<String>, guard: &MultiGuard) -> Self {
+        Self::filled(name.into(), guard.views().collect())
+    }
+
+    fn filled(name: String, views: Vec<LockView>) -> Self {
+        let mode = weakest(&views).unwrap_or(Mode::Write);
+        let slot = LockSlot::default();
+        slot.fill(Entry { name: name.into(), mode, views, unlocked: None, reacquire: None });
+        Self(slot)
+    }
+
+    /// Why the request runs without its lock, if it does: its policy says so. Then
+    /// [`is_held`](Self::is_held) is false and the token is [`FencingToken::NONE`]; only of
+    /// [`Unlocked::Local`] there is a lock, in this process alone.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn unlocked(&self) -> Option<Unlocked> {
+        self.entry().unlocked
+    }
+
+    /// Takes the same lock once more, for work that goes on after the request: give the guard to the
+    /// task that is spawned for it. The lock is held, and renewed, until the request is over and
+    /// that guard is gone. A loss cancels the task only if it asks:
+    /// [`MultiGuard::protect`] does it.
+    ///
+    #[cfg_attr(feature = "axum", doc = "```")]
+    #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+    /// use axum::http::StatusCode;
+    /// use lock_tower::Locked;
+    /// # async fn rewrite_report() {}
+    ///
+    /// async fn rewrite(lock: Locked) -> Result<StatusCode, StatusCode> {
+    ///     let guard = lock.keep().await.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    ///     tokio::spawn(async move {
+    ///         let _ = guard.protect(rewrite_report()).await;
+    ///         drop(guard); // and only now the next request gets the lock
+    ///     });
+    ///     Ok(StatusCode::ACCEPTED)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`AcquireError::Lost`] when the lock is lost or the request over, [`AcquireError::Unavailable`] when the store
+    /// does not answer, [`AcquireError::InvalidOptions`] when there is no lock to keep: the request
+    /// runs [unlocked](Self::unlocked), or this was made by [`of`](Self::of).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this keeps nothing.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    pub async fn keep(&self) -> Result<MultiGuard, AcquireError> {
+        let Some(reacquire) = &self.entry().reacquire else {
+            return Err(invalid_options("there is no lock of a request to keep").into());
+        };
+        // Of a request that is over there is nothing to keep.
+        self.views().iter().try_for_each(LockView::ensure_held)?;
+        let guard = reacquire.acquire().acquire().await?;
+        // One that ended meanwhile has left a lock of another hold.
+        self.views().iter().try_for_each(LockView::ensure_held)?;
+        Ok(guard)
+    }
+
+    /// The number by which a resource can refuse a holder whose time is over.
+    /// [`FencingToken::NONE`], which a resource that checks refuses, while the request runs
+    /// [unlocked](Self::unlocked).
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs; and with several keys, where each has a token of its own:
+    /// see [`fencing_token_of`](Self::fencing_token_of).
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        match self.views() {
+            [view] => self.token(view),
+            [] => FencingToken::NONE,
+            views => panic!(
+                "`Locked` was asked for the token of its one lock, and has {}: use \
+                 `fencing_token_of`",
+                views.len()
+            ),
+        }
+    }
+
+    /// The fencing token of one of the keys, as it was made from its template: of `account:{from}`
+    /// it is such as `account:7`. `None`: that key is not among them.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn fencing_token_of(&self, key: &str) -> Option<FencingToken> {
+        let view = self.views().iter().find(|view| view.key().as_str() == key)?;
+        Some(self.token(view))
+    }
+
+    /// What one process knows alone is no token: another one may hold the lock.
+    fn token(&self, view: &LockView) -> FencingToken {
+        match self.entry().unlocked {
+            None => view.fencing_token(),
+            Some(_) => FencingToken::NONE,
+        }
+    }
+
+    /// For how long the lock may still be relied upon if no renewal gets through: on this process'
+    /// clock, a safety margin less than the store has it. Zero once it is lost or released. Of
+    /// several keys, the least.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.views().iter().map(LockView::remaining).min().unwrap_or_default()
+    }
+
+    /// The strongest mode in which the request holds the key, or all of several keys; while it runs
+    /// [unlocked](Self::unlocked), the mode that it would have.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        weakest(self.views()).unwrap_or(self.entry().mode)
+    }
+
+    /// Whether the lock is held at this moment: not lost, and the request not over. Of several keys,
+    /// whether all of them are.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        let views = self.views();
+        self.unlocked().is_none() && !views.is_empty() && views.iter().all(LockView::is_held)
+    }
+
+    /// A future that resolves when the lock is lost, or the first of several keys: for work that the
+    /// handler has spawned, which is not cancelled with it. It never resolves once the lock was
+    /// released.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use = "it resolves when the lock is lost; race it against the work"]
+    pub fn lost(&self) -> impl Future<Output = Lost> + Send + Unpin + use<> {
+        let mut signals: Vec<_> = self.views().iter().map(LockView::lost).collect();
+        poll_fn(move |context| {
+            let mut told = signals.iter_mut().map(|signal| Pin::new(signal).poll(context));
+            told.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        })
+    }
+
+    /// What logs and problem documents call the lock: the layer's name, or the attribute's.
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.entry().name
+    }
+
+    /// The look at the lock itself, with all that it can tell. `None` with several keys, or none:
+    /// see [`views`](Self::views).
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn view(&self) -> Option<&LockView> {
+        match self.views() {
+            [view] => Some(view),
+            _ => None,
+        }
+    }
+
+    /// The look at the lock on each key that is locked, in the order of the keys. None while the
+    /// request runs [unlocked](Self::unlocked).
+    ///
+    /// # Panics
+    ///
+    /// Before the handler's body runs.
+    #[must_use]
+    pub fn views(&self) -> &[LockView] {
+        &self.entry().views
+    }
+
+    fn entry(&self) -> &Entry {
+        self.0
+            .get()
+            .expect("`Locked` was used before the handler's body ran: its lock is not taken yet")
+    }
+}
+
+fn weakest(views: &[LockView]) -> Option<Mode> {
+    let read = views.iter().any(|view| view.mode() == Mode::Read);
+    (!views.is_empty()).then_some(if read { Mode::Read } else { Mode::Write })
+}
+
+#[cfg(feature = "axum")]
+impl<S: Sync> axum::extract::FromRequestParts<S> for Locked {
+    type Rejection = axum::response::Response;
+
+    async fn from_request_parts(
+        parts: &mut http::request::Parts,
+        _: &S,
+    ) -> Result<Self, Self::Rejection> {
+        Self::from_extensions(&parts.extensions).ok_or_else(|| {
+            let why = "a handler asks for `Locked` and has no lock: add `RequestLockLayer` by \
+                       `Router::route_layer`, or `#[distributed_lock]` to the handler";
+            let rejection = Rejection::misconfigured(&Caller::of(parts), why);
+            reject::answer_at_once(rejection).map(axum::body::Body::from)
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! The keys of a request whose templates may name parameters of its route.
+
+use axum::extract::{FromRequestParts, RawPathParams, rejection::RawPathParamsRejection};
+use http::request::Parts;
+use lock_policy::{
+    __private::{KeyTemplates, RequestKey, RequestValues},
+    KeyRejection, KeyValues,
+};
+
+/// At least one key.
+pub(crate) async fn keys(
+    templates: &KeyTemplates,
+    parts: &mut Parts,
+    registered: &KeyValues,
+) -> Result<Vec<RequestKey>, KeyRejection> {
+    let path = if templates.name_path_parameters() { Some(parameters(parts).await?) } else { None };
+    templates.keys(&RequestValues { parts, path: path.iter().flatten().collect(), registered })
+}
+
+async fn parameters(parts: &mut Parts) -> Result<RawPathParams, KeyRejection> {
+    // Axum has percent-decoded the values, once; the key's own encoding is the template's business.
+    let parameters = RawPathParams::from_request_parts(parts, &()).await;
+    parameters.map_err(|rejection| match rejection {
+        RawPathParamsRejection::InvalidUtf8InPathParam(error) => {
+            KeyRejection::invalid(error.body_text())
+        }
+        _ => KeyRejection::misconfigured(
+            "the request has no path parameters where the layer stands: add the layer by \
+             `Router::route_layer`, inside the router, or take the key by \
+             `RequestLockLayer::with_key`",
+        ),
+    })
+}

@@ -1,0 +1,50 @@
+use std::sync::Arc;
+
+use http::{Method, Version, request::Parts};
+
+/// A longer request id than this is not repeated to whoever made it up.
+const LONGEST_REQUEST_ID: usize = 128;
+
+/// What an answer needs to know of the request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Caller {
+    pub(crate) request_id: Option<Arc<str>>,
+    /// The pattern of the route, which may be logged where the path may not.
+    route: Option<Arc<str>>,
+    /// HTTP/2 and later have no header to close a connection with.
+    pub(crate) speaks_http1: bool,
+    is_head: bool,
+}
+
+impl Caller {
+    pub(crate) fn of(parts: &Parts) -> Self {
+        let request_id = parts.headers.get("x-request-id");
+        let request_id = request_id.and_then(|id| id.to_str().ok());
+        Self {
+            request_id: request_id.filter(|id| id.len() <= LONGEST_REQUEST_ID).map(Arc::from),
+            route: route(parts),
+            speaks_http1: parts.version < Version::HTTP_2,
+            is_head: parts.method == Method::HEAD,
+        }
+    }
+
+    /// Whether the server sends the body of its answer.
+    pub(crate) fn wants_body(&self) -> bool {
+        !self.is_head
+    }
+
+    pub(crate) fn route(&self) -> Option<&str> {
+        self.route.as_deref()
+    }
+}
+
+#[cfg(feature = "axum")]
+fn route(parts: &Parts) -> Option<Arc<str>> {
+    let matched = parts.extensions.get::<axum::extract::MatchedPath>();
+    matched.map(|path| path.as_str().into())
+}
+
+#[cfg(not(feature = "axum"))]
+fn route(_: &Parts) -> Option<Arc<str>> {
+    None
+}

@@ -1,0 +1,139 @@
+use std::{borrow::Cow, time::Duration};
+
+use lock_core::{AcquireError, Lost};
+use lock_policy::{__private::AnswerOverride, KeyRejection, Outcome};
+
+use super::{
+    caller::Caller,
+    hold_time::HoldTimes,
+    rejected_request::Fallback,
+    retry_after::{jittered, when_released},
+    table::{Retry, row},
+};
+use crate::telemetry::LockLabel;
+
+/// A request that is not carried out under its lock.
+pub(crate) struct Rejection {
+    pub(crate) outcome: Outcome,
+    pub(crate) caller: Caller,
+    /// `None`: it is not known which lock it would have been.
+    pub(crate) lock: Option<Box<RejectedLock>>,
+    /// For the log, and for the client if the fault is its own. Never has the key or a value in
+    /// it, which may be personal.
+    pub(crate) reason: Option<Cow<'static, str>>,
+    pub(crate) waited: Duration,
+    /// The request had its lock, and was counted with those that were granted one.
+    pub(crate) granted: bool,
+    pub(crate) released_in: Duration,
+}
+
+/// The lock that a rejected request would have had.
+pub(crate) struct RejectedLock {
+    pub(crate) label: LockLabel,
+    /// How the answer differs from the table's.
+    pub(crate) answer: Option<AnswerOverride>,
+    /// A function that answers in place of the table.
+    pub(crate) fallback: Option<Fallback>,
+}
+
+impl Rejection {
+    pub(crate) fn new(outcome: Outcome, caller: &Caller) -> Self {
+        Self {
+            outcome,
+            caller: caller.clone(),
+            lock: None,
+            reason: None,
+            waited: Duration::ZERO,
+            granted: false,
+            released_in: when_released(None, Duration::ZERO, None),
+        }
+    }
+
+    /// The service is at fault: its owner reads what to do about it in the log.
+    pub(crate) fn misconfigured(caller: &Caller, why: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Outcome::Misconfigured, caller).because(why)
+    }
+
+    /// The handler asks for a token, and there is none.
+    pub(crate) fn without_fence(caller: &Caller, outcome: Outcome, why: &'static str) -> Self {
+        Self::new(outcome, caller).because(why)
+    }
+
+    pub(crate) fn key_rejected(caller: &Caller, bad: KeyRejection) -> Self {
+        Self::new(bad.outcome(), caller).because(bad.into_reason())
+    }
+
+    pub(crate) fn bad_deadline(caller: &Caller, why: String) -> Self {
+        Self::new(Outcome::DeadlineInvalid, caller).because(why)
+    }
+
+    pub(crate) fn over_limit(caller: &Caller, most: usize) -> Self {
+        let why = format!("whoever sends the request may have {most} locks at once");
+        Self::new(Outcome::OverLimit, caller).because(why)
+    }
+
+    pub(crate) fn not_acquired(caller: &Caller, error: &AcquireError, holds: &HoldTimes) -> Self {
+        let rejection = Self::new(Outcome::from(error), caller);
+        match error {
+            AcquireError::Busy(busy) => Self {
+                released_in: when_released(
+                    holds.mean(busy.mode()),
+                    busy.waited(),
+                    busy.holder_remaining(),
+                ),
+                ..rejection
+            },
+            AcquireError::Overloaded(over) if over.in_all() => {
+                rejection.because("as many wait for locks as may in all: `max_waiters_in_all`")
+            }
+            AcquireError::Overloaded(_) | AcquireError::Draining => rejection,
+            AcquireError::Unavailable(unavailable) => rejection.because(unavailable.to_string()),
+            AcquireError::Lost(lost) => Self { granted: false, ..Self::lost(caller, lost) },
+            AcquireError::Key(error) => Self::key_rejected(caller, error.clone().into()),
+            AcquireError::InvalidOptions(error) => Self::misconfigured(caller, error.to_string()),
+            AcquireError::WrongKind(wrong) => Self::misconfigured(
+                caller,
+                format!(
+                    "something that is no {} lock stands under this key: use another key or \
+                     another prefix, and never two kinds of lock on one key",
+                    wrong.kind()
+                ),
+            ),
+            AcquireError::Unsupported(error) => Self::misconfigured(caller, error.to_string()),
+            _ => Self::misconfigured(caller, "the lock was refused for a reason unknown here"),
+        }
+    }
+
+    /// The work was cut short.
+    pub(crate) fn lost(caller: &Caller, lost: &Lost) -> Self {
+        let rejection = Self::new(Outcome::Lost, caller).because(lost.cause().to_string());
+        Self { granted: true, ..rejection }
+    }
+
+    fn because(self, why: impl Into<Cow<'static, str>>) -> Self {
+        Self { reason: Some(why.into()), ..self }
+    }
+
+    pub(crate) fn too_late(caller: &Caller) -> Self {
+        let why = "the request's deadline leaves no time to wait and work: it is nearer than the \
+                   policy's `reserve`";
+        Self::new(Outcome::Overloaded, caller).because(why)
+    }
+
+    pub(crate) fn after(self, waited: Duration) -> Self {
+        Self { waited, ..self }
+    }
+
+    pub(crate) fn label(&self) -> Option<&LockLabel> {
+        self.lock.as_ref().map(|lock| &lock.label)
+    }
+
+    /// When the client may come back; `None`: that would not help.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match row(self.outcome).retry {
+            Retry::Never => None,
+            Retry::WhenReleased => Some(jittered(self.released_in)),
+            Retry::After(about) => Some(jittered(about)),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! From a request to its locks, or to what its policy has instead.
+
+use std::sync::Arc;
+
+use lock_core::{LockKey, MultiGuard};
+use lock_policy::{
+    __private::{ShadowOutcome, kill_switch},
+    Enforce, Unlocked,
+};
+
+use super::{
+    pending_locks::PendingLocks,
+    request_hold::RequestHold,
+    store_down::{self, Acquisition},
+};
+use crate::{
+    enforcement::{
+        shadow::Shadow,
+        split::{EnforcementSplit, split},
+    },
+    outcome::rejection::Rejection,
+    request::{
+        context::{Enclosing, RequestContext},
+        lock_slot::{Entry, Reacquire},
+        principal_limit::LimitPermit,
+    },
+    telemetry::record,
+};
+
+impl PendingLocks {
+    /// Acquires the locks, waiting as the policy and the request's deadline allow. With them comes
+    /// the context for what runs under them.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this gives up the place in the queue.
+    pub(crate) async fn enter(
+        mut self,
+        context: &RequestContext,
+    ) -> Result<(RequestHold, RequestContext), Rejection> {
+        let configured = self.policy.settings.enforce.unwrap_or_default();
+        let enforce = kill_switch::in_force(&self.policy.name, configured);
+        let EnforcementSplit { enforced, shadowed } = split(enforce, &self.keys);
+        let shadow = self.shadow(context, enforce, shadowed);
+        let counted = self.count(context, enforced.len())?;
+        let granted = if !enforced.is_empty() {
+            store_down::acquire(&self, context, &enforced).await?
+        } else {
+            let unlocked = match enforce {
+                _ if self.keys.is_empty() => Unlocked::NoKey,
+                Enforce::Off => Unlocked::Off,
+                _ => Unlocked::Shadow,
+            };
+            Acquisition { guard: None, unlocked: Some(unlocked) }
+        };
+        let all_enforced = granted.unlocked.is_none() && enforced.len() == self.keys.len();
+        self.slot.fill(Entry {
+            name: self.policy.name.clone(),
+            mode: self.mode,
+            views: granted.guard.iter().flat_map(MultiGuard::views).collect(),
+            unlocked: granted.unlocked,
+            reacquire: granted.unlocked.is_none().then(|| Reacquire {
+                policy: Arc::clone(&self.policy),
+                client: self.client.clone(),
+                scope: context.scope.clone(),
+                mode: self.mode,
+                keys: enforced.into_iter().map(|key| key.key).collect(),
+            }),
+        });
+        // An attribute's handler has asked before anybody could know.
+        if let Some((outcome, why)) = self.slot.fence_refused() {
+            let rejection = Rejection::without_fence(&context.caller, outcome, why);
+            return Err(self.policy.reject(self.mode, rejection));
+        }
+        // Counted where nothing is in the way of the work any more: each request once.
+        match granted.unlocked {
+            None => record::granted(&self.policy.name, self.mode),
+            Some(why) => record::unlocked(&self.policy.name, self.mode, why),
+        }
+        let inside = context.inside(Enclosing {
+            name: self.policy.name.clone(),
+            keys: self.keys,
+            kind: self.policy.kind,
+            mode: self.mode,
+            enforced: all_enforced,
+            around: None,
+        });
+        let Acquisition { guard, unlocked } = granted;
+        let held =
+            RequestHold::new(inside.clone(), self.policy, self.mode, guard, unlocked, shadow);
+        Ok((held.counted(counted), inside))
+    }
+
+    /// These locks count for whoever has only so many, from now on.
+    fn count(
+        &mut self,
+        context: &RequestContext,
+        locks: usize,
+    ) -> Result<Option<LimitPermit>, Rejection> {
+        let limited = self.limited.take().filter(|_| locks > 0);
+        let counted = limited.map(|limited| limited.count(locks)).transpose();
+        counted.map_err(|most| {
+            self.policy.reject(self.mode, Rejection::over_limit(&context.caller, most))
+        })
+    }
+
+    /// What measures the keys for which the lock does not count.
+    fn shadow(
+        &self,
+        context: &RequestContext,
+        enforce: Enforce,
+        keys: Vec<LockKey>,
+    ) -> Option<Shadow> {
+        let name = &self.policy.name;
+        if keys.is_empty() {
+            if enforce == Enforce::Shadow && !self.keys.is_empty() {
+                record::shadow(name, ShadowOutcome::NotMeasured);
+            }
+            return None;
+        }
+        let acquire = self.policy.acquire(&self.client, &context.scope, self.mode, keys);
+        let acquire = self.wait_budget(context).limit(acquire);
+        if acquire.is_none() {
+            record::shadow(name, ShadowOutcome::Refuse);
+        }
+        Some(Shadow::new(name.clone(), acquire?))
+    }
+}

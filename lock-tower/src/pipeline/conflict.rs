@@ -1,0 +1,53 @@
+//! Locks of one request that contradict each other, in words for the engineer who wrote them.
+
+use lock_core::{AcquireError, Kind, Mode};
+use lock_policy::__private::{Name, RequestKey};
+
+use crate::request::context::{Enclosing, RequestContext};
+
+/// What is wrong between the lock `name` and those around it. `None`: the error has another reason.
+pub(crate) fn told(
+    context: &RequestContext,
+    name: &Name,
+    kind: Kind,
+    error: &AcquireError,
+) -> Option<String> {
+    Some(match error {
+        AcquireError::ReadHeld { key } => {
+            let outer = called(context.enclosing(key, |lock| lock.mode == Mode::Read));
+            format!(
+                "{outer} reads the key that `{name}` asks to write in the same request, which \
+                 would wait for itself for ever: let the outer one take the write lock, or the \
+                 inner one read"
+            )
+        }
+        AcquireError::AlreadyHeld { key } => {
+            let outer = called(context.enclosing(key, |_| true));
+            format!(
+                "{outer} holds the key that `{name}` asks for in the same request; a {kind} lock \
+                 would wait for itself for ever: lock the key once, or use a reentrant kind"
+            )
+        }
+        AcquireError::WrongKind(wrong) => {
+            let other = context.enclosing(wrong.key(), |lock| lock.kind != kind)?;
+            let (outer, other) = (called(Some(other)), other.0.kind);
+            format!(
+                "{outer} takes the key as a {other} lock and `{name}` as a {kind} lock in the same \
+                 request: give both the same kind, or keys of their own"
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// The name of the lock further out and, where that does not say it already, its key's template:
+/// never the key, which may be personal.
+fn called(outer: Option<(&Enclosing, &RequestKey)>) -> String {
+    let Some((Enclosing { name, .. }, key)) = outer else {
+        return "an acquisition further out".to_owned();
+    };
+    match &key.template {
+        Some(template) if **template != **name => format!("`{name}` (key `{template}`)"),
+        _ => format!("`{name}`"),
+    }
+}

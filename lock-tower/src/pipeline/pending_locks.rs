@@ -1,0 +1,84 @@
+//! The locks that a request waits for.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use lock_core::{AcquireError, LockClient, LockKey, Mode, MultiGuard};
+use lock_policy::__private::RequestKey;
+
+use super::conflict;
+use crate::{
+    outcome::rejection::Rejection,
+    request::{
+        context::RequestContext, lock_slot::LockSlot, principal_limit::LimitedPrincipal,
+        wait_budget::WaitBudget,
+    },
+    settings::policy::Policy,
+    telemetry::record,
+};
+
+/// What is about to be locked for a request: all the keys, or none.
+pub(crate) struct PendingLocks {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) client: LockClient,
+    /// None: the request names no lock, and its policy lets it pass.
+    pub(crate) keys: Vec<RequestKey>,
+    pub(crate) mode: Mode,
+    pub(crate) slot: LockSlot,
+    /// Who has only so many locks.
+    pub(crate) limited: Option<LimitedPrincipal>,
+}
+
+impl PendingLocks {
+    /// Waits for the locks of `client` as long as the policy says and the request has time.
+    pub(crate) async fn wait(
+        &self,
+        client: &LockClient,
+        context: &RequestContext,
+        keys: &[RequestKey],
+    ) -> Result<Result<MultiGuard, (AcquireError, Duration)>, Rejection> {
+        let keys = keys.iter().map(|key| key.key.clone());
+        let acquire = self.policy.acquire(client, &context.scope, self.mode, keys);
+        let Some(acquire) = self.wait_budget(context).limit(acquire) else {
+            return Err(self.too_late(context));
+        };
+        let label = self.policy.label(self.mode);
+        let acquired = pin!(acquire.acquire());
+        let (granted, waited) = record::wait(context.caller.route(), &label, acquired).await;
+        Ok(match granted {
+            // The store may have taken longer than the wait: the time of the handler is its own.
+            Ok(_) if self.wait_budget(context) == WaitBudget::None => {
+                return Err(self.too_late(context).after(waited));
+            }
+            Ok(guard) => {
+                record::waited(&self.policy.name, &guard);
+                Ok(guard)
+            }
+            Err(error) => Err((error, waited)),
+        })
+    }
+
+    pub(crate) fn wait_budget(&self, context: &RequestContext) -> WaitBudget {
+        WaitBudget::of(context.deadline, self.policy.settings.reserve.unwrap_or_default())
+    }
+
+    pub(crate) fn too_late(&self, context: &RequestContext) -> Rejection {
+        self.policy.reject(self.mode, Rejection::too_late(&context.caller))
+    }
+
+    pub(crate) fn refused(
+        &self,
+        context: &RequestContext,
+        error: &AcquireError,
+        waited: Duration,
+    ) -> Rejection {
+        let keys: Vec<&LockKey> = self.keys.iter().map(|key| &key.key).collect();
+        let (name, kind) = (&self.policy.name, self.policy.kind);
+        // Never above debug: a key may be personal.
+        tracing::debug!(policy = &**name, route = context.caller.route(), ?keys, %error, "lock not acquired");
+        let rejection = match conflict::told(context, name, kind, error) {
+            Some(why) => Rejection::misconfigured(&context.caller, why),
+            None => Rejection::not_acquired(&context.caller, error, &self.policy.holds),
+        };
+        self.policy.reject(self.mode, rejection).after(waited)
+    }
+}

@@ -1,0 +1,96 @@
+//! What a layer locks for each request.
+
+use std::sync::Arc;
+
+use http::{HeaderName, request::Parts};
+use lock_core::LockClient;
+use lock_policy::{
+    __private::RequestKey, KeyRejection, KeyValues, LockMode, OnMissingKey, Outcome,
+};
+
+use super::{missing_key, pending_locks::PendingLocks};
+use crate::{
+    key::KeySource,
+    outcome::rejection::Rejection,
+    request::{
+        context::RequestContext, deadline::RequestDeadline, deadline_header, lock_slot::LockSlot,
+        principal_limit::PrincipalLimit,
+    },
+    settings::policy::Policy,
+};
+
+/// Shared by all services that one layer wraps.
+#[derive(Debug, Clone)]
+pub(crate) struct RouteLock {
+    pub(crate) client: LockClient,
+    pub(crate) keys: KeySource,
+    pub(crate) values: KeyValues,
+    pub(crate) on_missing_key: OnMissingKey,
+    pub(crate) mode: LockMode,
+    pub(crate) policy: Arc<Policy>,
+    /// By which a client may shorten its time.
+    pub(crate) deadline_header: Option<HeaderName>,
+    pub(crate) limit: Option<PrincipalLimit>,
+}
+
+impl RouteLock {
+    /// Ends the request's time where its client does; or says what is wrong with that.
+    pub(crate) fn limit_time(&self, parts: &mut Parts) -> Result<(), String> {
+        let Some(name) = &self.deadline_header else { return Ok(()) };
+        if let Some(asked) = deadline_header::read(name, &parts.headers)? {
+            RequestDeadline::within(asked).shorten(parts);
+        }
+        Ok(())
+    }
+
+    /// The answer to a request that says wrongly how much time it has.
+    pub(crate) fn bad_deadline(
+        &self,
+        context: &RequestContext,
+        parts: &Parts,
+        why: String,
+    ) -> Rejection {
+        let mode = self.mode.on(self.policy.kind, &parts.method);
+        self.policy.reject(mode, Rejection::bad_deadline(&context.caller, why))
+    }
+
+    /// The locks for this request.
+    pub(crate) async fn pending_locks(
+        &self,
+        context: &RequestContext,
+        parts: &mut Parts,
+    ) -> Result<PendingLocks, Rejection> {
+        let keys = self.keys.keys(parts, &self.values).await;
+        self.pending_locks_for(context, parts, keys)
+    }
+
+    /// The locks on `keys`, or what the policy has instead of them.
+    pub(crate) fn pending_locks_for(
+        &self,
+        context: &RequestContext,
+        parts: &Parts,
+        keys: Result<Vec<RequestKey>, KeyRejection>,
+    ) -> Result<PendingLocks, Rejection> {
+        let mode = self.mode.on(self.policy.kind, &parts.method);
+        let keys = keys.or_else(|bad| self.without_key(bad));
+        let keys = missing_key::keys_of(&self.policy, mode, &context.caller, keys)?;
+        Ok(PendingLocks {
+            policy: Arc::clone(&self.policy),
+            client: self.client.clone(),
+            keys,
+            mode,
+            slot: LockSlot::default(),
+            limited: self.limit.as_ref().and_then(|limit| limit.of(parts)),
+        })
+    }
+
+    /// What is locked for a request that does not name its lock.
+    fn without_key(&self, bad: KeyRejection) -> Result<Vec<RequestKey>, KeyRejection> {
+        match &self.on_missing_key {
+            _ if bad.outcome() != Outcome::KeyMissing => Err(bad),
+            OnMissingKey::Skip => Ok(Vec::new()),
+            OnMissingKey::Constant(key) => Ok(vec![key.clone().into()]),
+            _ => Err(bad),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Whether holders under two versions of a rule exclude each other.
+
+use lock_core::Kind;
+use lock_policy::{
+    __private::{Matcher, Rule},
+    LockMode, PolicyFile,
+};
+
+use super::{error::ExclusionChange, version::Version};
+
+/// What would no longer exclude what is in force, but for what the new file allows by name.
+pub(super) fn changes(before: &Version, after: &PolicyFile) -> Vec<ExclusionChange> {
+    let mut changes = Vec::new();
+    for old in before.file.rules() {
+        let Some(new) = successor(old, after) else { continue };
+        let mut what = differences(old, new).join(", ");
+        if what.is_empty() || after.allows_change(&new.name) {
+            continue;
+        }
+        if new.name != old.name {
+            what = format!("{what}; before: `{}`", old.name);
+        }
+        changes.push(ExclusionChange { policy: new.name.to_string(), what });
+    }
+    changes
+}
+
+/// The rule that comes in this one's place: of its name, or else for the same requests.
+fn successor<'f>(old: &Rule, after: &'f PolicyFile) -> Option<&'f Rule> {
+    let find = |is: &dyn Fn(&Rule) -> bool| after.rules().iter().find(|new| is(new));
+    find(&|new| new.name == old.name).or_else(|| find(&|new| new.matcher == old.matcher))
+}
+
+/// The rules that the new file does not have under their names.
+pub(super) fn removed_rules<'f>(before: &'f PolicyFile, after: &PolicyFile) -> Vec<&'f str> {
+    before.names().filter(|name| !after.names().any(|known| known == *name)).collect()
+}
+
+fn differences(old: &Rule, new: &Rule) -> Vec<&'static str> {
+    let sources = |rule: &Rule| rule.keys.as_ref().map(|keys| keys.sources());
+    let keys = sources(old) != sources(new) || old.on_missing_key != new.on_missing_key;
+    let found = [("key", keys), ("kind", kind(old) != kind(new)), ("mode", mode(old) != mode(new))];
+    found.into_iter().filter_map(|(what, differs)| differs.then_some(what)).collect()
+}
+
+/// `None`: the code's, which nobody knows here.
+fn kind(rule: &Rule) -> Option<Kind> {
+    match rule.matcher {
+        Matcher::Attribute(_) => rule.kind,
+        Matcher::Route(_) => Some(rule.kind.unwrap_or_default()),
+    }
+}
+
+/// `None`: the code's, which `auto` leaves to an attribute too.
+fn mode(rule: &Rule) -> Option<LockMode> {
+    match rule.matcher {
+        Matcher::Attribute(_) => rule.mode.filter(|mode| *mode != LockMode::ByMethod),
+        Matcher::Route(_) => Some(rule.mode.unwrap_or_default()),
+    }
+}

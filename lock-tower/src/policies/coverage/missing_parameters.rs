@@ -1,0 +1,30 @@
+//! Path parameters that keys name and routes do not have.
+
+use super::{route::Route, table::rules};
+use crate::policies::version::Version;
+
+/// What the keys of a route's policies name and the route does not have.
+pub(super) fn missing_parameters(version: &Version, route: &Route) -> Vec<String> {
+    let mut lacks = Vec::new();
+    // What is below a nested service has parameters of its own.
+    if route.path.ends_with("{*}") {
+        return lacks;
+    }
+    let methods: Vec<_> = match route.methods.as_slice() {
+        [] => vec![None],
+        methods => methods.iter().map(Some).collect(),
+    };
+    let has = |name: &str| {
+        ["{", "{*"].into_iter().any(|open| route.path.contains(&format!("{open}{name}}}")))
+    };
+    for (rule, _) in methods.into_iter().flat_map(|method| rules(version, route, method)) {
+        if let Some(name) = rule.lock.keys.parameters().into_iter().find(|name| !has(name)) {
+            let policy = &rule.lock.policy.name;
+            let told = format!("{} has no `{name}` for the key of `{policy}`", route.path);
+            if !lacks.contains(&told) {
+                lacks.push(told);
+            }
+        }
+    }
+    lacks
+}

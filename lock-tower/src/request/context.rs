@@ -1,0 +1,143 @@
+//! What the locks of one request share: its scope, and what is known of it.
+
+use std::{iter, sync::Arc};
+
+use futures_util::FutureExt;
+use http::request::Parts;
+use lock_core::{Kind, LockClient, LockKey, Mode, Scope};
+use lock_policy::__private::{Name, RequestKey};
+
+use super::deadline::RequestDeadline;
+use crate::{outcome::caller::Caller, settings::attribute_rules::AttributeRules};
+
+tokio::task_local! {
+    static AMBIENT: RequestContext;
+}
+
+/// Travels in the request's extensions and, for functions that see no request, with its task.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestContext {
+    /// The innermost layer's, for attributes.
+    #[cfg_attr(not(feature = "axum"), allow(dead_code))]
+    pub(crate) client: LockClient,
+    pub(crate) scope: Scope,
+    pub(crate) caller: Caller,
+    pub(crate) deadline: Option<RequestDeadline>,
+    /// What the policy file around says of attributes.
+    pub(crate) attributes: Option<Arc<AttributeRules>>,
+    around: Option<Arc<Enclosing>>,
+}
+
+/// What a layer or an attribute further out holds for this request.
+#[derive(Debug)]
+pub(crate) struct Enclosing {
+    pub(crate) name: Name,
+    pub(crate) keys: Vec<RequestKey>,
+    pub(crate) kind: Kind,
+    pub(crate) mode: Mode,
+    /// Whether it counts for all of its keys: a policy can have it not count.
+    pub(crate) enforced: bool,
+    pub(crate) around: Option<Arc<Enclosing>>,
+}
+
+impl RequestContext {
+    /// The context of the locks further out, if there are any.
+    pub(crate) fn find(parts: &Parts) -> Option<Self> {
+        parts.extensions.get().cloned().or_else(Self::ambient)
+    }
+
+    /// Joins the context further out, or begins one.
+    pub(crate) fn join(client: &LockClient, parts: &Parts) -> Self {
+        let outer = Self::find(parts);
+        Self {
+            scope: outer.as_ref().map_or_else(|| client.scope(), |outer| outer.scope.clone()),
+            client: client.clone(),
+            caller: Caller::of(parts),
+            deadline: earliest(
+                parts.extensions.get().copied(),
+                outer.as_ref().and_then(|outer| outer.deadline),
+            ),
+            attributes: outer.as_ref().and_then(|outer| outer.attributes.clone()),
+            around: outer.and_then(|outer| outer.around),
+        }
+    }
+
+    /// The same with this deadline, if it is the earlier one: set between the layer and the handler.
+    #[cfg(feature = "axum")]
+    pub(crate) fn no_later_than(self, deadline: Option<RequestDeadline>) -> Self {
+        Self { deadline: earliest(self.deadline, deadline), ..self }
+    }
+
+    /// What the current task runs in.
+    pub(crate) fn ambient() -> Option<Self> {
+        let scope = Scope::current()?;
+        Some(match AMBIENT.try_with(Self::clone) {
+            Ok(context) => Self { scope, ..context },
+            Err(_) => Self::of(scope),
+        })
+    }
+
+    /// Of work that is no request.
+    pub(crate) fn of(scope: Scope) -> Self {
+        Self {
+            client: scope.client().clone(),
+            scope,
+            caller: Caller::default(),
+            deadline: None,
+            attributes: None,
+            around: None,
+        }
+    }
+
+    pub(crate) fn inside(&self, lock: Enclosing) -> Self {
+        let around = Some(Arc::new(Enclosing { around: self.around.clone(), ..lock }));
+        Self { around, ..self.clone() }
+    }
+
+    /// The innermost lock further out on `key` of which `is` is true, and that key as it has it.
+    pub(crate) fn enclosing(
+        &self,
+        key: &LockKey,
+        is: impl Fn(&Enclosing) -> bool,
+    ) -> Option<(&Enclosing, &RequestKey)> {
+        let mut next = self.around.as_deref();
+        while let Some(lock) = next {
+            if let Some(found) = lock.keys.iter().find(|known| known.key == *key)
+                && is(lock)
+            {
+                return Some((lock, found));
+            }
+            next = lock.around.as_deref();
+        }
+        None
+    }
+
+    /// Whether a lock further out lets this request run without the lock on `key`: for one that has
+    /// no key nobody can tell which it would have been.
+    pub(crate) fn lets_pass(&self, key: &LockKey) -> bool {
+        let around = iter::successors(self.around.as_deref(), |lock| lock.around.as_deref());
+        around
+            .filter(|lock| !lock.enforced)
+            .any(|lock| lock.keys.is_empty() || lock.keys.iter().any(|known| known.key == *key))
+    }
+
+    /// Takes one step of some work with the request's scope as the ambient one.
+    pub(crate) fn step<T>(&self, step: impl FnOnce() -> T) -> T {
+        let done = self.clone().run(async { step() }).now_or_never();
+        done.expect("BUG: there is nothing to wait for")
+    }
+
+    /// Runs `work` with the request's scope as the ambient one.
+    pub(crate) fn run<F: Future>(self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        let work = self.scope.run(work);
+        AMBIENT.scope(self, work)
+    }
+}
+
+/// The earlier of those that there are.
+fn earliest(
+    one: Option<RequestDeadline>,
+    other: Option<RequestDeadline>,
+) -> Option<RequestDeadline> {
+    one.into_iter().chain(other).min()
+}

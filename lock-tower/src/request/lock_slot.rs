@@ -1,0 +1,103 @@
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU8, Ordering},
+};
+
+use lock_core::{__private::OneOrMany, Acquire, LockClient, LockKey, LockView, Mode, Scope};
+use lock_policy::{__private::Name, Outcome, Unlocked};
+
+use crate::settings::policy::Policy;
+
+/// Where `Locked` and `Fence` find the innermost lock around a handler. An attribute's slot is put
+/// into the request before its lock is acquired, because extractors run first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LockSlot(Arc<Inside>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    entry: OnceLock<Entry>,
+    /// A [`FenceAsked`].
+    fence_asked: AtomicU8,
+}
+
+/// Whether the handler wants a `Fence`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+#[cfg_attr(not(feature = "axum"), allow(dead_code))]
+pub(crate) enum FenceAsked {
+    IfAny = 1,
+    Always = 2,
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: Name,
+    pub(crate) mode: Mode,
+    /// One for each key that is locked, in the order of the keys.
+    pub(crate) views: Vec<LockView>,
+    pub(crate) unlocked: Option<Unlocked>,
+    /// Enters the same lock once more. None: there is none, or no request.
+    pub(crate) reacquire: Option<Reacquire>,
+}
+
+/// From what the lock is entered once more: most requests never do, so it is made on demand.
+#[derive(Debug)]
+pub(crate) struct Reacquire {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) client: LockClient,
+    pub(crate) scope: Scope,
+    pub(crate) mode: Mode,
+    pub(crate) keys: Vec<LockKey>,
+}
+
+impl Reacquire {
+    pub(crate) fn acquire(&self) -> Acquire<OneOrMany> {
+        self.policy.acquire(&self.client, &self.scope, self.mode, self.keys.iter().cloned())
+    }
+}
+
+impl LockSlot {
+    pub(crate) fn fill(&self, entry: Entry) {
+        // Filled twice by nobody: each acquisition has a slot of its own.
+        let _ = self.0.entry.set(entry);
+    }
+
+    pub(crate) fn get(&self) -> Option<&Entry> {
+        self.0.entry.get()
+    }
+
+    /// The handler wants a `Fence`: who fills the slot later is to ask `fence_refused`.
+    #[cfg(feature = "axum")]
+    pub(crate) fn ask_for_fence(&self, asked: FenceAsked) {
+        self.0.fence_asked.fetch_max(asked as u8, Ordering::Relaxed);
+    }
+
+    /// Why the handler must not run with the `Fence` that it has asked for, as far as is known yet.
+    pub(crate) fn fence_refused(&self) -> Option<(Outcome, &'static str)> {
+        let asked = self.0.fence_asked.load(Ordering::Relaxed);
+        let entry = self.get().filter(|_| asked > 0)?;
+        entry.fence_refused(asked == FenceAsked::Always as u8)
+    }
+}
+
+impl Entry {
+    /// Why this lock has no `Fence` to give: the one place where that is decided.
+    fn fence_refused(&self, always: bool) -> Option<(Outcome, &'static str)> {
+        if self.views.len() > 1 {
+            let why = "a handler asks for `Fence`, which is the token of one key, under a lock on \
+                       several: take `Locked`, whose `fencing_token_of` has the token of each";
+            return Some((Outcome::Misconfigured, why));
+        }
+        match self.unlocked.filter(|_| always)? {
+            Unlocked::Open | Unlocked::Local => Some((
+                Outcome::Unavailable,
+                "the handler asks for `Fence`, and without the lock store there is no token",
+            )),
+            _ => Some((
+                Outcome::Misconfigured,
+                "a handler asks for `Fence`, and the request runs without its lock, as the policy \
+                 says: let it take `Option<Fence>`, or enforce the policy",
+            )),
+        }
+    }
+}

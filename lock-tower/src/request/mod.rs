@@ -1,0 +1,8 @@
+//! What is known of one request: its time, its principal, the locks around it.
+
+pub(crate) mod context;
+pub(crate) mod deadline;
+pub(crate) mod deadline_header;
+pub(crate) mod lock_slot;
+pub(crate) mod principal_limit;
+pub(crate) mod wait_budget;

@@ -1,0 +1,135 @@
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, MutexGuard},
+};
+
+use http::request::Parts;
+use lock_core::__private::Mutex;
+
+type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+
+/// Bounds how many locks one principal (a user, a tenant, an API key) holds and waits for at the
+/// same time in this process. One more is answered 429 `lock-over-limit` at once.
+///
+/// Without it one client that may name any key can take as many locks, and as many places in
+/// queues, as it can send requests. With it there are no more different keys per principal than the
+/// limit either.
+///
+/// Authenticate and authorise *outside* of the lock's layer, and have the function read what that
+/// has left among the request's extensions. A header that nobody has checked lets a client be
+/// whoever it likes.
+///
+/// Clones count together: give the same one to several layers, and a principal has one limit for all
+/// of them. A lock counts from when it is asked for until it is released, however the request ends;
+/// each key of a request counts once for each layer. What counts for no request
+/// ([`Enforce::Shadow`](crate::Enforce::Shadow), [`Enforce::Off`](crate::Enforce::Off)) is not counted,
+/// and neither are the locks of attributes.
+///
+#[cfg_attr(feature = "axum", doc = "```")]
+#[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+/// use axum::{Router, extract::Request, middleware::{Next, from_fn}, response::Response, routing::put};
+/// use lock_tower::{LockClient, PrincipalLimit, RequestLockLayer};
+///
+/// #[derive(Clone)]
+/// struct User(String);
+///
+/// // Verifies who asks, and answers 401 itself.
+/// async fn authenticate(mut request: Request, next: Next) -> Response {
+///     request.extensions_mut().insert(User("jane".to_owned()));
+///     next.run(request).await
+/// }
+///
+/// let limit = PrincipalLimit::new(10, |parts| Some(parts.extensions.get::<User>()?.0.clone()));
+/// let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id:u64}")?.limit_principals(limit);
+/// let app: Router = Router::new()
+///     .route("/orders/{id}", put(|| async { "changed" }))
+///     .route_layer(lock)
+///     .route_layer(from_fn(authenticate)); // added later, so it comes first
+/// # Ok::<(), lock_tower::KeyTemplateError>(())
+/// ```
+#[derive(Clone)]
+pub struct PrincipalLimit(Arc<Shared>);
+
+struct Shared {
+    most: usize,
+    principal: Box<Principal>,
+    /// Those that have any.
+    locks: Mutex<HashMap<String, usize>>,
+}
+
+impl PrincipalLimit {
+    /// At most `most` locks for whoever `principal` says a request is from; called once per request.
+    /// `None`: the request is not limited. To limit those who are not known together, give them a
+    /// name.
+    pub fn new(
+        most: usize,
+        principal: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        let (principal, locks) = (Box::new(principal), Mutex::default());
+        Self(Arc::new(Shared { most, principal, locks }))
+    }
+
+    /// Whose request it is, with this limit.
+    pub(crate) fn of(&self, parts: &Parts) -> Option<LimitedPrincipal> {
+        let principal = (self.0.principal)(parts)?;
+        Some(LimitedPrincipal { limit: self.clone(), principal })
+    }
+
+    fn locks(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+        self.0.locks.lock()
+    }
+}
+
+impl fmt::Debug for PrincipalLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrincipalLimit").field("most", &self.0.most).finish_non_exhaustive()
+    }
+}
+
+/// Somebody who is limited.
+pub(crate) struct LimitedPrincipal {
+    limit: PrincipalLimit,
+    principal: String,
+}
+
+impl LimitedPrincipal {
+    /// So many locks more, until they are dropped; or how many there may be.
+    pub(crate) fn count(self, more: usize) -> Result<LimitPermit, usize> {
+        {
+            let mut locks = self.limit.locks();
+            let most = self.limit.0.most;
+            let now = locks.get(&self.principal).copied().unwrap_or_default();
+            if now.saturating_add(more) > most {
+                return Err(most);
+            }
+            *locks.entry(self.principal.clone()).or_default() += more;
+        }
+        Ok(LimitPermit { of: self, locks: more })
+    }
+}
+
+/// Locks that count.
+pub(crate) struct LimitPermit {
+    of: LimitedPrincipal,
+    locks: usize,
+}
+
+impl fmt::Debug for LimitPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Who it is nobody's business.
+        f.debug_struct("LimitPermit").field("locks", &self.locks).finish_non_exhaustive()
+    }
+}
+
+impl Drop for LimitPermit {
+    fn drop(&mut self) {
+        let mut locks = self.of.limit.locks();
+        if let Some(now) = locks.get_mut(&self.of.principal) {
+            *now = now.saturating_sub(self.locks);
+            if *now == 0 {
+                locks.remove(&self.of.principal);
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a policy file says of attributes, by their names.
+
+use std::{collections::HashMap, sync::Arc};
+
+use lock_core::{Kind, Mode};
+use lock_policy::LockMode;
+
+use super::policy::Policy;
+
+/// The rules of one file and, where one file is at work inside of another, of those around it.
+#[derive(Debug, Default)]
+pub(crate) struct AttributeRules {
+    rules: Arc<HashMap<Arc<str>, AttributeRule>>,
+    around: Option<Arc<AttributeRules>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct AttributeRule {
+    /// `None`: as in the code.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) mode: Option<LockMode>,
+    pub(crate) policy: Policy,
+}
+
+/// The rule for the attribute of that name, if a file around says something of it.
+pub(crate) fn find<'r>(
+    rules: Option<&'r Arc<AttributeRules>>,
+    name: &str,
+) -> Option<&'r AttributeRule> {
+    let mut next = rules;
+    while let Some(rules) = next {
+        if let Some(rule) = rules.rules.get(name) {
+            return Some(rule);
+        }
+        next = rules.around.as_ref();
+    }
+    None
+}
+
+#[cfg_attr(not(feature = "axum"), allow(dead_code))]
+impl AttributeRules {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &AttributeRule)> {
+        self.rules.iter().map(|(name, rule)| (&**name, rule))
+    }
+
+    /// Whether any rule, of a file further out too, answers by a function.
+    pub(crate) fn has_fallbacks(&self) -> bool {
+        self.iter().any(|(_, rule)| !rule.policy.fallbacks.is_empty())
+            || self.around.as_ref().is_some_and(|around| around.has_fallbacks())
+    }
+}
+
+#[cfg(feature = "policy")]
+impl AttributeRules {
+    /// Those of one file.
+    pub(crate) fn of(rules: HashMap<Arc<str>, AttributeRule>) -> Self {
+        Self { rules: Arc::new(rules), around: None }
+    }
+
+    /// What counts where the file of `rules` is at work inside of another.
+    pub(crate) fn inside(rules: &Arc<Self>, around: Option<Arc<Self>>) -> Arc<Self> {
+        match around {
+            None => Arc::clone(rules),
+            around => Arc::new(Self { rules: Arc::clone(&rules.rules), around }),
+        }
+    }
+}
+
+impl AttributeRule {
+    /// What counts for this attribute: the file's word, then the code's.
+    pub(crate) fn over(&self, code: Policy) -> Policy {
+        Policy {
+            kind: self.kind.unwrap_or(code.kind),
+            settings: self.policy.settings.clone().or(&code.settings),
+            ..self.policy.clone()
+        }
+    }
+
+    pub(crate) fn mode(&self, code: Mode) -> Mode {
+        match self.mode {
+            Some(LockMode::Read) => Mode::Read,
+            Some(LockMode::Write) => Mode::Write,
+            // A function has no method.
+            _ => code,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What one lock is to requests: its name, kind and settings, and what it answers.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use lock_core::{
+    __private::{OneOrMany, lock_keys},
+    Acquire, Kind, LockClient, LockKey, Mode, Scope,
+};
+use lock_policy::{
+    __private::{LockSettings, Name},
+    Outcome,
+};
+
+use crate::{
+    outcome::{
+        hold_time::HoldTimes,
+        rejected_request::Fallback,
+        rejection::{RejectedLock, Rejection},
+    },
+    telemetry::LockLabel,
+};
+
+/// Shared by all requests that ask for this lock.
+#[derive(Clone)]
+pub(crate) struct Policy {
+    pub(crate) name: Name,
+    pub(crate) kind: Kind,
+    pub(crate) settings: LockSettings,
+    pub(crate) fallbacks: BTreeMap<Outcome, Fallback>,
+    pub(crate) holds: Arc<HoldTimes>,
+}
+
+impl Policy {
+    pub(crate) fn new(name: Name, kind: Kind) -> Self {
+        Self {
+            name,
+            kind,
+            settings: LockSettings::default(),
+            fallbacks: BTreeMap::new(),
+            holds: Arc::default(),
+        }
+    }
+
+    /// Acquires these keys as the policy says.
+    pub(crate) fn acquire(
+        &self,
+        client: &LockClient,
+        scope: &Scope,
+        mode: Mode,
+        keys: impl IntoIterator<Item = LockKey>,
+    ) -> Acquire<OneOrMany> {
+        let acquire = lock_keys(client, self.kind, mode, keys);
+        self.settings.applied_to(acquire).in_scope(scope).called_from(&self.name)
+    }
+
+    /// What logs, metrics and answers say of this lock.
+    pub(crate) fn label(&self, mode: Mode) -> LockLabel {
+        LockLabel { name: self.name.clone(), kind: self.kind, mode }
+    }
+
+    /// The rejection as one of a request for this lock: answered as the policy says.
+    pub(crate) fn reject(&self, mode: Mode, rejection: Rejection) -> Rejection {
+        let outcome = rejection.outcome;
+        let lock = RejectedLock {
+            label: self.label(mode),
+            answer: self.settings.answers.get(&outcome).cloned(),
+            fallback: self.fallbacks.get(&outcome).cloned(),
+        };
+        Rejection { lock: Some(Box::new(lock)), ..rejection }
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("name", &&*self.name)
+            .field("kind", &self.kind)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

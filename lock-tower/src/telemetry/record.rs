@@ -1,0 +1,107 @@
+//! Counts and times what becomes of requests' locks: see [`metrics`](crate::metrics).
+//!
+//! No handle is kept: a label that is not fixed costs a small allocation, which is nothing beside
+//! a round trip to the store, and whichever recorder is installed by then has the event.
+
+use std::{future::Future, time::Duration};
+
+use ::metrics::{Gauge, counter, gauge, histogram};
+use lock_core::{AcquireError, LostCause, Mode, MultiGuard};
+use lock_policy::{
+    __private::{Name, ShadowOutcome},
+    Outcome, Unlocked,
+};
+use tokio::time::Instant;
+use tracing::{Instrument, Span};
+
+use super::{
+    LockLabel,
+    metrics::{self, label},
+    spans,
+};
+
+/// Counted among those who wait until it is dropped.
+struct Waiting {
+    waiters: Gauge,
+    span: Span,
+    since: Instant,
+    /// What came of it, if that is known yet.
+    outcome: &'static str,
+}
+
+impl Waiting {
+    fn begin(policy: &Name, span: Span) -> Self {
+        let waiters = gauge!(metrics::WAITERS, "policy" => label(policy));
+        waiters.increment(1);
+        Self { waiters, span, since: Instant::now(), outcome: "left" }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.waiters.decrement(1);
+        spans::waited(&self.span, self.outcome, self.since.elapsed());
+    }
+}
+
+/// Runs the wait for a lock in its span, and takes down how long it was.
+pub(crate) async fn wait<T>(
+    route: Option<&str>,
+    lock: &LockLabel,
+    acquire: impl Future<Output = Result<T, AcquireError>>,
+) -> (Result<T, AcquireError>, Duration) {
+    let span = spans::wait(route, lock);
+    let mut waiting = Waiting::begin(&lock.name, span.clone());
+    let answer = acquire.instrument(span).await;
+    let waited = waiting.since.elapsed();
+    waiting.outcome = match &answer {
+        Ok(_) => metrics::GRANTED,
+        Err(error) => Outcome::from(error).as_str(),
+    };
+    histogram!(metrics::WAIT, "policy" => label(&lock.name), "mode" => lock.mode.as_str())
+        .record(waited);
+    (answer, waited)
+}
+
+pub(crate) fn granted(policy: &Name, mode: Mode) {
+    metrics::requests(policy, mode, metrics::GRANTED).increment(1);
+}
+
+/// A lock was granted, and may have been handed over by those who had it.
+pub(crate) fn waited(policy: &Name, guard: &MultiGuard) {
+    if guard.waited() {
+        counter!(metrics::HANDOVERS, "policy" => label(policy)).increment(1);
+    }
+}
+
+pub(crate) fn refused(policy: &Name, mode: Mode, outcome: Outcome) {
+    metrics::requests(policy, mode, outcome.as_str()).increment(1);
+}
+
+pub(crate) fn unlocked(policy: &Name, mode: Mode, why: Unlocked) {
+    metrics::requests(policy, mode, why.as_str()).increment(1);
+}
+
+/// A hold has ended; `margin` is the least time that was left to it at a renewal.
+pub(crate) fn held(policy: &Name, mode: Mode, held: Duration, margin: Option<Duration>) {
+    histogram!(metrics::HOLD, "policy" => label(policy), "mode" => mode.as_str()).record(held);
+    if let Some(margin) = margin {
+        histogram!(metrics::RENEWAL_MARGIN, "policy" => label(policy)).record(margin);
+    }
+}
+
+pub(crate) fn lost(policy: &Name, cause: LostCause) {
+    let cause = metrics::cause(cause);
+    counter!(metrics::LOST, "policy" => label(policy), "cause" => cause).increment(1);
+}
+
+pub(crate) fn shadow(policy: &Name, would: ShadowOutcome) {
+    counter!(metrics::SHADOW, "policy" => label(policy), "would" => would.as_str()).increment(1);
+    if would != ShadowOutcome::Pass {
+        tracing::info!(policy = &**policy, would = would.as_str(), "measured in shadow mode");
+    }
+}
+
+pub(crate) fn shadow_overlap(policy: &Name) {
+    counter!(metrics::SHADOW_OVERLAPS, "policy" => label(policy)).increment(1);
+}

@@ -1,0 +1,50 @@
+//! The spans in which a request waits for its lock and works under it. Never a key in them.
+
+use std::time::Duration;
+
+use lock_core::LostCause;
+use tracing::{Span, field};
+
+use super::{LockLabel, metrics, milliseconds};
+
+pub(crate) fn wait(route: Option<&str>, lock: &LockLabel) -> Span {
+    tracing::info_span!(
+        "lock.wait",
+        policy = &*lock.name,
+        route,
+        kind = lock.kind.as_str(),
+        mode = lock.mode.as_str(),
+        outcome = field::Empty,
+        waited_ms = field::Empty,
+    )
+}
+
+pub(crate) fn waited(span: &Span, outcome: &'static str, waited: Duration) {
+    span.record("outcome", outcome).record("waited_ms", milliseconds(waited));
+}
+
+pub(crate) fn hold(route: Option<&str>, lock: &LockLabel) -> Span {
+    tracing::info_span!(
+        "lock.hold",
+        policy = &*lock.name,
+        route,
+        kind = lock.kind.as_str(),
+        mode = lock.mode.as_str(),
+        end = field::Empty,
+        reason = field::Empty,
+        held_ms = field::Empty,
+    )
+}
+
+/// Work that is dropped before it is `done` was cancelled, unless its lock was lost.
+pub(crate) fn held(span: &Span, done: bool, lost: Option<LostCause>, held: Duration) {
+    let end = match lost {
+        Some(_) => "lost",
+        None if done => "done",
+        None => "cancelled",
+    };
+    span.record("end", end).record("held_ms", milliseconds(held));
+    if let Some(cause) = lost {
+        span.record("reason", metrics::cause(cause));
+    }
+}
