@@ -9,11 +9,11 @@ use redis::{PushInfo, Value, parse_redis_value};
 use crate::{
     store::redis::{
         cluster,
-        connect::{Endpoint, RedisOptions, Target, Url},
-        connection::{Identity, MissingRights, client_name},
+        connect::{Endpoint, RedisOptions, Server, Url},
+        connection::{ConnectionId, MissingRights, client_name},
         discovery::Fixed,
         protocol::{LockNames, Reply, decode, slot_of},
-        pubsub::{ChannelFilter, Channels, Ear},
+        pubsub::{ChannelFilter, Channels, Subscriber},
     },
     types::LockKey,
 };
@@ -48,11 +48,11 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
 
 /// Reads bytes as what a server says of itself and others: a map of slots, a client's name, a
 /// connection's identity, a redirection.
-pub fn told(sent: &[u8]) {
+pub fn response(sent: &[u8]) {
     let here = Endpoint::Tcp("h".to_owned(), 1);
     if let Ok(text) = std::str::from_utf8(sent) {
         let _ = Endpoint::parse(text, &here).map(|endpoint| endpoint.to_string());
-        let _ = Identity::parse(text);
+        let _ = ConnectionId::parse(text);
     }
     let Ok(value) = parse_redis_value(sent) else { return };
     let _ = client_name::parse(&value);
@@ -68,9 +68,10 @@ pub fn push(sent: &[u8], channel: &str) -> bool {
     let mut wakeups = channels.listen(channel.to_owned(), 0, None);
     wakeups.listen();
     let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
-    let target = Target::new(Endpoint::Tcp("h".to_owned(), 1), &login, None, &options, "");
-    let ear = Ear::new(Box::new(Fixed(Arc::new(target))), ChannelFilter::All, channels);
-    ear.take(&PushInfo { kind, data }, &mut [channel.to_owned()].into());
+    let server = Server::new(Endpoint::Tcp("h".to_owned(), 1), &login, None, &options, "");
+    let subscriber =
+        Subscriber::new(Box::new(Fixed(Arc::new(server))), ChannelFilter::All, channels);
+    subscriber.on_push(&PushInfo { kind, data }, &mut [channel.to_owned()].into());
     wakeups.woken().now_or_never().is_some()
 }
 

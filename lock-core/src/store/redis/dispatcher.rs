@@ -8,44 +8,44 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     cluster::Cluster,
-    connect::{Endpoint, ErrorClass, Target, classify, reason},
-    connection::{ClientName, Failure, Link, REFRESH, Told, Wire},
-    protocol::{Manner, Question, Replicas, slot_of},
-    pubsub::Ear,
+    connect::{Endpoint, ErrorClass, Server, classify, reason},
+    connection::{ClientName, Connection, Failure, ManagedConnection, REFRESH, Response},
+    protocol::{Replicas, Request, SendOptions, slot_of},
+    pubsub::Subscriber,
 };
 use crate::types::Unavailable;
 
 /// Before a command that Redis refused for a passing reason is sent again.
-const PASSING: Duration = Duration::from_millis(25);
+const TRANSIENT_RETRY: Duration = Duration::from_millis(25);
 
 /// To whom the keys of a client are.
 #[derive(Debug)]
-pub(crate) enum Way {
-    One(Arc<Link>),
+pub(crate) enum Topology {
+    Single(Arc<ManagedConnection>),
     Cluster(Arc<Cluster>),
 }
 
 #[derive(Debug)]
-pub(crate) struct Routes {
-    pub(crate) way: Way,
+pub(crate) struct Dispatcher {
+    pub(crate) topology: Topology,
     pub(crate) command_timeout: Duration,
-    /// What listens, where the way has no ears of its own.
-    ear: Option<Arc<Ear>>,
+    /// What listens, where the way has no subscribers of its own.
+    subscriber: Option<Arc<Subscriber>>,
     closed: CancellationToken,
 }
 
-impl fmt::Display for Routes {
+impl fmt::Display for Dispatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.way {
-            Way::One(link) => write!(f, "Redis at {}", link.address()),
-            Way::Cluster(cluster) => cluster.fmt(f),
+        match &self.topology {
+            Topology::Single(managed) => write!(f, "Redis at {}", managed.address()),
+            Topology::Cluster(cluster) => cluster.fmt(f),
         }
     }
 }
 
 /// An answer, and whether the question may have been carried out more than once.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct Dispatched {
     pub(crate) answer: Value,
     pub(crate) again: bool,
     /// How many replicas have what was written, where that was asked.
@@ -54,36 +54,40 @@ pub(crate) struct Answered {
 
 /// How far a question has come.
 #[derive(Default)]
-struct Course {
+struct DispatchState {
     again: bool,
-    last: Option<(Arc<Wire>, Instant)>,
+    last: Option<(Arc<Connection>, Instant)>,
     refusal: Option<Unavailable>,
     /// The node that is about to take the slot over.
     asking: Option<Endpoint>,
     redirected: u32,
 }
 
-impl Routes {
-    pub(crate) fn new(way: Way, ear: Option<Arc<Ear>>, command_timeout: Duration) -> Self {
-        Self { way, command_timeout, ear, closed: CancellationToken::new() }
+impl Dispatcher {
+    pub(crate) fn new(
+        topology: Topology,
+        subscriber: Option<Arc<Subscriber>>,
+        command_timeout: Duration,
+    ) -> Self {
+        Self { topology, command_timeout, subscriber, closed: CancellationToken::new() }
     }
 
     pub(crate) fn close(&self) {
         self.closed.cancel();
-        if let Some(ear) = &self.ear {
-            ear.close();
+        if let Some(subscriber) = &self.subscriber {
+            subscriber.close();
         }
-        match &self.way {
-            Way::One(link) => link.close(),
-            Way::Cluster(cluster) => cluster.close(),
+        match &self.topology {
+            Topology::Single(managed) => managed.close(),
+            Topology::Cluster(cluster) => cluster.close(),
         }
     }
 
     /// Whether there is a connection.
     pub(crate) fn check(&self) -> Result<(), Unavailable> {
-        match &self.way {
-            Way::One(link) => link.check(),
-            Way::Cluster(cluster) => cluster.check(),
+        match &self.topology {
+            Topology::Single(managed) => managed.check(),
+            Topology::Cluster(cluster) => cluster.check(),
         }
     }
 
@@ -93,23 +97,23 @@ impl Routes {
     pub(crate) async fn ask(
         &self,
         slot: u16,
-        question: &Question<'_>,
+        request: &Request<'_>,
         replicas: Option<Replicas>,
         check: impl Fn(&Value) -> Result<(), Unavailable> + Send + Sync,
-    ) -> Result<Answered, Unavailable> {
+    ) -> Result<Dispatched, Unavailable> {
         let limit = self.command_timeout + replicas.map_or(Duration::ZERO, |each| each.timeout);
-        let mut course = Course::default();
+        let mut state = DispatchState::default();
         let answered = tokio::time::timeout(limit, async {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => {
                     Err(Unavailable::unsent("the lock client is shut down"))
                 }
-                answered = self.pursue(slot, question, replicas, check, &mut course) => answered,
+                answered = self.dispatch_with_retry(slot, request, replicas, check, &mut state) => answered,
             }
         })
         .await;
-        answered.unwrap_or_else(|_| Err(self.ran_out(slot, course, limit)))
+        answered.unwrap_or_else(|_| Err(self.on_timeout(slot, state, limit)))
     }
 
     /// Keeps the client's name in a cluster until this is closed; a single link does it by itself.
@@ -117,7 +121,7 @@ impl Routes {
         let slot = slot_of(name.key.as_bytes());
         while !self.closed.is_cancelled() {
             let write = name.write();
-            if let Err(why) = self.ask(slot, &Question::Command(&write), None, |_| Ok(())).await {
+            if let Err(why) = self.ask(slot, &Request::Command(&write), None, |_| Ok(())).await {
                 // Not every user may write it, and locks work without.
                 tracing::debug!(%why, "cannot write the client's name");
             }
@@ -125,76 +129,79 @@ impl Routes {
         }
     }
 
-    async fn pursue(
+    async fn dispatch_with_retry(
         &self,
         slot: u16,
-        question: &Question<'_>,
+        request: &Request<'_>,
         replicas: Option<Replicas>,
         check: impl Fn(&Value) -> Result<(), Unavailable> + Send + Sync,
-        course: &mut Course,
-    ) -> Result<Answered, Unavailable> {
+        state: &mut DispatchState,
+    ) -> Result<Dispatched, Unavailable> {
         loop {
-            let asking = course.asking.take();
-            let manner = Manner { asking: asking.is_some(), replicas };
-            let (link, target, wire) = self.reach(slot, asking).await;
-            course.last = Some((Arc::clone(&wire), Instant::now()));
+            let asking = state.asking.take();
+            let options = SendOptions { asking: asking.is_some(), replicas };
+            let (managed, server, connection) = self.connection_for(slot, asking).await;
+            state.last = Some((Arc::clone(&connection), Instant::now()));
             // What is rare has memory of its own: thousands may wait for an answer.
-            if link.side.has_doomed() {
-                Box::pin(link.side.bury(&wire)).await;
+            if managed.wait_pool.has_abandoned() {
+                Box::pin(managed.wait_pool.kill_abandoned(&connection)).await;
             }
-            let sent = replicas.is_some() || !wire.dead.is_cancelled();
+            let sent = replicas.is_some() || !connection.dead.is_cancelled();
             let answer = match replicas {
                 None => {
-                    course.last = Some((Arc::clone(&wire), Instant::now()));
-                    wire.ask(question, manner).await
+                    state.last = Some((Arc::clone(&connection), Instant::now()));
+                    connection.ask(request, options).await
                 }
                 Some(_) => {
                     // Over another connection: its silence says nothing of this one.
-                    course.last = None;
+                    state.last = None;
                     let accepted = |answer: &Value| check(answer).is_ok();
-                    Box::pin(aside(&link, &target, question, manner, accepted)).await
+                    Box::pin(dispatch_on_wait_connection(
+                        &managed, &server, request, options, accepted,
+                    ))
+                    .await
                 }
             };
             match answer {
-                Ok(Told { answer, replicas }) => match check(&answer) {
-                    Ok(()) => return Ok(Answered { answer, again: course.again, replicas }),
+                Ok(Response { answer, replicas }) => match check(&answer) {
+                    Ok(()) => return Ok(Dispatched { answer, again: state.again, replicas }),
                     Err(strange) => {
-                        wire.dead.cancel();
+                        connection.dead.cancel();
                         return Err(strange);
                     }
                 },
-                Err(Failure::Dead) => {
-                    course.again |= sent;
-                    if let Way::Cluster(cluster) = &self.way {
-                        cluster.doubt();
+                Err(Failure::ConnectionLost) => {
+                    state.again |= sent;
+                    if let Topology::Cluster(cluster) = &self.topology {
+                        cluster.request_refresh();
                     }
                 }
-                Err(Failure::Answered(error)) => {
-                    Box::pin(self.refused(slot, error, &target, &wire, course)).await?;
+                Err(Failure::ServerError(error)) => {
+                    Box::pin(self.refused(slot, error, &server, &connection, state)).await?;
                 }
             }
-            if question.once() && course.again {
+            if request.once() && state.again {
                 let why = "the connection was lost before an answer: it may have been done";
-                return Err(course.refusal.take().unwrap_or_else(|| Unavailable::unsent(why)));
+                return Err(state.refusal.take().unwrap_or_else(|| Unavailable::unsent(why)));
             }
         }
     }
 
     /// A connection to whoever has the slot, or to the node that is about to.
-    async fn reach(
+    async fn connection_for(
         &self,
         slot: u16,
         asking: Option<Endpoint>,
-    ) -> (Arc<Link>, Arc<Target>, Arc<Wire>) {
-        match &self.way {
-            Way::One(link) => {
-                let (target, wire) = match link.now() {
+    ) -> (Arc<ManagedConnection>, Arc<Server>, Arc<Connection>) {
+        match &self.topology {
+            Topology::Single(managed) => {
+                let (server, connection) = match managed.now() {
                     Some(up) => up,
-                    None => Box::pin(link.wire()).await,
+                    None => Box::pin(managed.connected()).await,
                 };
-                (Arc::clone(link), target, wire)
+                (Arc::clone(managed), server, connection)
             }
-            Way::Cluster(cluster) => Box::pin(cluster.reach(slot, asking)).await,
+            Topology::Cluster(cluster) => Box::pin(cluster.connection_for(slot, asking)).await,
         }
     }
 
@@ -203,55 +210,55 @@ impl Routes {
         &self,
         slot: u16,
         error: RedisError,
-        target: &Target,
-        wire: &Wire,
-        course: &mut Course,
+        server: &Server,
+        connection: &Connection,
+        state: &mut DispatchState,
     ) -> Result<(), Unavailable> {
         let text = reason(&error);
-        let refusal = match (classify(&error), &self.way) {
-            (ErrorClass::Moved(to), Way::Cluster(cluster)) => {
-                cluster.moved(slot, Endpoint::parse(&to, &target.endpoint));
-                course.redirected += 1;
+        let refusal = match (classify(&error), &self.topology) {
+            (ErrorClass::Moved(to), Topology::Cluster(cluster)) => {
+                cluster.moved(slot, Endpoint::parse(&to, &server.endpoint));
+                state.redirected += 1;
                 // A node may be wrong about where a slot went, and be told so in a moment.
-                if course.redirected == 1 { None } else { Some((false, false)) }
+                if state.redirected == 1 { None } else { Some((false, false)) }
             }
-            (ErrorClass::Ask(to), Way::Cluster(_)) => {
-                course.asking = Endpoint::parse(&to, &target.endpoint);
-                course.redirected += 1;
-                if course.redirected == 1 { None } else { Some((false, false)) }
+            (ErrorClass::Ask(to), Topology::Cluster(_)) => {
+                state.asking = Endpoint::parse(&to, &server.endpoint);
+                state.redirected += 1;
+                if state.redirected == 1 { None } else { Some((false, false)) }
             }
-            (ErrorClass::Moved(_) | ErrorClass::Ask(_), Way::One(_)) => {
+            (ErrorClass::Moved(_) | ErrorClass::Ask(_), Topology::Single(_)) => {
                 let hint = "this is one node of a cluster: connect with redis+cluster://";
                 return Err(Unavailable::because(format!("{hint} ({text})"), error));
             }
             (ErrorClass::Transient { replace, halfway }, _) => Some((replace, halfway)),
             (ErrorClass::Permanent, _) => return Err(Unavailable::because(text, error)),
         };
-        course.refusal = Some(Unavailable::because(text, error));
+        state.refusal = Some(Unavailable::because(text, error));
         let Some((replace, halfway)) = refusal else {
             return Ok(());
         };
-        course.again |= halfway;
+        state.again |= halfway;
         if replace {
-            wire.dead.cancel();
+            connection.dead.cancel();
         }
-        if let Way::Cluster(cluster) = &self.way {
-            cluster.doubt();
+        if let Topology::Cluster(cluster) = &self.topology {
+            cluster.request_refresh();
         }
-        tokio::time::sleep(PASSING).await;
+        tokio::time::sleep(TRANSIENT_RETRY).await;
         Ok(())
     }
 
-    fn ran_out(&self, slot: u16, course: Course, limit: Duration) -> Unavailable {
+    fn on_timeout(&self, slot: u16, state: DispatchState, limit: Duration) -> Unavailable {
         // A connection that came up a moment ago has not been silent for long.
-        if let Some((wire, sent)) = course.last
+        if let Some((connection, sent)) = state.last
             && sent.elapsed() >= limit.mul_f64(0.9)
         {
-            wire.silent_since(sent);
+            connection.silent_since(sent);
         }
-        let mut why = course.refusal.or(self.check().err());
-        if let Way::Cluster(cluster) = &self.way {
-            cluster.doubt();
+        let mut why = state.refusal.or(self.check().err());
+        if let Topology::Cluster(cluster) = &self.topology {
+            cluster.request_refresh();
             why = why.or_else(|| cluster.why_not(slot));
         }
         let why = why.unwrap_or_else(|| {
@@ -262,17 +269,17 @@ impl Routes {
 }
 
 /// Asks over a connection that may stand still.
-async fn aside(
-    link: &Link,
-    target: &Arc<Target>,
-    question: &Question<'_>,
-    manner: Manner,
+async fn dispatch_on_wait_connection(
+    managed: &ManagedConnection,
+    server: &Arc<Server>,
+    request: &Request<'_>,
+    options: SendOptions,
     accepted: impl Fn(&Value) -> bool,
-) -> Result<Told, Failure> {
-    match link.side.take(target).await {
-        Ok(side) => side.ask(question, manner, accepted).await,
+) -> Result<Response, Failure> {
+    match managed.wait_pool.take(server).await {
+        Ok(wait_pool) => wait_pool.ask(request, options, accepted).await,
         Err(failure) => {
-            tokio::time::sleep(PASSING).await;
+            tokio::time::sleep(TRANSIENT_RETRY).await;
             Err(failure)
         }
     }

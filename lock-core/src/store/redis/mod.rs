@@ -16,12 +16,12 @@ use redis::RedisConnectionInfo;
 
 use crate::{tasks::Tasks, types::ClientId};
 use cluster::Cluster;
-use connect::{ConnectError, Connector, Deployment, RedisOptions, Target, Url};
-use connection::{ClientName, First, Link, Wire, check_server};
+use connect::{ConnectError, Connector, Deployment, RedisOptions, Server, Url};
+use connection::{ClientName, Connection, FirstConnection, ManagedConnection, check_server};
 use discovery::{Discovery, Fixed, Sentinels};
-use dispatcher::{Routes, Way};
+use dispatcher::{Dispatcher, Topology};
 use protocol::Steps;
-use pubsub::{ChannelFilter, Channels, Ear};
+use pubsub::{ChannelFilter, Channels, Subscriber};
 use store::RedisStore;
 
 /// Fails when Redis cannot be reached or used.
@@ -31,16 +31,16 @@ pub(crate) async fn connect(
     client: &ClientId,
     tasks: &Arc<Tasks>,
 ) -> Result<RedisStore, ConnectError> {
-    let plan = Plan::new(url, options, client)?;
+    let plan = ConnectPlan::new(url, options, client)?;
     if plan.url.deployment == Deployment::Cluster {
         let cluster = plan.cluster(tasks);
-        cluster.meet().await?;
+        cluster.bootstrap().await?;
         return Ok(plan.start_cluster(cluster, tasks));
     }
-    let target = plan.discovery().find().await?;
-    let wire = Wire::open(&target).await?;
-    let missing = check_server(&wire, &target).await?;
-    Ok(plan.start_one(Some((target, wire, missing)), tasks))
+    let server = plan.discovery().find().await?;
+    let connection = Connection::open(&server).await?;
+    let missing = check_server(&connection, &server).await?;
+    Ok(plan.start_one(Some((server, connection, missing)), tasks))
 }
 
 /// Connects in the background.
@@ -50,7 +50,7 @@ pub(crate) fn connect_lazy(
     client: &ClientId,
     tasks: &Arc<Tasks>,
 ) -> Result<RedisStore, ConnectError> {
-    let plan = Plan::new(url, options, client)?;
+    let plan = ConnectPlan::new(url, options, client)?;
     if plan.url.deployment == Deployment::Cluster {
         let cluster = plan.cluster(tasks);
         return Ok(plan.start_cluster(cluster, tasks));
@@ -59,27 +59,27 @@ pub(crate) fn connect_lazy(
 }
 
 /// What is to be connected to, and how.
-struct Plan {
+struct ConnectPlan {
     url: Url,
     options: RedisOptions,
     name: Arc<ClientName>,
     /// The first server of the URL.
-    target: Target,
+    server: Server,
 }
 
-impl Plan {
+impl ConnectPlan {
     fn new(url: &str, options: RedisOptions, client: &ClientId) -> Result<Self, ConnectError> {
         let name = Arc::new(ClientName::new(&options, client));
         let url = Url::parse(url)?;
         let tls = url.encrypted.then(|| Connector::new(&options.tls)).transpose()?;
         let first = url.endpoints[0].clone();
-        let target = Target::new(first, &url.login, tls, &options, &name.connection);
-        Ok(Self { url, options, name, target })
+        let server = Server::new(first, &url.login, tls, &options, &name.connection);
+        Ok(Self { url, options, name, server })
     }
 
     fn discovery(&self) -> Box<dyn Discovery> {
         let Deployment::Sentinel(primary) = &self.url.deployment else {
-            return Box::new(Fixed(Arc::new(self.target.clone())));
+            return Box::new(Fixed(Arc::new(self.server.clone())));
         };
         let mut login = RedisConnectionInfo::default();
         if let Some(credentials) = &self.options.sentinel_credentials {
@@ -88,31 +88,37 @@ impl Plan {
                 login = login.set_username(user);
             }
         }
-        let sentinel = self.target.with_login(&login);
+        let sentinel = self.server.with_login(&login);
         let sentinels =
-            self.url.endpoints.iter().map(|endpoint| sentinel.elsewhere(endpoint.clone()));
+            self.url.endpoints.iter().map(|endpoint| sentinel.with_endpoint(endpoint.clone()));
         let sentinels = sentinels.collect();
-        Box::new(Sentinels::new(sentinels, primary.clone(), self.target.clone()))
+        Box::new(Sentinels::new(sentinels, primary.clone(), self.server.clone()))
     }
 
-    fn start_one(self, first: Option<First>, tasks: &Arc<Tasks>) -> RedisStore {
+    fn start_one(self, first: Option<FirstConnection>, tasks: &Arc<Tasks>) -> RedisStore {
         let channels = Arc::<Channels>::default();
-        let ear = Arc::new(Ear::new(self.discovery(), ChannelFilter::All, Arc::clone(&channels)));
-        let link = Arc::new(Link::new(self.discovery(), Arc::clone(&self.name), first));
+        let subscriber =
+            Arc::new(Subscriber::new(self.discovery(), ChannelFilter::All, Arc::clone(&channels)));
+        let managed =
+            Arc::new(ManagedConnection::new(self.discovery(), Arc::clone(&self.name), first));
         tasks.spawn_supervised({
-            let link = Arc::clone(&link);
-            move || Arc::clone(&link).supervise()
+            let managed = Arc::clone(&managed);
+            move || Arc::clone(&managed).supervise()
         });
         tasks.spawn_supervised({
-            let ear = Arc::clone(&ear);
-            move || Arc::clone(&ear).work()
+            let subscriber = Arc::clone(&subscriber);
+            move || Arc::clone(&subscriber).run()
         });
-        let routes = Routes::new(Way::One(link), Some(ear), self.options.command_timeout);
-        self.store(Arc::new(routes), channels)
+        let dispatcher = Dispatcher::new(
+            Topology::Single(managed),
+            Some(subscriber),
+            self.options.command_timeout,
+        );
+        self.store(Arc::new(dispatcher), channels)
     }
 
     fn cluster(&self, tasks: &Arc<Tasks>) -> Arc<Cluster> {
-        let node = self.target.clone().in_cluster();
+        let node = self.server.clone().in_cluster();
         Arc::new(Cluster::new(self.url.endpoints.clone(), node, Arc::clone(&self.name), tasks))
     }
 
@@ -122,18 +128,18 @@ impl Plan {
             move || Arc::clone(&cluster).maintain()
         });
         let channels = Arc::clone(&cluster.channels);
-        let way = Way::Cluster(cluster);
-        let routes = Arc::new(Routes::new(way, None, self.options.command_timeout));
+        let topology = Topology::Cluster(cluster);
+        let dispatcher = Arc::new(Dispatcher::new(topology, None, self.options.command_timeout));
         tasks.spawn_supervised({
-            let (routes, name) = (Arc::clone(&routes), Arc::clone(&self.name));
-            move || Arc::clone(&routes).keep_name(Arc::clone(&name))
+            let (dispatcher, name) = (Arc::clone(&dispatcher), Arc::clone(&self.name));
+            move || Arc::clone(&dispatcher).keep_name(Arc::clone(&name))
         });
-        self.store(routes, channels)
+        self.store(dispatcher, channels)
     }
 
-    fn store(self, routes: Arc<Routes>, channels: Arc<Channels>) -> RedisStore {
+    fn store(self, dispatcher: Arc<Dispatcher>, channels: Arc<Channels>) -> RedisStore {
         RedisStore {
-            routes,
+            dispatcher,
             channels,
             name: self.name,
             steps: Steps {

@@ -6,17 +6,17 @@ use redis::Value;
 
 use super::{
     connect::reason,
-    connection::{Failure, Link},
-    dispatcher::Way,
+    connection::{Failure, ManagedConnection},
+    dispatcher::Topology,
     protocol::key_names,
     store::RedisStore,
 };
 use crate::types::{Listing, LockKey, Unavailable};
 
 /// How many keys the server looks at in one step: a fraction of a millisecond.
-const BITE: usize = 1_000;
+const SCAN_COUNT: usize = 1_000;
 /// How many steps are taken in all: a million keys or so.
-const MOST_STEPS: usize = 1_000;
+const MAX_STEPS: usize = 1_000;
 
 /// How far a listing has come.
 struct Found<'a> {
@@ -35,7 +35,7 @@ impl Found<'_> {
     fn step(&mut self, cursor: &str) -> redis::Cmd {
         self.steps_left -= 1;
         let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(BITE);
+        scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(SCAN_COUNT);
         scan
     }
 
@@ -59,17 +59,17 @@ impl RedisStore {
     pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Unavailable> {
         let client_prefix = self.steps.prefix.as_str();
         let pattern = format!("{}*", literally(&format!("{client_prefix}{prefix}")));
-        let (steps_left, keys) = (MOST_STEPS, BTreeSet::new());
+        let (steps_left, keys) = (MAX_STEPS, BTreeSet::new());
         let mut found = Found { client_prefix, pattern, limit, steps_left, keys };
-        let Way::Cluster(cluster) = &self.routes.way else {
+        let Topology::Cluster(cluster) = &self.dispatcher.topology else {
             let complete = self.scan(None, &mut found).await?;
             return Ok(found.listing(complete));
         };
-        let (links, unserved) = cluster.links();
-        let mut complete = unserved == 0;
-        let (mut answered, mut failure) = (false, self.routes.check().err());
-        for link in links {
-            match self.scan(Some(&link), &mut found).await {
+        let (connections, unassigned_slots) = cluster.connections();
+        let mut complete = unassigned_slots == 0;
+        let (mut answered, mut failure) = (false, self.dispatcher.check().err());
+        for managed in connections {
+            match self.scan(Some(&managed), &mut found).await {
                 Ok(all) => (complete, answered) = (complete && all, true),
                 Err(why) => (complete, failure) = (false, Some(why)),
             }
@@ -81,12 +81,16 @@ impl RedisStore {
     }
 
     /// Walks through the keys of one server, and says whether it came to their end.
-    async fn scan(&self, link: Option<&Link>, found: &mut Found<'_>) -> Result<bool, Unavailable> {
+    async fn scan(
+        &self,
+        managed: Option<&ManagedConnection>,
+        found: &mut Found<'_>,
+    ) -> Result<bool, Unavailable> {
         let mut cursor = "0".to_owned();
         while !found.is_over() {
             let step = found.step(&cursor);
-            let answer = match link {
-                Some(link) => self.ask_node(link, &step).await?,
+            let answer = match managed {
+                Some(managed) => self.ask_node(managed, &step).await?,
                 None => self.command(0, &step).await?,
             };
             cursor = found.take(&answer)?;
@@ -97,14 +101,18 @@ impl RedisStore {
         Ok(false)
     }
 
-    async fn ask_node(&self, link: &Link, command: &redis::Cmd) -> Result<Value, Unavailable> {
-        let limit = self.routes.command_timeout;
-        let asked = async { link.wire().await.1.query::<Value>(command).await };
+    async fn ask_node(
+        &self,
+        managed: &ManagedConnection,
+        command: &redis::Cmd,
+    ) -> Result<Value, Unavailable> {
+        let limit = self.dispatcher.command_timeout;
+        let asked = async { managed.connected().await.1.query::<Value>(command).await };
         match tokio::time::timeout(limit, asked).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(Failure::Answered(why))) => Err(Unavailable::because(reason(&why), why)),
-            Ok(Err(Failure::Dead)) | Err(_) => {
-                let silent = format!("no answer from {} within {limit:?}", link.address());
+            Ok(Err(Failure::ServerError(why))) => Err(Unavailable::because(reason(&why), why)),
+            Ok(Err(Failure::ConnectionLost)) | Err(_) => {
+                let silent = format!("no answer from {} within {limit:?}", managed.address());
                 Err(Unavailable::unsent(silent).silence())
             }
         }

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 use super::{
     connection::{ClientName, client_name},
-    dispatcher::{Answered, Routes, Way},
-    protocol::{Call, LockNames, Question, Replicas, Reply, Steps, decode, encode, slot_of},
+    dispatcher::{Dispatched, Dispatcher, Topology},
+    protocol::{Call, LockNames, Replicas, Reply, Request, Steps, decode, encode, slot_of},
     pubsub::Channels,
 };
 use crate::{
@@ -32,10 +32,10 @@ use crate::{
 };
 
 /// A shutdown takes no longer than this beyond its deadline, however patient the client is.
-const FAREWELL: Duration = Duration::from_millis(500);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
 pub(crate) struct RedisStore {
-    pub(crate) routes: Arc<Routes>,
+    pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) name: Arc<ClientName>,
     pub(crate) steps: Steps,
@@ -46,7 +46,7 @@ pub(crate) struct RedisStore {
 /// Where it is, and no more: who knows a client's number could release what it holds.
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.routes, f)
+        fmt::Display::fmt(&self.dispatcher, f)
     }
 }
 
@@ -77,10 +77,14 @@ impl RedisStore {
         }
     }
 
-    async fn put(&self, call: &Call, replicas: Option<Replicas>) -> Result<Answered, Unavailable> {
+    async fn put(
+        &self,
+        call: &Call,
+        replicas: Option<Replicas>,
+    ) -> Result<Dispatched, Unavailable> {
         let slot = slot_of(call.first_key());
         let check = |value: &Value| decode::answers(value, &call.nonce);
-        self.routes.ask(slot, &Question::Script(call), replicas, check).await
+        self.dispatcher.ask(slot, &Request::Script(call), replicas, check).await
     }
 
     pub(crate) async fn command(
@@ -88,8 +92,8 @@ impl RedisStore {
         slot: u16,
         command: &redis::Cmd,
     ) -> Result<Value, Unavailable> {
-        let question = Question::Command(command);
-        Ok(self.routes.ask(slot, &question, None, |_| Ok(())).await?.answer)
+        let request = Request::Command(command);
+        Ok(self.dispatcher.ask(slot, &request, None, |_| Ok(())).await?.answer)
     }
 }
 
@@ -124,9 +128,9 @@ impl LockStore for RedisStore {
     }
 
     fn shard(&self, key: &LockKey) -> u16 {
-        match self.routes.way {
-            Way::One(_) => 0,
-            Way::Cluster(_) => slot_of(self.steps.names(key).lock.as_bytes()),
+        match self.dispatcher.topology {
+            Topology::Single(_) => 0,
+            Topology::Cluster(_) => slot_of(self.steps.names(key).lock.as_bytes()),
         }
     }
 
@@ -171,7 +175,7 @@ impl LockStore for RedisStore {
     }
 
     fn connection_status(&self) -> Result<(), Unavailable> {
-        self.routes.check()
+        self.dispatcher.check()
     }
 
     fn probe(&self, key: LockKey) -> StoreFuture<'_, ()> {
@@ -189,14 +193,14 @@ impl LockStore for RedisStore {
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
         async move {
-            let (round_trip, warnings) = match &self.routes.way {
-                Way::One(link) => {
+            let (round_trip, warnings) = match &self.dispatcher.topology {
+                Topology::Single(managed) => {
                     let sent = Instant::now();
                     let probe = encode::inspect(&LockNames::probe(&self.steps.prefix));
                     let round_trip = self.ask(&self.call(probe)).await.map(|_| sent.elapsed());
-                    (round_trip, link.warnings.all())
+                    (round_trip, managed.warnings.all())
                 }
-                Way::Cluster(cluster) => cluster.health(self.routes.command_timeout).await,
+                Topology::Cluster(cluster) => cluster.health(self.dispatcher.command_timeout).await,
             };
             StoreHealth { kind: "redis", round_trip, warnings }
         }
@@ -208,8 +212,8 @@ impl LockStore for RedisStore {
             let slot = slot_of(self.name.key.as_bytes());
             // A courtesy: without it the name goes by itself.
             let remove = self.name.remove();
-            let _ = tokio::time::timeout(FAREWELL, self.command(slot, &remove)).await;
-            self.routes.close();
+            let _ = tokio::time::timeout(SHUTDOWN_GRACE, self.command(slot, &remove)).await;
+            self.dispatcher.close();
         }
         .boxed()
     }
@@ -256,7 +260,7 @@ impl StoreAdmin for RedisStore {
 
 impl Drop for RedisStore {
     fn drop(&mut self) {
-        self.routes.close();
+        self.dispatcher.close();
     }
 }
 

@@ -16,17 +16,19 @@ impl Cluster {
         &self,
         limit: Duration,
     ) -> (Result<Duration, Unavailable>, Vec<String>) {
-        let (links, unserved) = self.links();
-        let asked = links.iter().map(|link| async move {
+        let (connections, unassigned_slots) = self.connections();
+        let asked = connections.iter().map(|managed| async move {
             let sent = Instant::now();
             let answer = async {
-                match link.now() {
-                    Some((_, wire)) => wire.query::<Value>(&redis::cmd("PING")).await.is_ok(),
+                match managed.now() {
+                    Some((_, connection)) => {
+                        connection.query::<Value>(&redis::cmd("PING")).await.is_ok()
+                    }
                     None => false,
                 }
             };
             let answered = tokio::time::timeout(limit, answer).await.unwrap_or_default();
-            if answered { Ok(sent.elapsed()) } else { Err(link.address()) }
+            if answered { Ok(sent.elapsed()) } else { Err(managed.address()) }
         });
         let mut answers = asked.collect::<FuturesUnordered<_>>();
         let mut slowest = None::<Duration>;
@@ -44,10 +46,10 @@ impl Cluster {
                 )),
             }
         }
-        if slowest.is_some() && unserved > 0 {
-            amiss.push(format!("{unserved} slots of the cluster have no node"));
+        if slowest.is_some() && unassigned_slots > 0 {
+            amiss.push(format!("{unassigned_slots} slots of the cluster have no node"));
         }
-        amiss.extend(links.iter().flat_map(|link| link.warnings.all()));
+        amiss.extend(connections.iter().flat_map(|managed| managed.warnings.all()));
         amiss.sort();
         // What is amiss with one node mostly is with all.
         amiss.dedup();

@@ -23,20 +23,20 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     runtime::sync::Mutex,
     store::redis::{
-        connect::{ConnectError, Endpoint, Target},
-        connection::{ClientName, Link, Wire},
-        pubsub::{Channels, Ear},
+        connect::{ConnectError, Endpoint, Server},
+        connection::{ClientName, Connection, ManagedConnection},
+        pubsub::{Channels, Subscriber},
     },
     tasks::Tasks,
     types::Unavailable,
 };
 use nodes::Node;
-use slot_map::Map;
+use slot_map::SlotMap;
 
 /// Whether this says who has which slot; every slot is looked up in it.
 #[cfg(feature = "test-util")]
 pub(crate) fn is_map(answer: &redis::Value, asked: &Endpoint) -> bool {
-    let map = Map::parse(answer, asked);
+    let map = SlotMap::parse(answer, asked);
     map.is_some_and(|map| (0..super::protocol::SLOTS).any(|slot| map.owner(slot).is_some()))
 }
 
@@ -44,15 +44,15 @@ pub(crate) fn is_map(answer: &redis::Value, asked: &Endpoint) -> bool {
 pub(crate) struct Cluster {
     seeds: Vec<Endpoint>,
     /// How each node is reached: all but the endpoint.
-    node: Target,
+    node: Server,
     name: Arc<ClientName>,
     pub(crate) channels: Arc<Channels>,
     tasks: Weak<Tasks>,
-    map: watch::Sender<Arc<Map>>,
+    map: watch::Sender<Arc<SlotMap>>,
     nodes: Mutex<BTreeMap<Endpoint, Node>>,
     /// Hears everything, in a cluster without shard channels.
-    common_ear: Mutex<Option<Arc<Ear>>>,
-    doubted: Notify,
+    common_subscriber: Mutex<Option<Arc<Subscriber>>>,
+    refresh_requested: Notify,
     /// Whom to ask next.
     turn: AtomicUsize,
     why_down: Mutex<String>,
@@ -72,7 +72,7 @@ impl fmt::Display for Cluster {
 impl Cluster {
     pub(crate) fn new(
         seeds: Vec<Endpoint>,
-        node: Target,
+        node: Server,
         name: Arc<ClientName>,
         tasks: &Arc<Tasks>,
     ) -> Self {
@@ -84,8 +84,8 @@ impl Cluster {
             tasks: Arc::downgrade(tasks),
             map: watch::Sender::default(),
             nodes: Mutex::default(),
-            common_ear: Mutex::default(),
-            doubted: Notify::new(),
+            common_subscriber: Mutex::default(),
+            refresh_requested: Notify::new(),
             turn: AtomicUsize::new(0),
             why_down: Mutex::new("not connected yet".to_owned()),
             closed: CancellationToken::new(),
@@ -97,14 +97,14 @@ impl Cluster {
         for node in self.nodes.lock().values() {
             node.close();
         }
-        if let Some(ear) = &*self.common_ear.lock() {
-            ear.close();
+        if let Some(subscriber) = &*self.common_subscriber.lock() {
+            subscriber.close();
         }
     }
 
     /// Whether any node is connected: what of the others is for the question to find out.
     pub(crate) fn check(&self) -> Result<(), Unavailable> {
-        if self.nodes.lock().values().any(|node| node.link.check().is_ok()) {
+        if self.nodes.lock().values().any(|node| node.managed.check().is_ok()) {
             return Ok(());
         }
         let why = self.why_down.lock().clone();
@@ -115,7 +115,7 @@ impl Cluster {
     /// Why the node that has this slot is not connected, if it is not.
     pub(crate) fn why_not(&self, slot: u16) -> Option<Unavailable> {
         let map = Arc::clone(&self.map.borrow());
-        self.nodes.lock().get(map.owner(slot)?)?.link.check().err()
+        self.nodes.lock().get(map.owner(slot)?)?.managed.check().err()
     }
 
     pub(crate) fn has(&self, node: &Endpoint, slot: u16) -> bool {
@@ -123,72 +123,75 @@ impl Cluster {
     }
 
     /// The links to all primaries, and how many slots have none.
-    pub(crate) fn links(&self) -> (Vec<Arc<Link>>, usize) {
+    pub(crate) fn connections(&self) -> (Vec<Arc<ManagedConnection>>, usize) {
         let map = Arc::clone(&self.map.borrow());
         let nodes = self.nodes.lock();
         let primaries = map.primaries();
-        let links = primaries.iter().filter_map(|primary| nodes.get(primary));
-        (links.map(|node| Arc::clone(&node.link)).collect(), map.unserved())
+        let connections = primaries.iter().filter_map(|primary| nodes.get(primary));
+        (connections.map(|node| Arc::clone(&node.managed)).collect(), map.unassigned_slots())
     }
 
     /// The map may be wrong: it is looked at soon.
-    pub(crate) fn doubt(&self) {
-        self.doubted.notify_one();
+    pub(crate) fn request_refresh(&self) {
+        self.refresh_requested.notify_one();
     }
 
     /// A node says whose a slot is now. Believed at once; the whole map is looked at soon.
     pub(crate) fn moved(self: &Arc<Self>, slot: u16, to: Option<Endpoint>) {
         if let Some(to) = to {
             self.map.send_if_modified(|map| {
-                let news = map.owner(slot) != Some(&to);
-                if news {
+                let state = map.owner(slot) != Some(&to);
+                if state {
                     *map = Arc::new(map.with(slot, to));
                 }
-                news
+                state
             });
         }
-        self.doubt();
+        self.request_refresh();
     }
 
     /// The connection for a slot as soon as there is one, or to the node that is `asked` for.
-    pub(crate) async fn reach(
+    pub(crate) async fn connection_for(
         self: &Arc<Self>,
         slot: u16,
         asked: Option<Endpoint>,
-    ) -> (Arc<Link>, Arc<Target>, Arc<Wire>) {
+    ) -> (Arc<ManagedConnection>, Arc<Server>, Arc<Connection>) {
         let mut map = self.map.subscribe();
         let mut asked = asked;
         loop {
             let owner = map.borrow_and_update().owner(slot).cloned();
-            let link = asked.take().or(owner).map(|endpoint| self.link(&endpoint));
-            if link.as_ref().is_none_or(|link| link.check().is_err()) {
-                self.doubt();
+            let managed = asked.take().or(owner).map(|endpoint| self.managed(&endpoint));
+            if managed.as_ref().is_none_or(|managed| managed.check().is_err()) {
+                self.request_refresh();
             }
-            let wire = async {
-                match &link {
-                    Some(link) => {
-                        let (target, wire) = link.wire().await;
-                        (Arc::clone(link), target, wire)
+            let connection = async {
+                match &managed {
+                    Some(managed) => {
+                        let (server, connection) = managed.connected().await;
+                        (Arc::clone(managed), server, connection)
                     }
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 biased;
-                reached = wire => return reached,
+                reached = connection => return reached,
                 Ok(()) = map.changed() => {}
             }
         }
     }
 
     /// Some node that is connected.
-    pub(crate) fn any_node(&self) -> Result<Arc<Target>, ConnectError> {
-        let (links, _) = self.links();
+    pub(crate) fn any_node(&self) -> Result<Arc<Server>, ConnectError> {
+        let (connections, _) = self.connections();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
-        let mut each = (0..links.len()).map(|at| &links[(first.wrapping_add(at)) % links.len()]);
-        match each.find_map(|link| link.now()) {
-            Some((target, _)) => Ok(target),
-            None => Err(self.node.unreachable("no node of the cluster is connected".to_owned())),
+        let mut each = (0..connections.len())
+            .map(|at| &connections[(first.wrapping_add(at)) % connections.len()]);
+        match each.find_map(|managed| managed.now()) {
+            Some((server, _)) => Ok(server),
+            None => {
+                Err(self.node.unreachable_error("no node of the cluster is connected".to_owned()))
+            }
         }
     }
 }

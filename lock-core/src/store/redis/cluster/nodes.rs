@@ -1,4 +1,4 @@
-//! The nodes: a link to each primary, and an ear where shards have channels of their own.
+//! The nodes: a link to each primary, and a subscriber where shards have channels of their own.
 
 use std::{
     fmt, future,
@@ -13,73 +13,76 @@ use futures_util::{
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::{Cluster, slot_map::Map};
+use super::{Cluster, slot_map::SlotMap};
 use crate::store::redis::{
-    connect::{ConnectError, Endpoint, Target},
-    connection::Link,
+    connect::{ConnectError, Endpoint, Server},
+    connection::ManagedConnection,
     discovery::{Discovery, Fixed},
-    pubsub::{ChannelFilter, Ear, SlotOwner},
+    pubsub::{ChannelFilter, SlotOwner, Subscriber},
 };
 
 /// How long a node that somebody asked for is kept, whatever the map says.
-const WANTED: Duration = Duration::from_secs(10);
+const KEEP_REQUESTED: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    pub(crate) link: Arc<Link>,
-    ear: Option<Arc<Ear>>,
+    pub(crate) managed: Arc<ManagedConnection>,
+    subscriber: Option<Arc<Subscriber>>,
     /// Until then it is kept, though the map may not have it yet: it is taking slots over.
     wanted_until: Instant,
 }
 
 impl Node {
     pub(crate) fn close(&self) {
-        self.link.close();
-        if let Some(ear) = &self.ear {
-            ear.close();
+        self.managed.close();
+        if let Some(subscriber) = &self.subscriber {
+            subscriber.close();
         }
     }
 }
 
 impl Cluster {
-    pub(crate) fn link(self: &Arc<Self>, endpoint: &Endpoint) -> Arc<Link> {
+    pub(crate) fn managed(self: &Arc<Self>, endpoint: &Endpoint) -> Arc<ManagedConnection> {
         let mut nodes = self.nodes.lock();
-        let wanted_until = Instant::now() + WANTED;
+        let wanted_until = Instant::now() + KEEP_REQUESTED;
         if let Some(node) = nodes.get_mut(endpoint) {
             node.wanted_until = wanted_until;
-            return Arc::clone(&node.link);
+            return Arc::clone(&node.managed);
         }
-        let discovery = Box::new(Fixed(Arc::new(self.node.elsewhere(endpoint.clone()))));
-        let link = Arc::new(Link::new(discovery, Arc::clone(&self.name), None));
-        nodes.insert(endpoint.clone(), Node { link: Arc::clone(&link), ear: None, wanted_until });
+        let discovery = Box::new(Fixed(Arc::new(self.node.with_endpoint(endpoint.clone()))));
+        let managed = Arc::new(ManagedConnection::new(discovery, Arc::clone(&self.name), None));
+        nodes.insert(
+            endpoint.clone(),
+            Node { managed: Arc::clone(&managed), subscriber: None, wanted_until },
+        );
         drop(nodes);
         if self.closed.is_cancelled() {
-            link.close();
+            managed.close();
         } else if let Some(tasks) = self.tasks.upgrade() {
-            let kept = Arc::clone(&link);
+            let kept = Arc::clone(&managed);
             tasks.spawn_supervised(move || Arc::clone(&kept).supervise());
         }
-        link
+        managed
     }
 
-    fn start_ear(
+    fn start_subscriber(
         self: &Arc<Self>,
         discovery: Box<dyn Discovery>,
         filter: ChannelFilter,
-    ) -> Arc<Ear> {
-        let ear = Arc::new(Ear::new(discovery, filter, Arc::clone(&self.channels)));
+    ) -> Arc<Subscriber> {
+        let subscriber = Arc::new(Subscriber::new(discovery, filter, Arc::clone(&self.channels)));
         if let Some(tasks) = self.tasks.upgrade() {
-            let kept = Arc::clone(&ear);
-            tasks.spawn_supervised(move || Arc::clone(&kept).work());
+            let kept = Arc::clone(&subscriber);
+            tasks.spawn_supervised(move || Arc::clone(&kept).run());
         }
-        ear
+        subscriber
     }
 
     /// Says whether the map is new.
-    pub(crate) fn install(self: &Arc<Self>, map: Map, sharded: bool) -> bool {
+    pub(crate) fn install(self: &Arc<Self>, map: SlotMap, sharded: bool) -> bool {
         let primaries = map.primaries();
         for primary in &primaries {
-            self.link(primary);
+            self.managed(primary);
         }
         let now = Instant::now();
         let mut deaf = Vec::new();
@@ -91,10 +94,10 @@ impl Cluster {
                 }
                 return true;
             }
-            if !sharded && let Some(ear) = node.ear.take() {
-                ear.close();
+            if !sharded && let Some(subscriber) = node.subscriber.take() {
+                subscriber.close();
             }
-            if sharded && node.ear.is_none() {
+            if sharded && node.subscriber.is_none() {
                 deaf.push(endpoint.clone());
             }
             true
@@ -107,21 +110,22 @@ impl Cluster {
             new
         });
         for endpoint in deaf {
-            let discovery = Box::new(Fixed(Arc::new(self.node.elsewhere(endpoint.clone()))));
+            let discovery = Box::new(Fixed(Arc::new(self.node.with_endpoint(endpoint.clone()))));
             let node = NodeSlots { cluster: Arc::downgrade(self), node: endpoint.clone() };
-            let ear = self.start_ear(discovery, ChannelFilter::Slots(Box::new(node)));
+            let subscriber = self.start_subscriber(discovery, ChannelFilter::Slots(Box::new(node)));
             match self.nodes.lock().get_mut(&endpoint) {
-                Some(node) if !self.closed.is_cancelled() => node.ear = Some(ear),
-                _ => ear.close(),
+                Some(node) if !self.closed.is_cancelled() => node.subscriber = Some(subscriber),
+                _ => subscriber.close(),
             }
         }
-        let mut common = self.common_ear.lock();
-        if sharded && let Some(ear) = common.take() {
-            ear.close();
+        let mut common = self.common_subscriber.lock();
+        if sharded && let Some(subscriber) = common.take() {
+            subscriber.close();
         }
         if !sharded && common.is_none() && !self.closed.is_cancelled() {
-            *common =
-                Some(self.start_ear(Box::new(AnyNode(Arc::downgrade(self))), ChannelFilter::All));
+            *common = Some(
+                self.start_subscriber(Box::new(AnyNode(Arc::downgrade(self))), ChannelFilter::All),
+            );
         }
         new
     }
@@ -138,7 +142,7 @@ impl fmt::Display for AnyNode {
 }
 
 impl Discovery for AnyNode {
-    fn find(&self) -> BoxFuture<'_, Result<Arc<Target>, ConnectError>> {
+    fn find(&self) -> BoxFuture<'_, Result<Arc<Server>, ConnectError>> {
         let found = match self.0.upgrade() {
             Some(cluster) => cluster.any_node(),
             None => Err(ConnectError::Unreachable {
@@ -179,7 +183,7 @@ impl SlotOwner for NodeSlots {
 
     fn suspect(&self) {
         if let Some(cluster) = self.cluster.upgrade() {
-            cluster.doubt();
+            cluster.request_refresh();
         }
     }
 }

@@ -8,14 +8,14 @@ use crate::store::redis::{connect::Endpoint, protocol::SLOTS};
 
 /// The slots of a cluster as one node told them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Map {
+pub(crate) struct SlotMap {
     /// Slots from the first to the second, with their primary; in order, without overlaps.
     ranges: Vec<(u16, u16, Endpoint)>,
     /// Others that may be asked for the map.
     replicas: BTreeSet<Endpoint>,
 }
 
-impl Map {
+impl SlotMap {
     /// Out of `CLUSTER SLOTS`: `[[first, last, [host, port, ...], replica...], ...]`.
     pub(crate) fn parse(answer: &Value, asked: &Endpoint) -> Option<Self> {
         let Value::Array(entries) = answer else {
@@ -69,12 +69,12 @@ impl Map {
         self.ranges.iter().map(|(.., owner)| owner.clone()).collect()
     }
 
-    pub(crate) fn everybody(&self) -> BTreeSet<Endpoint> {
+    pub(crate) fn all_endpoints(&self) -> BTreeSet<Endpoint> {
         self.primaries().union(&self.replicas).cloned().collect()
     }
 
     /// How many slots nobody has.
-    pub(crate) fn unserved(&self) -> usize {
+    pub(crate) fn unassigned_slots(&self) -> usize {
         let served: usize =
             self.ranges.iter().map(|(first, last, _)| usize::from(last - first) + 1).sum();
         usize::from(SLOTS).saturating_sub(served)
@@ -105,32 +105,32 @@ mod tests {
         Endpoint::Tcp("h".to_owned(), port)
     }
 
-    fn told(ranges: &[(i64, i64, i64)]) -> Option<Map> {
+    fn response(ranges: &[(i64, i64, i64)]) -> Option<SlotMap> {
         let entry = |(first, last, port): &(i64, i64, i64)| {
             let node = Value::Array(vec![Value::Nil, Value::Int(*port)]);
             Value::Array(vec![Value::Int(*first), Value::Int(*last), node])
         };
-        Map::parse(&Value::Array(ranges.iter().map(entry).collect()), &endpoint(1))
+        SlotMap::parse(&Value::Array(ranges.iter().map(entry).collect()), &endpoint(1))
     }
 
     #[test]
     fn each_slot_has_its_owner_and_gaps_have_none() {
-        let map = told(&[(200, 300, 8), (0, 100, 7)]).expect("a map");
+        let map = response(&[(200, 300, 8), (0, 100, 7)]).expect("a map");
         assert_eq!(map.owner(0), Some(&endpoint(7)));
         assert_eq!(map.owner(100), Some(&endpoint(7)));
         assert_eq!(map.owner(101), None);
         assert_eq!(map.owner(250), Some(&endpoint(8)));
         assert_eq!(map.owner(301), None);
-        assert_eq!(map.unserved(), 16_384 - 202);
+        assert_eq!(map.unassigned_slots(), 16_384 - 202);
     }
 
     #[test]
     fn one_slot_changes_hands() {
-        let map = told(&[(0, 16_383, 7)]).expect("a map");
+        let map = response(&[(0, 16_383, 7)]).expect("a map");
         for slot in [0, 5, 16_383] {
             let changed = map.with(slot, endpoint(9));
             assert_eq!(changed.owner(slot), Some(&endpoint(9)));
-            assert_eq!(changed.unserved(), 0);
+            assert_eq!(changed.unassigned_slots(), 0);
             let others = (0..SLOTS).filter(|other| *other != slot);
             assert!(others.into_iter().all(|other| changed.owner(other) == Some(&endpoint(7))));
         }
@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_map() {
-        assert!(told(&[]).is_none());
-        assert!(told(&[(5, 4, 7)]).is_none());
-        assert!(told(&[(0, 16_384, 7)]).is_none());
-        assert!(Map::parse(&Value::Nil, &endpoint(1)).is_none());
+        assert!(response(&[]).is_none());
+        assert!(response(&[(5, 4, 7)]).is_none());
+        assert!(response(&[(0, 16_384, 7)]).is_none());
+        assert!(SlotMap::parse(&Value::Nil, &endpoint(1)).is_none());
     }
 }

@@ -9,19 +9,19 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::RedisError;
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{Cluster, slot_map::Map};
+use super::{Cluster, slot_map::SlotMap};
 use crate::store::redis::{
-    connect::{ConnectError, Target},
-    connection::{Wire, check_server, has_shard_channels},
+    connect::{ConnectError, Server},
+    connection::{Connection, check_server, has_shard_channels},
 };
 
 /// The map is looked at anew this often, though nobody complains.
-const NOW_AND_THEN: Duration = Duration::from_secs(30);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(30);
 /// While something is amiss it is looked at this often at first, then less and less.
-const SOONEST: Duration = Duration::from_millis(20);
-const LATEST: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_millis(20);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// A node that stands still must not keep the others from being asked.
-const ONE_ANSWER: Duration = Duration::from_millis(500);
+const NODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Cluster {
     /// Keeps the map up to date until this is closed.
@@ -34,18 +34,18 @@ impl Cluster {
     }
 
     async fn keep_map(self: &Arc<Self>) {
-        let mut pause = SOONEST;
+        let mut pause = MIN_PAUSE;
         loop {
             let looked = Instant::now();
-            match self.learn().await {
+            match self.fetch_map().await {
                 Ok((map, sharded)) => {
                     self.why_down.lock().clear();
                     if self.install(map, sharded) {
-                        pause = SOONEST;
+                        pause = MIN_PAUSE;
                     }
                     tokio::time::sleep(pause).await;
-                    let doubted = self.doubted.notified();
-                    let _ = tokio::time::timeout(NOW_AND_THEN, doubted).await;
+                    let refresh_requested = self.refresh_requested.notified();
+                    let _ = tokio::time::timeout(REFRESH_INTERVAL, refresh_requested).await;
                 }
                 Err(why) => {
                     tracing::debug!(redis = %self, %why, "cannot see who has which slot");
@@ -53,40 +53,44 @@ impl Cluster {
                     tokio::time::sleep(pause).await;
                 }
             }
-            pause = if looked.elapsed() > LATEST * 4 { SOONEST } else { (pause * 2).min(LATEST) };
+            pause = if looked.elapsed() > MAX_PAUSE * 4 {
+                MIN_PAUSE
+            } else {
+                (pause * 2).min(MAX_PAUSE)
+            };
         }
     }
 
     /// Asks a node that is connected, or else everybody, who has which slot.
-    async fn learn(&self) -> Result<(Map, bool), ConnectError> {
-        let up: Vec<_> = self.nodes.lock().values().filter_map(|node| node.link.now()).collect();
+    async fn fetch_map(&self) -> Result<(SlotMap, bool), ConnectError> {
+        let up: Vec<_> = self.nodes.lock().values().filter_map(|node| node.managed.now()).collect();
         let slots = redis::cmd("CLUSTER").arg("SLOTS").to_owned();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         for at in 0..up.len() {
-            let (target, wire) = &up[(first.wrapping_add(at)) % up.len()];
-            let answer = wire.query(&slots);
-            let answer = tokio::time::timeout(ONE_ANSWER, answer).await;
+            let (server, connection) = &up[(first.wrapping_add(at)) % up.len()];
+            let answer = connection.query(&slots);
+            let answer = tokio::time::timeout(NODE_TIMEOUT, answer).await;
             if let Ok(Ok(answer)) = answer
-                && let Some(map) = Map::parse(&answer, &target.endpoint)
+                && let Some(map) = SlotMap::parse(&answer, &server.endpoint)
             {
-                return Ok((map, wire.sharded));
+                return Ok((map, connection.sharded));
             }
         }
-        let mut everybody = self.map.borrow().everybody();
-        everybody.extend(self.seeds.iter().cloned());
-        self.ask_any(everybody.into_iter().map(|node| self.node.elsewhere(node))).await
+        let mut all_endpoints = self.map.borrow().all_endpoints();
+        all_endpoints.extend(self.seeds.iter().cloned());
+        self.ask_any(all_endpoints.into_iter().map(|node| self.node.with_endpoint(node))).await
     }
 
     async fn ask_any(
         &self,
-        nodes: impl Iterator<Item = Target>,
-    ) -> Result<(Map, bool), ConnectError> {
+        nodes: impl Iterator<Item = Server>,
+    ) -> Result<(SlotMap, bool), ConnectError> {
         let asked = nodes.map(|node| async move { ask(&node).await });
         let mut answers = asked.collect::<FuturesUnordered<_>>();
         let mut failure = None;
         while let Some(answer) = answers.next().await {
             match answer {
-                Ok(told) => return Ok(told),
+                Ok(response) => return Ok(response),
                 Err(why) => failure = failure.or(Some(why)),
             }
         }
@@ -94,14 +98,14 @@ impl Cluster {
     }
 
     /// Learns the map and connects to a first node; for those who want to know at once.
-    pub(crate) async fn meet(self: &Arc<Self>) -> Result<(), ConnectError> {
-        let seeds = self.seeds.iter().map(|seed| self.node.elsewhere(seed.clone()));
+    pub(crate) async fn bootstrap(self: &Arc<Self>) -> Result<(), ConnectError> {
+        let seeds = self.seeds.iter().map(|seed| self.node.with_endpoint(seed.clone()));
         let (map, sharded) = self.ask_any(seeds).await?;
-        let mut outcome = Err(self.node.unreachable("no node has a slot".to_owned()));
+        let mut outcome = Err(self.node.unreachable_error("no node has a slot".to_owned()));
         for primary in map.primaries() {
-            let target = self.node.elsewhere(primary);
-            outcome = match Wire::open(&target).await {
-                Ok(wire) => check_server(&wire, &target).await.map(drop),
+            let server = self.node.with_endpoint(primary);
+            outcome = match Connection::open(&server).await {
+                Ok(connection) => check_server(&connection, &server).await.map(drop),
                 Err(why) => Err(why),
             };
             // The others will be found, or not, when their slots are asked for.
@@ -114,7 +118,7 @@ impl Cluster {
     }
 }
 
-async fn ask(node: &Target) -> Result<(Map, bool), ConnectError> {
+async fn ask(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
     let (pushes, _pushed) = mpsc::unbounded_channel();
     let connection = node.open(pushes).await?;
     let mut connection = connection.clone();
@@ -124,14 +128,14 @@ async fn ask(node: &Target) -> Result<(Map, bool), ConnectError> {
         Ok::<_, RedisError>((answer, has_shard_channels(&mut connection).await))
     });
     match answer.await {
-        Ok(Ok((answer, sharded))) => match Map::parse(&answer, &node.endpoint) {
+        Ok(Ok((answer, sharded))) => match SlotMap::parse(&answer, &node.endpoint) {
             Some(map) => Ok((map, sharded)),
-            None => Err(node.unreachable("it knows of no slots yet".to_owned())),
+            None => Err(node.unreachable_error("it knows of no slots yet".to_owned())),
         },
         Ok(Err(error)) if error.to_string().contains("cluster support disabled") => {
-            Err(node.unsuitable("it is not in a cluster: connect with redis://"))
+            Err(node.unsupported_error("it is not in a cluster: connect with redis://"))
         }
-        Ok(Err(error)) => Err(node.refusal(error)),
-        Err(_) => Err(node.silent()),
+        Ok(Err(error)) => Err(node.server_error(error)),
+        Err(_) => Err(node.timeout_error()),
     }
 }

@@ -14,7 +14,7 @@ pub(crate) use endpoint::Endpoint;
 pub use error::ConnectError;
 pub(crate) use error_class::{ErrorClass, classify};
 pub(crate) use options::{Credentials, RedisOptions};
-pub(crate) use server::{Connection, Target, reason};
+pub(crate) use server::{Server, Transport, reason};
 pub(crate) use server_role::is_replica;
 pub(crate) use tls::Connector;
 pub use tls::Tls;

@@ -52,11 +52,11 @@ impl Default for RedisOptions {
 
 impl RedisOptions {
     pub(crate) fn check(&self) -> Result<(), InvalidOptions> {
-        const MOST_PREFIX: usize = 64;
+        const MAX_PREFIX: usize = 64;
         let odd = |c: char| c.is_control() || c == '{' || c == '}';
-        if self.prefix.len() > MOST_PREFIX || self.prefix.contains(odd) {
+        if self.prefix.len() > MAX_PREFIX || self.prefix.contains(odd) {
             return Err(InvalidOptions(format!(
-                "the prefix {:?} is not usable: at most {MOST_PREFIX} bytes, no braces, no control \
+                "the prefix {:?} is not usable: at most {MAX_PREFIX} bytes, no braces, no control \
                  characters",
                 self.prefix
             )));

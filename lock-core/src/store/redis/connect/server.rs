@@ -25,7 +25,7 @@ use super::{
 };
 
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct Server {
     pub(crate) endpoint: Endpoint,
     /// Host and port, or the socket's path: what may be printed.
     pub(crate) address: String,
@@ -43,7 +43,7 @@ pub(crate) struct Target {
     connection_name: String,
 }
 
-impl std::fmt::Debug for Target {
+impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.address.fmt(f)
     }
@@ -51,17 +51,17 @@ impl std::fmt::Debug for Target {
 
 /// Commands that may stand ready for one write, and bytes of them: as many as releases are asked for
 /// at once, and their length. With less room whoever has none waits for one write after the other.
-const MOST_GATHERED: usize = 1_024;
-const MOST_BYTES_GATHERED: usize = 64 * 1_024;
+const MAX_GATHERED: usize = 1_024;
+const MAX_BYTES_GATHERED: usize = 64 * 1_024;
 
 /// An open connection. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct Transport {
     connection: MultiplexedConnection,
     driver: AbortHandle,
 }
 
-impl Deref for Connection {
+impl Deref for Transport {
     type Target = MultiplexedConnection;
 
     fn deref(&self) -> &MultiplexedConnection {
@@ -69,13 +69,13 @@ impl Deref for Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for Transport {
     fn drop(&mut self) {
         self.driver.abort();
     }
 }
 
-impl Target {
+impl Server {
     pub(crate) fn new(
         endpoint: Endpoint,
         login: &RedisConnectionInfo,
@@ -104,7 +104,7 @@ impl Target {
     }
 
     /// Another server that is reached in the same way.
-    pub(crate) fn elsewhere(&self, endpoint: Endpoint) -> Self {
+    pub(crate) fn with_endpoint(&self, endpoint: Endpoint) -> Self {
         Self { address: endpoint.to_string(), endpoint, ..self.clone() }
     }
 
@@ -118,25 +118,25 @@ impl Target {
     pub(crate) async fn open(
         &self,
         pushes: mpsc::UnboundedSender<PushInfo>,
-    ) -> Result<Connection, ConnectError> {
+    ) -> Result<Transport, ConnectError> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
             .set_push_sender(pushes)
-            .set_pipeline_buffer_size(MOST_GATHERED)
-            .set_write_backpressure_boundary(MOST_BYTES_GATHERED);
+            .set_pipeline_buffer_size(MAX_GATHERED)
+            .set_write_backpressure_boundary(MAX_BYTES_GATHERED);
         let reached = AtomicBool::new(false);
         let opened = async {
             let stream = dial(&self.endpoint, self.tls.as_ref(), || {
                 reached.store(true, Ordering::Relaxed);
             });
-            let stream = stream.await.map_err(|error| self.undialled(error))?;
+            let stream = stream.await.map_err(|error| self.dial_error(error))?;
             let (connection, driver) =
                 MultiplexedConnection::new_with_config(&self.login, stream, config)
                     .await
-                    .map_err(|error| self.unwelcome(error))?;
+                    .map_err(|error| self.handshake_error(error))?;
             let driver = tokio::spawn(driver).abort_handle();
-            let opened = Connection { connection, driver };
+            let opened = Transport { connection, driver };
             // A name is a courtesy to whoever looks at CLIENT LIST; not every user may set it.
             let name = redis::cmd("CLIENT").arg("SETNAME").arg(&self.connection_name).to_owned();
             let _: Result<(), _> = name.query_async(&mut opened.clone()).await;
@@ -152,11 +152,11 @@ impl Target {
                     ),
                     None,
                 )),
-            Err(_) => Err(self.silent()),
+            Err(_) => Err(self.timeout_error()),
         }
     }
 
-    fn undialled(&self, error: DialError) -> ConnectError {
+    fn dial_error(&self, error: DialError) -> ConnectError {
         match error {
             DialError::Refused(error) => ConnectError::Unreachable {
                 address: self.address.clone(),
@@ -171,7 +171,7 @@ impl Target {
     }
 
     /// An error before the connection was set up.
-    fn unwelcome(&self, error: RedisError) -> ConnectError {
+    fn handshake_error(&self, error: RedisError) -> ConnectError {
         // A refused client certificate shows when the first answer is read.
         if let Some(why) = tls::explain(&error) {
             return self.tls_failure(why, Some(Arc::new(error)));
@@ -187,7 +187,7 @@ impl Target {
                 source: Some(Arc::new(error)),
             };
         }
-        self.refusal(error)
+        self.server_error(error)
     }
 
     fn tls_failure(
@@ -198,20 +198,20 @@ impl Target {
         ConnectError::Tls { address: self.address.clone(), reason, source }
     }
 
-    pub(crate) fn silent(&self) -> ConnectError {
-        self.unreachable(format!("no answer within {:?}", self.connect_timeout))
+    pub(crate) fn timeout_error(&self) -> ConnectError {
+        self.unreachable_error(format!("no answer within {:?}", self.connect_timeout))
     }
 
-    pub(crate) fn unreachable(&self, reason: String) -> ConnectError {
+    pub(crate) fn unreachable_error(&self, reason: String) -> ConnectError {
         ConnectError::Unreachable { address: self.address.clone(), reason, source: None }
     }
 
-    pub(crate) fn unsuitable(&self, reason: &str) -> ConnectError {
+    pub(crate) fn unsupported_error(&self, reason: &str) -> ConnectError {
         ConnectError::Unsuitable { address: self.address.clone(), reason: reason.to_owned() }
     }
 
     /// What an error while connecting means to the user.
-    pub(crate) fn refusal(&self, error: RedisError) -> ConnectError {
+    pub(crate) fn server_error(&self, error: RedisError) -> ConnectError {
         let address = self.address.clone();
         let text = reason(&error);
         if error.code() == Some("NOPERM")
@@ -225,10 +225,10 @@ impl Target {
             _ if credentials.iter().any(|word| text.contains(word)) => {
                 ConnectError::Refused { address, reason: text }
             }
-            ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => self.unsuitable(
+            ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => self.unsupported_error(
                 "it is one node of a cluster: connect with redis+cluster:// instead of redis://",
             ),
-            ErrorKind::RESP3NotSupported => self.unsuitable("it is older than Redis 6"),
+            ErrorKind::RESP3NotSupported => self.unsupported_error("it is older than Redis 6"),
             ErrorKind::Server(
                 ServerErrorKind::BusyLoading
                 | ServerErrorKind::MasterDown
@@ -237,7 +237,7 @@ impl Target {
             | ErrorKind::Io => {
                 ConnectError::Unreachable { address, reason: text, source: Some(Arc::new(error)) }
             }
-            _ => self.unsuitable(&text),
+            _ => self.unsupported_error(&text),
         }
     }
 }

@@ -3,10 +3,10 @@
 
 use redis::Value;
 
-use super::connection::{Failure, Wire};
+use super::multiplexed::{Connection, Failure};
 use crate::store::redis::{
-    connect::{ConnectError, Target},
-    protocol::{Call, Manner, Question, Sort, decode, key_names, scripts},
+    connect::{ConnectError, Server},
+    protocol::{Call, Request, SendOptions, Sort, decode, key_names, scripts},
 };
 
 /// The rights that are missing, as `ACL SETUSER` takes them.
@@ -20,37 +20,42 @@ pub(crate) struct MissingRights {
 
 impl MissingRights {
     /// What the user lacks with this server; nothing where nobody wants to know.
-    pub(crate) async fn find(wire: &Wire, target: &Target) -> Result<Self, ConnectError> {
-        if !target.check_rights {
+    pub(crate) async fn find(
+        connection: &Connection,
+        server: &Server,
+    ) -> Result<Self, ConnectError> {
+        if !server.check_rights {
             return Ok(Self::default());
         }
-        let asked = call(&target.prefix);
-        let question = Question::Script(&asked);
+        let asked = call(&server.prefix);
+        let request = Request::Script(&asked);
         let answers = async {
-            let told = wire.ask(&question, Manner::default()).await?;
-            Ok((told, target.waits && may_not_wait(wire).await?))
+            let response = connection.ask(&request, SendOptions::default()).await?;
+            Ok((response, server.waits && may_not_wait(connection).await?))
         };
-        match tokio::time::timeout(target.connect_timeout, answers).await {
-            Ok(Ok((told, may_not_wait))) => match decode::answers(&told.answer, &asked.nonce) {
-                Ok(()) => {
-                    let mut missing = Self::parse(&told.answer, &target.prefix);
-                    missing.needed.extend(may_not_wait.then(|| "+wait".to_owned()));
-                    Ok(missing)
+        match tokio::time::timeout(server.connect_timeout, answers).await {
+            Ok(Ok((response, may_not_wait))) => {
+                match decode::answers(&response.answer, &asked.nonce) {
+                    Ok(()) => {
+                        let mut missing = Self::parse(&response.answer, &server.prefix);
+                        missing.needed.extend(may_not_wait.then(|| "+wait".to_owned()));
+                        Ok(missing)
+                    }
+                    Err(strange) => Err(server.unsupported_error(&strange.to_string())),
                 }
-                Err(strange) => Err(target.unsuitable(&strange.to_string())),
-            },
-            Ok(Err(Failure::Answered(error))) => Err(target.refusal(error)),
-            Ok(Err(Failure::Dead)) | Err(_) => Err(target.silent()),
+            }
+            Ok(Err(Failure::ServerError(error))) => Err(server.server_error(error)),
+            Ok(Err(Failure::ConnectionLost)) | Err(_) => Err(server.timeout_error()),
         }
     }
 
     /// Refuses a server with which locks would be left behind.
-    pub(crate) fn check(&self, target: &Target) -> Result<(), ConnectError> {
+    pub(crate) fn check(&self, server: &Server) -> Result<(), ConnectError> {
         if self.needed.is_empty() {
             return Ok(());
         }
         let rights = self.needed.iter().chain(&self.to_publish).cloned().collect();
-        Err(ConnectError::MissingRights { address: target.address.clone(), rights })
+        Err(ConnectError::MissingRights { address: server.address.clone(), rights })
     }
 
     /// For whoever is on call.
@@ -91,10 +96,10 @@ impl MissingRights {
 }
 
 /// No script can ask for it. Nobody is waited for.
-async fn may_not_wait(wire: &Wire) -> Result<bool, Failure> {
+async fn may_not_wait(connection: &Connection) -> Result<bool, Failure> {
     let wait = redis::cmd("WAIT").arg(&[0, 1]).to_owned();
-    match wire.query::<Value>(&wait).await {
-        Err(Failure::Answered(error)) => Ok(error.code() == Some("NOPERM")),
+    match connection.query::<Value>(&wait).await {
+        Err(Failure::ServerError(error)) => Ok(error.code() == Some("NOPERM")),
         answer => answer.map(|_| false),
     }
 }

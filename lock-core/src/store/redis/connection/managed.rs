@@ -14,55 +14,55 @@ use tokio_util::sync::CancellationToken;
 use super::{
     acl::MissingRights,
     client_name::{ClientName, REFRESH},
-    connection::{Failure, Identity, Wire},
-    wait_pool::SideWires,
+    multiplexed::{Connection, ConnectionId, Failure},
+    wait_pool::WaitConnections,
     warnings::Warnings,
 };
 use crate::{
     runtime::{Backoff, sync::Mutex},
     store::redis::{
-        connect::{ConnectError, Target, is_replica},
+        connect::{ConnectError, Server, is_replica},
         discovery::Discovery,
-        protocol::{LockNames, Manner, Question, encode},
+        protocol::{LockNames, Request, SendOptions, encode},
     },
     types::Unavailable,
 };
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
-const SLOWEST_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 /// Between connections of which each came to stand.
-const SLOWEST_REPLACEMENT: Duration = Duration::from_millis(150);
+const MAX_REPLACEMENT_BACKOFF: Duration = Duration::from_millis(150);
 /// A connection that lived for this long was good.
 const LIVED: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct ManagedConnection {
     discovery: Box<dyn Discovery>,
     name: Arc<ClientName>,
     state: watch::Sender<State>,
     closed: CancellationToken,
     /// A connection that stands before there is a task to watch over it.
-    first: Mutex<Option<First>>,
+    first: Mutex<Option<FirstConnection>>,
     /// The last connection, until Redis has been told to end it.
-    old: Mutex<Option<Identity>>,
-    pub(crate) side: SideWires,
+    old: Mutex<Option<ConnectionId>>,
+    pub(crate) wait_pool: WaitConnections,
     pub(crate) warnings: Warnings,
 }
 
 /// A connection that was looked at already, and what was seen.
-pub(crate) type First = (Arc<Target>, Wire, MissingRights);
+pub(crate) type FirstConnection = (Arc<Server>, Connection, MissingRights);
 
 #[derive(Debug, Clone)]
 enum State {
-    Up(Arc<Target>, Arc<Wire>),
+    Up(Arc<Server>, Arc<Connection>),
     Down(String),
 }
 
-impl Link {
+impl ManagedConnection {
     pub(crate) fn new(
         discovery: Box<dyn Discovery>,
         name: Arc<ClientName>,
-        first: Option<First>,
+        first: Option<FirstConnection>,
     ) -> Self {
         Self {
             discovery,
@@ -71,14 +71,14 @@ impl Link {
             closed: CancellationToken::new(),
             first: Mutex::new(first),
             old: Mutex::default(),
-            side: SideWires::default(),
+            wait_pool: WaitConnections::default(),
             warnings: Warnings::default(),
         }
     }
 
     pub(crate) fn address(&self) -> String {
         match &*self.state.borrow() {
-            State::Up(target, _) => target.address.clone(),
+            State::Up(server, _) => server.address.clone(),
             State::Down(_) => self.discovery.to_string(),
         }
     }
@@ -86,7 +86,7 @@ impl Link {
     pub(crate) fn close(&self) {
         self.closed.cancel();
         self.state.send_replace(State::Down("the lock client is shut down".to_owned()));
-        self.side.close();
+        self.wait_pool.close();
     }
 
     /// Whether there is a connection.
@@ -101,34 +101,35 @@ impl Link {
     pub(crate) async fn supervise(self: Arc<Self>) {
         tokio::select! {
             () = self.closed.cancelled() => {}
-            () = self.keep_up() => {}
+            () = self.keep_connected() => {}
         }
         self.close();
     }
 
-    async fn keep_up(&self) {
+    async fn keep_connected(&self) {
         let mut backoff = Backoff::new(FIRST_BACKOFF);
         loop {
             let started = Instant::now();
             let most = match self.open().await {
-                Ok((target, wire)) => {
-                    self.refresh(&target, &wire).await;
-                    tracing::info!(redis = %target.address, "connected to Redis");
-                    *self.old.lock() = wire.identity.clone();
-                    self.state.send_replace(State::Up(Arc::clone(&target), Arc::clone(&wire)));
-                    self.watch_over(&target, &wire).await;
+                Ok((server, connection)) => {
+                    self.refresh(&server, &connection).await;
+                    tracing::info!(redis = %server.address, "connected to Redis");
+                    *self.old.lock() = connection.identity.clone();
+                    self.state
+                        .send_replace(State::Up(Arc::clone(&server), Arc::clone(&connection)));
+                    self.watch_until_dead(&server, &connection).await;
                     // They lead to where it led, perhaps no further than it did.
-                    self.side.close();
+                    self.wait_pool.close();
                     self.down("the connection was lost".to_owned());
-                    SLOWEST_REPLACEMENT
+                    MAX_REPLACEMENT_BACKOFF
                 }
                 Err(why) => {
                     self.down(why.to_string());
-                    SLOWEST_BACKOFF
+                    MAX_BACKOFF
                 }
             };
             // A server that takes connections and is no good must not be stormed.
-            if started.elapsed() > LIVED && most == SLOWEST_REPLACEMENT {
+            if started.elapsed() > LIVED && most == MAX_REPLACEMENT_BACKOFF {
                 backoff = Backoff::new(FIRST_BACKOFF);
                 continue;
             }
@@ -137,65 +138,66 @@ impl Link {
     }
 
     /// A connection over which anything may be asked: the one before it has been ended.
-    async fn open(&self) -> Result<(Arc<Target>, Arc<Wire>), ConnectError> {
+    async fn open(&self) -> Result<(Arc<Server>, Arc<Connection>), ConnectError> {
         let first = self.first.lock().take();
-        let (target, wire, missing) = match first {
+        let (server, connection, missing) = match first {
             Some(first) => first,
             None => {
-                let target = self.discovery.find().await?;
-                let wire = Wire::open(&target).await?;
-                let missing = MissingRights::find(&wire, &target).await?;
-                (target, wire, missing)
+                let server = self.discovery.find().await?;
+                let connection = Connection::open(&server).await?;
+                let missing = MissingRights::find(&connection, &server).await?;
+                (server, connection, missing)
             }
         };
         let old = self.old.lock().clone();
         if let Some(old) = old {
             let kill = old.kill();
-            let ended = wire.query::<i64>(&kill);
-            match tokio::time::timeout(target.connect_timeout, ended).await {
+            let ended = connection.query::<i64>(&kill);
+            match tokio::time::timeout(server.connect_timeout, ended).await {
                 // Refused: the user may not, and the lease bounds what a late command can do.
-                Ok(Ok(_) | Err(Failure::Answered(_))) => *self.old.lock() = None,
-                Ok(Err(Failure::Dead)) | Err(_) => return Err(target.silent()),
+                Ok(Ok(_) | Err(Failure::ServerError(_))) => *self.old.lock() = None,
+                Ok(Err(Failure::ConnectionLost)) | Err(_) => return Err(server.timeout_error()),
             }
         }
-        missing.check(&target)?;
-        self.warnings.lack(&target, &missing);
-        Ok((target, Arc::new(wire)))
+        missing.check(&server)?;
+        self.warnings.lack(&server, &missing);
+        Ok((server, Arc::new(connection)))
     }
 
-    async fn watch_over(&self, target: &Target, wire: &Wire) {
-        let mut superseded = self.discovery.superseded(target);
+    async fn watch_until_dead(&self, server: &Server, connection: &Connection) {
+        let mut superseded = self.discovery.superseded(server);
         loop {
             tokio::select! {
-                () = wire.dead.cancelled() => return,
+                () = connection.dead.cancelled() => return,
                 () = &mut superseded => {
-                    tracing::warn!(redis = %target.address, "another server is the primary now");
-                    wire.dead.cancel();
+                    tracing::warn!(redis = %server.address, "another server is the primary now");
+                    connection.dead.cancel();
                     return;
                 }
                 () = tokio::time::sleep(REFRESH) => {
-                    self.refresh(target, wire).await;
-                    self.warnings.look_at_rights(wire, target).await;
+                    self.refresh(server, connection).await;
+                    self.warnings.look_at_rights(connection, server).await;
                 }
             }
         }
     }
 
     /// Also asks whether an idle connection still stands.
-    async fn refresh(&self, target: &Target, wire: &Wire) {
+    async fn refresh(&self, server: &Server, connection: &Connection) {
         let sent = Instant::now();
         let refreshed = async {
             // In a cluster it has a node of its own.
-            if !target.in_cluster {
-                if let Err(Failure::Answered(why)) = wire.query::<Value>(&self.name.write()).await {
-                    // Not every user may write it, and locks work without.
-                    tracing::debug!(%why, "cannot write the client's name");
-                }
+            if !server.in_cluster
+                && let Err(Failure::ServerError(why)) =
+                    connection.query::<Value>(&self.name.write()).await
+            {
+                // Not every user may write it, and locks work without.
+                tracing::debug!(%why, "cannot write the client's name");
             }
-            self.warnings.look_for_eviction(wire, target).await;
+            self.warnings.look_for_eviction(connection, server).await;
         };
-        if tokio::time::timeout(target.connect_timeout, refreshed).await.is_err() {
-            wire.silent_since(sent);
+        if tokio::time::timeout(server.connect_timeout, refreshed).await.is_err() {
+            connection.silent_since(sent);
         }
     }
 
@@ -208,17 +210,17 @@ impl Link {
     }
 
     /// The connection, if there is one.
-    pub(crate) fn now(&self) -> Option<(Arc<Target>, Arc<Wire>)> {
+    pub(crate) fn now(&self) -> Option<(Arc<Server>, Arc<Connection>)> {
         match &*self.state.borrow() {
-            State::Up(target, wire) if !wire.dead.is_cancelled() => {
-                Some((Arc::clone(target), Arc::clone(wire)))
+            State::Up(server, connection) if !connection.dead.is_cancelled() => {
+                Some((Arc::clone(server), Arc::clone(connection)))
             }
             _ => None,
         }
     }
 
     /// The connection, as soon as there is one.
-    pub(crate) async fn wire(&self) -> (Arc<Target>, Arc<Wire>) {
+    pub(crate) async fn connected(&self) -> (Arc<Server>, Arc<Connection>) {
         let mut changes = self.state.subscribe();
         loop {
             changes.mark_unchanged();
@@ -232,31 +234,31 @@ impl Link {
 
 /// Refuses a server that does not run the scripts with all that they do, or takes no writes.
 pub(crate) async fn check_server(
-    wire: &Wire,
-    target: &Target,
+    connection: &Connection,
+    server: &Server,
 ) -> Result<MissingRights, ConnectError> {
-    let missing = MissingRights::find(wire, target).await?;
-    missing.check(target)?;
-    let mut probe = encode::inspect(&LockNames::probe(&target.prefix));
+    let missing = MissingRights::find(connection, server).await?;
+    missing.check(server)?;
+    let mut probe = encode::inspect(&LockNames::probe(&server.prefix));
     probe.nonce = "probe".to_owned();
     let info = redis::cmd("INFO").arg("replication").to_owned();
     let asked = async {
-        match wire.ask(&Question::Script(&probe), Manner::default()).await {
+        match connection.ask(&Request::Script(&probe), SendOptions::default()).await {
             // Another node of its cluster has the probe's slot: this one runs scripts.
-            Err(Failure::Answered(error)) if target.in_cluster && redirects(&error) => {}
-            Err(Failure::Answered(error)) => return Err(target.refusal(error)),
-            Err(Failure::Dead) => return Err(target.silent()),
+            Err(Failure::ServerError(error)) if server.in_cluster && redirects(&error) => {}
+            Err(Failure::ServerError(error)) => return Err(server.server_error(error)),
+            Err(Failure::ConnectionLost) => return Err(server.timeout_error()),
             Ok(_) => {}
         }
         // A user without the right to read the role finds out at the first lock.
-        let role = wire.query::<String>(&info).await.unwrap_or_default();
+        let role = connection.query::<String>(&info).await.unwrap_or_default();
         if is_replica(&role) {
-            return Err(target.unsuitable("it is a read-only replica"));
+            return Err(server.unsupported_error("it is a read-only replica"));
         }
         Ok(missing)
     };
-    let asked = tokio::time::timeout(target.connect_timeout, asked).await;
-    asked.unwrap_or_else(|_| Err(target.silent()))
+    let asked = tokio::time::timeout(server.connect_timeout, asked).await;
+    asked.unwrap_or_else(|_| Err(server.timeout_error()))
 }
 
 fn redirects(error: &RedisError) -> bool {

@@ -2,15 +2,15 @@
 
 mod acl;
 pub(crate) mod client_name;
-mod connection;
 mod managed;
+mod multiplexed;
 mod wait_pool;
 mod warnings;
 
 #[cfg(feature = "test-util")]
 pub(crate) use acl::MissingRights;
 pub(crate) use client_name::{ClientName, REFRESH};
+pub(crate) use managed::{FirstConnection, ManagedConnection, check_server};
 #[cfg(feature = "test-util")]
-pub(crate) use connection::Identity;
-pub(crate) use connection::{Failure, Told, Wire, has_shard_channels};
-pub(crate) use managed::{First, Link, check_server};
+pub(crate) use multiplexed::ConnectionId;
+pub(crate) use multiplexed::{Connection, Failure, Response, has_shard_channels};

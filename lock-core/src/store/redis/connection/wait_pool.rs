@@ -9,12 +9,12 @@ use std::sync::Arc;
 use redis::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::connection::{Failure, Identity, Told, Wire};
+use super::multiplexed::{Connection, ConnectionId, Failure, Response};
 use crate::{
     runtime::sync::Mutex,
     store::redis::{
-        connect::{ErrorClass, Target, classify},
-        protocol::{Manner, Question},
+        connect::{ErrorClass, Server, classify},
+        protocol::{Request, SendOptions},
     },
 };
 
@@ -22,106 +22,108 @@ use crate::{
 const MOST: usize = 8;
 
 #[derive(Debug)]
-pub(crate) struct SideWires {
+pub(crate) struct WaitConnections {
     free: Semaphore,
     /// With the server that each leads to: another one may be the primary by now.
-    idle: Mutex<Vec<(Arc<Target>, Wire)>>,
+    idle: Mutex<Vec<(Arc<Server>, Connection)>>,
     /// Given up, and Redis has not been told yet.
-    doomed: Mutex<Vec<Identity>>,
+    abandoned: Mutex<Vec<ConnectionId>>,
 }
 
-impl Default for SideWires {
+impl Default for WaitConnections {
     fn default() -> Self {
-        Self { free: Semaphore::new(MOST), idle: Mutex::default(), doomed: Mutex::default() }
+        Self { free: Semaphore::new(MOST), idle: Mutex::default(), abandoned: Mutex::default() }
     }
 }
 
-impl SideWires {
+impl WaitConnections {
     /// Closes those that nobody uses.
     pub(crate) fn close(&self) {
         self.idle.lock().clear();
     }
 
     /// One connection for one command. It fails when the server takes no more of them.
-    pub(crate) async fn take(&self, target: &Arc<Target>) -> Result<SideWire<'_>, Failure> {
-        let permit = self.free.acquire().await.map_err(|_| Failure::Dead)?;
+    pub(crate) async fn take(&self, server: &Arc<Server>) -> Result<WaitConnection<'_>, Failure> {
+        let permit = self.free.acquire().await.map_err(|_| Failure::ConnectionLost)?;
         let known = loop {
             match self.idle.lock().pop() {
-                Some((to, wire)) if Arc::ptr_eq(&to, target) && !wire.dead.is_cancelled() => {
-                    break Some(wire);
+                Some((to, connection))
+                    if Arc::ptr_eq(&to, server) && !connection.dead.is_cancelled() =>
+                {
+                    break Some(connection);
                 }
                 Some(_) => {}
                 None => break None,
             }
         };
-        let wire = match known {
-            Some(wire) => wire,
-            None => Wire::open(target).await.map_err(|why| {
-                tracing::debug!(redis = %target.address, %why, "no further connection");
-                Failure::Dead
+        let connection = match known {
+            Some(connection) => connection,
+            None => Connection::open(server).await.map_err(|why| {
+                tracing::debug!(redis = %server.address, %why, "no further connection");
+                Failure::ConnectionLost
             })?,
         };
-        let wire = Some((Arc::clone(target), wire));
-        Ok(SideWire { wires: self, wire, answered: false, _permit: permit })
+        let connection = Some((Arc::clone(server), connection));
+        Ok(WaitConnection { connections: self, connection, answered: false, _permit: permit })
     }
 
     /// Whether something was given up that Redis has not ended yet.
-    pub(crate) fn has_doomed(&self) -> bool {
-        !self.doomed.lock().is_empty()
+    pub(crate) fn has_abandoned(&self) -> bool {
+        !self.abandoned.lock().is_empty()
     }
 
-    /// Has Redis end what was given up, before `wire` is asked anything.
-    pub(crate) async fn bury(&self, wire: &Wire) {
-        let doomed = self.doomed.lock().clone();
-        for identity in doomed {
-            if let Err(Failure::Dead) = wire.query::<i64>(&identity.kill()).await {
+    /// Has Redis end what was given up, before `connection` is asked anything.
+    pub(crate) async fn kill_abandoned(&self, connection: &Connection) {
+        let abandoned = self.abandoned.lock().clone();
+        for identity in abandoned {
+            if let Err(Failure::ConnectionLost) = connection.query::<i64>(&identity.kill()).await {
                 return;
             }
-            self.doomed.lock().retain(|other| *other != identity);
+            self.abandoned.lock().retain(|other| *other != identity);
         }
     }
 }
 
 /// A connection of one's own.
-pub(crate) struct SideWire<'a> {
-    wires: &'a SideWires,
-    wire: Option<(Arc<Target>, Wire)>,
+pub(crate) struct WaitConnection<'a> {
+    connections: &'a WaitConnections,
+    connection: Option<(Arc<Server>, Connection)>,
     answered: bool,
     _permit: SemaphorePermit<'a>,
 }
 
-impl SideWire<'_> {
+impl WaitConnection<'_> {
     /// A connection whose answer is not accepted, or whose server is no primary, is not used again.
     pub(crate) async fn ask(
         mut self,
-        question: &Question<'_>,
-        manner: Manner,
+        request: &Request<'_>,
+        options: SendOptions,
         accepted: impl Fn(&Value) -> bool,
-    ) -> Result<Told, Failure> {
-        let Some((_, wire)) = &self.wire else {
-            return Err(Failure::Dead);
+    ) -> Result<Response, Failure> {
+        let Some((_, connection)) = &self.connection else {
+            return Err(Failure::ConnectionLost);
         };
-        let answer = wire.ask(question, manner).await;
+        let answer = connection.ask(request, options).await;
         self.answered = match &answer {
-            Ok(told) => accepted(&told.answer),
-            Err(Failure::Answered(error)) => {
+            Ok(response) => accepted(&response.answer),
+            Err(Failure::ServerError(error)) => {
                 !matches!(classify(error), ErrorClass::Transient { replace: true, .. })
             }
-            Err(Failure::Dead) => false,
+            Err(Failure::ConnectionLost) => false,
         };
         answer
     }
 }
 
-impl Drop for SideWire<'_> {
+impl Drop for WaitConnection<'_> {
     fn drop(&mut self) {
-        let Some((target, wire)) = self.wire.take() else {
+        let Some((server, connection)) = self.connection.take() else {
             return;
         };
-        if self.answered && !wire.dead.is_cancelled() {
-            self.wires.idle.lock().push((target, wire));
-        } else if let Some(identity) = &wire.identity {
-            self.wires.doomed.lock().push(identity.clone());
+        if self.answered && !connection.dead.is_cancelled() {
+            self.connections.idle.lock().push((server, connection));
+        } else if let Some(identity) = &connection.identity {
+            self.connections.abandoned.lock().push(identity.clone());
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{acl::MissingRights, connection::Wire};
-use crate::{runtime::sync::Mutex, store::redis::connect::Target};
+use super::{acl::MissingRights, multiplexed::Connection};
+use crate::{runtime::sync::Mutex, store::redis::connect::Server};
 
 /// What can be amiss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,9 +22,9 @@ impl Warnings {
     }
 
     /// Redis may delete locks. Not every user may ask.
-    pub(crate) async fn look_for_eviction(&self, wire: &Wire, target: &Target) {
+    pub(crate) async fn look_for_eviction(&self, connection: &Connection, server: &Server) {
         let info = redis::cmd("INFO").arg("memory").to_owned();
-        let Ok(info) = wire.query::<String>(&info).await else {
+        let Ok(info) = connection.query::<String>(&info).await else {
             return;
         };
         let Some(policy) = info.lines().find_map(|line| line.strip_prefix("maxmemory_policy:"))
@@ -37,22 +37,22 @@ impl Warnings {
                  noeviction"
             )
         });
-        self.set(Danger::Eviction, target, evicts);
+        self.set(Danger::Eviction, server, evicts);
     }
 
     /// Rights may be given and taken while one is connected.
-    pub(crate) async fn look_at_rights(&self, wire: &Wire, target: &Target) {
-        if let Ok(missing) = MissingRights::find(wire, target).await {
-            self.lack(target, &missing);
+    pub(crate) async fn look_at_rights(&self, connection: &Connection, server: &Server) {
+        if let Ok(missing) = MissingRights::find(connection, server).await {
+            self.lack(server, &missing);
         }
     }
 
-    pub(crate) fn lack(&self, target: &Target, missing: &MissingRights) {
-        self.set(Danger::Rights, target, missing.warning());
+    pub(crate) fn lack(&self, server: &Server, missing: &MissingRights) {
+        self.set(Danger::Rights, server, missing.warning());
     }
 
     /// Says in the log what is new, and what is over.
-    fn set(&self, danger: Danger, target: &Target, warning: Option<String>) {
+    fn set(&self, danger: Danger, server: &Server, warning: Option<String>) {
         let mut warnings = self.0.lock();
         let before = match &warning {
             Some(warning) => warnings.insert(danger, warning.clone()),
@@ -60,9 +60,9 @@ impl Warnings {
         };
         match (warning, before) {
             (Some(now), before) if before.as_ref() != Some(&now) => {
-                tracing::warn!(redis = %target.address, "{now}");
+                tracing::warn!(redis = %server.address, "{now}");
             }
-            (None, Some(over)) => tracing::info!(redis = %target.address, "mended: {over}"),
+            (None, Some(over)) => tracing::info!(redis = %server.address, "mended: {over}"),
             _ => {}
         }
     }

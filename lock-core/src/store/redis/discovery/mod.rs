@@ -6,23 +6,23 @@ use std::{fmt, future, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use crate::store::redis::connect::{ConnectError, Target};
+use crate::store::redis::connect::{ConnectError, Server};
 pub(crate) use sentinel::Sentinels;
 
 /// Finds the server that a connection is for.
 pub(crate) trait Discovery: fmt::Debug + fmt::Display + Send + Sync {
     /// The server as of now.
-    fn find(&self) -> BoxFuture<'_, Result<Arc<Target>, ConnectError>>;
+    fn find(&self) -> BoxFuture<'_, Result<Arc<Server>, ConnectError>>;
 
-    /// Returns when another server has taken the place of `target`; never, by default.
-    fn superseded<'a>(&'a self, _target: &'a Target) -> BoxFuture<'a, ()> {
+    /// Returns when another server has taken the place of `server`; never, by default.
+    fn superseded<'a>(&'a self, _target: &'a Server) -> BoxFuture<'a, ()> {
         future::pending().boxed()
     }
 }
 
 /// One server, known from the start.
 #[derive(Debug)]
-pub(crate) struct Fixed(pub(crate) Arc<Target>);
+pub(crate) struct Fixed(pub(crate) Arc<Server>);
 
 impl fmt::Display for Fixed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,7 +31,7 @@ impl fmt::Display for Fixed {
 }
 
 impl Discovery for Fixed {
-    fn find(&self) -> BoxFuture<'_, Result<Arc<Target>, ConnectError>> {
+    fn find(&self) -> BoxFuture<'_, Result<Arc<Server>, ConnectError>> {
         future::ready(Ok(Arc::clone(&self.0))).boxed()
     }
 }

@@ -10,11 +10,11 @@ use futures_util::{
 use tokio::{sync::mpsc, time::Instant};
 
 use super::Discovery;
-use crate::store::redis::connect::{ConnectError, Endpoint, Target, is_replica};
+use crate::store::redis::connect::{ConnectError, Endpoint, Server, is_replica};
 
 /// How long the others have to contradict the first that answers: one that is down, perhaps on the
 /// same machine as the primary that is down too, must not take all the time.
-const OTHERS: Duration = Duration::from_millis(500);
+const VOTE_GRACE: Duration = Duration::from_millis(500);
 /// How often the Sentinels are queried for the primary while a connection is open: a primary that was
 /// replaced may not know it yet, and keep its connections.
 const RECHECK: Duration = Duration::from_secs(5);
@@ -22,11 +22,11 @@ const RECHECK: Duration = Duration::from_secs(5);
 /// The Sentinels that watch over one primary.
 #[derive(Debug)]
 pub(crate) struct Sentinels {
-    sentinels: Vec<Target>,
+    sentinels: Vec<Server>,
     /// By what they know the primary.
     name: String,
     /// How the servers are reached: all but the endpoint.
-    server: Target,
+    server: Server,
 }
 
 impl fmt::Display for Sentinels {
@@ -40,16 +40,16 @@ impl fmt::Display for Sentinels {
 }
 
 impl Discovery for Sentinels {
-    fn find(&self) -> BoxFuture<'_, Result<Arc<Target>, ConnectError>> {
+    fn find(&self) -> BoxFuture<'_, Result<Arc<Server>, ConnectError>> {
         self.primary().boxed()
     }
 
-    fn superseded<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, ()> {
+    fn superseded<'a>(&'a self, server: &'a Server) -> BoxFuture<'a, ()> {
         async move {
             loop {
                 tokio::time::sleep(RECHECK).await;
                 if let Ok(now) = self.primary().await
-                    && now.endpoint != target.endpoint
+                    && now.endpoint != server.endpoint
                 {
                     return;
                 }
@@ -60,15 +60,15 @@ impl Discovery for Sentinels {
 }
 
 impl Sentinels {
-    pub(crate) fn new(sentinels: Vec<Target>, name: String, server: Target) -> Self {
+    pub(crate) fn new(sentinels: Vec<Server>, name: String, server: Server) -> Self {
         Self { sentinels, name, server }
     }
 
     /// The server that most of them name and that says itself that it is a primary. A Sentinel that
     /// was cut off, perhaps together with a primary that was replaced, is outvoted by the others; if
     /// they do not answer, it is believed in after a moment.
-    async fn primary(&self) -> Result<Arc<Target>, ConnectError> {
-        let mut failure = Failure::default();
+    async fn primary(&self) -> Result<Arc<Server>, ConnectError> {
+        let mut failure = PrimaryError::default();
         let mut votes = Vec::<(Endpoint, usize)>::new();
         let mut tried = HashSet::new();
         let asked = self.sentinels.iter().map(|sentinel| self.ask(sentinel));
@@ -83,12 +83,12 @@ impl Sentinels {
                 };
                 match answer {
                     Ok(Some(Ok(endpoint))) => {
-                        over = over.or(Some(Instant::now() + OTHERS));
+                        over = over.or(Some(Instant::now() + VOTE_GRACE));
                         if vote(&mut votes, endpoint) * 2 > self.sentinels.len() {
                             break;
                         }
                     }
-                    Ok(Some(Err(error))) => failure.of_a_sentinel(error),
+                    Ok(Some(Err(error))) => failure.add_sentinel_error(error),
                     Ok(None) => {
                         all_answered = true;
                         break;
@@ -101,17 +101,17 @@ impl Sentinels {
                 if !tried.insert(endpoint.clone()) {
                     continue;
                 }
-                let target = self.server.elsewhere(endpoint.clone());
-                match confirm(&target).await {
-                    Ok(()) => return Ok(Arc::new(target)),
-                    Err(error) => failure.of_a_server(error),
+                let server = self.server.with_endpoint(endpoint.clone());
+                match confirm(&server).await {
+                    Ok(()) => return Ok(Arc::new(server)),
+                    Err(error) => failure.add_server_error(error),
                 }
             }
         }
         Err(failure.error.expect("BUG: there is a Sentinel, and each is asked"))
     }
 
-    async fn ask(&self, sentinel: &Target) -> Result<Endpoint, ConnectError> {
+    async fn ask(&self, sentinel: &Server) -> Result<Endpoint, ConnectError> {
         let (pushes, _pushed) = mpsc::unbounded_channel();
         let connection = sentinel.open(pushes).await?;
         let words = ["GET-MASTER-ADDR-BY-NAME", &self.name];
@@ -120,12 +120,12 @@ impl Sentinels {
         let answer = ask.query_async::<Option<(String, u16)>>(&mut connection);
         match tokio::time::timeout(sentinel.connect_timeout, answer).await {
             Ok(Ok(Some((host, port)))) => Ok(Endpoint::announced(&host, port, &sentinel.endpoint)),
-            Ok(Ok(None)) => Err(sentinel.unreachable(format!(
+            Ok(Ok(None)) => Err(sentinel.unreachable_error(format!(
                 "this Sentinel knows no primary of the name {:?}",
                 self.name
             ))),
-            Ok(Err(error)) => Err(sentinel.refusal(error)),
-            Err(_) => Err(sentinel.silent()),
+            Ok(Err(error)) => Err(sentinel.server_error(error)),
+            Err(_) => Err(sentinel.timeout_error()),
         }
     }
 }
@@ -142,43 +142,43 @@ fn vote(votes: &mut Vec<(Endpoint, usize)>, endpoint: Endpoint) -> usize {
 
 /// What to tell if no primary is found.
 #[derive(Default)]
-struct Failure {
+struct PrimaryError {
     error: Option<ConnectError>,
-    of_a_server: bool,
+    add_server_error: bool,
 }
 
-impl Failure {
-    fn of_a_sentinel(&mut self, error: ConnectError) {
+impl PrimaryError {
+    fn add_sentinel_error(&mut self, error: ConnectError) {
         let refused = matches!(error, ConnectError::Refused { .. });
-        if self.error.is_none() || (refused && !self.of_a_server) {
+        if self.error.is_none() || (refused && !self.add_server_error) {
             self.error = Some(error);
         }
     }
 
     /// What a server says of itself is worth more than what a Sentinel does not know.
-    fn of_a_server(&mut self, error: ConnectError) {
+    fn add_server_error(&mut self, error: ConnectError) {
         let refused = matches!(error, ConnectError::Refused { .. });
-        if !self.of_a_server || refused {
+        if !self.add_server_error || refused {
             self.error = Some(error);
         }
-        self.of_a_server = true;
+        self.add_server_error = true;
     }
 }
 
 /// Asks a server for its role. Whoever may not ask finds out when a replica refuses to write.
-async fn confirm(target: &Target) -> Result<(), ConnectError> {
+async fn confirm(server: &Server) -> Result<(), ConnectError> {
     let (pushes, _pushed) = mpsc::unbounded_channel();
-    let connection = target.open(pushes).await?;
+    let connection = server.open(pushes).await?;
     let mut connection = connection.clone();
     let ask = redis::cmd("INFO").arg("replication").to_owned();
     let role = ask.query_async::<String>(&mut connection);
-    match tokio::time::timeout(target.connect_timeout, role).await {
-        Ok(Ok(role)) if is_replica(&role) => Err(target.unreachable(
+    match tokio::time::timeout(server.connect_timeout, role).await {
+        Ok(Ok(role)) if is_replica(&role) => Err(server.unreachable_error(
             "the Sentinels' primary is a replica: a failover is under way".to_owned(),
         )),
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) if error.is_connection_dropped() => Err(target.silent()),
+        Ok(Err(error)) if error.is_connection_dropped() => Err(server.timeout_error()),
         Ok(Err(_)) => Ok(()),
-        Err(_) => Err(target.silent()),
+        Err(_) => Err(server.timeout_error()),
     }
 }

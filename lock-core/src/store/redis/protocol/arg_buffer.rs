@@ -4,12 +4,12 @@
 use std::{fmt, io::Write};
 
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
+pub(crate) struct ArgBuffer {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Texts {
+impl ArgBuffer {
     pub(crate) fn with_room_for(count: usize, bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(count) }
     }

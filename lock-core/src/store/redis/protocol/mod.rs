@@ -1,4 +1,4 @@
-//! The wire: names of keys, scripts, requests and their replies.
+//! The connection: names of keys, scripts, requests and their replies.
 
 mod arg_buffer;
 pub(crate) mod decode;
@@ -11,7 +11,7 @@ mod slot;
 pub(crate) use decode::Reply;
 pub(crate) use encode::{Steps, woken_by};
 pub(crate) use key_names::{LockNames, Sort};
-pub(crate) use request::{Call, Manner, Question, Replicas};
+pub(crate) use request::{Call, Replicas, Request, SendOptions};
 #[cfg(feature = "test-util")]
 pub use scripts::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
 pub(crate) use slot::{SLOTS, slot_of};

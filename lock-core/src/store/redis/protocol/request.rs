@@ -4,36 +4,36 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Script};
 
-use super::{arg_buffer::Texts, scripts::LockScript};
+use super::{arg_buffer::ArgBuffer, scripts::LockScript};
 use crate::types::OwnerId;
 
-/// What is asked over a wire.
-pub(crate) enum Question<'a> {
+/// What is asked over a connection.
+pub(crate) enum Request<'a> {
     Command(&'a Cmd),
     Script(&'a Call),
 }
 
-impl Question<'_> {
+impl Request<'_> {
     /// Whether it must not be put again when it may have been carried out.
     pub(crate) fn once(&self) -> bool {
-        matches!(self, Question::Script(call) if call.once)
+        matches!(self, Request::Script(call) if call.once)
     }
 }
 
 /// A call of a script. Which of its forms is called is the server's to say.
 pub(crate) struct Call {
     pub(crate) script: &'static LockScript,
-    pub(crate) keys: Texts,
+    pub(crate) keys: ArgBuffer,
     /// The first argument of every script, which its answer carries.
     pub(crate) nonce: String,
-    pub(crate) args: Texts,
+    pub(crate) args: ArgBuffer,
     /// Not to be asked again when it may have been carried out.
     pub(crate) once: bool,
 }
 
 impl Call {
     pub(crate) fn new(script: &'static LockScript) -> Self {
-        let (keys, args) = (Texts::with_room_for(4, 256), Texts::with_room_for(9, 128));
+        let (keys, args) = (ArgBuffer::with_room_for(4, 256), ArgBuffer::with_room_for(9, 128));
         Self { script, keys, nonce: String::new(), args, once: false }
     }
 
@@ -124,14 +124,14 @@ pub(crate) struct Replicas {
 
 /// How a question is put.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Manner {
+pub(crate) struct SendOptions {
     /// To a node that is about to take the slot over.
     pub(crate) asking: bool,
     /// Waits until replicas have what was written.
     pub(crate) replicas: Option<Replicas>,
 }
 
-impl Manner {
+impl SendOptions {
     /// The command with what must stand around it, in one piece.
     pub(crate) fn around(self, command: &Cmd) -> Option<Pipeline> {
         if !self.asking && self.replicas.is_none() {
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn patience_below_a_millisecond_is_not_for_ever() {
         let replicas = Replicas { count: 1, timeout: Duration::from_micros(300) };
-        let manner = Manner { asking: false, replicas: Some(replicas) };
-        let sent = manner.around(&redis::cmd("PING")).expect("more than the command");
+        let options = SendOptions { asking: false, replicas: Some(replicas) };
+        let sent = options.around(&redis::cmd("PING")).expect("more than the command");
         let sent = String::from_utf8(sent.get_packed_pipeline()).expect("text");
         assert!(sent.ends_with("$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n1\r\n"), "{sent:?}");
     }

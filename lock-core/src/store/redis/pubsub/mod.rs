@@ -4,4 +4,4 @@ mod registry;
 mod subscriber;
 
 pub(crate) use registry::Channels;
-pub(crate) use subscriber::{ChannelFilter, Ear, SlotOwner};
+pub(crate) use subscriber::{ChannelFilter, SlotOwner, Subscriber};

@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// A channel that nobody waits for is kept this long: hot keys are waited for again and again.
-const KEPT: Duration = Duration::from_secs(5);
+const IDLE_TTL: Duration = Duration::from_secs(5);
 
-/// The number of an ear: each hears a part of the channels.
-pub(crate) type EarId = u64;
+/// The number of a subscriber: each hears a part of the channels.
+pub(crate) type SubscriberId = u64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
@@ -30,7 +30,7 @@ pub(crate) struct Channels {
 struct Channel {
     slot: u16,
     last_used: Instant,
-    heard_by: Option<EarId>,
+    subscribed_by: Option<SubscriberId>,
     /// What all listeners know.
     common: NotifyState,
     /// By the number that a message for some of them carries.
@@ -40,17 +40,17 @@ struct Channel {
 impl Channel {
     fn new(slot: u16) -> Self {
         let (common, listeners) = (NotifyState::default(), HashMap::new());
-        Self { slot, last_used: Instant::now(), heard_by: None, common, listeners }
+        Self { slot, last_used: Instant::now(), subscribed_by: None, common, listeners }
     }
 
-    fn heard(&mut self, by: Option<EarId>) {
-        self.heard_by = by;
+    fn subscribed(&mut self, by: Option<SubscriberId>) {
+        self.subscribed_by = by;
         self.common.subscribed = by.is_some();
-        self.grown(None);
+        self.notify(None);
     }
 
     /// Those with another number sleep on.
-    fn grown(&mut self, number: Option<u8>) {
+    fn notify(&mut self, number: Option<u8>) {
         let now = Instant::now();
         if number.is_some() {
             // Kept for a waiter that listens a moment later and must know that it came too late.
@@ -59,12 +59,12 @@ impl Channel {
             self.common.grown_at = Some(now);
         }
         let subscribed = self.common.subscribed;
-        for (listener, news) in &self.listeners {
+        for (listener, state) in &self.listeners {
             if number.is_none() || listener.is_none() || *listener == number {
-                news.send_modify(|news| {
-                    news.subscribed = subscribed;
-                    news.count += 1;
-                    news.grown_at = Some(now);
+                state.send_modify(|state| {
+                    state.subscribed = subscribed;
+                    state.count += 1;
+                    state.grown_at = Some(now);
                 });
             }
         }
@@ -75,7 +75,7 @@ impl Channel {
     }
 
     fn has_listeners(&self) -> bool {
-        self.listeners.values().any(|news| news.receiver_count() > 0)
+        self.listeners.values().any(|state| state.receiver_count() > 0)
     }
 }
 
@@ -111,32 +111,32 @@ impl Channels {
         )
     }
 
-    /// From here on `ear` hears the channel.
-    pub(crate) fn heard(&self, name: &str, ear: EarId) {
+    /// From here on `subscriber` hears the channel.
+    pub(crate) fn subscribed(&self, name: &str, subscriber: SubscriberId) {
         if let Some(channel) = self.all().get_mut(name) {
-            channel.heard(Some(ear));
+            channel.subscribed(Some(subscriber));
         }
     }
 
-    /// Somebody waits for the channel, and `ear` does not hear it.
-    pub(crate) fn is_missed(&self, name: &str, ear: EarId) -> bool {
-        self.all().get(name).is_some_and(|channel| channel.heard_by != Some(ear))
+    /// Somebody waits for the channel, and `subscriber` does not hear it.
+    pub(crate) fn is_missing(&self, name: &str, subscriber: SubscriberId) -> bool {
+        self.all().get(name).is_some_and(|channel| channel.subscribed_by != Some(subscriber))
     }
 
-    /// `ear` does not hear the channel any more, and whoever waits had better look.
-    pub(crate) fn lost(&self, name: &str, ear: EarId) {
+    /// `subscriber` does not hear the channel any more, and whoever waits had better look.
+    pub(crate) fn unsubscribed(&self, name: &str, subscriber: SubscriberId) {
         if let Some(channel) = self.all().get_mut(name)
-            && channel.heard_by == Some(ear)
+            && channel.subscribed_by == Some(subscriber)
         {
-            channel.heard(None);
+            channel.subscribed(None);
         }
     }
 
-    /// `ear` hears nothing any more.
-    pub(crate) fn lost_all(&self, ear: EarId) {
+    /// `subscriber` hears nothing any more.
+    pub(crate) fn unsubscribed_all(&self, subscriber: SubscriberId) {
         for channel in self.all().values_mut() {
-            if channel.heard_by == Some(ear) {
-                channel.heard(None);
+            if channel.subscribed_by == Some(subscriber) {
+                channel.subscribed(None);
             }
         }
     }
@@ -144,18 +144,18 @@ impl Channels {
     /// For the listeners with this number; for all without one.
     pub(crate) fn message(&self, name: &str, number: Option<u8>) {
         if let Some(channel) = self.all().get_mut(name) {
-            channel.grown(number);
+            channel.notify(number);
         }
     }
 
     /// Forgets what of `mine` nobody waits for.
-    pub(crate) fn forget_idle(&self, mine: impl Fn(u16) -> bool) {
+    pub(crate) fn drop_idle(&self, mine: impl Fn(u16) -> bool) {
         let now = Instant::now();
         self.all().retain(|_, channel| {
             if channel.has_listeners() {
                 channel.last_used = now;
             }
-            let idle = now.saturating_duration_since(channel.last_used) >= KEPT;
+            let idle = now.saturating_duration_since(channel.last_used) >= IDLE_TTL;
             !(mine(channel.slot) && idle)
         });
     }

@@ -22,35 +22,35 @@ use redis::{PushInfo, PushKind, RedisError, Value};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::registry::{Channels, EarId};
+use super::registry::{Channels, SubscriberId};
 use crate::{
     runtime::Backoff,
     store::redis::{
-        connect::{ConnectError, Connection, Endpoint, ErrorClass, Target, classify},
+        connect::{ConnectError, Endpoint, ErrorClass, Server, Transport, classify},
         discovery::Discovery,
         protocol::woken_by,
     },
 };
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
-const SLOWEST_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 /// Before a subscription that was refused for a passing reason is tried again.
-const PASSING: Duration = Duration::from_millis(50);
+const TRANSIENT_RETRY: Duration = Duration::from_millis(50);
 /// How often a connection is asked whether it still stands.
 const TICK: Duration = Duration::from_secs(5);
 /// Subscriptions in one piece.
-const MOST_AT_ONCE: usize = 512;
+const MAX_AT_ONCE: usize = 512;
 
 /// One connection that listens.
 #[derive(Debug)]
-pub(crate) struct Ear {
-    id: EarId,
+pub(crate) struct Subscriber {
+    id: SubscriberId,
     discovery: Box<dyn Discovery>,
     filter: ChannelFilter,
     channels: Arc<Channels>,
     closed: CancellationToken,
     /// The log has it already that subscribing is refused.
-    told: AtomicBool,
+    response: AtomicBool,
 }
 
 /// Which channels a connection subscribes to.
@@ -108,7 +108,7 @@ enum Subscribed {
     Never,
 }
 
-impl Ear {
+impl Subscriber {
     pub(crate) fn new(
         discovery: Box<dyn Discovery>,
         filter: ChannelFilter,
@@ -121,7 +121,7 @@ impl Ear {
             filter,
             channels,
             closed: CancellationToken::new(),
-            told: AtomicBool::new(false),
+            response: AtomicBool::new(false),
         }
     }
 
@@ -130,33 +130,33 @@ impl Ear {
     }
 
     /// Keeps a connection subscribed to its share of the channels until this is closed.
-    pub(crate) async fn work(self: Arc<Self>) {
+    pub(crate) async fn run(self: Arc<Self>) {
         let mut backoff = Backoff::new(FIRST_BACKOFF);
         while !self.closed.is_cancelled() {
             let started = Instant::now();
             tokio::select! {
                 () = self.closed.cancelled() => {}
-                () = self.hear() => {}
+                () = self.run_connection() => {}
             }
-            self.channels.lost_all(self.id);
-            self.channels.forget_idle(|slot| self.filter.has(slot));
-            if started.elapsed() > SLOWEST_BACKOFF {
+            self.channels.unsubscribed_all(self.id);
+            self.channels.drop_idle(|slot| self.filter.has(slot));
+            if started.elapsed() > MAX_BACKOFF {
                 backoff = Backoff::new(FIRST_BACKOFF);
             }
-            let pause = backoff.next(SLOWEST_BACKOFF);
+            let pause = backoff.next(MAX_BACKOFF);
             let _ = tokio::time::timeout(pause, self.closed.cancelled()).await;
         }
     }
 
     /// Returns when the connection has ended or is of no more use.
-    async fn hear(&self) {
+    async fn run_connection(&self) {
         let (pushes, mut pushed) = mpsc::unbounded_channel();
         let opened = async {
-            let target = self.discovery.find().await?;
-            let connection = target.open(pushes).await?;
-            Ok::<_, ConnectError>((target, connection))
+            let server = self.discovery.find().await?;
+            let connection = server.open(pushes).await?;
+            Ok::<_, ConnectError>((server, connection))
         };
-        let (target, connection) = match opened.await {
+        let (server, connection) = match opened.await {
             Ok(opened) => opened,
             Err(why) => {
                 tracing::debug!(redis = %self.discovery, %why, "cannot subscribe");
@@ -165,7 +165,7 @@ impl Ear {
         };
         let mut added = self.channels.added();
         let mut changes = self.filter.changes();
-        let mut superseded = self.discovery.superseded(&target);
+        let mut superseded = self.discovery.superseded(&server);
         let mut tick = tokio::time::interval(TICK);
         let mut asked = HashSet::new();
         let mut look_at = Some(Instant::now());
@@ -173,8 +173,8 @@ impl Ear {
             tokio::select! {
                 push = pushed.recv() => match push {
                     Some(push) if push.kind != PushKind::Disconnection => {
-                        if self.take(&push, &mut asked) {
-                            look_at = look_at.or(Some(Instant::now() + PASSING));
+                        if self.on_push(&push, &mut asked) {
+                            look_at = look_at.or(Some(Instant::now() + TRANSIENT_RETRY));
                         }
                     }
                     _ => return,
@@ -182,20 +182,20 @@ impl Ear {
                 () = &mut superseded => return,
                 () = until(look_at) => {
                     look_at = None;
-                    match self.subscribe(&target, &connection, &mut pushed, &mut asked).await {
+                    match self.subscribe(&server, &connection, &mut pushed, &mut asked).await {
                         Subscribed::Done => {}
-                        Subscribed::Later => look_at = Some(Instant::now() + PASSING),
+                        Subscribed::Later => look_at = Some(Instant::now() + TRANSIENT_RETRY),
                         Subscribed::Never => return,
                     }
                 }
                 Ok(()) = added.changed() => look_at = Some(Instant::now()),
                 Some(()) = changes.next() => look_at = Some(Instant::now()),
                 _ = tick.tick() => {
-                    self.channels.forget_idle(|slot| self.filter.has(slot));
+                    self.channels.drop_idle(|slot| self.filter.has(slot));
                     // Whatever was not confirmed by now is asked for again.
-                    asked.retain(|name| !self.channels.is_missed(name, self.id));
+                    asked.retain(|name| !self.channels.is_missing(name, self.id));
                     look_at = Some(Instant::now());
-                    if !answers(&target, &connection).await {
+                    if !answers(&server, &connection).await {
                         return;
                     }
                 }
@@ -206,8 +206,8 @@ impl Ear {
     /// Subscribes to what is missing and unsubscribes from what is not wanted any more.
     async fn subscribe(
         &self,
-        target: &Target,
-        connection: &Connection,
+        server: &Server,
+        connection: &Transport,
         pushed: &mut mpsc::UnboundedReceiver<PushInfo>,
         asked: &mut HashSet<String>,
     ) -> Subscribed {
@@ -217,7 +217,7 @@ impl Ear {
         let changes: Vec<_> =
             more.chain(extra.into_iter().map(|name| (unsubscribe, name))).collect();
         let mut outcome = Subscribed::Done;
-        for changes in changes.chunks(MOST_AT_ONCE) {
+        for changes in changes.chunks(MAX_AT_ONCE) {
             let mut pipeline = redis::pipe();
             for (verb, name) in changes {
                 // One channel each: a shard refuses channels of several slots in one command.
@@ -230,18 +230,18 @@ impl Ear {
             }
             let mut connection = (*connection).clone();
             let answers = connection.send_packed_commands(&pipeline, 0, changes.len());
-            let Ok(Ok(answers)) = tokio::time::timeout(target.connect_timeout, answers).await
+            let Ok(Ok(answers)) = tokio::time::timeout(server.connect_timeout, answers).await
             else {
                 return Subscribed::Never;
             };
             for answer in answers {
                 if let Value::ServerError(error) = answer {
-                    match self.refused(target, &error.into()) {
+                    match self.refused(server, &error.into()) {
                         Subscribed::Done => {}
                         Subscribed::Never => {
                             // Not every refusal ends the connection, but a new one is the only
                             // remedy.
-                            tokio::time::sleep(SLOWEST_BACKOFF).await;
+                            tokio::time::sleep(MAX_BACKOFF).await;
                             return Subscribed::Never;
                         }
                         Subscribed::Later => outcome = Subscribed::Later,
@@ -251,25 +251,25 @@ impl Ear {
         }
         if matches!(outcome, Subscribed::Later) {
             while let Ok(push) = pushed.try_recv() {
-                self.take(&push, asked);
+                self.on_push(&push, asked);
             }
-            asked.retain(|name| !self.channels.is_missed(name, self.id));
+            asked.retain(|name| !self.channels.is_missing(name, self.id));
         }
         outcome
     }
 
-    fn refused(&self, target: &Target, error: &RedisError) -> Subscribed {
+    fn refused(&self, server: &Server, error: &RedisError) -> Subscribed {
         match (classify(error), &self.filter) {
             (ErrorClass::Moved(to), ChannelFilter::Slots(owner)) => {
                 if let Some((_, slot)) = error.redirect_node() {
-                    owner.moved(slot, Endpoint::parse(&to, &target.endpoint));
+                    owner.moved(slot, Endpoint::parse(&to, &server.endpoint));
                 }
                 Subscribed::Later
             }
             (ErrorClass::Transient { .. }, _) => Subscribed::Later,
             _ => {
-                if !self.told.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(redis = %target.address, %error, "cannot subscribe: waiters poll");
+                if !self.response.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(redis = %server.address, %error, "cannot subscribe: waiters poll");
                 }
                 // One channel that may not be heard is asked for again at the next tick, and costs
                 // the others nothing.
@@ -279,7 +279,7 @@ impl Ear {
     }
 
     /// Says whether something has to be subscribed to again.
-    pub(crate) fn take(&self, push: &PushInfo, asked: &mut HashSet<String>) -> bool {
+    pub(crate) fn on_push(&self, push: &PushInfo, asked: &mut HashSet<String>) -> bool {
         let Some(Value::BulkString(channel)) = push.data.first() else {
             return false;
         };
@@ -295,10 +295,10 @@ impl Ear {
                 self.channels.message(channel, number);
             }
             PushKind::Subscribe | PushKind::SSubscribe => {
-                self.channels.heard(channel, self.id);
+                self.channels.subscribed(channel, self.id);
             }
             PushKind::Unsubscribe | PushKind::SUnsubscribe => {
-                self.channels.lost(channel, self.id);
+                self.channels.unsubscribed(channel, self.id);
                 if asked.remove(channel) {
                     if let ChannelFilter::Slots(owner) = &self.filter {
                         owner.suspect();
@@ -319,11 +319,11 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-async fn answers(target: &Target, connection: &Connection) -> bool {
+async fn answers(server: &Server, connection: &Transport) -> bool {
     let mut connection = (*connection).clone();
     let ping = redis::cmd("PING");
     let answer = ping.query_async::<Value>(&mut connection);
-    match tokio::time::timeout(target.connect_timeout, answer).await {
+    match tokio::time::timeout(server.connect_timeout, answer).await {
         Ok(Ok(_)) => true,
         // Not every user may send it.
         Ok(Err(error)) => error.code().is_some(),
@@ -340,13 +340,13 @@ mod tests {
     async fn what_nobody_waits_for_is_forgotten_though_nothing_can_be_heard() {
         let nowhere = Endpoint::Tcp("127.0.0.1".to_owned(), 1);
         let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
-        let target = Target::new(nowhere, &login, None, &options, "");
+        let server = Server::new(nowhere, &login, None, &options, "");
         let channels = Arc::<Channels>::default();
-        let discovery = Box::new(Fixed(Arc::new(target)));
-        let ear = Ear::new(discovery, ChannelFilter::All, Arc::clone(&channels));
+        let discovery = Box::new(Fixed(Arc::new(server)));
+        let subscriber = Subscriber::new(discovery, ChannelFilter::All, Arc::clone(&channels));
         let _waits = channels.listen("waited for".to_owned(), 0, None);
         drop(channels.listen("left".to_owned(), 0, None));
-        let _ = tokio::time::timeout(Duration::from_secs(30), Arc::new(ear).work()).await;
+        let _ = tokio::time::timeout(Duration::from_secs(30), Arc::new(subscriber).run()).await;
         let (kept, _) = channels.compare(&HashSet::new(), |_| true);
         assert_eq!(kept, ["waited for"]);
     }

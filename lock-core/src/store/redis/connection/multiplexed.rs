@@ -13,16 +13,16 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     runtime::sync::Mutex,
     store::redis::{
-        connect::{ConnectError, Connection, Target},
-        protocol::{Manner, Question, scripts},
+        connect::{ConnectError, Server, Transport},
+        protocol::{Request, SendOptions, scripts},
     },
 };
 
 #[derive(Debug)]
-pub(crate) struct Wire {
-    connection: Connection,
-    pub(crate) identity: Option<Identity>,
-    /// Nothing is asked over a dead wire, and whoever waits for an answer gives up.
+pub(crate) struct Connection {
+    transport: Transport,
+    pub(crate) identity: Option<ConnectionId>,
+    /// Nothing is asked over a dead connection, and whoever waits for an answer gives up.
     pub(crate) dead: CancellationToken,
     last_answer: Mutex<Instant>,
     /// The server belongs to a cluster and has shard channels.
@@ -32,12 +32,12 @@ pub(crate) struct Wire {
 /// By what Redis knows a connection. Its number alone would not do: a server that was restarted
 /// may have given it to somebody else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct ConnectionId {
     id: String,
     address: String,
 }
 
-impl Identity {
+impl ConnectionId {
     /// Out of `CLIENT INFO`.
     pub(crate) fn parse(info: &str) -> Option<Self> {
         let field = |name| info.split_whitespace().find_map(|field| field.strip_prefix(name));
@@ -51,30 +51,30 @@ impl Identity {
     }
 }
 
-/// Why a command got no answer over a wire.
+/// Why a command got no answer over a connection.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The wire is dead; whether the command was carried out is unknown.
-    Dead,
-    Answered(RedisError),
+    /// The connection is dead; whether the command was carried out is unknown.
+    ConnectionLost,
+    ServerError(RedisError),
 }
 
 /// An answer, and how many replicas have confirmed what was written, where that was asked.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Response {
     pub(crate) answer: Value,
     pub(crate) replicas: Option<i64>,
 }
 
-impl Wire {
-    pub(crate) async fn open(target: &Target) -> Result<Self, ConnectError> {
+impl Connection {
+    pub(crate) async fn open(server: &Server) -> Result<Self, ConnectError> {
         let (pushes, mut pushed) = mpsc::unbounded_channel();
-        let connection = target.open(pushes).await?;
-        let (mut asking, mut loading) = (connection.clone(), connection.clone());
-        let (info, sharded, loaded) = tokio::time::timeout(target.connect_timeout, async {
+        let transport = server.open(pushes).await?;
+        let (mut asking, mut loading) = (transport.clone(), transport.clone());
+        let (info, sharded, loaded) = tokio::time::timeout(server.connect_timeout, async {
             let info = redis::cmd("CLIENT").arg("INFO").to_owned();
             let info = info.query_async::<String>(&mut asking).await;
-            let sharded = target.in_cluster && has_shard_channels(&mut asking).await;
+            let sharded = server.in_cluster && has_shard_channels(&mut asking).await;
             let mut scripts = redis::pipe();
             for script in if sharded { scripts::all_sharded() } else { scripts::all() } {
                 scripts.load_script(script).ignore();
@@ -82,8 +82,8 @@ impl Wire {
             (info, sharded, scripts.exec_async(&mut loading).await)
         })
         .await
-        .map_err(|_| target.silent())?;
-        loaded.map_err(|error| target.refusal(error))?;
+        .map_err(|_| server.timeout_error())?;
+        loaded.map_err(|error| server.server_error(error))?;
         let dead = CancellationToken::new();
         tokio::spawn({
             let dead = dead.clone();
@@ -98,9 +98,9 @@ impl Wire {
             }
         });
         Ok(Self {
-            connection,
+            transport,
             // Not every user may ask.
-            identity: info.ok().and_then(|info| Identity::parse(&info)),
+            identity: info.ok().and_then(|info| ConnectionId::parse(&info)),
             dead,
             last_answer: Mutex::new(Instant::now()),
             sharded,
@@ -108,63 +108,63 @@ impl Wire {
     }
 
     pub(crate) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failure> {
-        let mut connection = self.connection.clone();
-        self.wait_for(command.query_async(&mut connection)).await
+        let mut transport = self.transport.clone();
+        self.wait_for(command.query_async(&mut transport)).await
     }
 
     pub(crate) async fn ask(
         &self,
-        question: &Question<'_>,
-        manner: Manner,
-    ) -> Result<Told, Failure> {
-        let call = match question {
-            Question::Command(command) => return self.put(command, manner).await,
-            Question::Script(call) => call,
+        request: &Request<'_>,
+        options: SendOptions,
+    ) -> Result<Response, Failure> {
+        let call = match request {
+            Request::Command(command) => return self.put(command, options).await,
+            Request::Script(call) => call,
         };
         let command = call.command(self.sharded);
-        match self.put(&command, manner).await {
-            Err(Failure::Answered(error)) if is(&error, ServerErrorKind::NoScript) => {
+        match self.put(&command, options).await {
+            Err(Failure::ServerError(error)) if is(&error, ServerErrorKind::NoScript) => {
                 Box::pin(self.load(call.script(self.sharded))).await?;
-                Box::pin(self.put(&command, manner)).await
+                Box::pin(self.put(&command, options)).await
             }
             answered => answered,
         }
     }
 
     async fn load(&self, script: &Script) -> Result<(), Failure> {
-        let mut connection = self.connection.clone();
-        self.wait_for(script.load_async(&mut connection)).await?;
+        let mut transport = self.transport.clone();
+        self.wait_for(script.load_async(&mut transport)).await?;
         Ok(())
     }
 
-    async fn put(&self, command: &Cmd, manner: Manner) -> Result<Told, Failure> {
-        if let Some(pipeline) = manner.around(command) {
-            return Box::pin(self.put_all(pipeline, manner)).await;
+    async fn put(&self, command: &Cmd, options: SendOptions) -> Result<Response, Failure> {
+        if let Some(pipeline) = options.around(command) {
+            return Box::pin(self.put_all(pipeline, options)).await;
         }
-        let mut connection = self.connection.clone();
-        let answer = self.wait_for(connection.req_packed_command(command)).await?;
-        let answer = answer.extract_error().map_err(Failure::Answered)?;
-        Ok(Told { answer, replicas: None })
+        let mut transport = self.transport.clone();
+        let answer = self.wait_for(transport.req_packed_command(command)).await?;
+        let answer = answer.extract_error().map_err(Failure::ServerError)?;
+        Ok(Response { answer, replicas: None })
     }
 
-    async fn put_all(&self, pipeline: Pipeline, manner: Manner) -> Result<Told, Failure> {
-        let mut connection = self.connection.clone();
+    async fn put_all(&self, pipeline: Pipeline, options: SendOptions) -> Result<Response, Failure> {
+        let mut transport = self.transport.clone();
         let count = pipeline.len();
-        let answers = connection.send_packed_commands(&pipeline, 0, count);
+        let answers = transport.send_packed_commands(&pipeline, 0, count);
         let mut answers = self.wait_for(answers).await?.into_iter();
         let mut next = || match answers.next() {
-            Some(Value::ServerError(error)) => Err(Failure::Answered(error.into())),
+            Some(Value::ServerError(error)) => Err(Failure::ServerError(error.into())),
             answer => Ok(answer.unwrap_or(Value::Nil)),
         };
-        if manner.asking {
+        if options.asking {
             next()?;
         }
         let answer = next()?;
-        let replicas = match manner.replicas {
+        let replicas = match options.replicas {
             Some(_) => redis::from_redis_value(next()?).ok(),
             None => None,
         };
-        Ok(Told { answer, replicas })
+        Ok(Response { answer, replicas })
     }
 
     async fn wait_for<T>(
@@ -173,22 +173,22 @@ impl Wire {
     ) -> Result<T, Failure> {
         let answer = tokio::select! {
             biased;
-            () = self.dead.cancelled() => return Err(Failure::Dead),
+            () = self.dead.cancelled() => return Err(Failure::ConnectionLost),
             answer = answer => answer,
         };
         match answer {
             Err(error) if error.is_connection_dropped() || error.is_timeout() => {
                 self.dead.cancel();
-                Err(Failure::Dead)
+                Err(Failure::ConnectionLost)
             }
             answer => {
                 *self.last_answer.lock() = Instant::now();
-                answer.map_err(Failure::Answered)
+                answer.map_err(Failure::ServerError)
             }
         }
     }
 
-    /// Declares the wire dead if nothing at all was answered since `sent`: a connection that a
+    /// Declares the connection dead if nothing at all was answered since `sent`: a connection that a
     /// firewall has forgotten looks open for ever.
     pub(crate) fn silent_since(&self, sent: Instant) {
         if *self.last_answer.lock() < sent {
@@ -198,9 +198,9 @@ impl Wire {
 }
 
 /// Whether this is Redis 7 or later; `false` where the user may not ask.
-pub(crate) async fn has_shard_channels(connection: &mut MultiplexedConnection) -> bool {
+pub(crate) async fn has_shard_channels(transport: &mut MultiplexedConnection) -> bool {
     let info = redis::cmd("INFO").arg("server").to_owned();
-    let info = info.query_async::<String>(connection).await.unwrap_or_default();
+    let info = info.query_async::<String>(transport).await.unwrap_or_default();
     let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
     let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     major.is_some_and(|major| major >= 7)
