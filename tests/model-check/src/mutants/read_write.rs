@@ -239,8 +239,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a waiter that leaves the line notifies no waiter",
         defect: "",
         file: "shared/waiters",
-        from: "then pass_on(line, is_free, channel, message) end",
-        to: "then return end",
+        from: "  if not is_free and mode ~= 'read' then return end\n",
+        to: "  do return end\n",
         model: "read/write: two",
     },
     Mutant {

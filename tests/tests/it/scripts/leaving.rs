@@ -65,6 +65,19 @@ async fn a_writer_that_leaves_lets_readers_in() {
 }
 
 #[tokio::test]
+async fn a_reader_that_leaves_behind_a_writer_wakes_none() {
+    let mut store = waiting_writer().await;
+    for reader in ["c:3", "d:4"] {
+        assert_eq!(store.refused(&acquire_read(reader, 1), "YIELD", PLACE_MS).await, ["1"]);
+    }
+    // Neither the writer nor the reader behind it may enter while `a:1` reads.
+    assert_eq!(store.ask(&WAITERS[0].leave("c:3")).await, ["GONE"]);
+    let line = waiters("read:d:4 write:b:2");
+    store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE), line]).await;
+    assert!(store.told().await.is_empty());
+}
+
+#[tokio::test]
 async fn leaving_never_removes_anothers() {
     for waiter in WAITERS {
         let mut store = waiting(waiter).await;

@@ -4,9 +4,10 @@
 -- renews it.
 --
 -- A lock that becomes free is reserved: the places of those that are next are cut down to RESERVED_MS,
--- and they alone are woken. No other client of ours takes the lock before these places are over, and a
--- waiter that does not come in time has lost its place. A message is a hint: what counts is the place,
--- which the waiter's next try finds.
+-- and they alone are woken. No client of ours that has waited less takes the lock before these places
+-- are over, and a waiter that does not come in time has lost its place. One that has waited longer, and
+-- comes too late for its own, may: over a link that is slower than RESERVED_MS none would get in else.
+-- A message is a hint: what counts is the place, which the waiter's next try finds.
 --
 -- The fair read/write lock keeps its own line under the same name, as a sorted set: where one stands,
 -- the lock is of that kind.
@@ -134,11 +135,14 @@ local function pass_on_permits(line, free, channel)
 end
 
 -- A waiter gives up its place, and what was reserved for it. What is no lock is in the way of nobody
--- either: the next waiter finds that out.
+-- either: the next waiter finds that out. Where all that stay must wait still, none is woken.
 local function leave(lock, line, me, channel, message)
   if redis.pcall('hdel', line, me) ~= 1 then return end
   local mode = redis.pcall('hget', lock, 'mode')
   local is_free = type(mode) == 'table' or redis.call('exists', lock) == 0
-  if is_free or mode == 'read' then pass_on(line, is_free, channel, message) end
+  if not is_free and mode ~= 'read' then return end
+  local waiters = waiters_in(line)
+  local count = next_in(waiters, is_free)
+  if count > 0 or #waiters == 0 then wake_first(line, waiters, count, channel, message) end
 end
 
