@@ -114,3 +114,37 @@ impl WakeupSender {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_subscription_that_takes_time_is_waited_for_and_every_change_of_it_wakes() {
+        let sender = WakeupSender::unsubscribed();
+        let mut receiver = sender.subscribe();
+        assert!(receiver.subscribed().now_or_never().is_none(), "not subscribed yet");
+        for subscribed in [true, false, true] {
+            receiver.listen();
+            assert!(receiver.woken().now_or_never().is_none(), "nothing is new");
+            sender.set_subscribed(subscribed);
+            assert!(receiver.woken().now_or_never().is_some(), "something may have been missed");
+            assert_eq!(receiver.subscribed().now_or_never().is_some(), subscribed);
+        }
+        drop(receiver);
+        assert!(!sender.has_receivers());
+    }
+
+    #[test]
+    fn every_receiver_is_woken_and_one_that_never_is_sleeps_on() {
+        let sender = WakeupSender::new();
+        let mut receivers = [sender.subscribe(), sender.subscribe()];
+        let mut never = WakeupReceiver::never();
+        assert!(never.subscribed().now_or_never().is_some());
+        sender.wake();
+        assert!(receivers.iter_mut().all(|one| one.woken().now_or_never().is_some()));
+        assert!(never.woken().now_or_never().is_none());
+    }
+}

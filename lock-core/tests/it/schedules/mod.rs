@@ -10,6 +10,7 @@ mod polled;
 mod public_operations;
 mod random;
 mod releases;
+mod reservations;
 mod suspended;
 mod tries;
 mod world;

@@ -22,6 +22,7 @@ pub(crate) const LONG: Duration = ms(60_000);
 pub(crate) struct World {
     fate: Fate,
     link: Arc<Uniform>,
+    store: MemoryStore,
     pub(crate) here: LockClient,
     pub(crate) there: LockClient,
 }
@@ -37,7 +38,12 @@ impl World {
         let script: Arc<dyn Script> = Arc::clone(&link) as _;
         let here = scripted(builder(), &store, script);
         let there = builder().in_memory_on(&store);
-        Self { fate, link, here, there }
+        Self { fate, link, store, here, there }
+    }
+
+    /// One more client that is always answered.
+    pub(crate) fn another(&self) -> LockClient {
+        builder().in_memory_on(&self.store)
     }
 
     pub(crate) fn begin(&self) {

@@ -1,0 +1,86 @@
+//! A lock that is given back is reserved for the waiter that has waited longest, for a bounded time.
+
+use lock_core::{AcquireError, LockClient, LockGuard, test_util::Fate};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+use crate::schedules::{
+    polled::polled,
+    world::{LEASE, LONG, World, ms},
+};
+
+const NEVER: Fate = Fate { taken: None, answered: None };
+/// Five milliseconds there, and five back.
+const SLOW: Fate = Fate { taken: Some(ms(5)), answered: Some(ms(10)) };
+/// For how long a lock stays reserved.
+const RESERVED: u64 = 50;
+
+fn waits(client: &LockClient) -> JoinHandle<LockGuard> {
+    let acquire = client.write("k").wait(LONG).acquire();
+    tokio::spawn(async move { acquire.await.unwrap() })
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_other_takes_the_lock_before_the_waiter_it_is_reserved_for() {
+    let world = World::new(SLOW);
+    let held = world.there.write("k").acquire().await.unwrap();
+    world.begin();
+    let waiting = waits(&world.here);
+    sleep(ms(200)).await;
+    let (third, released) = (world.another(), Instant::now());
+    held.release().await.unwrap();
+    for attempt in 0..4 {
+        let refused = third.write("k").try_acquire().await.unwrap_err();
+        assert!(matches!(refused, AcquireError::Busy(_)), "{attempt}: {refused}");
+        sleep(ms(1)).await;
+    }
+    let guard = waiting.await.unwrap();
+    assert!(released.elapsed() <= ms(11), "it comes at once: {:?}", released.elapsed());
+    guard.release().await.unwrap();
+    drop(third.write("k").try_acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_does_not_come_is_passed_over_when_the_reservation_ends() {
+    let world = World::new(NEVER);
+    let held = world.there.write("k").acquire().await.unwrap();
+    let waiting = waits(&world.here);
+    sleep(ms(200)).await;
+    world.begin();
+    held.release().await.unwrap();
+    let (third, released) = (world.another(), Instant::now());
+    let guard = third.write("k").wait(LEASE).acquire().await.unwrap();
+    let after = released.elapsed();
+    assert!((ms(RESERVED)..=ms(RESERVED + 5)).contains(&after), "{after:?}");
+    waiting.abort();
+    guard.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_dropped_after_any_poll_passes_on_what_was_reserved_for_it() {
+    let mut polls = 0;
+    loop {
+        let world = World::new(SLOW);
+        let held = world.there.write("k").acquire().await.unwrap();
+        let mut leaving = Box::pin(world.here.write("k").wait(LONG).acquire());
+        assert!(tokio::time::timeout(ms(100), &mut leaving).await.is_err(), "it is held");
+        let next = waits(&world.another());
+        sleep(ms(100)).await;
+        world.begin();
+        held.release().await.unwrap();
+        let become_of_it = polled(&mut leaving, polls).await;
+        let is_over = become_of_it.is_over();
+        drop((become_of_it, leaving));
+        let dropped = Instant::now();
+        drop(next.await.unwrap());
+        // Its own look would come after a second.
+        assert!(dropped.elapsed() <= ms(30), "after {polls} polls: {:?}", dropped.elapsed());
+        if is_over {
+            break;
+        }
+        polls += 1;
+    }
+    assert!(polls > 1, "it was dropped while it took the lock: {polls}");
+}
