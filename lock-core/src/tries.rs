@@ -233,7 +233,7 @@ impl Hold {
         }
     }
 
-    /// Gives up the place in line, or the mark, of this one of several locks, since another one is in
+    /// Gives up the place in line of this one of several locks, since another one is in
     /// the way now: other waiters would be held back from a lock that this acquisition does not wait
     /// for any more. Without an answer the place ends by itself.
     pub(crate) async fn leave_line(&self) {

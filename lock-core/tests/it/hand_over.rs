@@ -272,7 +272,7 @@ async fn a_client_that_shuts_down_hands_nothing_over() {
     shut.await.unwrap().unwrap();
 }
 
-/// Whoever leaves no mark that it waits: a client of Redisson, or one that only tries.
+/// A waiter without a place in the store: a client of Redisson, or one that only tries.
 #[tokio::test(start_paused = true)]
 async fn after_its_turns_a_process_lets_others_try_before_it_asks_again() {
     let store = MemoryStore::new();

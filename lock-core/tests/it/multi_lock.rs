@@ -178,7 +178,7 @@ async fn what_is_waited_for_no_more_is_free_for_others_at_once() {
     }
     tokio::time::sleep(Duration::from_millis(1)).await;
     drop(
-        there.write("b").try_acquire().await.expect("no mark of the multi-lock holds others back"),
+        there.write("b").try_acquire().await.expect("no place of the multi-lock holds others back"),
     );
     a.release().await.unwrap();
     drop(waits.await.unwrap().unwrap());

@@ -142,7 +142,7 @@ async fn what_is_held_is_listed_and_semaphores_always() {
     assert_eq!(keys("a:", 3).await, ("a:1 a:2 a:s".to_owned(), true));
     assert_eq!(keys("a:", 2).await, ("a:1 a:2".to_owned(), false));
     assert_eq!(keys("b:", 2).await, (String::new(), true));
-    // Who waits where nobody holds is not listed: the mark that it left outlives it.
+    // Who waits where nobody holds is not listed: the place that it left outlives it.
     let waiting = there.write("a:1").wait(LEASE).acquire();
     assert!(timeout(LEASE / 10, waiting).await.is_err());
     drop(held);

@@ -152,7 +152,7 @@ async fn nothing_is_left_of_a_dropped_acquisition() {
         let waiting = there.write("k").wait(SECOND * 60).acquire();
         assert!(tokio::time::timeout(SECOND, waiting).await.is_err());
     }
-    // The writer's mark went with it: a reader enters at once.
+    // The writer's place went with it: a reader enters at once.
     let started = Instant::now();
     here.read("k").acquire().await.unwrap().release().await.unwrap();
     let other = LockClient::in_memory();

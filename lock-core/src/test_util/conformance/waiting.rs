@@ -168,7 +168,7 @@ pub(super) async fn an_abandoned_wait_leaves_nothing(world: World) {
     })
     .await;
     waiter.abort();
-    eventually("its mark is gone", LIMIT, async || here.read("k").try_acquire().await.is_ok())
+    eventually("its place is gone", LIMIT, async || here.read("k").try_acquire().await.is_ok())
         .await;
     eventually("it left nothing", LIMIT, async || there.health().await.holds == 0).await;
     drop(guard);

@@ -1,5 +1,5 @@
 //! Breaks the scripts wherever a rule of thumb says, one place at a time, and tells which broken
-//! ones no model finds out. Run by hand: `cargo run -p lock-model-check --bin sweep [-- shared/mark]`.
+//! ones no model finds out. Run by hand: `cargo run -p lock-model-check --bin sweep [-- shared/waiters]`.
 
 use std::{env, fs, panic};
 

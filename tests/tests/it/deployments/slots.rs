@@ -44,10 +44,10 @@ async fn redis_agrees_that_they_share_a_slot() {
     let cluster = RedisCluster::start().await;
     let (here, there) = (client(&cluster.url()).await, client(&cluster.url()).await);
     for key in KEYS {
-        // A reader with its own key, a token, and the mark of a writer that waits.
+        // A reader with its own key, a token, and the place of a writer that waits.
         let reader = here.read(*key).acquire().await.unwrap();
         let waiter = tokio::spawn(there.write(*key).wait(LONG).acquire());
-        eventually("the mark is there", LIMIT, async || {
+        eventually("the place is there", LIMIT, async || {
             cluster.keys().await.iter().any(|name| name.starts_with("lock_waiters:"))
         })
         .await;

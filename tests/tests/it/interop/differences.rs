@@ -27,7 +27,7 @@ async fn java_does_not_see_who_of_ours_is_next(world: World) {
     let reading = world.peer(Rust).await;
     pair.rust.must("held", "a", "acquire read k 0 0").await;
     let writer = writing.tell("w", "acquire write k 60000 0");
-    eventually("the writer's mark", LIMIT, async || world.cli.exists("lock_waiters:{k}").await)
+    eventually("the writer's place", LIMIT, async || world.cli.exists("lock_waiters:{k}").await)
         .await;
     reading.must("busy", "b", "acquire read k 0 0").await;
     pair.java.must("held", "b", "acquire read k 0 0").await;

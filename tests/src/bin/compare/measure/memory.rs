@@ -52,7 +52,7 @@ pub(super) async fn per_waiter(world: &World) -> Report {
     let holder = ours::client(&world.url).await;
     let guard = holder.write(KEY).acquire().await.expect("a lock");
     let bytes = measure(world, "waiters", world.count(WAITERS, WAITERS / 10)).await;
-    // The waiters are gone by now, and left a mark at most.
+    // The waiters are gone by now, and left a place at most.
     guard.release().await.expect("a release");
     holder.shutdown(PATIENCE).await.expect("nothing is held");
     let what = "task that waits for one key";
