@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
+pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 
 use crate::{
     client::{Acquire, LockClientBuilder, MultiLock},

@@ -41,26 +41,26 @@ pub mod __private;
 pub mod test_util;
 
 pub use client::{
-    Acquire, Inversion, LockClient, LockClientBuilder, Member, MultiGuard, MultiLock, PermitGuard,
-    RedLock, RedLockGuard, RedLockOn, Semaphore, SingleLock, Target,
+    Acquire, LockClient, LockClientBuilder, LockOrderInversion, Lockable, Member, MultiGuard,
+    MultiLock, PermitGuard, RedLock, RedLockGuard, RedLockTarget, Semaphore, SingleLock,
 };
 pub use guard::LockGuard;
 pub use lock_key::{KeyPart, MAX_KEY_BYTES, Template, TemplateError, ValueError};
 pub use lost::LostSignal;
 pub use scope::Scope;
 pub use settings::{
-    DEFAULT_COMMAND_TIMEOUT, DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_IN_ALL, DEFAULT_WAIT,
-    DEFAULT_YIELDING,
+    DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT, DEFAULT_MAX_WAITERS,
+    DEFAULT_MAX_WAITERS_TOTAL, DEFAULT_WAIT,
 };
 pub use store::memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use store::redis::connect::{ConnectError, Tls};
 pub use types::{
     AcquireError, Busy, ClientInfo, DEFAULT_LEASE, DowngradeError, FencingToken, ForcedRelease,
-    Health, Holding, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, Kind,
-    LeaseState, Listing, LockError, LockKey, Lost, LostCause, MAX_LEASE, MIN_LEASE, Mode,
-    Overloaded, ReleaseError, ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError,
-    Waiting, WrongKind,
+    Health, HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, KeyList,
+    Kind, LeaseState, LockError, LockKey, Lost, LostCause, MAX_LEASE, MIN_LEASE, Mode, Overloaded,
+    ReleaseError, ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo,
+    WrongKind,
 };
 pub use view::LockView;
 

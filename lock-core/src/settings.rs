@@ -12,13 +12,13 @@ pub const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 /// How long one command may take before the store counts as unavailable.
 pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 /// For how long an acquisition stands back behind others that have waited for longer.
-pub const DEFAULT_YIELDING: Duration = Duration::from_secs(1);
+pub const DEFAULT_FAIRNESS_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many acquisitions of one process may wait for one key.
 pub const DEFAULT_MAX_WAITERS: usize = 1024;
 
 /// How many acquisitions of one process may wait, before all keys together: far more than wait in a
 /// service that is well, and no more than fit into some hundred megabytes.
-pub const DEFAULT_MAX_WAITERS_IN_ALL: usize = 65_536;
+pub const DEFAULT_MAX_WAITERS_TOTAL: usize = 65_536;
 
 /// How the engine works, as the builder has it.
 #[derive(Debug, Clone)]
@@ -42,9 +42,9 @@ impl Default for Settings {
             wait: DEFAULT_WAIT,
             command_timeout: DEFAULT_COMMAND_TIMEOUT,
             max_waiters: DEFAULT_MAX_WAITERS,
-            max_waiters_in_all: DEFAULT_MAX_WAITERS_IN_ALL,
+            max_waiters_in_all: DEFAULT_MAX_WAITERS_TOTAL,
             redisson_watchdog: None,
-            yielding: DEFAULT_YIELDING,
+            yielding: DEFAULT_FAIRNESS_TIMEOUT,
             log_keys: false,
             max_local_handoffs: MAX_LOCAL_HANDOFFS,
             max_shared_readers: MAX_SHARED_READERS,

@@ -1,15 +1,15 @@
 use std::borrow::Cow;
 
-use crate::HoleType;
+use crate::PlaceholderType;
 
 /// The one spelling of `value` as a `ty`, or nothing when it is no such value.
-pub(crate) fn canonical(ty: HoleType, value: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn canonical(ty: PlaceholderType, value: &str) -> Option<Cow<'_, str>> {
     match ty {
-        HoleType::Text => Some(Cow::Borrowed(value)),
-        HoleType::Lower => Some(Cow::Owned(value.to_lowercase())),
-        HoleType::U64 => Some(Cow::Owned(value.parse::<u64>().ok()?.to_string())),
-        HoleType::I64 => Some(Cow::Owned(value.parse::<i64>().ok()?.to_string())),
-        HoleType::Uuid => uuid(value).map(Cow::Owned),
+        PlaceholderType::Text => Some(Cow::Borrowed(value)),
+        PlaceholderType::Lower => Some(Cow::Owned(value.to_lowercase())),
+        PlaceholderType::U64 => Some(Cow::Owned(value.parse::<u64>().ok()?.to_string())),
+        PlaceholderType::I64 => Some(Cow::Owned(value.parse::<i64>().ok()?.to_string())),
+        PlaceholderType::Uuid => uuid(value).map(Cow::Owned),
     }
 }
 

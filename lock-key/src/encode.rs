@@ -1,4 +1,4 @@
-use crate::HoleType;
+use crate::PlaceholderType;
 
 /// What may stand unencoded for the value of a hole, so that a reader still knows the key.
 fn is_plain(byte: u8) -> bool {
@@ -23,11 +23,11 @@ pub(crate) fn percent_encode(key: &mut String, value: &str) {
 }
 
 /// Whether an encoded value of type `ty` can contain `byte`.
-pub(crate) fn may_contain(ty: HoleType, byte: u8) -> bool {
+pub(crate) fn may_contain(ty: PlaceholderType, byte: u8) -> bool {
     match ty {
-        HoleType::Text | HoleType::Lower => is_plain(byte) || byte == b'%',
-        HoleType::U64 => byte.is_ascii_digit(),
-        HoleType::I64 => byte.is_ascii_digit() || byte == b'-',
-        HoleType::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
+        PlaceholderType::Text | PlaceholderType::Lower => is_plain(byte) || byte == b'%',
+        PlaceholderType::U64 => byte.is_ascii_digit(),
+        PlaceholderType::I64 => byte.is_ascii_digit() || byte == b'-',
+        PlaceholderType::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
     }
 }

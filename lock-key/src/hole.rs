@@ -10,14 +10,14 @@ use crate::{MAX_HASHED_BYTES, MAX_VALUE_BYTES, ValueError, ValueFault};
 /// A place in a template that is filled with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Hole {
+pub struct Placeholder {
     /// The name and the fields after it: `["id"]` for `{id}`, `["body", "id"]` for `{body.id}`.
     ///
     /// Never empty. The first is a name, the others are names, which may contain `-` as those of
     /// headers do, or tuple indices.
     pub path: Vec<String>,
-    /// How the value is made canonical. [`HoleType::Text`] when the template names no type.
-    pub ty: HoleType,
+    /// How the value is made canonical. [`PlaceholderType::Text`] when the template names no type.
+    pub ty: PlaceholderType,
     /// What stands for a value that is missing: the `1` of `{query.page|default=1}`. It is a legal
     /// value of the hole, and one with the same text gives the same key.
     pub default: Option<String>,
@@ -28,7 +28,7 @@ pub struct Hole {
     pub span: Range<usize>,
 }
 
-impl Hole {
+impl Placeholder {
     /// The path as it is written in the template, such as `body.id`.
     pub fn name(&self) -> String {
         self.path.join(".")
@@ -54,14 +54,14 @@ impl Hole {
 
     /// Whether what it adds to a key always has the same number of bytes.
     pub(crate) fn is_of_fixed_length(&self) -> bool {
-        self.hash || self.ty == HoleType::Uuid
+        self.hash || self.ty == PlaceholderType::Uuid
     }
 }
 
 /// What kind of value a hole takes, and so which spellings of a value are the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum HoleType {
+pub enum PlaceholderType {
     /// Any text, as it is. What `{id}` means.
     Text,
     /// A whole number from 0 to `u64::MAX`, written without sign and leading zeros.
@@ -74,14 +74,19 @@ pub enum HoleType {
     Lower,
 }
 
-impl HoleType {
+impl PlaceholderType {
     /// Every type, in the order of the documentation.
-    pub const ALL: [HoleType; 5] =
-        [HoleType::Text, HoleType::U64, HoleType::I64, HoleType::Uuid, HoleType::Lower];
+    pub const ALL: [PlaceholderType; 5] = [
+        PlaceholderType::Text,
+        PlaceholderType::U64,
+        PlaceholderType::I64,
+        PlaceholderType::Uuid,
+        PlaceholderType::Lower,
+    ];
 
     /// The word that stands for the type in a template, such as `u64`.
     ///
-    /// [`HoleType::Text`] has a word for messages alone: in a template it is written by
+    /// [`PlaceholderType::Text`] has a word for messages alone: in a template it is written by
     /// writing no type.
     pub fn name(self) -> &'static str {
         match self {
@@ -94,31 +99,31 @@ impl HoleType {
     }
 }
 
-impl fmt::Display for HoleType {
+impl fmt::Display for PlaceholderType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for HoleType {
-    type Err = UnknownHoleType;
+impl FromStr for PlaceholderType {
+    type Err = UnknownPlaceholderType;
 
-    fn from_str(word: &str) -> Result<Self, UnknownHoleType> {
+    fn from_str(word: &str) -> Result<Self, UnknownPlaceholderType> {
         Self::ALL
             .into_iter()
             .find(|ty| *ty != Self::Text && ty.name() == word)
-            .ok_or(UnknownHoleType)
+            .ok_or(UnknownPlaceholderType)
     }
 }
 
-/// A word that names no [`HoleType`].
+/// A word that names no [`PlaceholderType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownHoleType;
+pub struct UnknownPlaceholderType;
 
-impl fmt::Display for UnknownHoleType {
+impl fmt::Display for UnknownPlaceholderType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no such hole type; legal are u64, i64, uuid and lower")
     }
 }
 
-impl Error for UnknownHoleType {}
+impl Error for UnknownPlaceholderType {}

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use crate::template_error::{TemplateError, TemplateFault};
-use crate::{Hole, HoleType, MAX_VALUE_BYTES, canonical::canonical};
+use crate::{MAX_VALUE_BYTES, Placeholder, PlaceholderType, canonical::canonical};
 
 /// The hole whose inside, without the braces, is at `inside`.
-pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Hole, TemplateError> {
+pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Placeholder, TemplateError> {
     let mut words = source[inside.clone()].split('|');
     let head = words.next().unwrap_or_default();
     let (path, ty) = match head.split_once(':') {
@@ -21,14 +21,14 @@ pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Hole, TemplateE
     let mut at = inside.start + head.len();
     let path = names(path, span.start)?;
     let ty = match ty {
-        None => HoleType::Text,
+        None => PlaceholderType::Text,
         Some(word) => word.parse().map_err(|_| {
             // An empty type has no place of its own: point at its colon.
             let start = if word.is_empty() { span.end } else { span.end + 1 };
             TemplateError::new(TemplateFault::UnknownType(word.to_owned()), start..at)
         })?,
     };
-    let mut hole = Hole { path, ty, default: None, hash: false, span };
+    let mut hole = Placeholder { path, ty, default: None, hash: false, span };
     for word in words {
         // As with a type: an empty option is shown by its bar.
         let start = if word.is_empty() { at } else { at + 1 };
@@ -38,7 +38,7 @@ pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Hole, TemplateE
     Ok(hole)
 }
 
-fn option(hole: &mut Hole, word: &str) -> Result<(), TemplateFault> {
+fn option(hole: &mut Placeholder, word: &str) -> Result<(), TemplateFault> {
     match word.split_once('=') {
         None if word == "hash" && hole.hash => Err(TemplateFault::OptionTwice("hash")),
         None if word == "hash" => {
@@ -57,7 +57,7 @@ fn option(hole: &mut Hole, word: &str) -> Result<(), TemplateFault> {
     }
 }
 
-fn can_stand(ty: HoleType, value: &str) -> bool {
+fn can_stand(ty: PlaceholderType, value: &str) -> bool {
     (1..=MAX_VALUE_BYTES).contains(&value.len())
         && !value.contains(char::is_control)
         && canonical(ty, value).is_some()

@@ -70,7 +70,7 @@ mod writer;
 pub use brace::{BraceError, BraceFault, check_braces};
 pub use closest::closest;
 pub use duration::{DurationError, MAX_DURATION, parse_duration};
-pub use hole::{Hole, HoleType, UnknownHoleType};
+pub use hole::{Placeholder, PlaceholderType, UnknownPlaceholderType};
 pub use part::KeyPart;
 pub use template::{RenderError, Segment, Template};
 pub use template_error::{TemplateError, TemplateFault};

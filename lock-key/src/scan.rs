@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::template_error::{TemplateError, TemplateFault};
-use crate::{DIGEST_BYTES, HoleType, MAX_KEY_BYTES, Segment, brace, inside};
+use crate::{DIGEST_BYTES, MAX_KEY_BYTES, PlaceholderType, Segment, brace, inside};
 
 pub(crate) fn segments(source: &str) -> Result<Vec<Segment>, TemplateError> {
     if source.is_empty() {
@@ -61,7 +61,7 @@ impl Scan {
             _ => return Err(TemplateError::new(TemplateFault::UnclosedHole, at..start)),
         };
         self.end_literal();
-        self.segments.push(Segment::Hole(inside::hole(source, start..end)?));
+        self.segments.push(Segment::Placeholder(inside::hole(source, start..end)?));
         Ok(end + 1)
     }
 
@@ -89,8 +89,8 @@ impl Scan {
 fn shortest(segment: &Segment) -> usize {
     match segment {
         Segment::Literal(text) => text.len(),
-        Segment::Hole(hole) if hole.hash => DIGEST_BYTES,
-        Segment::Hole(hole) if hole.ty == HoleType::Uuid => 36,
-        Segment::Hole(_) => 1,
+        Segment::Placeholder(hole) if hole.hash => DIGEST_BYTES,
+        Segment::Placeholder(hole) if hole.ty == PlaceholderType::Uuid => 36,
+        Segment::Placeholder(_) => 1,
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::encode::may_contain;
 use crate::template_error::{TemplateError, TemplateFault};
-use crate::{Hole, Segment};
+use crate::{Placeholder, Segment};
 
 pub(crate) fn check(segments: &[Segment]) -> Result<(), TemplateError> {
     let gaps = gaps(segments);
@@ -24,14 +24,14 @@ pub(crate) fn check(segments: &[Segment]) -> Result<(), TemplateError> {
 
 /// Two neighbouring holes and the text between them.
 struct Gap<'t> {
-    left: &'t Hole,
+    left: &'t Placeholder,
     text: &'t str,
-    right: &'t Hole,
+    right: &'t Placeholder,
 }
 
 impl Gap<'_> {
     /// Whether a value of `hole` cannot run on across the text of this gap unnoticed.
-    fn bounds(&self, hole: &Hole) -> bool {
+    fn bounds(&self, hole: &Placeholder) -> bool {
         // A canonical UUID always has 36 bytes, a digest 64.
         hole.is_of_fixed_length() || self.text.bytes().any(|byte| !may_contain(hole.ty, byte))
     }
@@ -39,12 +39,12 @@ impl Gap<'_> {
 
 fn gaps(segments: &[Segment]) -> Vec<Gap<'_>> {
     let mut gaps = Vec::new();
-    let mut left: Option<&Hole> = None;
+    let mut left: Option<&Placeholder> = None;
     let mut text = "";
     for segment in segments {
         match segment {
             Segment::Literal(literal) => text = literal,
-            Segment::Hole(right) => {
+            Segment::Placeholder(right) => {
                 if let Some(left) = left {
                     gaps.push(Gap { left, text, right });
                 }

@@ -3,7 +3,7 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Hole, KeyWriter, TemplateError, ValueError, scan, separation};
+use crate::{KeyWriter, Placeholder, TemplateError, ValueError, scan, separation};
 
 /// A checked key template.
 ///
@@ -22,7 +22,7 @@ pub enum Segment {
     /// never beside another literal.
     Literal(String),
     /// A place for a value.
-    Hole(Hole),
+    Placeholder(Placeholder),
 }
 
 impl Template {
@@ -59,18 +59,18 @@ impl Template {
     }
 
     /// The holes, in order; a name written twice comes twice.
-    pub fn holes(&self) -> impl Iterator<Item = &Hole> {
+    pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.segments.iter().filter_map(|segment| match segment {
-            Segment::Hole(hole) => Some(hole),
+            Segment::Placeholder(hole) => Some(hole),
             Segment::Literal(_) => None,
         })
     }
 
     /// The key for the values that `resolve` gives, which it is asked for hole by hole.
     ///
-    /// What a hole's options ask for is up to `resolve`: it gives the [default](Hole::default) for
-    /// a value that is missing, and for a [hashed](Hole::hash) hole the SHA-256 of the value's
-    /// [canonical](Hole::canonical) spelling, as 64 lower-case hex digits.
+    /// What a hole's options ask for is up to `resolve`: it gives the [default](Placeholder::default) for
+    /// a value that is missing, and for a [hashed](Placeholder::hash) hole the SHA-256 of the value's
+    /// [canonical](Placeholder::canonical) spelling, as 64 lower-case hex digits.
     ///
     /// # Errors
     ///
@@ -78,13 +78,13 @@ impl Template {
     /// value cannot stand in its hole or the key becomes too long.
     pub fn render<'v, E>(
         &self,
-        mut resolve: impl FnMut(&Hole) -> Result<Cow<'v, str>, E>,
+        mut resolve: impl FnMut(&Placeholder) -> Result<Cow<'v, str>, E>,
     ) -> Result<String, RenderError<E>> {
         let mut writer = KeyWriter::new();
         for segment in &self.segments {
             match segment {
                 Segment::Literal(text) => writer.literal(text),
-                Segment::Hole(hole) => {
+                Segment::Placeholder(hole) => {
                     let value = resolve(hole).map_err(RenderError::Resolve)?;
                     if hole.hash {
                         writer.digest(&hole.name(), &value)?;

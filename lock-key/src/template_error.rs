@@ -2,7 +2,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use crate::{BraceFault, HoleType, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+use crate::{BraceFault, MAX_KEY_BYTES, MAX_VALUE_BYTES, PlaceholderType};
 
 /// A key template is not legal.
 ///
@@ -63,7 +63,7 @@ pub enum TemplateFault {
     /// An option is given twice.
     OptionTwice(&'static str),
     /// A default is no value of the hole's type, or too long.
-    BadDefault(HoleType),
+    BadDefault(PlaceholderType),
     /// The literal braces do not form one hash tag.
     HashTag(BraceFault),
     /// Different values of two neighbouring holes could make one key.

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::{DIGEST_BYTES, HoleType, MAX_KEY_BYTES};
+use crate::{DIGEST_BYTES, MAX_KEY_BYTES, PlaceholderType};
 
 /// A value cannot stand in a key. No lock was asked for.
 ///
@@ -65,7 +65,7 @@ pub enum ValueFault {
     /// The hole has a type and the value is not of it.
     NotOfType {
         /// The hole's type.
-        expected: HoleType,
+        expected: PlaceholderType,
     },
     /// The key has more than [`MAX_KEY_BYTES`] bytes.
     KeyTooLong {

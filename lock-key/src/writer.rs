@@ -1,6 +1,8 @@
 use crate::canonical::canonical;
 use crate::encode::percent_encode;
-use crate::{DIGEST_BYTES, HoleType, MAX_KEY_BYTES, MAX_VALUE_BYTES, ValueError, ValueFault};
+use crate::{
+    DIGEST_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, PlaceholderType, ValueError, ValueFault,
+};
 
 /// Builds a key piece by piece: the one way in which every key comes about.
 ///
@@ -10,11 +12,11 @@ use crate::{DIGEST_BYTES, HoleType, MAX_KEY_BYTES, MAX_VALUE_BYTES, ValueError, 
 /// # Examples
 ///
 /// ```
-/// use lock_key::{HoleType, KeyWriter};
+/// use lock_key::{PlaceholderType, KeyWriter};
 ///
 /// let mut writer = KeyWriter::new();
 /// writer.literal("order:");
-/// writer.value("id", HoleType::U64, "007")?;
+/// writer.value("id", PlaceholderType::U64, "007")?;
 /// assert_eq!(writer.finish()?, "order:7");
 /// # Ok::<(), lock_key::ValueError>(())
 /// ```
@@ -41,7 +43,12 @@ impl KeyWriter {
     ///
     /// [`ValueError`] when the value is empty, longer than
     /// [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES) or not of the type. The key is as it was.
-    pub fn value(&mut self, hole: &str, ty: HoleType, value: &str) -> Result<(), ValueError> {
+    pub fn value(
+        &mut self,
+        hole: &str,
+        ty: PlaceholderType,
+        value: &str,
+    ) -> Result<(), ValueError> {
         let refuse = |fault| Err(ValueError::of_hole(hole, fault));
         if value.is_empty() {
             return refuse(ValueFault::Empty);
@@ -57,7 +64,7 @@ impl KeyWriter {
     }
 
     /// Appends what stands for the value of a hashed hole: the SHA-256 of its
-    /// [canonical](crate::Hole::canonical) spelling, in lower-case hex. `hole` names it in errors.
+    /// [canonical](crate::Placeholder::canonical) spelling, in lower-case hex. `hole` names it in errors.
     ///
     /// # Errors
     ///

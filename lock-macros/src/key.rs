@@ -1,6 +1,6 @@
 //! The key option, with its placeholders resolved to expressions over the arguments.
 
-use lock_key::{Hole, HoleType, Segment, Template};
+use lock_key::{Placeholder, PlaceholderType, Segment, Template};
 use proc_macro2::Span;
 use syn::{Error, Ident, Index, LitStr, Member, Result};
 
@@ -22,7 +22,7 @@ pub(crate) enum KeyPiece {
 pub(crate) struct KeyValue {
     /// The text in the template, for messages at run time.
     pub(crate) hole: String,
-    pub(crate) ty: HoleType,
+    pub(crate) ty: PlaceholderType,
     pub(crate) argument: Ident,
     pub(crate) fields: Vec<Member>,
     /// The placeholder's words in the literal.
@@ -39,14 +39,14 @@ impl Key {
             .iter()
             .map(|segment| match segment {
                 Segment::Literal(text) => Ok(KeyPiece::Text(text.clone())),
-                Segment::Hole(hole) => value(hole, &literal, bindings).map(KeyPiece::Value),
+                Segment::Placeholder(hole) => value(hole, &literal, bindings).map(KeyPiece::Value),
             })
             .collect::<Result<_>>()?;
         Ok(Self { literal, parts })
     }
 }
 
-fn value(hole: &Hole, literal: &LitStr, bindings: &Bindings) -> Result<KeyValue> {
+fn value(hole: &Placeholder, literal: &LitStr, bindings: &Bindings) -> Result<KeyValue> {
     let span = place::within(literal, hole.span.clone());
     if hole.hash || hole.default.is_some() {
         return Err(Error::new(

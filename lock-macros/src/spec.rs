@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 
-use lock_key::HoleType;
+use lock_key::PlaceholderType;
 
 use crate::key::{Key, KeyPiece, KeyValue};
 use crate::model::{Lock, Mode, OptionDuration};
@@ -71,7 +71,7 @@ fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
     let text = match value.ty {
         // Whether a value displays as a UUID is checked at run time, so that
         // `uuid::Uuid` needs no implementation of a trait that only this crate could write.
-        HoleType::Uuid => quote_spanned! {span=>
+        PlaceholderType::Uuid => quote_spanned! {span=>
             ::std::string::ToString::to_string(&#argument #(.#fields)*)
         },
         _ => {
@@ -79,7 +79,7 @@ fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
             quote_spanned! {span=> #key_part::key_part(&#argument #(.#fields)*) }
         }
     };
-    let hole_type = names.path("HoleType");
+    let hole_type = names.path("PlaceholderType");
     // The name of a type's variant is its `Debug` text.
     let variant = names.local(&format!("{:?}", value.ty));
     quote_spanned! {span=> #writer.value(#hole, #hole_type::#variant, &#text)?; }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lock_core::{ClientInfo, Holding, Kind, Waiting};
+use lock_core::{ClientInfo, HolderInfo, Kind, WaiterInfo};
 use serde_json::{Value, json};
 
 /// More would not fit on one screen.
 const MOST_SHOWN: usize = 15;
 
 /// Formats the first holders, one line each.
-pub(crate) fn holders(holders: &[Holding], kind: Option<Kind>) -> Vec<String> {
+pub(crate) fn holders(holders: &[HolderInfo], kind: Option<Kind>) -> Vec<String> {
     let rows = holders.iter().take(MOST_SHOWN).map(|holder| {
         let holds = match kind {
             Some(Kind::Semaphore) => "permit".to_owned(),
@@ -21,14 +21,14 @@ pub(crate) fn holders(holders: &[Holding], kind: Option<Kind>) -> Vec<String> {
 }
 
 /// Formats the first waiters, one line each, in the order of the queue.
-pub(crate) fn waiters(waiters: &[Waiting]) -> Vec<String> {
+pub(crate) fn waiters(waiters: &[WaiterInfo]) -> Vec<String> {
     let rows = waiters.iter().take(MOST_SHOWN).map(|waiter| {
         [client_name(waiter.client.as_ref()), waiter.mode.to_string(), visible(&waiter.owner)]
     });
     shortened(aligned(&rows.collect::<Vec<_>>()), waiters.len())
 }
 
-pub(crate) fn holders_to_json(holders: &[Holding]) -> Value {
+pub(crate) fn holders_to_json(holders: &[HolderInfo]) -> Value {
     let holders = holders.iter().map(|holder| {
         json!({
             "owner": holder.owner,
@@ -42,7 +42,7 @@ pub(crate) fn holders_to_json(holders: &[Holding]) -> Value {
     holders.collect()
 }
 
-pub(crate) fn waiters_to_json(waiters: &[Waiting]) -> Value {
+pub(crate) fn waiters_to_json(waiters: &[WaiterInfo]) -> Value {
     let waiters = waiters.iter().map(|waiter| {
         json!({
             "owner": waiter.owner,
@@ -73,7 +73,7 @@ fn client_name(client: Option<&ClientInfo>) -> String {
     )
 }
 
-fn holds(holder: &Holding) -> String {
+fn holds(holder: &HolderInfo) -> String {
     let counted = |count: u32, what: &str| match count {
         0 => None,
         1 => Some(what.to_owned()),

@@ -10,7 +10,7 @@ use axum::{
     routing::{get, post},
 };
 use lock_tower::{
-    HoleType, KeyRejection, KeyWriter, LockClient, LockMode, Locked, RequestLockLayer,
+    KeyRejection, KeyWriter, LockClient, LockMode, Locked, PlaceholderType, RequestLockLayer,
 };
 use tokio::time::sleep;
 use tower::ServiceExt;
@@ -63,7 +63,7 @@ fn tenant(request: &Parts) -> Result<String, KeyRejection> {
     let tenant = tenant.ok_or(KeyRejection::missing("the header `x-tenant` is missing"))?;
     let mut key = KeyWriter::new();
     key.literal("import:");
-    key.value("tenant", HoleType::Lower, tenant)?;
+    key.value("tenant", PlaceholderType::Lower, tenant)?;
     Ok(key.finish()?)
 }
 

@@ -1,6 +1,6 @@
 use std::{future::Future, pin::pin, time::Duration};
 
-use super::lockable::{SingleLock, Target};
+use super::lockable::{Lockable, SingleLock};
 use crate::{
     scope::Scope,
     terms::Asked,
@@ -40,7 +40,7 @@ pub struct Acquire<T = SingleLock> {
     asked: Asked,
 }
 
-impl<T: Target> Acquire<T> {
+impl<T: Lockable> Acquire<T> {
     #[track_caller]
     pub(crate) fn new(target: T) -> Self {
         let wait = target.client().engine().settings.wait;
@@ -100,7 +100,7 @@ impl<T: Target> Acquire<T> {
     /// How many readers of this process may read under one hold of the store, with guards of their
     /// own and one fencing token: those who come while the first of them asks or reads, with the same
     /// lease and renewed, for a third of it and the client's
-    /// [`yielding`](crate::LockClientBuilder::yielding) at most. A writer of another process waits
+    /// [`fairness_timeout`](crate::LockClientBuilder::fairness_timeout) at most. A writer of another process waits
     /// for one read and one more at the most. A fair read/write lock is never shared.
     ///
     /// One: every reader asks the store. Default: the client's
@@ -170,7 +170,7 @@ impl<T: Target> Acquire<T> {
     /// of them asks Redis, if the holder does not leave it the lock as it is (see
     /// [`max_local_handoffs`](Self::max_local_handoffs)). Between processes one may be overtaken; but of those who are refused the
     /// one that has waited longest is next, so neither readers nor writers starve, as long as single
-    /// holds are shorter than the client's [`yielding`](crate::LockClientBuilder::yielding). The fair
+    /// holds are shorter than the client's [`fairness_timeout`](crate::LockClientBuilder::fairness_timeout). The fair
     /// kinds serve all waiters of all processes in order of their arrival at Redis.
     ///
     /// # Errors

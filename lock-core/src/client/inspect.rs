@@ -5,8 +5,8 @@ use crate::{
     scope::Scope,
     store::{Holds, LockSnapshot},
     types::{
-        ForcedRelease, Holding, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode,
-        Waiting, WrongKind,
+        ForcedRelease, HolderInfo, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode,
+        WaiterInfo, WrongKind,
     },
 };
 
@@ -72,14 +72,14 @@ impl LockClient {
             let at = clients.binary_search(&client_of(owner)?).ok()?;
             infos.get(at).cloned().flatten()
         };
-        let holders = standing.holders.iter().map(|holder| Holding {
+        let holders = standing.holders.iter().map(|holder| HolderInfo {
             client: info(&holder.owner),
             owner: holder.owner.clone(),
             reads: holder.holds.read,
             writes: holder.holds.write,
             remaining: holder.remaining,
         });
-        let waiters = standing.waiters.iter().map(|waiter| Waiting {
+        let waiters = standing.waiters.iter().map(|waiter| WaiterInfo {
             client: info(&waiter.owner),
             owner: waiter.owner.clone(),
             mode: waiter.mode,

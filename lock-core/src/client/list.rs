@@ -1,7 +1,7 @@
 //! Which locks there are under a prefix: for operators.
 
 use super::LockClient;
-use crate::types::{InspectError, Listing};
+use crate::types::{InspectError, KeyList};
 
 impl LockClient {
     /// Lists the locks whose keys begin with `prefix` (of this client's own prefix nothing need be
@@ -10,7 +10,7 @@ impl LockClient {
     /// **For the operator's hand, not for programs**: on Redis it walks through all keys of every
     /// server, those of other applications too, in steps of a thousand (SCAN, never KEYS). After a
     /// thousand steps in all, or as soon as there are more than `limit`, it ends and says that it is
-    /// not [complete](Listing::complete). What is taken or released meanwhile may be listed or not. A client without
+    /// not [complete](KeyList::complete). What is taken or released meanwhile may be listed or not. A client without
     /// a prefix, as beside Redisson, cannot tell locks from other keys by their names and lists
     /// both: [`inspect`](Self::inspect) can.
     ///
@@ -32,7 +32,7 @@ impl LockClient {
     /// # Cancel safety
     ///
     /// Nothing is changed in any case.
-    pub async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, InspectError> {
+    pub async fn list(&self, prefix: &str, limit: usize) -> Result<KeyList, InspectError> {
         Ok(self.engine().admin()?.list(prefix.to_owned(), limit).await?)
     }
 }

@@ -28,7 +28,7 @@ const MOST_INVERSIONS: usize = 1_000;
 ///
 /// It displays as the places, without the keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inversion {
+pub struct LockOrderInversion {
     held: LockKey,
     asked: LockKey,
     nestings: Vec<Nesting>,
@@ -41,7 +41,7 @@ struct Nesting {
     held_at: CallSite,
 }
 
-impl Inversion {
+impl LockOrderInversion {
     /// The keys of the acquisition that closed the circle: what it held, and what it asked for.
     #[must_use]
     pub fn keys(&self) -> (&LockKey, &LockKey) {
@@ -57,7 +57,7 @@ impl Inversion {
     }
 }
 
-impl fmt::Display for Inversion {
+impl fmt::Display for LockOrderInversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("locks are taken in opposite orders: ")?;
         for (at, Nesting { asked_at, held_at }) in self.nestings.iter().enumerate() {
@@ -77,7 +77,7 @@ impl LockClient {
     /// which they are asked for, whether they meet or not. Only in builds with debug assertions: a
     /// release build looks at nothing and says nothing.
     #[must_use]
-    pub fn lock_order_inversions(&self) -> Vec<Inversion> {
+    pub fn lock_order_inversions(&self) -> Vec<LockOrderInversion> {
         self.engine().lock_order.lock().inversions.clone()
     }
 }
@@ -92,7 +92,7 @@ struct Seen {
     edges: HashMap<LockKey, HashMap<LockKey, Nesting>>,
     oldest: VecDeque<(LockKey, LockKey)>,
     told: HashSet<BTreeSet<String>>,
-    inversions: Vec<Inversion>,
+    inversions: Vec<LockOrderInversion>,
 }
 
 impl Engine {
@@ -178,7 +178,7 @@ impl Seen {
         let mut nestings = vec![here.clone()];
         nestings.extend(way_back);
         nestings.dedup();
-        let inversion = Inversion { held: held.clone(), asked: asked.clone(), nestings };
+        let inversion = LockOrderInversion { held: held.clone(), asked: asked.clone(), nestings };
         if self.told.len() < MOST_INVERSIONS
             && self.told.insert(inversion.call_sites().into_iter().collect())
         {

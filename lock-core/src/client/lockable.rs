@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What an [`Acquire`](crate::Acquire) can ask for. Nobody else can implement it.
-pub trait Target: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
+pub trait Lockable: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
     /// Proof that it is held.
     type Guard: Send;
 
@@ -78,7 +78,7 @@ impl SingleLock {
 
 impl sealed::Sealed for SingleLock {}
 
-impl Target for SingleLock {
+impl Lockable for SingleLock {
     type Guard = LockGuard;
 
     fn client(&self) -> &LockClient {

@@ -27,10 +27,10 @@ use crate::{
 
 pub use acquire::Acquire;
 pub use builder::LockClientBuilder;
-pub use lock_order::Inversion;
-pub use lockable::{SingleLock, Target};
+pub use lock_order::LockOrderInversion;
+pub use lockable::{Lockable, SingleLock};
 pub use multi_lock::{Member, MultiGuard, MultiLock, OneOrMany};
-pub use red_lock::{RedLock, RedLockGuard, RedLockOn};
+pub use red_lock::{RedLock, RedLockGuard, RedLockTarget};
 pub use semaphore::{PermitGuard, Semaphore};
 
 /// A client of a lock store: one per process, cheap to clone.

@@ -16,7 +16,7 @@ use futures_util::{
 use super::{
     LockClient,
     acquire::Acquire,
-    lockable::{SingleLock, Target, sealed},
+    lockable::{Lockable, SingleLock, sealed},
     semaphore::Semaphore,
 };
 use crate::{
@@ -83,7 +83,7 @@ impl MultiLock {
 
 impl sealed::Sealed for MultiLock {}
 
-impl Target for MultiLock {
+impl Lockable for MultiLock {
     type Guard = MultiGuard;
 
     fn client(&self) -> &LockClient {
@@ -120,7 +120,7 @@ pub enum OneOrMany {
 
 impl sealed::Sealed for OneOrMany {}
 
-impl Target for OneOrMany {
+impl Lockable for OneOrMany {
     type Guard = MultiGuard;
 
     fn client(&self) -> &LockClient {

@@ -5,7 +5,7 @@ use std::{future::Future, time::Duration};
 use super::{
     LockClient,
     acquire::Acquire,
-    lockable::{SingleLock, Target, sealed},
+    lockable::{Lockable, SingleLock, sealed},
 };
 use crate::{
     guard::LockGuard,
@@ -82,7 +82,7 @@ impl Semaphore {
 
 impl sealed::Sealed for Semaphore {}
 
-impl Target for Semaphore {
+impl Lockable for Semaphore {
     type Guard = PermitGuard;
 
     fn client(&self) -> &LockClient {

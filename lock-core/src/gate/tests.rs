@@ -190,7 +190,7 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     // Nor is one who has not waited yet let in where others fill all there is.
     let mut beside = beside;
     let full = (queued(write(&other)), queued(write(&other)));
-    assert!(beside.wait(None).is_err_and(|over| over.in_all() && over.waiters() == 2));
+    assert!(beside.wait(None).is_err_and(|over| over.is_total() && over.waiters() == 2));
     drop(full);
     assert!(beside.wait(None).is_ok());
     drop(beside);

@@ -75,7 +75,7 @@ pub use outcome::{
 };
 pub use snapshot::{HolderSnapshot, LockSnapshot, WaiterSnapshot};
 
-use crate::types::{ClientInfo, ForcedRelease, Listing, LockKey, Mode, Unavailable};
+use crate::types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, Unavailable};
 pub use crate::types::{OwnerId, StoreError, Unsupported};
 
 /// The future of a command's outcome.
@@ -249,7 +249,7 @@ pub trait StoreAdmin: Send + Sync {
 
     /// The locks that are held, and the semaphores, whose keys begin with `prefix`: sorted, at most
     /// `limit`. Default: unsupported.
-    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
         let _ = (prefix, limit);
         unsupported("lists of locks")
     }

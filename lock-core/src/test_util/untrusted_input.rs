@@ -48,7 +48,7 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
 
 /// Reads bytes as what a server says of itself and others: a map of slots, a client's name, a
 /// connection's identity, a redirection.
-pub fn response(sent: &[u8]) {
+pub fn server_info(sent: &[u8]) {
     let here = Endpoint::Tcp("h".to_owned(), 1);
     if let Ok(text) = std::str::from_utf8(sent) {
         let _ = Endpoint::parse(text, &here).map(|endpoint| endpoint.to_string());

@@ -14,14 +14,14 @@ pub struct Inspection {
     /// How it is held; `None`: not at all.
     pub mode: Option<Mode>,
     /// Who holds it.
-    pub holders: Vec<Holding>,
+    pub holders: Vec<HolderInfo>,
     /// What is left of the lease that ends last, on the store's clock; a holder that lives renews
     /// it. `None`: nobody holds it, or it has no end.
     pub remaining: Option<Duration>,
     /// The waiters that the store knows: of the fair kinds in order, up to 64 of each process; of
     /// the others the one that is next. Waiters that stand behind another one of their own process
     /// are not known to the store.
-    pub waiters: Vec<Waiting>,
+    pub waiters: Vec<WaiterInfo>,
     /// A semaphore's free permits, negative while more are in use than there should be.
     pub free_permits: Option<i64>,
     /// The last fencing token that was handed out, or is reserved for the holder's next turns, as long
@@ -34,7 +34,7 @@ pub struct Inspection {
 /// One owner that holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Holding {
+pub struct HolderInfo {
     /// `<client>:<number>`, or the permit of a semaphore.
     pub owner: String,
     /// Which process that is, if it said so.
@@ -50,7 +50,7 @@ pub struct Holding {
 /// One owner that waits for a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Waiting {
+pub struct WaiterInfo {
     /// `<client>:<number>`.
     pub owner: String,
     /// Which process that is, if it said so.
@@ -99,7 +99,7 @@ impl ForcedRelease {
 /// The locks under a prefix: from [`LockClient::list`](crate::LockClient::list).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Listing {
+pub struct KeyList {
     /// Their keys, sorted.
     pub keys: Vec<LockKey>,
     /// Whether these are all: not cut at the limit, not given up halfway, and no node of a cluster
@@ -107,7 +107,7 @@ pub struct Listing {
     pub complete: bool,
 }
 
-impl Listing {
+impl KeyList {
     /// For a [store](crate::store::LockStore) that lists its locks.
     #[must_use]
     pub fn new(keys: Vec<LockKey>, complete: bool) -> Self {

@@ -19,7 +19,7 @@ pub use error::{
 };
 pub use fencing_token::FencingToken;
 pub use health::{Health, LeaseState};
-pub use inspection::{ClientInfo, ForcedRelease, Holding, Inspection, Listing, Waiting};
+pub use inspection::{ClientInfo, ForcedRelease, HolderInfo, Inspection, KeyList, WaiterInfo};
 pub use key::{IntoLockKey, KeyError, LockKey};
 pub use kind::{Kind, UnknownKind};
 pub use lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE};

@@ -238,14 +238,14 @@ async fn a_read_that_is_being_released_is_no_other_reader() {
 
 #[tokio::test(start_paused = true)]
 async fn waiters_before_all_keys_together_are_bounded() {
-    let locks = LockClient::builder().max_waiters_in_all(1).in_memory();
+    let locks = LockClient::builder().max_waiters_total(1).in_memory();
     let held =
         [locks.write("a").acquire().await.unwrap(), locks.write("b").acquire().await.unwrap()];
     let waits = tokio::spawn(locks.write("a").wait(Duration::from_secs(60)).acquire());
     tokio::time::sleep(Duration::from_secs(1)).await;
     let refused = locks.write("b").wait(Duration::from_secs(60)).acquire().await.unwrap_err();
     let AcquireError::Overloaded(over) = &refused else { panic!("{refused}") };
-    assert!(over.in_all() && over.waiters() == 1 && over.key().as_str() == "b", "{over}");
+    assert!(over.is_total() && over.waiters() == 1 && over.key().as_str() == "b", "{over}");
     assert!(refused.to_string().starts_with("1 waiters of this process stand before its locks"));
     drop(held);
     drop(waits.await.unwrap().unwrap());

@@ -2,7 +2,7 @@
 
 use lock_core::{
     __private::{Spec, run},
-    Acquire, Inversion, Kind, LockClient, LockKey, Mode,
+    Acquire, Kind, LockClient, LockKey, LockOrderInversion, Mode,
 };
 
 /// Takes the second inside the first.
@@ -11,7 +11,7 @@ async fn nested(first: Acquire, second: Acquire) {
     let _inner = second.acquire().await.unwrap();
 }
 
-fn only(client: &LockClient) -> Inversion {
+fn only(client: &LockClient) -> LockOrderInversion {
     let mut inversions = client.lock_order_inversions();
     assert_eq!(inversions.len(), 1, "{inversions:?}");
     inversions.remove(0)

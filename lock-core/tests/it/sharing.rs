@@ -85,8 +85,9 @@ async fn what_the_store_knows_no_more_is_told_to_all_at_the_next_renewal() {
 #[tokio::test(start_paused = true)]
 async fn after_a_third_of_the_lease_or_the_time_to_stand_back_nobody_joins() {
     let store = MemoryStore::new();
-    let yielding = |most| LockClient::builder().lease(LEASE).yielding(most).in_memory_on(&store);
-    for (client, limit) in [(yielding(LEASE), LEASE / 3), (yielding(LEASE / 6), LEASE / 6)] {
+    let timeout =
+        |most| LockClient::builder().lease(LEASE).fairness_timeout(most).in_memory_on(&store);
+    for (client, limit) in [(timeout(LEASE), LEASE / 3), (timeout(LEASE / 6), LEASE / 6)] {
         for (age, joins) in [(limit - LEASE / 100, true), (limit, false)] {
             let host = read(&client).await;
             sleep(age).await;

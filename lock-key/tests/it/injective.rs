@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-use lock_key::{HoleType, KeyWriter, Template, check_braces};
+use lock_key::{KeyWriter, PlaceholderType, Template, check_braces};
 
 fn render(template: &Template, values: &[&str]) -> Option<String> {
     let mut values = values.iter();
@@ -87,7 +87,7 @@ fn pairs_of_a_digest_and_text() {
 fn a_default_is_the_key_of_its_own_text_alone() {
     let template = Template::parse("{a|default=x}:{b:u64|default=7}").unwrap();
     let defaults: Vec<&str> =
-        template.holes().map(|hole| hole.default.as_deref().unwrap()).collect();
+        template.placeholders().map(|hole| hole.default.as_deref().unwrap()).collect();
     let missing = render(&template, &defaults).unwrap();
     for a in texts(&["x", "X", "%", ":"], 2) {
         for b in ["7", "07", "8", "77"] {
@@ -102,9 +102,9 @@ fn the_refused_templates_would_collide() {
     // What the parser refuses, built by hand: the refusal is for a reason.
     let by_hand = |left: &str, right: &str| {
         let mut writer = KeyWriter::new();
-        writer.value("a", HoleType::Text, left).unwrap();
+        writer.value("a", PlaceholderType::Text, left).unwrap();
         writer.literal("-");
-        writer.value("b", HoleType::Text, right).unwrap();
+        writer.value("b", PlaceholderType::Text, right).unwrap();
         writer.finish().unwrap()
     };
     assert_eq!(by_hand("x-y", "z"), by_hand("x", "y-z"));
@@ -181,10 +181,10 @@ fn random_templates_never_panic_and_never_collide() {
         let mut seen: HashMap<String, Vec<String>> = HashMap::new();
         for _ in 0..40 {
             let values: Vec<String> = template
-                .holes()
+                .placeholders()
                 .map(|hole| match hole.ty {
-                    HoleType::U64 => random.below(120).to_string(),
-                    HoleType::Uuid => uuids[random.below(4)].clone(),
+                    PlaceholderType::U64 => random.below(120).to_string(),
+                    PlaceholderType::Uuid => uuids[random.below(4)].clone(),
                     _ => words[random.below(words.len())].to_owned(),
                 })
                 .collect();

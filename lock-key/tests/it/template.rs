@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 
-use lock_key::{HoleType, RenderError, Segment, Template, ValueFault};
+use lock_key::{PlaceholderType, RenderError, Segment, Template, ValueFault};
 
 fn render(template: &Template, values: &[(&str, &str)]) -> Result<String, RenderError<String>> {
     template.render(|hole| {
@@ -21,26 +21,26 @@ fn holes_carry_path_type_and_place() {
     let source = "o:{id}:{path.tenant:lower}:{body.lines.0:u64}";
     let template = Template::parse(source).unwrap();
     let holes: Vec<_> = template
-        .holes()
+        .placeholders()
         .map(|hole| (hole.name(), hole.path.len(), hole.ty, &source[hole.span.clone()]))
         .collect();
     assert_eq!(
         holes,
         [
-            ("id".to_owned(), 1, HoleType::Text, "id"),
-            ("path.tenant".to_owned(), 2, HoleType::Lower, "path.tenant"),
-            ("body.lines.0".to_owned(), 3, HoleType::U64, "body.lines.0"),
+            ("id".to_owned(), 1, PlaceholderType::Text, "id"),
+            ("path.tenant".to_owned(), 2, PlaceholderType::Lower, "path.tenant"),
+            ("body.lines.0".to_owned(), 3, PlaceholderType::U64, "body.lines.0"),
         ]
     );
 }
 
 #[test]
 fn every_type_has_a_word() {
-    for ty in HoleType::ALL {
+    for ty in PlaceholderType::ALL {
         let source = format!("o:{{id:{ty}}}");
         match Template::parse(&source) {
-            Ok(template) => assert_eq!(template.holes().next().unwrap().ty, ty),
-            Err(_) => assert_eq!(ty, HoleType::Text),
+            Ok(template) => assert_eq!(template.placeholders().next().unwrap().ty, ty),
+            Err(_) => assert_eq!(ty, PlaceholderType::Text),
         }
     }
 }
@@ -48,7 +48,7 @@ fn every_type_has_a_word() {
 #[test]
 fn doubled_braces_are_literal() {
     let template = Template::parse("order:{{{id}}}:lines").unwrap();
-    let [Segment::Literal(before), Segment::Hole(hole), Segment::Literal(after)] =
+    let [Segment::Literal(before), Segment::Placeholder(hole), Segment::Literal(after)] =
         template.segments()
     else {
         panic!("{template:?}");
@@ -103,7 +103,7 @@ fn a_refused_value_names_its_hole() {
         panic!("{error:?}");
     };
     assert_eq!(error.hole(), Some("body.id"));
-    assert_eq!(error.fault(), ValueFault::NotOfType { expected: HoleType::U64 });
+    assert_eq!(error.fault(), ValueFault::NotOfType { expected: PlaceholderType::U64 });
 }
 
 #[test]
@@ -124,19 +124,19 @@ fn options_stand_behind_the_type_in_any_order() {
                   {b|default=-|hash}";
     let template = Template::parse(source).unwrap();
     let holes: Vec<_> = template
-        .holes()
+        .placeholders()
         .map(|hole| (hole.name(), hole.ty, hole.default.as_deref(), hole.hash))
         .collect();
     assert_eq!(
         holes,
         [
-            ("query.page".to_owned(), HoleType::U64, Some("1"), false),
-            ("header.x-user".to_owned(), HoleType::Text, None, true),
-            ("a".to_owned(), HoleType::Lower, Some("X:y"), true),
-            ("b".to_owned(), HoleType::Text, Some("-"), true),
+            ("query.page".to_owned(), PlaceholderType::U64, Some("1"), false),
+            ("header.x-user".to_owned(), PlaceholderType::Text, None, true),
+            ("a".to_owned(), PlaceholderType::Lower, Some("X:y"), true),
+            ("b".to_owned(), PlaceholderType::Text, Some("-"), true),
         ]
     );
-    assert_eq!(&source[template.holes().nth(1).unwrap().span.clone()], "header.x-user");
+    assert_eq!(&source[template.placeholders().nth(1).unwrap().span.clone()], "header.x-user");
 }
 
 #[test]
@@ -156,14 +156,15 @@ fn a_hashed_hole_takes_a_digest_alone() {
 #[test]
 fn a_hole_makes_values_canonical() {
     let template = Template::parse("{a:lower|hash}:{b:u64}").unwrap();
-    let [a, b] = template.holes().collect::<Vec<_>>()[..] else { panic!("{template:?}") };
+    let [a, b] = template.placeholders().collect::<Vec<_>>()[..] else { panic!("{template:?}") };
     assert_eq!(a.canonical("ANN").unwrap(), "ann");
     assert_eq!(b.canonical("007").unwrap(), "7");
     assert!(a.canonical(&"x".repeat(8192)).is_ok());
-    let too_long = |hole: &lock_key::Hole, text: &str| hole.canonical(text).unwrap_err().fault();
+    let too_long =
+        |hole: &lock_key::Placeholder, text: &str| hole.canonical(text).unwrap_err().fault();
     let long = "0".repeat(8193);
     assert_eq!(too_long(a, &long), ValueFault::TooLong { bytes: 8193, most: 8192 });
     assert_eq!(too_long(b, &long[..129]), ValueFault::TooLong { bytes: 129, most: 128 });
     assert_eq!(too_long(a, ""), ValueFault::Empty);
-    assert_eq!(too_long(b, "x"), ValueFault::NotOfType { expected: HoleType::U64 });
+    assert_eq!(too_long(b, "x"), ValueFault::NotOfType { expected: PlaceholderType::U64 });
 }

@@ -1,6 +1,6 @@
 //! Every way in which a template is refused: what is said, and where.
 
-use lock_key::{BraceFault, HoleType, Template, TemplateFault};
+use lock_key::{BraceFault, PlaceholderType, Template, TemplateFault};
 
 /// The fault, and the part of the source that the span covers.
 #[track_caller]
@@ -119,13 +119,13 @@ fn options_that_are_none() {
 fn defaults_that_could_not_stand_there() {
     let long = format!("default={}", "x".repeat(129));
     for (ty, option) in [
-        (HoleType::U64, "default=one"),
-        (HoleType::Uuid, "default=0"),
-        (HoleType::Text, "default="),
-        (HoleType::Text, "default=a\tb"),
-        (HoleType::Text, &long),
+        (PlaceholderType::U64, "default=one"),
+        (PlaceholderType::Uuid, "default=0"),
+        (PlaceholderType::Text, "default="),
+        (PlaceholderType::Text, "default=a\tb"),
+        (PlaceholderType::Text, &long),
     ] {
-        let ty_word = if ty == HoleType::Text { String::new() } else { format!(":{ty}") };
+        let ty_word = if ty == PlaceholderType::Text { String::new() } else { format!(":{ty}") };
         let source = format!("o:{{id{ty_word}|{option}}}");
         assert_eq!(refused(&source), (TemplateFault::BadDefault(ty), option), "{source}");
     }

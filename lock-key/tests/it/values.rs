@@ -4,23 +4,23 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use lock_key::{HoleType, KeyPart, KeyWriter, ValueError, ValueFault};
+use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError, ValueFault};
 
-fn write(ty: HoleType, value: &str) -> Result<String, ValueError> {
+fn write(ty: PlaceholderType, value: &str) -> Result<String, ValueError> {
     let mut writer = KeyWriter::new();
     writer.value("id", ty, value)?;
     writer.finish()
 }
 
 #[track_caller]
-fn same_key(ty: HoleType, key: &str, spellings: &[&str]) {
+fn same_key(ty: PlaceholderType, key: &str, spellings: &[&str]) {
     for spelling in spellings {
         assert_eq!(write(ty, spelling).as_deref(), Ok(key), "{spelling:?} as {ty}");
     }
 }
 
 #[track_caller]
-fn refused(ty: HoleType, values: &[&str]) {
+fn refused(ty: PlaceholderType, values: &[&str]) {
     for value in values {
         let error = write(ty, value).expect_err(value);
         assert_eq!(error.fault(), ValueFault::NotOfType { expected: ty }, "{value:?} as {ty}");
@@ -30,19 +30,19 @@ fn refused(ty: HoleType, values: &[&str]) {
 
 #[test]
 fn text_is_percent_encoded() {
-    same_key(HoleType::Text, "aZ09_.-", &["aZ09_.-"]);
-    same_key(HoleType::Text, "a%2Fb%3Ac%7Bd%7D%25%20%0A%00", &["a/b:c{d}% \n\0"]);
-    same_key(HoleType::Text, "%C3%B6", &["ö"]);
-    same_key(HoleType::Text, "007", &["007"]);
+    same_key(PlaceholderType::Text, "aZ09_.-", &["aZ09_.-"]);
+    same_key(PlaceholderType::Text, "a%2Fb%3Ac%7Bd%7D%25%20%0A%00", &["a/b:c{d}% \n\0"]);
+    same_key(PlaceholderType::Text, "%C3%B6", &["ö"]);
+    same_key(PlaceholderType::Text, "007", &["007"]);
 }
 
 #[test]
 fn whole_numbers_have_one_spelling() {
-    same_key(HoleType::U64, "7", &["7", "+7", "007", "+007"]);
-    same_key(HoleType::U64, "0", &["0", "000", "+0"]);
-    same_key(HoleType::U64, "18446744073709551615", &["18446744073709551615"]);
+    same_key(PlaceholderType::U64, "7", &["7", "+7", "007", "+007"]);
+    same_key(PlaceholderType::U64, "0", &["0", "000", "+0"]);
+    same_key(PlaceholderType::U64, "18446744073709551615", &["18446744073709551615"]);
     refused(
-        HoleType::U64,
+        PlaceholderType::U64,
         &[
             "-7",
             "-0",
@@ -58,18 +58,18 @@ fn whole_numbers_have_one_spelling() {
             "18446744073709551616",
         ],
     );
-    same_key(HoleType::I64, "7", &["7", "+7", "007"]);
-    same_key(HoleType::I64, "-7", &["-7", "-007"]);
-    same_key(HoleType::I64, "0", &["0", "-0", "+0", "-000"]);
-    same_key(HoleType::I64, "-9223372036854775808", &["-9223372036854775808"]);
-    refused(HoleType::I64, &["--7", "+-7", "-", "9223372036854775808", "7-"]);
+    same_key(PlaceholderType::I64, "7", &["7", "+7", "007"]);
+    same_key(PlaceholderType::I64, "-7", &["-7", "-007"]);
+    same_key(PlaceholderType::I64, "0", &["0", "-0", "+0", "-000"]);
+    same_key(PlaceholderType::I64, "-9223372036854775808", &["-9223372036854775808"]);
+    refused(PlaceholderType::I64, &["--7", "+-7", "-", "9223372036854775808", "7-"]);
 }
 
 #[test]
 fn uuids_have_one_spelling() {
     let canonical = "67e55044-10b1-426f-9247-bb680e5fe0c8";
     same_key(
-        HoleType::Uuid,
+        PlaceholderType::Uuid,
         canonical,
         &[
             canonical,
@@ -79,7 +79,7 @@ fn uuids_have_one_spelling() {
         ],
     );
     refused(
-        HoleType::Uuid,
+        PlaceholderType::Uuid,
         &[
             "67e55044-10b1-426f-9247-bb680e5fe0c",
             "67e55044-10b1-426f-9247-bb680e5fe0c8a",
@@ -99,14 +99,14 @@ fn uuids_have_one_spelling() {
 
 #[test]
 fn lower_case_is_unicodes() {
-    same_key(HoleType::Lower, "ann", &["ann", "Ann", "ANN"]);
-    same_key(HoleType::Lower, "%C3%B6", &["Ö", "ö"]);
-    same_key(HoleType::Lower, "a%2Fb", &["A/B"]);
+    same_key(PlaceholderType::Lower, "ann", &["ann", "Ann", "ANN"]);
+    same_key(PlaceholderType::Lower, "%C3%B6", &["Ö", "ö"]);
+    same_key(PlaceholderType::Lower, "a%2Fb", &["A/B"]);
 }
 
 #[test]
 fn empty_and_long_values_are_refused_whatever_the_type() {
-    for ty in HoleType::ALL {
+    for ty in PlaceholderType::ALL {
         assert_eq!(write(ty, "").unwrap_err().fault(), ValueFault::Empty);
         let long = "0".repeat(129);
         assert_eq!(
@@ -114,32 +114,35 @@ fn empty_and_long_values_are_refused_whatever_the_type() {
             ValueFault::TooLong { bytes: 129, most: 128 }
         );
     }
-    assert_eq!(write(HoleType::Text, &"ö".repeat(64)).unwrap().len(), 384);
-    assert_eq!(write(HoleType::U64, &"0".repeat(128)).unwrap(), "0");
+    assert_eq!(write(PlaceholderType::Text, &"ö".repeat(64)).unwrap().len(), 384);
+    assert_eq!(write(PlaceholderType::U64, &"0".repeat(128)).unwrap(), "0");
 }
 
 #[test]
 fn an_error_never_shows_the_value() {
     let secret = "hunter2 ".repeat(40);
-    for ty in HoleType::ALL {
+    for ty in PlaceholderType::ALL {
         let error = write(ty, &secret).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"));
     }
-    let error = write(HoleType::Uuid, "hunter2").unwrap_err();
+    let error = write(PlaceholderType::Uuid, "hunter2").unwrap_err();
     assert!(!format!("{error} {error:?}").contains("hunter2"));
     assert_eq!(
-        write(HoleType::Text, &secret).unwrap_err().to_string(),
+        write(PlaceholderType::Text, &secret).unwrap_err().to_string(),
         "the value of `id` has 320 bytes; at most 128 are allowed"
     );
-    assert_eq!(write(HoleType::Text, "").unwrap_err().to_string(), "the value of `id` is empty");
+    assert_eq!(
+        write(PlaceholderType::Text, "").unwrap_err().to_string(),
+        "the value of `id` is empty"
+    );
 }
 
 #[test]
 fn a_refused_value_leaves_the_key_as_it_was() {
     let mut writer = KeyWriter::new();
     writer.literal("o:");
-    writer.value("a", HoleType::U64, "x").unwrap_err();
-    writer.value("a", HoleType::U64, "1").unwrap();
+    writer.value("a", PlaceholderType::U64, "x").unwrap_err();
+    writer.value("a", PlaceholderType::U64, "1").unwrap();
     assert_eq!(writer.finish().unwrap(), "o:1");
 }
 

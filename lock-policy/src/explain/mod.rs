@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method, Request, Uri, request::Parts};
 use lock_core::{Mode, Template};
-use lock_key::{Hole, KeyWriter, Segment};
+use lock_key::{KeyWriter, Placeholder, Segment};
 use percent_encoding::percent_decode_str;
 
 use crate::{
@@ -113,7 +113,7 @@ fn key(template: &Template, values: &RequestValues<'_>) -> Result<String, KeyRej
     for segment in template.segments() {
         match segment {
             Segment::Literal(text) => writer.literal(text),
-            Segment::Hole(hole) => write(&mut writer, hole, values)?,
+            Segment::Placeholder(hole) => write(&mut writer, hole, values)?,
         }
     }
     Ok(writer.finish()?)
@@ -121,7 +121,7 @@ fn key(template: &Template, values: &RequestValues<'_>) -> Result<String, KeyRej
 
 fn write(
     writer: &mut KeyWriter,
-    hole: &Hole,
+    hole: &Placeholder,
     values: &RequestValues<'_>,
 ) -> Result<(), KeyRejection> {
     let Some(source) = Source::of(hole) else {

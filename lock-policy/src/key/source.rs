@@ -1,4 +1,4 @@
-use lock_key::Hole;
+use lock_key::Placeholder;
 
 use super::rejection::KeyRejection;
 
@@ -25,7 +25,7 @@ pub(crate) const SOURCES: [&str; 6] = ["path", "query", "header", "cookie", "cla
 
 impl<'h> Source<'h> {
     /// `None`: there is no such source, or no name behind it.
-    pub fn of(hole: &'h Hole) -> Option<Self> {
+    pub fn of(hole: &'h Placeholder) -> Option<Self> {
         let (source, name) = match &*hole.path {
             [name] => return Some(Self::Path(name)),
             [source, name @ ..] => (source.as_str(), name),

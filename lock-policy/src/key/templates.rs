@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use lock_core::{LockKey, Template};
-use lock_key::Hole;
+use lock_key::Placeholder;
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -57,7 +57,7 @@ impl KeyTemplates {
     /// The path parameters that no key can do without.
     #[must_use]
     pub fn required_parameters(&self) -> Vec<&str> {
-        let holes = self.0.iter().flat_map(|template| template.template.holes());
+        let holes = self.0.iter().flat_map(|template| template.template.placeholders());
         let required = holes.filter(|hole| hole.default.is_none());
         let parameter = |hole| match Source::of(hole) {
             Some(Source::Path(name)) => Some(name),
@@ -69,7 +69,7 @@ impl KeyTemplates {
     /// Whether a hole names a path parameter of the route.
     #[must_use]
     pub fn name_path_parameters(&self) -> bool {
-        let mut holes = self.0.iter().flat_map(|template| template.template.holes());
+        let mut holes = self.0.iter().flat_map(|template| template.template.placeholders());
         holes.any(|hole| matches!(Source::of(hole), Some(Source::Path(_))))
     }
 
@@ -87,7 +87,7 @@ impl KeyTemplate {
     fn parse(source: &str) -> Result<Self, KeyTemplateError> {
         let template = Template::parse(source)
             .map_err(|error| KeyTemplateError::Template { template: source.to_owned(), error })?;
-        if let Some(hole) = template.holes().find(|hole| Source::of(hole).is_none()) {
+        if let Some(hole) = template.placeholders().find(|hole| Source::of(hole).is_none()) {
             return Err(KeyTemplateError::UnknownSource {
                 template: source.to_owned(),
                 hole: hole.name(),
@@ -116,7 +116,7 @@ impl KeyTemplate {
 
 /// What a hole takes for the value that a request has, or has not.
 pub(crate) fn resolve_value<'v>(
-    hole: &Hole,
+    hole: &Placeholder,
     value: Option<Cow<'v, str>>,
     source: &Source<'_>,
 ) -> Result<Cow<'v, str>, KeyRejection> {

@@ -1,7 +1,7 @@
 //! The keys of a rule.
 
 use lock_core::Template;
-use lock_key::{Hole, closest};
+use lock_key::{Placeholder, closest};
 
 use crate::{
     diagnostics::Diagnostic,
@@ -66,7 +66,7 @@ fn template(text: &Text, route: &RouteMatch, diagnostics: &mut Vec<Diagnostic>) 
             return;
         }
     };
-    for hole in template.holes() {
+    for hole in template.placeholders() {
         let wrong = match Source::of(hole) {
             None => Some(no_source(hole)),
             Some(Source::Path(name)) => no_parameter(name, route),
@@ -78,7 +78,7 @@ fn template(text: &Text, route: &RouteMatch, diagnostics: &mut Vec<Diagnostic>) 
     }
 }
 
-fn no_source(hole: &Hole) -> (String, Option<String>) {
+fn no_source(hole: &Placeholder) -> (String, Option<String>) {
     let word = hole.path.first().map_or("", String::as_str);
     let what = format!("`{}` is nothing of a request", hole.name());
     if word == "path" {

@@ -83,8 +83,8 @@ impl Rejection {
                 ),
                 ..rejection
             },
-            AcquireError::Overloaded(over) if over.in_all() => {
-                rejection.because("as many wait for locks as may in all: `max_waiters_in_all`")
+            AcquireError::Overloaded(over) if over.is_total() => {
+                rejection.because("as many wait for locks as may in all: `max_waiters_total`")
             }
             AcquireError::Overloaded(_) | AcquireError::Draining => rejection,
             AcquireError::Unavailable(unavailable) => rejection.because(unavailable.to_string()),

@@ -1,4 +1,4 @@
-use lock_core::Listing;
+use lock_core::KeyList;
 use serde_json::json;
 
 use crate::{
@@ -38,7 +38,7 @@ impl Args {
         })
     }
 
-    fn answer(&self, live: &Live, listing: &Listing) -> Answer {
+    fn answer(&self, live: &Live, listing: &KeyList) -> Answer {
         let keys: Vec<_> = listing.keys.iter().map(|key| key.as_str()).collect();
         let (exit, said) = match keys.len() {
             count if !listing.complete => (

@@ -13,14 +13,14 @@ pub fn keys(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     let mut lines = text.split('\n');
     let Some(Ok(template)) = lines.next().map(Template::parse) else { return };
-    let holes: Vec<_> = template.holes().collect();
+    let holes: Vec<_> = template.placeholders().collect();
     // A digest is made elsewhere.
     if holes.iter().any(|hole| hole.hash) {
         return;
     }
     let mut values = || -> Option<Vec<String>> {
         let canonical =
-            |hole: &&lock_key::Hole| Some(hole.canonical(lines.next()?).ok()?.into_owned());
+            |hole: &&lock_key::Placeholder| Some(hole.canonical(lines.next()?).ok()?.into_owned());
         holes.iter().map(canonical).collect()
     };
     let (Some(one), Some(other)) = (values(), values()) else { return };

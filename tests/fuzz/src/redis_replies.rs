@@ -10,7 +10,7 @@ const CHANNEL: &str = "redisson_rwlock:{lock:k}";
 ///
 /// When it is taken for one.
 pub fn redis_replies(input: &[u8]) {
-    untrusted_input::response(input);
+    untrusted_input::server_info(input);
     let Some(reply) = untrusted_input::reply(input, NONCE) else { return };
     if reply.answers {
         assert!(has(input, NONCE), "{}", input.escape_ascii());

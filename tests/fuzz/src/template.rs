@@ -13,7 +13,7 @@ pub fn template(input: &[u8]) {
             let again = Template::parse(&template.to_string());
             let again = again.expect("a template that is written out is one");
             assert_eq!(again.segments(), template.segments());
-            for hole in template.holes() {
+            for hole in template.placeholders() {
                 assert_eq!(&text[hole.span.clone()], hole.name());
             }
         }

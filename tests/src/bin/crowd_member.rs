@@ -33,7 +33,7 @@ async fn main() -> Result<(), Failure> {
     let url = env::var("REDIS_URL")?;
     // What is shown is an order, and a machine that stands still for a moment must not change it.
     let patience = Duration::from_secs(30);
-    let builder = LockClient::builder().command_timeout(patience).yielding(WAIT);
+    let builder = LockClient::builder().command_timeout(patience).fairness_timeout(WAIT);
     let member = Member { locks: builder.connect(&url).await?, cli: Cli::connect(&url).await };
     println!("ready");
 

@@ -74,8 +74,8 @@ impl LockClientBuilder {
     /// another process that has waited longer. It keeps a stream of readers from starving writers, as
     /// long as one hold is shorter than this; and it bounds how long a reader waits for a writer that
     /// waits itself. Default: 1 s.
-    pub fn yielding(mut self, yielding: Duration) -> Self {
-        self.settings.yielding = yielding.min(LONGEST_TIMEOUT);
+    pub fn fairness_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.yielding = timeout.min(LONGEST_TIMEOUT);
         self
     }
 
@@ -91,7 +91,7 @@ impl LockClientBuilder {
     /// as [`Overloaded`](crate::AcquireError::Overloaded) at once. It bounds the memory that many
     /// requests for many keys can take, where [`max_waiters`](Self::max_waiters) bounds those for
     /// one. Who has waited for others of this process already is not sent away. Default: 65,536.
-    pub fn max_waiters_in_all(mut self, max_waiters: usize) -> Self {
+    pub fn max_waiters_total(mut self, max_waiters: usize) -> Self {
         self.settings.max_waiters_in_all = max_waiters;
         self
     }

@@ -13,7 +13,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use futures_util::future::join_all;
 
 use crate::{
-    client::{Acquire, LockClient, SingleLock, Target, lockable::sealed},
+    client::{Acquire, LockClient, Lockable, SingleLock, lockable::sealed},
     gate::{Gate, Permit, Turn},
     request::{Entered, Patience, Request},
     scope::Scope,
@@ -80,8 +80,8 @@ impl RedLock {
 
     /// Asks for the lock on `key`: exclusive.
     #[track_caller]
-    pub fn lock(&self, key: impl IntoLockKey) -> Acquire<RedLockOn> {
-        Acquire::new(RedLockOn { servers: Arc::clone(&self.0), key: key.into_lock_key() })
+    pub fn lock(&self, key: impl IntoLockKey) -> Acquire<RedLockTarget> {
+        Acquire::new(RedLockTarget { servers: Arc::clone(&self.0), key: key.into_lock_key() })
     }
 
     /// How many servers must grant.
@@ -127,14 +127,14 @@ impl Servers {
 
 /// A lock on a majority of servers under one key: see [`RedLock::lock`].
 #[derive(Debug, Clone)]
-pub struct RedLockOn {
+pub struct RedLockTarget {
     servers: Arc<Servers>,
     key: Result<LockKey, KeyError>,
 }
 
-impl sealed::Sealed for RedLockOn {}
+impl sealed::Sealed for RedLockTarget {}
 
-impl Target for RedLockOn {
+impl Lockable for RedLockTarget {
     type Guard = RedLockGuard;
 
     fn client(&self) -> &LockClient {

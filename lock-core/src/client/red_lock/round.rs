@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Servers, guard::remaining};
 use crate::{
-    client::{SingleLock, Target},
+    client::{Lockable, SingleLock},
     gate::Permit,
     guard::LockGuard,
     request::{Patience, Request},

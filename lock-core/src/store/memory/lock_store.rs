@@ -16,7 +16,7 @@ use crate::{
         LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
         StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
-    types::{ClientInfo, ForcedRelease, Kind, Listing, LockKey, Mode, StoreError, Unavailable},
+    types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError, Unavailable},
 };
 
 impl MemoryStore {
@@ -231,7 +231,7 @@ impl StoreAdmin for MemoryStore {
         self.ask(|keys| Some(keys.standing(&key)))
     }
 
-    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
         self.ask(|keys| {
             let mut held = keys.begin_with(&prefix);
             held.retain(|key| {
@@ -240,7 +240,7 @@ impl StoreAdmin for MemoryStore {
             });
             let complete = held.len() <= limit;
             held.truncate(limit);
-            Listing { keys: held, complete }
+            KeyList { keys: held, complete }
         })
     }
 

@@ -11,7 +11,7 @@ use super::{
     protocol::key_names,
     store::RedisStore,
 };
-use crate::types::{Listing, LockKey, Unavailable};
+use crate::types::{KeyList, LockKey, Unavailable};
 
 /// How many keys the server looks at in one step: a fraction of a millisecond.
 const SCAN_COUNT: usize = 1_000;
@@ -49,14 +49,14 @@ impl Found<'_> {
         Ok(cursor)
     }
 
-    fn listing(self, complete: bool) -> Listing {
+    fn listing(self, complete: bool) -> KeyList {
         let complete = complete && self.keys.len() <= self.limit;
-        Listing { keys: self.keys.into_iter().take(self.limit).collect(), complete }
+        KeyList { keys: self.keys.into_iter().take(self.limit).collect(), complete }
     }
 }
 
 impl RedisStore {
-    pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Unavailable> {
+    pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<KeyList, Unavailable> {
         let client_prefix = self.steps.prefix.as_str();
         let pattern = format!("{}*", literally(&format!("{client_prefix}{prefix}")));
         let (steps_left, keys) = (MAX_STEPS, BTreeSet::new());

@@ -28,7 +28,7 @@ use crate::{
         LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
         StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
-    types::{ClientInfo, ForcedRelease, Listing, LockKey, Mode, Unavailable},
+    types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, Unavailable},
 };
 
 /// A shutdown takes no longer than this beyond its deadline, however patient the client is.
@@ -229,7 +229,7 @@ impl StoreAdmin for RedisStore {
         async move { Ok(self.ask(&call).await?.standing()?) }.boxed()
     }
 
-    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
         async move { Ok(RedisStore::list(self, &prefix, limit).await?) }.boxed()
     }
 

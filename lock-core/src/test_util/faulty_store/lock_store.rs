@@ -11,7 +11,7 @@ use crate::{
         LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
         StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
-    types::{ClientInfo, ForcedRelease, Listing, LockKey, Mode, StoreError, Unavailable},
+    types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, StoreError, Unavailable},
 };
 
 /// What the store says, which it does at once.
@@ -114,7 +114,7 @@ impl StoreAdmin for Line {
         self.ask(Question::Other, Vec::new(), move |store| said(store.inspect(key)))
     }
 
-    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, Listing> {
+    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
         self.ask(Question::Other, Vec::new(), move |store| said(store.list(prefix, limit)))
     }
 

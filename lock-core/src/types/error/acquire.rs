@@ -121,16 +121,16 @@ impl Overloaded {
         &self.key
     }
 
-    /// How many waiters there were: before the key, or [in all](Self::in_all).
+    /// How many waiters there were: before the key, or [in all](Self::is_total).
     #[must_use]
     pub fn waiters(&self) -> usize {
         self.waiters
     }
 
     /// Whether it was the bound on the waiters of all keys together that was reached:
-    /// [`max_waiters_in_all`](crate::LockClientBuilder::max_waiters_in_all).
+    /// [`max_waiters_total`](crate::LockClientBuilder::max_waiters_total).
     #[must_use]
-    pub fn in_all(&self) -> bool {
+    pub fn is_total(&self) -> bool {
         self.in_all
     }
 }

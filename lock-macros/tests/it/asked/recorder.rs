@@ -5,7 +5,7 @@ pub mod __private {
     use std::future::Future;
     use std::sync::{Arc, Mutex};
 
-    pub use lock_key::{HoleType, KeyPart, KeyWriter, ValueError};
+    pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
     use std::time::Duration;
 
     #[derive(Debug, Clone, PartialEq)]

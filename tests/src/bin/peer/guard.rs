@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{
-    Acquire, AcquireError, LockClient, LockGuard, LostSignal, PermitGuard, ReleaseError, Target,
+    Acquire, AcquireError, LockClient, LockGuard, Lockable, LostSignal, PermitGuard, ReleaseError,
 };
 
 use crate::kind::Kind;
@@ -62,7 +62,7 @@ impl Guard {
     }
 }
 
-fn on_terms<T: Target>(asked: Acquire<T>, wait_ms: u64, lease_ms: u64) -> Acquire<T> {
+fn on_terms<T: Lockable>(asked: Acquire<T>, wait_ms: u64, lease_ms: u64) -> Acquire<T> {
     let asked = asked.wait(Duration::from_millis(wait_ms));
     if lease_ms == 0 {
         return asked;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_core::{Acquire, Kind, LockClient, Member, Mode, Target};
+use lock_core::{Acquire, Kind, LockClient, Lockable, Member, Mode};
 
 use super::{Case, case};
 use crate::schedules::{
@@ -151,7 +151,7 @@ fn shared() -> [Case; 3] {
     ]
 }
 
-async fn acquired<T: Target>(world: &World, ask: Acquire<T>, polls: usize) -> bool {
+async fn acquired<T: Lockable>(world: &World, ask: Acquire<T>, polls: usize) -> bool {
     world.begin();
     polled(ask.acquire(), polls).await.is_over()
 }

@@ -3,8 +3,8 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use lock_core::{
-    Acquire, AcquireError, Kind, LockClient, LockGuard, Member, MultiGuard, PermitGuard, RedLock,
-    RedLockGuard, ReleaseError, Scope, Target, test_util::suspend,
+    Acquire, AcquireError, Kind, LockClient, LockGuard, Lockable, Member, MultiGuard, PermitGuard,
+    RedLock, RedLockGuard, ReleaseError, Scope, test_util::suspend,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -127,7 +127,7 @@ impl Actor {
     }
 
     /// What comes of an acquisition that takes so many steps of the store at the most, one after another.
-    async fn ask<T: Target>(
+    async fn ask<T: Lockable>(
         &mut self,
         ask: Acquire<T>,
         terms: Terms,

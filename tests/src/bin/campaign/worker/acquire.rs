@@ -6,7 +6,7 @@ use std::{
     task::Poll,
 };
 
-use lock_core::{Acquire, AcquireError, Scope, Target};
+use lock_core::{Acquire, AcquireError, Lockable, Scope};
 
 use super::{Worker, held::Held, turn::Turn};
 use crate::{
@@ -70,7 +70,7 @@ impl Worker {
     }
 }
 
-async fn acquired<T: Target>(turn: &Turn, lock: Acquire<T>) -> Result<T::Guard, AcquireError> {
+async fn acquired<T: Lockable>(turn: &Turn, lock: Acquire<T>) -> Result<T::Guard, AcquireError> {
     let mut lock = lock.wait(turn.wait).lease(turn.lease).renew(turn.renew);
     if let Some(most) = turn.max_hold {
         lock = lock.max_hold(most);

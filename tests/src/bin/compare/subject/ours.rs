@@ -31,7 +31,7 @@ pub(crate) async fn client_with_lease(url: &str, lease: Duration) -> LockClient 
         .wait(WAIT)
         .command_timeout(PATIENCE)
         .max_waiters(WAITERS)
-        .max_waiters_in_all(WAITERS);
+        .max_waiters_total(WAITERS);
     client.connect(url).await.expect("a server at the URL")
 }
 
