@@ -22,11 +22,13 @@ pub use crate::runtime::lease_clock::suspend;
 #[cfg(feature = "redis")]
 pub use crate::store::redis::protocol::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
 pub use eventually::{LIMIT, bounded, eventually};
-pub use faulty_store::{Fate, Question, Script, Uniform, client as scripted};
+pub use faulty_store::{CommandKind, ConstantFaults, Delivery, FaultPlan, client as scripted};
 #[cfg(feature = "redis")]
 pub use script_calls::{Caller, ScriptCall};
 pub use stopwatch::{Stopwatch, beat_on_each_processor, unless_stalled};
-pub use store_probe::{Answer, Ask, Seen, SeenHolder, Step, StepOwner, Steps, Unanswered};
+pub use store_probe::{
+    Answer, Ask, ProbedHolder, ProbedLock, Step, StepOwner, StoreProbe, Unanswered,
+};
 
 use crate::{
     client::LockClient,

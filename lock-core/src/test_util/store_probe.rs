@@ -99,10 +99,10 @@ pub enum Answer {
 /// What stands in the store for a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as the store shows it")]
-pub struct Seen {
+pub struct ProbedLock {
     pub kind: Option<Kind>,
     pub mode: Option<Mode>,
-    pub holders: Vec<SeenHolder>,
+    pub holders: Vec<ProbedHolder>,
     pub waiters: Vec<(String, Mode)>,
     pub free_permits: Option<i64>,
 }
@@ -110,7 +110,7 @@ pub struct Seen {
 /// Who holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as the store shows it")]
-pub struct SeenHolder {
+pub struct ProbedHolder {
     pub owner: String,
     pub reads: u32,
     pub writes: u32,
@@ -122,9 +122,9 @@ pub type Unanswered = Unavailable;
 
 /// The steps of the store that a client has.
 #[derive(Debug, Clone)]
-pub struct Steps(Arc<Engine>);
+pub struct StoreProbe(Arc<Engine>);
 
-impl Steps {
+impl StoreProbe {
     /// Of this client's store.
     #[must_use]
     pub fn of(client: &LockClient) -> Self {
@@ -211,17 +211,17 @@ impl Steps {
     /// # Errors
     ///
     /// The store did not answer.
-    pub async fn look(&self, key: &LockKey) -> Result<Option<Seen>, Unanswered> {
+    pub async fn look(&self, key: &LockKey) -> Result<Option<ProbedLock>, Unanswered> {
         let standing = self.admin()?.inspect(key.clone()).await?;
         Ok(standing.map(|standing| {
-            let holders = standing.holders.into_iter().map(|holder| SeenHolder {
+            let holders = standing.holders.into_iter().map(|holder| ProbedHolder {
                 owner: holder.owner,
                 reads: holder.holds.read,
                 writes: holder.holds.write,
                 remaining: holder.remaining,
             });
             let waiters = standing.waiters.into_iter().map(|waiter| (waiter.owner, waiter.mode));
-            Seen {
+            ProbedLock {
                 kind: standing.kind,
                 mode: standing.mode,
                 holders: holders.collect(),

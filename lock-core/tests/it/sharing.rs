@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{FutureExt, future::join_all};
 use lock_core::{
     LeaseState, LockClient, LockGuard, LostCause, MemoryStore, UpgradeError,
-    test_util::{Fate, Uniform, lose, scripted},
+    test_util::{ConstantFaults, Delivery, lose, scripted},
 };
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -178,9 +178,9 @@ async fn a_writer_elsewhere_waits_for_two_reads_at_the_most() {
 }
 
 /// Two readers who ask over a link that takes its time, the second while the first one does.
-async fn asking(link: &Arc<Uniform>, store: &MemoryStore) -> LockClient {
-    let script: Arc<dyn lock_core::test_util::Script> = Arc::clone(link) as _;
-    link.set(Fate { taken: Some(ms(20)), answered: Some(ms(40)) });
+async fn asking(link: &Arc<ConstantFaults>, store: &MemoryStore) -> LockClient {
+    let script: Arc<dyn lock_core::test_util::FaultPlan> = Arc::clone(link) as _;
+    link.set(Delivery { taken: Some(ms(20)), answered: Some(ms(40)) });
     scripted(LockClient::builder().lease(LEASE), store, script)
 }
 
@@ -309,7 +309,7 @@ async fn where_the_first_is_not_answered_the_others_are_told_in_time() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let here = asking(&link, &store).await;
     let timeout = ms(500);
-    link.set(Fate { taken: None, answered: None });
+    link.set(Delivery { taken: None, answered: None });
     let begun = Instant::now();
     let asks = (0..5).map(|_| async { here.read("k").try_acquire().await.unwrap_err() });
     let refused = join_all(asks).await;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
 use axum::{Router, extract::Request, middleware::map_request, routing::put};
-use lock_core::test_util::{Fate, Uniform, scripted};
+use lock_core::test_util::{ConstantFaults, Delivery, scripted};
 use lock_tower::{
     Enforce, FencingToken, HoldUntil, LockClient, Locked, MemoryStore, Mode, RequestDeadline,
     RequestLockLayer, Unlocked,
@@ -265,11 +265,11 @@ async fn a_percentage_enforces_key_by_key_and_everywhere_the_same() {
 async fn a_shadow_that_waits_takes_its_lock_in_no_other_order() {
     let store = MemoryStore::new();
     let replica = LockClient::builder().in_memory_on(&store);
-    let link = Arc::<Uniform>::default();
+    let link = Arc::<ConstantFaults>::default();
     let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
     let (inside, answers) = (locks.clone(), Arc::clone(&link));
     let work = async move || {
-        answers.set(Fate::AT_ONCE);
+        answers.set(Delivery::AT_ONCE);
         let stock = inside.write("stock").acquire().await.unwrap();
         tokio::time::sleep(Duration::from_millis(200)).await;
         drop(stock);
@@ -280,7 +280,7 @@ async fn a_shadow_that_waits_takes_its_lock_in_no_other_order() {
 
     call(&app, "PUT", "/7").await;
     let _other = replica.write("lock-shadow:order:7").acquire().await.unwrap();
-    link.set(Fate::after(Duration::from_millis(100)));
+    link.set(Delivery::after(Duration::from_millis(100)));
     call(&app, "PUT", "/7").await;
 
     assert_eq!(locks.lock_order_inversions(), []);

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
 use axum::{Router, extract::Path, routing::put};
-use lock_core::test_util::{Fate, Uniform, scripted};
+use lock_core::test_util::{ConstantFaults, Delivery, scripted};
 use lock_tower::{
     FencingToken, LockClient, LockError, Locked, MemoryStore, OnStoreDown, RequestLockLayer,
     RequestScopeLayer, Unlocked, distributed_lock,
@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 struct World {
     store: MemoryStore,
-    link: Arc<Uniform>,
+    link: Arc<ConstantFaults>,
     locks: LockClient,
     app: Router,
     began: mpsc::UnboundedReceiver<Locked>,
@@ -21,7 +21,7 @@ struct World {
 }
 
 fn world(on_store_down: Option<OnStoreDown>) -> World {
-    let (store, link) = (MemoryStore::new(), Arc::<Uniform>::default());
+    let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
     let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
     let mut lock = RequestLockLayer::new(locks.clone(), "order:{id}").unwrap();
     lock = lock.name("order").wait(Duration::ZERO);
@@ -204,13 +204,13 @@ async fn a_last_try_that_is_answered_too_late_is_not_a_store_that_is_down() {
         let store = MemoryStore::new();
         let replica = LockClient::builder().in_memory_on(&store);
         let _held = replica.write("order:7").acquire().await.unwrap();
-        let link = Arc::<Uniform>::default();
+        let link = Arc::<ConstantFaults>::default();
         let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
         let lock = RequestLockLayer::new(locks, "order:{id}").unwrap();
         let lock = lock.wait(Duration::from_millis(200)).on_store_down(on_store_down);
         let app = Router::new().route("/orders/{id}", put(|| async { "done" })).route_layer(lock);
         // The second try is under way when the wait is over.
-        link.set(Fate::after(Duration::from_millis(150)));
+        link.set(Delivery::after(Duration::from_millis(150)));
 
         let answer = call(&app, "PUT", "/orders/7").await;
 
@@ -315,7 +315,7 @@ async fn open_is_not_beyond_the_requests_deadline() {
         std::future::ready(request)
     };
     let app = world.app.clone().layer(axum::middleware::map_request(deadline));
-    world.link.set(Fate::after(limit * 2));
+    world.link.set(Delivery::after(limit * 2));
     world.store.set_down(true);
     let answer = tokio::spawn(async move { call(&app, "PUT", "/orders/7").await });
     tokio::select! {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Question, line::Line};
+use super::{CommandKind, link::FaultyLink};
 use crate::{
     store::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
@@ -19,24 +19,24 @@ fn said<T>(answer: StoreFuture<'_, T>) -> Result<T, StoreError> {
     answer.now_or_never().expect("BUG: the store in memory waits for something")
 }
 
-impl LockStore for Line {
+impl LockStore for FaultyLink {
     fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
         let owners = vec![step.owner.clone()];
-        self.ask(Question::Acquire, owners, move |store| said(store.acquire(step)))
+        self.ask(CommandKind::Acquire, owners, move |store| said(store.acquire(step)))
     }
 
     fn supports_atomic_multi(&self, _keys: &[&LockKey]) -> bool {
-        self.script.in_one_step()
+        self.script.supports_atomic_multi()
     }
 
     fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
         let owners = steps.iter().map(|step| step.owner.clone()).collect();
-        self.ask(Question::Acquire, owners, move |store| said(store.acquire_all(steps)))
+        self.ask(CommandKind::Acquire, owners, move |store| said(store.acquire_all(steps)))
     }
 
     fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
         let owners = vec![step.holder.owner.clone()];
-        self.ask(Question::Release, owners, move |store| said(store.release(step)))
+        self.ask(CommandKind::Release, owners, move |store| said(store.release(step)))
     }
 
     fn shard(&self, key: &LockKey) -> u16 {
@@ -45,7 +45,7 @@ impl LockStore for Line {
 
     fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
         let owners = steps.iter().map(|step| step.holder.owner.clone()).collect();
-        self.ask(Question::Renew, owners, move |store| said(store.renew(mode, steps)))
+        self.ask(CommandKind::Renew, owners, move |store| said(store.renew(mode, steps)))
     }
 
     fn reserves_tokens(&self) -> bool {
@@ -58,12 +58,12 @@ impl LockStore for Line {
 
     fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
         let owners = vec![step.holder.owner.clone()];
-        self.ask(Question::Upgrade, owners, move |store| said(store.upgrade(step)))
+        self.ask(CommandKind::Upgrade, owners, move |store| said(store.upgrade(step)))
     }
 
     fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         let owners = vec![step.holder.owner.clone()];
-        self.ask(Question::Downgrade, owners, move |store| said(store.downgrade(step)))
+        self.ask(CommandKind::Downgrade, owners, move |store| said(store.downgrade(step)))
     }
 
     fn set_permits(
@@ -72,7 +72,7 @@ impl LockStore for Line {
         permits: u32,
         only_missing: bool,
     ) -> StoreFuture<'_, Option<i64>> {
-        self.ask(Question::Other, Vec::new(), move |store| {
+        self.ask(CommandKind::Other, Vec::new(), move |store| {
             said(store.set_permits(key, permits, only_missing))
         })
     }
@@ -87,11 +87,12 @@ impl LockStore for Line {
 
     fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
         let identity = said(LockStore::identity(&self.store));
-        self.ask(Question::Other, Vec::new(), move |_| identity)
+        self.ask(CommandKind::Other, Vec::new(), move |_| identity)
     }
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
-        let asked = self.ask(Question::Other, Vec::new(), |store| Ok(store.connection_status()?));
+        let asked =
+            self.ask(CommandKind::Other, Vec::new(), |store| Ok(store.connection_status()?));
         let told = |answer: Result<(), StoreError>| StoreHealth {
             kind: "scripted",
             round_trip: answer.map(|()| Duration::ZERO).map_err(Unavailable::from),
@@ -109,28 +110,28 @@ impl LockStore for Line {
     }
 }
 
-impl StoreAdmin for Line {
+impl StoreAdmin for FaultyLink {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.inspect(key)))
+        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.inspect(key)))
     }
 
     fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.list(prefix, limit)))
+        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.list(prefix, limit)))
     }
 
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.client_names(clients)))
+        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.client_names(clients)))
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.force_release(key)))
+        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.force_release(key)))
     }
 
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.request_release(key)))
+        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.request_release(key)))
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
-        self.ask(Question::Other, Vec::new(), move |store| said(store.release_requested(holder)))
+        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.release_requested(holder)))
     }
 }

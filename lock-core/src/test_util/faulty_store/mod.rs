@@ -1,7 +1,7 @@
 //! A store in memory over a link that follows a script: answers that come late, never, or for a step
 //! that is taken all the same; wake-ups that get lost. For tests under a paused clock.
 
-mod line;
+mod link;
 mod lock_store;
 
 use std::{sync::Arc, time::Duration};
@@ -15,7 +15,7 @@ use crate::{
 /// What kind of step it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in the steps of the store")]
-pub enum Question {
+pub enum CommandKind {
     Acquire,
     Release,
     Renew,
@@ -27,7 +27,7 @@ pub enum Question {
 
 /// What becomes of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fate {
+pub struct Delivery {
     /// After how long the store takes it; `None`: never. Steps of one owner keep their order.
     pub taken: Option<Duration>,
     /// After how long the client is answered: with what the step came to if it was taken by then,
@@ -35,7 +35,7 @@ pub struct Fate {
     pub answered: Option<Duration>,
 }
 
-impl Fate {
+impl Delivery {
     /// Taken and answered at once.
     pub const AT_ONCE: Self = Self::after(Duration::ZERO);
 
@@ -47,9 +47,9 @@ impl Fate {
 }
 
 /// Says what becomes of each step, in the order in which they are asked for.
-pub trait Script: Send + Sync + 'static {
+pub trait FaultPlan: Send + Sync + 'static {
     /// The fate of the next step.
-    fn fate(&self, question: Question) -> Fate;
+    fn delivery(&self, kind: CommandKind) -> Delivery;
 
     /// After how long the next wake-up is heard; `None`: never.
     fn heard(&self) -> Option<Duration> {
@@ -57,30 +57,30 @@ pub trait Script: Send + Sync + 'static {
     }
 
     /// Whether several locks are taken in one step, as on one server; or one by one, as in a cluster.
-    fn in_one_step(&self) -> bool {
+    fn supports_atomic_multi(&self) -> bool {
         true
     }
 }
 
 /// A link that treats every step alike, until it is told otherwise: at first, at once.
 #[derive(Debug)]
-pub struct Uniform(Mutex<Fate>);
+pub struct ConstantFaults(Mutex<Delivery>);
 
-impl Default for Uniform {
+impl Default for ConstantFaults {
     fn default() -> Self {
-        Self(Mutex::new(Fate::AT_ONCE))
+        Self(Mutex::new(Delivery::AT_ONCE))
     }
 }
 
-impl Uniform {
+impl ConstantFaults {
     /// What becomes of each step that is asked for from now on.
-    pub fn set(&self, fate: Fate) {
-        *self.0.lock() = fate;
+    pub fn set(&self, delivery: Delivery) {
+        *self.0.lock() = delivery;
     }
 }
 
-impl Script for Uniform {
-    fn fate(&self, _: Question) -> Fate {
+impl FaultPlan for ConstantFaults {
+    fn delivery(&self, _: CommandKind) -> Delivery {
         *self.0.lock()
     }
 }
@@ -90,8 +90,8 @@ impl Script for Uniform {
 pub fn client(
     builder: LockClientBuilder,
     store: &MemoryStore,
-    script: Arc<dyn Script>,
+    script: Arc<dyn FaultPlan>,
 ) -> LockClient {
     let timeout = builder.settings().command_timeout;
-    builder.store(Arc::new(line::Line::new(store.clone(), script, timeout)))
+    builder.store(Arc::new(link::FaultyLink::new(store.clone(), script, timeout)))
 }

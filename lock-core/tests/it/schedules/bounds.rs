@@ -1,11 +1,11 @@
 //! What random schedules have shown once: each in the smallest scene that shows it.
 
-use lock_core::{AcquireError, LostCause, Member, MemoryStore, UpgradeError, test_util::Fate};
+use lock_core::{AcquireError, LostCause, Member, MemoryStore, UpgradeError, test_util::Delivery};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::schedules::world::{COMMAND_TIMEOUT, World, ms};
 
-const NEVER: Fate = Fate { taken: None, answered: None };
+const NEVER: Delivery = Delivery { taken: None, answered: None };
 
 #[tokio::test(start_paused = true)]
 async fn a_try_waits_for_its_own_process_no_longer_than_one_command_may_take() {
@@ -13,7 +13,7 @@ async fn a_try_waits_for_its_own_process_no_longer_than_one_command_may_take() {
     let _held = world.there.semaphore("s", 1).permit().acquire().await.unwrap();
     let ask = || world.here.semaphore("s", 1).permit();
     // It is refused, asks again, and is dropped before there is an answer.
-    world.set(Fate { taken: Some(ms(10)), answered: Some(ms(10)) });
+    world.set(Delivery { taken: Some(ms(10)), answered: Some(ms(10)) });
     let waiting = timeout(ms(100), ask().wait(ms(1_000)).acquire());
     let silence = async {
         sleep(ms(5)).await;

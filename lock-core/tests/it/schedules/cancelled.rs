@@ -12,7 +12,7 @@ mod majority;
 use std::{future::Future, sync::Arc};
 
 use futures_util::future::LocalBoxFuture;
-use lock_core::{Kind, test_util::Fate};
+use lock_core::{Kind, test_util::Delivery};
 
 use crate::schedules::world::{KEYS, LEASE, World, ms};
 
@@ -51,23 +51,23 @@ pub(crate) const CONNECTING: [&str; 3] =
 const ROUND_TRIP: u64 = 10;
 
 /// What may become of a step, and whether the link was good all the time.
-const FATES: [(&str, Fate, bool); 6] = [
-    ("answered at once", Fate::AT_ONCE, true),
-    ("answered in time", fate(Some(5), Some(ROUND_TRIP)), true),
-    ("taken and not answered", fate(Some(5), None), false),
-    ("taken after the client has given up", fate(Some(1_200), None), false),
-    ("never taken", fate(None, None), false),
-    ("refused", fate(None, Some(5)), false),
+const FATES: [(&str, Delivery, bool); 6] = [
+    ("answered at once", Delivery::AT_ONCE, true),
+    ("answered in time", delivery(Some(5), Some(ROUND_TRIP)), true),
+    ("taken and not answered", delivery(Some(5), None), false),
+    ("taken after the client has given up", delivery(Some(1_200), None), false),
+    ("never taken", delivery(None, None), false),
+    ("refused", delivery(None, Some(5)), false),
 ];
 
-const fn fate(taken: Option<u64>, answered: Option<u64>) -> Fate {
+const fn delivery(taken: Option<u64>, answered: Option<u64>) -> Delivery {
     const fn after(count: Option<u64>) -> Option<std::time::Duration> {
         match count {
             Some(count) => Some(ms(count)),
             None => None,
         }
     }
-    Fate { taken: after(taken), answered: after(answered) }
+    Delivery { taken: after(taken), answered: after(answered) }
 }
 
 /// More polls than any operation here asks for.
@@ -77,14 +77,14 @@ const MOST_POLLS: usize = 2_000;
 async fn every_operation_dropped_after_every_poll_leaves_nothing() {
     let (mut drops, mut deepest) = (0, 0);
     for case in cases() {
-        for (becomes, fate, good) in FATES {
+        for (becomes, delivery, good) in FATES {
             for polls in 0.. {
                 let what = format!(
                     "{} ({}) dropped after {polls} polls, {becomes}",
                     case.operation, case.name
                 );
                 assert!(polls < MOST_POLLS, "{what}: without end");
-                let world = Arc::new(World::new(fate));
+                let world = Arc::new(World::new(delivery));
                 let over = (case.run)(Arc::clone(&world), polls).await;
                 world.end();
                 let took = world.free(&what).await;

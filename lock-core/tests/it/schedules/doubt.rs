@@ -7,7 +7,7 @@ use std::sync::{
 
 use lock_core::{
     LockClient, MemoryStore, Mode, UpgradeError,
-    test_util::{Fate, Question, Script, scripted},
+    test_util::{CommandKind, Delivery, FaultPlan, scripted},
 };
 use tokio::time::sleep;
 
@@ -17,12 +17,12 @@ use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, ms};
 #[derive(Default)]
 struct Cut(AtomicBool);
 
-impl Script for Cut {
-    fn fate(&self, question: Question) -> Fate {
+impl FaultPlan for Cut {
+    fn delivery(&self, question: CommandKind) -> Delivery {
         match (question, self.0.load(Ordering::Relaxed)) {
-            (Question::Upgrade, true) => Fate { taken: Some(ms(0)), answered: None },
-            (Question::Downgrade, true) => Fate { taken: None, answered: Some(ms(1)) },
-            _ => Fate::AT_ONCE,
+            (CommandKind::Upgrade, true) => Delivery { taken: Some(ms(0)), answered: None },
+            (CommandKind::Downgrade, true) => Delivery { taken: None, answered: Some(ms(1)) },
+            _ => Delivery::AT_ONCE,
         }
     }
 }

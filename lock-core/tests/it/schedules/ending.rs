@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LockClient, MemoryStore, Mode, test_util::Fate};
+use lock_core::{AcquireError, LockClient, MemoryStore, Mode, test_util::Delivery};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep},
@@ -11,12 +11,12 @@ use tokio::{
 
 use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, LONG, World, free, ms};
 
-const FATES: [(&str, Fate); 5] = [
-    ("answered in time", Fate { taken: Some(ms(5)), answered: Some(ms(10)) }),
-    ("taken and not answered", Fate { taken: Some(ms(5)), answered: None }),
-    ("taken late", Fate { taken: Some(ms(700)), answered: None }),
-    ("never taken", Fate { taken: None, answered: None }),
-    ("refused", Fate { taken: None, answered: Some(ms(5)) }),
+const FATES: [(&str, Delivery); 5] = [
+    ("answered in time", Delivery { taken: Some(ms(5)), answered: Some(ms(10)) }),
+    ("taken and not answered", Delivery { taken: Some(ms(5)), answered: None }),
+    ("taken late", Delivery { taken: Some(ms(700)), answered: None }),
+    ("never taken", Delivery { taken: None, answered: None }),
+    ("refused", Delivery { taken: None, answered: Some(ms(5)) }),
 ];
 
 /// Two that take turns, are renewed and give the lock back, again and again; and one that waits for
@@ -50,11 +50,11 @@ fn busy(client: &LockClient) -> JoinSet<Result<(), AcquireError>> {
 
 #[tokio::test(start_paused = true)]
 async fn at_every_moment_it_ends_by_its_deadline_and_leaves_nothing() {
-    for (becomes, fate) in FATES {
+    for (becomes, delivery) in FATES {
         for deadline in [Duration::ZERO, ms(50), ms(1_000)] {
             for moment in (0..300).step_by(5) {
                 let what = format!("after {moment} ms, {deadline:?}, {becomes}");
-                let world = World::new(fate);
+                let world = World::new(delivery);
                 let other = world.there.write("a").acquire().await.unwrap();
                 let actors = busy(&world.here);
                 // What is under way is answered, until half of the time is over.
@@ -93,7 +93,7 @@ async fn shut_down(world: &World, deadline: Duration, what: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_scope_goes_on_entering_what_it_holds() {
-    let world = World::new(Fate::AT_ONCE);
+    let world = World::new(Delivery::AT_ONCE);
     let scope = world.here.scope();
     let outer = scope.write("k").acquire().await.unwrap();
     let ends = async { world.here.shutdown(LONG).await.unwrap() };

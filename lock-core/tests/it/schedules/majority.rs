@@ -10,42 +10,43 @@ use std::{
 
 use lock_core::{
     AcquireError, LockClient, LockClientBuilder, MemoryStore, RedLock, ReleaseError,
-    test_util::{Fate, Question, Script, Uniform, scripted},
+    test_util::{CommandKind, ConstantFaults, Delivery, FaultPlan, scripted},
 };
 use tokio::time::Instant;
 
 use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, ms};
 
-const NEVER: Fate = Fate { taken: None, answered: None };
+const NEVER: Delivery = Delivery { taken: None, answered: None };
 
 struct Servers {
     stores: Vec<MemoryStore>,
-    links: Vec<Arc<Uniform>>,
+    links: Vec<Arc<ConstantFaults>>,
     red_lock: RedLock,
 }
 
 impl Servers {
     async fn new(count: usize) -> Self {
         let stores: Vec<_> = std::iter::repeat_with(MemoryStore::new).take(count).collect();
-        let links: Vec<_> = std::iter::repeat_with(Arc::<Uniform>::default).take(count).collect();
+        let links: Vec<_> =
+            std::iter::repeat_with(Arc::<ConstantFaults>::default).take(count).collect();
         let builder = || LockClient::builder().lease(LEASE).command_timeout(COMMAND_TIMEOUT);
-        let behind = |(store, link): (&MemoryStore, &Arc<Uniform>)| {
-            scripted(builder(), store, Arc::clone(link) as Arc<dyn Script>)
+        let behind = |(store, link): (&MemoryStore, &Arc<ConstantFaults>)| {
+            scripted(builder(), store, Arc::clone(link) as Arc<dyn FaultPlan>)
         };
         let clients = stores.iter().zip(&links).map(behind).collect();
         let red_lock = LockClientBuilder::red_lock_of(clients).await.unwrap();
         Self { stores, links, red_lock }
     }
 
-    fn set(&self, fates: &[Fate]) {
-        for (link, fate) in self.links.iter().zip(fates) {
-            link.set(*fate);
+    fn set(&self, deliveries: &[Delivery]) {
+        for (link, delivery) in self.links.iter().zip(deliveries) {
+            link.set(*delivery);
         }
     }
 }
 
-fn after(latencies: &[u64]) -> Vec<Fate> {
-    latencies.iter().map(|latency| Fate::after(ms(*latency))).collect()
+fn after(latencies: &[u64]) -> Vec<Delivery> {
+    latencies.iter().map(|latency| Delivery::after(ms(*latency))).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +81,7 @@ async fn it_is_not_waited_for_who_cannot_make_a_majority_any_more() {
     let other = |server: usize| LockClient::builder().in_memory_on(&servers.stores[server]);
     let one = other(0).non_reentrant("k").acquire().await.unwrap();
     let two = other(1).non_reentrant("k").acquire().await.unwrap();
-    servers.set(&[Fate::AT_ONCE, Fate::AT_ONCE, NEVER]);
+    servers.set(&[Delivery::AT_ONCE, Delivery::AT_ONCE, NEVER]);
     let started = Instant::now();
     let refused = servers.red_lock.lock("k").try_acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
@@ -91,12 +92,12 @@ async fn it_is_not_waited_for_who_cannot_make_a_majority_any_more() {
 #[tokio::test(start_paused = true)]
 async fn who_is_refused_by_one_is_told_that_it_is_busy_and_by_none_that_it_is_down() {
     let servers = Servers::new(3).await;
-    servers.set(&[Fate::AT_ONCE, NEVER, NEVER]);
+    servers.set(&[Delivery::AT_ONCE, NEVER, NEVER]);
     let refused = servers.red_lock.lock("k").try_acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
     let other = LockClient::builder().in_memory_on(&servers.stores[0]);
     let held = other.non_reentrant("k").wait(LEASE).acquire().await.unwrap();
-    servers.set(&[Fate::AT_ONCE, Fate::AT_ONCE, NEVER]);
+    servers.set(&[Delivery::AT_ONCE, Delivery::AT_ONCE, NEVER]);
     let refused = servers.red_lock.lock("k").try_acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
     drop(held);
@@ -105,14 +106,14 @@ async fn who_is_refused_by_one_is_told_that_it_is_busy_and_by_none_that_it_is_do
 #[tokio::test(start_paused = true)]
 async fn a_majority_that_confirms_the_release_is_enough_and_less_is_not() {
     let servers = Servers::new(3).await;
-    for (fates, confirmed) in [
-        ([Fate::AT_ONCE, Fate::AT_ONCE, NEVER], true),
-        ([NEVER, Fate::after(ms(10)), Fate::AT_ONCE], true),
-        ([NEVER, Fate::AT_ONCE, NEVER], false),
+    for (deliveries, confirmed) in [
+        ([Delivery::AT_ONCE, Delivery::AT_ONCE, NEVER], true),
+        ([NEVER, Delivery::after(ms(10)), Delivery::AT_ONCE], true),
+        ([NEVER, Delivery::AT_ONCE, NEVER], false),
     ] {
         let guard = servers.red_lock.lock("k").wait(LEASE).acquire().await.unwrap();
         assert_eq!(guard.servers_held(), 3);
-        servers.set(&fates);
+        servers.set(&deliveries);
         let (started, released) = (Instant::now(), guard.release().await);
         assert_eq!(started.elapsed() < COMMAND_TIMEOUT, confirmed, "{released:?}");
         match released {
@@ -120,7 +121,7 @@ async fn a_majority_that_confirms_the_release_is_enough_and_less_is_not() {
             Err(ReleaseError::Unavailable(_)) => assert!(!confirmed),
             Err(lost) => panic!("{lost}"),
         }
-        servers.set(&[Fate::AT_ONCE; 3]);
+        servers.set(&[Delivery::AT_ONCE; 3]);
         tokio::time::sleep(COMMAND_TIMEOUT * 2).await;
     }
 }
@@ -140,12 +141,12 @@ async fn servers_that_restarted_count_again_as_soon_as_the_longest_lease_is_over
 #[derive(Default)]
 struct Counted(AtomicUsize);
 
-impl Script for Counted {
-    fn fate(&self, question: Question) -> Fate {
-        if question == Question::Acquire {
+impl FaultPlan for Counted {
+    fn delivery(&self, question: CommandKind) -> Delivery {
+        if question == CommandKind::Acquire {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
-        Fate::AT_ONCE
+        Delivery::AT_ONCE
     }
 }
 

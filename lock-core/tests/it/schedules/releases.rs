@@ -1,11 +1,11 @@
 //! Releases whose outcome, or that of what came before them, nobody has heard of.
 
-use lock_core::{AcquireError, LostCause, ReleaseError, UpgradeError, test_util::Fate};
+use lock_core::{AcquireError, LostCause, ReleaseError, UpgradeError, test_util::Delivery};
 use tokio::time::sleep;
 
 use crate::schedules::world::{LEASE, World, ms};
 
-const NEVER: Fate = Fate { taken: None, answered: None };
+const NEVER: Delivery = Delivery { taken: None, answered: None };
 
 #[tokio::test(start_paused = true)]
 async fn an_upgrade_that_never_took_place_is_no_loss_when_its_guard_is_released() {
@@ -23,7 +23,7 @@ async fn an_upgrade_that_never_took_place_is_no_loss_when_its_guard_is_released(
 #[tokio::test(start_paused = true)]
 async fn what_a_store_that_stood_still_carries_out_late_is_released_all_the_same() {
     let late = LEASE + ms(500);
-    let world = World::new(Fate { taken: Some(late), answered: None });
+    let world = World::new(Delivery { taken: Some(late), answered: None });
     world.begin();
     let refused = world.here.write("k").acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
@@ -36,7 +36,7 @@ async fn what_a_store_that_stood_still_carries_out_late_is_released_all_the_same
 
 #[tokio::test(start_paused = true)]
 async fn what_was_asked_for_before_a_shutdown_is_released_after_it_while_it_may_be_held() {
-    let world = World::new(Fate { taken: Some(ms(0)), answered: None });
+    let world = World::new(Delivery { taken: Some(ms(0)), answered: None });
     world.begin();
     let refused = world.here.write("k").acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");

@@ -1,6 +1,6 @@
 //! A lock that is given back is reserved for the waiter that has waited longest, for a bounded time.
 
-use lock_core::{AcquireError, LockClient, LockGuard, test_util::Fate};
+use lock_core::{AcquireError, LockClient, LockGuard, test_util::Delivery};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep},
@@ -11,9 +11,9 @@ use crate::schedules::{
     world::{LEASE, LONG, World, ms},
 };
 
-const NEVER: Fate = Fate { taken: None, answered: None };
+const NEVER: Delivery = Delivery { taken: None, answered: None };
 /// Five milliseconds there, and five back.
-const SLOW: Fate = Fate { taken: Some(ms(5)), answered: Some(ms(10)) };
+const SLOW: Delivery = Delivery { taken: Some(ms(5)), answered: Some(ms(10)) };
 /// For how long a lock stays reserved.
 const RESERVED: u64 = 50;
 

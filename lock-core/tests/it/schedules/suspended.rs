@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use lock_core::{
     AcquireError, LeaseState, LostCause,
-    test_util::{Fate, suspend},
+    test_util::{Delivery, suspend},
 };
 use tokio::time::{Instant, sleep};
 
@@ -16,7 +16,7 @@ use crate::schedules::world::{LEASE, World, ms};
 const LOOKS_UP: Duration = ms(1_000);
 
 fn at_once() -> World {
-    World::new(Fate::AT_ONCE)
+    World::new(Delivery::AT_ONCE)
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,7 +73,7 @@ async fn work_under_a_lock_does_not_run_one_step_more() {
 #[tokio::test(start_paused = true)]
 async fn what_was_granted_before_and_is_heard_of_after_it_is_given_back() {
     let world = at_once();
-    world.set(Fate { taken: Some(ms(10)), answered: Some(ms(100)) });
+    world.set(Delivery { taken: Some(ms(10)), answered: Some(ms(100)) });
     let asked = tokio::spawn(world.here.write("k").acquire());
     sleep(ms(50)).await;
     assert!(world.there.is_locked("k", lock_core::Mode::Write).await.unwrap());
@@ -88,7 +88,7 @@ async fn what_was_granted_before_and_is_heard_of_after_it_is_given_back() {
 async fn a_renewal_that_was_on_its_way_counts_from_when_it_was_sent() {
     let world = at_once();
     let guard = world.here.write("k").acquire().await.unwrap();
-    world.set(Fate { taken: Some(ms(300)), answered: Some(ms(300)) });
+    world.set(Delivery { taken: Some(ms(300)), answered: Some(ms(300)) });
     sleep(ms(1_100)).await;
     // Sent at 1,000, answered at 2,800 of the lease clock: before 2,850, when the first lease ends.
     suspend(ms(1_500));

@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use lock_core::{
     AcquireError, Kind, LockClient, MemoryStore, Mode,
-    test_util::{Fate, Uniform, scripted},
+    test_util::{ConstantFaults, Delivery, scripted},
 };
 use tokio::time::{Instant, sleep};
 
 use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, LONG, World, ms};
 
-const NEVER: Fate = Fate { taken: None, answered: None };
+const NEVER: Delivery = Delivery { taken: None, answered: None };
 
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_is_heard_of_when_belief_ends_is_none() {
     for (latency, granted) in [(949, true), (950, false)] {
-        let (store, link) = (MemoryStore::new(), Arc::<Uniform>::default());
+        let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
         let builder = LockClient::builder().lease(ms(1_000)).command_timeout(LEASE);
         let client = scripted(builder, &store, Arc::clone(&link) as _);
-        link.set(Fate::after(ms(latency)));
+        link.set(Delivery::after(ms(latency)));
         let answer = client.write("k").acquire().await;
         assert_eq!(answer.is_ok(), granted, "after {latency} ms: {answer:?}");
     }
@@ -27,7 +27,7 @@ async fn a_grant_that_is_heard_of_when_belief_ends_is_none() {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_try_may_be_answered_a_little_late() {
-    let world = World::new(Fate::after(ms(30)));
+    let world = World::new(Delivery::after(ms(30)));
     let held = world.there.write("k").acquire().await.unwrap();
     world.begin();
     let started = Instant::now();
@@ -40,7 +40,7 @@ async fn the_last_try_may_be_answered_a_little_late() {
 
 #[tokio::test(start_paused = true)]
 async fn in_a_fair_line_who_is_refused_again_keeps_its_place() {
-    let world = World::new(Fate::AT_ONCE);
+    let world = World::new(Delivery::AT_ONCE);
     let held = world.there.fair("k").acquire().await.unwrap();
     let first = tokio::spawn(world.here.fair("k").wait(LONG).acquire());
     sleep(ms(10)).await;
@@ -57,7 +57,7 @@ async fn in_a_fair_line_who_is_refused_again_keeps_its_place() {
 
 #[tokio::test(start_paused = true)]
 async fn who_is_refused_elsewhere_gives_up_its_place_in_a_fair_line() {
-    let world = World::new(Fate::AT_ONCE);
+    let world = World::new(Delivery::AT_ONCE);
     let (here, there) = (&world.here, &world.there);
     let held = there.fair("b").acquire().await.unwrap();
     let both = here.multi_lock([here.fair("a"), here.fair("b")]).wait(LONG).acquire();
@@ -79,7 +79,7 @@ async fn who_is_refused_elsewhere_gives_up_its_place_in_a_fair_line() {
 
 #[tokio::test(start_paused = true)]
 async fn where_nobody_may_wait_a_refusal_is_the_last() {
-    let world = World::new(Fate::AT_ONCE);
+    let world = World::new(Delivery::AT_ONCE);
     let held = world.there.fair("k").acquire().await.unwrap();
     let ask = || world.here.fair("k").max_waiters(0).wait(LONG);
     let started = Instant::now();
@@ -107,7 +107,7 @@ async fn a_lease_is_over_in_the_store_when_it_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_crowd_of_readers_in_a_fair_line_enters_at_once() {
-    let world = World::new(Fate::AT_ONCE);
+    let world = World::new(Delivery::AT_ONCE);
     let held = world.there.fair_write("k").acquire().await.unwrap();
     let ask = || world.here.fair_read("k").wait(LONG).acquire();
     let readers: Vec<_> = (0..150).map(|_| tokio::spawn(ask())).collect();

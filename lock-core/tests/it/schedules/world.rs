@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use lock_core::{
     LockClient, LockClientBuilder, MemoryStore, RedLock,
-    test_util::{Fate, Script, Uniform, scripted},
+    test_util::{ConstantFaults, Delivery, FaultPlan, scripted},
 };
 use tokio::time::Instant;
 
@@ -20,8 +20,8 @@ pub(crate) const COMMAND_TIMEOUT: Duration = ms(500);
 pub(crate) const LONG: Duration = ms(60_000);
 
 pub(crate) struct World {
-    fate: Fate,
-    link: Arc<Uniform>,
+    delivery: Delivery,
+    link: Arc<ConstantFaults>,
     store: MemoryStore,
     pub(crate) here: LockClient,
     pub(crate) there: LockClient,
@@ -32,13 +32,13 @@ fn builder() -> LockClientBuilder {
 }
 
 impl World {
-    /// In which `fate` awaits what is asked of `here` once the test [begins](Self::begin).
-    pub(crate) fn new(fate: Fate) -> Self {
-        let (store, link) = (MemoryStore::new(), Arc::<Uniform>::default());
-        let script: Arc<dyn Script> = Arc::clone(&link) as _;
+    /// In which `delivery` awaits what is asked of `here` once the test [begins](Self::begin).
+    pub(crate) fn new(delivery: Delivery) -> Self {
+        let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
+        let script: Arc<dyn FaultPlan> = Arc::clone(&link) as _;
         let here = scripted(builder(), &store, script);
         let there = builder().in_memory_on(&store);
-        Self { fate, link, store, here, there }
+        Self { delivery, link, store, here, there }
     }
 
     /// One more client that is always answered.
@@ -47,16 +47,16 @@ impl World {
     }
 
     pub(crate) fn begin(&self) {
-        self.set(self.fate);
+        self.set(self.delivery);
     }
 
-    pub(crate) fn set(&self, fate: Fate) {
-        self.link.set(fate);
+    pub(crate) fn set(&self, delivery: Delivery) {
+        self.link.set(delivery);
     }
 
     /// From now on everything is answered at once.
     pub(crate) fn end(&self) {
-        self.set(Fate::AT_ONCE);
+        self.set(Delivery::AT_ONCE);
     }
 
     /// A majority of three servers behind the same link, and somebody beside each of them.

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use lock_core::{
     Kind, LockClient, LockKey, Mode,
-    test_util::{Answer, Seen, Step, StepOwner, Steps},
+    test_util::{Answer, ProbedLock, Step, StepOwner, StoreProbe},
 };
 
 /// One lock in one store, with the owners that take steps on it.
 pub(crate) struct Subject {
-    steps: Steps,
+    steps: StoreProbe,
     key: LockKey,
     owners: Vec<StepOwner>,
     kind: Kind,
@@ -29,7 +29,7 @@ pub(crate) struct Standing {
 
 impl Subject {
     pub(crate) fn new(client: &LockClient, kind: Kind, key: &str, owners: usize) -> Self {
-        let (steps, key) = (Steps::of(client), LockKey::try_from(key).unwrap());
+        let (steps, key) = (StoreProbe::of(client), LockKey::try_from(key).unwrap());
         let mut subject = Self { steps, key, owners: Vec::new(), kind, last_token: 0 };
         for _ in 0..owners {
             subject.add_owner();
@@ -76,12 +76,13 @@ impl Subject {
 
     pub(crate) async fn standing(&self) -> Result<Standing, String> {
         let seen = self.steps.look(&self.key).await.map_err(|why| why.to_string())?;
-        let Seen { mode, holders, waiters, free_permits, .. } = seen.ok_or("it is not a lock")?;
+        let ProbedLock { mode, holders, waiters, free_permits, .. } =
+            seen.ok_or("it is not a lock")?;
         let number = |owner: &str| {
             let is = |known: &StepOwner| known.name() == owner;
             self.owners.iter().position(is).ok_or_else(|| format!("no owner is {owner}"))
         };
-        let holder = |holder: lock_core::test_util::SeenHolder| {
+        let holder = |holder: lock_core::test_util::ProbedHolder| {
             let left = holder.remaining.ok_or_else(|| format!("{holder:?} has no end"))?;
             Ok::<_, String>((number(&holder.owner)?, (holder.reads, holder.writes, left)))
         };

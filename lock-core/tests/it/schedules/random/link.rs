@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use lock_core::test_util::{Fate, Question, Script};
+use lock_core::test_util::{CommandKind, Delivery, FaultPlan};
 use tokio::time::Instant;
 
 use super::{plan::COMMAND_TIMEOUT, seeded::Seeded};
@@ -51,29 +51,29 @@ impl Link {
     }
 }
 
-impl Script for Link {
-    fn fate(&self, _: Question) -> Fate {
+impl FaultPlan for Link {
+    fn delivery(&self, _: CommandKind) -> Delivery {
         let mut drawn = self.drawn.lock().unwrap();
         let answered = drawn.span(0, 20);
         let taken = answered.mul_f64(0.5);
-        let good = Fate { taken: Some(taken), answered: Some(answered) };
+        let good = Delivery { taken: Some(taken), answered: Some(answered) };
         if !self.is_bad() {
             return good;
         }
         let now = Instant::now();
         if self.cut.iter().any(|(from, to)| (*from..*to).contains(&now)) {
-            return Fate { taken: None, answered: None };
+            return Delivery { taken: None, answered: None };
         }
         match drawn.below(100) {
             0..70 => good,
-            70..76 => Fate { taken: None, answered: Some(answered) },
-            76..82 => Fate { taken: None, answered: None },
-            82..88 => Fate { taken: Some(taken), answered: None },
-            88..92 => Fate { taken: Some(drawn.span(0, 1_500)), answered: Some(answered) },
-            92..96 => Fate { taken: Some(drawn.span(0, 1_500)), answered: None },
+            70..76 => Delivery { taken: None, answered: Some(answered) },
+            76..82 => Delivery { taken: None, answered: None },
+            82..88 => Delivery { taken: Some(taken), answered: None },
+            88..92 => Delivery { taken: Some(drawn.span(0, 1_500)), answered: Some(answered) },
+            92..96 => Delivery { taken: Some(drawn.span(0, 1_500)), answered: None },
             _ => {
                 let slow = drawn.span(20, 2 * COMMAND_TIMEOUT.as_millis() as u64);
-                Fate { taken: Some(slow), answered: Some(slow) }
+                Delivery { taken: Some(slow), answered: Some(slow) }
             }
         }
     }
@@ -86,7 +86,7 @@ impl Script for Link {
         drawn.percent(70).then(|| drawn.span(0, 300))
     }
 
-    fn in_one_step(&self) -> bool {
+    fn supports_atomic_multi(&self) -> bool {
         !self.apart
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use lock_core::{
     Kind, LockClient, LockKey, Mode,
-    test_util::{Answer, Ask, Step, StepOwner, Steps},
+    test_util::{Answer, Ask, Step, StepOwner, StoreProbe},
 };
 use lock_tests::figures::Spread;
 
@@ -76,14 +76,14 @@ pub(crate) async fn server_time(world: &World, key: &str, cycles: usize) -> Serv
 /// since a client might read once for all of its own.
 pub(crate) struct Crowd {
     client: LockClient,
-    steps: Steps,
+    steps: StoreProbe,
     members: Vec<StepOwner>,
 }
 
 impl Crowd {
     pub(crate) async fn join(world: &World, key: &str, readers: usize) -> Self {
         let client = ours::client(&world.url).await;
-        let steps = Steps::of(&client);
+        let steps = StoreProbe::of(&client);
         let key = LockKey::try_from(key).expect("a key");
         let ask = Ask {
             mode: Mode::Read,

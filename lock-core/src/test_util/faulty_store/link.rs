@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{Fate, Question, Script};
+use super::{CommandKind, Delivery, FaultPlan};
 use crate::{
     runtime::sync::Mutex,
     store::{NotifyState, StoreFuture, WakeupReceiver, memory::MemoryStore},
@@ -18,36 +18,36 @@ use crate::{
 const IN_ORDER: Duration = Duration::from_millis(1);
 
 /// One client's link to the store.
-pub(super) struct Line {
+pub(super) struct FaultyLink {
     pub(super) store: MemoryStore,
-    pub(super) script: Arc<dyn Script>,
+    pub(super) script: Arc<dyn FaultPlan>,
     timeout: Duration,
     /// When each owner's last step is taken: on one connection, nothing overtakes.
     last_taken: Mutex<HashMap<OwnerId, Instant>>,
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for FaultyLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Line").finish_non_exhaustive()
     }
 }
 
-impl Line {
-    pub(super) fn new(store: MemoryStore, script: Arc<dyn Script>, timeout: Duration) -> Self {
+impl FaultyLink {
+    pub(super) fn new(store: MemoryStore, script: Arc<dyn FaultPlan>, timeout: Duration) -> Self {
         Self { store, script, timeout, last_taken: Mutex::default() }
     }
 
     /// Asks for a step, which is taken when its time comes, whatever became of who asked.
     pub(super) fn ask<'a, T: Send + 'static>(
         &'a self,
-        question: Question,
+        kind: CommandKind,
         owners: Vec<OwnerId>,
         step: impl FnOnce(&MemoryStore) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<'a, T> {
         Box::pin(async move {
-            let fate = self.script.fate(question);
+            let delivery = self.script.delivery(kind);
             let asked = Instant::now();
-            let taken = fate.taken.map(|after| self.turn(&owners, asked + after));
+            let taken = delivery.taken.map(|after| self.turn(&owners, asked + after));
             let (tell, told) = oneshot::channel();
             if let Some(taken) = taken {
                 let store = self.store.clone();
@@ -62,7 +62,7 @@ impl Line {
                 }
             }
             let limit = asked + self.timeout;
-            match answer_at(fate, asked, taken).filter(|at| *at < limit) {
+            match answer_at(delivery, asked, taken).filter(|at| *at < limit) {
                 Some(at) if taken.is_some_and(|taken| taken <= at) => {
                     let answer = told.await;
                     if at > asked {
@@ -95,7 +95,7 @@ impl Line {
 
     /// What of the store's news gets through.
     pub(super) fn hear(&self, mut from: WakeupReceiver) -> WakeupReceiver {
-        let (tell, hears) =
+        let (tell, receives) =
             watch::channel(NotifyState { subscribed: true, ..NotifyState::default() });
         let script = Arc::clone(&self.script);
         tokio::spawn(async move {
@@ -113,14 +113,14 @@ impl Line {
                 });
             }
         });
-        WakeupReceiver(hears)
+        WakeupReceiver(receives)
     }
 }
 
 /// When there is an answer: never before the step that it is the answer to.
-fn answer_at(fate: Fate, asked: Instant, taken: Option<Instant>) -> Option<Instant> {
-    let answered = fate.answered?;
+fn answer_at(delivery: Delivery, asked: Instant, taken: Option<Instant>) -> Option<Instant> {
+    let answered = delivery.answered?;
     let at = asked + answered;
-    let tells = fate.taken.is_some_and(|after| after <= answered);
+    let tells = delivery.taken.is_some_and(|after| after <= answered);
     Some(taken.filter(|_| tells).map_or(at, |taken| at.max(taken)))
 }
