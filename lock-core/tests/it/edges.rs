@@ -246,7 +246,11 @@ async fn waiters_before_all_keys_together_are_bounded() {
     let refused = locks.write("b").wait(Duration::from_secs(60)).acquire().await.unwrap_err();
     let AcquireError::Overloaded(over) = &refused else { panic!("{refused}") };
     assert!(over.is_total() && over.waiters() == 1 && over.key().as_str() == "b", "{over}");
-    assert!(refused.to_string().starts_with("1 waiters of this process stand before its locks"));
+    assert!(
+        refused
+            .to_string()
+            .starts_with("too many acquisitions are waiting in this process for all locks: 1")
+    );
     drop(held);
     drop(waits.await.unwrap().unwrap());
     drop(locks.write("b").wait(Duration::from_secs(60)).acquire().await.unwrap());

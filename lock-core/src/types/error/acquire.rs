@@ -9,8 +9,8 @@ use crate::types::{KeyError, LockKey, Mode};
 
 /// Why a lock was not acquired.
 ///
-/// But for [`Unavailable`](Self::Unavailable), nothing is held. After it the lock may be held until
-/// [`Unavailable::may_be_held_for`] is over, unless the release that was queued gets through first.
+/// Nothing is held, except after [`Unavailable`](Self::Unavailable): then the lock may be held for
+/// [`Unavailable::may_be_held_for`], unless the queued release reaches the store first.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum AcquireError {
@@ -20,53 +20,54 @@ pub enum AcquireError {
     /// A wait, lease or `max_hold` is out of bounds. Nothing was sent.
     #[error(transparent)]
     InvalidOptions(#[from] InvalidOptions),
-    /// Somebody else holds the lock, and the wait is over. Safe to ask again.
+    /// Another holder has the lock, and the wait has ended. Safe to retry.
     #[error(transparent)]
     Busy(#[from] Busy),
-    /// Too many waiters of this process stand before this key, or before all keys together. Safe to
-    /// ask again later.
+    /// Too many acquisitions of this process wait for this key, or for all keys in total. Safe to
+    /// retry later.
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
-    /// The store did not answer, or not in time. A release is on its way.
+    /// The store did not answer, or not in time. A release is queued.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// The client is shutting down and grants nothing more.
-    #[error("the lock client is shutting down: no lock is granted any more")]
+    /// The client is shutting down and grants no more locks.
+    #[error("the lock client is shutting down: it grants no more locks")]
     Draining,
-    /// The scope holds the lock for reading and asked to write: it would wait for itself for ever.
+    /// The scope holds the lock for reading and acquires it for writing: it would wait for itself
+    /// forever.
     #[error(
-        "this scope reads \"{key}\" and asked to write it, which would wait for itself for ever: \
-         acquire the write lock first, or use LockGuard::upgrade"
+        "this scope holds \"{key}\" for reading and acquires it for writing: it would wait for itself \
+         forever; acquire the write lock first, or use LockGuard::upgrade"
     )]
     ReadHeld {
         /// The key.
         key: LockKey,
     },
-    /// The scope holds the lock, which is not reentrant, and asked for it again: it would wait for
-    /// itself for ever.
+    /// The scope holds the lock, which is not reentrant, and acquires it again: it would wait for
+    /// itself forever.
     #[error(
-        "this scope holds \"{key}\" and asked for it again, but the lock is not reentrant and would \
-         wait for itself for ever: pass the guard on, or use a reentrant kind"
+        "this scope holds \"{key}\" and acquires it again, but the lock is not reentrant: it would \
+         wait for itself forever; pass the guard along, or use a reentrant kind"
     )]
     AlreadyHeld {
         /// The key.
         key: LockKey,
     },
-    /// The scope's own hold, which this acquisition would have entered again, is lost; or one of
-    /// several locks was, while another of them was waited for.
+    /// The scope's own hold, which this acquisition would have re-entered, is lost; or one of several
+    /// locks was lost while the caller waited for another one.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// Something else than a lock of this kind stands under this key.
+    /// The key holds a value that is not a lock of this kind.
     #[error(transparent)]
     WrongKind(#[from] WrongKind),
-    /// The store cannot do this at all, whenever it is asked.
+    /// The store does not support this. A retry does not help.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
 }
 
-/// Somebody else holds the lock. Nothing is held by the caller.
+/// Another holder has the lock. The caller holds nothing.
 #[derive(Debug, Clone, Error)]
-#[error("\"{key}\" is locked by somebody else; waited {waited:?} to {mode} it")]
+#[error("\"{key}\" is locked by another holder; waited {waited:?} to {mode} it")]
 pub struct Busy {
     pub(crate) key: LockKey,
     pub(crate) mode: Mode,
@@ -75,13 +76,13 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// The key that was asked for.
+    /// The key of the acquisition.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// The mode that was asked for.
+    /// The mode of the acquisition.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
@@ -93,20 +94,20 @@ impl Busy {
         self.waited
     }
 
-    /// What was left of the holder's lease when it was last looked at; a holder that lives renews
-    /// it. `None` when it was not looked at, or has no end.
+    /// The rest of the holder's lease at the last attempt; a live holder renews it. `None` if it is not
+    /// known, or does not end.
     #[must_use]
     pub fn holder_remaining(&self) -> Option<Duration> {
         self.holder_remaining
     }
 }
 
-/// Too many waiters of this process stand before one key, or before all keys together. Nothing is
-/// held by the caller.
+/// Too many acquisitions of this process wait for one key, or for all keys in total. The caller holds
+/// nothing.
 #[derive(Debug, Clone, Error)]
 #[error(
-    "{waiters} waiters of this process stand before {} already, which is the most allowed",
-    if *in_all { "its locks, all together,".to_owned() } else { format!("\"{key}\"") }
+    "too many acquisitions are waiting in this process {}: {waiters}, limit reached",
+    if *in_all { "for all locks".to_owned() } else { format!("for \"{key}\"") }
 )]
 pub struct Overloaded {
     pub(crate) key: LockKey,
@@ -115,19 +116,19 @@ pub struct Overloaded {
 }
 
 impl Overloaded {
-    /// The key that was asked for.
+    /// The key of the acquisition.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// How many waiters there were: before the key, or [in all](Self::is_total).
+    /// How many acquisitions wait: for the key, or [in total](Self::is_total).
     #[must_use]
     pub fn waiters(&self) -> usize {
         self.waiters
     }
 
-    /// Whether it was the bound on the waiters of all keys together that was reached:
+    /// Whether the limit for all keys in total was reached:
     /// [`max_waiters_total`](crate::LockClientBuilder::max_waiters_total).
     #[must_use]
     pub fn is_total(&self) -> bool {

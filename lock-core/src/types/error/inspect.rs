@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::{Unavailable, Unsupported, WrongKind};
 use crate::types::KeyError;
 
-/// Why a lock could not be looked at.
+/// Why a lock could not be inspected.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum InspectError {
@@ -15,10 +15,10 @@ pub enum InspectError {
     /// The store did not answer.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// Something else than a lock stands under this key.
+    /// The key holds a value that is not a lock.
     #[error(transparent)]
     WrongKind(#[from] WrongKind),
-    /// The store cannot do this at all. Nothing was changed.
+    /// The store does not support this. Nothing has changed.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
 }

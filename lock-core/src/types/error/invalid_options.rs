@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// An option of an acquisition is out of bounds. Nothing was sent.
+/// An option is out of bounds. Nothing was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct InvalidOptions(pub(crate) String);

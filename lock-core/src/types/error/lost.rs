@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::types::LockKey;
 
-/// The lock is no longer the holder's. The work under it must stop: somebody else may hold it now.
+/// The holder no longer has the lock. The work under it must stop: another holder may have it now.
 #[derive(Debug, Clone, Error)]
 #[error("the lock on \"{key}\" is lost: {cause}")]
 pub struct Lost {
@@ -32,13 +32,13 @@ impl Lost {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LostCause {
-    /// The store said that the hold is not there: expired, deleted, or gone with the store's data.
+    /// The store does not have the hold: it has expired, was deleted, or was lost with the store's data.
     Refused,
     /// The lease ran out on the holder's clock before a renewal was confirmed.
     Expired,
     /// The hold reached its `max_hold` and was released.
     MaxHold,
-    /// The guard was released, and somebody still worked under a view of it.
+    /// The guard was released while work under a view of it still ran.
     Released,
 }
 

@@ -9,8 +9,8 @@ use crate::types::{Kind, LockKey};
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum UpgradeError {
-    /// Others read too. The guard still reads.
-    #[error("\"{key}\" is read by others too: only the sole reader can become the writer")]
+    /// There are other readers. The guard still reads.
+    #[error("\"{key}\" has other readers: only the sole reader can become the writer")]
     NotSole {
         /// The key.
         key: LockKey,
@@ -18,20 +18,20 @@ pub enum UpgradeError {
     /// The hold is lost.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The store did not answer. The guard still reads; an upgrade that happened is taken back.
+    /// The store did not answer. The guard still reads; an upgrade that was executed is reversed.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// The store knows no upgrades. The guard still reads.
+    /// The store does not support upgrades. The guard still reads.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
 }
 
-/// Why a write hold was not confirmed to be a read hold. The guard reads in any case except
+/// Why a downgrade was not confirmed. The guard reads in any case except
 /// [`NoReaders`](Self::NoReaders) and [`Unsupported`](Self::Unsupported).
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum DowngradeError {
-    /// This kind of lock cannot be read. Nothing has changed.
+    /// This kind of lock has no readers. Nothing has changed.
     #[error("\"{key}\" is a {kind} lock, which has no read mode")]
     NoReaders {
         /// The key.
@@ -42,11 +42,11 @@ pub enum DowngradeError {
     /// The hold is lost.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The store did not answer. The downgrade is tried again in the background; until it gets
-    /// through, others find the lock held for writing.
+    /// The store did not answer. The downgrade is retried in the background; until it is executed, the
+    /// lock is held for writing.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// The store knows no downgrades. The guard still writes.
+    /// The store does not support downgrades. The guard still writes.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
 }

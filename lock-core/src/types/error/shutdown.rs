@@ -2,11 +2,11 @@
 
 use thiserror::Error;
 
-/// A shutdown ended at its deadline with locks left over.
+/// A shutdown ended at its deadline while locks were still held.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "the lock client was shut down with {held} locks held or not confirmed as released: Redis \
-     frees them when their leases end"
+    "the lock client was shut down with {held} locks held or not confirmed as released: the \
+     store frees them when their leases end"
 )]
 #[non_exhaustive]
 pub struct ShutdownError {

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::{AcquireError, DowngradeError, InspectError, Unavailable, UpgradeError};
 
-/// The lock store cannot do this at all. Nothing was changed, and nothing is held.
+/// The lock store does not support an operation. Nothing has changed, and nothing is held.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("this lock store does not support {what}")]
 pub struct Unsupported {
@@ -14,7 +14,7 @@ pub struct Unsupported {
 }
 
 impl Unsupported {
-    /// What is not supported, as it ends a sentence: "fair locks".
+    /// An error that names what is not supported, in the form that ends a sentence: "fair locks".
     #[must_use]
     pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
         Self { what: what.into() }
@@ -27,14 +27,14 @@ impl Unsupported {
     }
 }
 
-/// Why a [store](crate::store::LockStore) did not carry out a command.
+/// Why a [store](crate::store::LockStore) did not execute a command.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// It did not answer, or could not. The command may have been carried out.
+    /// It did not answer, or failed. The command may have been executed.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// It cannot do this at all. Nothing has changed.
+    /// It does not support the command. Nothing has changed.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
 }
@@ -45,7 +45,7 @@ impl StoreError {
         matches!(self, Self::Unavailable(why) if why.silent)
     }
 
-    /// The command may have been carried out, and the lock be held for so long.
+    /// Adds for how long the lock may be held, because the command may have been executed.
     pub(crate) fn held_for(self, lease: Duration) -> Self {
         match self {
             Self::Unavailable(why) => Self::Unavailable(why.held_for(lease)),
@@ -54,7 +54,7 @@ impl StoreError {
     }
 }
 
-/// Where it makes no difference.
+/// For operations without a variant of their own for it.
 impl From<StoreError> for Unavailable {
     fn from(error: StoreError) -> Self {
         match error {

@@ -4,31 +4,30 @@ use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-/// The store did not do what it was asked, or nobody knows whether it did.
+/// The store did not execute a command, or it is unknown whether it did.
 #[derive(Clone, Error)]
 pub struct Unavailable {
     pub(crate) reason: String,
     pub(crate) may_be_held_for: Duration,
-    /// Whether that is because the store did not answer, or there was no connection to it.
+    /// Whether the store did not answer, or there was no connection to it.
     pub(crate) silent: bool,
-    /// Whether the caller's own wait was over before there was an answer: of the store that says
-    /// nothing.
+    /// Whether the caller's wait ended before the answer: that says nothing about the store.
     pub(crate) late: bool,
     #[source]
     pub(crate) source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl Unavailable {
-    /// For a [store](crate::store::LockStore) that could not do what it was asked: with the reason,
-    /// after "the lock store is unavailable: ". What the lock may still be held for is the client's
-    /// to add.
+    /// For a [store](crate::store::LockStore) that could not execute a command. The message is "the
+    /// lock store is unavailable: " and the reason. The client adds for how long the lock may still be
+    /// held.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self::unsent(reason)
     }
 
-    /// As [`new`](Self::new), for a store that did not answer in time or has no connection: it is
-    /// probed from then on, and acquisitions that [fail fast](crate::Acquire::fail_fast) are refused
+    /// As [`new`](Self::new), for a store that did not answer in time or has no connection. The client
+    /// probes it from then on, and refuses acquisitions that [fail fast](crate::Acquire::fail_fast)
     /// until it answers.
     #[must_use]
     pub fn no_answer(reason: impl Into<String>) -> Self {
@@ -46,9 +45,9 @@ impl Unavailable {
         }
     }
 
-    /// The wait was over before the last try was answered.
+    /// The wait ended before the answer to the last attempt.
     pub(crate) fn late() -> Self {
-        let why = "the wait was over before the last try was answered";
+        let why = "the wait ended before the answer to the last attempt";
         Self { late: true, ..Self::unsent(why) }
     }
 
@@ -70,9 +69,9 @@ impl Unavailable {
         self
     }
 
-    /// For how long the lock may still be held on the caller's behalf, although nobody uses it: at
-    /// most the lease, and only if the release that follows does not get through. Zero: it is
-    /// certainly not held.
+    /// For how long the lock may still be held on behalf of the caller, although it is not used: at most
+    /// the lease, and only if the release that follows does not reach the store. Zero: it is certainly
+    /// not held.
     #[must_use]
     pub fn may_be_held_for(&self) -> Duration {
         self.may_be_held_for

@@ -4,11 +4,11 @@ use thiserror::Error;
 
 use crate::types::{Kind, LockKey};
 
-/// Something else than a lock of the kind that was asked for stands under the key. Nothing is held.
+/// The key holds a value that is not a lock of the kind that was acquired. Nothing is held.
 #[derive(Debug, Clone, Error)]
 #[error(
-    "under \"{key}\" stands something that is no {kind} lock: use another key or another prefix, \
-     and never two kinds of lock on one key"
+    "key \"{key}\" holds a value that is not a {kind} lock: use another key or another prefix, and \
+     never two kinds of lock on one key"
 )]
 pub struct WrongKind {
     pub(crate) key: LockKey,
@@ -22,7 +22,7 @@ impl WrongKind {
         &self.key
     }
 
-    /// The kind that was asked for.
+    /// The kind that was acquired.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
