@@ -4,14 +4,14 @@ use std::ops::Range;
 
 /// Checks that the braces of a finished key form one hash tag, or that there are none.
 ///
-/// Redis Cluster places a key by the text between its first `{` and the next `}`, and by the
-/// whole key when there is none. With one pair and something in it, every name derived from the
-/// key lands in the key's own slot.
+/// Redis Cluster computes the slot from the text between the first `{` and the next `}`, or from the
+/// whole key without braces. With one pair that is not empty, every name derived from the key is in the
+/// key's slot.
 ///
 /// # Errors
 ///
-/// [`BraceError`] when a brace has no partner, when there is a second pair, or when nothing
-/// stands between the two. Its span counts bytes of `key`.
+/// [`BraceError`] if a brace has no partner, if there is a second pair, or if the pair is empty. Its
+/// span counts bytes of `key`.
 ///
 /// # Examples
 ///
@@ -26,8 +26,8 @@ pub fn check_braces(key: &str) -> Result<(), BraceError> {
     check(key.char_indices().filter(|(_, c)| matches!(c, '{' | '}')).map(|(at, c)| (c, at..at + 1)))
 }
 
-/// The rule itself, over braces with their places: a key and a template differ only in how many
-/// bytes of source a brace takes.
+/// The rule itself, for braces with their places. A key and a template differ only in the number of
+/// bytes of a brace.
 pub(crate) fn check(
     braces: impl IntoIterator<Item = (char, Range<usize>)>,
 ) -> Result<(), BraceError> {
@@ -67,7 +67,7 @@ impl BraceError {
         self.fault
     }
 
-    /// Where, in bytes of the checked text.
+    /// The place, in bytes of the checked text.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -81,7 +81,7 @@ impl fmt::Display for BraceError {
 
 impl Error for BraceError {}
 
-/// What can be wrong with the braces of a key.
+/// The ways in which the braces of a key can be invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BraceFault {
@@ -89,7 +89,7 @@ pub enum BraceFault {
     CloseWithoutOpen,
     /// The `{` has no `}` after it.
     OpenWithoutClose,
-    /// Nothing stands between `{` and `}`.
+    /// The pair is empty.
     EmptyTag,
     /// There are braces beyond the first pair.
     MoreThanOnePair,

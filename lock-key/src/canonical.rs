@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use crate::PlaceholderType;
 
-/// The one spelling of `value` as a `ty`, or nothing when it is no such value.
+/// Returns the canonical spelling of `value` as a `ty`, or `None` if it is not such a value.
 pub(crate) fn canonical(ty: PlaceholderType, value: &str) -> Option<Cow<'_, str>> {
     match ty {
         PlaceholderType::Text => Some(Cow::Borrowed(value)),
@@ -13,7 +13,7 @@ pub(crate) fn canonical(ty: PlaceholderType, value: &str) -> Option<Cow<'_, str>
     }
 }
 
-/// Lower-case hyphenated form of a UUID written in any case, with all four hyphens or none.
+/// Returns the lower-case hyphenated form of a UUID in any case, with all four hyphens or none.
 fn uuid(value: &str) -> Option<String> {
     const HYPHENS: [usize; 4] = [8, 13, 18, 23];
     let hyphenated = value.len() == 36;

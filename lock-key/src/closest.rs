@@ -1,5 +1,5 @@
-/// The one of `known` that is spelled most like `word`, if any is close: for errors that ask
-/// whether it was meant.
+/// Returns the word of `known` that is most similar to `word`, if any is close, for suggestions in
+/// errors.
 ///
 /// # Examples
 ///
@@ -10,7 +10,7 @@
 /// assert_eq!(closest("timeout", ["key", "lease"]), None);
 /// ```
 pub fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // A third of the letters may be wrong, so that short words do not resemble everything.
+    // At most a third of the letters may differ, so that short words do not match everything.
     let limit = word.chars().count().div_ceil(3);
     known
         .into_iter()
@@ -20,7 +20,7 @@ pub fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
         .map(|(_, known)| known)
 }
 
-/// How many letters must be inserted, removed, replaced or swapped with their neighbour.
+/// Returns how many letters must be inserted, removed, replaced or swapped with their neighbour.
 fn distance(left: &str, right: &str) -> usize {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     let mut before_last = Vec::new();

@@ -1,10 +1,9 @@
 use std::{fmt, time::Duration};
 
-/// The longest duration that an option takes: 365 days.
+/// The longest duration of an option: 365 days.
 pub const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The duration that a text stands for: a whole number and a unit (`ms`, `s`, `m` or `h`), such as
-/// `"500ms"` or `"2s"`.
+/// Parses a duration: a whole number and a unit (`ms`, `s`, `m` or `h`), such as `"500ms"` or `"2s"`.
 ///
 /// # Errors
 ///
@@ -22,13 +21,13 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     if number.is_empty() {
         return Err(DurationError::Malformed);
     }
-    // A number that overflows is certainly too long, too.
+    // A number that overflows is certainly too long.
     let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     let duration = ms.map(Duration::from_millis).filter(|duration| *duration <= MAX_DURATION);
     duration.ok_or(DurationError::TooLong)
 }
 
-/// Why a text is not a duration that an option takes.
+/// Why a text is not a valid duration for an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DurationError {

@@ -1,11 +1,11 @@
 use crate::PlaceholderType;
 
-/// What may stand unencoded for the value of a hole, so that a reader still knows the key.
+/// The characters that stay unencoded in a value, so that keys stay readable.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
-/// Appends `value` to `key`, every byte that is not plain as `%XX`.
+/// Appends `value` to `key`, with every byte that is not plain as `%XX`.
 ///
 /// `%` itself is not plain, so the encoding can be undone and is therefore injective.
 pub(crate) fn percent_encode(key: &mut String, value: &str) {
@@ -22,7 +22,7 @@ pub(crate) fn percent_encode(key: &mut String, value: &str) {
     }
 }
 
-/// Whether an encoded value of type `ty` can contain `byte`.
+/// Returns whether an encoded value of type `ty` can contain `byte`.
 pub(crate) fn may_contain(ty: PlaceholderType, byte: u8) -> bool {
     match ty {
         PlaceholderType::Text | PlaceholderType::Lower => is_plain(byte) || byte == b'%',

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::canonical::canonical;
 use crate::{MAX_HASHED_BYTES, MAX_VALUE_BYTES, ValueError, ValueFault};
 
-/// A place in a template that is filled with a value.
+/// A placeholder: a place in a template that is filled with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Placeholder {
@@ -16,31 +16,30 @@ pub struct Placeholder {
     /// Never empty. The first is a name, the others are names, which may contain `-` as those of
     /// headers do, or tuple indices.
     pub path: Vec<String>,
-    /// How the value is made canonical. [`PlaceholderType::Text`] when the template names no type.
+    /// How the value is normalized. [`PlaceholderType::Text`] if the template names no type.
     pub ty: PlaceholderType,
-    /// What stands for a value that is missing: the `1` of `{query.page|default=1}`. It is a legal
-    /// value of the hole, and one with the same text gives the same key.
+    /// The default for a missing value: the `1` of `{query.page|default=1}`. It is a valid value of the
+    /// placeholder, and a value with the same text gives the same key.
     pub default: Option<String>,
-    /// Whether the key has the value's SHA-256 in its place: `{header.email|hash}`.
+    /// Whether the key has the value's SHA-256 instead of the value: `{header.email|hash}`.
     pub hash: bool,
-    /// Where the path stands in the template's source, in bytes, without braces, type and
-    /// options.
+    /// The place of the path in the template's source, in bytes, without braces, type and options.
     pub span: Range<usize>,
 }
 
 impl Placeholder {
-    /// The path as it is written in the template, such as `body.id`.
+    /// Returns the path as it is written in the template, such as `body.id`.
     pub fn name(&self) -> String {
         self.path.join(".")
     }
 
-    /// The one spelling of `value` for this hole: what a [hashed](Self::hash) hole's digest is made
-    /// of.
+    /// Returns the canonical spelling of `value` for this placeholder. A [hashed](Self::hash) one has its
+    /// digest.
     ///
     /// # Errors
     ///
-    /// [`ValueError`] when the value is empty, too long or not of the hole's type. At most
-    /// [`MAX_VALUE_BYTES`] bytes are allowed, in a hashed hole [`MAX_HASHED_BYTES`].
+    /// [`ValueError`] if the value is empty, too long or not of the placeholder's type. At most
+    /// [`MAX_VALUE_BYTES`] bytes are allowed, [`MAX_HASHED_BYTES`] if it is hashed.
     pub fn canonical<'v>(&self, value: &'v str) -> Result<Cow<'v, str>, ValueError> {
         let most = if self.hash { MAX_HASHED_BYTES } else { MAX_VALUE_BYTES };
         let refuse = |fault| Err(ValueError::of_hole(&self.name(), fault));
@@ -52,17 +51,17 @@ impl Placeholder {
         }
     }
 
-    /// Whether what it adds to a key always has the same number of bytes.
+    /// Returns whether it always adds the same number of bytes to a key.
     pub(crate) fn is_of_fixed_length(&self) -> bool {
         self.hash || self.ty == PlaceholderType::Uuid
     }
 }
 
-/// What kind of value a hole takes, and so which spellings of a value are the same key.
+/// The type of a placeholder's values, which decides which spellings of a value give the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlaceholderType {
-    /// Any text, as it is. What `{id}` means.
+    /// Any text, unchanged: `{id}`.
     Text,
     /// A whole number from 0 to `u64::MAX`, written without sign and leading zeros.
     U64,
@@ -70,7 +69,7 @@ pub enum PlaceholderType {
     I64,
     /// A UUID, written in lower case with hyphens.
     Uuid,
-    /// Any text, in lower case as Unicode has it.
+    /// Any text, in Unicode lower case.
     Lower,
 }
 
@@ -84,10 +83,9 @@ impl PlaceholderType {
         PlaceholderType::Lower,
     ];
 
-    /// The word that stands for the type in a template, such as `u64`.
+    /// Returns the word for the type in a template, such as `u64`.
     ///
-    /// [`PlaceholderType::Text`] has a word for messages alone: in a template it is written by
-    /// writing no type.
+    /// The word of [`PlaceholderType::Text`] is for messages only: in a template it is the absence of a type.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -116,7 +114,7 @@ impl FromStr for PlaceholderType {
     }
 }
 
-/// A word that names no [`PlaceholderType`].
+/// The error for a word that is not a [`PlaceholderType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownPlaceholderType;
 

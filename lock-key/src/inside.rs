@@ -1,11 +1,11 @@
-//! What stands between the braces of a hole: a path, a type, options.
+//! Parses the text between the braces of a placeholder: a path, a type, options.
 
 use std::ops::Range;
 
 use crate::template_error::{TemplateError, TemplateFault};
 use crate::{MAX_VALUE_BYTES, Placeholder, PlaceholderType, canonical::canonical};
 
-/// The hole whose inside, without the braces, is at `inside`.
+/// Parses the placeholder whose text, without the braces, is at `inside`.
 pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Placeholder, TemplateError> {
     let mut words = source[inside.clone()].split('|');
     let head = words.next().unwrap_or_default();
@@ -23,14 +23,14 @@ pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Placeholder, Te
     let ty = match ty {
         None => PlaceholderType::Text,
         Some(word) => word.parse().map_err(|_| {
-            // An empty type has no place of its own: point at its colon.
+            // An empty type has no span: point at its colon.
             let start = if word.is_empty() { span.end } else { span.end + 1 };
             TemplateError::new(TemplateFault::UnknownType(word.to_owned()), start..at)
         })?,
     };
     let mut hole = Placeholder { path, ty, default: None, hash: false, span };
     for word in words {
-        // As with a type: an empty option is shown by its bar.
+        // As with a type: the error of an empty option points at its bar.
         let start = if word.is_empty() { at } else { at + 1 };
         at += 1 + word.len();
         option(&mut hole, word).map_err(|fault| TemplateError::new(fault, start..at))?;
@@ -63,7 +63,7 @@ fn can_stand(ty: PlaceholderType, value: &str) -> bool {
         && canonical(ty, value).is_some()
 }
 
-/// The words of a path that begins at byte `start`.
+/// Parses the words of a path that begins at byte `start`.
 fn names(path: &str, start: usize) -> Result<Vec<String>, TemplateError> {
     let mut names = Vec::new();
     let mut at = start;
@@ -74,7 +74,7 @@ fn names(path: &str, start: usize) -> Result<Vec<String>, TemplateError> {
             (!word.starts_with('-') && is_name(&word.replace('-', "_"))) || is_index(word)
         };
         if !legal {
-            // An empty word has no place of its own: show the whole path.
+            // An empty word has no span: point at the whole path.
             let (word, span) = match word {
                 "" => (path, start..start + path.len()),
                 word => (word, at..at + word.len()),
@@ -93,7 +93,7 @@ fn is_name(word: &str) -> bool {
         && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// A field of a tuple, spelled as Rust spells it.
+/// Returns whether the word is a field of a tuple, as in Rust.
 fn is_index(word: &str) -> bool {
     word.parse::<u32>().is_ok_and(|index| index.to_string() == word)
 }

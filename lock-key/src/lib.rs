@@ -1,34 +1,34 @@
-//! The key-template grammar of lock-tower, and how its options spell a duration.
+//! The key-template grammar of lock-tower, and the durations of its options.
 //!
 //! A lock's key is written once as a template, such as `order:{id}`, and filled for each call
 //! with the values of that call. The attribute macro, the request layer and the policy file all
-//! read templates with this crate and build keys with its [`KeyWriter`], so the same template
-//! and the same values give the same key wherever they are written.
+//! parse templates with this crate and build keys with its [`KeyWriter`], so the same template and the
+//! same values give the same key everywhere.
 //!
 //! # Grammar
 //!
-//! | in the template | means |
+//! | in the template | meaning |
 //! |---|---|
 //! | any text without control characters | itself |
-//! | `{name}`, `{name.field}`, `{name.0}` | a hole: the value of that name or field |
+//! | `{name}`, `{name.field}`, `{name.0}` | a placeholder: the value of that name or field |
 //! | `{name:u64}`, `{name:i64}` | a whole number: `7`, `+7` and `007` give one key |
 //! | `{name:uuid}` | a UUID: with or without hyphens, in any case, gives one key |
 //! | `{name:lower}` | text in lower case: `Ann` and `ann` give one key |
-//! | `{name\|default=1}` | where the value is missing, `1` stands for it |
-//! | `{name\|hash}`, `{name:lower\|hash}` | the SHA-256 of the value, for long ones and personal data |
+//! | `{name\|default=1}` | `1` if the value is missing |
+//! | `{name\|hash}`, `{name:lower\|hash}` | the SHA-256 of the value, for long values and personal data |
 //! | `{{`, `}}` | a literal brace: `order:{{{id}}}` puts the id into a Redis hash tag |
 //!
-//! Literal braces form one hash tag with something in it, or there are none.
-//! Names are ASCII letters, digits and `_`; behind the first `.` also `-`, as in
-//! `{header.x-tenant}`. The attribute macro knows no options: its values are never missing.
+//! Literal braces form one hash tag that is not empty, or there are none.
+//! Names are ASCII letters, digits and `_`; after the first `.` also `-`, as in
+//! `{header.x-tenant}`. The attribute macro has no options: its values are never missing.
 //!
 //! # One key, one meaning
 //!
-//! Every byte of a value outside `A-Z a-z 0-9 _ . -` is percent-encoded, and two holes must be
+//! Every byte of a value outside `A-Z a-z 0-9 _ . -` is percent-encoded, and two placeholders must be
 //! separated by text that no value can contain. So two different sets of values never give the
 //! same key of one template, whatever a client sends.
 //!
-//! A digest always has 64 bytes, so text beside it cannot be taken for a part of it.
+//! A digest always has 64 bytes, so text beside it cannot be mistaken for a part of it.
 //!
 //! A value has 1 to [`MAX_VALUE_BYTES`] bytes before encoding, a hashed one up to
 //! [`MAX_HASHED_BYTES`], a key at most [`MAX_KEY_BYTES`].
@@ -79,14 +79,14 @@ pub use writer::KeyWriter;
 
 /// The longest key, in bytes after encoding: 512.
 ///
-/// Whatever prefix a client puts before the key is not counted.
+/// The prefix that a client adds before the key is not counted.
 pub const MAX_KEY_BYTES: usize = 512;
 
-/// The longest value of one hole, in bytes before encoding: 128.
+/// The longest value of a placeholder, in bytes before encoding: 128.
 pub const MAX_VALUE_BYTES: usize = 128;
 
-/// The longest value of a hashed hole, in bytes before hashing: 8 KiB.
+/// The longest value of a hashed placeholder, in bytes before hashing: 8 KiB.
 pub const MAX_HASHED_BYTES: usize = 8 * 1024;
 
-/// What a hashed value takes in a key: a SHA-256 in hex.
+/// The bytes of a hashed value in a key: a SHA-256 in hex.
 pub(crate) const DIGEST_BYTES: usize = 64;

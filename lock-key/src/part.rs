@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A value that may stand in a hole of a lock's key.
+/// A value for a placeholder of a lock's key.
 ///
 /// Implement it for your own ids. Two things that need two locks must have different texts, and the
 /// text must be the same in every replica of the service, for as long as a lock may be held.
@@ -34,8 +34,8 @@ use std::sync::Arc;
     note = "a type that displays as a UUID needs the typed hole, such as `{{id:uuid}}`"
 )]
 pub trait KeyPart {
-    /// The text of this value, not yet encoded: 1 to [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES)
-    /// bytes, or building the key fails.
+    /// Returns the text of this value before encoding: 1 to [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES)
+    /// bytes, otherwise building the key fails.
     fn key_part(&self) -> Cow<'_, str>;
 }
 

@@ -1,4 +1,4 @@
-//! From the source of a template to its segments.
+//! Splits the source of a template into segments.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ struct Scan {
     braces: Vec<(char, Range<usize>)>,
 }
 
-/// Each step takes what begins at one byte of the source and says at which byte it ended.
+/// Each step reads what begins at one byte of the source and returns the byte after it.
 impl Scan {
     fn brace(&mut self, brace: char, span: Range<usize>) -> usize {
         let end = span.end;
@@ -85,7 +85,7 @@ impl Scan {
     }
 }
 
-/// The fewest bytes that a segment adds to a key.
+/// Returns the minimum number of bytes that a segment adds to a key.
 fn shortest(segment: &Segment) -> usize {
     match segment {
         Segment::Literal(text) => text.len(),

@@ -1,4 +1,4 @@
-//! Whether the values can be read back out of a key.
+//! Checks that the values can be read back from a key.
 //!
 //! `{a}{b}` gives one key for ("1", "23") and ("12", "3"), so a client that chooses `a` and `b`
 //! could take or block another client's lock. A template is accepted when every value's end can
@@ -10,8 +10,8 @@ use crate::{Placeholder, Segment};
 
 pub(crate) fn check(segments: &[Segment]) -> Result<(), TemplateError> {
     let gaps = gaps(segments);
-    // Reading from the left goes on while ends can be found. All that is behind the first value
-    // whose end cannot be found must be readable from the right.
+    // Reading from the left continues while the ends of values can be found. Everything after the first
+    // value without such an end must be readable from the right.
     let readable = gaps.iter().take_while(|gap| gap.bounds(gap.left)).count();
     match gaps[readable..].iter().rev().find(|gap| !gap.bounds(gap.right)) {
         None => Ok(()),
@@ -22,7 +22,7 @@ pub(crate) fn check(segments: &[Segment]) -> Result<(), TemplateError> {
     }
 }
 
-/// Two neighbouring holes and the text between them.
+/// Two adjacent placeholders and the text between them.
 struct Gap<'t> {
     left: &'t Placeholder,
     text: &'t str,
@@ -30,7 +30,7 @@ struct Gap<'t> {
 }
 
 impl Gap<'_> {
-    /// Whether a value of `hole` cannot run on across the text of this gap unnoticed.
+    /// Returns whether the text of this gap always shows where a value of `hole` ends.
     fn bounds(&self, hole: &Placeholder) -> bool {
         // A canonical UUID always has 36 bytes, a digest 64.
         hole.is_of_fixed_length() || self.text.bytes().any(|byte| !may_contain(hole.ty, byte))

@@ -7,8 +7,8 @@ use crate::{KeyWriter, Placeholder, TemplateError, ValueError, scan, separation}
 
 /// A checked key template.
 ///
-/// What it accepts can be rendered with any values of the right types, and different values
-/// give different keys. The grammar is in the [crate's documentation](crate).
+/// A valid template can be rendered with any values of the right types, and different values give
+/// different keys. The grammar is in the [crate's documentation](crate).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     source: String,
@@ -18,19 +18,19 @@ pub struct Template {
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// Text that is the same in every key, literal braces already undoubled. Never empty, and
-    /// never beside another literal.
+    /// Text that is the same in every key, with single literal braces. Never empty, and never beside
+    /// another literal.
     Literal(String),
     /// A place for a value.
     Placeholder(Placeholder),
 }
 
 impl Template {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
     ///
-    /// [`TemplateError`], with the place in `source` and what would be legal there.
+    /// [`TemplateError`], with the place in `source` and what would be valid there.
     ///
     /// # Examples
     ///
@@ -48,17 +48,17 @@ impl Template {
         Ok(Self { source: source.to_owned(), segments })
     }
 
-    /// The text the template was read from.
+    /// Returns the text that the template was parsed from.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The pieces, in order.
+    /// Returns the pieces, in order.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// The holes, in order; a name written twice comes twice.
+    /// Returns the placeholders, in order; a name written twice comes twice.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.segments.iter().filter_map(|segment| match segment {
             Segment::Placeholder(hole) => Some(hole),
@@ -66,16 +66,16 @@ impl Template {
         })
     }
 
-    /// The key for the values that `resolve` gives, which it is asked for hole by hole.
+    /// Builds the key from the values that `resolve` returns, called for each placeholder in order.
     ///
-    /// What a hole's options ask for is up to `resolve`: it gives the [default](Placeholder::default) for
-    /// a value that is missing, and for a [hashed](Placeholder::hash) hole the SHA-256 of the value's
-    /// [canonical](Placeholder::canonical) spelling, as 64 lower-case hex digits.
+    /// `resolve` applies the options: it returns the [default](Placeholder::default) for a missing value, and
+    /// for a [hashed](Placeholder::hash) placeholder the SHA-256 of the value's [canonical](Placeholder::canonical)
+    /// spelling, as 64 lower-case hex digits.
     ///
     /// # Errors
     ///
-    /// [`RenderError::Resolve`] with the first error of `resolve`, [`RenderError::Value`] when a
-    /// value cannot stand in its hole or the key becomes too long.
+    /// [`RenderError::Resolve`] with the first error of `resolve`, [`RenderError::Value`] if a
+    /// value is invalid for its placeholder or the key becomes too long.
     pub fn render<'v, E>(
         &self,
         mut resolve: impl FnMut(&Placeholder) -> Result<Cow<'v, str>, E>,
@@ -112,13 +112,13 @@ impl FromStr for Template {
     }
 }
 
-/// A template could not be rendered. No lock was asked for.
+/// A template could not be rendered. No lock was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RenderError<E> {
-    /// A hole's value could not be found.
+    /// The value of a placeholder could not be found.
     Resolve(E),
-    /// A value cannot stand in its hole, or the key becomes too long.
+    /// A value is invalid for its placeholder, or the key becomes too long.
     Value(ValueError),
 }
 
@@ -138,7 +138,7 @@ impl<E: fmt::Display> fmt::Display for RenderError<E> {
 }
 
 impl<E: Error> Error for RenderError<E> {
-    // Both variants speak with the words of what they hold, so the chain goes on behind it.
+    // Both variants have the text of the error they hold, so the source chain continues after it.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Resolve(error) => error.source(),

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use crate::{BraceFault, MAX_KEY_BYTES, MAX_VALUE_BYTES, PlaceholderType};
 
-/// A key template is not legal.
+/// The error for an invalid key template.
 ///
-/// Its text is one line that says what is wrong and what would be legal.
+/// Its text is one line with what is wrong and what would be valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateError {
     fault: TemplateFault,
@@ -23,8 +23,8 @@ impl TemplateError {
         &self.fault
     }
 
-    /// Where, in bytes of the template's source; always on character boundaries, and empty
-    /// only for an empty template.
+    /// The place, in bytes of the template's source. It is on character boundaries, and empty only for an
+    /// empty template.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -38,35 +38,35 @@ impl fmt::Display for TemplateError {
 
 impl Error for TemplateError {}
 
-/// What can be wrong with a template.
+/// The ways in which a template can be invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateFault {
-    /// There is no text at all.
+    /// The template is empty.
     Empty,
     /// Even with the shortest values the key has more than [`MAX_KEY_BYTES`] bytes.
     TooLong,
     /// The text contains a control character.
     ControlCharacter(char),
-    /// A `{` opens a hole that no `}` closes.
+    /// A `{` opens a placeholder that no `}` closes.
     UnclosedHole,
-    /// A single `}` stands where no hole is open.
+    /// A single `}` outside a placeholder.
     UnopenedHole,
-    /// A hole names nothing.
+    /// A placeholder without a name.
     EmptyHole,
-    /// A word of a hole's path is not a name.
+    /// A word of a placeholder's path is not a name.
     BadName(String),
-    /// A hole's type is none of those there are.
+    /// A placeholder's type does not exist.
     UnknownType(String),
-    /// A word behind a `|` is no option.
+    /// A word after a `|` is not an option.
     UnknownOption(String),
-    /// An option is given twice.
+    /// An option appears twice.
     OptionTwice(&'static str),
-    /// A default is no value of the hole's type, or too long.
+    /// A default is not a value of the placeholder's type, or is too long.
     BadDefault(PlaceholderType),
     /// The literal braces do not form one hash tag.
     HashTag(BraceFault),
-    /// Different values of two neighbouring holes could make one key.
+    /// Different values of two adjacent placeholders could give one key.
     Ambiguous {
         /// The first of the two.
         left: String,

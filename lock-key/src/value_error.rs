@@ -3,10 +3,10 @@ use std::fmt;
 
 use crate::{DIGEST_BYTES, MAX_KEY_BYTES, PlaceholderType};
 
-/// A value cannot stand in a key. No lock was asked for.
+/// The error for a value that is invalid in a key. No lock was requested.
 ///
-/// Its text names the hole and what was wrong, never the value: that may be a secret, or
-/// megabytes that a client made up.
+/// Its text has the placeholder and the reason, never the value, which may be a secret, or megabytes
+/// sent by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
     hole: Option<String>,
@@ -22,12 +22,12 @@ impl ValueError {
         Self { hole: None, fault }
     }
 
-    /// The hole whose value was refused; `None` when the key as a whole was.
+    /// The placeholder whose value was refused; `None` if the whole key was.
     pub fn hole(&self) -> Option<&str> {
         self.hole.as_deref()
     }
 
-    /// What was wrong.
+    /// The reason.
     pub fn fault(&self) -> ValueFault {
         self.fault
     }
@@ -46,30 +46,30 @@ impl fmt::Display for ValueError {
 
 impl Error for ValueError {}
 
-/// What can be wrong with a value, or with the key made of it.
+/// The ways in which a value, or the key built from it, can be invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueFault {
-    /// The value has no text.
+    /// The value is empty.
     Empty,
-    /// The value has more bytes than its hole takes.
+    /// The value has more bytes than allowed.
     TooLong {
-        /// How many it has, before encoding.
+        /// The number of bytes, before encoding.
         bytes: usize,
-        /// How many are allowed: [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES), in a hashed hole
+        /// The limit: [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES), for a hashed placeholder
         /// [`MAX_HASHED_BYTES`](crate::MAX_HASHED_BYTES).
         most: usize,
     },
-    /// The hole is hashed, and what was given for it is no digest.
+    /// The placeholder is hashed, and the given text is not a digest.
     NotADigest,
-    /// The hole has a type and the value is not of it.
+    /// The value is not of the placeholder's type.
     NotOfType {
-        /// The hole's type.
+        /// The placeholder's type.
         expected: PlaceholderType,
     },
     /// The key has more than [`MAX_KEY_BYTES`] bytes.
     KeyTooLong {
-        /// How many it has, after encoding.
+        /// The number of bytes, after encoding.
         bytes: usize,
     },
 }

@@ -4,10 +4,10 @@ use crate::{
     DIGEST_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, PlaceholderType, ValueError, ValueFault,
 };
 
-/// Builds a key piece by piece: the one way in which every key comes about.
+/// Builds a key piece by piece. Every key is built with it.
 ///
 /// [`Template::render`](crate::Template::render) uses it, and so does the code that the
-/// attribute macro writes.
+/// attribute macro generates.
 ///
 /// # Examples
 ///
@@ -27,7 +27,7 @@ pub struct KeyWriter {
 }
 
 impl KeyWriter {
-    /// An empty key.
+    /// Creates an empty key.
     pub fn new() -> Self {
         Self::default()
     }
@@ -37,12 +37,12 @@ impl KeyWriter {
         self.key.push_str(text);
     }
 
-    /// Appends a value, made canonical for `ty` and encoded. `hole` names it in errors.
+    /// Appends a value, normalized for `ty` and encoded. `hole` names it in errors.
     ///
     /// # Errors
     ///
-    /// [`ValueError`] when the value is empty, longer than
-    /// [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES) or not of the type. The key is as it was.
+    /// [`ValueError`] if the value is empty, longer than
+    /// [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES) or not of the type. The key is unchanged then.
     pub fn value(
         &mut self,
         hole: &str,
@@ -63,12 +63,12 @@ impl KeyWriter {
         Ok(())
     }
 
-    /// Appends what stands for the value of a hashed hole: the SHA-256 of its
+    /// Appends the digest for a hashed placeholder: the SHA-256 of the value's
     /// [canonical](crate::Placeholder::canonical) spelling, in lower-case hex. `hole` names it in errors.
     ///
     /// # Errors
     ///
-    /// [`ValueError`] when `digest` is none. The key is as it was.
+    /// [`ValueError`] if `digest` is not a digest. The key is unchanged then.
     pub fn digest(&mut self, hole: &str, digest: &str) -> Result<(), ValueError> {
         let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if digest.len() != DIGEST_BYTES || !digest.bytes().all(is_hex) {
@@ -78,11 +78,11 @@ impl KeyWriter {
         Ok(())
     }
 
-    /// The finished key.
+    /// Returns the finished key.
     ///
     /// # Errors
     ///
-    /// [`ValueError`] when the key is longer than [`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES).
+    /// [`ValueError`] if the key is longer than [`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES).
     pub fn finish(self) -> Result<String, ValueError> {
         if self.key.len() > MAX_KEY_BYTES {
             return Err(ValueError::of_key(ValueFault::KeyTooLong { bytes: self.key.len() }));
