@@ -20,7 +20,7 @@
 //! name = "order-write"
 //! match = { methods = ["PUT", "PATCH"], path = "/orders/{id}" }
 //! key = "tenant:{claim.tid}:order:{path.id:u64}"
-//! on_busy = { status = 409, detail = "Somebody edits this order." }
+//! on_busy = { status = 409, detail = "This order is being edited." }
 //! "#,
 //! )?;
 //! assert_eq!(file.names().collect::<Vec<_>>(), ["order-write"]);

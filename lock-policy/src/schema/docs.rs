@@ -1,4 +1,4 @@
-//! The fields as the module's documentation has them.
+//! Generates the documentation of the fields.
 
 use std::{env, fmt::Write, fs};
 
@@ -12,8 +12,10 @@ fn markdown() -> String {
             Table::Answer => "Each of the `answers`".to_owned(),
             table => format!("`{}`", table.title()),
         };
-        let _ =
-            write!(text, "\n## {title}\n\n| field | is | default | means |\n|---|---|---|---|\n");
+        let _ = write!(
+            text,
+            "\n## {title}\n\n| field | type | default | meaning |\n|---|---|---|---|\n"
+        );
         for field in table.fields() {
             let default = field.default.unwrap_or("required");
             let expected = field.value_type.expected();
@@ -22,7 +24,11 @@ fn markdown() -> String {
         if table == Table::Policy {
             let inherited: Vec<_> =
                 Table::Defaults.fields().map(|field| format!("`{}`", field.name)).collect();
-            let _ = write!(text, "\n`[defaults]` has {}, for all rules.\n", inherited.join(", "));
+            let _ = write!(
+                text,
+                "\n`[defaults]` has {}: defaults for all rules.\n",
+                inherited.join(", ")
+            );
         }
     }
     text
@@ -35,5 +41,5 @@ fn the_documentation_is_made_of_the_tables() {
         fs::write(path, markdown()).expect("the file can be written");
     }
     let written = fs::read_to_string(path).expect("the file is there");
-    assert_eq!(written, markdown(), "LOCK_TOWER_OVERWRITE=1 writes it anew");
+    assert_eq!(written, markdown(), "LOCK_TOWER_OVERWRITE=1 writes it again");
 }

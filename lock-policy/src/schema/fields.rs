@@ -1,5 +1,5 @@
 //! Every field of a policy file, once: reading, suggestions, the schema and the documentation are
-//! made of these tables.
+//! made from these tables.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{
     value_type::ValueType,
 };
 
-/// All but the semaphore, which has no key that excludes.
+/// All kinds except the semaphore, which does not exclude by key alone.
 const KINDS: &[&str] = &[
     Kind::ReadWrite.as_str(),
     Kind::FairReadWrite.as_str(),
@@ -51,24 +51,24 @@ const fn not_on_attributes(field: Field, why: &'static str) -> Field {
 
 pub(crate) const FILE: &[Field] = &[
     required("version", ValueType::Version, "The version of this format: 1."),
-    optional("request", ValueType::Table(Table::Request), "none", "What a request has in time."),
+    optional("request", ValueType::Table(Table::Request), "none", "The time limits of a request."),
     optional(
         "defaults",
         ValueType::Table(Table::Defaults),
         "none",
-        "What counts for every rule that does not say otherwise.",
+        "Values for every rule that does not set its own.",
     ),
     optional(
         "allow_change",
         ValueType::Texts("order-write"),
         "none",
-        "Rules that a reload may give another key, kind or mode, although requests under the old and the new one do not exclude each other.",
+        "Names of rules that a reload may give another key, kind or mode, although requests under the old and the new rule do not exclude each other.",
     ),
     optional(
         "policy",
         ValueType::Tables(Table::Policy),
         "none",
-        "The rules; the first that matches a request counts.",
+        "The rules; the first one that matches a request applies.",
     ),
 ];
 
@@ -100,15 +100,14 @@ pub(crate) const POLICY: &[Field] = &[
     required(
         "match",
         ValueType::Table(Table::Match),
-        "Which requests, or which attribute, the rule is for.",
+        "The requests, or the attribute, that the rule is for.",
     ),
     not_on_attributes(
         optional(
             "key",
             ValueType::Text("order:{id}"),
             "none",
-            "What is locked, as a key template. This or `keys` is required, but for \
-             attributes.",
+            "The key template of the lock. This or `keys` is required, except for attributes.",
         ),
         KEY_OF_ATTRIBUTE,
     ),
@@ -117,7 +116,7 @@ pub(crate) const POLICY: &[Field] = &[
             "keys",
             ValueType::Texts("account:{from}"),
             "none",
-            "Several keys, held all or none.",
+            "Several keys, locked all or none.",
         ),
         KEY_OF_ATTRIBUTE,
     ),
@@ -125,7 +124,7 @@ pub(crate) const POLICY: &[Field] = &[
         "mode",
         ValueType::Word(&["read", "write", "auto"]),
         "auto",
-        "The lock to take; `auto`: `GET`, `HEAD` and `OPTIONS` read, other methods \
+        "The mode of the lock; `auto`: `GET`, `HEAD` and `OPTIONS` read, other methods \
          write.",
     ),
     inherited("kind", ValueType::Word(KINDS), "read_write", "The kind of lock."),
@@ -134,8 +133,8 @@ pub(crate) const POLICY: &[Field] = &[
             "on_missing_key",
             ValueType::WordOrTable(&["reject", "skip"], Table::Missing),
             "reject",
-            "What becomes of a request without a value that its key needs: refused with \
-             400, run without a lock, or locked by one key for all of them.",
+            "What happens to a request without a value that its key needs: it is refused with \
+             400, runs without a lock, or all such requests share one key.",
         ),
         "an attribute's values are arguments, which are never missing",
     ),
@@ -143,20 +142,19 @@ pub(crate) const POLICY: &[Field] = &[
         "wait",
         ValueType::Duration(Duration::ZERO),
         "the client's, 1s",
-        "How long a request waits for other holders; `0s`: not at all.",
+        "How long a request waits for other holders; `0s` tries once.",
     ),
     inherited(
         "reserve",
         ValueType::Duration(Duration::ZERO),
         "0s",
-        "Time kept for the handler: a request waits no longer than its deadline less \
-         this.",
+        "Time reserved for the handler: a request waits at most until its deadline less this.",
     ),
     inherited(
         "lease",
         ValueType::Duration(MIN_LEASE),
         "the client's, 30s",
-        "How long the store keeps the lock after the last sign of life.",
+        "How long the store keeps the lock after the last renewal.",
     ),
     inherited(
         "renew",
@@ -168,46 +166,44 @@ pub(crate) const POLICY: &[Field] = &[
         "max_hold",
         ValueType::Duration(MIN_LEASE),
         "no limit",
-        "The longest that a request may hold the lock, from the grant; then it is \
+        "The longest time that a request may hold the lock, from the grant; then the lock is \
          lost.",
     ),
     inherited(
         "max_waiters",
         ValueType::Count,
         "the client's",
-        "How many requests of a process may wait for one key; one more is refused at \
-         once.",
+        "How many requests of a process may wait for one key; further ones are refused at once.",
     ),
     inherited(
         "max_local_handoffs",
         ValueType::Count,
         "the client's, 63",
-        "How often a lock may go from one request of a process to the next before others get \
-         it; with 0 each of them asks the store.",
+        "How often a lock may go from one request of a process to the next before other \
+         processes get it; with 0 each request uses the store.",
     ),
     inherited(
         "max_shared_readers",
         ValueType::Count,
         "the client's, 64",
-        "How many requests of a process may read under one hold of the store; with 1 each of \
-         them asks the store.",
+        "How many requests of a process may read under one hold of the store; with 1 each \
+         request uses the store.",
     ),
     inherited(
         "hold_until",
         ValueType::Word(&["handler", "body"]),
         "handler",
-        "Until when the lock is held: the handler has returned, or the response's \
-         body has ended.",
+        "When the hold ends: the handler has returned, or the response's body has ended.",
     ),
     not_on_attributes(
         inherited(
             "on_disconnect",
             ValueType::Word(&["cancel", "finish"]),
             "cancel",
-            "What becomes of a handler whose client hung up.",
+            "What happens to a handler whose client disconnects.",
         ),
-        "the attribute's body is inside of the handler, which a client that hangs up \
-         ends as a whole",
+        "the attribute's body is inside the handler, which ends as a whole when the client \
+         disconnects",
     ),
     inherited(
         "on_busy",
@@ -225,15 +221,15 @@ pub(crate) const POLICY: &[Field] = &[
         "on_lost",
         ValueType::Word(&["cancel", "signal"]),
         "cancel",
-        "What becomes of a handler whose lock was lost: cancelled, or told by \
-         `Locked::lost` alone.",
+        "What happens to a handler whose lock is lost: it is cancelled, or only notified by \
+         `Locked::lost`.",
     ),
     inherited(
         "on_store_down",
         ValueType::Word(&["closed", "open", "local"]),
         "closed",
-        "What becomes of a request while the store does not answer: refused, run \
-         without a lock, or run under a lock of this process alone.",
+        "What happens to a request while the store does not answer: it is refused, runs \
+         without a lock, or runs under a lock of this process alone.",
     ),
     inherited(
         "release",
@@ -245,7 +241,7 @@ pub(crate) const POLICY: &[Field] = &[
         "enforce",
         ValueType::Enforce,
         "on",
-        "For which requests the lock counts: all, none but measured (`shadow`), none \
+        "For which requests the lock is enforced: all, none but measured (`shadow`), none \
          (`off`), or a percentage of the keys.",
     ),
 ];
@@ -255,13 +251,13 @@ pub(crate) const MATCH: &[Field] = &[
         "attribute",
         ValueType::Text("orders::update"),
         "none",
-        "The name of a `#[distributed_lock]`; stands alone.",
+        "The name of a `#[distributed_lock]`; excludes the other fields.",
     ),
     optional(
         "methods",
         ValueType::Words(METHODS),
         "all",
-        "The request's method is one of these; `GET` stands for `HEAD` too.",
+        "The request's method is one of these; `GET` includes `HEAD`.",
     ),
     optional(
         "path",
@@ -294,9 +290,9 @@ pub(crate) const MISSING: &[Field] =
 
 const DETAIL: Field = optional(
     "detail",
-    ValueType::Text("Somebody edits this order."),
+    ValueType::Text("This order is being edited."),
     "the table's",
-    "What the problem document tells the client.",
+    "The detail text of the problem document.",
 );
 const FALLBACK: Field = optional(
     "fallback",
@@ -328,12 +324,12 @@ const fn answer(name: &'static str, doc: &'static str) -> Field {
 
 pub(crate) const ANSWERS: &[Field] = &[
     answer("overloaded", "Too many requests wait."),
-    answer("over_limit", "Whoever asks has as many locks as it may."),
+    answer("over_limit", "The sender of the request has as many locks as it may have."),
     answer("unavailable", "The store does not answer."),
     answer("draining", "The service shuts down."),
     answer("lost", "The lock was lost while the handler ran."),
-    answer("key_missing", "The request lacks what names the lock."),
-    answer("key_invalid", "A value of the request cannot stand in a key."),
-    answer("deadline_invalid", "The deadline's header is no number of milliseconds."),
+    answer("key_missing", "The request lacks a value that the lock's key needs."),
+    answer("key_invalid", "A value of the request is invalid in a key."),
+    answer("deadline_invalid", "The deadline's header is not a number of milliseconds."),
     answer("misconfigured", "The service is at fault."),
 ];

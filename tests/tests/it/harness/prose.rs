@@ -11,17 +11,17 @@ const WORDS: [&str; 7] = ["who", "whoever", "whom", "nobody", "somebody", "anybo
 /// all string literals (errors, logs, help). The goal is 2 and 0.
 const SOURCES: [(&str, usize, usize); 7] = [
     ("lock-key/src", 0, 0),
-    ("lock-core/src", 98, 14),
-    ("lock-policy/src", 60, 4),
+    ("lock-core/src", 94, 14),
+    ("lock-policy/src", 16, 0),
     ("lock-macros/src", 0, 0),
-    ("lock-tower/src", 48, 4),
+    ("lock-tower/src", 53, 4),
     ("lockctl/src", 0, 0),
     ("examples", 0, 0),
 ];
 
-/// Documents that may have some of the words, and how many: one quotes them, and one is generated
-/// from the sources. All others have none.
-const DOCUMENTS: [(&str, usize); 2] = [("CONTRIBUTING.md", 7), ("fields.md", 3)];
+/// Documents that may have some of the words, and how many, because they quote them. All others have
+/// none.
+const DOCUMENTS: [(&str, usize); 1] = [("CONTRIBUTING.md", 7)];
 
 /// A newcomer reads the README in one sitting.
 const README_LINES: usize = 150;
