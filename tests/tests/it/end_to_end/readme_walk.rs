@@ -86,7 +86,6 @@ async fn from_nothing_to_a_policy_file_in_shadow_mode() {
         .env("NO_COLOR", "1")
         .start();
     shop.line("policies in force version=1", LIMIT).await;
-    shop.line("/orders/{id}  GET PUT  order", LIMIT).await;
     let health = format!("http://127.0.0.1:{port}/health");
     lock_tests::eventually("the shop", LIMIT, async || {
         http::request(Method::GET, &health, "").await.is_ok()
