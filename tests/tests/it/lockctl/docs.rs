@@ -40,7 +40,7 @@ async fn every_example_prints_what_is_shown() {
     let billing = service(&url, "billing", "billing-1").await;
     let held = orders.write("order:42").acquire().await.unwrap();
     let _other = orders.read("order:43").acquire().await.unwrap();
-    let wait = Duration::from_secs(60);
+    let wait = Duration::from_secs(3_600);
     let _waiter = tokio::spawn(billing.read("order:42").wait(wait).acquire());
     until(&orders, "order:42", |seen| seen.waiters.len() == 1).await;
 
