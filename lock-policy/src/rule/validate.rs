@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lock_core::Kind;
+
 use super::{Rule, effective::EffectiveFields};
 use crate::{
     diagnostics::Diagnostic,
@@ -73,7 +75,8 @@ fn reads_what_has_readers(said: &EffectiveFields<'_>, diagnostics: &mut Vec<Diag
     let (Some(mode), Some(kind)) = (said.get("mode"), said.get("kind")) else {
         return;
     };
-    let has_readers = matches!(kind.word(), Some("read_write" | "fair_read_write"));
+    let has_readers =
+        kind.word().is_some_and(|word| word.parse::<Kind>().is_ok_and(Kind::has_readers));
     if mode.word() == Some("read") && !has_readers {
         let what = format!("a {} lock has no readers", kind.word().unwrap_or_default());
         diagnostics.push(
