@@ -159,7 +159,9 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Acquires all or none, as one command. Sent only where
+    /// Acquires all or none, as one command. When one is refused, no hold of the others is left, and
+    /// the waiters of their keys are woken as by a release; the refused one may keep its place in
+    /// line. The client leaves a line that it no longer waits in with a release. Sent only where
     /// [`supports_atomic_multi`](Self::supports_atomic_multi). Default: unsupported.
     fn acquire_all(&self, commands: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
         drop(commands);
