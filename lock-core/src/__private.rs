@@ -111,10 +111,11 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
     if own.iter().any(|(held, _)| held == key) {
         return false;
     }
-    engine.schedule.holds_on(key).iter().any(|hold| {
-        let wanted = hold.state().wanted();
-        let excludes = wanted.write > 0 || wanted.read > 0 && mode == Mode::Write;
-        excludes && hold.check().is_ok()
+    let now = crate::clock::Moment::now();
+    engine.schedule.leases_on(key).iter().any(|lease| {
+        lease.expire(now);
+        let desired = lease.state().desired();
+        desired.write > 0 || desired.read > 0 && mode == Mode::Write
     })
 }
 

@@ -14,11 +14,10 @@ use crate::{
     engine::Engine,
     error::{AcquireError, Unavailable, WrongKind},
     gate::{Access, QueuePlace, Turn},
-    hold::Hold,
+    hold::{Hold, Lease, share},
     request::{Entered, Patience, Request},
-    share::{apart, share},
     store::{Acquired, WakeTopic, WakeupReceiver},
-    tries::{Attempt, REFRESH, Tried},
+    tries::{Attempt, REFRESH, Tried, late},
 };
 
 /// How much longer than its wait an acquisition waits for the answer to its last try.
@@ -40,13 +39,16 @@ pub(crate) fn acquire<'a>(
             match pass_gate(engine, request, patience, takes).await? {
                 Turn::Ask(permit) => {
                     let not_before = permit.not_before();
-                    attempt.holds.push(Hold::new(engine, request, permit));
+                    attempt.leases.push(Lease::new(engine, request, permit));
                     if let (Some(until), Some(deadline)) = (not_before, patience.deadline) {
                         // Others try who have waited while this process had turns.
                         Box::pin(tokio::time::sleep_until(until.min(deadline))).await;
                     }
                 }
-                Turn::Take(left) => return attempt.take_over(left.take(request), request),
+                Turn::Take(handoff) => {
+                    let hold = handoff.take(request).ok_or_else(|| late(request.terms.lease))?;
+                    return Ok(vec![hold]);
+                }
             }
         }
         // The store in memory answers at once: a caller that acquires in a loop would never let the
@@ -77,7 +79,7 @@ fn pass_gate<'a>(
 ) -> impl Future<Output = Result<Turn, AcquireError>> + Send + 'a {
     async move {
         leavers_gone(engine, request, patience).await;
-        let takes = if takes { request.fit() } else { None };
+        let takes = if takes { request.handoff_key() } else { None };
         match patience.enter(&engine.gate, request, takes)? {
             Entered::Admitted(permit) => Ok(Turn::Ask(permit)),
             Entered::Queued(place) => stand_in_queue(engine, request, patience, place).await,
@@ -137,7 +139,7 @@ impl Ears {
     async fn wait(
         &mut self,
         at: usize,
-        hold: &Hold,
+        lease: &Lease,
         sent: Instant,
         due: Instant,
         deadline: Instant,
@@ -145,10 +147,10 @@ impl Ears {
         if self.0.len() <= at {
             self.0.resize_with(at + 1, || None);
         }
-        let engine = &hold.engine;
+        let engine = &lease.engine;
         let is_new = self.0[at].is_none();
         let ear =
-            self.0[at].get_or_insert_with(|| engine.store.wakeups(WakeTopic::Turn(hold.holder())));
+            self.0[at].get_or_insert_with(|| engine.store.wakeups(WakeTopic::Turn(lease.holder())));
         if is_new && !ear.silent_since(sent) {
             let limit = deadline.min(Instant::now() + engine.settings.command_timeout);
             let _ = tokio::time::timeout_at(limit, ear.subscribed()).await;
@@ -170,20 +172,19 @@ async fn contend(
     let mut limit = None;
     let mut last: Option<usize> = None;
     loop {
-        if let ([own], [request]) = (attempt.holds.as_slice(), requests)
-            && let Some(guest) = share(own, request, patience).await?
+        if let ([own], [request]) = (attempt.leases.as_slice(), requests)
+            && let Some(hold) = share(own, request, patience).await?
         {
-            return Ok(vec![guest]);
+            return Ok(vec![hold]);
         }
         let yields = yields_until.is_none_or(|until| Instant::now() < until);
-        let tried = attempt.ask(requests, patience, yields, limit).await?;
-        let Tried::Refused { at, answer, sent } = tried else {
-            let granted = std::mem::take(&mut attempt.holds).into_iter().zip(requests);
-            return Ok(granted.map(|(hold, request)| apart(hold, request)).collect());
+        let (at, answer, sent) = match attempt.send(requests, patience, yields, limit).await? {
+            Tried::Granted(holds) => return Ok(holds),
+            Tried::Refused { at, answer, sent } => (at, answer, sent),
         };
         if let Some(before) = last.replace(at).filter(|before| *before != at) {
-            attempt.holds[before].leave_line().await;
-            attempt.holds[before].waits_no_more();
+            attempt.leases[before].leave_line().await;
+            attempt.leases[before].waits_no_more();
         }
         let request = &requests[at];
         let (look_again, holder_remaining) = match answer {
@@ -207,12 +208,12 @@ async fn contend(
         if patience.is_over() {
             return Err(patience.busy(request, holder_remaining));
         }
-        attempt.holds[at].waits(request)?;
+        attempt.leases[at].waits(request)?;
         let deadline = patience.or_within(Duration::ZERO);
         limit = Some(deadline + LAST_ANSWER);
         // A millisecond more than the holder has, or the try would come too early.
         let due = Instant::now() + look_again + Duration::from_millis(1);
-        ears.wait(at, &attempt.holds[at], sent, due, deadline).await;
+        ears.wait(at, &attempt.leases[at], sent, due, deadline).await;
         if patience.is_over() {
             return Err(patience.busy(request, holder_remaining));
         }

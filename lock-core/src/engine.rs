@@ -1,7 +1,10 @@
 //! What one client's holds, waiters and tasks share.
 
 use std::{
-    sync::{Arc, OnceLock, atomic::AtomicUsize},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -11,13 +14,15 @@ use crate::{
     LockClient,
     breaker::Breaker,
     error::Unsupported,
-    gate::Gate,
-    hold::Hold,
+    gate::{Gate, Permit},
+    hold::{
+        Lease,
+        reconcile::{self, ReconcileQueue},
+    },
     lock_order::LockOrder,
     owner::Owners,
     renewal::{self, Schedule},
     settings::Settings,
-    settle::{self, SettleQueue},
     store::{Holds, LockStore, StoreAdmin, StoreError},
     tasks::Tasks,
 };
@@ -32,8 +37,8 @@ pub(crate) struct Engine {
     pub(crate) lock_order: LockOrder,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) schedule: Arc<Schedule>,
-    pub(crate) queue: Arc<SettleQueue>,
-    /// Holds that are acquired, held or not yet released.
+    pub(crate) queue: Arc<ReconcileQueue>,
+    /// Places at the gate: locks that are acquired, held or not yet released.
     pub(crate) holds: AtomicUsize,
     pub(crate) hold_ended: Notify,
     /// True once nothing more is granted.
@@ -49,14 +54,14 @@ impl Engine {
         settings: Settings,
         tasks: Arc<Tasks>,
     ) -> Arc<Self> {
-        let (schedule, queue) = (Arc::<Schedule>::default(), Arc::<SettleQueue>::default());
+        let (schedule, queue) = (Arc::<Schedule>::default(), Arc::<ReconcileQueue>::default());
         tasks.spawn_supervised({
             let schedule = Arc::clone(&schedule);
             move || renewal::work(Arc::clone(&schedule))
         });
         tasks.spawn_supervised({
             let queue = Arc::clone(&queue);
-            move || settle::work(Arc::clone(&queue))
+            move || reconcile::work(Arc::clone(&queue))
         });
         Arc::new(Self {
             owners,
@@ -89,16 +94,25 @@ impl Engine {
         if supported { Ok(()) } else { Err(Unsupported::new("upgrades and downgrades").into()) }
     }
 
-    /// Has the store brought down to what this hold's guards hold.
-    pub(crate) fn settle(&self, hold: Arc<Hold>) {
-        self.queue.push(hold);
+    /// Has the store brought down to what this lease's holds want.
+    pub(crate) fn reconcile(&self, lease: Arc<Lease>) {
+        self.queue.push(lease);
+    }
+
+    /// Gives up a place at the gate, with which a lock ends.
+    pub(crate) fn give_back(&self, permit: Option<Permit>) {
+        if permit.is_some() {
+            drop(permit);
+            self.holds.fetch_sub(1, Ordering::AcqRel);
+            self.hold_ended.notify_waiters();
+        }
     }
 
     /// Beside Redisson, a reader's watchdog cuts the shared lock to its own timeout: a read may be
-    /// believed in for no longer than that.
-    pub(crate) fn believed_lease(&self, lease: Duration, stored: Holds) -> Duration {
+    /// relied upon for no longer than that.
+    pub(crate) fn effective_lease(&self, lease: Duration, remote: Holds) -> Duration {
         match self.settings.redisson_watchdog {
-            Some(watchdog) if stored.write == 0 => lease.min(watchdog),
+            Some(watchdog) if remote.write == 0 => lease.min(watchdog),
             _ => lease,
         }
     }

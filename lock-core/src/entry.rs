@@ -134,7 +134,7 @@ fn guards(
     requests: &[Request],
 ) -> impl Iterator<Item = LockGuard> {
     holds.into_iter().zip(requests).map(|(hold, request)| {
-        engine.schedule.add(&hold);
+        engine.schedule.add(&hold.lease);
         LockGuard::new(hold, request.mode)
     })
 }

@@ -1,8 +1,8 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use crate::{
-    DowngradeError, FencingToken, LeaseState, LockKey, LockView, Lost, LostCause, LostSignal, Mode,
-    ReleaseError, Unavailable, UpgradeError, clock::Moment, hold::Hold,
+    DowngradeError, FencingToken, LeaseState, LockKey, LockView, Lost, LostSignal, Mode,
+    ReleaseError, UpgradeError, clock::Moment, hold::Hold,
 };
 
 /// Proof that a lock is held, until it is dropped, released or lost.
@@ -154,32 +154,15 @@ impl LockGuard {
     pub async fn release(self) -> Result<(), ReleaseError> {
         let hold = Arc::clone(&self.view.hold);
         hold.check()?;
-        let part = hold.store_part();
-        let mut changes = part.changes();
         drop(self);
-        loop {
-            if let Some(cause) = hold.state().lost {
-                return Err(hold.lost(cause).into());
-            }
-            {
-                let state = part.state();
-                if state.is_settled() || state.passed_on {
-                    let gone = state.was_gone.then(|| hold.lost(LostCause::Refused));
-                    return gone.map_or(Ok(()), |lost| Err(lost.into()));
-                }
-                if let Some(failure) = &state.last_failure {
-                    let left = Moment::now().until(state.stored_until);
-                    return Err(Unavailable::clone(failure).held_for(left).into());
-                }
-            }
-            tokio::select! {
-                // The sender lives in the hold, which lives here.
-                _ = changes.changed() => {}
-                // Then the releaser has ended with it, and confirms nothing.
-                why = hold.engine.tasks.runtime_ended() => {
-                    let left = Moment::now().until(part.state().stored_until);
-                    return Err(why.held_for(left).into());
-                }
+        let lease = &hold.lease;
+        tokio::select! {
+            biased;
+            outcome = lease.until(|state| hold.release_outcome(state)) => outcome,
+            // Then the releaser has ended with it, and confirms nothing.
+            why = lease.engine.tasks.runtime_ended() => {
+                let left = Moment::now().until(lease.state().stored_until);
+                Err(why.held_for(left).into())
             }
         }
     }
@@ -219,11 +202,12 @@ impl LockGuard {
             return Ok(self.view.hold.check()?);
         }
         let hold = Arc::clone(&self.view.hold);
-        if !hold.kind.has_readers() {
-            return Err(DowngradeError::NoReaders { key: hold.key.clone(), kind: hold.kind });
+        let lease = &hold.lease;
+        if !lease.kind.has_readers() {
+            return Err(DowngradeError::NoReaders { key: lease.key.clone(), kind: lease.kind });
         }
-        hold.engine.check_mode_changes()?;
-        let _steps = hold.steps().await;
+        lease.engine.check_mode_changes()?;
+        let _step = lease.step().await;
         hold.check()?;
         // From here on nothing is written under this guard, whatever becomes of the command.
         self.mode = Mode::Read;

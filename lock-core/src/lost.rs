@@ -24,7 +24,7 @@ pub struct LostSignal {
 impl LostSignal {
     pub(crate) fn of(hold: &Arc<Hold>) -> Self {
         let mut changes = hold.changes();
-        let key = hold.key.clone();
+        let key = hold.lease.key.clone();
         let hold = Arc::downgrade(hold);
         let weak = Weak::clone(&hold);
         let told = Box::pin(async move {
@@ -32,7 +32,7 @@ impl LostSignal {
                 let end = match hold.upgrade() {
                     Some(hold) if !hold.was_released() => match hold.check() {
                         Err(lost) => return lost,
-                        Ok(()) => hold.end(),
+                        Ok(()) => hold.valid_until(),
                     },
                     // What was lost before it was dropped is still told.
                     _ => {

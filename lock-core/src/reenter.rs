@@ -1,4 +1,4 @@
-//! Re-entry: a scope that holds a key takes it once more, past the gate, on the live hold's owner.
+//! Re-entry: a scope that holds a key takes it once more, past the gate, on the live lease.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,51 +7,45 @@ use tokio::time::Instant;
 use crate::{
     Kind, LostCause, Mode,
     clock::Moment,
-    convert::UNCONFIRMED,
     error::{AcquireError, Unavailable, WrongKind},
-    hold::{Hold, HoldState, ReconcileOnDrop, Steps},
+    hold::{Hold, LeaseInner, ReconcileOnDrop, Stage, StepPermit, UNCONFIRMED},
     request::{Patience, Request},
     store::{AcquireCommand, Acquired},
-    terms::Terms,
 };
 
-/// The right to the next step of the hold that the store has, once no earlier one is in doubt. What
-/// is lost or has ended is not entered in any case.
-async fn settled_steps(hold: &Arc<Hold>, request: &Request) -> Result<Steps, Unavailable> {
+/// The right to the lease's next step, once no earlier one is in doubt. A hold that has ended is not
+/// entered in any case.
+async fn settled_step(hold: &Arc<Hold>, request: &Request) -> Result<StepPermit, Unavailable> {
+    let lease = &hold.lease;
     loop {
-        let part = hold.store_part();
-        let mut changes = part.changes();
-        let steps = part.steps().await;
-        if !Arc::ptr_eq(&part, &hold.store_part()) {
-            continue;
+        let step = lease.step().await;
+        if hold.check().is_err() || !lease.state().in_doubt() {
+            return Ok(step);
         }
-        let is_in_doubt = |state: &HoldState| !state.counted().none() && state.in_doubt();
-        if hold.check().is_err() || !is_in_doubt(&part.state()) {
-            return Ok(steps);
-        }
-        drop(steps);
-        hold.engine.check_breaker(request)?;
-        // The releaser has it in hand, and says when it is done.
-        let _ = changes.changed().await;
+        drop(step);
+        let check_breaker = || lease.engine.check_breaker(request);
+        check_breaker()?;
+        // The releaser has it in hand, and announces when it is done, or that the store is silent.
+        let news = |state: &mut LeaseInner| {
+            let waits = state.in_doubt() && state.stage == Stage::Held && check_breaker().is_ok();
+            (!waits).then_some(())
+        };
+        lease.until(news).await;
     }
 }
 
 /// Refuses what no answer of the store could allow.
 fn may_be_entered(hold: &Hold, request: &Request) -> Result<(), AcquireError> {
-    let key = || hold.key.clone();
-    let state = hold.state();
-    match hold.kind {
-        _ if state.guards.none() => Ok(()),
+    let key = || request.key.clone();
+    match hold.lease.kind {
         kind if kind != request.kind => Err(WrongKind { key: key(), kind: request.kind }.into()),
         Kind::NonReentrant => Err(AcquireError::AlreadyHeld { key: key() }),
-        _ if reads_alone(&state, request.mode) => Err(AcquireError::ReadHeld { key: key() }),
+        // It only reads, and would wait for itself.
+        _ if request.mode == Mode::Write && hold.state().guards.write == 0 => {
+            Err(AcquireError::ReadHeld { key: key() })
+        }
         _ => Ok(()),
     }
-}
-
-/// Whether somebody wants to write who only reads.
-fn reads_alone(state: &HoldState, mode: Mode) -> bool {
-    mode == Mode::Write && state.guards.write == 0
 }
 
 /// Adds a guard to a hold; `false` when the hold has ended and the lock must be acquired anew.
@@ -60,47 +54,45 @@ pub(crate) async fn reenter(
     request: &Request,
     patience: Patience,
 ) -> Result<bool, AcquireError> {
-    let mode = request.mode;
+    let (mode, lease) = (request.mode, &hold.lease);
+    let engine = &lease.engine;
     if hold.check().is_ok() {
         may_be_entered(hold, request)?;
     }
-    let limit = patience.or_within(hold.engine.settings.command_timeout).max(Instant::now());
-    let settled = tokio::time::timeout_at(limit, settled_steps(hold, request)).await;
-    // Nobody else is in the way: an answer of the store to an earlier step is.
-    let steps = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
-    let part = steps.of();
-    if hold.state().guards.none() {
+    let limit = patience.or_within(engine.settings.command_timeout).max(Instant::now());
+    let settled = tokio::time::timeout_at(limit, settled_step(hold, request)).await;
+    // No other is in the way: the store's answer to an earlier step is.
+    let _step = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
+    // The clock may have ended it.
+    let _ = hold.check();
+    if !hold.is_live()? {
         return Ok(false);
     }
-    hold.check()?;
-    let engine = &hold.engine;
     engine.check_breaker(request)?;
-    let (holds, terms) = {
-        let mut state = part.state();
+    let (holds, length) = {
+        let mut state = lease.state();
         // The last guard may have gone since, or the one that writes.
-        if state.counted().none() {
+        if !hold.is_live()? {
             return Ok(false);
         }
-        if mode == Mode::Write && state.counted().write == 0 {
-            return Err(AcquireError::ReadHeld { key: hold.key.clone() });
-        }
-        let terms = state.terms.longest(&request.asked);
-        let holds = state.counted().of(mode) + 1;
-        let stored = state.stored.of_mut(mode);
-        *stored = holds.max(*stored);
-        state.turns = 0;
-        state.may_be_stored(Moment::now(), terms.lease);
-        (holds, terms)
+        may_be_entered(hold, request)?;
+        let length = request.asked.lease.map_or(state.length, |asked| asked.max(state.length));
+        let holds = state.desired().of(mode) + 1;
+        let remote = state.remote.of_mut(mode);
+        *remote = holds.max(*remote);
+        state.handoffs.left = 0;
+        state.may_be_stored(Moment::now(), length);
+        (holds, length)
     };
     // A lost reply may have raised the count.
-    let reconcile = ReconcileOnDrop(part);
+    let reconcile = ReconcileOnDrop(lease);
     let step = AcquireCommand {
-        kind: hold.kind,
-        key: hold.key.clone(),
-        owner: part.owner.clone(),
+        kind: lease.kind,
+        key: lease.key.clone(),
+        owner: lease.owner.clone(),
         mode,
         holds,
-        lease: terms.lease,
+        lease: length,
         yields: false,
         place: None,
         waited: Duration::ZERO,
@@ -112,59 +104,29 @@ pub(crate) async fn reenter(
     if let Err(why) = &answer
         && why.is_silent()
     {
-        engine.open_breaker(&hold.key, sent);
+        engine.open_breaker(&lease.key, sent);
     }
-    match answer.map_err(|unavailable| unavailable.held_for(terms.lease))? {
-        // With a token it is a new outermost hold: the one that was to be entered is gone.
-        Acquired::Granted(Some(_)) => {
-            part.lose(LostCause::Refused);
-            return Err(hold.lost(LostCause::Refused).into());
-        }
+    match answer.map_err(|unavailable| unavailable.held_for(length))? {
         Acquired::Granted(None) => {
-            let own = Arc::ptr_eq(hold, part);
-            part.granted_again(mode, holds, terms, sent, own).map_err(|cause| hold.lost(cause))?;
-            if !own && !hold.guest_enters_again(part, &request.asked)? {
+            if !hold.entered_again(request, holds, length, sent)? {
                 return Ok(false);
             }
         }
         Acquired::WrongKind => {
-            part.lose(LostCause::Refused);
-            return Err(WrongKind { key: hold.key.clone(), kind: hold.kind }.into());
+            lease.lose(LostCause::Refused);
+            return Err(WrongKind { key: lease.key.clone(), kind: lease.kind }.into());
         }
-        Acquired::Lost | Acquired::Busy { .. } | Acquired::Yield { .. } => {
-            part.lose(LostCause::Refused);
+        // With a token it is a new outermost hold: the one that was to be entered is gone.
+        Acquired::Granted(Some(_))
+        | Acquired::Lost
+        | Acquired::Busy { .. }
+        | Acquired::Yield { .. } => {
+            lease.lose(LostCause::Refused);
             return Err(hold.lost(LostCause::Refused).into());
         }
     }
     drop(reconcile);
-    engine.schedule.add(part);
-    part.announce();
+    engine.schedule.add(lease);
+    lease.announce();
     Ok(true)
-}
-
-impl Hold {
-    /// The store has one more for this owner, for a guard of this hold's own or of a guest. Lost
-    /// while the answer was on its way, it is released.
-    fn granted_again(
-        &self,
-        mode: Mode,
-        holds: u32,
-        terms: Terms,
-        sent: Moment,
-        own: bool,
-    ) -> Result<(), LostCause> {
-        let mut state = self.state();
-        *state.stored.of_mut(mode) = holds;
-        if let Some(cause) = state.lost {
-            return Err(cause);
-        }
-        state.terms = terms;
-        *state.confirmed.of_mut(mode) = holds;
-        let believed = self.engine.believed_lease(terms.lease, state.stored);
-        state.confirm(sent, believed, Moment::now());
-        if own {
-            state.add_guard(mode);
-        }
-        Ok(())
-    }
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     gate::{Entry, Gate, Permit, QueuePlace},
-    hand_over::Fit,
+    hold::HandoffKey,
     terms::{Asked, Terms},
     types::{AcquireError, Busy, Kind, LockKey, Mode, Overloaded},
 };
@@ -61,7 +61,7 @@ impl Patience {
         &self,
         gate: &Arc<Gate>,
         request: &Request,
-        takes: Option<Fit>,
+        takes: Option<HandoffKey>,
     ) -> Result<Entered, AcquireError> {
         let (key, access) = (&request.key, request.kind.access(request.mode));
         let (waits, most_waiting) = (self.deadline.is_some(), request.asked.max_waiters);

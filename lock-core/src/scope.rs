@@ -117,8 +117,8 @@ impl Scope {
             let own = places.iter().filter(|((of, _), _)| of == client);
             own.filter_map(|(_, place)| place.hold()).collect()
         };
-        let live = holds.iter().filter(|hold| hold.state().is_held());
-        live.map(|hold| (hold.key.clone(), hold.site.clone())).collect()
+        let live = holds.iter().filter(|hold| hold.state().end.is_none());
+        live.map(|hold| (hold.lease.key.clone(), hold.site.clone())).collect()
     }
 
     /// Whether a live hold on this key has at least this mode.

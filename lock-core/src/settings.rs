@@ -1,8 +1,7 @@
 use std::time::Duration;
 
 use crate::{
-    hand_over::MAX_LOCAL_HANDOFFS,
-    share::MAX_SHARED_READERS,
+    hold::{MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS},
     terms::Terms,
     types::{DEFAULT_LEASE, InvalidOptions, MAX_LEASE, MIN_LEASE},
 };

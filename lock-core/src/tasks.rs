@@ -6,7 +6,7 @@
 
 use std::{
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -14,7 +14,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio::runtime::Handle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::error::Unavailable;
+use crate::{error::Unavailable, runtime::sync::Mutex};
 
 /// After a panic.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -71,7 +71,7 @@ impl Tasks {
         match self.runtime.get() {
             Some(runtime) => drop(runtime.spawn(supervised)),
             None => {
-                let mut unassigned = self.unassigned.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut unassigned = self.unassigned.lock();
                 unassigned.push(supervised.boxed());
                 drop(unassigned);
                 // There may be a runtime since.
@@ -85,7 +85,7 @@ impl Tasks {
             let _ = self.runtime.set(current);
         }
         let Some(runtime) = self.runtime.get() else { return };
-        let mut unassigned = self.unassigned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unassigned = self.unassigned.lock();
         for task in unassigned.drain(..) {
             runtime.spawn(task);
         }

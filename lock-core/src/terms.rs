@@ -59,18 +59,3 @@ impl Asked {
         }
     }
 }
-
-impl Terms {
-    /// The longest asked for wins; what was not asked changes nothing.
-    pub(crate) fn longest(self, asked: &Asked) -> Self {
-        Self {
-            lease: asked.lease.map_or(self.lease, |lease| lease.max(self.lease)),
-            max_local_handoffs: self.max_local_handoffs,
-            max_shared_readers: self.max_shared_readers,
-            renew: self.renew || asked.renew.unwrap_or(false),
-            max_hold: self
-                .max_hold
-                .map(|most| asked.max_hold.map_or(most, |asked| asked.max(most))),
-        }
-    }
-}

@@ -1,14 +1,13 @@
-//! One try at a hold, or at several at once, and what is remembered of it.
+//! One try at a lease, or at several at once, and what is remembered of it.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
 use crate::{
-    FencingToken,
     clock::Moment,
     error::{AcquireError, Overloaded, Unavailable},
-    hold::Hold,
+    hold::{Hold, Lease},
     lease,
     request::{Patience, Request},
     store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand, StoreError},
@@ -19,31 +18,31 @@ use crate::{
 const PLACE: Duration = Duration::from_secs(3);
 pub(crate) const REFRESH: Duration = Duration::from_secs(1);
 
-/// Holds whose acquisition is under way. Dropped at any point, it leaves nothing in the store.
+/// Leases whose acquisition is under way. Dropped at any point, it leaves nothing in the store.
 #[derive(Default)]
 pub(crate) struct Attempt {
-    pub(crate) holds: Vec<Arc<Hold>>,
+    pub(crate) leases: Vec<Arc<Lease>>,
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        for hold in self.holds.drain(..) {
-            hold.asked_in_vain();
-            if !hold.finish() {
-                hold.state().set_leaving(true);
-                hold.engine.clone().settle(hold);
+        for lease in self.leases.drain(..) {
+            lease.on_refused();
+            if !lease.finish() {
+                lease.state().start_release(Moment::now());
+                lease.engine.clone().reconcile(lease);
             }
         }
     }
 }
 
-fn late(lease: Duration) -> AcquireError {
+pub(crate) fn late(lease: Duration) -> AcquireError {
     Unavailable::unsent("the lock was granted too late to be of use").held_for(lease).into()
 }
 
 /// What came of a try.
 pub(crate) enum Tried {
-    Granted,
+    Granted(Vec<Arc<Hold>>),
     /// `sent` is when it was sent, by the clock of timers.
     Refused {
         at: usize,
@@ -53,38 +52,22 @@ pub(crate) enum Tried {
 }
 
 impl Attempt {
-    /// Without the store: somebody else of this process has left its hold to this one.
-    pub(crate) fn take_over(
-        mut self,
-        hold: Arc<Hold>,
-        request: &Request,
-    ) -> Result<Vec<Arc<Hold>>, AcquireError> {
-        self.holds.push(Arc::clone(&hold));
-        // That is this moment.
-        let taken_over = hold.state().granted_at;
-        if taken_over >= hold.end() {
-            return Err(late(request.terms.lease));
-        }
-        hold.state().add_guard(request.mode);
-        Ok(std::mem::take(&mut self.holds))
-    }
-
     /// Tries once, for all or none.
-    pub(crate) async fn ask(
-        &self,
+    pub(crate) async fn send(
+        &mut self,
         requests: &[Request],
         patience: Patience,
         yields: bool,
         limit: Option<Instant>,
     ) -> Result<Tried, AcquireError> {
-        let [first, ..] = self.holds.as_slice() else { return Ok(Tried::Granted) };
+        let [first, ..] = self.leases.as_slice() else { return Ok(Tried::Granted(Vec::new())) };
         let (sent, sent_at) = (Instant::now(), Moment::now());
         let alone = requests.len() == 1;
         let steps: Vec<_> = self
-            .holds
+            .leases
             .iter()
             .zip(requests)
-            .map(|(hold, request)| hold.first_step(request, patience, sent_at, yields, alone))
+            .map(|(lease, request)| lease.first_step(request, patience, sent_at, yields, alone))
             .collect();
         let asked = async {
             match <[AcquireCommand; 1]>::try_from(steps) {
@@ -107,29 +90,30 @@ impl Attempt {
         {
             first.engine.open_breaker(&first.key, sent_at);
         }
-        let lease = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
+        let longest = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
         if let Err(StoreError::Unsupported(what)) = answer {
             // Nothing is held, so nothing is released.
-            for (hold, request) in self.holds.iter().zip(requests) {
-                hold.refused(request, None);
-                hold.state().in_line = None;
+            for (lease, request) in self.leases.iter().zip(requests) {
+                lease.refused(request, None);
+                lease.state().in_line = None;
             }
             return Err(what.into());
         }
-        match answer.map_err(|why| why.held_for(lease))? {
+        match answer.map_err(|why| why.held_for(longest))? {
             AcquiredAll::Granted(tokens) => {
                 let now = Moment::now();
-                if !self.holds.iter().all(|hold| hold.in_time(sent_at, now)) {
-                    return Err(late(lease));
+                if !self.leases.iter().all(|lease| lease.in_time(sent_at, now)) {
+                    return Err(late(longest));
                 }
-                for ((hold, request), token) in self.holds.iter().zip(requests).zip(tokens) {
-                    hold.granted(request, sent_at, now, token);
-                }
-                Ok(Tried::Granted)
+                let granted =
+                    std::mem::take(&mut self.leases).into_iter().zip(requests).zip(tokens);
+                let holds = granted
+                    .map(|((lease, request), token)| lease.granted(request, sent_at, now, token));
+                Ok(Tried::Granted(holds.collect()))
             }
             AcquiredAll::Refused { at, answer } => {
-                for (place, (hold, request)) in self.holds.iter().zip(requests).enumerate() {
-                    hold.refused(request, (place == at).then_some(answer));
+                for (place, (lease, request)) in self.leases.iter().zip(requests).enumerate() {
+                    lease.refused(request, (place == at).then_some(answer));
                 }
                 Ok(Tried::Refused { at, answer, sent })
             }
@@ -137,8 +121,8 @@ impl Attempt {
     }
 }
 
-impl Hold {
-    /// Asks for the outermost hold. From here on the store may hold something.
+impl Lease {
+    /// The command for the outermost hold. From here on the store may have something.
     fn first_step(
         &self,
         request: &Request,
@@ -151,11 +135,11 @@ impl Hold {
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
         let place = waits.then_some(PLACE);
         let reserves = alone && self.engine.store.reserves_tokens();
-        let turns = if reserves { request.turns_to_follow(waiting) } else { 0 };
+        let handoffs = if reserves { request.handoffs_to_reserve(waiting) } else { 0 };
         {
             let mut state = self.state();
-            state.turns = turns;
-            *state.stored.of_mut(request.mode) = 1;
+            state.handoffs.left = handoffs;
+            *state.remote.of_mut(request.mode) = 1;
             state.in_line = waits.then_some(request.mode);
             state.may_be_stored(sent, request.terms.lease);
         }
@@ -169,7 +153,7 @@ impl Hold {
             yields,
             place,
             waited: patience.asked_at.elapsed(),
-            turns,
+            turns: handoffs,
             permits: request.permits,
         }
     }
@@ -177,36 +161,16 @@ impl Hold {
     /// Whether a grant of what was sent then is still of use.
     fn in_time(&self, sent: Moment, now: Moment) -> bool {
         let state = self.state();
-        let believed = self.engine.believed_lease(state.terms.lease, state.stored);
-        now < sent.after(lease::belief(believed))
+        let effective = self.engine.effective_lease(state.length, state.remote);
+        now < sent.after(lease::belief(effective))
     }
 
-    fn granted(&self, request: &Request, sent: Moment, now: Moment, token: Option<FencingToken>) {
-        let lease = request.terms.lease;
-        let mut state = self.state();
-        let believed = self.engine.believed_lease(lease, state.stored);
-        state.granted_at = now;
-        state.turns_begin(sent, lease);
-        state.confirm(sent, believed, now);
-        state.token = token;
-        state.in_line = None;
-        *state.confirmed.of_mut(request.mode) = 1;
-        state.add_guard(request.mode);
-        if let Some(permit) = &mut state.permit {
-            permit.wait_no_more();
-            permit.stay();
-        }
-        state.granted_to_others();
-        drop(state);
-        self.announce();
-    }
-
-    /// Takes in a refusal: this hold's own, or of another that was asked for together with it,
+    /// Takes in a refusal: this lease's own, or of another that was asked for together with it,
     /// which says nothing of this one's place in line.
     fn refused(&self, request: &Request, own: Option<Acquired>) {
-        self.asked_in_vain();
+        self.on_refused();
         let mut state = self.state();
-        *state.stored.of_mut(request.mode) = 0;
+        *state.remote.of_mut(request.mode) = 0;
         state.waited = true;
         if let Some(answer) = own {
             let stands = matches!(

@@ -1,14 +1,12 @@
 use std::{
     future::{Future, poll_fn},
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::Poll,
     time::Duration,
 };
 
-use crate::{
-    FencingToken, LeaseState, LockKey, Lost, LostCause, LostSignal, Mode, clock::Moment, hold::Hold,
-};
+use crate::{FencingToken, LeaseState, LockKey, Lost, LostSignal, Mode, clock::Moment, hold::Hold};
 
 /// A look at a lock that somebody else's guard holds: it keeps nothing held.
 ///
@@ -23,7 +21,7 @@ impl LockView {
     /// The key, as it was asked for.
     #[must_use]
     pub fn key(&self) -> &LockKey {
-        &self.hold.key
+        &self.hold.lease.key
     }
 
     /// The strongest mode that the hold has.
@@ -43,7 +41,7 @@ impl LockView {
     /// clock, a safety margin less than Redis has it. Zero once it is lost.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        if self.is_held() { Moment::now().until(self.hold.end()) } else { Duration::ZERO }
+        if self.is_held() { Moment::now().until(self.hold.valid_until()) } else { Duration::ZERO }
     }
 
     /// Whether others were in the way before the lock was granted: the outermost acquisition of this
@@ -51,7 +49,7 @@ impl LockView {
     /// handed over, and not simply free.
     #[must_use]
     pub fn waited(&self) -> bool {
-        self.hold.state().waited
+        self.hold.waited
     }
 
     /// The closest call so far: the least time for which the lock could still be
@@ -59,13 +57,13 @@ impl LockView {
     /// confirmed. Zero once renewal has failed until the end of the lease. `None`: never renewed.
     #[must_use]
     pub fn least_remaining(&self) -> Option<Duration> {
-        self.hold.store_part().state().least_remaining
+        self.hold.least_remaining()
     }
 
     /// What is known of the lease.
     #[must_use]
     pub fn state(&self) -> LeaseState {
-        if self.is_held() { self.hold.store_part().state().lease_state } else { LeaseState::Lost }
+        if self.is_held() { self.hold.lease.state().renewal } else { LeaseState::Lost }
     }
 
     /// Whether the lock is held at this moment: not released, not lost.
@@ -80,9 +78,6 @@ impl LockView {
     ///
     /// [`Lost`] when the lock was lost, or released.
     pub fn ensure_held(&self) -> Result<(), Lost> {
-        if self.hold.was_released() {
-            return Err(self.hold.lost(LostCause::Released));
-        }
         self.hold.check()
     }
 
@@ -104,17 +99,28 @@ impl LockView {
     ///
     /// Dropping this drops the work. The lock stays with its guard.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
-        let mut lost = pin!(self.lost());
-        let mut work = pin!(work);
-        poll_fn(|context| {
-            if self.hold.was_released() {
-                return Poll::Ready(Err(self.hold.lost(LostCause::Released)));
-            }
-            if let Poll::Ready(lost) = lost.as_mut().poll(context) {
-                return Poll::Ready(Err(lost));
-            }
-            work.as_mut().poll(context).map(Ok)
-        })
-        .await
+        let work = pin!(work);
+        run_while_held(self.lost(), || self.ensure_held(), work).await
     }
+}
+
+/// Polls `work` until `lost` resolves or `check` fails: both are looked at before every poll of it,
+/// since after a pause the clock is ahead of every timer. `work` comes pinned: by value each async
+/// function would have room for it twice.
+pub(crate) async fn run_while_held<F: Future>(
+    lost: impl Future<Output = Lost>,
+    check: impl Fn() -> Result<(), Lost>,
+    mut work: Pin<&mut F>,
+) -> Result<F::Output, Lost> {
+    let mut lost = pin!(lost);
+    poll_fn(|context| {
+        if let Poll::Ready(lost) = lost.as_mut().poll(context) {
+            return Poll::Ready(Err(lost));
+        }
+        if let Err(lost) = check() {
+            return Poll::Ready(Err(lost));
+        }
+        work.as_mut().poll(context).map(Ok)
+    })
+    .await
 }

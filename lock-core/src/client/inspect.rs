@@ -48,7 +48,7 @@ impl LockClient {
         let hold = Scope::current().and_then(|scope| scope.place(client, &key).hold());
         let standing = self.standing(&key).await?;
         let Some(hold) = hold else { return Ok(0) };
-        let owner = hold.owner.to_string();
+        let owner = hold.lease.owner.to_string();
         let own = standing.holders.iter().find(|holder| holder.owner == owner);
         // What is released but not yet confirmed does not count.
         let stored = own.map_or_else(Holds::default, |own| own.holds).of(mode);

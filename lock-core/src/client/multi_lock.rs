@@ -1,12 +1,6 @@
 //! Several locks at once, all or nothing.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    slice,
-    task::Poll,
-    time::Duration,
-};
+use std::{future::Future, pin::pin, slice, time::Duration};
 
 use futures_util::{
     FutureExt, TryFutureExt,
@@ -25,10 +19,8 @@ use crate::{
     request::{Patience, Request},
     scope::Scope,
     terms::Asked,
-    types::{
-        AcquireError, FencingToken, InvalidOptions, Kind, LockKey, Lost, LostCause, ReleaseError,
-    },
-    view::LockView,
+    types::{AcquireError, FencingToken, InvalidOptions, Kind, LockKey, Lost, ReleaseError},
+    view::{LockView, run_while_held},
 };
 
 /// One of the locks of a [multi-lock](LockClient::multi_lock): made from what asks for it alone.
@@ -189,7 +181,7 @@ impl MultiGuard {
     /// Looks at the single locks, in the order of their keys, that can be handed around and keep
     /// nothing held. Permits of semaphores are not among them.
     pub fn views(&self) -> impl Iterator<Item = LockView> {
-        let locks = self.guards().iter().filter(|guard| guard.hold().kind != Kind::Semaphore);
+        let locks = self.guards().iter().filter(|guard| guard.hold().lease.kind != Kind::Semaphore);
         locks.map(LockGuard::view)
     }
 
@@ -238,18 +230,9 @@ impl MultiGuard {
     ///
     /// Dropping this drops the work. The guard stays.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
-        let mut lost = pin!(self.lost());
-        let mut work = pin!(work);
-        poll_fn(|context| {
-            if let Some(gone) = self.guards().iter().find(|guard| guard.hold().was_released()) {
-                return Poll::Ready(Err(gone.hold().lost(LostCause::Released)));
-            }
-            if let Poll::Ready(lost) = lost.as_mut().poll(context) {
-                return Poll::Ready(Err(lost));
-            }
-            work.as_mut().poll(context).map(Ok)
-        })
-        .await
+        let work = pin!(work);
+        let check = || self.guards().iter().try_for_each(|guard| guard.hold().check());
+        run_while_held(self.lost(), check, work).await
     }
 
     /// Resolves when somebody asks for one of them back: see [`LockGuard::release_requested`].

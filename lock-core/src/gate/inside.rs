@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Weak};
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{Access, MAX_IN_LINE, Turn};
-use crate::{hand_over::Fit, hold::Hold};
+use crate::hold::{HandoffKey, Lease};
 
 /// There is one for each lock that is held, so what most have no use for has memory of its own.
 #[derive(Debug, Default)]
@@ -27,8 +27,8 @@ pub(super) struct Inside {
     /// The store has refused it: it waits for a permit there.
     pub(super) refused: bool,
     crowd: Option<Box<Crowd>>,
-    /// The reader inside whose hold others share.
-    pub(super) host: Weak<Hold>,
+    /// The lease of the reader inside that leads.
+    pub(super) host: Weak<Lease>,
 }
 
 /// Those before a key's gate.
@@ -51,8 +51,8 @@ struct Watcher {
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) access: Access,
-    /// The hold that it would take over.
-    pub(super) takes: Option<Fit>,
+    /// The lease that it would take.
+    pub(super) takes: Option<HandoffKey>,
     pub(super) admit: oneshot::Sender<Turn>,
 }
 

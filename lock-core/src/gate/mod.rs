@@ -22,8 +22,7 @@ use std::{
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
-    hand_over::{Fit, Left},
-    hold::Hold,
+    hold::{Handoff, HandoffKey, Lease},
     runtime::sync::Mutex,
     types::{Kind, LockKey, Mode},
 };
@@ -67,8 +66,8 @@ pub(crate) enum Entry {
 pub(crate) enum Turn {
     /// To ask the store.
     Ask(Permit),
-    /// A hold that somebody else of this process has left.
-    Take(Left),
+    /// A lease that another hold of this process has left.
+    Take(Handoff),
 }
 
 impl Turn {
@@ -124,7 +123,7 @@ impl Gate {
         access: Access,
         waits: bool,
         most_waiting: Option<usize>,
-        takes: Option<Fit>,
+        takes: Option<HandoffKey>,
     ) -> Entry {
         let most_waiting = most_waiting.unwrap_or(self.most_waiting);
         let mut keys = self.lock();
@@ -181,14 +180,19 @@ impl Gate {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Hands a hold over to the one that is next; gives it back where nobody takes it.
-    pub(crate) fn pass_on(&self, key: &LockKey, fit: Fit, mut left: Left) -> Option<Left> {
+    /// Hands a lease off to the waiter that is next; gives it back where none takes it.
+    pub(crate) fn pass_on(
+        &self,
+        key: &LockKey,
+        fits: HandoffKey,
+        mut handoff: Handoff,
+    ) -> Option<Handoff> {
         loop {
-            let takes = |_: &Inside, next: &Waiter| next.takes == Some(fit);
+            let takes = |_: &Inside, next: &Waiter| next.takes == Some(fits);
             let next = self.lock().get_mut(key).and_then(|inside| inside.next_in_queue(takes));
-            let Some(next) = next else { return Some(left) };
-            match next.admit.send(Turn::Take(left)) {
-                Err(Turn::Take(back)) => left = back,
+            let Some(next) = next else { return Some(handoff) };
+            match next.admit.send(Turn::Take(handoff)) {
+                Err(Turn::Take(back)) => handoff = back,
                 Ok(()) | Err(Turn::Ask(_)) => return None,
             }
         }
@@ -203,14 +207,13 @@ impl Gate {
         self.lock().get(key).map_or(0, Inside::queued)
     }
 
-    /// The reader inside that asks for others too, or did.
-    pub(crate) fn host(&self, key: &LockKey) -> Weak<Hold> {
+    /// The lease of the reader inside that leads, or did.
+    pub(crate) fn host(&self, key: &LockKey) -> Weak<Lease> {
         self.lock().get(key).map_or_else(Weak::new, |inside| Weak::clone(&inside.host))
     }
 
-    /// Makes a reader inside the one that asks for others too, unless somebody else than `before`
-    /// has become it.
-    pub(crate) fn set_host(&self, key: &LockKey, before: &Weak<Hold>, host: &Arc<Hold>) -> bool {
+    /// Makes a reader inside the one that leads, unless another than `before` has become it.
+    pub(crate) fn set_host(&self, key: &LockKey, before: &Weak<Lease>, host: &Arc<Lease>) -> bool {
         let mut keys = self.lock();
         let inside = keys.get_mut(key).filter(|inside| inside.host.ptr_eq(before));
         inside.map(|inside| inside.host = Arc::downgrade(host)).is_some()

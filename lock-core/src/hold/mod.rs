@@ -1,17 +1,20 @@
-//! A hold: one process's grant on one key, and everything this process knows of it.
+//! What the program has of a lease: guards, and when they end.
 //!
-//! `guards` is what the program wants to hold, `stored` the most that the store may hold for it.
-//! Acquiring raises `stored` before the command is sent and `guards` after it was granted;
-//! releasing lowers `guards` at once and `stored` when the store has confirmed. Whatever happens in
-//! between, a cancelled future, a timeout, a lost reply, [`settle`](crate::settle) brings the two
-//! together again: nothing that is above `guards` stays in the store.
+//! A *lease* is what the store has, a *hold* what the program has. Most leases have one hold. Guards
+//! of one scope share a hold (re-entry), readers of one process have holds of their own on one lease
+//! ([`shared_read`]), and a lease whose last hold has ended may go to the next waiter's hold
+//! ([`local_handoff`]). A hold ends once and for all: its lease may have others by then.
 
+mod lease;
+mod local_handoff;
+mod mode_change;
+pub(crate) mod reconcile;
+mod shared_read;
 mod state;
-mod steps;
+mod step_permit;
 
 use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::Ordering},
+    sync::{Arc, MutexGuard, OnceLock},
     time::Duration,
 };
 
@@ -19,260 +22,315 @@ use tokio::sync::watch;
 use tracing::field::display;
 
 use crate::{
-    Kind, LeaseState, LockKey, Lost, LostCause, Mode,
+    FencingToken, Lost, LostCause, Mode, ReleaseError, Unavailable,
     call_site::CallSite,
     clock::Moment,
-    engine::Engine,
     gate::Permit,
-    owner::OwnerId,
-    renewal::Place,
     request::Request,
-    store::{Holder, WakeTopic},
+    runtime::sync::Mutex,
+    store::{Holds, WakeTopic},
 };
-pub(crate) use state::HoldState;
-pub(crate) use steps::Steps;
+pub(crate) use lease::{Lease, ReconcileOnDrop};
+pub(crate) use local_handoff::{Handoff, HandoffBudget, HandoffKey, MAX_LOCAL_HANDOFFS};
+pub(crate) use mode_change::UNCONFIRMED;
+pub(crate) use shared_read::{MAX_SHARED_READERS, SharedRead, share};
+pub(crate) use state::{LeaseInner, Next, Stage};
+pub(crate) use step_permit::StepPermit;
 
-/// How often a holder that listens looks whether it was asked to release, whatever it has heard.
+/// How often a holder that listens looks whether it was asked to release, whatever it has received.
 const LOOK_FOR_REQUESTS: Duration = Duration::from_secs(3);
 
+#[derive(Debug)]
 pub(crate) struct Hold {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) kind: Kind,
-    pub(crate) key: LockKey,
-    pub(crate) owner: OwnerId,
+    pub(crate) lease: Arc<Lease>,
     /// Where it was asked for.
     pub(crate) site: CallSite,
-    state: Mutex<HoldState>,
-    /// Says that the state has changed in a way somebody may wait for; most holds nobody waits for.
+    /// Whether others were in the way before it was granted.
+    pub(crate) waited: bool,
+    granted_at: Moment,
+    state: Mutex<HoldInner>,
+    /// Tells of its loss; most holds nothing waits for.
     changed: OnceLock<watch::Sender<Option<LostCause>>>,
 }
 
-/// Has the store brought down to what the guards hold if a step was dropped or failed before its
-/// outcome was known: the store may hold more than the program then.
-pub(crate) struct ReconcileOnDrop<'a>(pub(crate) &'a Arc<Hold>);
+/// Locked after the lease where both are.
+#[derive(Debug)]
+pub(crate) struct HoldInner {
+    pub(crate) guards: Holds,
+    pub(crate) token: Option<FencingToken>,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) end: Option<HoldEnd>,
+    /// Of its lease when it ended.
+    least_remaining: Option<Duration>,
+    /// Of one that has joined another reader's lease, its own place at the gate.
+    pub(super) permit: Option<Permit>,
+}
 
-impl Drop for ReconcileOnDrop<'_> {
-    fn drop(&mut self) {
-        if !self.0.state().is_settled() {
-            self.0.engine.settle(Arc::clone(self.0));
+/// How a hold has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HoldEnd {
+    /// Its last guard has gone.
+    Released,
+    /// The same, and the lease is with the next waiter of this process.
+    HandedOff,
+    Lost(LostCause),
+}
+
+impl HoldEnd {
+    pub(super) fn cause(self) -> LostCause {
+        match self {
+            Self::Released | Self::HandedOff => LostCause::Released,
+            Self::Lost(cause) => cause,
         }
     }
 }
 
-impl fmt::Debug for Hold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.state();
-        f.debug_struct("Hold")
-            .field("key", &self.key)
-            .field("guards", &state.guards)
-            .field("lease_state", &state.lease_state)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Hold {
-    pub(crate) fn new(engine: &Arc<Engine>, request: &Request, permit: Permit) -> Arc<Self> {
-        engine.holds.fetch_add(1, Ordering::AcqRel);
-        let owner = match request.kind {
-            Kind::Semaphore => OwnerId::permit(),
-            _ => engine.owners.next(),
+    fn new(
+        lease: &Arc<Lease>,
+        request: &Request,
+        token: Option<FencingToken>,
+        waited: bool,
+        permit: Option<Permit>,
+    ) -> Self {
+        let mut guards = Holds::default();
+        *guards.of_mut(request.mode) = 1;
+        let state = HoldInner {
+            guards,
+            token,
+            max_hold: request.terms.max_hold,
+            end: None,
+            least_remaining: None,
+            permit,
         };
-        let state = HoldState::new(request.terms, Some(permit), Moment::now());
-        Self::of(engine, request, owner, state)
-    }
-
-    /// The same owner's next turn, with what the store has.
-    pub(crate) fn next_turn(former: &Self, request: &Request, state: HoldState) -> Arc<Self> {
-        Self::of(&former.engine, request, former.owner.clone(), state)
-    }
-
-    fn of(engine: &Arc<Engine>, request: &Request, owner: OwnerId, state: HoldState) -> Arc<Self> {
-        Arc::new(Self {
-            engine: Arc::clone(engine),
-            kind: request.kind,
-            key: request.key.clone(),
-            owner,
+        Self {
+            lease: Arc::clone(lease),
             site: request.asked.site.clone(),
+            waited,
+            granted_at: Moment::now(),
             state: Mutex::new(state),
             changed: OnceLock::new(),
-        })
+        }
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, HoldState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn state(&self) -> MutexGuard<'_, HoldInner> {
+        self.state.lock()
     }
 
-    pub(crate) fn holder(&self) -> Holder {
-        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
-    }
-
-    /// Hears of loss, renewal and release from now on.
+    /// Receives the loss from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<Option<LostCause>> {
         let changed = self.changed.get_or_init(watch::Sender::default);
         let changes = changed.subscribe();
-        // It may have been lost while there was nobody to tell.
-        let lost = self.state().lost;
-        changed.send_if_modified(|told| {
-            // Or told since: what this one has not seen yet stays told.
-            let is_news = told.is_none() && lost.is_some();
-            *told = told.or(lost);
+        // It may have been lost while nothing was subscribed.
+        let lost = match self.state().end {
+            Some(HoldEnd::Lost(cause)) => Some(cause),
+            _ => None,
+        };
+        changed.send_if_modified(|notified| {
+            // Or notified since: what this one has not seen yet stays.
+            let is_news = notified.is_none() && lost.is_some();
+            *notified = notified.or(lost);
             is_news
         });
         changes
     }
 
-    pub(crate) fn announce(&self) {
-        if let Some(changed) = self.changed.get() {
-            changed.send_modify(|_| {});
-        }
-    }
-
-    /// The loss, if there is one; the clock alone can bring it about.
-    pub(crate) fn check(self: &Arc<Self>) -> Result<(), Lost> {
-        let now = Moment::now();
-        let (end, host) = {
-            let state = self.state();
-            match state.lost {
-                Some(cause) => return Err(self.lost(cause)),
-                None if state.is_over(now) => (Some(LostCause::Expired), None),
-                None if state.over_max_hold(now) => (Some(LostCause::MaxHold), None),
-                None => (None, state.host.clone()),
-            }
-        };
-        let hosts_end = || host?.check().err().map(|lost| lost.cause());
-        let Some(cause) = end.or_else(hosts_end) else { return Ok(()) };
-        self.lose(cause);
-        Err(self.lost(cause))
-    }
-
-    /// Waits until this hold's owner is asked to release.
-    pub(crate) async fn release_requested(&self) {
-        let Some(admin) = self.engine.store.admin() else {
-            // Nothing could ask for it.
-            return std::future::pending().await;
-        };
-        let mut ears = self.engine.store.wakeups(WakeTopic::ReleaseRequest(self.key.clone()));
-        loop {
-            let heard = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.subscribed());
-            let _ = heard.await;
-            ears.listen();
-            if matches!(admin.release_requested(self.holder()).await, Ok(true)) {
-                return;
-            }
-            let _ = tokio::time::timeout(LOOK_FOR_REQUESTS, ears.woken()).await;
+    /// Whether it was not released; fails if it is known to be lost.
+    pub(crate) fn is_live(&self) -> Result<bool, Lost> {
+        match self.state().end {
+            None => Ok(true),
+            Some(HoldEnd::Released | HoldEnd::HandedOff) => Ok(false),
+            Some(HoldEnd::Lost(cause)) => Err(self.lost(cause)),
         }
     }
 
     /// Whether the last guard was dropped while the lock was held.
     pub(crate) fn was_released(&self) -> bool {
-        let state = self.state();
-        state.guards.none() && state.lost.is_none()
-    }
-
-    /// Until when the hold may be believed in as things stand.
-    pub(crate) fn end(&self) -> Moment {
-        let state = self.state();
-        let host = state.host.as_ref();
-        let believed = host.map_or(state.believed_until, |host| host.state().believed_until);
-        state.max_hold_ends().map_or(believed, |end| end.min(believed))
+        matches!(self.is_live(), Ok(false))
     }
 
     pub(crate) fn lost(&self, cause: LostCause) -> Lost {
-        Lost { key: self.key.clone(), cause }
+        Lost { key: self.lease.key.clone(), cause }
     }
 
-    /// Ends the belief in this hold, and in those that share it. What the store may still hold is
-    /// released. Says whether there was anything to lose.
-    pub(crate) fn lose(self: &Arc<Self>, cause: LostCause) -> bool {
-        let (own, guests) = {
-            let mut state = self.state();
-            if state.lost.is_some() || state.counted().none() {
-                return false;
+    /// Fails if the hold has ended; the clock alone can end it.
+    pub(crate) fn check(self: &Arc<Self>) -> Result<(), Lost> {
+        let now = Moment::now();
+        let cause = {
+            let lease = self.lease.state();
+            let end = self.state().end;
+            match end {
+                Some(end) => return Err(self.lost(end.cause())),
+                None if now >= lease.valid_until => LostCause::Expired,
+                None if self.max_hold_ends().is_some_and(|end| now >= end) => LostCause::MaxHold,
+                None => return Ok(()),
             }
-            let own = state.is_held();
-            let guests = state.parts_from_guests();
-            if own {
-                state.lost = Some(cause);
-                state.lease_state = LeaseState::Lost;
-                if cause == LostCause::Expired && state.terms.renew {
-                    state.least_remaining = Some(Duration::ZERO);
-                }
-                self.log_loss(cause, state.granted_at);
-            }
-            state.set_leaving(true);
-            (own, guests)
         };
-        match self.changed.get() {
-            Some(changed) if own => _ = changed.send_replace(Some(cause)),
-            _ => self.announce(),
+        if cause == LostCause::MaxHold {
+            self.lose_alone(cause);
+        } else {
+            self.lease.lose(cause);
         }
-        for guest in guests {
-            guest.lose(cause);
-        }
-        self.leave_host();
-        if !self.finish() {
-            self.engine.settle(Arc::clone(self));
-        }
-        true
+        Err(self.lost(cause))
     }
 
-    fn log_loss(&self, cause: LostCause, granted_at: Moment) {
-        let held_for_ms = Moment::now().since(granted_at).as_millis();
-        // Keys may carry personal data.
-        let key = self.engine.settings.log_keys.then(|| display(&self.key));
-        tracing::warn!(key, %cause, held_for_ms, "lock lost");
-        if key.is_none() {
-            tracing::debug!(key = %self.key, %cause, "lock lost");
+    /// Until when it may be relied upon as things stand.
+    pub(crate) fn valid_until(&self) -> Moment {
+        let valid_until = self.lease.state().valid_until;
+        self.max_hold_ends().map_or(valid_until, |end| end.min(valid_until))
+    }
+
+    pub(super) fn max_hold_ends(&self) -> Option<Moment> {
+        self.state().max_hold.map(|most| self.granted_at.after(most))
+    }
+
+    pub(crate) fn least_remaining(&self) -> Option<Duration> {
+        let lease = self.lease.state();
+        let own = self.state();
+        if own.end.is_some() { own.least_remaining } else { lease.least_remaining }
+    }
+
+    /// Waits until this hold's owner is asked to release.
+    pub(crate) async fn release_requested(&self) {
+        let Lease { engine, key, .. } = &*self.lease;
+        let Some(admin) = engine.store.admin() else {
+            // Nothing could ask for it.
+            return std::future::pending().await;
+        };
+        let mut wakeups = engine.store.wakeups(WakeTopic::ReleaseRequest(key.clone()));
+        loop {
+            let heard = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.subscribed());
+            let _ = heard.await;
+            wakeups.listen();
+            if matches!(admin.release_requested(self.lease.holder()).await, Ok(true)) {
+                return;
+            }
+            let _ = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.woken()).await;
+        }
+    }
+
+    /// Ends this hold and not its lease, which others may share. It is not handed off: there was no
+    /// time left for what was done under it.
+    fn lose_alone(&self, cause: LostCause) {
+        let next = {
+            let mut lease = self.lease.state();
+            if self.state().end.is_some() {
+                return;
+            }
+            self.mark_lost(&lease, cause);
+            let guards = self.state().guards;
+            lease.remove_hold(self, guards);
+            lease.handoffs.left = 0;
+            lease.next(self.lease.kind, Moment::now())
+        };
+        self.notify_lost(cause);
+        self.lease.proceed(next);
+    }
+
+    /// From here on it is lost. Under the lock of its lease, so that nothing counts it any more when
+    /// its guards go.
+    pub(super) fn mark_lost(&self, lease: &LeaseInner, cause: LostCause) {
+        let permit = {
+            let mut own = self.state();
+            own.end = Some(HoldEnd::Lost(cause));
+            let never = cause == LostCause::Expired && lease.renews;
+            own.least_remaining = if never { Some(Duration::ZERO) } else { lease.least_remaining };
+            own.permit.take()
+        };
+        self.log_loss(cause);
+        self.lease.engine.give_back(permit);
+    }
+
+    pub(super) fn notify_lost(&self, cause: LostCause) {
+        if let Some(changed) = self.changed.get() {
+            changed.send_replace(Some(cause));
         }
     }
 
     /// One guard fewer. Never blocks, never fails, needs no runtime.
-    pub(crate) fn drop_guard(self: &Arc<Self>, mode: Mode) {
-        let (host, goes, is_settled) = {
-            let mut state = self.state();
-            *state.guards.of_mut(mode) -= 1;
-            state.last_failure = None;
-            if state.guards.none() {
-                state.invites_no_more();
+    pub(crate) fn drop_guard(&self, mode: Mode) {
+        let next = {
+            let mut lease = self.lease.state();
+            let mut own = self.state();
+            *own.guards.of_mut(mode) -= 1;
+            if own.end.is_some() {
+                return;
             }
-            (state.host.clone(), state.counted().none(), state.is_settled())
+            lease.last_failure = None;
+            if own.guards.none() {
+                let mut last = Holds::default();
+                *last.of_mut(mode) = 1;
+                lease.remove_hold(self, last);
+                own.end = Some(HoldEnd::Released);
+                own.least_remaining = lease.least_remaining;
+                self.lease.engine.give_back(own.permit.take());
+            } else {
+                *lease.holds.guards.of_mut(mode) -= 1;
+            }
+            let next = lease.next(self.lease.kind, Moment::now());
+            if let Next::HandOff(_) = next {
+                own.end = Some(HoldEnd::HandedOff);
+            }
+            next
         };
-        match host {
-            _ if goes => self.leave(),
-            Some(host) => host.guest_left_once(),
-            None if is_settled => {}
-            None => self.engine.settle(Arc::clone(self)),
+        if !self.lease.proceed(next) {
+            self.state().end = Some(HoldEnd::Released);
         }
     }
 
-    /// Nothing is left in the store, or its lease must have ended.
-    ///
-    /// `false`: something was asked of the hold in the meantime.
-    pub(crate) fn finish(&self) -> bool {
-        let (permit, due) = {
-            let mut state = self.state();
-            if !state.is_settled() {
-                return false;
-            }
-            if !state.wanted().none() {
-                return true;
-            }
-            (state.permit.take(), state.due.take())
-        };
-        self.ended(permit, due);
-        true
+    /// One guard more, for which the store has confirmed what was sent at `sent`; `false` when the hold
+    /// was released meanwhile, and the lease has one more than it should.
+    pub(crate) fn entered_again(
+        &self,
+        request: &Request,
+        holds: u32,
+        length: Duration,
+        sent: Moment,
+    ) -> Result<bool, Lost> {
+        let mode = request.mode;
+        let mut lease = self.lease.state();
+        *lease.remote.of_mut(mode) = holds;
+        if !self.is_live()? {
+            return Ok(false);
+        }
+        // The longest that was asked for wins.
+        lease.length = length;
+        lease.renews |= request.asked.renew.unwrap_or(false);
+        *lease.confirmed.of_mut(mode) = holds;
+        let effective = self.lease.engine.effective_lease(length, lease.remote);
+        lease.confirm(sent, effective, Moment::now());
+        *lease.holds.guards.of_mut(mode) += 1;
+        let mut own = self.state();
+        *own.guards.of_mut(mode) += 1;
+        own.max_hold = own.max_hold.map(|most| request.asked.max_hold.unwrap_or(most).max(most));
+        Ok(true)
     }
 
-    pub(crate) fn ended(&self, permit: Option<Permit>, due: Option<Place>) {
-        if let Some(due) = due {
-            self.engine.schedule.remove(self, due);
+    /// What has come of the release of a guard, once that is known.
+    pub(crate) fn release_outcome(&self, lease: &LeaseInner) -> Option<Result<(), ReleaseError>> {
+        match self.state().end {
+            Some(HoldEnd::Lost(cause)) => return Some(Err(self.lost(cause).into())),
+            // What becomes of the lease is another's from here on.
+            Some(HoldEnd::HandedOff) => return Some(Ok(())),
+            Some(HoldEnd::Released) | None => {}
         }
-        if let Some(permit) = permit {
-            drop(permit);
-            self.engine.holds.fetch_sub(1, Ordering::AcqRel);
-            self.engine.hold_ended.notify_waiters();
+        if lease.is_settled() {
+            let gone = lease.stage == Stage::Releasing { gone: true };
+            return Some(if gone { Err(self.lost(LostCause::Refused).into()) } else { Ok(()) });
         }
-        self.announce();
+        let failure = Unavailable::clone(lease.last_failure.as_deref()?);
+        Some(Err(failure.held_for(Moment::now().until(lease.stored_until)).into()))
+    }
+
+    fn log_loss(&self, cause: LostCause) {
+        let key = &self.lease.key;
+        let held_for_ms = Moment::now().since(self.granted_at).as_millis();
+        // Keys may carry personal data.
+        let named = self.lease.engine.settings.log_keys.then(|| display(key));
+        tracing::warn!(key = named, %cause, held_for_ms, "lock lost");
+        if named.is_none() {
+            tracing::debug!(key = %key, %cause, "lock lost");
+        }
     }
 }
 
@@ -282,15 +340,15 @@ mod tests {
     use crate::LockClient;
 
     #[tokio::test]
-    async fn a_loss_stays_told_though_another_who_begins_to_listen_has_looked_before_it() {
+    async fn a_loss_stays_told_though_another_that_begins_to_listen_has_looked_before_it() {
         let client = LockClient::in_memory();
         let guard = client.write("k").acquire().await.expect("it is free");
         let told = guard.hold().changes();
-        guard.hold().lose(LostCause::Expired);
+        guard.hold().lease.lose(LostCause::Expired);
         // As the other one sees it, which looks before the loss and tells after it.
-        let lost = guard.hold().state().lost.take();
+        let end = guard.hold().state().end.take();
         drop(guard.hold().changes());
-        guard.hold().state().lost = lost;
+        guard.hold().state().end = end;
         assert_eq!(*told.borrow(), Some(LostCause::Expired));
     }
 }

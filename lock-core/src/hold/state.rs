@@ -1,145 +1,223 @@
-//! What a process knows of one hold.
+//! What this process knows of one lease.
 
-use std::{sync::Arc, time::Duration};
-
-use tokio::sync::Notify;
-
-use super::Hold;
-use crate::{
-    FencingToken, LeaseState, LostCause, Mode, clock::Moment, error::Unavailable, gate::Permit,
-    lease, renewal::Place, share::Shared, store::Holds, terms::Terms,
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
 };
 
+use super::{HandoffBudget, HandoffKey, Hold, Lease, SharedRead};
+use crate::{
+    FencingToken, Kind, LeaseState, LostCause, Mode, clock::Moment, error::Unavailable,
+    gate::Permit, lease, renewal::Place, request::Request, store::Holds,
+};
+
+/// How far a lease has come. It goes down this list, except that a hand-off leads back to `Held`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nothing is granted yet; the store may have what was sent for.
+    Acquiring,
+    /// Granted: holds rely on it, or it is kept for readers that are about to join.
+    Held,
+    /// Its last hold has ended, and it is with the next waiter of this process, which may not have
+    /// looked yet.
+    HandedOff,
+    /// Given up: the store is brought down to nothing. `gone`: the store said that it had gone
+    /// already.
+    Releasing { gone: bool },
+}
+
 #[derive(Debug)]
-pub(crate) struct HoldState {
-    pub(crate) guards: Holds,
-    pub(crate) stored: Holds,
+pub(crate) struct LeaseInner {
+    pub(crate) stage: Stage,
+    pub(crate) holds: LiveHolds,
+    /// The most that the store may have.
+    pub(crate) remote: Holds,
     /// The least that the store has: granted for certain, and not even perhaps released.
     pub(crate) confirmed: Holds,
-    /// Of the outermost grant; a semaphore has none.
-    pub(crate) token: Option<FencingToken>,
-    pub(crate) terms: Terms,
-    pub(crate) granted_at: Moment,
-    /// When the last confirmed acquisition or renewal was sent.
-    pub(crate) confirmed_at: Moment,
-    /// Until here the holder may believe.
-    pub(crate) believed_until: Moment,
-    /// After this the store cannot hold anything more for us.
-    pub(crate) stored_until: Moment,
-    pub(crate) lease_state: LeaseState,
-    /// Whether others were in the way before it was granted.
-    pub(crate) waited: bool,
-    /// The least that was left of the belief when a renewal was confirmed, or given up.
-    pub(crate) least_remaining: Option<Duration>,
-    pub(crate) lost: Option<LostCause>,
+    /// The outcome of the last change of mode is not known.
+    pub(crate) mode_in_doubt: bool,
     /// The mode in which this waiter may stand in line in the store.
     pub(crate) in_line: Option<Mode>,
-    /// Nobody knows whether the last change of mode took place.
-    pub(crate) mode_in_doubt: bool,
+    /// Of the last outermost grant, hand-off or upgrade; a semaphore has none.
+    pub(crate) token: Option<FencingToken>,
+    /// How long it lasts from each renewal.
+    pub(crate) length: Duration,
+    pub(crate) renews: bool,
+    /// When the store granted it.
+    pub(crate) granted_at: Moment,
+    /// Whether others were in the way before it was granted.
+    pub(crate) waited: bool,
+    /// When the last confirmed acquisition or renewal was sent.
+    pub(crate) confirmed_at: Moment,
+    /// Until here holds may rely on it.
+    pub(crate) valid_until: Moment,
+    /// After this the store cannot have anything more for us.
+    pub(crate) stored_until: Moment,
+    /// How its renewals go.
+    pub(crate) renewal: LeaseState,
+    /// The least that was left of its validity when a renewal was confirmed.
+    pub(crate) least_remaining: Option<Duration>,
     pub(crate) last_failure: Option<Box<Unavailable>>,
-    /// The store said that there was nothing to release.
-    pub(crate) was_gone: bool,
-    /// Where this hold stands in the renewal schedule.
+    /// Where it stands in the renewal schedule.
     pub(crate) due: Option<Place>,
     /// The place at the gate, until nothing is left in the store.
     pub(crate) permit: Option<Permit>,
-    /// How often it may still be handed over, and until when.
-    pub(crate) turns: u32,
-    pub(crate) turns_until: Moment,
-    /// Its guards are gone, and it is with the next waiter, who may not have looked yet.
-    pub(crate) passed_on: bool,
-    /// The grant of the first turn, where this is a later one.
-    pub(crate) turns_since: Option<Moment>,
-    /// Under whose hold this one reads; the store has nothing for it then.
-    pub(crate) host: Option<Arc<Hold>>,
-    /// With whom it shares what the store has for it.
-    pub(crate) shared: Option<Box<Shared>>,
-    /// Somebody has the right to its next step.
-    pub(crate) stepping: bool,
-    /// Tells those who wait for that right when it is given back; most holds nobody waits for.
-    pub(crate) step_ended: Option<Arc<Notify>>,
+    pub(crate) handoffs: HandoffBudget,
+    pub(crate) sharing: SharedRead,
+    /// A task has the right to its next step.
+    pub(super) stepping: bool,
 }
 
-impl HoldState {
-    pub(crate) fn new(terms: Terms, permit: Option<Permit>, now: Moment) -> Self {
+/// The holds that rely on a lease, and what all their guards hold together.
+#[derive(Debug, Default)]
+pub(crate) struct LiveHolds {
+    /// The one that was granted with the lease or handed the lease: most have no other.
+    first: Weak<Hold>,
+    /// Those that joined it.
+    joined: Vec<Weak<Hold>>,
+    pub(crate) guards: Holds,
+}
+
+/// What must follow when a hold or a joining reader has gone.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Nothing,
+    /// The store has more than the holds want.
+    Reconcile,
+    /// The lease may go to a waiter that this fits.
+    HandOff(HandoffKey),
+}
+
+impl LeaseInner {
+    pub(super) fn new(request: &Request, permit: Permit, now: Moment) -> Self {
         Self {
-            guards: Holds::default(),
-            stored: Holds::default(),
+            stage: Stage::Acquiring,
+            holds: LiveHolds::default(),
+            remote: Holds::default(),
             confirmed: Holds::default(),
-            token: None,
-            terms,
-            granted_at: now,
-            confirmed_at: now,
-            believed_until: now,
-            stored_until: now,
-            lease_state: LeaseState::Held,
-            waited: permit.as_ref().is_some_and(|permit| permit.queued),
-            least_remaining: None,
-            lost: None,
-            in_line: None,
             mode_in_doubt: false,
+            in_line: None,
+            token: None,
+            length: request.terms.lease,
+            renews: request.terms.renew,
+            granted_at: now,
+            waited: permit.queued,
+            confirmed_at: now,
+            valid_until: now,
+            stored_until: now,
+            renewal: LeaseState::Held,
+            least_remaining: None,
             last_failure: None,
-            was_gone: false,
             due: None,
-            permit,
-            turns: 0,
-            passed_on: false,
-            turns_until: now,
-            turns_since: None,
-            host: None,
-            shared: None,
+            permit: Some(permit),
+            handoffs: HandoffBudget::none(now),
+            sharing: SharedRead::default(),
             stepping: false,
-            step_ended: None,
         }
     }
 
-    /// What the store should hold: what the guards hold, or nothing once that is lost, or where it
-    /// has it for the host.
-    pub(crate) fn wanted(&self) -> Holds {
-        let nothing = self.lost.is_some() || self.host.is_some();
-        if nothing { Holds::default() } else { self.counted() }
-    }
-
-    /// Whether somebody believes in it.
-    pub(crate) fn is_held(&self) -> bool {
-        self.lost.is_none() && !self.guards.none()
+    /// What the store should have: what the holds want. Readers that share count as one, and as one
+    /// more for each time that one of them has entered again.
+    pub(crate) fn desired(&self) -> Holds {
+        if self.stage != Stage::Held {
+            return Holds::default();
+        }
+        let Holds { read, write } = self.holds.guards;
+        let read = match self.holds.count() {
+            // It is kept for those that are about to join.
+            0 => u32::from(self.sharing.expected > 0),
+            sharers => read.saturating_sub(sharers - 1),
+        };
+        Holds { read, write }
     }
 
     pub(crate) fn is_settled(&self) -> bool {
-        self.stored == self.wanted()
-            && !self.mode_in_doubt
-            && (self.in_line.is_none() || !self.guards.none())
+        self.remote == self.desired() && !self.mode_in_doubt && self.in_line.is_none()
     }
 
     /// Whether a step of unknown outcome may still be on its way. What is granted may go another way,
     /// and must not overtake it.
     pub(crate) fn in_doubt(&self) -> bool {
-        self.mode_in_doubt || self.confirmed != self.stored
+        self.mode_in_doubt || self.confirmed != self.remote
     }
 
-    pub(crate) fn max_hold_ends(&self) -> Option<Moment> {
-        self.terms.max_hold.map(|most| self.granted_at.after(most))
+    /// Whether a hold that begins now could rely on it, with nothing in doubt.
+    pub(crate) fn is_certain(&self, now: Moment) -> bool {
+        self.renewal != LeaseState::Unknown && now < self.valid_until
     }
 
-    /// Whether the lease that this hold has of its own can be believed in no longer.
-    pub(super) fn is_over(&self, now: Moment) -> bool {
-        self.host.is_none() && now >= self.believed_until
+    /// When its validity or the first of its holds ends, as things stand.
+    pub(crate) fn end(&self) -> Moment {
+        let ends = self.holds.iter().filter_map(|hold| hold.max_hold_ends());
+        ends.fold(self.valid_until, Moment::min)
     }
 
-    /// Whether it has a time of its own at which somebody must look at it.
-    pub(crate) fn has_an_end(&self) -> bool {
-        !self.wanted().none() || self.terms.max_hold.is_some() && self.is_held()
+    /// One more hold, with one guard, on what the store has granted. A reader that joins brings its
+    /// own place at the gate.
+    pub(super) fn add_hold(
+        &mut self,
+        lease: &Arc<Lease>,
+        request: &Request,
+        mut joins: Option<Permit>,
+        waited: bool,
+    ) -> Arc<Hold> {
+        if let Some(permit) = &mut joins {
+            permit.wait_no_more();
+        }
+        let joined = joins.is_some();
+        let hold = Arc::new(Hold::new(lease, request, self.token, waited, joins));
+        *self.holds.guards.of_mut(request.mode) += 1;
+        if joined {
+            self.holds.joined.push(Arc::downgrade(&hold));
+        } else {
+            self.holds.first = Arc::downgrade(&hold);
+        }
+        hold
     }
 
-    pub(super) fn over_max_hold(&self, now: Moment) -> bool {
-        self.max_hold_ends().is_some_and(|end| now >= end)
+    /// A hold has ended that had these guards until now. Once the first one has read to its end no
+    /// other reader may join: see [`SharedRead`].
+    pub(super) fn remove_hold(&mut self, hold: &Hold, guards: Holds) {
+        self.holds.guards.read -= guards.read;
+        self.holds.guards.write -= guards.write;
+        if std::ptr::eq(self.holds.first.as_ptr(), hold) {
+            self.holds.first = Weak::new();
+            self.sharing.places = 0;
+        } else {
+            self.holds.joined.retain(|known| !std::ptr::eq(known.as_ptr(), hold));
+        }
+    }
+
+    /// What must follow now that a hold or a joining reader has gone. Decided under the same lock as
+    /// that, so that only one of several that leave at the same moment finds itself the last.
+    pub(super) fn next(&mut self, kind: Kind, now: Moment) -> Next {
+        if self.stage != Stage::Held {
+            return Next::Nothing;
+        }
+        if self.holds.count() == 0 && self.sharing.expected == 0 {
+            if let Some(key) = self.handoff_key(kind, now) {
+                self.stage = Stage::HandedOff;
+                return Next::HandOff(key);
+            }
+            self.start_release(now);
+        }
+        if self.is_settled() { Next::Nothing } else { Next::Reconcile }
+    }
+
+    /// From here on nothing of it should be in the store, and nothing relies on it.
+    pub(crate) fn start_release(&mut self, now: Moment) {
+        self.stage = Stage::Releasing { gone: false };
+        self.defer_own_waiters(now);
+        if let Some(permit) = &mut self.permit {
+            permit.set_leaving(true);
+        }
     }
 
     /// The store has confirmed the lease by an answer to what was sent at `sent`, which came by `now`.
     pub(crate) fn confirm(&mut self, sent: Moment, lease: Duration, now: Moment) {
         self.confirmed_at = self.confirmed_at.max(sent);
-        self.believed_until = self.believed_until.max(sent.after(lease::belief(lease)));
-        self.stored_until = self.stored_until.max(now.after(self.terms.lease));
+        self.valid_until = self.valid_until.max(sent.after(lease::belief(lease)));
+        self.stored_until = self.stored_until.max(now.after(self.length));
     }
 
     /// Something is sent now that may give us a lease, whenever it is carried out.
@@ -147,40 +225,50 @@ impl HoldState {
         self.stored_until = self.stored_until.max(sent.after(lease));
     }
 
-    /// One guard more, for what the store has granted.
-    pub(crate) fn add_guard(&mut self, mode: Mode) {
-        *self.guards.of_mut(mode) += 1;
-        self.set_leaving(false);
-    }
-
     /// A change of mode is under way: what is certain is what it leaves alone.
     pub(crate) fn doubt_mode(&mut self, after: Holds) {
         self.mode_in_doubt = true;
-        self.turns = 0;
-        self.shared = None;
+        self.handoffs.left = 0;
+        self.sharing.leads = false;
         self.confirmed.read = self.confirmed.read.min(after.read);
         self.confirmed.write = self.confirmed.write.min(after.write);
-        self.may_be_stored(Moment::now(), self.terms.lease);
+        self.may_be_stored(Moment::now(), self.length);
     }
 
     /// The store has exactly this.
     pub(crate) fn has(&mut self, holds: Holds) {
         self.mode_in_doubt = false;
-        self.stored = holds;
+        self.remote = holds;
         self.confirmed = holds;
     }
 
     /// The last write has become a read, by what was sent at `sent`.
-    pub(crate) fn reads_only(&mut self, sent: Moment, believed: Duration) {
+    pub(crate) fn reads_only(&mut self, sent: Moment, effective: Duration) {
         if let Some(permit) = &mut self.permit {
             permit.downgrade();
         }
-        self.believed_until = self.believed_until.min(sent.after(lease::belief(believed)));
+        self.valid_until = self.valid_until.min(sent.after(lease::belief(effective)));
     }
 
-    pub(crate) fn set_leaving(&mut self, leaving: bool) {
-        if let Some(permit) = &mut self.permit {
-            permit.set_leaving(leaving);
+    /// Takes all holds away from it, which end with this loss.
+    pub(super) fn lose_holds(&mut self, cause: LostCause) -> Vec<Arc<Hold>> {
+        let holds: Vec<_> = self.holds.iter().collect();
+        for hold in &holds {
+            hold.mark_lost(self, cause);
         }
+        self.holds = LiveHolds::default();
+        holds
+    }
+}
+
+impl LiveHolds {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<Hold>> {
+        std::iter::once(&self.first).chain(&self.joined).filter_map(Weak::upgrade)
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        // A hold that lives is known to its guards, so it is there.
+        let joined = u32::try_from(self.joined.len()).unwrap_or(u32::MAX);
+        joined + u32::from(self.first.strong_count() > 0)
     }
 }

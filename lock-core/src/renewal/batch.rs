@@ -6,61 +6,62 @@ use super::{BUSY_RETRY, schedule::Schedule};
 use crate::{
     Kind, LeaseState, LostCause, Mode,
     clock::Moment,
-    hold::{Hold, Steps},
+    hold::{Lease, Stage, StepPermit},
     lease,
     store::{RenewCommand, Renewal},
 };
 
-/// Holds per round trip: what is due within a second ends with a batch that is not full, and with so
-/// many 100,000 holds are renewed in well below a thousand commands all the same. Each keeps Redis
+/// Leases per round trip: what is due within a second ends with a batch that is not full, and with so
+/// many 100,000 leases are renewed in well below a thousand commands all the same. Each keeps Redis
 /// for as long as 128 renewals take: half a millisecond, up to two where it is busy.
 const BATCH: usize = 128;
 
-/// One hold out of the schedule; it goes back when this is dropped, whatever became of it.
+/// One lease out of the schedule; it goes back when this is dropped, whatever became of it.
 struct Turn {
     schedule: Arc<Schedule>,
-    hold: Arc<Hold>,
-    /// Keeps every other step of the hold away.
-    _steps: Steps,
+    lease: Arc<Lease>,
+    /// Keeps every other step of the lease away.
+    _step: StepPermit,
     again: Option<Moment>,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         let at = self.again.unwrap_or_else(|| Moment::now().after(BUSY_RETRY));
-        self.schedule.add_at(&self.hold, at);
+        self.schedule.add_at(&self.lease, at);
     }
 }
 
-/// Holds that one round trip can renew.
+/// Leases that one round trip can renew.
 pub(super) struct Batch {
     mode: Mode,
     turns: Vec<Turn>,
 }
 
-/// What holds must have in common.
+/// What leases must have in common.
 type Alike = (Kind, Mode, u16);
 
-/// Sorts what is due: holds at their end are lost, those to be renewed go into batches.
-pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Hold>>) -> Vec<Batch> {
+/// Sorts what is due: leases at their end are lost, those to be renewed go into batches.
+pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Lease>>) -> Vec<Batch> {
     let now = Moment::now();
     let mut alike: HashMap<Alike, Vec<Turn>> = HashMap::new();
-    for hold in due {
-        if hold.check().is_err() || hold.nobody_has_come() || hold.state().wanted().none() {
+    for lease in due {
+        lease.expire(now);
+        if lease.drop_unclaimed() || lease.state().stage != Stage::Held {
             continue;
         }
-        let Some(mode) = hold.due_for_renewal() else {
-            schedule.add(&hold);
+        let Some(mode) = lease.due_for_renewal() else {
+            schedule.add(&lease);
             continue;
         };
-        match hold.try_steps() {
-            Some(steps) => {
+        match lease.try_step() {
+            Some(step) => {
                 let schedule = Arc::clone(schedule);
-                let shard = hold.engine.store.shard(&hold.key);
-                let turns = alike.entry((hold.kind, mode, shard)).or_default();
-                turns.push(Turn { schedule, hold, _steps: steps, again: None });
+                let shard = lease.engine.store.shard(&lease.key);
+                let turns = alike.entry((lease.kind, mode, shard)).or_default();
+                turns.push(Turn { schedule, lease, _step: step, again: None });
             }
-            None => schedule.add_at(&hold, now.after(BUSY_RETRY)),
+            None => schedule.add_at(&lease, now.after(BUSY_RETRY)),
         }
     }
     let mut batches = Vec::new();
@@ -78,20 +79,20 @@ impl Batch {
         let Some(first) = self.turns.first() else {
             return;
         };
-        let engine = Arc::clone(&first.hold.engine);
+        let engine = Arc::clone(&first.lease.engine);
         let sent = Moment::now();
         for turn in &self.turns {
-            // Carried out late, it may keep the hold for a lease from then on.
-            let mut state = turn.hold.state();
-            let lease = state.terms.lease;
-            state.may_be_stored(sent, lease);
+            // Carried out late, it may keep the lock for a lease from then on.
+            let mut state = turn.lease.state();
+            let length = state.length;
+            state.may_be_stored(sent, length);
         }
         let steps: Vec<_> = self
             .turns
             .iter()
             .map(|turn| RenewCommand {
-                holder: turn.hold.holder(),
-                lease: turn.hold.state().terms.lease,
+                holder: turn.lease.holder(),
+                lease: turn.lease.state().length,
             })
             .collect();
         let answers = engine.store.renew(self.mode, steps).await;
@@ -102,7 +103,7 @@ impl Batch {
         let mut answers = answers.unwrap_or_default().into_iter();
         for turn in &mut self.turns {
             let answer = answers.next().unwrap_or(Renewal::Failed);
-            turn.again = Some(turn.hold.renewed(answer, sent));
+            turn.again = Some(turn.lease.renewed(answer, sent));
         }
         if let Some(failure) = failed {
             tracing::warn!(holds = self.turns.len(), %failure, "renewal failed, trying again");
@@ -110,58 +111,51 @@ impl Batch {
     }
 }
 
-impl Hold {
-    /// When this hold must be looked at next.
+impl Lease {
+    /// When it must be looked at next.
     pub(super) fn due(&self) -> Moment {
-        let end = self.end();
         let state = self.state();
-        if !state.terms.renew || state.host.is_some() {
+        let end = state.end();
+        if !state.renews {
             return end;
         }
         if state.mode_in_doubt {
             return end.min(Moment::now().after(BUSY_RETRY));
         }
-        let lease = self.engine.believed_lease(state.terms.lease, state.confirmed);
-        end.min(state.confirmed_at.after(lease::renewal_period(lease)))
+        let effective = self.engine.effective_lease(state.length, state.confirmed);
+        end.min(state.confirmed_at.after(lease::renewal_period(effective)))
     }
 
-    /// The mode to renew in, unless the hold runs out by choice.
+    /// The mode to renew in, unless the lease runs out by choice.
     fn due_for_renewal(&self) -> Option<Mode> {
         let state = self.state();
-        // A write of which nobody knows whether it is released is not asked for: the read that stays
-        // is renewed either way.
+        // A write that may have been released is not renewed as one: the read that stays is renewed
+        // either way.
         let mode = if state.confirmed.write > 0 { Mode::Write } else { Mode::Read };
-        (state.terms.renew && !state.mode_in_doubt).then_some(mode)
+        (state.renews && !state.mode_in_doubt).then_some(mode)
     }
 
     /// Takes in a renewal's answer and says when to look again.
     fn renewed(self: &Arc<Self>, answer: Renewal, sent: Moment) -> Moment {
         let now = Moment::now();
-        let (lease, stored) = {
-            let state = self.state();
-            (state.terms.lease, state.confirmed)
-        };
         match answer {
             Renewal::Renewed => {
                 {
                     let mut state = self.state();
-                    let left = now.until(state.believed_until);
-                    state.least_remaining =
-                        Some(state.least_remaining.map_or(left, |least| least.min(left)));
-                    state.confirm(sent, self.engine.believed_lease(lease, stored), now);
-                    if state.lost.is_none() {
-                        state.lease_state = LeaseState::Renewed;
-                    }
+                    let left = now.until(state.valid_until);
+                    let least = state.least_remaining.map_or(left, |least| least.min(left));
+                    state.least_remaining = Some(least);
+                    let effective = self.engine.effective_lease(state.length, state.confirmed);
+                    state.confirm(sent, effective, now);
+                    state.renewal = LeaseState::Renewed;
                 }
                 self.announce();
                 self.due()
             }
             Renewal::Failed => {
                 let mut state = self.state();
-                if state.lost.is_none() {
-                    state.lease_state = LeaseState::Unknown;
-                }
-                now.after(lease::renewal_retry(lease)).min(state.believed_until)
+                state.renewal = LeaseState::Unknown;
+                now.after(lease::renewal_retry(state.length)).min(state.valid_until)
             }
             Renewal::Lost => {
                 self.lose(LostCause::Refused);

@@ -1,8 +1,8 @@
-//! Renewal (the watchdog): one task per client gives every hold its lease again before it ends.
+//! Renewal (the watchdog): one task per client renews every lease before it ends.
 //!
-//! Holds are kept in the order in which they are due. What is due is renewed together with what
-//! soon will be, up to 128 holds per round trip, each batch on its own: one that fails or
-//! hangs holds up no other. A hold of unknown outcome is tried again until its own clock says that
+//! Leases are kept in the order in which they are due. What is due is renewed together with what
+//! soon will be, up to 128 leases per round trip, each batch on its own: one that fails or
+//! hangs holds up no other. A lease of unknown outcome is tried again until its own clock says that
 //! it is lost.
 
 mod batch;
@@ -16,7 +16,7 @@ use crate::clock::{self, Moment};
 
 pub(crate) use schedule::{Place, Schedule};
 
-/// How soon a hold is looked at again while another step of it is under way.
+/// How soon a lease is looked at again while another step of it is under way.
 const BUSY_RETRY: Duration = Duration::from_millis(20);
 
 /// The watchdog: one per client.

@@ -1,4 +1,4 @@
-//! When each hold must be looked at next.
+//! When each lease must be looked at next.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -11,16 +11,22 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::{LockKey, clock::Moment, hold::Hold, lease, runtime::sync::Mutex};
+use crate::{
+    LockKey,
+    clock::Moment,
+    hold::{Lease, Stage},
+    lease,
+    runtime::sync::Mutex,
+};
 
-/// A hold's place in the schedule: the moment when it is due, or one so little later that no other
-/// hold has it.
+/// A lease's place in the schedule: the moment when it is due, or one so little later that no other
+/// lease has it.
 pub(crate) type Place = Moment;
 
-/// Holds that were renewed together are due at the same moment. Theirs are found with one look.
+/// Leases that were renewed together are due at the same moment. Theirs are found with one look.
 const A_BATCH: Duration = Duration::from_nanos(128);
 
-/// When each hold is due, soonest first.
+/// When each lease is due, soonest first.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     due: Mutex<Due>,
@@ -30,13 +36,13 @@ pub(crate) struct Schedule {
 
 #[derive(Debug, Default)]
 struct Due {
-    holds: BTreeMap<Place, Weak<Hold>>,
+    leases: BTreeMap<Place, Weak<Lease>>,
 }
 
 impl Due {
-    /// A place that no other hold has, though it were due at the same moment.
+    /// A place that no other lease has, though it were due at the same moment.
     fn place(&self, mut at: Moment) -> Place {
-        while let Some((last, _)) = self.holds.range(at..at.after(A_BATCH)).next_back() {
+        while let Some((last, _)) = self.leases.range(at..at.after(A_BATCH)).next_back() {
             at = last.next();
         }
         at
@@ -44,51 +50,43 @@ impl Due {
 }
 
 impl Schedule {
-    /// Gives a hold its place, or a new one.
-    pub(crate) fn add(&self, hold: &Arc<Hold>) {
-        let at = hold.due();
-        let stands = hold.state().due.is_some_and(|place| place >= at && place < at.after(A_BATCH));
+    /// Gives a lease its place, or a new one.
+    pub(crate) fn add(&self, lease: &Arc<Lease>) {
+        let at = lease.due();
+        let stands =
+            lease.state().due.is_some_and(|place| place >= at && place < at.after(A_BATCH));
         if !stands {
-            self.add_at(hold, at);
+            self.add_at(lease, at);
         }
     }
 
-    /// The place of one goes over to the next who has what it had.
-    pub(crate) fn hand_on(&self, place: Place, former: &Hold, next: &Arc<Hold>) {
-        if let Entry::Occupied(mut due) = self.lock().holds.entry(place)
-            && std::ptr::eq(due.get().as_ptr(), former)
-        {
-            due.insert(Arc::downgrade(next));
-            next.state().due = Some(place);
-        }
-    }
-
-    pub(crate) fn add_at(&self, hold: &Arc<Hold>, at: Moment) {
+    pub(crate) fn add_at(&self, lease: &Arc<Lease>, at: Moment) {
         let first = {
             let mut due = self.lock();
-            let mut state = hold.state();
-            if !state.has_an_end() {
+            let mut state = lease.state();
+            // One that is being released, or is on its way to a waiter, is not renewed.
+            if state.stage != Stage::Held {
                 return;
             }
             if let Some(old) = state.due.take() {
-                due.holds.remove(&old);
+                due.leases.remove(&old);
             }
             let place = due.place(at);
             state.due = Some(place);
             drop(state);
-            due.holds.insert(place, Arc::downgrade(hold));
-            due.holds.first_key_value().is_some_and(|(first, _)| *first == place)
+            due.leases.insert(place, Arc::downgrade(lease));
+            due.leases.first_key_value().is_some_and(|(first, _)| *first == place)
         };
         if first {
             self.sooner.notify_one();
         }
     }
 
-    /// Gives up the place that a hold had, if nobody else has it by now: it may have come due
-    /// meanwhile, and be had by a hold that is due at the same moment.
-    pub(crate) fn remove(&self, hold: &Hold, place: Place) {
-        if let Entry::Occupied(due) = self.lock().holds.entry(place)
-            && std::ptr::eq(due.get().as_ptr(), hold)
+    /// Gives up the place that a lease had, if no other has it by now: it may have come due meanwhile,
+    /// and be had by a lease that is due at the same moment.
+    pub(crate) fn remove(&self, lease: &Lease, place: Place) {
+        if let Entry::Occupied(due) = self.lock().leases.entry(place)
+            && std::ptr::eq(due.get().as_ptr(), lease)
         {
             due.remove();
         }
@@ -104,41 +102,42 @@ impl Schedule {
     }
 
     pub(super) fn first(&self) -> Option<Moment> {
-        self.lock().holds.first_key_value().map(|(at, _)| *at)
+        self.lock().leases.first_key_value().map(|(at, _)| *at)
     }
 
-    /// The live holds on a key, at the cost of a look at all: for tests, and while the store is down.
-    pub(crate) fn holds_on(&self, key: &LockKey) -> Vec<Arc<Hold>> {
-        let holds: Vec<_> = self.lock().holds.values().filter_map(Weak::upgrade).collect();
-        holds.into_iter().filter(|hold| hold.key == *key).collect()
+    /// The live leases on a key, at the cost of a look at all: for tests, and while the store is down.
+    pub(crate) fn leases_on(&self, key: &LockKey) -> Vec<Arc<Lease>> {
+        let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
+        leases.into_iter().filter(|lease| lease.key == *key).collect()
     }
 
     /// Takes what is due, and what is due so soon that it may come along. Until it is given its next
     /// place it stands at its end: it is looked at then, whatever became of it.
-    pub(super) fn take_due(&self, now: Moment) -> Vec<Arc<Hold>> {
+    pub(super) fn take_due(&self, now: Moment) -> Vec<Arc<Lease>> {
         let mut taken = Vec::new();
         let mut due = self.lock();
         let mut limit = now;
-        while let Some(entry) = due.holds.first_entry() {
+        while let Some(entry) = due.leases.first_entry() {
             if *entry.key() > limit {
                 break;
             }
-            if let Some(hold) = entry.remove().upgrade() {
+            if let Some(lease) = entry.remove().upgrade() {
                 let window = {
-                    let mut state = hold.state();
+                    let mut state = lease.state();
                     state.due = None;
-                    lease::renewal_window(state.terms.lease)
+                    lease::renewal_window(state.length)
                 };
                 limit = limit.max(now.after(window));
-                taken.push(hold);
+                taken.push(lease);
             }
         }
-        for hold in &taken {
-            let end = hold.end();
+        for lease in &taken {
+            let mut state = lease.state();
+            let end = state.end();
             if end > now {
                 let place = due.place(end);
-                hold.state().due = Some(place);
-                due.holds.insert(place, Arc::downgrade(hold));
+                state.due = Some(place);
+                due.leases.insert(place, Arc::downgrade(lease));
             }
         }
         taken
@@ -174,11 +173,11 @@ mod tests {
         let client = LockClient::in_memory();
         let guard = client.write("k").acquire().await.expect("it is free");
         let schedule = &client.engine().schedule;
-        let due = guard.hold().due();
+        let due = guard.hold().lease.due();
         let taken = schedule.take_due(due);
-        assert_eq!((taken.len(), schedule.first()), (1, Some(guard.hold().end())));
-        assert_eq!(schedule.holds_on(guard.key()).len(), 1);
-        schedule.add(guard.hold());
+        assert_eq!((taken.len(), schedule.first()), (1, Some(guard.hold().valid_until())));
+        assert_eq!(schedule.leases_on(guard.key()).len(), 1);
+        schedule.add(&guard.hold().lease);
         assert_eq!(schedule.first(), Some(due), "it has one place");
         guard.release().await.expect("it is held");
         assert_eq!(schedule.first(), None);
@@ -190,15 +189,14 @@ mod tests {
         let ask = |key: &str| client.write(key).acquire();
         let [left, stays] = [ask("a").await, ask("b").await].map(|guard| guard.expect("free"));
         let schedule = &client.engine().schedule;
-        let place = left.hold().state().due.take().expect("it stands there");
+        let place = left.hold().lease.state().due.take().expect("it stands there");
         // Before its place is given up both are due, and the other one is so again.
-        schedule.take_due(place.after(crate::lease::renewal_window(crate::lease::DEFAULT_LEASE)));
-        schedule.add_at(stays.hold(), place);
-        schedule.remove(left.hold(), place);
-        schedule.hand_on(place, left.hold(), left.hold());
+        schedule.take_due(place.after(lease::renewal_window(lease::DEFAULT_LEASE)));
+        schedule.add_at(&stays.hold().lease, place);
+        schedule.remove(&left.hold().lease, place);
         assert_eq!(schedule.first(), Some(place));
-        let [known] = &schedule.holds_on(stays.key())[..] else { panic!("one hold") };
-        assert!(Arc::ptr_eq(known, stays.hold()));
+        let [known] = &schedule.leases_on(stays.key())[..] else { panic!("one lease") };
+        assert!(Arc::ptr_eq(known, &stays.hold().lease));
     }
 
     #[tokio::test(start_paused = true)]
@@ -208,10 +206,10 @@ mod tests {
         let guards = [ask("a").await, ask("b").await, ask("c").await];
         let guards = guards.map(|guard| guard.expect("it is free"));
         let schedule = &client.engine().schedule;
-        let due = guards[0].hold().due();
+        let due = guards[0].hold().lease.due();
         assert_eq!(schedule.take_due(due).len(), guards.len());
         for guard in &guards {
-            assert_eq!(schedule.holds_on(guard.key()).len(), 1, "while it is renewed");
+            assert_eq!(schedule.leases_on(guard.key()).len(), 1, "while it is renewed");
         }
     }
 
@@ -219,15 +217,15 @@ mod tests {
     async fn who_takes_a_hold_over_stands_where_it_stood() {
         let client = LockClient::in_memory();
         let (former, next) = one_behind(&client, client.write("k")).await;
-        let (owner, place) = (former.hold().owner.clone(), former.hold().state().due);
+        let (owner, place) = (former.hold().lease.owner.clone(), former.hold().lease.state().due);
         drop(former);
         let next = next.await;
-        assert_eq!(next.hold().owner, owner, "it was handed over");
-        assert_eq!(next.hold().state().due, place);
-        let [known] = &client.engine().schedule.holds_on(next.key())[..] else {
-            panic!("one hold")
+        assert_eq!(next.hold().lease.owner, owner, "it was handed over");
+        assert_eq!(next.hold().lease.state().due, place);
+        let [known] = &client.engine().schedule.leases_on(next.key())[..] else {
+            panic!("one lease")
         };
-        assert!(Arc::ptr_eq(known, next.hold()));
+        assert!(Arc::ptr_eq(known, &next.hold().lease));
     }
 
     #[tokio::test(start_paused = true)]
@@ -238,7 +236,7 @@ mod tests {
         drop(former);
         let next = next.await;
         assert_eq!(client.engine().schedule.first(), Some(Moment::now().after(most)));
-        assert_eq!(next.hold().state().due, client.engine().schedule.first());
+        assert_eq!(next.hold().lease.state().due, client.engine().schedule.first());
     }
 
     #[tokio::test(start_paused = true)]
@@ -246,11 +244,11 @@ mod tests {
         let client = LockClient::in_memory();
         let (former, next) = one_behind(&client, client.write("k")).await;
         let schedule = &client.engine().schedule;
-        let due = former.hold().due();
+        let due = former.hold().lease.due();
         assert_eq!(schedule.take_due(due).len(), 1);
-        assert_eq!(schedule.first(), Some(former.hold().end()));
+        assert_eq!(schedule.first(), Some(former.hold().valid_until()));
         drop(former);
         let next = next.await;
-        assert_eq!((schedule.first(), next.hold().state().due), (Some(due), Some(due)));
+        assert_eq!((schedule.first(), next.hold().lease.state().due), (Some(due), Some(due)));
     }
 }

@@ -16,7 +16,7 @@ mod store_probe;
 #[cfg(feature = "redis")]
 pub mod untrusted_input;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 pub use crate::runtime::lease_clock::suspend;
 #[cfg(feature = "redis")]
@@ -32,7 +32,6 @@ pub use store_probe::{
 
 use crate::{
     client::LockClient,
-    hold::Hold,
     types::{LockKey, LostCause, lease},
 };
 
@@ -46,10 +45,6 @@ pub fn belief(lease: Duration) -> Duration {
 /// refused to renew it; says how many there were. For tests of what a service does then.
 #[must_use]
 pub fn lose(client: &LockClient, key: &LockKey) -> usize {
-    let holds = client.engine().schedule.holds_on(key);
-    let lost = |hold: &Arc<Hold>| {
-        let readers = hold.guests().len() + usize::from(hold.state().is_held());
-        if hold.lose(LostCause::Refused) { readers } else { 0 }
-    };
-    holds.iter().map(lost).sum()
+    let leases = client.engine().schedule.leases_on(key);
+    leases.iter().map(|lease| lease.lose(LostCause::Refused)).sum()
 }

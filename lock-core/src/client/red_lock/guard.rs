@@ -1,11 +1,6 @@
 //! What a majority of servers has granted.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    task::Poll,
-    time::Duration,
-};
+use std::{future::Future, pin::pin, time::Duration};
 
 use futures_util::{
     future::select_all,
@@ -16,6 +11,7 @@ use crate::{
     gate::Permit,
     guard::LockGuard,
     types::{LockKey, Lost, LostCause, ReleaseError},
+    view::run_while_held,
 };
 
 /// For how long a majority can be relied upon: `lease - elapsed - drift` of the one among them that
@@ -66,6 +62,11 @@ impl RedLockGuard {
         self.servers_held() >= self.majority
     }
 
+    fn ensure_held(&self) -> Result<(), Lost> {
+        let lost = || Lost { key: self.key.clone(), cause: LostCause::Expired };
+        if self.is_held() { Ok(()) } else { Err(lost()) }
+    }
+
     /// A future that resolves when too few servers are left for a majority. It does not borrow the
     /// guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
@@ -92,19 +93,8 @@ impl RedLockGuard {
     ///
     /// Dropping this drops the work. The guard stays.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
-        let mut lost = pin!(self.lost());
-        let mut work = pin!(work);
-        poll_fn(|context| {
-            if let Poll::Ready(lost) = lost.as_mut().poll(context) {
-                return Poll::Ready(Err(lost));
-            }
-            // After a pause the clock is ahead of every timer.
-            if !self.is_held() {
-                return Poll::Ready(Err(Lost { key: self.key.clone(), cause: LostCause::Expired }));
-            }
-            work.as_mut().poll(context).map(Ok)
-        })
-        .await
+        let work = pin!(work);
+        run_while_held(self.lost(), || self.ensure_held(), work).await
     }
 
     /// Releases the lock on every server and waits until a majority of those that granted it has
@@ -119,10 +109,7 @@ impl RedLockGuard {
     ///
     /// The releases go on in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
-        if !self.is_held() {
-            let cause = LostCause::Expired;
-            return Err(Lost { key: self.key.clone(), cause }.into());
-        }
+        self.ensure_held()?;
         let mut releases: FuturesUnordered<_> =
             self.guards.into_iter().map(LockGuard::release).collect();
         let (mut confirmed, mut failed) = (0, None);

@@ -1,0 +1,216 @@
+//! A lease: what the store has for one owner on one key.
+//!
+//! `desired()` is what its holds want the store to have, `remote` the most that the store may have.
+//! Acquiring raises `remote` before the command is sent and adds a hold after it was granted; a guard
+//! that goes lowers `desired()` at once, and `remote` when the store has confirmed. Whatever happens
+//! in between, a cancelled future, a timeout, a lost reply, [`reconcile`](super::reconcile) brings the
+//! two together again: nothing that is above `desired()` stays in the store.
+//!
+//! Locks are taken in this order: the schedule, one lease, its holds, the gate.
+
+use std::{
+    fmt,
+    sync::{Arc, MutexGuard, atomic::Ordering},
+};
+
+use tokio::sync::Notify;
+
+use super::{HandoffBudget, Hold, LeaseInner, Next, Stage};
+use crate::{
+    FencingToken, Kind, LockKey, LostCause, clock::Moment, engine::Engine, gate::Permit,
+    owner::OwnerId, request::Request, runtime::sync::Mutex, store::Holder,
+};
+
+pub(crate) struct Lease {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) kind: Kind,
+    pub(crate) key: LockKey,
+    pub(crate) owner: OwnerId,
+    state: Mutex<LeaseInner>,
+    /// The state has changed in a way that a task may wait for.
+    changed: Notify,
+}
+
+/// Has the store brought down to what the holds want if a step was dropped or failed before its
+/// outcome was known: the store may have more than that then.
+pub(crate) struct ReconcileOnDrop<'a>(pub(crate) &'a Arc<Lease>);
+
+impl Drop for ReconcileOnDrop<'_> {
+    fn drop(&mut self) {
+        if !self.0.state().is_settled() {
+            self.0.engine.reconcile(Arc::clone(self.0));
+        }
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Lease")
+            .field("key", &self.key)
+            .field("stage", &state.stage)
+            .field("guards", &state.holds.guards)
+            .field("renewal", &state.renewal)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lease {
+    /// One that is about to be acquired. It is there before anything is sent, so that whatever the
+    /// store may grant is released when the acquisition is dropped.
+    pub(crate) fn new(engine: &Arc<Engine>, request: &Request, permit: Permit) -> Arc<Self> {
+        engine.holds.fetch_add(1, Ordering::AcqRel);
+        let owner = match request.kind {
+            Kind::Semaphore => OwnerId::permit(),
+            _ => engine.owners.next(),
+        };
+        Arc::new(Self {
+            engine: Arc::clone(engine),
+            kind: request.kind,
+            key: request.key.clone(),
+            owner,
+            state: Mutex::new(LeaseInner::new(request, permit, Moment::now())),
+            changed: Notify::new(),
+        })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, LeaseInner> {
+        self.state.lock()
+    }
+
+    pub(crate) fn holder(&self) -> Holder {
+        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
+    }
+
+    pub(crate) fn announce(&self) {
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until `look` finds in the state what it looks for.
+    pub(crate) async fn until<T>(&self, mut look: impl FnMut(&mut LeaseInner) -> Option<T>) -> T {
+        loop {
+            // It receives what is announced from here on, though it is not polled yet.
+            let changed = self.changed.notified();
+            if let Some(found) = look(&mut self.state()) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+
+    /// The store has granted what was sent at `sent`. Waiting readers may join.
+    pub(crate) fn granted(
+        self: &Arc<Self>,
+        request: &Request,
+        sent: Moment,
+        now: Moment,
+        token: Option<FencingToken>,
+    ) -> Arc<Hold> {
+        let hold = {
+            let mut state = self.state();
+            let effective = self.engine.effective_lease(state.length, state.remote);
+            state.stage = Stage::Held;
+            state.granted_at = now;
+            state.handoffs = HandoffBudget::begin(state.handoffs.left, sent, state.length);
+            state.confirm(sent, effective, now);
+            state.token = token;
+            state.in_line = None;
+            *state.confirmed.of_mut(request.mode) = 1;
+            if let Some(permit) = &mut state.permit {
+                permit.wait_no_more();
+                permit.stay();
+            }
+            let waited = state.waited;
+            state.add_hold(self, request, None, waited)
+        };
+        self.announce();
+        hold
+    }
+
+    /// Ends every hold on this lease and releases what the store may still have. Says how many holds
+    /// there were.
+    pub(crate) fn lose(self: &Arc<Self>, cause: LostCause) -> usize {
+        let lost = {
+            let mut state = self.state();
+            let refused = cause == LostCause::Refused;
+            match &mut state.stage {
+                Stage::Acquiring => return 0,
+                // The waiter that has it must not rely on it.
+                Stage::HandedOff => {
+                    state.valid_until = Moment::now();
+                    return 0;
+                }
+                Stage::Releasing { gone } => {
+                    *gone |= refused;
+                    return 0;
+                }
+                Stage::Held => {}
+            }
+            let lost = state.lose_holds(cause);
+            state.start_release(Moment::now());
+            state.stage = Stage::Releasing { gone: refused };
+            lost
+        };
+        for hold in &lost {
+            hold.notify_lost(cause);
+        }
+        self.announce();
+        self.proceed(Next::Reconcile);
+        lost.len()
+    }
+
+    /// Ends what the clock has ended: all of it, or single holds with their `max_hold`.
+    pub(crate) fn expire(self: &Arc<Self>, now: Moment) {
+        let over: Vec<_> = {
+            let state = self.state();
+            if now < state.end() {
+                return;
+            }
+            state.holds.iter().collect()
+        };
+        for hold in over {
+            // It may have ended since.
+            let _ = hold.check();
+        }
+        // Without holds it is kept for readers that are about to join.
+        if self.state().valid_until <= now {
+            self.lose(LostCause::Expired);
+        }
+    }
+
+    /// Does what must follow when a hold or a joining reader has gone; `false` when the lease was to
+    /// be handed off and no waiter has taken it.
+    pub(super) fn proceed(self: &Arc<Self>, next: Next) -> bool {
+        match next {
+            Next::Nothing => {}
+            Next::HandOff(key) => return self.hand_off(key),
+            Next::Reconcile if self.finish() => {}
+            Next::Reconcile => self.engine.reconcile(Arc::clone(self)),
+        }
+        true
+    }
+
+    /// Ends a lease of which nothing is left in the store, or of which the time must be over there.
+    ///
+    /// `false`: the store may have more than is wanted.
+    pub(crate) fn finish(&self) -> bool {
+        let (permit, due) = {
+            let mut state = self.state();
+            match state.stage {
+                // Its next holder releases it.
+                Stage::HandedOff => return true,
+                _ if !state.is_settled() => return false,
+                Stage::Held => return true,
+                Stage::Acquiring | Stage::Releasing { .. } => {
+                    (state.permit.take(), state.due.take())
+                }
+            }
+        };
+        if let Some(due) = due {
+            self.engine.schedule.remove(self, due);
+        }
+        self.engine.give_back(permit);
+        self.announce();
+        true
+    }
+}

@@ -1,0 +1,154 @@
+//! Local hand-off: a lease whose last hold has ended goes to the next waiter of this process, and
+//! the store is not told.
+//!
+//! It does so a bounded number of times, as often as there are fencing tokens in reserve, and until
+//! its first renewal is due, a third of the lease from its grant; then it is released, and the waiter
+//! that has waited longest, in whatever process, is next. So two thirds of a lease are left to the
+//! waiter that gets it. Only a lease is handed off of which the store is known to have just this: one
+//! write, and nothing in doubt. Nothing but acquisitions and renewals was ever sent for it, so no late
+//! release of an earlier hold can end a later one.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{Hold, Lease, LeaseInner, Stage};
+use crate::{FencingToken, Kind, clock::Moment, gate::Access, lease, request::Request};
+
+/// How often one grant of the store may go on to the next waiter of this process.
+pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
+
+/// After hand-offs this process tries for the lock again so much later, of the time that they took: a
+/// waiter that has no place among ours, a client of Redisson, finds it free when it comes.
+const SHARE_OF_OTHERS: u32 = 16;
+/// It comes within this, or something else holds it up.
+const MAX_PAUSE: Duration = Duration::from_millis(2);
+/// Timers are no finer. After a few milliseconds a round trip is as large a share.
+const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
+
+/// What a waiter takes: a write lease of just this kind and length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HandoffKey {
+    kind: Kind,
+    length: Duration,
+}
+
+/// How often a lease may still be handed off, and until when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HandoffBudget {
+    pub(crate) left: u32,
+    /// Also how long readers may join.
+    pub(super) until: Moment,
+    used: bool,
+}
+
+impl HandoffBudget {
+    pub(super) fn none(now: Moment) -> Self {
+        Self { left: 0, until: now, used: false }
+    }
+
+    /// For what the store has granted to a command sent at `sent`: until the first renewal is due.
+    pub(super) fn begin(left: u32, sent: Moment, length: Duration) -> Self {
+        Self { left, until: sent.after(lease::renewal_period(length)), used: false }
+    }
+}
+
+impl Request {
+    /// What this one would take.
+    pub(crate) fn handoff_key(&self) -> Option<HandoffKey> {
+        let takes = self.kind.access(self.mode) == Access::Write && self.max_local_handoffs() > 0;
+        takes.then_some(HandoffKey { kind: self.kind, length: self.terms.lease })
+    }
+
+    fn max_local_handoffs(&self) -> u32 {
+        if self.terms.renew { self.terms.max_local_handoffs.min(MAX_LOCAL_HANDOFFS) } else { 0 }
+    }
+
+    /// The hand-offs to reserve for if so many wait behind it: those of all of them twice, so that
+    /// others wait twice as long at most as behind each of them in turn.
+    pub(crate) fn handoffs_to_reserve(&self, waiting: usize) -> u32 {
+        let most = self.handoff_key().map_or(0, |_| self.max_local_handoffs());
+        u32::try_from(waiting).map_or(most, |waiting| most.min(waiting.saturating_mul(2)))
+    }
+}
+
+/// A lease without holds that the store still has. Dropped, it goes to the next waiter or back.
+#[derive(Debug)]
+pub(crate) struct Handoff(Option<Arc<Lease>>);
+
+impl Drop for Handoff {
+    fn drop(&mut self) {
+        let Some(lease) = self.0.take() else { return };
+        let next = {
+            let mut state = lease.state();
+            state.stage = Stage::Held;
+            state.next(lease.kind, Moment::now())
+        };
+        lease.proceed(next);
+    }
+}
+
+impl Handoff {
+    /// A hold of its own on the lease: guards, views and scopes of the former one have nothing to do
+    /// with it. `None`: the waiter looked too late, and the lease is released.
+    pub(crate) fn take(mut self, request: &Request) -> Option<Arc<Hold>> {
+        let lease = self.0.take()?;
+        let hold = {
+            let (mut state, now) = (lease.state(), Moment::now());
+            if now < state.valid_until {
+                state.stage = Stage::Held;
+                state.handoffs.left -= 1;
+                state.handoffs.used = true;
+                state.token = state.token.map(FencingToken::next);
+                state.least_remaining = None;
+                Some(state.add_hold(&lease, request, None, true))
+            } else {
+                state.start_release(now);
+                None
+            }
+        };
+        if hold.is_none() {
+            lease.engine.reconcile(Arc::clone(&lease));
+        }
+        hold
+    }
+}
+
+impl Lease {
+    /// Gives the lease to the next waiter, or has it released. Says whether a waiter has it.
+    pub(super) fn hand_off(self: &Arc<Self>, key: HandoffKey) -> bool {
+        let handoff = Handoff(Some(Arc::clone(self)));
+        let Some(mut back) = self.engine.gate.pass_on(&self.key, key, handoff) else {
+            // What waits for the release of the former hold does not wait for the next to look.
+            self.announce();
+            return true;
+        };
+        back.0 = None;
+        self.state().start_release(Moment::now());
+        self.engine.reconcile(Arc::clone(self));
+        false
+    }
+}
+
+impl LeaseInner {
+    /// The waiters that it would fit, if it may be handed off.
+    pub(super) fn handoff_key(&self, kind: Kind, now: Moment) -> Option<HandoffKey> {
+        let fits = self.handoffs.left > 0 && now < self.handoffs.until && self.is_certain(now);
+        // Any other step has taken its hand-offs away.
+        debug_assert!(!fits || self.remote == self.confirmed, "BUG: {self:?}");
+        fits.then_some(HandoffKey { kind, length: self.length })
+    }
+
+    /// After the last hand-off the waiters of this process let others try first.
+    pub(super) fn defer_own_waiters(&self, now: Moment) {
+        if !self.handoffs.used {
+            return;
+        }
+        let pause = (now.since(self.granted_at) / SHARE_OF_OTHERS).min(MAX_PAUSE);
+        if pause >= TIMER_RESOLUTION
+            && let Some(permit) = &self.permit
+        {
+            permit.stand_back(Instant::now() + pause);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Changes of mode: a read becomes a write, a write a read.
+
+use std::sync::Arc;
+
+use super::{Hold, Lease, LeaseInner, ReconcileOnDrop};
+use crate::{
+    DowngradeError, LostCause, UpgradeError,
+    clock::Moment,
+    error::Unavailable,
+    gate::Permit,
+    store::{ConvertCommand, Downgraded, Holds, Upgraded},
+};
+
+pub(crate) const UNCONFIRMED: &str = "an earlier step of the hold is not confirmed yet";
+
+impl Hold {
+    pub(crate) async fn upgrade(self: &Arc<Self>) -> Result<(), UpgradeError> {
+        let lease = &self.lease;
+        self.check()?;
+        lease.engine.check_mode_changes()?;
+        if let Some(leavers) = lease.engine.gate.leavers(&lease.key) {
+            // A reader of this process that was just released is no other reader.
+            let _ = tokio::time::timeout(lease.engine.settings.command_timeout, leavers).await;
+        }
+        let _step = lease.step().await;
+        self.check()?;
+        let (after, length) = {
+            let mut state = lease.state();
+            // Those that share the lease read too, and so do those that are about to.
+            if !state.is_sole() {
+                return Err(self.not_sole());
+            }
+            if state.in_doubt() {
+                return Err(Unavailable::unsent(UNCONFIRMED).into());
+            }
+            // Of the two places that it may have at the gate, the lease's own stays.
+            lease.engine.give_back(self.state().permit.take());
+            if !state.permit.as_mut().is_some_and(Permit::upgrade) {
+                return Err(self.not_sole());
+            }
+            let mut after = state.holds.guards;
+            after.read -= 1;
+            after.write += 1;
+            state.remote.write = state.remote.write.max(after.write);
+            state.doubt_mode(after);
+            (after, state.length)
+        };
+        let _reconcile = ReconcileOnDrop(lease);
+        let step = ConvertCommand { holder: lease.holder(), after, lease: length };
+        let sent = Moment::now();
+        let answer = lease.engine.store.upgrade(step).await.map_err(|why| why.held_for(length))?;
+        self.upgraded(answer, after, sent)
+    }
+
+    fn not_sole(&self) -> UpgradeError {
+        UpgradeError::NotSole { key: self.lease.key.clone() }
+    }
+
+    fn upgraded(&self, answer: Upgraded, after: Holds, sent: Moment) -> Result<(), UpgradeError> {
+        let lease = &self.lease;
+        let mut state = lease.state();
+        match answer {
+            Upgraded::Granted(token) => {
+                state.has(after);
+                let mut own = self.state();
+                // Lost while the answer was on its way: what was granted is released.
+                if let Some(end) = own.end {
+                    return Err(self.lost(end.cause()).into());
+                }
+                // Other guards may have gone meanwhile.
+                for guards in [&mut own.guards, &mut state.holds.guards] {
+                    guards.read -= 1;
+                    guards.write += 1;
+                }
+                (own.token, state.token) = (Some(token), Some(token));
+                let length = state.length;
+                state.confirm(sent, length, Moment::now());
+            }
+            Upgraded::NotSole => {
+                let before = Holds { read: state.remote.read, write: after.write - 1 };
+                state.has(before);
+                if let Some(permit) = &mut state.permit {
+                    permit.downgrade();
+                }
+                return Err(self.not_sole());
+            }
+            Upgraded::Lost => {
+                state.mode_in_doubt = false;
+                drop(state);
+                lease.lose(LostCause::Refused);
+                return Err(self.lost(LostCause::Refused).into());
+            }
+        }
+        drop(state);
+        lease.engine.schedule.add(lease);
+        lease.announce();
+        Ok(())
+    }
+
+    /// With the right to the lease's next step, which the caller has.
+    pub(crate) async fn downgrade(self: &Arc<Self>) -> Result<(), DowngradeError> {
+        let lease = &self.lease;
+        let (after, length) = {
+            let mut state = lease.state();
+            let mut own = self.state();
+            own.guards.write -= 1;
+            own.guards.read += 1;
+            if let Some(end) = own.end {
+                return Err(self.lost(end.cause()).into());
+            }
+            state.holds.guards.write -= 1;
+            state.holds.guards.read += 1;
+            let after = state.holds.guards;
+            state.remote.read = state.remote.read.max(after.read);
+            state.doubt_mode(after);
+            (after, state.length)
+        };
+        let _reconcile = ReconcileOnDrop(lease);
+        let step = ConvertCommand { holder: lease.holder(), after, lease: length };
+        let sent = Moment::now();
+        let answer =
+            lease.engine.store.downgrade(step).await.map_err(|why| why.held_for(length))?;
+        match answer {
+            Downgraded::Done => {
+                lease.downgraded(after, sent);
+                Ok(self.check()?)
+            }
+            Downgraded::Lost => {
+                lease.state().mode_in_doubt = false;
+                lease.lose(LostCause::Refused);
+                Err(self.lost(LostCause::Refused).into())
+            }
+        }
+    }
+}
+
+impl Lease {
+    /// The store has confirmed that a write has become a read, or never was one.
+    pub(super) fn downgraded(self: &Arc<Self>, after: Holds, sent: Moment) {
+        {
+            let mut state = self.state();
+            let effective = self.engine.effective_lease(state.length, after);
+            state.has(after);
+            state.confirm(sent, effective, Moment::now());
+            if after.write == 0 {
+                state.reads_only(sent, effective);
+            }
+        }
+        self.engine.schedule.add(self);
+        self.announce();
+    }
+}
+
+impl LeaseInner {
+    fn is_sole(&self) -> bool {
+        self.holds.count() == 1 && self.sharing.expected == 0
+    }
+}

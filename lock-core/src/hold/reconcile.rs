@@ -1,0 +1,291 @@
+//! Brings the store down to what the holds want: the one way by which anything is released.
+//!
+//! A dropped guard, a cancelled acquisition, a lost hold and a change of mode of unknown outcome all
+//! end here. One task per client works the queue, many leases at a time over one connection, each
+//! until the store has confirmed or the lease must have ended.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::Notify;
+
+use super::{Lease, LeaseInner, Stage};
+use crate::{
+    LostCause, Mode,
+    backoff::Backoff,
+    clock::Moment,
+    error::Unavailable,
+    runtime::sync::Mutex,
+    store::{ConvertCommand, Downgraded, Holds, ReleaseCommand, Released},
+};
+
+/// Releases asked for at once: enough to fill a connection, few enough to bound its memory. Those
+/// that failed and are tried again later do not count, or a part of the store that is gone would keep
+/// the others waiting.
+const MAX_AT_ONCE: usize = 512;
+const FIRST_RETRY: Duration = Duration::from_millis(10);
+const MAX_BACKOFF: Duration = Duration::from_millis(250);
+/// How long after the lease a release is retried: a store that stood still may carry out late an
+/// acquisition that was sent before.
+const RELEASE_GRACE: Duration = Duration::from_secs(60);
+
+/// Leases of which the store may have more than their holds want. Unbounded: none is ever dropped.
+#[derive(Debug, Default)]
+pub(crate) struct ReconcileQueue {
+    leases: Mutex<VecDeque<Arc<Lease>>>,
+    pushed: Notify,
+    closed: AtomicBool,
+    hurry: AtomicBool,
+}
+
+impl ReconcileQueue {
+    pub(crate) fn push(&self, lease: Arc<Lease>) {
+        self.leases.lock().push_back(lease);
+        self.pushed.notify_one();
+    }
+
+    /// Lets the task end when it has nothing left to do.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.pushed.notify_one();
+    }
+
+    /// The client is shut down: nothing is tried for longer than its lease.
+    pub(crate) fn hurry(&self) {
+        self.hurry.store(true, Ordering::Release);
+    }
+
+    fn in_a_hurry(&self) -> bool {
+        self.hurry.load(Ordering::Acquire)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn pop(&self) -> Option<Arc<Lease>> {
+        self.leases.lock().pop_front()
+    }
+}
+
+/// The releaser: one per client.
+pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
+    // In order of arrival, those whose next try has come at the end.
+    let mut line = VecDeque::new();
+    let mut asking = FuturesUnordered::new();
+    let mut resting = FuturesUnordered::new();
+    loop {
+        while let Some(lease) = queue.pop() {
+            line.push_back(PendingRelease::new(&queue, lease));
+        }
+        while asking.len() < MAX_AT_ONCE
+            && let Some(pending) = line.pop_front()
+        {
+            asking.push(reconcile(pending));
+        }
+        if queue.is_closed() && asking.is_empty() && resting.is_empty() {
+            return;
+        }
+        tokio::select! {
+            () = queue.pushed.notified() => {}
+            Some(failed) = asking.next() => resting.extend(failed.map(PendingRelease::rest)),
+            Some(rested) = resting.next() => line.push_back(rested),
+        }
+    }
+}
+
+/// Goes back into the queue when the task panics, and starts again.
+struct PendingRelease {
+    queue: Arc<ReconcileQueue>,
+    lease: Option<Arc<Lease>>,
+    retry: Backoff,
+}
+
+impl PendingRelease {
+    fn new(queue: &Arc<ReconcileQueue>, lease: Arc<Lease>) -> Self {
+        Self { queue: Arc::clone(queue), lease: Some(lease), retry: Backoff::new(FIRST_RETRY) }
+    }
+
+    async fn rest(mut self) -> Self {
+        tokio::time::sleep(self.retry.next(MAX_BACKOFF)).await;
+        self
+    }
+}
+
+impl Drop for PendingRelease {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            self.queue.push(lease);
+        }
+    }
+}
+
+/// Sends steps until none is left to send; gives the lease back when the store does not answer.
+async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
+    let lease = pending.lease.clone()?;
+    while !lease.finish() {
+        let sent;
+        let done = {
+            let _step = lease.step().await;
+            let next = lease.state().next_step();
+            sent = Moment::now();
+            match next {
+                Some(step) => step.take(&lease, sent).await,
+                None => {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+            }
+        };
+        let Err(failure) = done else { continue };
+        if failure.silent {
+            lease.engine.open_breaker(&lease.key, sent);
+        }
+        let over = {
+            let mut state = lease.state();
+            state.last_failure = Some(Box::new(failure));
+            state.write_off(Moment::now(), pending.queue.in_a_hurry())
+        };
+        lease.announce();
+        if !over {
+            return Some(pending);
+        }
+    }
+    pending.lease = None;
+    None
+}
+
+/// One command that brings the store closer to what is desired.
+enum Step {
+    TakeBack(Holds),
+    Release { mode: Mode, holds: u32, in_line: bool },
+}
+
+impl LeaseInner {
+    fn next_step(&mut self) -> Option<Step> {
+        let desired = self.desired();
+        if self.mode_in_doubt {
+            if desired.read > 0 {
+                return Some(Step::TakeBack(desired));
+            }
+            // Without a read to go back to, releasing what may be there says everything.
+            self.mode_in_doubt = false;
+        }
+        // Reads first: a write released over a read would be a downgrade and wake every waiter.
+        for mode in [Mode::Read, Mode::Write] {
+            let in_line = self.in_line == Some(mode);
+            if self.remote.of(mode) > desired.of(mode) || in_line {
+                return Some(Step::Release { mode, holds: desired.of(mode), in_line });
+            }
+        }
+        None
+    }
+
+    /// Whether nothing can be left in the store; then it is written off.
+    fn write_off(&mut self, now: Moment, hurry: bool) -> bool {
+        let end = if hurry { self.stored_until } else { self.stored_until.after(RELEASE_GRACE) };
+        if !self.desired().none() || now < end {
+            return false;
+        }
+        self.has(Holds::default());
+        self.in_line = None;
+        true
+    }
+}
+
+impl Step {
+    async fn take(self, lease: &Arc<Lease>, sent: Moment) -> Result<(), Unavailable> {
+        let gone = match self {
+            Step::TakeBack(after) => Self::take_back(lease, sent, after).await?,
+            Step::Release { mode, holds, in_line } => {
+                Self::release(lease, sent, mode, holds, in_line).await?
+            }
+        };
+        if gone {
+            lease.lose(LostCause::Refused);
+        }
+        Ok(())
+    }
+
+    async fn take_back(
+        lease: &Arc<Lease>,
+        sent: Moment,
+        after: Holds,
+    ) -> Result<bool, Unavailable> {
+        let length = lease.state().length;
+        let step = ConvertCommand { holder: lease.holder(), after, lease: length };
+        let answer = lease.engine.store.downgrade(step).await?;
+        if answer == Downgraded::Lost {
+            lease.state().has(after);
+            return Ok(true);
+        }
+        lease.downgraded(after, sent);
+        Ok(false)
+    }
+
+    /// Says whether a hold that was certainly there has gone by itself.
+    async fn release(
+        lease: &Arc<Lease>,
+        sent: Moment,
+        mode: Mode,
+        holds: u32,
+        in_line: bool,
+    ) -> Result<bool, Unavailable> {
+        let certain = {
+            let mut state = lease.state();
+            // Sent twice, a release finds nothing the second time.
+            let confirmed = state.confirmed.of_mut(mode);
+            std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
+        };
+        let step = ReleaseCommand { holder: lease.holder(), mode, holds, in_line };
+        let answer = lease.engine.store.release(step).await?;
+        let mut state = lease.state();
+        *state.remote.of_mut(mode) = holds;
+        if in_line {
+            state.in_line = None;
+        }
+        let gone = answer == Released::Gone && certain;
+        if gone && let Stage::Releasing { gone } = &mut state.stage {
+            // Under the same lock as what settles it: a caller that waits for the release sees both.
+            *gone = true;
+        }
+        if mode == Mode::Write && holds == 0 && !state.desired().none() {
+            let effective = lease.engine.effective_lease(state.length, state.remote);
+            state.reads_only(sent, effective);
+            drop(state);
+            // Nothing was renewed by this, and renewal may have been kept waiting.
+            lease.engine.schedule.add_at(lease, Moment::now());
+        }
+        Ok(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LockClient;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_is_written_off_when_its_time_is_over_and_in_no_hurry_a_while_after_that() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let mut state = guard.hold().lease.state();
+        let end = state.stored_until;
+        assert!(!state.write_off(end.after(RELEASE_GRACE), false), "it is wanted");
+        state.start_release(Moment::now());
+        let just_before = |end: Moment| Moment::now().after(Moment::now().until(end) - FIRST_RETRY);
+        assert!(!state.write_off(just_before(end), true));
+        assert!(!state.write_off(just_before(end.after(RELEASE_GRACE)), false));
+        assert_eq!(state.remote.write, 1);
+        assert!(state.write_off(end, true));
+        assert!(state.remote.none());
+        assert!(state.write_off(end.after(RELEASE_GRACE), false));
+    }
+}

@@ -1,0 +1,195 @@
+//! Shared reads: readers of one process that come for one key at about the same time read on one
+//! lease.
+//!
+//! The first of them sends the command and *leads*. Those that come while it waits for the answer or
+//! reads *join*: each has a hold of its own on the leader's lease, with its own guards, views and
+//! scope. The lease stays in the store until the last of them has gone, is renewed once for all, and
+//! when it is lost all of them are.
+//!
+//! No reader may join any more once the leader's hold has ended: the next one leads on another lease,
+//! and asks the store, which knows which writers wait. So a writer of another process waits for the
+//! leader, as it would in any case, and for one more read. How long others may join is bounded
+//! besides, for a leader that reads for long. At the gate a reader that joins is a reader like any
+//! other, and queues behind the writers of its own process.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{Hold, Lease, LeaseInner, Next, Stage};
+use crate::{
+    Kind, Mode,
+    clock::Moment,
+    error::Unavailable,
+    request::{Patience, Request},
+};
+
+/// How many readers of this process may read on one lease.
+pub(crate) const MAX_SHARED_READERS: u32 = 64;
+
+/// What a lease shares, or would.
+#[derive(Debug, Default)]
+pub(crate) struct SharedRead {
+    /// Its current try is for others too; once granted, it may be joined.
+    pub(super) leads: bool,
+    /// How many readers may still be let in.
+    pub(super) places: u32,
+    /// Those let in that have not joined yet.
+    pub(super) expected: u32,
+}
+
+impl Request {
+    /// How many others it would read with.
+    fn places(&self) -> u32 {
+        let alike = self.kind == Kind::ReadWrite && self.mode == Mode::Read;
+        let most = self.terms.max_shared_readers.min(MAX_SHARED_READERS).saturating_sub(1);
+        if alike && self.terms.renew { most } else { 0 }
+    }
+}
+
+/// This reader's hold on another one's lease, if one leads already; without one it leads itself.
+/// Waits for the leader's answer for no longer than one command may take.
+pub(crate) async fn share(
+    own: &Arc<Lease>,
+    request: &Request,
+    patience: Patience,
+) -> Result<Option<Arc<Hold>>, Unavailable> {
+    if request.places() == 0 {
+        return Ok(None);
+    }
+    let Some(ticket) = lead_or_join(own, request) else { return Ok(None) };
+    let one_command = own.engine.settings.command_timeout;
+    let limit = patience.or_within(one_command).min(Instant::now() + one_command);
+    let granted = ticket.lease.until(LeaseInner::granted_to_joiners);
+    if tokio::time::timeout_at(limit, granted).await.unwrap_or(false)
+        && let Some(hold) = ticket.join(own, request)
+    {
+        return Ok(Some(hold));
+    }
+    // What kept the leader from it may be reported to this one at once.
+    own.engine.check_breaker(request)?;
+    Ok(None)
+}
+
+fn lead_or_join(own: &Arc<Lease>, request: &Request) -> Option<JoinTicket> {
+    let gate = &own.engine.gate;
+    loop {
+        let leader = gate.host(&own.key);
+        if let Some(ticket) = leader.upgrade().and_then(|lease| JoinTicket::of(lease, request)) {
+            own.state().sharing.leads = false;
+            return Some(ticket);
+        }
+        own.state().lead(request.places());
+        if gate.set_host(&own.key, &leader, own) {
+            return None;
+        }
+    }
+}
+
+/// A place on a leader's lease. Until it is dropped, what the store grants to the leader stays.
+struct JoinTicket {
+    lease: Arc<Lease>,
+    used: bool,
+}
+
+impl Drop for JoinTicket {
+    fn drop(&mut self) {
+        if self.used {
+            return;
+        }
+        let next = {
+            let mut state = self.lease.state();
+            state.sharing.expected -= 1;
+            state.next(self.lease.kind, Moment::now())
+        };
+        self.lease.proceed(next);
+    }
+}
+
+impl JoinTicket {
+    /// On this lease, if it may be joined now.
+    fn of(lease: Arc<Lease>, request: &Request) -> Option<Self> {
+        let may_join = lease.state().let_in(request, lease.engine.settings.yielding);
+        may_join.then(|| Self { lease, used: false })
+    }
+
+    /// A hold on the leader's lease; `None` when it cannot be joined any more.
+    fn join(mut self, own: &Lease, request: &Request) -> Option<Arc<Hold>> {
+        let (permit, waited) = {
+            let mut own = own.state();
+            (own.permit.take(), own.waited)
+        };
+        let mut state = self.lease.state();
+        if !state.can_be_joined(Moment::now()) {
+            // Two leases are never locked at the same time: each could be about to join the other.
+            drop(state);
+            own.state().permit = permit;
+            return None;
+        }
+        state.sharing.expected -= 1;
+        self.used = true;
+        // Its place at the gate goes along, so that it is inside at every moment. The rest of what it
+        // was about to acquire for itself is given up with its own lease.
+        Some(state.add_hold(&self.lease, request, permit, waited))
+    }
+}
+
+impl Lease {
+    /// The leader is not granted what it tried for: the readers that wait for that try themselves.
+    pub(crate) fn on_refused(&self) {
+        self.state().sharing.leads = false;
+        self.announce();
+    }
+
+    /// Releases a lease that is kept only for readers that were let in before it was granted, and
+    /// have not joined by its first renewal: a future that is never polled must not keep it for ever.
+    pub(crate) fn drop_unclaimed(self: &Arc<Self>) -> bool {
+        {
+            let mut state = self.state();
+            if state.stage != Stage::Held || state.holds.count() > 0 {
+                return false;
+            }
+            state.start_release(Moment::now());
+        }
+        self.announce();
+        self.proceed(Next::Reconcile);
+        true
+    }
+}
+
+impl LeaseInner {
+    fn lead(&mut self, places: u32) {
+        (self.sharing.leads, self.sharing.places) = (true, places);
+    }
+
+    /// For no longer than a reader stands back behind a writer: a later one asks the store whether a
+    /// writer waits.
+    fn let_in(&mut self, request: &Request, yielding: Duration) -> bool {
+        let now = Moment::now();
+        let open = match self.stage {
+            Stage::Acquiring => self.sharing.leads,
+            _ => {
+                let in_time = now < self.handoffs.until && now.since(self.granted_at) < yielding;
+                in_time && self.can_be_joined(now)
+            }
+        };
+        if !open || self.length != request.terms.lease || self.sharing.places == 0 {
+            return false;
+        }
+        self.sharing.places -= 1;
+        self.sharing.expected += 1;
+        true
+    }
+
+    fn can_be_joined(&self, now: Moment) -> bool {
+        self.stage == Stage::Held && self.sharing.leads && self.is_certain(now)
+    }
+
+    /// What has come of the leader's try; `None` while it is under way.
+    fn granted_to_joiners(&mut self) -> Option<bool> {
+        match self.stage {
+            Stage::Acquiring if self.sharing.leads => None,
+            stage => Some(stage == Stage::Held && self.sharing.leads),
+        }
+    }
+}
