@@ -13,7 +13,7 @@ use crate::{
     clock::Moment,
     engine::Engine,
     error::{AcquireError, Unavailable, WrongKind},
-    gate::{Access, QueuePlace, Turn},
+    gate::{Access, Admission, QueuePlace},
     hold::{Hold, Lease, share},
     request::{Entered, Patience, Request},
     store::{Acquired, WakeTopic, WakeupReceiver},
@@ -37,15 +37,15 @@ pub(crate) fn acquire<'a>(
             // Of several locks each is asked for.
             let takes = requests.len() == 1;
             match pass_gate(engine, request, patience, takes).await? {
-                Turn::Ask(permit) => {
-                    let not_before = permit.not_before();
+                Admission::Contend(permit) => {
+                    let not_before = permit.defer_until();
                     attempt.leases.push(Lease::new(engine, request, permit));
                     if let (Some(until), Some(deadline)) = (not_before, patience.deadline) {
                         // Others try who have waited while this process had turns.
                         Box::pin(tokio::time::sleep_until(until.min(deadline))).await;
                     }
                 }
-                Turn::Take(handoff) => {
+                Admission::Handoff(handoff) => {
                     let hold = handoff.take(request).ok_or_else(|| late(request.terms.lease))?;
                     return Ok(vec![hold]);
                 }
@@ -76,12 +76,12 @@ fn pass_gate<'a>(
     request: &'a Request,
     patience: &'a Patience,
     takes: bool,
-) -> impl Future<Output = Result<Turn, AcquireError>> + Send + 'a {
+) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
     async move {
         leavers_gone(engine, request, patience).await;
         let takes = if takes { request.handoff_key() } else { None };
         match patience.enter(&engine.gate, request, takes)? {
-            Entered::Admitted(permit) => Ok(Turn::Ask(permit)),
+            Entered::Admitted(permit) => Ok(Admission::Contend(permit)),
             Entered::Queued(place) => stand_in_queue(engine, request, patience, place).await,
         }
     }
@@ -91,8 +91,11 @@ fn pass_gate<'a>(
 async fn leavers_gone(engine: &Engine, request: &Request, patience: &Patience) {
     let only_looks = patience.deadline.is_none() || request.asked.max_waiters == Some(0);
     if only_looks
-        && matches!(request.kind.access(request.mode), Access::Line | Access::Turn)
-        && let Some(leavers) = engine.gate.leavers(&request.key)
+        && matches!(
+            Access::of(request.kind, request.mode),
+            Access::StoreQueued | Access::SingleContender
+        )
+        && let Some(leavers) = engine.gate.pending_releases(&request.key)
     {
         let limit = patience.asked_at + engine.settings.command_timeout;
         let limit = patience.deadline.map_or(limit, |deadline| deadline.min(limit));
@@ -104,8 +107,8 @@ fn stand_in_queue<'a>(
     engine: &'a Arc<Engine>,
     request: &'a Request,
     patience: &'a Patience,
-    mut place: QueuePlace,
-) -> impl Future<Output = Result<Turn, AcquireError>> + Send + 'a {
+    mut place: QueuePlace<Lease>,
+) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
     async move {
         loop {
             let look_up = Instant::now() + engine.settings.command_timeout;

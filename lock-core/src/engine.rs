@@ -14,9 +14,8 @@ use crate::{
     LockClient,
     breaker::Breaker,
     error::Unsupported,
-    gate::{Gate, Permit},
     hold::{
-        Lease,
+        Gate, Lease, Permit,
         reconcile::{self, ReconcileQueue},
     },
     lock_order::LockOrder,

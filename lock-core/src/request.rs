@@ -6,8 +6,7 @@ use lock_key::MAX_DURATION;
 use tokio::time::Instant;
 
 use crate::{
-    gate::{Entry, Gate, Permit, QueuePlace},
-    hold::HandoffKey,
+    gate::{Access, EnterResult, Gate, HandoffKey, Permit, QueuePlace, Tenant},
     terms::{Asked, Terms},
     types::{AcquireError, Busy, Kind, LockKey, Mode, Overloaded},
 };
@@ -26,9 +25,9 @@ pub(crate) struct Request {
 }
 
 /// What the gate lets an acquisition do.
-pub(crate) enum Entered {
-    Admitted(Permit),
-    Queued(QueuePlace),
+pub(crate) enum Entered<T: Tenant> {
+    Admitted(Permit<T>),
+    Queued(QueuePlace<T>),
 }
 
 /// How long an acquisition may take.
@@ -57,22 +56,22 @@ impl Patience {
     }
 
     /// Enters the gate of a key, or its queue.
-    pub(crate) fn enter(
+    pub(crate) fn enter<T: Tenant>(
         &self,
-        gate: &Arc<Gate>,
+        gate: &Arc<Gate<T>>,
         request: &Request,
         takes: Option<HandoffKey>,
-    ) -> Result<Entered, AcquireError> {
-        let (key, access) = (&request.key, request.kind.access(request.mode));
+    ) -> Result<Entered<T>, AcquireError> {
+        let (key, access) = (&request.key, Access::of(request.kind, request.mode));
         let (waits, most_waiting) = (self.deadline.is_some(), request.asked.max_waiters);
         let overloaded = |waiters, in_all| Overloaded { key: key.clone(), waiters, in_all };
         match gate.enter(key, access, waits, most_waiting, takes) {
-            Entry::Admitted(permit) => Ok(Entered::Admitted(permit)),
-            Entry::Queued(place) => Ok(Entered::Queued(place)),
-            Entry::Closed => Err(AcquireError::Draining),
-            Entry::Busy => Err(self.busy(request, None)),
-            Entry::Full(waiters) => Err(overloaded(waiters, false).into()),
-            Entry::FullInAll(waiters) => Err(overloaded(waiters, true).into()),
+            EnterResult::Admitted(permit) => Ok(Entered::Admitted(permit)),
+            EnterResult::Queued(place) => Ok(Entered::Queued(place)),
+            EnterResult::Closed => Err(AcquireError::Draining),
+            EnterResult::Busy => Err(self.busy(request, None)),
+            EnterResult::Full(waiters) => Err(overloaded(waiters, false).into()),
+            EnterResult::FullInAll(waiters) => Err(overloaded(waiters, true).into()),
         }
     }
 

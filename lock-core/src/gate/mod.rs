@@ -5,30 +5,32 @@
 //! first try until its release is confirmed, so the next local acquisition is always ordered
 //! behind a release that is still on its way.
 
-mod inside;
+mod key_state;
 mod permit;
 #[cfg(test)]
 mod tests;
-mod waiters;
+mod waiter_limit;
 
 use std::{
     collections::HashMap,
+    convert::Infallible,
+    fmt,
     sync::{
         Arc, MutexGuard, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
-    hold::{Handoff, HandoffKey, Lease},
     runtime::sync::Mutex,
     types::{Kind, LockKey, Mode},
 };
-use inside::{Inside, Waiter};
+use key_state::{KeyState, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
-use waiters::Waiters;
+use waiter_limit::WaiterLimit;
 
 /// How many acquisitions of one process stand in the store's line of a key, those included whose
 /// waiters have given up and that the store has not confirmed as gone. Without a bound, waiters that
@@ -37,21 +39,39 @@ use waiters::Waiters;
 /// waiters are gone.
 pub(crate) const MAX_IN_LINE: u32 = 64;
 
+/// What is held behind a gate. The gate knows of it only that a waiter may be handed it.
+pub(crate) trait Tenant: fmt::Debug + Send + Sync + 'static {
+    /// What a waiter is handed instead of the right to contend.
+    type Handoff: fmt::Debug + Send;
+}
+
+/// Nothing is handed to a waiter.
+impl Tenant for () {
+    type Handoff = Infallible;
+}
+
+/// What must match for a hand-off: a write lease of just this kind and length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HandoffKey {
+    pub(crate) kind: Kind,
+    pub(crate) length: Duration,
+}
+
 #[derive(Debug)]
-pub(crate) struct Gate {
-    keys: Mutex<HashMap<LockKey, Inside>>,
+pub(crate) struct Gate<T: Tenant> {
+    keys: Mutex<HashMap<LockKey, KeyState<T>>>,
     /// Nobody enters any more.
     closed: AtomicBool,
     most_waiting: usize,
     /// Before all keys.
-    waiters: Arc<Waiters>,
+    waiters: Arc<WaiterLimit>,
 }
 
 /// How an acquisition may pass the gate.
 #[derive(Debug)]
-pub(crate) enum Entry {
-    Admitted(Permit),
-    Queued(QueuePlace),
+pub(crate) enum EnterResult<T: Tenant> {
+    Admitted(Permit<T>),
+    Queued(QueuePlace<T>),
     /// Somebody of this process is in the way, and the caller does not wait.
     Busy,
     /// The queue is full.
@@ -61,21 +81,20 @@ pub(crate) enum Entry {
     Closed,
 }
 
-/// What somebody in the queue waits for.
+/// What a waiter in the queue gets.
 #[derive(Debug)]
-pub(crate) enum Turn {
-    /// To ask the store.
-    Ask(Permit),
-    /// A lease that another hold of this process has left.
-    Take(Handoff),
+pub(crate) enum Admission<T: Tenant> {
+    /// The right to contend in the store.
+    Contend(Permit<T>),
+    /// What another holder of this process has left.
+    Handoff(T::Handoff),
 }
 
-impl Turn {
-    /// For those who take nothing over.
-    pub(crate) fn permit(self) -> Permit {
+impl Admission<()> {
+    pub(crate) fn permit(self) -> Permit<()> {
         match self {
-            Self::Ask(permit) => permit,
-            Self::Take(_) => unreachable!("BUG: a hold for somebody who takes none over"),
+            Self::Contend(permit) => permit,
+            Self::Handoff(never) => match never {},
         }
     }
 }
@@ -88,28 +107,29 @@ pub(crate) enum Access {
     /// Alone.
     Write,
     /// One contender at a time, until it stays.
-    Turn,
+    SingleContender,
     /// To stand in the store's own line until it stays: at most [`MAX_IN_LINE`] of a process at a
     /// time, the others wait before the gate in order of arrival.
-    Line,
+    StoreQueued,
     /// Holds, beside others.
-    Stay,
+    Holding,
 }
 
-impl Kind {
-    pub(crate) fn access(self, mode: Mode) -> Access {
-        match (self, mode) {
-            (Kind::Fair | Kind::FairReadWrite, _) => Access::Line,
-            (Kind::Semaphore, _) => Access::Turn,
-            (_, Mode::Read) => Access::Read,
-            (_, Mode::Write) => Access::Write,
+impl Access {
+    /// What an acquisition of this kind and mode wants.
+    pub(crate) fn of(kind: Kind, mode: Mode) -> Self {
+        match (kind, mode) {
+            (Kind::Fair | Kind::FairReadWrite, _) => Self::StoreQueued,
+            (Kind::Semaphore, _) => Self::SingleContender,
+            (_, Mode::Read) => Self::Read,
+            (_, Mode::Write) => Self::Write,
         }
     }
 }
 
-impl Gate {
+impl<T: Tenant> Gate<T> {
     pub(crate) fn new(most_waiting: usize, most_in_all: usize) -> Arc<Self> {
-        let waiters = Waiters::new(most_in_all);
+        let waiters = WaiterLimit::new(most_in_all);
         let closed = AtomicBool::new(false);
         Arc::new(Self { keys: Mutex::default(), closed, most_waiting, waiters })
     }
@@ -123,42 +143,42 @@ impl Gate {
         access: Access,
         waits: bool,
         most_waiting: Option<usize>,
-        takes: Option<HandoffKey>,
-    ) -> Entry {
+        accepts: Option<HandoffKey>,
+    ) -> EnterResult<T> {
         let most_waiting = most_waiting.unwrap_or(self.most_waiting);
         let mut keys = self.lock();
         if self.is_closed() {
-            return Entry::Closed;
+            return EnterResult::Closed;
         }
-        let inside = keys.entry(key.clone()).or_default();
-        inside.forget_who_left(most_waiting);
+        let state = keys.entry(key.clone()).or_default();
+        state.prune_cancelled(most_waiting);
         // Whether a permit is free the store can say, while who asks for one has no answer yet.
-        let asks_only = access == Access::Turn && !waits && !inside.refused;
-        let access = if asks_only { Access::Line } else { access };
+        let asks_only = access == Access::SingleContender && !waits && !state.refused;
+        let access = if asks_only { Access::StoreQueued } else { access };
         // Where the line is in the store, an acquisition that may not wait tries there first; but
         // not when others wait already, nor in a crowd.
-        let (refused, in_line) = (inside.waiting_inside as usize, inside.in_line());
-        let crowd = refused >= most_waiting.max(1) || in_line > most_waiting;
-        if access == Access::Line && waits && crowd {
-            return Entry::Full(in_line);
+        let (refused, in_line) = (state.waiting_at_store as usize, state.in_line());
+        let wait_queue = refused >= most_waiting.max(1) || in_line > most_waiting;
+        if access == Access::StoreQueued && waits && wait_queue {
+            return EnterResult::Full(in_line);
         }
-        if inside.queued() == 0 && inside.admits(access) {
-            inside.enter(access);
-            return Entry::Admitted(self.permit(key, access));
+        if state.queued() == 0 && state.admits(access) {
+            state.enter(access);
+            return EnterResult::Admitted(self.permit(key, access));
         }
-        if !waits && !inside.hurries_in(access) {
-            return Entry::Busy;
+        if !waits && !state.may_queue_without_wait(access) {
+            return EnterResult::Busy;
         }
-        if inside.waiting() >= inside.most_waiting(most_waiting) {
-            return Entry::Full(inside.waiting());
+        if state.waiting() >= state.most_waiting(most_waiting) {
+            return EnterResult::Full(state.waiting());
         }
         let one = match waits.then(|| self.waiters.join(false)).transpose() {
             Ok(one) => one,
-            Err(waiters) => return Entry::FullInAll(waiters),
+            Err(waiters) => return EnterResult::FullInAll(waiters),
         };
         let (admit, admitted) = oneshot::channel();
-        inside.stand_in_queue(Waiter { access, takes, admit });
-        Entry::Queued(QueuePlace {
+        state.push(Waiter { access, accepts, admit });
+        EnterResult::Queued(QueuePlace {
             gate: Arc::clone(self),
             key: key.clone(),
             admitted: Some(admitted),
@@ -171,7 +191,7 @@ impl Gate {
         let sent_away: Vec<_> = {
             let mut keys = self.lock();
             self.closed.store(true, Ordering::Release);
-            keys.values_mut().filter_map(Inside::send_away).collect()
+            keys.values_mut().filter_map(KeyState::close).collect()
         };
         drop(sent_away);
     }
@@ -181,94 +201,94 @@ impl Gate {
     }
 
     /// Hands a lease off to the waiter that is next; gives it back where none takes it.
-    pub(crate) fn pass_on(
+    pub(crate) fn hand_off(
         &self,
         key: &LockKey,
         fits: HandoffKey,
-        mut handoff: Handoff,
-    ) -> Option<Handoff> {
+        mut handoff: T::Handoff,
+    ) -> Option<T::Handoff> {
         loop {
-            let takes = |_: &Inside, next: &Waiter| next.takes == Some(fits);
-            let next = self.lock().get_mut(key).and_then(|inside| inside.next_in_queue(takes));
+            let accepts = |_: &KeyState<T>, next: &Waiter<T>| next.accepts == Some(fits);
+            let next = self.lock().get_mut(key).and_then(|state| state.next_in_queue(accepts));
             let Some(next) = next else { return Some(handoff) };
-            match next.admit.send(Turn::Take(handoff)) {
-                Err(Turn::Take(back)) => handoff = back,
-                Ok(()) | Err(Turn::Ask(_)) => return None,
+            match next.admit.send(Admission::Handoff(handoff)) {
+                Err(Admission::Handoff(back)) => handoff = back,
+                Ok(()) | Err(Admission::Contend(_)) => return None,
             }
         }
     }
 
-    fn not_before(&self, key: &LockKey) -> Option<Instant> {
-        self.lock().get_mut(key)?.crowd().not_before
+    fn defer_until(&self, key: &LockKey) -> Option<Instant> {
+        self.lock().get_mut(key)?.wait_queue().defer_until
     }
 
     /// How many stand in a key's queue.
     pub(crate) fn queued(&self, key: &LockKey) -> usize {
-        self.lock().get(key).map_or(0, Inside::queued)
+        self.lock().get(key).map_or(0, KeyState::queued)
     }
 
     /// The lease of the reader inside that leads, or did.
-    pub(crate) fn host(&self, key: &LockKey) -> Weak<Lease> {
-        self.lock().get(key).map_or_else(Weak::new, |inside| Weak::clone(&inside.host))
+    pub(crate) fn leader(&self, key: &LockKey) -> Weak<T> {
+        self.lock().get(key).map_or_else(Weak::new, |state| Weak::clone(&state.leader))
     }
 
     /// Makes a reader inside the one that leads, unless another than `before` has become it.
-    pub(crate) fn set_host(&self, key: &LockKey, before: &Weak<Lease>, host: &Arc<Lease>) -> bool {
+    pub(crate) fn set_leader(&self, key: &LockKey, before: &Weak<T>, leader: &Arc<T>) -> bool {
         let mut keys = self.lock();
-        let inside = keys.get_mut(key).filter(|inside| inside.host.ptr_eq(before));
-        inside.map(|inside| inside.host = Arc::downgrade(host)).is_some()
+        let state = keys.get_mut(key).filter(|state| state.leader.ptr_eq(before));
+        state.map(|state| state.leader = Arc::downgrade(leader)).is_some()
     }
 
     /// Resolves when those inside that are leaving now are gone; `None` when none is.
-    pub(crate) fn leavers(&self, key: &LockKey) -> Option<oneshot::Receiver<()>> {
+    pub(crate) fn pending_releases(&self, key: &LockKey) -> Option<oneshot::Receiver<()>> {
         let mut keys = self.lock();
-        keys.get_mut(key)?.leavers()
+        keys.get_mut(key)?.pending_releases()
     }
 
     /// How many acquisitions of this process wait in all.
     pub(crate) fn waiting(&self) -> usize {
         let keys = self.lock();
-        let waiters = keys.values().flat_map(Inside::queue);
+        let waiters = keys.values().flat_map(KeyState::queue);
         waiters.filter(|waiter| !waiter.admit.is_closed()).count()
     }
 
-    fn permit(self: &Arc<Self>, key: &LockKey, access: Access) -> Permit {
+    fn permit(self: &Arc<Self>, key: &LockKey, access: Access) -> Permit<T> {
         Permit {
             gate: Arc::clone(self),
             key: key.clone(),
             access,
-            leaving: None,
+            releasing: None,
             queued: false,
             waits: None,
         }
     }
 
     /// Changes who is inside and lets in whom that makes room for.
-    fn change(self: &Arc<Self>, key: &LockKey, change: impl FnOnce(&mut Inside)) {
+    fn change(self: &Arc<Self>, key: &LockKey, change: impl FnOnce(&mut KeyState<T>)) {
         let mut admitted = Vec::new();
         {
             let mut keys = self.lock();
             // Nobody is inside and nobody waits: there is nothing to change.
-            let Some(inside) = keys.get_mut(key) else {
+            let Some(state) = keys.get_mut(key) else {
                 return;
             };
-            change(inside);
-            let enters = |inside: &Inside, next: &Waiter| inside.admits(next.access);
-            while let Some(Waiter { access, admit, .. }) = inside.next_in_queue(enters) {
-                inside.enter(access);
+            change(state);
+            let enters = |state: &KeyState<T>, next: &Waiter<T>| state.admits(next.access);
+            while let Some(Waiter { access, admit, .. }) = state.next_in_queue(enters) {
+                state.enter(access);
                 admitted.push((admit, self.permit(key, access)));
             }
-            if inside.count() == 0 && inside.queued() == 0 {
+            if state.count() == 0 && state.queued() == 0 {
                 keys.remove(key);
             }
         }
         for (admit, permit) in admitted {
             // A waiter that has just left drops its permit here, which admits the next one.
-            let _ = admit.send(Turn::Ask(permit));
+            let _ = admit.send(Admission::Contend(permit));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<LockKey, Inside>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LockKey, KeyState<T>>> {
         self.keys.lock()
     }
 }

@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Access, Gate, Turn, waiters::OneWaiter};
+use super::{Access, Admission, Gate, Tenant, waiter_limit::WaiterSlot};
 use crate::types::{LockKey, Overloaded};
 
 /// A place in a key's queue; dropping it is leaving.
 #[derive(Debug)]
-pub(crate) struct QueuePlace {
-    pub(super) gate: Arc<Gate>,
+pub(crate) struct QueuePlace<T: Tenant> {
+    pub(super) gate: Arc<Gate<T>>,
     pub(super) key: LockKey,
-    pub(super) admitted: Option<oneshot::Receiver<Turn>>,
+    pub(super) admitted: Option<oneshot::Receiver<Admission<T>>>,
     /// Who waits for nobody but those who are leaving does not count.
-    pub(super) _one: Option<OneWaiter>,
+    pub(super) _one: Option<WaiterSlot>,
 }
 
-impl QueuePlace {
+impl<T: Tenant> QueuePlace<T> {
     /// Cancel safe: the place stays. `None`: the gate was closed.
-    pub(crate) async fn admitted(&mut self) -> Option<Turn> {
+    pub(crate) async fn admitted(&mut self) -> Option<Admission<T>> {
         let mut turn = self.admitted.as_mut()?.await.ok()?;
-        if let Turn::Ask(permit) = &mut turn {
+        if let Admission::Contend(permit) = &mut turn {
             permit.queued = true;
         }
         self.admitted = None;
@@ -29,7 +29,7 @@ impl QueuePlace {
     }
 }
 
-impl Drop for QueuePlace {
+impl<T: Tenant> Drop for QueuePlace<T> {
     fn drop(&mut self) {
         if let Some(admitted) = self.admitted.take() {
             drop(admitted);
@@ -41,49 +41,49 @@ impl Drop for QueuePlace {
 
 /// The right to contend for a key, and to hold it, on behalf of this process.
 #[derive(Debug)]
-pub(crate) struct Permit {
-    pub(super) gate: Arc<Gate>,
+pub(crate) struct Permit<T: Tenant> {
+    pub(super) gate: Arc<Gate<T>>,
     pub(super) key: LockKey,
     pub(super) access: Access,
     /// Its number among those who leave.
-    pub(super) leaving: Option<u32>,
+    pub(super) releasing: Option<u32>,
     /// Whether it had to queue for it.
     pub(crate) queued: bool,
     /// Whether it waits for the store.
-    pub(super) waits: Option<OneWaiter>,
+    pub(super) waits: Option<WaiterSlot>,
 }
 
-impl Permit {
+impl<T: Tenant> Permit<T> {
     /// Whether only the confirmation of a release is outstanding.
-    pub(crate) fn set_leaving(&mut self, leaving: bool) {
-        if self.leaving.is_some() == leaving {
+    pub(crate) fn set_releasing(&mut self, releasing: bool) {
+        if self.releasing.is_some() == releasing {
             return;
         }
-        if leaving {
+        if releasing {
             // The caller has given up: it takes up no waiter's room while the store is told.
             self.wait_no_more();
         }
-        let number = &mut self.leaving;
-        self.gate.change(&self.key, |inside| match number.take() {
-            Some(number) => inside.leaves_no_more(number),
-            None => *number = Some(inside.begin_to_leave()),
+        let number = &mut self.releasing;
+        self.gate.change(&self.key, |state| match number.take() {
+            Some(number) => state.finish_release(number),
+            None => *number = Some(state.start_release()),
         });
     }
 
     /// Before this it lets others try, where it has time to.
-    pub(crate) fn not_before(&self) -> Option<Instant> {
-        if self.queued { self.gate.not_before(&self.key) } else { None }
+    pub(crate) fn defer_until(&self) -> Option<Instant> {
+        if self.queued { self.gate.defer_until(&self.key) } else { None }
     }
 
     /// Those behind this one do not ask the store until then.
-    pub(crate) fn stand_back(&self, until: Instant) {
-        self.gate.change(&self.key, |inside| inside.crowd().not_before = Some(until));
+    pub(crate) fn defer_others(&self, until: Instant) {
+        self.gate.change(&self.key, |state| state.wait_queue().defer_until = Some(until));
     }
 
     /// The store has refused who contends for a semaphore: until it is granted no permit is free.
     pub(crate) fn refused(&mut self) {
-        if self.access == Access::Turn {
-            self.gate.change(&self.key, |inside| inside.refused = true);
+        if self.access == Access::SingleContender {
+            self.gate.change(&self.key, |state| state.refused = true);
         }
     }
 
@@ -98,14 +98,14 @@ impl Permit {
             self.gate.waiters.join(self.queued).map_err(|waiters| overloaded(waiters, true))?;
         let most = most.unwrap_or(self.gate.most_waiting);
         let mut waiting = None;
-        self.gate.change(&self.key, |inside| {
-            inside.forget_who_left(most);
+        self.gate.change(&self.key, |state| {
+            state.prune_cancelled(most);
             // Those in the queue stand behind this one.
-            let waiting_inside = inside.waiting_inside as usize;
-            if waiting_inside < most {
-                inside.waiting_inside += 1;
+            let waiting_at_store = state.waiting_at_store as usize;
+            if waiting_at_store < most {
+                state.waiting_at_store += 1;
             } else {
-                waiting = Some(waiting_inside);
+                waiting = Some(waiting_at_store);
             }
         });
         if let Some(waiting) = waiting {
@@ -117,7 +117,7 @@ impl Permit {
 
     pub(crate) fn wait_no_more(&mut self) {
         if self.waits.take().is_some() {
-            self.gate.change(&self.key, |inside| inside.waiting_inside -= 1);
+            self.gate.change(&self.key, |state| state.waiting_at_store -= 1);
         }
     }
 
@@ -129,11 +129,11 @@ impl Permit {
             return true;
         }
         let mut alone = false;
-        self.gate.change(&self.key, |inside| {
-            alone = inside.readers == 1;
+        self.gate.change(&self.key, |state| {
+            alone = state.readers == 1;
             if alone {
-                inside.leave(Access::Read);
-                inside.enter(Access::Write);
+                state.leave(Access::Read);
+                state.enter(Access::Write);
             }
         });
         if alone {
@@ -150,28 +150,28 @@ impl Permit {
 
     /// The lock is granted: where others may hold it too, the next may contend.
     pub(crate) fn stay(&mut self) {
-        if matches!(self.access, Access::Turn | Access::Line) {
-            self.become_one_of(Access::Stay);
+        if matches!(self.access, Access::SingleContender | Access::StoreQueued) {
+            self.become_one_of(Access::Holding);
         }
     }
 
     fn become_one_of(&mut self, access: Access) {
         let before = std::mem::replace(&mut self.access, access);
-        self.gate.change(&self.key, |inside| {
-            inside.leave(before);
-            inside.enter(access);
+        self.gate.change(&self.key, |state| {
+            state.leave(before);
+            state.enter(access);
         });
     }
 }
 
-impl Drop for Permit {
+impl<T: Tenant> Drop for Permit<T> {
     fn drop(&mut self) {
         self.wait_no_more();
-        let (access, leaving) = (self.access, self.leaving);
-        self.gate.change(&self.key, |inside| {
-            inside.leave(access);
-            if let Some(number) = leaving {
-                inside.leaves_no_more(number);
+        let (access, releasing) = (self.access, self.releasing);
+        self.gate.change(&self.key, |state| {
+            state.leave(access);
+            if let Some(number) = releasing {
+                state.finish_release(number);
             }
         });
     }

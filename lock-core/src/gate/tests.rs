@@ -4,31 +4,31 @@ fn key() -> LockKey {
     LockKey::try_from("k").expect("a key")
 }
 
-impl QueuePlace {
-    fn try_admitted(&mut self) -> Option<Permit> {
+impl QueuePlace<()> {
+    fn try_admitted(&mut self) -> Option<Permit<()>> {
         let permit = self.admitted.as_mut()?.try_recv().ok()?.permit();
         self.admitted = None;
         Some(permit)
     }
 }
 
-fn admitted(entry: Entry) -> Permit {
+fn admitted(entry: EnterResult<()>) -> Permit<()> {
     match entry {
-        Entry::Admitted(permit) => permit,
+        EnterResult::Admitted(permit) => permit,
         other => panic!("{other:?}"),
     }
 }
 
-fn queued(entry: Entry) -> QueuePlace {
+fn queued(entry: EnterResult<()>) -> QueuePlace<()> {
     match entry {
-        Entry::Queued(place) => place,
+        EnterResult::Queued(place) => place,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn first_come_first_served_and_readers_together() {
-    let gate = Gate::new(10, usize::MAX);
+    let gate = Gate::<()>::new(10, usize::MAX);
     let first = admitted(gate.enter(&key(), Access::Read, true, None, None));
     let mut writer = queued(gate.enter(&key(), Access::Write, true, None, None));
     let mut reader = queued(gate.enter(&key(), Access::Read, true, None, None));
@@ -46,7 +46,7 @@ fn first_come_first_served_and_readers_together() {
 
 #[test]
 fn who_gives_up_blocks_nobody() {
-    let gate = Gate::new(10, usize::MAX);
+    let gate = Gate::<()>::new(10, usize::MAX);
     let first = admitted(gate.enter(&key(), Access::Read, true, None, None));
     let writer = queued(gate.enter(&key(), Access::Write, true, None, None));
     drop(writer);
@@ -60,20 +60,20 @@ fn who_gives_up_blocks_nobody() {
 
 #[test]
 fn the_hurried_wait_for_the_leaving_alone() {
-    let gate = Gate::new(1, usize::MAX);
+    let gate = Gate::<()>::new(1, usize::MAX);
     let mut first = admitted(gate.enter(&key(), Access::Write, false, None, None));
-    assert!(matches!(gate.enter(&key(), Access::Write, false, None, None), Entry::Busy));
-    first.set_leaving(true);
+    assert!(matches!(gate.enter(&key(), Access::Write, false, None, None), EnterResult::Busy));
+    first.set_releasing(true);
     let mut next = queued(gate.enter(&key(), Access::Write, false, None, None));
-    assert!(matches!(gate.enter(&key(), Access::Write, false, None, None), Entry::Busy));
-    assert!(matches!(gate.enter(&key(), Access::Write, true, None, None), Entry::Full(1)));
+    assert!(matches!(gate.enter(&key(), Access::Write, false, None, None), EnterResult::Busy));
+    assert!(matches!(gate.enter(&key(), Access::Write, true, None, None), EnterResult::Full(1)));
     drop(first);
     assert!(next.try_admitted().is_some());
 }
 
 #[test]
 fn upgrade_needs_the_sole_reader() {
-    let gate = Gate::new(10, usize::MAX);
+    let gate = Gate::<()>::new(10, usize::MAX);
     let mut first = admitted(gate.enter(&key(), Access::Read, true, None, None));
     let second = admitted(gate.enter(&key(), Access::Read, true, None, None));
     assert!(!first.upgrade());
@@ -86,70 +86,76 @@ fn upgrade_needs_the_sole_reader() {
 
 #[test]
 fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
-    let gate = Gate::new(10, usize::MAX);
-    let mut first = admitted(gate.enter(&key(), Access::Line, true, None, None));
-    let mut second = admitted(gate.enter(&key(), Access::Line, true, None, None));
-    first.set_leaving(true);
-    let mut leavers = gate.leavers(&key()).expect("one is leaving");
-    second.set_leaving(true);
-    let open = |leavers: &mut oneshot::Receiver<()>| {
-        matches!(leavers.try_recv(), Err(oneshot::error::TryRecvError::Empty))
+    let gate = Gate::<()>::new(10, usize::MAX);
+    let mut first = admitted(gate.enter(&key(), Access::StoreQueued, true, None, None));
+    let mut second = admitted(gate.enter(&key(), Access::StoreQueued, true, None, None));
+    first.set_releasing(true);
+    let mut pending_releases = gate.pending_releases(&key()).expect("one is leaving");
+    second.set_releasing(true);
+    let open = |pending_releases: &mut oneshot::Receiver<()>| {
+        matches!(pending_releases.try_recv(), Err(oneshot::error::TryRecvError::Empty))
     };
-    assert!(open(&mut leavers));
+    assert!(open(&mut pending_releases));
     drop(first);
-    assert!(!open(&mut leavers));
-    assert!(gate.leavers(&key()).is_some(), "the second still is");
-    second.set_leaving(false);
-    assert!(gate.leavers(&key()).is_none());
+    assert!(!open(&mut pending_releases));
+    assert!(gate.pending_releases(&key()).is_some(), "the second still is");
+    second.set_releasing(false);
+    assert!(gate.pending_releases(&key()).is_none());
 }
 
 #[test]
 fn who_only_asks_for_a_permit_is_kept_back_by_those_alone_who_wait_for_one() {
-    let gate = Gate::new(10, usize::MAX);
-    let mut asking = admitted(gate.enter(&key(), Access::Turn, true, None, None));
-    drop(admitted(gate.enter(&key(), Access::Turn, false, None, None)));
+    let gate = Gate::<()>::new(10, usize::MAX);
+    let mut asking = admitted(gate.enter(&key(), Access::SingleContender, true, None, None));
+    drop(admitted(gate.enter(&key(), Access::SingleContender, false, None, None)));
     asking.refused();
-    assert!(matches!(gate.enter(&key(), Access::Turn, false, None, None), Entry::Busy));
+    assert!(matches!(
+        gate.enter(&key(), Access::SingleContender, false, None, None),
+        EnterResult::Busy
+    ));
     asking.stay();
-    let asking = admitted(gate.enter(&key(), Access::Turn, true, None, None));
-    let waiting = queued(gate.enter(&key(), Access::Turn, true, None, None));
-    assert!(matches!(gate.enter(&key(), Access::Turn, false, None, None), Entry::Busy));
+    let asking = admitted(gate.enter(&key(), Access::SingleContender, true, None, None));
+    let waiting = queued(gate.enter(&key(), Access::SingleContender, true, None, None));
+    assert!(matches!(
+        gate.enter(&key(), Access::SingleContender, false, None, None),
+        EnterResult::Busy
+    ));
     drop((asking, waiting));
 }
 
 #[test]
 fn who_lets_fewer_wait_is_refused_sooner() {
-    let gate = Gate::new(10, usize::MAX);
+    let gate = Gate::<()>::new(10, usize::MAX);
     let enter = |most| gate.enter(&key(), Access::Write, true, most, None);
     let mut first = admitted(enter(Some(0)));
-    assert!(matches!(enter(Some(0)), Entry::Full(0)));
+    assert!(matches!(enter(Some(0)), EnterResult::Full(0)));
     let one = queued(enter(Some(1)));
-    assert!(matches!(enter(Some(1)), Entry::Full(1)));
+    assert!(matches!(enter(Some(1)), EnterResult::Full(1)));
     let two = queued(enter(None));
     // Whoever is inside waits too once the store has refused it, and not for those behind it.
     first.wait(Some(1)).expect("room for one");
-    assert!(matches!(enter(Some(3)), Entry::Full(3)));
+    assert!(matches!(enter(Some(3)), EnterResult::Full(3)));
     first.wait_no_more();
     drop(queued(enter(Some(3))));
     drop((one, two));
-    first.set_leaving(true);
+    first.set_releasing(true);
     let mut next = queued(enter(Some(0)));
-    assert!(matches!(enter(Some(0)), Entry::Full(1)));
+    assert!(matches!(enter(Some(0)), EnterResult::Full(1)));
     drop(first);
     assert!(next.try_admitted().is_some());
 }
 
 #[test]
 fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
-    let gate = Gate::new(10, usize::MAX);
-    let enter = |most| gate.enter(&key(), Access::Line, true, most, None);
+    let gate = Gate::<()>::new(10, usize::MAX);
+    let enter = |most| gate.enter(&key(), Access::StoreQueued, true, most, None);
     let mut first = admitted(enter(Some(1)));
     let mut second = admitted(enter(Some(1)));
-    assert!(matches!(enter(Some(1)), Entry::Full(2)), "a crowd does not even ask");
+    assert!(matches!(enter(Some(1)), EnterResult::Full(2)), "a crowd does not even ask");
     first.wait(Some(1)).expect("room for one");
     assert!(second.wait(Some(1)).is_err_and(|over| over.waiters() == 1));
     drop(second);
-    assert!(matches!(enter(Some(1)), Entry::Full(1)));
+    assert!(matches!(enter(Some(1)), EnterResult::Full(1)));
     drop(first);
     let mut holds = admitted(enter(Some(0)));
     holds.stay();
@@ -160,20 +166,20 @@ fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
 
 #[test]
 fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
-    let gate = Gate::new(10, 2);
+    let gate = Gate::<()>::new(10, 2);
     let other = LockKey::try_from("other").expect("a key");
     let write = |key: &LockKey| gate.enter(key, Access::Write, true, None, None);
     let (first, beside) = (admitted(write(&key())), admitted(write(&other)));
     let mut second = queued(write(&key()));
     let place = queued(write(&other));
-    assert!(matches!(write(&other), Entry::FullInAll(2)));
+    assert!(matches!(write(&other), EnterResult::FullInAll(2)));
     assert!(
-        matches!(gate.enter(&other, Access::Write, false, None, None), Entry::Busy),
+        matches!(gate.enter(&other, Access::Write, false, None, None), EnterResult::Busy),
         "waits not"
     );
     drop(place);
     let place = queued(write(&key()));
-    assert!(matches!(write(&key()), Entry::FullInAll(2)));
+    assert!(matches!(write(&key()), EnterResult::FullInAll(2)));
 
     // Who comes in counts no longer, until the store refuses it.
     drop(first);
@@ -183,7 +189,7 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     let last = queued(write(&other));
     assert!(permit.wait(None).is_ok(), "who has waited is not sent away");
     drop(last);
-    assert!(matches!(write(&other), Entry::FullInAll(2)));
+    assert!(matches!(write(&other), EnterResult::FullInAll(2)));
     permit.wait_no_more();
     drop((queued(write(&other)), place, permit));
 
@@ -195,50 +201,53 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     assert!(beside.wait(None).is_ok());
     drop(beside);
     assert!(gate.lock().is_empty());
-    assert!(matches!(gate.enter(&key(), Access::Write, true, None, None), Entry::Admitted(_)));
+    assert!(matches!(
+        gate.enter(&key(), Access::Write, true, None, None),
+        EnterResult::Admitted(_)
+    ));
 }
 
 #[test]
 fn who_left_the_queue_takes_up_no_room() {
-    let gate = Gate::new(10, usize::MAX);
+    let gate = Gate::<()>::new(10, usize::MAX);
     let enter = || gate.enter(&key(), Access::Write, true, Some(2), None);
     let first = admitted(enter());
     let one = queued(enter());
     drop(queued(enter()));
     let two = queued(enter());
-    assert!(matches!(enter(), Entry::Full(2)));
+    assert!(matches!(enter(), EnterResult::Full(2)));
     drop((first, one, two));
     assert!(gate.lock().is_empty());
 }
 
 #[test]
 fn the_hurried_wait_together_only_to_read_together() {
-    let gate = Gate::new(10, usize::MAX);
+    let gate = Gate::<()>::new(10, usize::MAX);
     let enter = |access| gate.enter(&key(), access, false, None, None);
     let mut first = admitted(enter(Access::Write));
-    first.set_leaving(true);
+    first.set_releasing(true);
     let mut reads = [queued(enter(Access::Read)), queued(enter(Access::Read))];
-    assert!(matches!(enter(Access::Write), Entry::Busy));
+    assert!(matches!(enter(Access::Write), EnterResult::Busy));
     drop(first);
     assert!(reads.iter_mut().all(|read| read.try_admitted().is_some()));
     let mut first = admitted(enter(Access::Write));
-    first.set_leaving(true);
+    first.set_releasing(true);
     let write = queued(enter(Access::Write));
-    assert!(matches!(enter(Access::Read), Entry::Busy));
+    assert!(matches!(enter(Access::Read), EnterResult::Busy));
     drop(write);
 }
 
 #[test]
 fn who_has_left_the_stores_line_is_no_crowd_and_who_only_asks_is_never_kept_back() {
-    let gate = Gate::new(10, usize::MAX);
+    let gate = Gate::<()>::new(10, usize::MAX);
     let enter = |access, waits| gate.enter(&key(), access, waits, Some(1), None);
-    let mut waiting = admitted(enter(Access::Line, true));
+    let mut waiting = admitted(enter(Access::StoreQueued, true));
     for _ in 0..10 {
-        drop(admitted(enter(Access::Line, true)));
+        drop(admitted(enter(Access::StoreQueued, true)));
     }
     waiting.wait(Some(1)).expect("room for one");
-    assert!(matches!(enter(Access::Line, true), Entry::Full(_)));
-    drop(admitted(enter(Access::Line, false)));
+    assert!(matches!(enter(Access::StoreQueued, true), EnterResult::Full(_)));
+    drop(admitted(enter(Access::StoreQueued, false)));
     drop(waiting);
     // A reader that waits for the store keeps no other reader from asking.
     let mut waiting = admitted(enter(Access::Read, true));
@@ -248,15 +257,15 @@ fn who_has_left_the_stores_line_is_no_crowd_and_who_only_asks_is_never_kept_back
 
 #[test]
 fn a_bounded_number_stands_in_the_stores_line_until_the_store_confirms_that_they_left() {
-    let gate = Gate::new(1_000, usize::MAX);
-    let enter = || gate.enter(&key(), Access::Line, true, None, None);
-    let mut inside: Vec<_> = (0..MAX_IN_LINE).map(|_| admitted(enter())).collect();
-    for permit in &mut inside {
+    let gate = Gate::<()>::new(1_000, usize::MAX);
+    let enter = || gate.enter(&key(), Access::StoreQueued, true, None, None);
+    let mut state: Vec<_> = (0..MAX_IN_LINE).map(|_| admitted(enter())).collect();
+    for permit in &mut state {
         permit.wait(None).expect("room for all");
     }
     let (mut next, mut last) = (queued(enter()), queued(enter()));
-    let mut leaves = inside.pop().expect("one");
-    leaves.set_leaving(true);
+    let mut leaves = state.pop().expect("one");
+    leaves.set_releasing(true);
     assert!(next.try_admitted().is_none(), "its place may still stand in the store");
     drop(leaves);
     let next = next.try_admitted().expect("the place is gone");
@@ -266,11 +275,11 @@ fn a_bounded_number_stands_in_the_stores_line_until_the_store_confirms_that_they
 
 #[test]
 fn a_waiter_that_gives_up_takes_up_no_room_while_its_release_is_on_its_way() {
-    let gate = Gate::new(1, usize::MAX);
-    let enter = || gate.enter(&key(), Access::Line, true, None, None);
+    let gate = Gate::<()>::new(1, usize::MAX);
+    let enter = || gate.enter(&key(), Access::StoreQueued, true, None, None);
     let mut gives_up = admitted(enter());
     gives_up.wait(None).expect("room for one");
-    assert!(matches!(enter(), Entry::Full(1)));
-    gives_up.set_leaving(true);
+    assert!(matches!(enter(), EnterResult::Full(1)));
+    gives_up.set_releasing(true);
     admitted(enter()).wait(None).expect("the first waits no more");
 }

@@ -15,10 +15,10 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{HandoffBudget, Hold, LeaseInner, Next, Stage};
+use super::{HandoffBudget, Hold, LeaseInner, Next, Permit, Stage};
 use crate::{
-    FencingToken, Kind, LockKey, LostCause, clock::Moment, engine::Engine, gate::Permit,
-    owner::OwnerId, request::Request, runtime::sync::Mutex, store::Holder,
+    FencingToken, Kind, LockKey, LostCause, clock::Moment, engine::Engine, owner::OwnerId,
+    request::Request, runtime::sync::Mutex, store::Holder,
 };
 
 pub(crate) struct Lease {

@@ -13,7 +13,13 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{Hold, Lease, LeaseInner, Stage};
-use crate::{FencingToken, Kind, clock::Moment, gate::Access, lease, request::Request};
+use crate::{
+    FencingToken, Kind,
+    clock::Moment,
+    gate::{Access, HandoffKey, Tenant},
+    lease,
+    request::Request,
+};
 
 /// How often one grant of the store may go on to the next waiter of this process.
 pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
@@ -25,13 +31,6 @@ const SHARE_OF_OTHERS: u32 = 16;
 const MAX_PAUSE: Duration = Duration::from_millis(2);
 /// Timers are no finer. After a few milliseconds a round trip is as large a share.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
-
-/// What a waiter takes: a write lease of just this kind and length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HandoffKey {
-    kind: Kind,
-    length: Duration,
-}
 
 /// How often a lease may still be handed off, and until when.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +55,8 @@ impl HandoffBudget {
 impl Request {
     /// What this one would take.
     pub(crate) fn handoff_key(&self) -> Option<HandoffKey> {
-        let takes = self.kind.access(self.mode) == Access::Write && self.max_local_handoffs() > 0;
+        let takes =
+            Access::of(self.kind, self.mode) == Access::Write && self.max_local_handoffs() > 0;
         takes.then_some(HandoffKey { kind: self.kind, length: self.terms.lease })
     }
 
@@ -75,6 +75,10 @@ impl Request {
 /// A lease without holds that the store still has. Dropped, it goes to the next waiter or back.
 #[derive(Debug)]
 pub(crate) struct Handoff(Option<Arc<Lease>>);
+
+impl Tenant for Lease {
+    type Handoff = Handoff;
+}
 
 impl Drop for Handoff {
     fn drop(&mut self) {
@@ -118,7 +122,7 @@ impl Lease {
     /// Gives the lease to the next waiter, or has it released. Says whether a waiter has it.
     pub(super) fn hand_off(self: &Arc<Self>, key: HandoffKey) -> bool {
         let handoff = Handoff(Some(Arc::clone(self)));
-        let Some(mut back) = self.engine.gate.pass_on(&self.key, key, handoff) else {
+        let Some(mut back) = self.engine.gate.hand_off(&self.key, key, handoff) else {
             // What waits for the release of the former hold does not wait for the next to look.
             self.announce();
             return true;
@@ -148,7 +152,7 @@ impl LeaseInner {
         if pause >= TIMER_RESOLUTION
             && let Some(permit) = &self.permit
         {
-            permit.stand_back(Instant::now() + pause);
+            permit.defer_others(Instant::now() + pause);
         }
     }
 }

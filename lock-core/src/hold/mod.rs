@@ -25,17 +25,21 @@ use crate::{
     FencingToken, Lost, LostCause, Mode, ReleaseError, Unavailable,
     call_site::CallSite,
     clock::Moment,
-    gate::Permit,
+    gate,
     request::Request,
     runtime::sync::Mutex,
     store::{Holds, WakeTopic},
 };
 pub(crate) use lease::{Lease, ReconcileOnDrop};
-pub(crate) use local_handoff::{Handoff, HandoffBudget, HandoffKey, MAX_LOCAL_HANDOFFS};
+pub(crate) use local_handoff::{HandoffBudget, MAX_LOCAL_HANDOFFS};
 pub(crate) use mode_change::UNCONFIRMED;
 pub(crate) use shared_read::{MAX_SHARED_READERS, SharedRead, share};
 pub(crate) use state::{LeaseInner, Next, Stage};
 pub(crate) use step_permit::StepPermit;
+
+/// The gate and the permits of leases.
+pub(crate) type Gate = gate::Gate<Lease>;
+pub(crate) type Permit = gate::Permit<Lease>;
 
 /// How often a holder that listens looks whether it was asked to release, whatever it has received.
 const LOOK_FOR_REQUESTS: Duration = Duration::from_secs(3);

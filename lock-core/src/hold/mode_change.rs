@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Hold, Lease, LeaseInner, ReconcileOnDrop};
+use super::{Hold, Lease, LeaseInner, Permit, ReconcileOnDrop};
 use crate::{
     DowngradeError, LostCause, UpgradeError,
     clock::Moment,
     error::Unavailable,
-    gate::Permit,
     store::{ConvertCommand, Downgraded, Holds, Upgraded},
 };
 
@@ -18,7 +17,7 @@ impl Hold {
         let lease = &self.lease;
         self.check()?;
         lease.engine.check_mode_changes()?;
-        if let Some(leavers) = lease.engine.gate.leavers(&lease.key) {
+        if let Some(leavers) = lease.engine.gate.pending_releases(&lease.key) {
             // A reader of this process that was just released is no other reader.
             let _ = tokio::time::timeout(lease.engine.settings.command_timeout, leavers).await;
         }

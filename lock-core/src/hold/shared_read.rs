@@ -74,13 +74,13 @@ pub(crate) async fn share(
 fn lead_or_join(own: &Arc<Lease>, request: &Request) -> Option<JoinTicket> {
     let gate = &own.engine.gate;
     loop {
-        let leader = gate.host(&own.key);
+        let leader = gate.leader(&own.key);
         if let Some(ticket) = leader.upgrade().and_then(|lease| JoinTicket::of(lease, request)) {
             own.state().sharing.leads = false;
             return Some(ticket);
         }
         own.state().lead(request.places());
-        if gate.set_host(&own.key, &leader, own) {
+        if gate.set_leader(&own.key, &leader, own) {
             return None;
         }
     }

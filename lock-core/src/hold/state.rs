@@ -5,10 +5,10 @@ use std::{
     time::Duration,
 };
 
-use super::{HandoffBudget, HandoffKey, Hold, Lease, SharedRead};
+use super::{HandoffBudget, Hold, Lease, Permit, SharedRead};
 use crate::{
     FencingToken, Kind, LeaseState, LostCause, Mode, clock::Moment, error::Unavailable,
-    gate::Permit, lease, renewal::Place, request::Request, store::Holds,
+    gate::HandoffKey, lease, renewal::Place, request::Request, store::Holds,
 };
 
 /// How far a lease has come. It goes down this list, except that a hand-off leads back to `Held`.
@@ -209,7 +209,7 @@ impl LeaseInner {
         self.stage = Stage::Releasing { gone: false };
         self.defer_own_waiters(now);
         if let Some(permit) = &mut self.permit {
-            permit.set_leaving(true);
+            permit.set_releasing(true);
         }
     }
 

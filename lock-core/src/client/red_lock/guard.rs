@@ -32,7 +32,7 @@ pub struct RedLockGuard {
     pub(crate) key: LockKey,
     pub(crate) guards: Vec<LockGuard>,
     pub(crate) majority: usize,
-    pub(crate) _permit: Permit,
+    pub(crate) _permit: Permit<()>,
 }
 
 impl RedLockGuard {

@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 
 use crate::{
     client::{Acquire, LockClient, Lockable, SingleLock, lockable::sealed},
-    gate::{Gate, Permit, Turn},
+    gate::{Admission, Gate, Permit},
     request::{Entered, Patience, Request},
     scope::Scope,
     terms::Asked,
@@ -45,7 +45,7 @@ pub struct RedLock(Arc<Servers>);
 #[derive(Debug)]
 struct Servers {
     clients: Vec<LockClient>,
-    gate: Arc<Gate>,
+    gate: Arc<Gate<()>>,
 }
 
 impl RedLock {
@@ -201,14 +201,14 @@ async fn admitted(
     servers: &Servers,
     request: &Request,
     patience: Patience,
-) -> Result<Permit, AcquireError> {
+) -> Result<Permit<()>, AcquireError> {
     match patience.enter(&servers.gate, request, None)? {
         Entered::Admitted(permit) => Ok(permit),
         Entered::Queued(mut place) => {
             let limit = patience.or_within(Duration::ZERO);
             let admitted = tokio::time::timeout_at(limit, place.admitted()).await;
             let turn = admitted.map_err(|_| patience.busy(request, None))?;
-            turn.map(Turn::permit).ok_or(AcquireError::Draining)
+            turn.map(Admission::permit).ok_or(AcquireError::Draining)
         }
     }
 }

@@ -71,7 +71,7 @@ impl Round<'_> {
         &self,
         request: &Request,
         patience: Patience,
-        permit: &mut Permit,
+        permit: &mut Permit<()>,
     ) -> Result<Vec<LockGuard>, AcquireError> {
         let mut ears: Vec<WakeupReceiver> = Vec::new();
         loop {

@@ -6,31 +6,31 @@ use std::sync::{
 };
 
 #[derive(Debug)]
-pub(super) struct Waiters {
+pub(super) struct WaiterLimit {
     now: AtomicUsize,
     most: usize,
 }
 
 /// One that waits, until this is dropped.
 #[derive(Debug)]
-pub(super) struct OneWaiter(Arc<Waiters>);
+pub(super) struct WaiterSlot(Arc<WaiterLimit>);
 
-impl Waiters {
+impl WaiterLimit {
     pub(super) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { now: AtomicUsize::new(0), most })
     }
 
     /// One more, or how many there are when it would be too many. Who has waited already counts as
     /// well, and is not sent away.
-    pub(super) fn join(self: &Arc<Self>, has_waited: bool) -> Result<OneWaiter, usize> {
+    pub(super) fn join(self: &Arc<Self>, has_waited: bool) -> Result<WaiterSlot, usize> {
         let most = if has_waited { usize::MAX } else { self.most };
         let join = |now: usize| (now < most).then_some(now.saturating_add(1));
         let joined = self.now.fetch_update(Ordering::AcqRel, Ordering::Acquire, join);
-        joined.map(|_| OneWaiter(Arc::clone(self)))
+        joined.map(|_| WaiterSlot(Arc::clone(self)))
     }
 }
 
-impl Drop for OneWaiter {
+impl Drop for WaiterSlot {
     fn drop(&mut self) {
         self.0.now.fetch_sub(1, Ordering::AcqRel);
     }

@@ -4,21 +4,20 @@ use std::{collections::VecDeque, sync::Weak};
 
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Access, MAX_IN_LINE, Turn};
-use crate::hold::{HandoffKey, Lease};
+use super::{Access, Admission, HandoffKey, MAX_IN_LINE, Tenant};
 
 /// There is one for each lock that is held, so what most have no use for has memory of its own.
-#[derive(Debug, Default)]
-pub(super) struct Inside {
+#[derive(Debug)]
+pub(super) struct KeyState<T: Tenant> {
     pub(super) readers: u32,
     /// How many stand in the store's own line.
     pub(super) lined_up: u32,
     /// How many of those inside the store has refused, and wait for it.
-    pub(super) waiting_inside: u32,
+    pub(super) waiting_at_store: u32,
     /// How many hold what others may hold beside them.
     staying: u32,
     /// How many of those inside have been released but not confirmed.
-    leaving: u32,
+    releasing: u32,
     /// How many have begun to leave so far.
     left_so_far: u32,
     pub(super) writing: bool,
@@ -26,44 +25,68 @@ pub(super) struct Inside {
     contending: bool,
     /// The store has refused it: it waits for a permit there.
     pub(super) refused: bool,
-    crowd: Option<Box<Crowd>>,
+    wait_queue: Option<Box<WaitQueue<T>>>,
     /// The lease of the reader inside that leads.
-    pub(super) host: Weak<Lease>,
+    pub(super) leader: Weak<T>,
 }
 
 /// Those before a key's gate.
-#[derive(Debug, Default)]
-pub(super) struct Crowd {
-    queue: VecDeque<Waiter>,
-    watchers: Vec<Watcher>,
+#[derive(Debug)]
+pub(super) struct WaitQueue<T: Tenant> {
+    queue: VecDeque<Waiter<T>>,
+    watchers: Vec<ReleaseWatcher>,
     /// Before this those in the queue let others try.
-    pub(super) not_before: Option<Instant>,
+    pub(super) defer_until: Option<Instant>,
 }
 
 /// To be told when everybody is gone who began to leave up to a number.
 #[derive(Debug)]
-struct Watcher {
+struct ReleaseWatcher {
     last: u32,
-    still_here: u32,
+    remaining: u32,
     gone: oneshot::Sender<()>,
 }
 
 #[derive(Debug)]
-pub(super) struct Waiter {
+pub(super) struct Waiter<T: Tenant> {
     pub(super) access: Access,
     /// The lease that it would take.
-    pub(super) takes: Option<HandoffKey>,
-    pub(super) admit: oneshot::Sender<Turn>,
+    pub(super) accepts: Option<HandoffKey>,
+    pub(super) admit: oneshot::Sender<Admission<T>>,
 }
 
-impl Inside {
+impl<T: Tenant> Default for KeyState<T> {
+    fn default() -> Self {
+        Self {
+            readers: 0,
+            lined_up: 0,
+            waiting_at_store: 0,
+            staying: 0,
+            releasing: 0,
+            left_so_far: 0,
+            writing: false,
+            contending: false,
+            refused: false,
+            wait_queue: None,
+            leader: Weak::new(),
+        }
+    }
+}
+
+impl<T: Tenant> Default for WaitQueue<T> {
+    fn default() -> Self {
+        Self { queue: VecDeque::new(), watchers: Vec::new(), defer_until: None }
+    }
+}
+
+impl<T: Tenant> KeyState<T> {
     pub(super) fn admits(&self, access: Access) -> bool {
         match access {
             Access::Read => !self.writing,
             Access::Write => !self.writing && self.readers == 0,
-            Access::Turn => !self.contending,
-            Access::Line => self.lined_up < MAX_IN_LINE,
-            Access::Stay => true,
+            Access::SingleContender => !self.contending,
+            Access::StoreQueued => self.lined_up < MAX_IN_LINE,
+            Access::Holding => true,
         }
     }
 
@@ -71,9 +94,9 @@ impl Inside {
         match access {
             Access::Read => self.readers += 1,
             Access::Write => self.writing = true,
-            Access::Turn => self.contending = true,
-            Access::Line => self.lined_up += 1,
-            Access::Stay => self.staying += 1,
+            Access::SingleContender => self.contending = true,
+            Access::StoreQueued => self.lined_up += 1,
+            Access::Holding => self.staying += 1,
         }
     }
 
@@ -81,44 +104,44 @@ impl Inside {
         match access {
             Access::Read => self.readers -= 1,
             Access::Write => self.writing = false,
-            Access::Turn => (self.contending, self.refused) = (false, false),
-            Access::Line => self.lined_up -= 1,
-            Access::Stay => self.staying -= 1,
+            Access::SingleContender => (self.contending, self.refused) = (false, false),
+            Access::StoreQueued => self.lined_up -= 1,
+            Access::Holding => self.staying -= 1,
         }
     }
 
-    pub(super) fn crowd(&mut self) -> &mut Crowd {
-        self.crowd.get_or_insert_default()
+    pub(super) fn wait_queue(&mut self) -> &mut WaitQueue<T> {
+        self.wait_queue.get_or_insert_default()
     }
 
-    pub(super) fn queue(&self) -> impl ExactSizeIterator<Item = &Waiter> {
-        self.crowd.as_deref().map(|crowd| crowd.queue.iter()).unwrap_or_default()
+    pub(super) fn queue(&self) -> impl ExactSizeIterator<Item = &Waiter<T>> {
+        self.wait_queue.as_deref().map(|wait_queue| wait_queue.queue.iter()).unwrap_or_default()
     }
 
     pub(super) fn queued(&self) -> usize {
         self.queue().len()
     }
 
-    pub(super) fn send_away(&mut self) -> Option<VecDeque<Waiter>> {
-        self.crowd.as_deref_mut().map(|crowd| std::mem::take(&mut crowd.queue))
+    pub(super) fn close(&mut self) -> Option<VecDeque<Waiter<T>>> {
+        self.wait_queue.as_deref_mut().map(|wait_queue| std::mem::take(&mut wait_queue.queue))
     }
 
-    pub(super) fn stand_in_queue(&mut self, waiter: Waiter) {
-        self.crowd().queue.push_back(waiter);
+    pub(super) fn push(&mut self, waiter: Waiter<T>) {
+        self.wait_queue().queue.push_back(waiter);
     }
 
     /// The one that is next, if it is still there and `enters`.
     pub(super) fn next_in_queue(
         &mut self,
-        enters: impl Fn(&Self, &Waiter) -> bool,
-    ) -> Option<Waiter> {
+        enters: impl Fn(&Self, &Waiter<T>) -> bool,
+    ) -> Option<Waiter<T>> {
         loop {
             let next = self.queue().next()?;
             let has_left = next.admit.is_closed();
             if !has_left && !enters(self, next) {
                 return None;
             }
-            let next = self.crowd.as_mut()?.queue.pop_front()?;
+            let next = self.wait_queue.as_mut()?.queue.pop_front()?;
             if !has_left {
                 return Some(next);
             }
@@ -127,9 +150,9 @@ impl Inside {
 
     /// Whoever gave up has left its place behind. A look at the whole queue is worth it only when
     /// it seems full.
-    pub(super) fn forget_who_left(&mut self, most_waiting: usize) {
+    pub(super) fn prune_cancelled(&mut self, most_waiting: usize) {
         let waiting = self.waiting();
-        let Some(Crowd { queue, .. }) = self.crowd.as_deref_mut() else { return };
+        let Some(WaitQueue { queue, .. }) = self.wait_queue.as_deref_mut() else { return };
         while queue.front().is_some_and(|waiter| waiter.admit.is_closed()) {
             queue.pop_front();
         }
@@ -139,8 +162,8 @@ impl Inside {
     }
 
     /// Whether somebody who waits for nobody may wait all the same: for those who are only leaving.
-    pub(super) fn hurries_in(&self, access: Access) -> bool {
-        let alike = |waiter: &Waiter| {
+    pub(super) fn may_queue_without_wait(&self, access: Access) -> bool {
+        let alike = |waiter: &Waiter<T>| {
             waiter.admit.is_closed() || access == Access::Read && waiter.access == Access::Read
         };
         self.all_leave() && self.queue().all(alike)
@@ -148,12 +171,12 @@ impl Inside {
 
     /// How many stand in the store's line whose waiters have not given up.
     pub(super) fn in_line(&self) -> usize {
-        self.lined_up.saturating_sub(self.leaving) as usize
+        self.lined_up.saturating_sub(self.releasing) as usize
     }
 
     /// How many wait: here and at the store.
     pub(super) fn waiting(&self) -> usize {
-        self.queued() + self.waiting_inside as usize
+        self.queued() + self.waiting_at_store as usize
     }
 
     /// How many may wait, if so many should: behind those who are only leaving there is room for
@@ -163,43 +186,43 @@ impl Inside {
     }
 
     fn all_leave(&self) -> bool {
-        self.leaving == self.count()
+        self.releasing == self.count()
     }
 
     /// Its number among those who leave.
-    pub(super) fn begin_to_leave(&mut self) -> u32 {
-        self.leaving += 1;
+    pub(super) fn start_release(&mut self) -> u32 {
+        self.releasing += 1;
         self.left_so_far = self.left_so_far.wrapping_add(1);
         self.left_so_far
     }
 
     /// It is gone, or stays after all.
-    pub(super) fn leaves_no_more(&mut self, number: u32) {
-        self.leaving -= 1;
-        let Some(Crowd { watchers, .. }) = self.crowd.as_deref_mut() else { return };
+    pub(super) fn finish_release(&mut self, number: u32) {
+        self.releasing -= 1;
+        let Some(WaitQueue { watchers, .. }) = self.wait_queue.as_deref_mut() else { return };
         watchers.retain_mut(|watcher| {
             // Numbers start anew after the greatest one.
             if watcher.last.wrapping_sub(number) < u32::MAX / 2 {
-                watcher.still_here -= 1;
+                watcher.remaining -= 1;
             }
-            watcher.still_here > 0
+            watcher.remaining > 0
         });
     }
 
     /// Resolves when those who are leaving now are gone; `None` when nobody is.
-    pub(super) fn leavers(&mut self) -> Option<oneshot::Receiver<()>> {
-        let (last, still_here) = (self.left_so_far, self.leaving);
-        if still_here == 0 {
+    pub(super) fn pending_releases(&mut self) -> Option<oneshot::Receiver<()>> {
+        let (last, remaining) = (self.left_so_far, self.releasing);
+        if remaining == 0 {
             return None;
         }
-        let (gone, leavers) = oneshot::channel();
-        let watchers = &mut self.crowd().watchers;
+        let (gone, pending_releases) = oneshot::channel();
+        let watchers = &mut self.wait_queue().watchers;
         if watchers.len() == watchers.capacity() {
             // Before it grows: where the store is gone nobody leaves for long, and nobody waits for it.
             watchers.retain(|watcher| !watcher.gone.is_closed());
         }
-        watchers.push(Watcher { last, still_here, gone });
-        Some(leavers)
+        watchers.push(ReleaseWatcher { last, remaining, gone });
+        Some(pending_releases)
     }
 
     pub(super) fn count(&self) -> u32 {
@@ -219,16 +242,16 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_those_who_wait_for_leavers_no_more() {
-        let mut inside = Inside::default();
-        inside.enter(Access::Line);
-        let number = inside.begin_to_leave();
-        let mut waits = inside.leavers().expect("one is leaving");
+        let mut state = KeyState::<()>::default();
+        state.enter(Access::StoreQueued);
+        let number = state.start_release();
+        let mut waits = state.pending_releases().expect("one is leaving");
         for _ in 0..1_000 {
-            drop(inside.leavers());
+            drop(state.pending_releases());
         }
-        assert!(inside.crowd().watchers.len() < 100);
+        assert!(state.wait_queue().watchers.len() < 100);
         assert_eq!(waits.try_recv(), Err(TryRecvError::Empty));
-        inside.leaves_no_more(number);
+        state.finish_release(number);
         assert_eq!(waits.try_recv(), Err(TryRecvError::Closed));
     }
 }
