@@ -1,6 +1,6 @@
 //! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 
@@ -97,9 +97,13 @@ pub fn store_is_down(error: &AcquireError) -> bool {
 /// A client for locks of this process alone, always the same one and set as `client` is: for those
 /// who go on while the store of `client` does not answer. It ends with `client`.
 #[must_use]
-pub fn local(client: &LockClient) -> &LockClient {
+pub fn local(client: &LockClient) -> LockClient {
     let engine = client.engine();
-    engine.local.get_or_init(|| LockClientBuilder::of(engine.settings.clone()).in_memory())
+    let local = engine.local.get_or_init(|| {
+        let client = LockClientBuilder::of(engine.settings.clone()).in_memory();
+        Arc::clone(client.engine())
+    });
+    LockClient::from_engine(Arc::clone(local))
 }
 
 /// Whether another scope of this process still holds the lock of the store on this key, in a way that
@@ -107,7 +111,7 @@ pub fn local(client: &LockClient) -> &LockClient {
 #[must_use]
 pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode) -> bool {
     let engine = client.engine();
-    let own = scope.held(engine.owners.client());
+    let own = scope.holds().held(engine.owners.client());
     if own.iter().any(|(held, _)| held == key) {
         return false;
     }
@@ -123,7 +127,7 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
 /// client: as far as is known here and now, nobody is asked. False outside a scope.
 #[must_use]
 pub fn held(key: &str, mode: Mode) -> bool {
-    Scope::current().is_some_and(|scope| scope.holds(key, mode))
+    Scope::current().is_some_and(|scope| scope.holds().holds(key, mode))
 }
 
 /// Runs a function's body under its locks.

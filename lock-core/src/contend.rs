@@ -15,7 +15,7 @@ use crate::{
     error::{AcquireError, Unavailable, WrongKind},
     gate::{Access, Admission, QueuePlace},
     hold::{Hold, Lease, share},
-    request::{Entered, Patience, Request},
+    request::{Entered, Request, WaitDeadline},
     store::{Acquired, WakeTopic, WakeupReceiver},
     tries::{Attempt, REFRESH, Tried, late},
 };
@@ -28,7 +28,7 @@ const LAST_ANSWER: Duration = Duration::from_millis(50);
 pub(crate) fn acquire<'a>(
     engine: &'a Arc<Engine>,
     requests: &'a [Request],
-    patience: &'a Patience,
+    patience: &'a WaitDeadline,
 ) -> impl Future<Output = Result<Vec<Arc<Hold>>, AcquireError>> + Send + 'a {
     async move {
         let mut attempt = Attempt::default();
@@ -74,7 +74,7 @@ async fn unless_draining<T>(
 fn pass_gate<'a>(
     engine: &'a Arc<Engine>,
     request: &'a Request,
-    patience: &'a Patience,
+    patience: &'a WaitDeadline,
     takes: bool,
 ) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
     async move {
@@ -88,7 +88,7 @@ fn pass_gate<'a>(
 }
 
 /// Who has just released and asks again must not meet itself.
-async fn leavers_gone(engine: &Engine, request: &Request, patience: &Patience) {
+async fn leavers_gone(engine: &Engine, request: &Request, patience: &WaitDeadline) {
     let only_looks = patience.deadline.is_none() || request.asked.max_waiters == Some(0);
     if only_looks
         && matches!(
@@ -106,7 +106,7 @@ async fn leavers_gone(engine: &Engine, request: &Request, patience: &Patience) {
 fn stand_in_queue<'a>(
     engine: &'a Arc<Engine>,
     request: &'a Request,
-    patience: &'a Patience,
+    patience: &'a WaitDeadline,
     mut place: QueuePlace<Lease>,
 ) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
     async move {
@@ -167,7 +167,7 @@ impl Ears {
 async fn contend(
     engine: &Arc<Engine>,
     requests: &[Request],
-    patience: Patience,
+    patience: WaitDeadline,
     mut attempt: Attempt,
 ) -> Result<Vec<Arc<Hold>>, AcquireError> {
     let mut ears = Ears(Vec::new());
@@ -195,8 +195,8 @@ async fn contend(
                 (remaining.unwrap_or(REFRESH).min(REFRESH), remaining)
             }
             Acquired::Yield { remaining, .. } => {
-                let until =
-                    *yields_until.get_or_insert_with(|| Instant::now() + engine.settings.yielding);
+                let until = *yields_until
+                    .get_or_insert_with(|| Instant::now() + engine.settings.fairness_timeout);
                 let left = until.saturating_duration_since(Instant::now());
                 (remaining.min(left).min(REFRESH), Some(remaining))
             }

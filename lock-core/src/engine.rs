@@ -11,7 +11,6 @@ use std::{
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    LockClient,
     breaker::Breaker,
     error::Unsupported,
     hold::{
@@ -19,9 +18,9 @@ use crate::{
         reconcile::{self, ReconcileQueue},
     },
     lock_order::LockOrder,
+    options::ClientConfig,
     owner::Owners,
     renewal::{self, Schedule},
-    settings::Settings,
     store::{Holds, LockStore, StoreAdmin, StoreError},
     tasks::Tasks,
 };
@@ -30,7 +29,7 @@ use crate::{
 pub(crate) struct Engine {
     pub(crate) owners: Owners,
     pub(crate) store: Arc<dyn LockStore>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ClientConfig,
     pub(crate) gate: Arc<Gate>,
     pub(crate) breaker: Breaker,
     pub(crate) lock_order: LockOrder,
@@ -43,14 +42,14 @@ pub(crate) struct Engine {
     /// True once nothing more is granted.
     pub(crate) draining: watch::Sender<bool>,
     /// Locks of this process alone, for those who go on without the store.
-    pub(crate) local: OnceLock<LockClient>,
+    pub(crate) local: OnceLock<Arc<Engine>>,
 }
 
 impl Engine {
     pub(crate) fn start(
         owners: Owners,
         store: Arc<dyn LockStore>,
-        settings: Settings,
+        settings: ClientConfig,
         tasks: Arc<Tasks>,
     ) -> Arc<Self> {
         let (schedule, queue) = (Arc::<Schedule>::default(), Arc::<ReconcileQueue>::default());
@@ -65,7 +64,7 @@ impl Engine {
         Arc::new(Self {
             owners,
             store,
-            gate: Gate::new(settings.max_waiters, settings.max_waiters_in_all),
+            gate: Gate::new(settings.max_waiters, settings.max_waiters_total),
             breaker: Breaker::default(),
             lock_order: LockOrder::default(),
             settings,

@@ -5,11 +5,12 @@ use std::{future::Future, pin::pin, sync::Arc};
 use futures_util::future::select_all;
 
 use crate::{
-    AcquireError, Kind, LockGuard, Lost, Scope, contend,
+    AcquireError, Kind, LockGuard, Lost, contend,
     engine::Engine,
     hold::Hold,
     reenter::reenter,
-    request::{Patience, Request},
+    request::{Request, WaitDeadline},
+    scope_holds::ScopeHolds,
 };
 
 /// Acquires all that is asked for, or nothing; `requests` are sorted by key and of one client.
@@ -17,11 +18,14 @@ use crate::{
 // No async function, which would have room for its arguments twice.
 pub(crate) fn enter<'a>(
     engine: &'a Arc<Engine>,
-    scope: Option<Scope>,
+    scope: Option<Arc<ScopeHolds>>,
     requests: &'a [Request],
-    patience: Patience,
+    patience: WaitDeadline,
 ) -> impl Future<Output = Result<Vec<LockGuard>, AcquireError>> + Send + 'a {
-    engine.note_order(scope.as_ref(), requests);
+    if cfg!(debug_assertions) {
+        let held = scope.as_ref().map(|scope| scope.held(engine.owners.client()));
+        engine.lock_order.note(&held.unwrap_or_default(), requests);
+    }
     async move {
         engine.tasks.attach_runtime()?;
         match (scope, requests) {
@@ -36,9 +40,9 @@ pub(crate) fn enter<'a>(
 
 async fn enter_all(
     engine: &Arc<Engine>,
-    scope: Option<Scope>,
+    scope: Option<Arc<ScopeHolds>>,
     requests: &[Request],
-    patience: Patience,
+    patience: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let guards = match scope {
         Some(scope) => enter_in(engine, &scope, requests, patience).await?,
@@ -53,14 +57,14 @@ async fn enter_all(
 
 async fn enter_in(
     engine: &Arc<Engine>,
-    scope: &Scope,
+    scope: &ScopeHolds,
     requests: &[Request],
-    patience: Patience,
+    patience: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let place = |request: &Request| {
         // Every permit of a semaphore is one more.
         let reentrant = request.kind != Kind::Semaphore;
-        reentrant.then(|| scope.place(engine.owners.client(), &request.key))
+        reentrant.then(|| scope.slot(engine.owners.client(), &request.key))
     };
     let places: Vec<_> = requests.iter().map(place).collect();
     // Two acquisitions of one scope: the second enters what the first is still acquiring.
@@ -109,7 +113,7 @@ async fn enter_in(
 async fn acquire_anew(
     engine: &Arc<Engine>,
     requests: &[Request],
-    patience: Patience,
+    patience: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let at_once = match requests {
         [_] => 1,

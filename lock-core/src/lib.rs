@@ -17,16 +17,17 @@ mod entry;
 mod gate;
 mod guard;
 mod hold;
+mod lock_order;
 mod lost;
+mod options;
 mod reenter;
 mod renewal;
 mod request;
 mod runtime;
 mod scope;
-mod settings;
+mod scope_holds;
 pub mod store;
 mod tasks;
-mod terms;
 mod tries;
 mod types;
 mod view;
@@ -37,17 +38,18 @@ pub mod __private;
 pub mod test_util;
 
 pub use client::{
-    Acquire, LockClient, LockClientBuilder, LockOrderInversion, Lockable, Member, MultiGuard,
-    MultiLock, PermitGuard, RedLock, RedLockGuard, RedLockTarget, Semaphore, SingleLock,
+    Acquire, LockClient, LockClientBuilder, Lockable, Member, MultiGuard, MultiLock, PermitGuard,
+    RedLock, RedLockGuard, RedLockTarget, Semaphore, SingleLock,
 };
 pub use guard::LockGuard;
 pub use lock_key::{KeyPart, MAX_KEY_BYTES, Template, TemplateError, ValueError};
+pub use lock_order::LockOrderInversion;
 pub use lost::LostSignal;
-pub use scope::Scope;
-pub use settings::{
+pub use options::{
     DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT, DEFAULT_MAX_WAITERS,
     DEFAULT_MAX_WAITERS_TOTAL, DEFAULT_WAIT,
 };
+pub use scope::Scope;
 pub use store::memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use store::redis::connect::{ConnectError, Tls};
@@ -61,6 +63,5 @@ pub use types::{
 pub use view::LockView;
 
 // Names by which files that are about to move import what has moved.
-pub(crate) use client::lock_order;
 pub(crate) use runtime::{backoff, lease_clock as clock};
 pub(crate) use types::{call_site, error, lease, owner};

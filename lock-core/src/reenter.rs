@@ -9,7 +9,7 @@ use crate::{
     clock::Moment,
     error::{AcquireError, Unavailable, WrongKind},
     hold::{Hold, LeaseInner, ReconcileOnDrop, Stage, StepPermit, UNCONFIRMED},
-    request::{Patience, Request},
+    request::{Request, WaitDeadline},
     store::{AcquireCommand, Acquired},
 };
 
@@ -52,7 +52,7 @@ fn may_be_entered(hold: &Hold, request: &Request) -> Result<(), AcquireError> {
 pub(crate) async fn reenter(
     hold: &Arc<Hold>,
     request: &Request,
-    patience: Patience,
+    patience: WaitDeadline,
 ) -> Result<bool, AcquireError> {
     let (mode, lease) = (request.mode, &hold.lease);
     let engine = &lease.engine;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     gate::{Access, EnterResult, Gate, HandoffKey, Permit, QueuePlace, Tenant},
-    terms::{Asked, Terms},
+    options::{AcquireOptions, HoldOptions},
     types::{AcquireError, Busy, Kind, LockKey, Mode, Overloaded},
 };
 
@@ -19,9 +19,9 @@ pub(crate) struct Request {
     pub(crate) mode: Mode,
     /// The permits that a semaphore is made with.
     pub(crate) permits: u32,
-    pub(crate) asked: Asked,
+    pub(crate) asked: AcquireOptions,
     /// What the hold lives by if this is its outermost acquisition.
-    pub(crate) terms: Terms,
+    pub(crate) terms: HoldOptions,
 }
 
 /// What the gate lets an acquisition do.
@@ -32,13 +32,13 @@ pub(crate) enum Entered<T: Tenant> {
 
 /// How long an acquisition may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct WaitDeadline {
     pub(crate) asked_at: Instant,
     /// `None`: wait for nobody.
     pub(crate) deadline: Option<Instant>,
 }
 
-impl Patience {
+impl WaitDeadline {
     /// From now on; zero waits for nobody.
     pub(crate) fn of(wait: Duration) -> Self {
         let asked_at = Instant::now();

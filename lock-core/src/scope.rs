@@ -1,14 +1,6 @@
-use std::{
-    collections::HashMap,
-    fmt,
-    future::Future,
-    sync::{Arc, Weak},
-};
+use std::{fmt, future::Future, sync::Arc};
 
-use crate::{
-    Acquire, IntoLockKey, LockClient, LockKey, Mode, call_site::CallSite, hold::Hold,
-    owner::ClientId, runtime::sync::Mutex,
-};
+use crate::{Acquire, IntoLockKey, LockClient, Mode, scope_holds::ScopeHolds};
 
 tokio::task_local! {
     static AMBIENT: Scope;
@@ -55,19 +47,12 @@ pub struct Scope(Arc<Inner>);
 
 struct Inner {
     client: LockClient,
-    places: Mutex<HashMap<(ClientId, LockKey), Arc<Place>>>,
-}
-
-/// A scope's place on one key: its live hold, and the turn to acquire one.
-#[derive(Debug, Default)]
-pub(crate) struct Place {
-    hold: Mutex<Weak<Hold>>,
-    pub(crate) turn: tokio::sync::Mutex<()>,
+    holds: Arc<ScopeHolds>,
 }
 
 impl Scope {
     pub(crate) fn new(client: LockClient) -> Self {
-        Self(Arc::new(Inner { client, places: Mutex::default() }))
+        Self(Arc::new(Inner { client, holds: Arc::default() }))
     }
 
     /// The ambient scope, if the current task runs inside one.
@@ -110,44 +95,8 @@ impl Scope {
         self.0.client.lock(mode, key).in_scope(self)
     }
 
-    /// What is held through this client, and where it was asked for.
-    pub(crate) fn held(&self, client: &ClientId) -> Vec<(LockKey, CallSite)> {
-        let holds: Vec<_> = {
-            let places = self.0.places.lock();
-            let own = places.iter().filter(|((of, _), _)| of == client);
-            own.filter_map(|(_, place)| place.hold()).collect()
-        };
-        let live = holds.iter().filter(|hold| hold.state().end.is_none());
-        live.map(|hold| (hold.lease.key.clone(), hold.site.clone())).collect()
-    }
-
-    /// Whether a live hold on this key has at least this mode.
-    pub(crate) fn holds(&self, key: &str, mode: Mode) -> bool {
-        let holds = |(place, known): (&(ClientId, LockKey), &Arc<Place>)| {
-            if place.1.as_str() != key {
-                return None;
-            }
-            known.hold()
-        };
-        let on_key: Vec<_> = {
-            let places = self.0.places.lock();
-            places.iter().filter_map(holds).collect()
-        };
-        on_key.iter().any(|hold| {
-            let guards = hold.state().guards;
-            let enough = guards.write > 0 || mode == Mode::Read && guards.read > 0;
-            enough && hold.check().is_ok()
-        })
-    }
-
-    pub(crate) fn place(&self, client: &ClientId, key: &LockKey) -> Arc<Place> {
-        let mut places = self.0.places.lock();
-        if places.len() == places.capacity() {
-            // Before it grows: a scope that lives long locks many keys in its time.
-            places.retain(|_, place| Arc::strong_count(place) > 1 || place.hold().is_some());
-        }
-        let place = places.entry((client.clone(), key.clone())).or_default();
-        Arc::clone(place)
+    pub(crate) fn holds(&self) -> Arc<ScopeHolds> {
+        Arc::clone(&self.0.holds)
     }
 }
 
@@ -157,32 +106,23 @@ impl fmt::Debug for Scope {
     }
 }
 
-impl Place {
-    pub(crate) fn hold(&self) -> Option<Arc<Hold>> {
-        self.hold.lock().upgrade()
-    }
-
-    pub(crate) fn set(&self, hold: &Arc<Hold>) {
-        *self.hold.lock() = Arc::downgrade(hold);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::LockKey;
 
     #[tokio::test(start_paused = true)]
     async fn a_place_is_kept_while_somebody_needs_it_and_no_longer() {
         let client = LockClient::in_memory();
         let (scope, own) = (client.scope(), client.engine().owners.client());
         let key = |name: String| LockKey::try_from(name).expect("a key");
-        let acquiring = scope.place(own, &key("acquiring".to_owned()));
+        let acquiring = scope.holds().slot(own, &key("acquiring".to_owned()));
         let guard = scope.write("held").acquire().await.expect("it is free");
         for number in 0..1_000 {
-            drop(scope.place(own, &key(format!("past-{number}"))));
+            drop(scope.holds().slot(own, &key(format!("past-{number}"))));
         }
-        assert!(Arc::ptr_eq(&acquiring, &scope.place(own, &key("acquiring".to_owned()))));
-        assert!(scope.place(own, guard.key()).hold().is_some());
-        assert!(scope.0.places.lock().len() < 100);
+        assert!(Arc::ptr_eq(&acquiring, &scope.holds().slot(own, &key("acquiring".to_owned()))));
+        assert!(scope.holds().slot(own, guard.key()).hold().is_some());
+        assert!(scope.holds().len() < 100);
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     error::{AcquireError, Overloaded, Unavailable},
     hold::{Hold, Lease},
     lease,
-    request::{Patience, Request},
+    request::{Request, WaitDeadline},
     store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand, StoreError},
 };
 
@@ -56,7 +56,7 @@ impl Attempt {
     pub(crate) async fn send(
         &mut self,
         requests: &[Request],
-        patience: Patience,
+        patience: WaitDeadline,
         yields: bool,
         limit: Option<Instant>,
     ) -> Result<Tried, AcquireError> {
@@ -126,7 +126,7 @@ impl Lease {
     fn first_step(
         &self,
         request: &Request,
-        patience: Patience,
+        patience: WaitDeadline,
         sent: Moment,
         yields: bool,
         alone: bool,

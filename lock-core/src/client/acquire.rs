@@ -2,8 +2,8 @@ use std::{future::Future, pin::pin, time::Duration};
 
 use super::lockable::{Lockable, SingleLock};
 use crate::{
+    options::AcquireOptions,
     scope::Scope,
-    terms::Asked,
     types::{AcquireError, CallSite, Kind, LockError},
 };
 
@@ -37,14 +37,14 @@ pub struct Acquire<T = SingleLock> {
     pub(crate) target: T,
     scope: Option<Scope>,
     wait: Duration,
-    asked: Asked,
+    asked: AcquireOptions,
 }
 
 impl<T: Lockable> Acquire<T> {
     #[track_caller]
     pub(crate) fn new(target: T) -> Self {
         let wait = target.client().engine().settings.wait;
-        Self { target, scope: Scope::current(), wait, asked: Asked::at(CallSite::here()) }
+        Self { target, scope: Scope::current(), wait, asked: AcquireOptions::at(CallSite::here()) }
     }
 
     /// How long [`acquire`](Self::acquire) waits for other holders, from the call, on this process'

@@ -45,7 +45,7 @@ impl LockClient {
     pub async fn hold_count(&self, key: impl IntoLockKey, mode: Mode) -> Result<u32, InspectError> {
         let key = key.into_lock_key()?;
         let client = self.engine().owners.client();
-        let hold = Scope::current().and_then(|scope| scope.place(client, &key).hold());
+        let hold = Scope::current().and_then(|scope| scope.holds().slot(client, &key).hold());
         let standing = self.standing(&key).await?;
         let Some(hold) = hold else { return Ok(0) };
         let owner = hold.lease.owner.to_string();

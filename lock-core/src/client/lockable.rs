@@ -6,10 +6,10 @@ use super::LockClient;
 use crate::{
     entry,
     guard::LockGuard,
-    request::{Patience, Request},
+    options::AcquireOptions,
+    options::check_terms,
+    request::{Request, WaitDeadline},
     scope::Scope,
-    settings::check_terms,
-    terms::Asked,
     types::{AcquireError, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode, Unsupported},
 };
 
@@ -24,7 +24,7 @@ pub trait Lockable: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
     #[doc(hidden)]
     fn acquire(
         self,
-        asked: Asked,
+        asked: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> impl Future<Output = Result<Self::Guard, AcquireError>> + Send;
@@ -52,7 +52,7 @@ pub struct SingleLock {
 
 impl SingleLock {
     /// Checks everything that can be checked before anything is sent.
-    pub(crate) fn request(self, asked: Asked) -> Result<Request, AcquireError> {
+    pub(crate) fn request(self, asked: AcquireOptions) -> Result<Request, AcquireError> {
         let (kind, mode) = (self.kind, self.mode);
         if !kind.supports(mode) {
             let why = format!("a {kind} lock has no {mode} mode: write it, or use read_write");
@@ -87,7 +87,7 @@ impl Lockable for SingleLock {
 
     fn acquire(
         self,
-        asked: Asked,
+        asked: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send {
@@ -95,12 +95,14 @@ impl Lockable for SingleLock {
         // Before the future: an async function would have room for it twice, and thousands wait.
         let request = self.request(asked);
         async move {
-            let patience = Patience::of(wait);
+            let patience = WaitDeadline::of(wait);
             let requests = match &request {
                 Ok(request) => slice::from_ref(request),
                 Err(refusal) => return Err(refusal.clone()),
             };
-            let mut guards = entry::enter(client.engine(), scope, requests, patience).await?;
+            let mut guards =
+                entry::enter(client.engine(), scope.map(|scope| scope.holds()), requests, patience)
+                    .await?;
             Ok(guards.pop().expect("BUG: a grant without a guard"))
         }
     }

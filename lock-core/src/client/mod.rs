@@ -4,7 +4,7 @@ pub(crate) mod acquire;
 mod builder;
 mod inspect;
 mod list;
-pub(crate) mod lock_order;
+mod lock_order;
 pub(crate) mod lockable;
 mod locks;
 pub(crate) mod multi_lock;
@@ -27,7 +27,6 @@ use crate::{
 
 pub use acquire::Acquire;
 pub use builder::LockClientBuilder;
-pub use lock_order::LockOrderInversion;
 pub use lockable::{Lockable, SingleLock};
 pub use multi_lock::{Member, MultiGuard, MultiLock, OneOrMany};
 pub use red_lock::{RedLock, RedLockGuard, RedLockTarget};
@@ -159,7 +158,10 @@ impl LockClient {
         };
         let locally = async {
             match self.0.local.get() {
-                Some(local) => Box::pin(local.shutdown(deadline)).await,
+                Some(local) => {
+                    let local = LockClient::from_engine(Arc::clone(local));
+                    Box::pin(local.shutdown(deadline)).await
+                }
                 None => Ok(()),
             }
         };

@@ -16,9 +16,9 @@ use super::{
 use crate::{
     entry,
     guard::LockGuard,
-    request::{Patience, Request},
+    options::AcquireOptions,
+    request::{Request, WaitDeadline},
     scope::Scope,
-    terms::Asked,
     types::{AcquireError, FencingToken, InvalidOptions, Kind, LockKey, Lost, ReleaseError},
     view::{LockView, run_while_held},
 };
@@ -52,7 +52,7 @@ impl MultiLock {
     }
 
     /// What is asked for, in the order of the keys.
-    fn requests(self, asked: Asked) -> Result<Vec<Request>, AcquireError> {
+    fn requests(self, asked: AcquireOptions) -> Result<Vec<Request>, AcquireError> {
         let invalid = |why: String| Err(InvalidOptions(why).into());
         if self.members.is_empty() {
             return invalid("a multi-lock without members locks nothing".to_owned());
@@ -84,14 +84,16 @@ impl Lockable for MultiLock {
 
     async fn acquire(
         self,
-        asked: Asked,
+        asked: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> Result<MultiGuard, AcquireError> {
-        let patience = Patience::of(wait);
+        let patience = WaitDeadline::of(wait);
         let client = self.client.clone();
         let requests = self.requests(asked)?;
-        let guards = entry::enter(client.engine(), scope, &requests, patience).await?;
+        let guards =
+            entry::enter(client.engine(), scope.map(|scope| scope.holds()), &requests, patience)
+                .await?;
         Ok(MultiGuard(Guards::Many(guards)))
     }
 
@@ -124,7 +126,7 @@ impl Lockable for OneOrMany {
 
     fn acquire(
         self,
-        asked: Asked,
+        asked: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send {

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     guard::LockGuard,
     lost::LostSignal,
+    options::AcquireOptions,
     scope::Scope,
-    terms::Asked,
     types::{
         AcquireError, InspectError, KeyError, Kind, LeaseState, LockKey, Lost, Mode, ReleaseError,
         WrongKind,
@@ -91,7 +91,7 @@ impl Lockable for Semaphore {
 
     async fn acquire(
         self,
-        asked: Asked,
+        asked: AcquireOptions,
         _scope: Option<Scope>,
         wait: Duration,
     ) -> Result<PermitGuard, AcquireError> {

@@ -18,11 +18,9 @@ use crate::{
     clock::Moment,
     gate::{Access, HandoffKey, Tenant},
     lease,
+    options::MAX_LOCAL_HANDOFFS,
     request::Request,
 };
-
-/// How often one grant of the store may go on to the next waiter of this process.
-pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
 
 /// After hand-offs this process tries for the lock again so much later, of the time that they took: a
 /// waiter that has no place among ours, a client of Redisson, finds it free when it comes.

@@ -31,9 +31,9 @@ use crate::{
     store::{Holds, WakeTopic},
 };
 pub(crate) use lease::{Lease, ReconcileOnDrop};
-pub(crate) use local_handoff::{HandoffBudget, MAX_LOCAL_HANDOFFS};
+pub(crate) use local_handoff::HandoffBudget;
 pub(crate) use mode_change::UNCONFIRMED;
-pub(crate) use shared_read::{MAX_SHARED_READERS, SharedRead, share};
+pub(crate) use shared_read::{SharedRead, share};
 pub(crate) use state::{LeaseInner, Next, Stage};
 pub(crate) use step_permit::StepPermit;
 

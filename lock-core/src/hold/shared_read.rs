@@ -21,11 +21,9 @@ use crate::{
     Kind, Mode,
     clock::Moment,
     error::Unavailable,
-    request::{Patience, Request},
+    options::MAX_SHARED_READERS,
+    request::{Request, WaitDeadline},
 };
-
-/// How many readers of this process may read on one lease.
-pub(crate) const MAX_SHARED_READERS: u32 = 64;
 
 /// What a lease shares, or would.
 #[derive(Debug, Default)]
@@ -52,7 +50,7 @@ impl Request {
 pub(crate) async fn share(
     own: &Arc<Lease>,
     request: &Request,
-    patience: Patience,
+    patience: WaitDeadline,
 ) -> Result<Option<Arc<Hold>>, Unavailable> {
     if request.places() == 0 {
         return Ok(None);
@@ -109,7 +107,7 @@ impl Drop for JoinTicket {
 impl JoinTicket {
     /// On this lease, if it may be joined now.
     fn of(lease: Arc<Lease>, request: &Request) -> Option<Self> {
-        let may_join = lease.state().let_in(request, lease.engine.settings.yielding);
+        let may_join = lease.state().let_in(request, lease.engine.settings.fairness_timeout);
         may_join.then(|| Self { lease, used: false })
     }
 
@@ -164,12 +162,13 @@ impl LeaseInner {
 
     /// For no longer than a reader stands back behind a writer: a later one asks the store whether a
     /// writer waits.
-    fn let_in(&mut self, request: &Request, yielding: Duration) -> bool {
+    fn let_in(&mut self, request: &Request, fairness_timeout: Duration) -> bool {
         let now = Moment::now();
         let open = match self.stage {
             Stage::Acquiring => self.sharing.leads,
             _ => {
-                let in_time = now < self.handoffs.until && now.since(self.granted_at) < yielding;
+                let in_time =
+                    now < self.handoffs.until && now.since(self.granted_at) < fairness_timeout;
                 in_time && self.can_be_joined(now)
             }
         };

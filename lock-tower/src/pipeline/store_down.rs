@@ -53,7 +53,7 @@ async fn acquire_locally(
     keys: &[RequestKey],
     down: &AcquireError,
 ) -> Result<Acquisition, Rejection> {
-    let granted = pending.wait(local(&pending.client), context, keys).await?;
+    let granted = pending.wait(&local(&pending.client), context, keys).await?;
     let held =
         |key: &RequestKey| held_beside(&pending.client, &context.scope, &key.key, pending.mode);
     match granted {

@@ -8,7 +8,7 @@ use crate::store::redis::connect::RedisOptions;
 use crate::{
     client::{LockClient, red_lock::RedLock},
     engine::Engine,
-    settings::Settings,
+    options::ClientConfig,
     store::{LockStore, memory::MemoryStore},
     tasks::Tasks,
     types::{ClientId, InvalidOptions, Owners},
@@ -36,14 +36,14 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 #[must_use = "a builder does nothing until it connects"]
 #[derive(Debug, Clone, Default)]
 pub struct LockClientBuilder {
-    settings: Settings,
+    settings: ClientConfig,
     #[cfg(feature = "redis")]
     redis: RedisOptions,
 }
 
 impl LockClientBuilder {
     /// With the settings of a client that is there already.
-    pub(crate) fn of(settings: Settings) -> Self {
+    pub(crate) fn of(settings: ClientConfig) -> Self {
         Self {
             settings,
             #[cfg(feature = "redis")]
@@ -75,7 +75,7 @@ impl LockClientBuilder {
     /// long as one hold is shorter than this; and it bounds how long a reader waits for a writer that
     /// waits itself. Default: 1 s.
     pub fn fairness_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.yielding = timeout.min(LONGEST_TIMEOUT);
+        self.settings.fairness_timeout = timeout.min(LONGEST_TIMEOUT);
         self
     }
 
@@ -92,7 +92,7 @@ impl LockClientBuilder {
     /// requests for many keys can take, where [`max_waiters`](Self::max_waiters) bounds those for
     /// one. Who has waited for others of this process already is not sent away. Default: 65,536.
     pub fn max_waiters_total(mut self, max_waiters: usize) -> Self {
-        self.settings.max_waiters_in_all = max_waiters;
+        self.settings.max_waiters_total = max_waiters;
         self
     }
 
@@ -151,7 +151,7 @@ impl LockClientBuilder {
     }
 
     #[cfg(feature = "test-util")]
-    pub(crate) fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &ClientConfig {
         &self.settings
     }
 

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use super::{LONGEST_TIMEOUT, LockClientBuilder, beginnings};
 use crate::{
     client::{LockClient, red_lock::RedLock},
-    settings::check_lease,
+    options::check_lease,
     store::redis::{
         self,
         connect::{ConnectError, Credentials, RedisOptions, Tls},

@@ -15,9 +15,9 @@ use futures_util::future::join_all;
 use crate::{
     client::{Acquire, LockClient, Lockable, SingleLock, lockable::sealed},
     gate::{Admission, Gate, Permit},
-    request::{Entered, Patience, Request},
+    options::AcquireOptions,
+    request::{Entered, Request, WaitDeadline},
     scope::Scope,
-    terms::Asked,
     types::{
         AcquireError, IntoLockKey, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode,
         ShutdownError,
@@ -58,7 +58,7 @@ impl RedLock {
             )));
         }
         let settings = &clients[0].engine().settings;
-        let gate = Gate::new(settings.max_waiters, settings.max_waiters_in_all);
+        let gate = Gate::new(settings.max_waiters, settings.max_waiters_total);
         Ok(Self(Arc::new(Servers { clients, gate })))
     }
 
@@ -143,11 +143,11 @@ impl Lockable for RedLockTarget {
 
     async fn acquire(
         self,
-        asked: Asked,
+        asked: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> Result<RedLockGuard, AcquireError> {
-        let patience = Patience::of(wait);
+        let patience = WaitDeadline::of(wait);
         let servers = self.servers;
         let on = |client: &LockClient| SingleLock {
             client: client.clone(),
@@ -168,7 +168,7 @@ impl Lockable for RedLockTarget {
         }
         if let Some(scope) = &scope
             && servers.clients.iter().any(|client| {
-                let place = scope.place(client.engine().owners.client(), &request.key);
+                let place = scope.holds().slot(client.engine().owners.client(), &request.key);
                 place.hold().is_some_and(|hold| !hold.state().guards.none())
             })
         {
@@ -200,7 +200,7 @@ impl Lockable for RedLockTarget {
 async fn admitted(
     servers: &Servers,
     request: &Request,
-    patience: Patience,
+    patience: WaitDeadline,
 ) -> Result<Permit<()>, AcquireError> {
     match patience.enter(&servers.gate, request, None)? {
         Entered::Admitted(permit) => Ok(permit),

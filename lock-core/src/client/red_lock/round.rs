@@ -13,11 +13,11 @@ use crate::{
     client::{Lockable, SingleLock},
     gate::Permit,
     guard::LockGuard,
-    request::{Patience, Request},
+    options::AcquireOptions,
+    request::{Request, WaitDeadline},
     runtime::jittered,
     scope::Scope,
     store::{Holder, StoreIdentity, WakeTopic, WakeupReceiver},
-    terms::Asked,
     types::{AcquireError, Kind, MAX_LEASE, OwnerId, Unavailable},
 };
 
@@ -34,7 +34,7 @@ const RETRY: Duration = Duration::from_millis(200);
 pub(crate) struct Round<'a> {
     pub(crate) servers: &'a Servers,
     pub(crate) members: &'a [SingleLock],
-    pub(crate) asked: Asked,
+    pub(crate) asked: AcquireOptions,
     pub(crate) scope: &'a Option<Scope>,
 }
 
@@ -70,7 +70,7 @@ impl Round<'_> {
     pub(crate) async fn until_granted(
         &self,
         request: &Request,
-        patience: Patience,
+        patience: WaitDeadline,
         permit: &mut Permit<()>,
     ) -> Result<Vec<LockGuard>, AcquireError> {
         let mut ears: Vec<WakeupReceiver> = Vec::new();

@@ -3,7 +3,7 @@
 
 use super::{
     fair_queue::Line,
-    holders::{Asked, Holders},
+    holders::{HolderCheck, Holders},
     rules::{LockRules, StepContext},
     waiters::Waiters,
 };
@@ -36,9 +36,9 @@ impl Plain {
         let (owner, now) = (&step.owner, scene.now);
         let asked = self.holders.ask(step);
         match asked {
-            Asked::Lost => return Acquired::Lost,
-            Asked::Free { fresh: false } => {}
-            Asked::Free { fresh: true } | Asked::Held { .. } => {
+            HolderCheck::Lost => return Acquired::Lost,
+            HolderCheck::Free { fresh: false } => {}
+            HolderCheck::Free { fresh: true } | HolderCheck::Held { .. } => {
                 let passed = self.line.drop_dead_heads_but(Some(owner), now);
                 let first = self.line.head().is_none_or(|head| head.owner == *owner);
                 if !(first && self.holders.is_free()) {

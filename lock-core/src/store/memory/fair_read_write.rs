@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     fair_queue::Line,
-    holders::{Asked, Holders},
+    holders::{HolderCheck, Holders},
     rules::{LockRules, StepContext},
 };
 use crate::{
@@ -74,12 +74,12 @@ impl LockRules for FairReadWrite {
             self.tell_next(scene);
         }
         match self.holders.ask(step) {
-            Asked::Lost => Acquired::Lost,
-            Asked::Held { .. } => self.refuse(step, now),
-            Asked::Free { fresh: true } if self.stands_behind_others(step) => {
+            HolderCheck::Lost => Acquired::Lost,
+            HolderCheck::Held { .. } => self.refuse(step, now),
+            HolderCheck::Free { fresh: true } if self.stands_behind_others(step) => {
                 self.refuse(step, now)
             }
-            Asked::Free { .. } => {
+            HolderCheck::Free { .. } => {
                 let stood = self.line.leave(&step.owner);
                 let behind = stood.and_then(|at| self.line.get(at));
                 if let Some(reader) = behind.filter(|place| place.mode == Mode::Read)

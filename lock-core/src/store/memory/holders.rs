@@ -32,7 +32,7 @@ pub(crate) struct Holders {
 }
 
 /// What the holders alone say to somebody who asks.
-pub(crate) enum Asked {
+pub(crate) enum HolderCheck {
     /// Nobody is in the way. A fresh hold is its owner's first on this key, and comes after those
     /// who wait.
     Free {
@@ -81,7 +81,7 @@ impl Holders {
         self.reads.values().map(|reads| reads.until).chain(writes).max()
     }
 
-    pub(crate) fn ask(&self, step: &AcquireCommand) -> Asked {
+    pub(crate) fn ask(&self, step: &AcquireCommand) -> HolderCheck {
         let held = self.holds(&step.owner);
         let in_the_way = match step.mode {
             _ if held.write > 0 => None,
@@ -89,11 +89,11 @@ impl Holders {
             Mode::Write => self.until(),
         };
         match in_the_way {
-            Some(until) if step.holds == 1 => Asked::Held { until },
+            Some(until) if step.holds == 1 => HolderCheck::Held { until },
             None if held.of(step.mode) + 1 >= step.holds => {
-                Asked::Free { fresh: step.holds == 1 && held.none() }
+                HolderCheck::Free { fresh: step.holds == 1 && held.none() }
             }
-            _ => Asked::Lost,
+            _ => HolderCheck::Lost,
         }
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{
-    holders::{Asked, Holders},
+    holders::{HolderCheck, Holders},
     rules::StepContext,
 };
 use crate::{
@@ -128,11 +128,11 @@ impl Waiters {
     ) -> Acquired {
         let now = scene.now;
         match holders.ask(step) {
-            Asked::Lost => Acquired::Lost,
-            Asked::Held { until } => {
+            HolderCheck::Lost => Acquired::Lost,
+            HolderCheck::Held { until } => {
                 Acquired::Busy { remaining: Some(now.until(until)), in_line: self.stand(step, now) }
             }
-            Asked::Free { fresh } => {
+            HolderCheck::Free { fresh } => {
                 let others_read = !holders.is_free();
                 let ahead = self.ahead_of(step, now).map(|first| now.until(first.until));
                 if let Some(remaining) = ahead.filter(|_| fresh && (step.yields || !others_read)) {

@@ -143,7 +143,7 @@ pub(super) async fn asked_to_release_the_holder_hears_it(world: World) {
         let ((), asked) = soon(async { tokio::join!(guard.release_requested(), asked) }).await;
         assert_eq!(asked, 1, "{kind}");
         assert!(guard.is_held(), "nothing is taken from anybody");
-        // Asked before it listens, too.
+        // AcquireOptions before it listens, too.
         soon(guard.release_requested()).await;
         guard.release().await.unwrap();
     }

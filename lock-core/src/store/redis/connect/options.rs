@@ -2,7 +2,7 @@ use std::{fmt, time::Duration};
 
 use super::tls::Tls;
 use crate::{
-    settings::DEFAULT_COMMAND_TIMEOUT, store::redis::protocol::Replicas, types::InvalidOptions,
+    options::DEFAULT_COMMAND_TIMEOUT, store::redis::protocol::Replicas, types::InvalidOptions,
 };
 
 /// How a client uses Redis, as the builder has it.

@@ -1,0 +1,165 @@
+//! In debug builds, which locks are taken while which are held: two places that take the same keys
+//! in opposite orders are told before they meet.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    fmt,
+};
+
+use crate::{
+    request::Request,
+    runtime::sync::Mutex,
+    types::{CallSite, LockKey},
+};
+
+/// What is remembered: then the oldest is forgotten.
+const MAX_EDGES: usize = 10_000;
+/// Keys looked at in search of a circle.
+const FARTHEST: usize = 1_000;
+/// Pairs of places that are kept for those who ask.
+const MAX_INVERSIONS: usize = 1_000;
+
+/// Places in the program that take locks in orders that contradict each other: from
+/// [`LockClient::lock_order_inversions`](crate::LockClient::lock_order_inversions).
+///
+/// It displays as the places, without the keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockOrderInversion {
+    held: LockKey,
+    asked: LockKey,
+    nestings: Vec<Nesting>,
+}
+
+/// One place that takes a lock while it holds another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Nesting {
+    asked_at: CallSite,
+    held_at: CallSite,
+}
+
+impl LockOrderInversion {
+    /// The keys of the acquisition that closed the circle: what it held, and what it asked for.
+    #[must_use]
+    pub fn keys(&self) -> (&LockKey, &LockKey) {
+        (&self.held, &self.asked)
+    }
+
+    /// Where the locks were asked for while others were held, such as `src/orders.rs:12:5` or the
+    /// name of an attribute: first where the circle was closed. Two places, or more where the order
+    /// is contradicted by several together.
+    #[must_use]
+    pub fn call_sites(&self) -> Vec<String> {
+        self.nestings.iter().map(|nesting| nesting.asked_at.to_string()).collect()
+    }
+}
+
+impl fmt::Display for LockOrderInversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("locks are taken in opposite orders: ")?;
+        for (at, Nesting { asked_at, held_at }) in self.nestings.iter().enumerate() {
+            let then = if at == 0 { "" } else { "; " };
+            write!(f, "{then}{asked_at} takes one while it holds that of {held_at}")?;
+        }
+        f.write_str(": take them in one order, or together as a multi-lock")
+    }
+}
+
+/// What is held when what is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct LockOrder(Mutex<Nestings>);
+
+#[derive(Debug, Default)]
+struct Nestings {
+    /// From what is held to what is asked for then.
+    edges: HashMap<LockKey, HashMap<LockKey, Nesting>>,
+    oldest: VecDeque<(LockKey, LockKey)>,
+    told: HashSet<BTreeSet<String>>,
+    inversions: Vec<LockOrderInversion>,
+}
+
+impl LockOrder {
+    /// Notes that `requests`, which are sorted by key, are acquired while `held` are held.
+    pub(crate) fn note(&self, held: &[(LockKey, CallSite)], requests: &[Request]) {
+        let anew: Vec<_> = requests
+            .iter()
+            .filter(|request| request.asked.in_order)
+            .filter(|request| held.iter().all(|(key, _)| *key != request.key))
+            .map(|request| (request.key.clone(), request.asked.site.clone()))
+            .collect();
+        let outer = held.iter().flat_map(|held| anew.iter().map(move |asked| (held, asked)));
+        // Members are acquired one after another: what follows the next follows this one too.
+        let members = anew.windows(2).map(|pair| (&pair[0], &pair[1]));
+        let mut seen = self.0.lock();
+        for (held, asked) in outer.chain(members) {
+            seen.note(held, asked);
+        }
+    }
+
+    pub(crate) fn inversions(&self) -> Vec<LockOrderInversion> {
+        self.0.lock().inversions.clone()
+    }
+}
+
+impl Nestings {
+    fn note(&mut self, held: &(LockKey, CallSite), asked: &(LockKey, CallSite)) {
+        let nesting = Nesting { asked_at: asked.1.clone(), held_at: held.1.clone() };
+        let (held, asked) = (&held.0, &asked.0);
+        if self.edges.get(held).is_some_and(|asked_then| asked_then.contains_key(asked)) {
+            return;
+        }
+        if let Some(way_back) = self.way(asked, held) {
+            self.tell(held, asked, &nesting, way_back);
+        }
+        if self.oldest.len() == MAX_EDGES {
+            self.forget_oldest();
+        }
+        self.oldest.push_back((held.clone(), asked.clone()));
+        self.edges.entry(held.clone()).or_default().insert(asked.clone(), nesting);
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some((held, asked)) = self.oldest.pop_front() else { return };
+        if let Some(asked_then) = self.edges.get_mut(&held) {
+            asked_then.remove(&asked);
+            if asked_then.is_empty() {
+                self.edges.remove(&held);
+            }
+        }
+    }
+
+    /// By which nestings one comes from holding `from` to asking for `to`.
+    fn way(&self, from: &LockKey, to: &LockKey) -> Option<Vec<Nesting>> {
+        let mut came_from: HashMap<&LockKey, (&LockKey, &Nesting)> = HashMap::new();
+        let mut next = VecDeque::from([from]);
+        while let Some(key) = next.pop_front() {
+            for (asked, nesting) in self.edges.get(key).into_iter().flatten() {
+                if asked == from || came_from.contains_key(asked) {
+                    continue;
+                }
+                came_from.insert(asked, (key, nesting));
+                if asked == to {
+                    let steps =
+                        std::iter::successors(came_from.get(to), |(key, _)| came_from.get(key));
+                    return Some(steps.map(|(_, nesting)| (*nesting).clone()).collect());
+                }
+                if came_from.len() < FARTHEST {
+                    next.push_back(asked);
+                }
+            }
+        }
+        None
+    }
+
+    fn tell(&mut self, held: &LockKey, asked: &LockKey, here: &Nesting, way_back: Vec<Nesting>) {
+        let mut nestings = vec![here.clone()];
+        nestings.extend(way_back);
+        nestings.dedup();
+        let inversion = LockOrderInversion { held: held.clone(), asked: asked.clone(), nestings };
+        if self.told.len() < MAX_INVERSIONS
+            && self.told.insert(inversion.call_sites().into_iter().collect())
+        {
+            tracing::error!("{inversion}");
+            self.inversions.push(inversion);
+        }
+    }
+}

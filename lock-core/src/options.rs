@@ -1,0 +1,124 @@
+//! Options: of a client, of one acquisition, of a hold.
+
+use std::time::Duration;
+
+use crate::types::{CallSite, DEFAULT_LEASE, InvalidOptions, MAX_LEASE, MIN_LEASE};
+
+/// How often one grant of the store may go on to the next waiter of this process.
+pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
+/// How many readers of this process may read on one lease.
+pub(crate) const MAX_SHARED_READERS: u32 = 64;
+/// How long an acquisition waits when nothing else is asked for.
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(1);
+/// How long one command may take before the store counts as unavailable.
+pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
+/// For how long an acquisition stands back behind others that have waited for longer.
+pub const DEFAULT_FAIRNESS_TIMEOUT: Duration = Duration::from_secs(1);
+/// How many acquisitions of one process may wait for one key.
+pub const DEFAULT_MAX_WAITERS: usize = 1024;
+
+/// How many acquisitions of one process may wait, before all keys together: far more than wait in a
+/// service that is well, and no more than fit into some hundred megabytes.
+pub const DEFAULT_MAX_WAITERS_TOTAL: usize = 65_536;
+
+/// How the engine works, as the builder has it.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientConfig {
+    pub(crate) lease: Duration,
+    pub(crate) wait: Duration,
+    pub(crate) command_timeout: Duration,
+    pub(crate) max_waiters: usize,
+    pub(crate) max_waiters_total: usize,
+    pub(crate) redisson_watchdog: Option<Duration>,
+    pub(crate) fairness_timeout: Duration,
+    pub(crate) log_keys: bool,
+    pub(crate) max_local_handoffs: u32,
+    pub(crate) max_shared_readers: u32,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        Self {
+            lease: DEFAULT_LEASE,
+            wait: DEFAULT_WAIT,
+            command_timeout: DEFAULT_COMMAND_TIMEOUT,
+            max_waiters: DEFAULT_MAX_WAITERS,
+            max_waiters_total: DEFAULT_MAX_WAITERS_TOTAL,
+            redisson_watchdog: None,
+            fairness_timeout: DEFAULT_FAIRNESS_TIMEOUT,
+            log_keys: false,
+            max_local_handoffs: MAX_LOCAL_HANDOFFS,
+            max_shared_readers: MAX_SHARED_READERS,
+        }
+    }
+}
+
+pub(crate) fn check_lease(name: &str, lease: Duration) -> Result<(), InvalidOptions> {
+    if (MIN_LEASE..=MAX_LEASE).contains(&lease) {
+        return Ok(());
+    }
+    Err(InvalidOptions(format!(
+        "a {name} of {lease:?} is out of bounds: at least {MIN_LEASE:?}, at most a year"
+    )))
+}
+
+pub(crate) fn check_terms(terms: &HoldOptions) -> Result<(), InvalidOptions> {
+    check_lease("lease", terms.lease)?;
+    terms.max_hold.map_or(Ok(()), |most| check_lease("max_hold", most))
+}
+
+/// What a hold lives by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HoldOptions {
+    pub(crate) lease: Duration,
+    pub(crate) renew: bool,
+    pub(crate) max_hold: Option<Duration>,
+    /// How often one grant of the store may go on to the next waiter of this process.
+    pub(crate) max_local_handoffs: u32,
+    /// How many readers of this process may read under one hold of the store.
+    pub(crate) max_shared_readers: u32,
+}
+
+/// What one acquisition has asked for.
+#[derive(Debug, Clone)]
+pub struct AcquireOptions {
+    pub(crate) lease: Option<Duration>,
+    pub(crate) renew: Option<bool>,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) max_local_handoffs: Option<u32>,
+    pub(crate) max_shared_readers: Option<u32>,
+    /// `None`: as many as the client says.
+    pub(crate) max_waiters: Option<usize>,
+    pub(crate) fail_fast: bool,
+    pub(crate) site: CallSite,
+    /// Whether the order in which it is asked for says anything.
+    pub(crate) in_order: bool,
+}
+
+impl AcquireOptions {
+    /// Nothing but what is usual.
+    pub(crate) fn at(site: CallSite) -> Self {
+        Self {
+            lease: None,
+            renew: None,
+            max_hold: None,
+            max_local_handoffs: None,
+            max_shared_readers: None,
+            max_waiters: None,
+            fail_fast: false,
+            site,
+            in_order: true,
+        }
+    }
+
+    /// The terms of an outermost acquisition.
+    pub(crate) fn terms(&self, settings: &ClientConfig) -> HoldOptions {
+        HoldOptions {
+            lease: self.lease.unwrap_or(settings.lease),
+            renew: self.renew.unwrap_or(true),
+            max_hold: self.max_hold,
+            max_local_handoffs: self.max_local_handoffs.unwrap_or(settings.max_local_handoffs),
+            max_shared_readers: self.max_shared_readers.unwrap_or(settings.max_shared_readers),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a scope holds: its live hold on each key.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
+
+use crate::{
+    LockKey, Mode, call_site::CallSite, hold::Hold, owner::ClientId, runtime::sync::Mutex,
+};
+
+/// The live holds of a scope, by client and key.
+#[derive(Debug, Default)]
+pub(crate) struct ScopeHolds(Mutex<HashMap<(ClientId, LockKey), Arc<ScopeSlot>>>);
+
+/// A scope's hold on one key, and the right to acquire it.
+#[derive(Debug, Default)]
+pub(crate) struct ScopeSlot {
+    hold: Mutex<Weak<Hold>>,
+    pub(crate) turn: tokio::sync::Mutex<()>,
+}
+
+impl ScopeHolds {
+    /// What is held through this client, and where it was asked for.
+    pub(crate) fn held(&self, client: &ClientId) -> Vec<(LockKey, CallSite)> {
+        let holds: Vec<_> = {
+            let slots = self.0.lock();
+            let own = slots.iter().filter(|((of, _), _)| of == client);
+            own.filter_map(|(_, slot)| slot.hold()).collect()
+        };
+        let live = holds.iter().filter(|hold| hold.state().end.is_none());
+        live.map(|hold| (hold.lease.key.clone(), hold.site.clone())).collect()
+    }
+
+    /// Whether a live hold on this key has at least this mode.
+    pub(crate) fn holds(&self, key: &str, mode: Mode) -> bool {
+        let holds = |(slot, known): (&(ClientId, LockKey), &Arc<ScopeSlot>)| {
+            if slot.1.as_str() != key {
+                return None;
+            }
+            known.hold()
+        };
+        let on_key: Vec<_> = {
+            let slots = self.0.lock();
+            slots.iter().filter_map(holds).collect()
+        };
+        on_key.iter().any(|hold| {
+            let guards = hold.state().guards;
+            let enough = guards.write > 0 || mode == Mode::Read && guards.read > 0;
+            enough && hold.check().is_ok()
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    pub(crate) fn slot(&self, client: &ClientId, key: &LockKey) -> Arc<ScopeSlot> {
+        let mut slots = self.0.lock();
+        if slots.len() == slots.capacity() {
+            // Before it grows: a scope that lives long locks many keys in its time.
+            slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.hold().is_some());
+        }
+        let slot = slots.entry((client.clone(), key.clone())).or_default();
+        Arc::clone(slot)
+    }
+}
+
+impl ScopeSlot {
+    pub(crate) fn hold(&self) -> Option<Arc<Hold>> {
+        self.hold.lock().upgrade()
+    }
+
+    pub(crate) fn set(&self, hold: &Arc<Hold>) {
+        *self.hold.lock() = Arc::downgrade(hold);
+    }
+}
