@@ -5,13 +5,12 @@ use std::{future::Future, sync::Arc, time::Duration};
 pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 
 use crate::{
-    client::{Acquire, LockClientBuilder, MultiLock},
-    scope::Scope,
+    client::{Acquire, LockClientBuilder, MultiLock, Scope},
     types::{AcquireError, IntoLockKey, InvalidOptions, LockError, LockKey},
 };
 pub use crate::{
     client::{LockClient, OneOrMany},
-    runtime::sync::{Mutex, RwLock},
+    runtime::{Mutex, RwLock},
     types::{Kind, Mode},
 };
 
@@ -115,7 +114,7 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
     if own.iter().any(|(held, _)| held == key) {
         return false;
     }
-    let now = crate::clock::Moment::now();
+    let now = crate::runtime::Moment::now();
     engine.schedule.leases_on(key).iter().any(|lease| {
         lease.expire(now);
         let desired = lease.state().desired();

@@ -9,28 +9,14 @@
 //! set forward: after each of them two processes may believe in one lock for a moment. Holders are
 //! told ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`] refuses the late one.
 
-mod breaker;
+mod acquire;
 mod client;
-mod contend;
-mod engine;
-mod entry;
 mod gate;
 mod guard;
 mod hold;
-mod lock_order;
-mod lost;
-mod options;
-mod reenter;
-mod renewal;
-mod request;
 mod runtime;
-mod scope;
-mod scope_holds;
 pub mod store;
-mod tasks;
-mod tries;
 mod types;
-mod view;
 
 #[doc(hidden)]
 pub mod __private;
@@ -39,29 +25,19 @@ pub mod test_util;
 
 pub use client::{
     Acquire, LockClient, LockClientBuilder, Lockable, Member, MultiGuard, MultiLock, PermitGuard,
-    RedLock, RedLockGuard, RedLockTarget, Semaphore, SingleLock,
+    RedLock, RedLockGuard, RedLockTarget, Scope, Semaphore, SingleLock,
 };
-pub use guard::LockGuard;
+pub use guard::{LockGuard, LockView, LostSignal};
+pub use hold::LockOrderInversion;
 pub use lock_key::{KeyPart, MAX_KEY_BYTES, Template, TemplateError, ValueError};
-pub use lock_order::LockOrderInversion;
-pub use lost::LostSignal;
-pub use options::{
-    DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT, DEFAULT_MAX_WAITERS,
-    DEFAULT_MAX_WAITERS_TOTAL, DEFAULT_WAIT,
-};
-pub use scope::Scope;
 pub use store::memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use store::redis::connect::{ConnectError, Tls};
 pub use types::{
-    AcquireError, Busy, ClientInfo, DEFAULT_LEASE, DowngradeError, FencingToken, ForcedRelease,
-    Health, HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, KeyList,
-    Kind, LeaseState, LockError, LockKey, Lost, LostCause, MAX_LEASE, MIN_LEASE, Mode, Overloaded,
-    ReleaseError, ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo,
-    WrongKind,
+    AcquireError, Busy, ClientInfo, DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT,
+    DEFAULT_LEASE, DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_TOTAL, DEFAULT_WAIT, DowngradeError,
+    FencingToken, ForcedRelease, Health, HolderInfo, InspectError, Inspection, IntoLockKey,
+    InvalidOptions, KeyError, KeyList, Kind, LeaseState, LockError, LockKey, Lost, LostCause,
+    MAX_LEASE, MIN_LEASE, Mode, Overloaded, ReleaseError, ShutdownError, Unavailable, UnknownKind,
+    Unsupported, UpgradeError, WaiterInfo, WrongKind,
 };
-pub use view::LockView;
-
-// Names by which files that are about to move import what has moved.
-pub(crate) use runtime::{backoff, lease_clock as clock};
-pub(crate) use types::{call_site, error, lease, owner};

@@ -1,11 +1,10 @@
 use std::{future::Future, pin::pin, time::Duration};
 
-use super::lockable::{Lockable, SingleLock};
-use crate::{
-    options::AcquireOptions,
+use super::{
+    lockable::{Lockable, SingleLock},
     scope::Scope,
-    types::{AcquireError, CallSite, Kind, LockError},
 };
+use crate::types::{AcquireError, AcquireOptions, CallSite, Kind, LockError};
 
 /// Something lockable that is asked for: one lock (from [`LockClient::read`],
 /// [`LockClient::write`] and the like), several at once ([`LockClient::multi_lock`]), a permit of a

@@ -1,8 +1,7 @@
 //! Looking at a lock from outside, and taking it away.
 
-use super::LockClient;
+use super::{LockClient, scope::Scope};
 use crate::{
-    scope::Scope,
     store::{Holds, LockSnapshot},
     types::{
         ForcedRelease, HolderInfo, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode,

@@ -1,7 +1,7 @@
 //! The lock order, as a test of a service asks for it.
 
 use super::LockClient;
-use crate::lock_order::LockOrderInversion;
+use crate::hold::LockOrderInversion;
 
 impl LockClient {
     /// Pairs of places in the program that were seen to take locks of this client in opposite

@@ -2,15 +2,15 @@
 
 use std::{fmt, future::Future, slice, time::Duration};
 
-use super::LockClient;
+use super::{LockClient, scope::Scope};
 use crate::{
-    entry,
+    acquire,
     guard::LockGuard,
-    options::AcquireOptions,
-    options::check_terms,
-    request::{Request, WaitDeadline},
-    scope::Scope,
-    types::{AcquireError, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode, Unsupported},
+    hold::{Request, WaitDeadline},
+    types::{
+        AcquireError, AcquireOptions, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode,
+        Unsupported, check_terms,
+    },
 };
 
 /// What an [`Acquire`](crate::Acquire) can ask for. Nobody else can implement it.
@@ -100,9 +100,13 @@ impl Lockable for SingleLock {
                 Ok(request) => slice::from_ref(request),
                 Err(refusal) => return Err(refusal.clone()),
             };
-            let mut guards =
-                entry::enter(client.engine(), scope.map(|scope| scope.holds()), requests, patience)
-                    .await?;
+            let mut guards = acquire::enter(
+                client.engine(),
+                scope.map(|scope| scope.holds()),
+                requests,
+                patience,
+            )
+            .await?;
             Ok(guards.pop().expect("BUG: a grant without a guard"))
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod lockable;
 mod locks;
 pub(crate) mod multi_lock;
 mod red_lock;
+mod scope;
 mod semaphore;
 
 use std::{
@@ -20,8 +21,7 @@ use std::{
 #[cfg(feature = "redis")]
 use crate::store::redis::connect::ConnectError;
 use crate::{
-    engine::Engine,
-    scope::Scope,
+    hold::Engine,
     types::{Health, ShutdownError},
 };
 
@@ -30,6 +30,7 @@ pub use builder::LockClientBuilder;
 pub use lockable::{Lockable, SingleLock};
 pub use multi_lock::{Member, MultiGuard, MultiLock, OneOrMany};
 pub use red_lock::{RedLock, RedLockGuard, RedLockTarget};
+pub use scope::Scope;
 pub use semaphore::{PermitGuard, Semaphore};
 
 /// A client of a lock store: one per process, cheap to clone.

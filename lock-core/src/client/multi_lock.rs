@@ -11,16 +11,17 @@ use super::{
     LockClient,
     acquire::Acquire,
     lockable::{Lockable, SingleLock, sealed},
+    scope::Scope,
     semaphore::Semaphore,
 };
 use crate::{
-    entry,
-    guard::LockGuard,
-    options::AcquireOptions,
-    request::{Request, WaitDeadline},
-    scope::Scope,
-    types::{AcquireError, FencingToken, InvalidOptions, Kind, LockKey, Lost, ReleaseError},
-    view::{LockView, run_while_held},
+    acquire,
+    guard::{LockGuard, LockView, run_while_held},
+    hold::{Request, WaitDeadline},
+    types::{
+        AcquireError, AcquireOptions, FencingToken, InvalidOptions, Kind, LockKey, Lost,
+        ReleaseError,
+    },
 };
 
 /// One of the locks of a [multi-lock](LockClient::multi_lock): made from what asks for it alone.
@@ -92,7 +93,7 @@ impl Lockable for MultiLock {
         let client = self.client.clone();
         let requests = self.requests(asked)?;
         let guards =
-            entry::enter(client.engine(), scope.map(|scope| scope.holds()), &requests, patience)
+            acquire::enter(client.engine(), scope.map(|scope| scope.holds()), &requests, patience)
                 .await?;
         Ok(MultiGuard(Guards::Many(guards)))
     }

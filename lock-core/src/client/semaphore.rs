@@ -6,15 +6,13 @@ use super::{
     LockClient,
     acquire::Acquire,
     lockable::{Lockable, SingleLock, sealed},
+    scope::Scope,
 };
 use crate::{
-    guard::LockGuard,
-    lost::LostSignal,
-    options::AcquireOptions,
-    scope::Scope,
+    guard::{LockGuard, LostSignal},
     types::{
-        AcquireError, InspectError, KeyError, Kind, LeaseState, LockKey, Lost, Mode, ReleaseError,
-        WrongKind,
+        AcquireError, AcquireOptions, InspectError, KeyError, Kind, LeaseState, LockKey, Lost,
+        Mode, ReleaseError, WrongKind,
     },
 };
 

@@ -25,7 +25,7 @@ use std::{
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
-    runtime::sync::Mutex,
+    runtime::Mutex,
     types::{Kind, LockKey, Mode},
 };
 use key_state::{KeyState, Waiter};

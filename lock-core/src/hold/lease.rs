@@ -15,10 +15,17 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{HandoffBudget, Hold, LeaseInner, Next, Permit, Stage};
+use super::{
+    Hold, Permit,
+    client_inner::Engine,
+    local_handoff::HandoffBudget,
+    request::Request,
+    state::{LeaseInner, Next, Stage},
+};
 use crate::{
-    FencingToken, Kind, LockKey, LostCause, clock::Moment, engine::Engine, owner::OwnerId,
-    request::Request, runtime::sync::Mutex, store::Holder,
+    runtime::{Moment, Mutex},
+    store::Holder,
+    types::{FencingToken, Kind, LockKey, LostCause, OwnerId},
 };
 
 pub(crate) struct Lease {

@@ -12,14 +12,16 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Hold, Lease, LeaseInner, Stage};
-use crate::{
-    FencingToken, Kind,
-    clock::Moment,
-    gate::{Access, HandoffKey, Tenant},
-    lease,
-    options::MAX_LOCAL_HANDOFFS,
+use super::{
+    Hold,
+    lease::Lease,
     request::Request,
+    state::{LeaseInner, Stage},
+};
+use crate::{
+    gate::{Access, HandoffKey, Tenant},
+    runtime::Moment,
+    types::{FencingToken, Kind, MAX_LOCAL_HANDOFFS, lease},
 };
 
 /// After hand-offs this process tries for the lock again so much later, of the time that they took: a

@@ -5,10 +5,15 @@
 //! ([`shared_read`]), and a lease whose last hold has ended may go to the next waiter's hold
 //! ([`local_handoff`]). A hold ends once and for all: its lease may have others by then.
 
+mod circuit_breaker;
+mod client_inner;
 mod lease;
 mod local_handoff;
+mod lock_order;
 mod mode_change;
-pub(crate) mod reconcile;
+mod reconcile;
+mod renewal;
+mod request;
 mod shared_read;
 mod state;
 mod step_permit;
@@ -22,18 +27,17 @@ use tokio::sync::watch;
 use tracing::field::display;
 
 use crate::{
-    FencingToken, Lost, LostCause, Mode, ReleaseError, Unavailable,
-    call_site::CallSite,
-    clock::Moment,
     gate,
-    request::Request,
-    runtime::sync::Mutex,
+    runtime::{Moment, Mutex},
     store::{Holds, WakeTopic},
+    types::{CallSite, FencingToken, Lost, LostCause, Mode, ReleaseError, Unavailable},
 };
+pub(crate) use client_inner::Engine;
 pub(crate) use lease::{Lease, ReconcileOnDrop};
-pub(crate) use local_handoff::HandoffBudget;
+pub use lock_order::LockOrderInversion;
 pub(crate) use mode_change::UNCONFIRMED;
-pub(crate) use shared_read::{SharedRead, share};
+pub(crate) use request::{Entered, Request, WaitDeadline};
+pub(crate) use shared_read::share;
 pub(crate) use state::{LeaseInner, Next, Stage};
 pub(crate) use step_permit::StepPermit;
 
@@ -341,7 +345,7 @@ impl Hold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LockClient;
+    use crate::client::LockClient;
 
     #[tokio::test]
     async fn a_loss_stays_told_though_another_that_begins_to_listen_has_looked_before_it() {

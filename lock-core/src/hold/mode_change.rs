@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Hold, Lease, LeaseInner, Permit, ReconcileOnDrop};
+use super::{
+    Hold, Permit,
+    lease::{Lease, ReconcileOnDrop},
+    state::LeaseInner,
+};
 use crate::{
-    DowngradeError, LostCause, UpgradeError,
-    clock::Moment,
-    error::Unavailable,
+    runtime::Moment,
     store::{ConvertCommand, Downgraded, Holds, Upgraded},
+    types::{DowngradeError, LostCause, Unavailable, UpgradeError},
 };
 
 pub(crate) const UNCONFIRMED: &str = "an earlier step of the hold is not confirmed yet";

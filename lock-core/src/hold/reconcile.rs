@@ -16,14 +16,14 @@ use std::{
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Notify;
 
-use super::{Lease, LeaseInner, Stage};
+use super::{
+    lease::Lease,
+    state::{LeaseInner, Stage},
+};
 use crate::{
-    LostCause, Mode,
-    backoff::Backoff,
-    clock::Moment,
-    error::Unavailable,
-    runtime::sync::Mutex,
+    runtime::{Backoff, Moment, Mutex},
     store::{ConvertCommand, Downgraded, Holds, ReleaseCommand, Released},
+    types::{LostCause, Mode, Unavailable},
 };
 
 /// Releases asked for at once: enough to fill a connection, few enough to bound its memory. Those
@@ -270,7 +270,7 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LockClient;
+    use crate::client::LockClient;
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_written_off_when_its_time_is_over_and_in_no_hurry_a_while_after_that() {

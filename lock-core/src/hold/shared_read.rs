@@ -16,13 +16,15 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Hold, Lease, LeaseInner, Next, Stage};
-use crate::{
-    Kind, Mode,
-    clock::Moment,
-    error::Unavailable,
-    options::MAX_SHARED_READERS,
+use super::{
+    Hold,
+    lease::Lease,
     request::{Request, WaitDeadline},
+    state::{LeaseInner, Next, Stage},
+};
+use crate::{
+    runtime::Moment,
+    types::{Kind, MAX_SHARED_READERS, Mode, Unavailable},
 };
 
 /// What a lease shares, or would.

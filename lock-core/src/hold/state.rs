@@ -5,10 +5,15 @@ use std::{
     time::Duration,
 };
 
-use super::{HandoffBudget, Hold, Lease, Permit, SharedRead};
+use super::{
+    Hold, Permit, lease::Lease, local_handoff::HandoffBudget, renewal::Place, request::Request,
+    shared_read::SharedRead,
+};
 use crate::{
-    FencingToken, Kind, LeaseState, LostCause, Mode, clock::Moment, error::Unavailable,
-    gate::HandoffKey, lease, renewal::Place, request::Request, store::Holds,
+    gate::HandoffKey,
+    runtime::Moment,
+    store::Holds,
+    types::{FencingToken, Kind, LeaseState, LostCause, Mode, Unavailable, lease},
 };
 
 /// How far a lease has come. It goes down this list, except that a hand-off leads back to `Held`.

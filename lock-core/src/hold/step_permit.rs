@@ -41,7 +41,7 @@ impl LeaseInner {
 mod tests {
     use futures_util::FutureExt;
 
-    use crate::LockClient;
+    use crate::client::LockClient;
 
     #[tokio::test]
     async fn steps_are_taken_one_at_a_time_and_none_is_forgotten() {

@@ -2,9 +2,12 @@
 
 pub(crate) mod backoff;
 pub(crate) mod lease_clock;
-pub(crate) mod sync;
+mod supervisor;
+mod sync;
 
 #[cfg(feature = "redis")]
 pub(crate) use backoff::Backoff;
 pub(crate) use backoff::jittered;
 pub(crate) use lease_clock::Moment;
+pub(crate) use supervisor::Tasks;
+pub use sync::{Mutex, RwLock};

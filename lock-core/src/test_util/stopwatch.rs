@@ -16,7 +16,7 @@ use std::{
 use futures_util::FutureExt;
 use tokio::time::timeout;
 
-use crate::runtime::sync::Mutex;
+use crate::runtime::Mutex;
 
 const BEAT: Duration = Duration::from_millis(5);
 /// A beat that is late by less than this is the usual change from one task to the next.

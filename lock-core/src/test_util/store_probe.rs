@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     client::LockClient,
-    engine::Engine,
+    hold::Engine,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, Holds, ReleaseCommand,
         Released, RenewCommand, Renewal, StoreAdmin, Upgraded, WakeTopic, WakeupReceiver,

@@ -1,15 +1,16 @@
 //! Plain values that every folder above uses.
 
-pub(crate) mod call_site;
-pub(crate) mod error;
-pub(crate) mod fencing_token;
+mod call_site;
+mod error;
+mod fencing_token;
 mod health;
 mod inspection;
 mod key;
-pub(crate) mod kind;
+mod kind;
 pub(crate) mod lease;
-pub(crate) mod mode;
-pub(crate) mod owner;
+mod mode;
+mod options;
+mod owner;
 
 pub(crate) use call_site::CallSite;
 pub use error::{
@@ -24,5 +25,13 @@ pub use key::{IntoLockKey, KeyError, LockKey};
 pub use kind::{Kind, UnknownKind};
 pub use lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE};
 pub use mode::Mode;
+pub(crate) use options::{
+    AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS, check_lease,
+    check_terms,
+};
+pub use options::{
+    DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT, DEFAULT_MAX_WAITERS,
+    DEFAULT_MAX_WAITERS_TOTAL, DEFAULT_WAIT,
+};
 pub use owner::OwnerId;
 pub(crate) use owner::{ClientId, Owners};

@@ -7,11 +7,10 @@ use std::{sync::Arc, time::Duration};
 use crate::store::redis::connect::RedisOptions;
 use crate::{
     client::{LockClient, red_lock::RedLock},
-    engine::Engine,
-    options::ClientConfig,
+    hold::Engine,
+    runtime::Tasks,
     store::{LockStore, memory::MemoryStore},
-    tasks::Tasks,
-    types::{ClientId, InvalidOptions, Owners},
+    types::{ClientConfig, ClientId, InvalidOptions, Owners},
 };
 
 /// No timeout is longer: it would be none.

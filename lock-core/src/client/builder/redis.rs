@@ -7,13 +7,12 @@ use futures_util::future::join_all;
 use super::{LONGEST_TIMEOUT, LockClientBuilder, beginnings};
 use crate::{
     client::{LockClient, red_lock::RedLock},
-    options::check_lease,
     store::redis::{
         self,
         connect::{ConnectError, Credentials, RedisOptions, Tls},
         protocol::Replicas,
     },
-    types::InvalidOptions,
+    types::{InvalidOptions, check_lease},
 };
 
 /// Redisson's default for `lockWatchdogTimeout`.

@@ -9,9 +9,8 @@ use futures_util::{
 
 use crate::{
     gate::Permit,
-    guard::LockGuard,
+    guard::{LockGuard, run_while_held},
     types::{LockKey, Lost, LostCause, ReleaseError},
-    view::run_while_held,
 };
 
 /// For how long a majority can be relied upon: `lease - elapsed - drift` of the one among them that

@@ -13,14 +13,12 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use futures_util::future::join_all;
 
 use crate::{
-    client::{Acquire, LockClient, Lockable, SingleLock, lockable::sealed},
+    client::{Acquire, LockClient, Lockable, Scope, SingleLock, lockable::sealed},
     gate::{Admission, Gate, Permit},
-    options::AcquireOptions,
-    request::{Entered, Request, WaitDeadline},
-    scope::Scope,
+    hold::{Entered, Request, WaitDeadline},
     types::{
-        AcquireError, IntoLockKey, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode,
-        ShutdownError,
+        AcquireError, AcquireOptions, IntoLockKey, InvalidOptions, KeyError, Kind, LockKey, Lost,
+        Mode, ShutdownError,
     },
 };
 pub use guard::RedLockGuard;

@@ -10,15 +10,13 @@ use tokio::time::Instant;
 
 use super::{Servers, guard::remaining};
 use crate::{
-    client::{Lockable, SingleLock},
+    client::{Lockable, Scope, SingleLock},
     gate::Permit,
     guard::LockGuard,
-    options::AcquireOptions,
-    request::{Request, WaitDeadline},
+    hold::{Request, WaitDeadline},
     runtime::jittered,
-    scope::Scope,
     store::{Holder, StoreIdentity, WakeTopic, WakeupReceiver},
-    types::{AcquireError, Kind, MAX_LEASE, OwnerId, Unavailable},
+    types::{AcquireError, AcquireOptions, Kind, MAX_LEASE, OwnerId, Unavailable},
 };
 
 /// What the slower servers get once a majority has granted, at the least.

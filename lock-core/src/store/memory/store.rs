@@ -10,7 +10,7 @@ use super::{
     subscribers::Ears,
 };
 use crate::{
-    runtime::{Moment, sync::Mutex},
+    runtime::{Moment, Mutex},
     store::StoreIdentity,
     types::{Kind, LockKey, Unavailable},
 };

@@ -14,7 +14,7 @@ use std::sync::{Arc, atomic::AtomicU64};
 
 use redis::RedisConnectionInfo;
 
-use crate::{tasks::Tasks, types::ClientId};
+use crate::{runtime::Tasks, types::ClientId};
 use cluster::Cluster;
 use connect::{ConnectError, Connector, Deployment, RedisOptions, Server, Url};
 use connection::{ClientName, Connection, FirstConnection, ManagedConnection, check_server};

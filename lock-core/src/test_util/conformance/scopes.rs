@@ -2,8 +2,7 @@
 
 use super::world::{World, soon};
 use crate::{
-    client::LockClient,
-    scope::Scope,
+    client::{LockClient, Scope},
     types::{AcquireError, Mode},
 };
 

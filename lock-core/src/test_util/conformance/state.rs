@@ -2,8 +2,7 @@
 
 use super::world::{World, written};
 use crate::{
-    client::LockClient,
-    scope::Scope,
+    client::{LockClient, Scope},
     types::{Kind, Mode},
 };
 

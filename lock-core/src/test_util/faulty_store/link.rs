@@ -9,7 +9,7 @@ use tokio::{
 
 use super::{CommandKind, Delivery, FaultPlan};
 use crate::{
-    runtime::sync::Mutex,
+    runtime::Mutex,
     store::{NotifyState, StoreFuture, WakeupReceiver, memory::MemoryStore},
     types::{OwnerId, StoreError, Unavailable},
 };

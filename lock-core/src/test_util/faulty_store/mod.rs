@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     client::{LockClient, LockClientBuilder},
-    runtime::sync::Mutex,
+    runtime::Mutex,
     store::memory::MemoryStore,
 };
 

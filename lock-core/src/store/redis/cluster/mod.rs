@@ -21,13 +21,12 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    runtime::sync::Mutex,
+    runtime::{Mutex, Tasks},
     store::redis::{
         connect::{ConnectError, Endpoint, Server},
         connection::{ClientName, Connection, ManagedConnection},
         pubsub::{Channels, Subscriber},
     },
-    tasks::Tasks,
     types::Unavailable,
 };
 use nodes::Node;

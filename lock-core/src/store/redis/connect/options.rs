@@ -2,7 +2,8 @@ use std::{fmt, time::Duration};
 
 use super::tls::Tls;
 use crate::{
-    options::DEFAULT_COMMAND_TIMEOUT, store::redis::protocol::Replicas, types::InvalidOptions,
+    store::redis::protocol::Replicas,
+    types::{DEFAULT_COMMAND_TIMEOUT, InvalidOptions},
 };
 
 /// How a client uses Redis, as the builder has it.

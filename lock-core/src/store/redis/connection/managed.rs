@@ -19,7 +19,7 @@ use super::{
     warnings::Warnings,
 };
 use crate::{
-    runtime::{Backoff, sync::Mutex},
+    runtime::{Backoff, Mutex},
     store::redis::{
         connect::{ConnectError, Server, is_replica},
         discovery::Discovery,

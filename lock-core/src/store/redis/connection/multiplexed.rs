@@ -11,7 +11,7 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    runtime::sync::Mutex,
+    runtime::Mutex,
     store::redis::{
         connect::{ConnectError, Server, Transport},
         protocol::{Request, SendOptions, scripts},

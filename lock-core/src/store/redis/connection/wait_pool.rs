@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::multiplexed::{Connection, ConnectionId, Failure, Response};
 use crate::{
-    runtime::sync::Mutex,
+    runtime::Mutex,
     store::redis::{
         connect::{ErrorClass, Server, classify},
         protocol::{Request, SendOptions},

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{acl::MissingRights, multiplexed::Connection};
-use crate::{runtime::sync::Mutex, store::redis::connect::Server};
+use crate::{runtime::Mutex, store::redis::connect::Server};
 
 /// What can be amiss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

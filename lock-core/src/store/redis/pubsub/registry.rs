@@ -9,7 +9,7 @@ use std::{
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    runtime::sync::Mutex,
+    runtime::Mutex,
     store::{NotifyState, WakeupReceiver},
 };
 

@@ -6,7 +6,12 @@ use std::{
     time::Duration,
 };
 
-use crate::{FencingToken, LeaseState, LockKey, Lost, LostSignal, Mode, clock::Moment, hold::Hold};
+use super::lost_signal::LostSignal;
+use crate::{
+    hold::Hold,
+    runtime::Moment,
+    types::{FencingToken, LeaseState, LockKey, Lost, Mode},
+};
 
 /// A look at a lock that somebody else's guard holds: it keeps nothing held.
 ///

@@ -14,7 +14,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio::runtime::Handle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{error::Unavailable, runtime::sync::Mutex};
+use super::sync::Mutex;
+use crate::types::Unavailable;
 
 /// After a panic.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -6,9 +6,9 @@ use std::{
     fmt,
 };
 
+use super::request::Request;
 use crate::{
-    request::Request,
-    runtime::sync::Mutex,
+    runtime::Mutex,
     types::{CallSite, LockKey},
 };
 

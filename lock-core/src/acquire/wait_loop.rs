@@ -8,16 +8,13 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
+use super::attempt::{Attempt, REFRESH, Tried, late};
 use crate::{
-    Lost, LostCause,
-    clock::Moment,
-    engine::Engine,
-    error::{AcquireError, Unavailable, WrongKind},
     gate::{Access, Admission, QueuePlace},
-    hold::{Hold, Lease, share},
-    request::{Entered, Request, WaitDeadline},
+    hold::{Engine, Entered, Hold, Lease, Request, WaitDeadline, share},
+    runtime::Moment,
     store::{Acquired, WakeTopic, WakeupReceiver},
-    tries::{Attempt, REFRESH, Tried, late},
+    types::{AcquireError, Lost, LostCause, Unavailable, WrongKind},
 };
 
 /// How much longer than its wait an acquisition waits for the answer to its last try.

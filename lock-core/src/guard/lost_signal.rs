@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 
-use crate::{Lost, clock, hold::Hold};
+use crate::{hold::Hold, runtime::lease_clock, types::Lost};
 
 /// Resolves when a lock is lost, before the store can grant it to somebody else.
 ///
@@ -45,7 +45,7 @@ impl LostSignal {
                 };
                 tokio::select! {
                     _ = changes.changed() => {}
-                    () = clock::sleep_until(end) => {}
+                    () = lease_clock::sleep_until(end) => {}
                 }
             }
         });

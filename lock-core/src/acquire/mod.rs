@@ -1,17 +1,21 @@
 //! From a request to its guard: into what the scope holds already, or anew.
 
+mod attempt;
+mod reentry;
+mod scope_holds;
+mod wait_loop;
+
 use std::{future::Future, pin::pin, sync::Arc};
 
 use futures_util::future::select_all;
 
 use crate::{
-    AcquireError, Kind, LockGuard, Lost, contend,
-    engine::Engine,
-    hold::Hold,
-    reenter::reenter,
-    request::{Request, WaitDeadline},
-    scope_holds::ScopeHolds,
+    guard::LockGuard,
+    hold::{Engine, Hold, Request, WaitDeadline},
+    types::{AcquireError, Kind, Lost},
 };
+use reentry::reenter;
+pub(crate) use scope_holds::ScopeHolds;
 
 /// Acquires all that is asked for, or nothing; `requests` are sorted by key and of one client.
 /// Guards come in their order.
@@ -30,7 +34,7 @@ pub(crate) fn enter<'a>(
         engine.tasks.attach_runtime()?;
         match (scope, requests) {
             (None, [_]) => {
-                let holds = contend::acquire(engine, requests, &patience).await?;
+                let holds = wait_loop::acquire(engine, requests, &patience).await?;
                 Ok(guards(engine, holds, requests).collect())
             }
             (scope, _) => Box::pin(enter_all(engine, scope, requests, patience)).await,
@@ -124,7 +128,7 @@ async fn acquire_anew(
     };
     let mut all = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
-        let acquired = pin!(contend::acquire(engine, requests, &patience));
+        let acquired = pin!(wait_loop::acquire(engine, requests, &patience));
         let holds = unless_lost(all.iter(), acquired).await??;
         all.extend(guards(engine, holds, requests));
     }

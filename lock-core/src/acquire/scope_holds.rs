@@ -6,7 +6,9 @@ use std::{
 };
 
 use crate::{
-    LockKey, Mode, call_site::CallSite, hold::Hold, owner::ClientId, runtime::sync::Mutex,
+    hold::Hold,
+    runtime::Mutex,
+    types::{CallSite, ClientId, LockKey, Mode},
 };
 
 /// The live holds of a scope, by client and key.

@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    Kind, LostCause, Mode,
-    clock::Moment,
-    error::{AcquireError, Unavailable, WrongKind},
-    hold::{Hold, LeaseInner, ReconcileOnDrop, Stage, StepPermit, UNCONFIRMED},
-    request::{Request, WaitDeadline},
+    hold::{
+        Hold, LeaseInner, ReconcileOnDrop, Request, Stage, StepPermit, UNCONFIRMED, WaitDeadline,
+    },
+    runtime::Moment,
     store::{AcquireCommand, Acquired},
+    types::{AcquireError, Kind, LostCause, Mode, Unavailable, WrongKind},
 };
 
 /// The right to the lease's next step, once no earlier one is in doubt. A hold that has ended is not

@@ -1,6 +1,10 @@
 use std::{fmt, future::Future, sync::Arc};
 
-use crate::{Acquire, IntoLockKey, LockClient, Mode, scope_holds::ScopeHolds};
+use super::{LockClient, acquire::Acquire};
+use crate::{
+    acquire::ScopeHolds,
+    types::{IntoLockKey, Mode},
+};
 
 tokio::task_local! {
     static AMBIENT: Scope;

@@ -4,11 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{BUSY_RETRY, schedule::Schedule};
 use crate::{
-    Kind, LeaseState, LostCause, Mode,
-    clock::Moment,
     hold::{Lease, Stage, StepPermit},
-    lease,
+    runtime::Moment,
     store::{RenewCommand, Renewal},
+    types::{Kind, LeaseState, LostCause, Mode, lease},
 };
 
 /// Leases per round trip: what is due within a second ends with a batch that is not full, and with so
@@ -33,7 +32,7 @@ impl Drop for Turn {
 }
 
 /// Leases that one round trip can renew.
-pub(super) struct Batch {
+pub(crate) struct Batch {
     mode: Mode,
     turns: Vec<Turn>,
 }
@@ -42,7 +41,7 @@ pub(super) struct Batch {
 type Alike = (Kind, Mode, u16);
 
 /// Sorts what is due: leases at their end are lost, those to be renewed go into batches.
-pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Lease>>) -> Vec<Batch> {
+pub(crate) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Lease>>) -> Vec<Batch> {
     let now = Moment::now();
     let mut alike: HashMap<Alike, Vec<Turn>> = HashMap::new();
     for lease in due {
@@ -75,7 +74,7 @@ pub(super) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Lease>>) -> Vec<Bat
 }
 
 impl Batch {
-    pub(super) async fn renew(mut self) {
+    pub(crate) async fn renew(mut self) {
         let Some(first) = self.turns.first() else {
             return;
         };
@@ -113,7 +112,7 @@ impl Batch {
 
 impl Lease {
     /// When it must be looked at next.
-    pub(super) fn due(&self) -> Moment {
+    pub(crate) fn due(&self) -> Moment {
         let state = self.state();
         let end = state.end();
         if !state.renews {

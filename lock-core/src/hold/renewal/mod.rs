@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use crate::clock::{self, Moment};
+use crate::runtime::{Moment, lease_clock};
 
 pub(crate) use schedule::{Place, Schedule};
 
@@ -26,7 +26,7 @@ pub(crate) async fn work(schedule: Arc<Schedule>) {
         let next = schedule.first();
         let due = async {
             match next {
-                Some(moment) => clock::sleep_until(moment).await,
+                Some(moment) => lease_clock::sleep_until(moment).await,
                 None => std::future::pending().await,
             }
         };

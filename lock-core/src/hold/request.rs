@@ -7,8 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     gate::{Access, EnterResult, Gate, HandoffKey, Permit, QueuePlace, Tenant},
-    options::{AcquireOptions, HoldOptions},
-    types::{AcquireError, Busy, Kind, LockKey, Mode, Overloaded},
+    types::{AcquireError, AcquireOptions, Busy, HoldOptions, Kind, LockKey, Mode, Overloaded},
 };
 
 /// One lock that is not granted yet.

@@ -12,11 +12,9 @@ use std::{
 use tokio::sync::Notify;
 
 use crate::{
-    LockKey,
-    clock::Moment,
     hold::{Lease, Stage},
-    lease,
-    runtime::sync::Mutex,
+    runtime::{Moment, Mutex},
+    types::{LockKey, lease},
 };
 
 /// A lease's place in the schedule: the moment when it is due, or one so little later that no other
@@ -30,7 +28,7 @@ const A_BATCH: Duration = Duration::from_nanos(128);
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     due: Mutex<Due>,
-    pub(super) sooner: Notify,
+    pub(crate) sooner: Notify,
     closed: AtomicBool,
 }
 
@@ -97,11 +95,11 @@ impl Schedule {
         self.sooner.notify_one();
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    pub(super) fn first(&self) -> Option<Moment> {
+    pub(crate) fn first(&self) -> Option<Moment> {
         self.lock().leases.first_key_value().map(|(at, _)| *at)
     }
 
@@ -113,7 +111,7 @@ impl Schedule {
 
     /// Takes what is due, and what is due so soon that it may come along. Until it is given its next
     /// place it stands at its end: it is looked at then, whatever became of it.
-    pub(super) fn take_due(&self, now: Moment) -> Vec<Arc<Lease>> {
+    pub(crate) fn take_due(&self, now: Moment) -> Vec<Arc<Lease>> {
         let mut taken = Vec::new();
         let mut due = self.lock();
         let mut limit = now;
@@ -151,7 +149,10 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Acquire, LockClient, LockGuard};
+    use crate::{
+        client::{Acquire, LockClient},
+        guard::LockGuard,
+    };
 
     /// A hold, and one who takes it over when it is left.
     async fn one_behind(

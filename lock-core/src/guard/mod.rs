@@ -1,9 +1,21 @@
+//! Guards: the proof that a lock is held, views of it, and the signal of its loss.
+
+mod lost_signal;
+mod view;
+
 use std::{future::Future, sync::Arc, time::Duration};
 
 use crate::{
-    DowngradeError, FencingToken, LeaseState, LockKey, LockView, Lost, LostSignal, Mode,
-    ReleaseError, UpgradeError, clock::Moment, hold::Hold,
+    hold::Hold,
+    runtime::Moment,
+    types::{
+        DowngradeError, FencingToken, LeaseState, LockKey, Lost, Mode, ReleaseError, UpgradeError,
+    },
 };
+
+pub use lost_signal::LostSignal;
+pub use view::LockView;
+pub(crate) use view::run_while_held;
 
 /// Proof that a lock is held, until it is dropped, released or lost.
 ///

@@ -10,10 +10,9 @@ use std::{
     time::Duration,
 };
 
+use super::{client_inner::Engine, request::Request};
 use crate::{
-    engine::Engine,
-    request::Request,
-    runtime::{Moment, sync::Mutex},
+    runtime::{Moment, Mutex},
     types::{LockKey, Unavailable},
 };
 

@@ -10,19 +10,18 @@ use std::{
 
 use tokio::sync::{Notify, watch};
 
-use crate::{
-    breaker::Breaker,
-    error::Unsupported,
-    hold::{
-        Gate, Lease, Permit,
-        reconcile::{self, ReconcileQueue},
-    },
+use super::{
+    Gate, Permit,
+    circuit_breaker::Breaker,
+    lease::Lease,
     lock_order::LockOrder,
-    options::ClientConfig,
-    owner::Owners,
+    reconcile::{self, ReconcileQueue},
     renewal::{self, Schedule},
-    store::{Holds, LockStore, StoreAdmin, StoreError},
-    tasks::Tasks,
+};
+use crate::{
+    runtime::Tasks,
+    store::{Holds, LockStore, StoreAdmin},
+    types::{ClientConfig, Owners, StoreError, Unsupported},
 };
 
 #[derive(Debug)]

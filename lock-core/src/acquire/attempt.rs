@@ -5,12 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    clock::Moment,
-    error::{AcquireError, Overloaded, Unavailable},
-    hold::{Hold, Lease},
-    lease,
-    request::{Request, WaitDeadline},
-    store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand, StoreError},
+    hold::{Hold, Lease, Request, WaitDeadline},
+    runtime::Moment,
+    store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand},
+    types::{AcquireError, Overloaded, StoreError, Unavailable, lease},
 };
 
 /// How long a waiter's place in line lives unless it is renewed, and how often it is: a waiter that
