@@ -44,8 +44,11 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Operations with no client to ask in memory: [`connecting`] has their tests.
-pub(crate) const CONNECTING: [&str; 3] =
-    ["builder/redis.rs::connect", "builder/redis.rs::red_lock", "client.rs::connect"];
+pub(crate) const CONNECTING: [&str; 3] = [
+    "client/builder/redis.rs::connect",
+    "client/builder/redis.rs::red_lock",
+    "client/mod.rs::connect",
+];
 
 /// There and back.
 const ROUND_TRIP: u64 = 10;

@@ -26,24 +26,32 @@ pub(super) fn cases() -> Vec<Case> {
     for (kind, mode) in KINDS {
         let name = |how: &str| format!("{kind} {mode}, {how}");
         let ask = move |client: &LockClient| client.lock(mode, "k").kind(kind);
-        cases.push(case("acquire.rs::acquire", name("free"), move |world, polls| async move {
-            acquired(&world, ask(&world.here), polls).await
-        }));
-        cases.push(case("acquire.rs::try_acquire", name("free"), move |world, polls| async move {
-            world.begin();
-            polled(ask(&world.here).try_acquire(), polls).await.is_over()
-        }));
-        cases.push(case("acquire.rs::run", name("free"), move |world, polls| async move {
+        cases.push(case(
+            "client/acquire.rs::acquire",
+            name("free"),
+            move |world, polls| async move { acquired(&world, ask(&world.here), polls).await },
+        ));
+        cases.push(case(
+            "client/acquire.rs::try_acquire",
+            name("free"),
+            move |world, polls| async move {
+                world.begin();
+                polled(ask(&world.here).try_acquire(), polls).await.is_over()
+            },
+        ));
+        cases.push(case("client/acquire.rs::run", name("free"), move |world, polls| async move {
             world.begin();
             let work = tokio::time::sleep(ms(20));
             polled(ask(&world.here).run(work), polls).await.is_over()
         }));
-        cases.push(case("acquire.rs::acquire", name("in others' way"), move |world, polls| {
-            in_the_way(world, kind, mode, polls)
-        }));
+        cases.push(case(
+            "client/acquire.rs::acquire",
+            name("in others' way"),
+            move |world, polls| in_the_way(world, kind, mode, polls),
+        ));
         if kind != Kind::NonReentrant {
             cases.push(case(
-                "acquire.rs::acquire",
+                "client/acquire.rs::acquire",
                 name("again"),
                 move |world, polls| async move {
                     let scope = world.here.scope();
@@ -77,11 +85,11 @@ fn several() -> [Case; 4] {
         ])
     };
     [
-        case("acquire.rs::acquire", "several", move |world, polls| async move {
+        case("client/acquire.rs::acquire", "several", move |world, polls| async move {
             acquired(&world, all(&world.here), polls).await
         }),
         case(
-            "acquire.rs::acquire",
+            "client/acquire.rs::acquire",
             "several, the last in others' way",
             move |world, polls| async move {
                 let other = world.there.write("k").max_hold(ms(700)).acquire().await.unwrap();
@@ -90,17 +98,21 @@ fn several() -> [Case; 4] {
                 over
             },
         ),
-        case("acquire.rs::acquire", "a permit", |world, polls| async move {
+        case("client/acquire.rs::acquire", "a permit", |world, polls| async move {
             acquired(&world, world.here.semaphore("s", 1).permit(), polls).await
         }),
-        case("acquire.rs::acquire", "a permit that others have", |world, polls| async move {
-            let other = world.there.semaphore("s", 1).permit().max_hold(ms(700));
-            let other = other.acquire().await.unwrap();
-            let ask = world.here.semaphore("s", 1).permit().wait(ms(2_000));
-            let over = acquired(&world, ask, polls).await;
-            drop(other);
-            over
-        }),
+        case(
+            "client/acquire.rs::acquire",
+            "a permit that others have",
+            |world, polls| async move {
+                let other = world.there.semaphore("s", 1).permit().max_hold(ms(700));
+                let other = other.acquire().await.unwrap();
+                let ask = world.here.semaphore("s", 1).permit().wait(ms(2_000));
+                let over = acquired(&world, ask, polls).await;
+                drop(other);
+                over
+            },
+        ),
     ]
 }
 
@@ -109,7 +121,7 @@ fn shared() -> [Case; 3] {
     let read = |world: &World| world.here.read("k").wait(ms(2_000));
     [
         case(
-            "acquire.rs::acquire",
+            "client/acquire.rs::acquire",
             "while another asks for both",
             move |world, polls| async move {
                 world.begin();
@@ -120,7 +132,7 @@ fn shared() -> [Case; 3] {
                 over
             },
         ),
-        case("acquire.rs::acquire", "for another too", move |world, polls| async move {
+        case("client/acquire.rs::acquire", "for another too", move |world, polls| async move {
             world.begin();
             let asks = read(&world);
             let asks = tokio::spawn(async move { polled(asks.acquire(), polls).await.is_over() });
@@ -134,20 +146,24 @@ fn shared() -> [Case; 3] {
             }
             asks.await.unwrap()
         }),
-        case("acquire.rs::acquire", "again, under another's", move |world, polls| async move {
-            let host = read(&world).acquire().await.unwrap();
-            let scope = world.here.scope();
-            let guest = read(&world).in_scope(&scope).acquire().await.unwrap();
-            drop(host);
-            let over = acquired(&world, read(&world).in_scope(&scope), polls).await;
-            world.end();
-            tokio::time::sleep(ms(2_500)).await;
-            assert!(guest.is_held());
-            let stored = world.there.inspect("k").await.unwrap();
-            assert_eq!(stored.holders.iter().map(|own| own.reads).collect::<Vec<_>>(), [1]);
-            guest.release().await.unwrap();
-            over
-        }),
+        case(
+            "client/acquire.rs::acquire",
+            "again, under another's",
+            move |world, polls| async move {
+                let host = read(&world).acquire().await.unwrap();
+                let scope = world.here.scope();
+                let guest = read(&world).in_scope(&scope).acquire().await.unwrap();
+                drop(host);
+                let over = acquired(&world, read(&world).in_scope(&scope), polls).await;
+                world.end();
+                tokio::time::sleep(ms(2_500)).await;
+                assert!(guest.is_held());
+                let stored = world.there.inspect("k").await.unwrap();
+                assert_eq!(stored.holders.iter().map(|own| own.reads).collect::<Vec<_>>(), [1]);
+                guest.release().await.unwrap();
+                over
+            },
+        ),
     ]
 }
 

@@ -17,7 +17,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
         let name = kind.as_str();
-        cases.push(case("guard.rs::upgrade", name, move |world, polls| async move {
+        cases.push(case("guard/mod.rs::upgrade", name, move |world, polls| async move {
             let mut guard = world.here.read("k").kind(kind).acquire().await.unwrap();
             let token = guard.fencing_token();
             world.begin();
@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
             guard.release().await.unwrap();
             ended.is_over()
         }));
-        cases.push(case("guard.rs::downgrade", name, move |world, polls| async move {
+        cases.push(case("guard/mod.rs::downgrade", name, move |world, polls| async move {
             let mut guard = world.here.write("k").kind(kind).acquire().await.unwrap();
             world.begin();
             let ended = polled(guard.downgrade(), polls).await;
@@ -50,22 +50,22 @@ pub(super) fn cases() -> Vec<Case> {
             ended.is_over()
         }));
     }
-    cases.push(case("guard.rs::upgrade", "under another's that has gone", |world, polls| {
+    cases.push(case("guard/mod.rs::upgrade", "under another's that has gone", |world, polls| {
         under_anothers(world, polls)
     }));
-    cases.push(case("guard.rs::release", "under another's", |world, polls| async move {
+    cases.push(case("guard/mod.rs::release", "under another's", |world, polls| async move {
         let host = world.here.read("k").acquire().await.unwrap();
         let guest = world.here.read("k").acquire().await.unwrap();
         drop(host);
         world.begin();
         polled(guest.release(), polls).await.is_over()
     }));
-    cases.push(case("guard.rs::release", "a lock", |world, polls| async move {
+    cases.push(case("guard/mod.rs::release", "a lock", |world, polls| async move {
         let guard = world.here.write("k").acquire().await.unwrap();
         world.begin();
         polled(guard.release(), polls).await.is_over()
     }));
-    cases.push(case("guard.rs::release", "entered twice", |world, polls| async move {
+    cases.push(case("guard/mod.rs::release", "entered twice", |world, polls| async move {
         let scope = world.here.scope();
         let outer = scope.write("k").acquire().await.unwrap();
         let inner = scope.write("k").acquire().await.unwrap();
@@ -78,13 +78,13 @@ pub(super) fn cases() -> Vec<Case> {
         outer.release().await.unwrap();
         over
     }));
-    cases.push(case("multi.rs::release", "two locks", |world, polls| async move {
+    cases.push(case("client/multi_lock.rs::release", "two locks", |world, polls| async move {
         let both = world.here.multi_lock([world.here.write("a"), world.here.read("b")]);
         let guard = both.acquire().await.unwrap();
         world.begin();
         polled(guard.release(), polls).await.is_over()
     }));
-    cases.push(case("semaphore.rs::release", "a permit", |world, polls| async move {
+    cases.push(case("client/semaphore.rs::release", "a permit", |world, polls| async move {
         let guard = world.here.semaphore("s", 1).permit().acquire().await.unwrap();
         world.begin();
         polled(guard.release(), polls).await.is_over()

@@ -9,7 +9,7 @@ use crate::schedules::{
 };
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![case("client.rs::shutdown", "while a lock is held", |world, polls| async move {
+    vec![case("client/mod.rs::shutdown", "while a lock is held", |world, polls| async move {
         let guard = world.here.write("k").acquire().await.unwrap();
         let scope = world.here.scope();
         let waiting = tokio::spawn(world.here.write("k").wait(LONG).in_scope(&scope).acquire());

@@ -14,7 +14,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = of_a_lock();
     cases.extend(of_several());
     cases.extend(of_a_permit());
-    cases.push(case("scope.rs::run", "work with locks in it", |world, polls| async move {
+    cases.push(case("client/scope.rs::run", "work with locks in it", |world, polls| async move {
         world.begin();
         let scope = world.here.scope();
         let work = async {
@@ -32,16 +32,18 @@ fn of_a_lock() -> Vec<Case> {
     let lock = async |client: LockClient| client.write("k").acquire().await.unwrap();
     let held = LockGuard::is_held;
     vec![
-        watched("guard.rs::protect", lock, held, |guard| async move {
+        watched("guard/mod.rs::protect", lock, held, |guard| async move {
             let _ = guard.protect(tokio::time::sleep(ms(50))).await;
         }),
-        watched("view.rs::protect", lock, held, |guard| async move {
+        watched("guard/view.rs::protect", lock, held, |guard| async move {
             let _ = guard.view().protect(tokio::time::sleep(ms(50))).await;
         }),
-        watched("guard.rs::release_requested", lock, held, |guard| async move {
+        watched("guard/mod.rs::release_requested", lock, held, |guard| async move {
             guard.release_requested().await;
         }),
-        watched("lost.rs::LostSignal", lock, held, |guard| async move { drop(guard.lost().await) }),
+        watched("guard/lost_signal.rs::LostSignal", lock, held, |guard| async move {
+            drop(guard.lost().await)
+        }),
     ]
 }
 
@@ -52,13 +54,15 @@ fn of_several() -> Vec<Case> {
     };
     let held = MultiGuard::is_held;
     vec![
-        watched("multi.rs::protect", both, held, |guard| async move {
+        watched("client/multi_lock.rs::protect", both, held, |guard| async move {
             let _ = guard.protect(tokio::time::sleep(ms(50))).await;
         }),
-        watched("multi.rs::release_requested", both, held, |guard| async move {
+        watched("client/multi_lock.rs::release_requested", both, held, |guard| async move {
             guard.release_requested().await;
         }),
-        watched("multi.rs::lost", both, held, |guard| async move { drop(guard.lost().await) }),
+        watched("client/multi_lock.rs::lost", both, held, |guard| async move {
+            drop(guard.lost().await)
+        }),
     ]
 }
 
@@ -67,10 +71,10 @@ fn of_a_permit() -> Vec<Case> {
         async |client: LockClient| client.semaphore("k", 1).permit().acquire().await.unwrap();
     let held = PermitGuard::is_held;
     vec![
-        watched("semaphore.rs::protect", permit, held, |guard| async move {
+        watched("client/semaphore.rs::protect", permit, held, |guard| async move {
             let _ = guard.protect(tokio::time::sleep(ms(50))).await;
         }),
-        watched("semaphore.rs::release_requested", permit, held, |guard| async move {
+        watched("client/semaphore.rs::release_requested", permit, held, |guard| async move {
             guard.release_requested().await;
         }),
     ]

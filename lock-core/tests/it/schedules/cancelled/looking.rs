@@ -12,35 +12,35 @@ use crate::schedules::{
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![
-        looking("inspect.rs::is_locked", async |world, polls| {
+        looking("client/inspect.rs::is_locked", async |world, polls| {
             polled(world.here.is_locked("k", Mode::Write), polls).await.is_over()
         }),
-        looking("inspect.rs::is_held", async |world, polls| {
+        looking("client/inspect.rs::is_held", async |world, polls| {
             polled(world.here.is_held("k", Mode::Write), polls).await.is_over()
         }),
-        looking("inspect.rs::hold_count", async |world, polls| {
+        looking("client/inspect.rs::hold_count", async |world, polls| {
             polled(world.here.hold_count("k", Mode::Write), polls).await.is_over()
         }),
-        looking("inspect.rs::inspect", async |world, polls| {
+        looking("client/inspect.rs::inspect", async |world, polls| {
             polled(world.here.inspect("k"), polls).await.is_over()
         }),
-        looking("inspect.rs::request_release", async |world, polls| {
+        looking("client/inspect.rs::request_release", async |world, polls| {
             polled(world.here.request_release("k"), polls).await.is_over()
         }),
-        looking("listing.rs::list", async |world, polls| {
+        looking("client/list.rs::list", async |world, polls| {
             polled(world.here.list("", 10), polls).await.is_over()
         }),
-        looking("semaphore.rs::free_permits", async |world, polls| {
+        looking("client/semaphore.rs::free_permits", async |world, polls| {
             polled(world.here.semaphore("s", 1).free_permits(), polls).await.is_over()
         }),
-        looking("semaphore.rs::set_permits", async |world, polls| {
+        looking("client/semaphore.rs::set_permits", async |world, polls| {
             polled(world.here.semaphore("s", 1).set_permits(2), polls).await.is_over()
         }),
-        looking("client.rs::health", async |world, polls| {
+        looking("client/mod.rs::health", async |world, polls| {
             polled(world.here.health(), polls).await.is_over()
         }),
     ];
-    cases.push(case("inspect.rs::force_release", "held", |world, polls| async move {
+    cases.push(case("client/inspect.rs::force_release", "held", |world, polls| async move {
         let guard = world.there.write("k").acquire().await.unwrap();
         world.begin();
         let over = polled(world.here.force_release("k"), polls).await.is_over();

@@ -12,11 +12,15 @@ use crate::schedules::{
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case("builder/mod.rs::red_lock_in_memory", "three stores", |world, polls| async move {
-            world.begin();
-            polled(world.red_lock(), polls).await.is_over()
-        }),
-        on_majority("acquire.rs::acquire", async |world, red_lock, beside, polls| {
+        case(
+            "client/builder/mod.rs::red_lock_in_memory",
+            "three stores",
+            |world, polls| async move {
+                world.begin();
+                polled(world.red_lock(), polls).await.is_over()
+            },
+        ),
+        on_majority("client/acquire.rs::acquire", async |world, red_lock, beside, polls| {
             // One server that is taken is not in the way.
             let other = beside[0].non_reentrant("k").acquire().await.unwrap();
             world.begin();
@@ -24,7 +28,7 @@ pub(super) fn cases() -> Vec<Case> {
             drop(other);
             over
         }),
-        on_majority("acquire.rs::acquire", async |world, red_lock, beside, polls| {
+        on_majority("client/acquire.rs::acquire", async |world, red_lock, beside, polls| {
             let others = [
                 beside[0].non_reentrant("k").acquire().await.unwrap(),
                 beside[1].non_reentrant("k").acquire().await.unwrap(),
@@ -35,12 +39,12 @@ pub(super) fn cases() -> Vec<Case> {
             drop(others);
             over
         }),
-        on_majority("red_lock/guard.rs::release", async |world, red_lock, _, polls| {
+        on_majority("client/red_lock/guard.rs::release", async |world, red_lock, _, polls| {
             let guard = red_lock.lock("k").acquire().await.unwrap();
             world.begin();
             polled(guard.release(), polls).await.is_over()
         }),
-        on_majority("red_lock/guard.rs::protect", async |world, red_lock, beside, polls| {
+        on_majority("client/red_lock/guard.rs::protect", async |world, red_lock, beside, polls| {
             let guard = red_lock.lock("k").acquire().await.unwrap();
             world.begin();
             let work = guard.protect(taken_away(beside, ms(50)));
@@ -50,7 +54,7 @@ pub(super) fn cases() -> Vec<Case> {
             }
             over
         }),
-        on_majority("red_lock/guard.rs::lost", async |world, red_lock, beside, polls| {
+        on_majority("client/red_lock/guard.rs::lost", async |world, red_lock, beside, polls| {
             let guard = red_lock.lock("k").acquire().await.unwrap();
             world.begin();
             let lost = async { tokio::join!(guard.lost(), taken_away(beside, ms(1))).0 };
@@ -58,7 +62,7 @@ pub(super) fn cases() -> Vec<Case> {
             drop(guard);
             over
         }),
-        on_majority("red_lock/mod.rs::shutdown", async |world, red_lock, _, polls| {
+        on_majority("client/red_lock/mod.rs::shutdown", async |world, red_lock, _, polls| {
             let guard = red_lock.lock("k").acquire().await.unwrap();
             drop(guard);
             world.begin();
