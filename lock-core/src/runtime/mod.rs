@@ -5,9 +5,7 @@ pub(crate) mod lease_clock;
 mod supervisor;
 mod sync;
 
-#[cfg(feature = "redis")]
-pub(crate) use backoff::Backoff;
-pub(crate) use backoff::jittered;
+pub(crate) use backoff::{Backoff, jittered};
 pub(crate) use lease_clock::Moment;
 pub(crate) use supervisor::Tasks;
 pub use sync::{Mutex, RwLock};

@@ -25,9 +25,10 @@ pub use key::{IntoLockKey, KeyError, LockKey};
 pub use kind::{Kind, UnknownKind};
 pub use lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE};
 pub use mode::Mode;
+#[cfg(feature = "redis")]
+pub(crate) use options::check_lease;
 pub(crate) use options::{
-    AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS, check_lease,
-    check_terms,
+    AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS, check_terms,
 };
 pub use options::{
     DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT, DEFAULT_MAX_WAITERS,
