@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    hold::{Hold, Lease, Request, WaitDeadline},
+    hold::{Hold, Lease, LockRequest, WaitDeadline},
     runtime::Moment,
     store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand},
     types::{AcquireError, Overloaded, StoreError, Unavailable, lease},
@@ -53,7 +53,7 @@ impl Attempt {
     /// Tries once, for all or none.
     pub(crate) async fn send(
         &mut self,
-        requests: &[Request],
+        requests: &[LockRequest],
         patience: WaitDeadline,
         yields: bool,
         limit: Option<Instant>,
@@ -123,7 +123,7 @@ impl Lease {
     /// The command for the outermost hold. From here on the store may have something.
     fn first_step(
         &self,
-        request: &Request,
+        request: &LockRequest,
         patience: WaitDeadline,
         sent: Moment,
         yields: bool,
@@ -160,12 +160,12 @@ impl Lease {
     fn in_time(&self, sent: Moment, now: Moment) -> bool {
         let state = self.state();
         let effective = self.engine.effective_lease(state.length, state.remote);
-        now < sent.after(lease::belief(effective))
+        now < sent.after(lease::validity(effective))
     }
 
     /// Takes in a refusal: this lease's own, or of another that was asked for together with it,
     /// which says nothing of this one's place in line.
-    fn refused(&self, request: &Request, own: Option<Acquired>) {
+    fn refused(&self, request: &LockRequest, own: Option<Acquired>) {
         self.on_refused();
         let mut state = self.state();
         *state.remote.of_mut(request.mode) = 0;
@@ -183,7 +183,7 @@ impl Lease {
     }
 
     /// It becomes one of those who wait for the store, unless too many do.
-    pub(crate) fn waits(&self, request: &Request) -> Result<(), Overloaded> {
+    pub(crate) fn waits(&self, request: &LockRequest) -> Result<(), Overloaded> {
         let mut state = self.state();
         let Some(permit) = &mut state.permit else { return Ok(()) };
         permit.wait(request.asked.max_waiters)

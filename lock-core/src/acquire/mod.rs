@@ -11,7 +11,7 @@ use futures_util::future::select_all;
 
 use crate::{
     guard::LockGuard,
-    hold::{Engine, Hold, Request, WaitDeadline},
+    hold::{ClientInner, Hold, LockRequest, WaitDeadline},
     types::{AcquireError, Kind, Lost},
 };
 use reentry::reenter;
@@ -21,9 +21,9 @@ pub(crate) use scope_holds::ScopeHolds;
 /// Guards come in their order.
 // No async function, which would have room for its arguments twice.
 pub(crate) fn enter<'a>(
-    engine: &'a Arc<Engine>,
+    engine: &'a Arc<ClientInner>,
     scope: Option<Arc<ScopeHolds>>,
-    requests: &'a [Request],
+    requests: &'a [LockRequest],
     patience: WaitDeadline,
 ) -> impl Future<Output = Result<Vec<LockGuard>, AcquireError>> + Send + 'a {
     if cfg!(debug_assertions) {
@@ -43,9 +43,9 @@ pub(crate) fn enter<'a>(
 }
 
 async fn enter_all(
-    engine: &Arc<Engine>,
+    engine: &Arc<ClientInner>,
     scope: Option<Arc<ScopeHolds>>,
-    requests: &[Request],
+    requests: &[LockRequest],
     patience: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let guards = match scope {
@@ -60,12 +60,12 @@ async fn enter_all(
 }
 
 async fn enter_in(
-    engine: &Arc<Engine>,
+    engine: &Arc<ClientInner>,
     scope: &ScopeHolds,
-    requests: &[Request],
+    requests: &[LockRequest],
     patience: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
-    let place = |request: &Request| {
+    let place = |request: &LockRequest| {
         // Every permit of a semaphore is one more.
         let reentrant = request.kind != Kind::Semaphore;
         reentrant.then(|| scope.slot(engine.owners.client(), &request.key))
@@ -88,7 +88,7 @@ async fn enter_in(
             _ => None,
         });
     }
-    let missing: Vec<Request> = requests
+    let missing: Vec<LockRequest> = requests
         .iter()
         .zip(&guards)
         .filter(|(_, guard)| guard.is_none())
@@ -115,8 +115,8 @@ async fn enter_in(
 /// In one step where the store can do that; otherwise one after another, in the order of their
 /// keys, so that no two acquisitions wait for each other.
 async fn acquire_anew(
-    engine: &Arc<Engine>,
-    requests: &[Request],
+    engine: &Arc<ClientInner>,
+    requests: &[LockRequest],
     patience: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let at_once = match requests {
@@ -137,9 +137,9 @@ async fn acquire_anew(
 
 /// For what was just granted. From here on it is renewed.
 fn guards(
-    engine: &Engine,
+    engine: &ClientInner,
     holds: Vec<Arc<Hold>>,
-    requests: &[Request],
+    requests: &[LockRequest],
 ) -> impl Iterator<Item = LockGuard> {
     holds.into_iter().zip(requests).map(|(hold, request)| {
         engine.schedule.add(&hold.lease);

@@ -6,7 +6,8 @@ use tokio::time::Instant;
 
 use crate::{
     hold::{
-        Hold, LeaseInner, ReconcileOnDrop, Request, Stage, StepPermit, UNCONFIRMED, WaitDeadline,
+        Hold, LeaseInner, LockRequest, ReconcileOnDrop, Stage, StepPermit, UNCONFIRMED,
+        WaitDeadline,
     },
     runtime::Moment,
     store::{AcquireCommand, Acquired},
@@ -15,7 +16,7 @@ use crate::{
 
 /// The right to the lease's next step, once no earlier one is in doubt. A hold that has ended is not
 /// entered in any case.
-async fn settled_step(hold: &Arc<Hold>, request: &Request) -> Result<StepPermit, Unavailable> {
+async fn settled_step(hold: &Arc<Hold>, request: &LockRequest) -> Result<StepPermit, Unavailable> {
     let lease = &hold.lease;
     loop {
         let step = lease.step().await;
@@ -35,7 +36,7 @@ async fn settled_step(hold: &Arc<Hold>, request: &Request) -> Result<StepPermit,
 }
 
 /// Refuses what no answer of the store could allow.
-fn may_be_entered(hold: &Hold, request: &Request) -> Result<(), AcquireError> {
+fn may_be_entered(hold: &Hold, request: &LockRequest) -> Result<(), AcquireError> {
     let key = || request.key.clone();
     match hold.lease.kind {
         kind if kind != request.kind => Err(WrongKind { key: key(), kind: request.kind }.into()),
@@ -51,7 +52,7 @@ fn may_be_entered(hold: &Hold, request: &Request) -> Result<(), AcquireError> {
 /// Adds a guard to a hold; `false` when the hold has ended and the lock must be acquired anew.
 pub(crate) async fn reenter(
     hold: &Arc<Hold>,
-    request: &Request,
+    request: &LockRequest,
     patience: WaitDeadline,
 ) -> Result<bool, AcquireError> {
     let (mode, lease) = (request.mode, &hold.lease);

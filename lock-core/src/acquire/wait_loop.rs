@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::attempt::{Attempt, REFRESH, Tried, late};
 use crate::{
     gate::{Access, Admission, QueuePlace},
-    hold::{Engine, Entered, Hold, Lease, Request, WaitDeadline, share},
+    hold::{ClientInner, Entered, Hold, Lease, LockRequest, WaitDeadline, share},
     runtime::Moment,
     store::{Acquired, WakeTopic, WakeupReceiver},
     types::{AcquireError, Lost, LostCause, Unavailable, WrongKind},
@@ -23,8 +23,8 @@ const LAST_ANSWER: Duration = Duration::from_millis(50);
 /// Acquires holds that no scope has yet: all of them in one step, or none. More than one must be
 /// sorted by key, or two acquisitions could wait for each other at the gate.
 pub(crate) fn acquire<'a>(
-    engine: &'a Arc<Engine>,
-    requests: &'a [Request],
+    engine: &'a Arc<ClientInner>,
+    requests: &'a [LockRequest],
     patience: &'a WaitDeadline,
 ) -> impl Future<Output = Result<Vec<Arc<Hold>>, AcquireError>> + Send + 'a {
     async move {
@@ -57,7 +57,7 @@ pub(crate) fn acquire<'a>(
 }
 
 async fn unless_draining<T>(
-    engine: &Engine,
+    engine: &ClientInner,
     granted: impl Future<Output = Result<T, AcquireError>>,
 ) -> Result<T, AcquireError> {
     let mut draining = engine.draining.subscribe();
@@ -69,8 +69,8 @@ async fn unless_draining<T>(
 }
 
 fn pass_gate<'a>(
-    engine: &'a Arc<Engine>,
-    request: &'a Request,
+    engine: &'a Arc<ClientInner>,
+    request: &'a LockRequest,
     patience: &'a WaitDeadline,
     takes: bool,
 ) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
@@ -85,7 +85,7 @@ fn pass_gate<'a>(
 }
 
 /// Who has just released and asks again must not meet itself.
-async fn leavers_gone(engine: &Engine, request: &Request, patience: &WaitDeadline) {
+async fn leavers_gone(engine: &ClientInner, request: &LockRequest, patience: &WaitDeadline) {
     let only_looks = patience.deadline.is_none() || request.asked.max_waiters == Some(0);
     if only_looks
         && matches!(
@@ -101,8 +101,8 @@ async fn leavers_gone(engine: &Engine, request: &Request, patience: &WaitDeadlin
 }
 
 fn stand_in_queue<'a>(
-    engine: &'a Arc<Engine>,
-    request: &'a Request,
+    engine: &'a Arc<ClientInner>,
+    request: &'a LockRequest,
     patience: &'a WaitDeadline,
     mut place: QueuePlace<Lease>,
 ) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
@@ -131,9 +131,9 @@ fn stand_in_queue<'a>(
 }
 
 /// The wake-ups of those among the holds that were refused: each listens from its first refusal on.
-struct Ears(Vec<Option<WakeupReceiver>>);
+struct Listeners(Vec<Option<WakeupReceiver>>);
 
-impl Ears {
+impl Listeners {
     /// Waits until `at` is woken, or until `due`. The first time this only makes sure that every
     /// wake-up from now on is received, unless it was all along.
     async fn wait(
@@ -149,25 +149,25 @@ impl Ears {
         }
         let engine = &lease.engine;
         let is_new = self.0[at].is_none();
-        let ear =
+        let listener =
             self.0[at].get_or_insert_with(|| engine.store.wakeups(WakeTopic::Turn(lease.holder())));
-        if is_new && !ear.silent_since(sent) {
+        if is_new && !listener.silent_since(sent) {
             let limit = deadline.min(Instant::now() + engine.settings.command_timeout);
-            let _ = tokio::time::timeout_at(limit, ear.subscribed()).await;
+            let _ = tokio::time::timeout_at(limit, listener.subscribed()).await;
         } else {
-            let _ = tokio::time::timeout_at(deadline.min(due), ear.woken()).await;
+            let _ = tokio::time::timeout_at(deadline.min(due), listener.woken()).await;
         }
-        ear.listen();
+        listener.listen();
     }
 }
 
 async fn contend(
-    engine: &Arc<Engine>,
-    requests: &[Request],
+    engine: &Arc<ClientInner>,
+    requests: &[LockRequest],
     patience: WaitDeadline,
     mut attempt: Attempt,
 ) -> Result<Vec<Arc<Hold>>, AcquireError> {
-    let mut ears = Ears(Vec::new());
+    let mut listeners = Listeners(Vec::new());
     let mut yields_until = None;
     let mut limit = None;
     let mut last: Option<usize> = None;
@@ -213,7 +213,7 @@ async fn contend(
         limit = Some(deadline + LAST_ANSWER);
         // A millisecond more than the holder has, or the try would come too early.
         let due = Instant::now() + look_again + Duration::from_millis(1);
-        ears.wait(at, &attempt.leases[at], sent, due, deadline).await;
+        listeners.wait(at, &attempt.leases[at], sent, due, deadline).await;
         if patience.is_over() {
             return Err(patience.busy(request, holder_remaining));
         }

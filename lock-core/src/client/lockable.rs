@@ -6,7 +6,7 @@ use super::{LockClient, scope::Scope};
 use crate::{
     acquire,
     guard::LockGuard,
-    hold::{Request, WaitDeadline},
+    hold::{LockRequest, WaitDeadline},
     types::{
         AcquireError, AcquireOptions, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode,
         Unsupported, check_terms,
@@ -52,7 +52,7 @@ pub struct SingleLock {
 
 impl SingleLock {
     /// Checks everything that can be checked before anything is sent.
-    pub(crate) fn request(self, asked: AcquireOptions) -> Result<Request, AcquireError> {
+    pub(crate) fn request(self, asked: AcquireOptions) -> Result<LockRequest, AcquireError> {
         let (kind, mode) = (self.kind, self.mode);
         if !kind.supports(mode) {
             let why = format!("a {kind} lock has no {mode} mode: write it, or use read_write");
@@ -72,7 +72,7 @@ impl SingleLock {
                 format!("a lease of {asked:?}: every lock has the lease of its session, {lease:?}");
             return Err(Unsupported::new(what).into());
         }
-        Ok(Request { kind, key: self.key?, mode, permits: self.permits, asked, terms })
+        Ok(LockRequest { kind, key: self.key?, mode, permits: self.permits, asked, terms })
     }
 }
 

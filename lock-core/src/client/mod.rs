@@ -21,7 +21,7 @@ use std::{
 #[cfg(feature = "redis")]
 use crate::store::redis::connect::ConnectError;
 use crate::{
-    hold::Engine,
+    hold::ClientInner,
     types::{Health, ShutdownError},
 };
 
@@ -55,7 +55,7 @@ pub use semaphore::{PermitGuard, Semaphore};
 /// Call [`shutdown`](Self::shutdown) before the process ends, or what was dropped last may stay locked
 /// until its lease ends.
 #[derive(Clone)]
-pub struct LockClient(Arc<Engine>);
+pub struct LockClient(Arc<ClientInner>);
 
 impl LockClient {
     /// A client with a store of its own in memory: for one process, for tests, for trying out.
@@ -100,11 +100,11 @@ impl LockClient {
         LockClientBuilder::default()
     }
 
-    pub(crate) fn from_engine(engine: Arc<Engine>) -> Self {
+    pub(crate) fn from_engine(engine: Arc<ClientInner>) -> Self {
         Self(engine)
     }
 
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
+    pub(crate) fn engine(&self) -> &Arc<ClientInner> {
         &self.0
     }
 

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     acquire,
     guard::{LockGuard, LockView, run_while_held},
-    hold::{Request, WaitDeadline},
+    hold::{LockRequest, WaitDeadline},
     types::{
         AcquireError, AcquireOptions, FencingToken, InvalidOptions, Kind, LockKey, Lost,
         ReleaseError,
@@ -53,7 +53,7 @@ impl MultiLock {
     }
 
     /// What is asked for, in the order of the keys.
-    fn requests(self, asked: AcquireOptions) -> Result<Vec<Request>, AcquireError> {
+    fn requests(self, asked: AcquireOptions) -> Result<Vec<LockRequest>, AcquireError> {
         let invalid = |why: String| Err(InvalidOptions(why).into());
         if self.members.is_empty() {
             return invalid("a multi-lock without members locks nothing".to_owned());

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{client_inner::Engine, request::Request};
+use super::{client_inner::ClientInner, request::LockRequest};
 use crate::{
     runtime::{Moment, Mutex},
     types::{LockKey, Unavailable},
@@ -46,9 +46,9 @@ impl Breaker {
     }
 }
 
-impl Engine {
+impl ClientInner {
     /// Refuses who wants to fail fast while the store is known not to answer.
-    pub(crate) fn check_breaker(&self, request: &Request) -> Result<(), Unavailable> {
+    pub(crate) fn check_breaker(&self, request: &LockRequest) -> Result<(), Unavailable> {
         if !request.asked.fail_fast
             || !self.breaker.lock().open.contains(&self.store.shard(&request.key))
         {
@@ -73,7 +73,7 @@ impl Engine {
 }
 
 /// Asks until there is an answer, or nobody is left who would want to know.
-async fn probe(engine: Weak<Engine>, shard: u16, key: LockKey) {
+async fn probe(engine: Weak<ClientInner>, shard: u16, key: LockKey) {
     loop {
         tokio::time::sleep(PROBE).await;
         let Some(store) = engine.upgrade().map(|engine| Arc::clone(&engine.store)) else {

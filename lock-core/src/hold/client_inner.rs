@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Engine {
+pub(crate) struct ClientInner {
     pub(crate) owners: Owners,
     pub(crate) store: Arc<dyn LockStore>,
     pub(crate) settings: ClientConfig,
@@ -41,10 +41,10 @@ pub(crate) struct Engine {
     /// True once nothing more is granted.
     pub(crate) draining: watch::Sender<bool>,
     /// Locks of this process alone, for those who go on without the store.
-    pub(crate) local: OnceLock<Arc<Engine>>,
+    pub(crate) local: OnceLock<Arc<ClientInner>>,
 }
 
-impl Engine {
+impl ClientInner {
     pub(crate) fn start(
         owners: Owners,
         store: Arc<dyn LockStore>,
@@ -115,7 +115,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for ClientInner {
     fn drop(&mut self) {
         self.queue.close();
         self.schedule.close();

@@ -17,9 +17,9 @@ use tokio::sync::Notify;
 
 use super::{
     Hold, Permit,
-    client_inner::Engine,
+    client_inner::ClientInner,
     local_handoff::HandoffBudget,
-    request::Request,
+    request::LockRequest,
     state::{LeaseInner, Next, Stage},
 };
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
 };
 
 pub(crate) struct Lease {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) engine: Arc<ClientInner>,
     pub(crate) kind: Kind,
     pub(crate) key: LockKey,
     pub(crate) owner: OwnerId,
@@ -65,7 +65,11 @@ impl fmt::Debug for Lease {
 impl Lease {
     /// One that is about to be acquired. It is there before anything is sent, so that whatever the
     /// store may grant is released when the acquisition is dropped.
-    pub(crate) fn new(engine: &Arc<Engine>, request: &Request, permit: Permit) -> Arc<Self> {
+    pub(crate) fn new(
+        engine: &Arc<ClientInner>,
+        request: &LockRequest,
+        permit: Permit,
+    ) -> Arc<Self> {
         engine.holds.fetch_add(1, Ordering::AcqRel);
         let owner = match request.kind {
             Kind::Semaphore => OwnerId::permit(),
@@ -108,7 +112,7 @@ impl Lease {
     /// The store has granted what was sent at `sent`. Waiting readers may join.
     pub(crate) fn granted(
         self: &Arc<Self>,
-        request: &Request,
+        request: &LockRequest,
         sent: Moment,
         now: Moment,
         token: Option<FencingToken>,

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{
     Hold,
     lease::Lease,
-    request::Request,
+    request::LockRequest,
     state::{LeaseInner, Stage},
 };
 use crate::{
@@ -52,7 +52,7 @@ impl HandoffBudget {
     }
 }
 
-impl Request {
+impl LockRequest {
     /// What this one would take.
     pub(crate) fn handoff_key(&self) -> Option<HandoffKey> {
         let takes =
@@ -95,7 +95,7 @@ impl Drop for Handoff {
 impl Handoff {
     /// A hold of its own on the lease: guards, views and scopes of the former one have nothing to do
     /// with it. `None`: the waiter looked too late, and the lease is released.
-    pub(crate) fn take(mut self, request: &Request) -> Option<Arc<Hold>> {
+    pub(crate) fn take(mut self, request: &LockRequest) -> Option<Arc<Hold>> {
         let lease = self.0.take()?;
         let hold = {
             let (mut state, now) = (lease.state(), Moment::now());

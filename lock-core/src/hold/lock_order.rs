@@ -6,7 +6,7 @@ use std::{
     fmt,
 };
 
-use super::request::Request;
+use super::request::LockRequest;
 use crate::{
     runtime::Mutex,
     types::{CallSite, LockKey},
@@ -79,7 +79,7 @@ struct Nestings {
 
 impl LockOrder {
     /// Notes that `requests`, which are sorted by key, are acquired while `held` are held.
-    pub(crate) fn note(&self, held: &[(LockKey, CallSite)], requests: &[Request]) {
+    pub(crate) fn note(&self, held: &[(LockKey, CallSite)], requests: &[LockRequest]) {
         let anew: Vec<_> = requests
             .iter()
             .filter(|request| request.asked.in_order)

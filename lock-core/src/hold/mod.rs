@@ -32,11 +32,11 @@ use crate::{
     store::{Holds, WakeTopic},
     types::{CallSite, FencingToken, Lost, LostCause, Mode, ReleaseError, Unavailable},
 };
-pub(crate) use client_inner::Engine;
+pub(crate) use client_inner::ClientInner;
 pub(crate) use lease::{Lease, ReconcileOnDrop};
 pub use lock_order::LockOrderInversion;
 pub(crate) use mode_change::UNCONFIRMED;
-pub(crate) use request::{Entered, Request, WaitDeadline};
+pub(crate) use request::{Entered, LockRequest, WaitDeadline};
 pub(crate) use shared_read::share;
 pub(crate) use state::{LeaseInner, Next, Stage};
 pub(crate) use step_permit::StepPermit;
@@ -96,7 +96,7 @@ impl HoldEnd {
 impl Hold {
     fn new(
         lease: &Arc<Lease>,
-        request: &Request,
+        request: &LockRequest,
         token: Option<FencingToken>,
         waited: bool,
         permit: Option<Permit>,
@@ -290,7 +290,7 @@ impl Hold {
     /// was released meanwhile, and the lease has one more than it should.
     pub(crate) fn entered_again(
         &self,
-        request: &Request,
+        request: &LockRequest,
         holds: u32,
         length: Duration,
         sent: Moment,

@@ -12,7 +12,7 @@ use crate::{
 
 /// One lock that is not granted yet.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct LockRequest {
     pub(crate) kind: Kind,
     pub(crate) key: LockKey,
     pub(crate) mode: Mode,
@@ -58,7 +58,7 @@ impl WaitDeadline {
     pub(crate) fn enter<T: Tenant>(
         &self,
         gate: &Arc<Gate<T>>,
-        request: &Request,
+        request: &LockRequest,
         takes: Option<HandoffKey>,
     ) -> Result<Entered<T>, AcquireError> {
         let (key, access) = (&request.key, Access::of(request.kind, request.mode));
@@ -74,7 +74,7 @@ impl WaitDeadline {
         }
     }
 
-    pub(crate) fn busy(&self, request: &Request, remaining: Option<Duration>) -> AcquireError {
+    pub(crate) fn busy(&self, request: &LockRequest, remaining: Option<Duration>) -> AcquireError {
         AcquireError::Busy(Busy {
             key: request.key.clone(),
             mode: request.mode,

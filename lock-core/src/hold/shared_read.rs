@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::{
     Hold,
     lease::Lease,
-    request::{Request, WaitDeadline},
+    request::{LockRequest, WaitDeadline},
     state::{LeaseInner, Next, Stage},
 };
 use crate::{
@@ -38,7 +38,7 @@ pub(crate) struct SharedRead {
     pub(super) expected: u32,
 }
 
-impl Request {
+impl LockRequest {
     /// How many others it would read with.
     fn places(&self) -> u32 {
         let alike = self.kind == Kind::ReadWrite && self.mode == Mode::Read;
@@ -51,7 +51,7 @@ impl Request {
 /// Waits for the leader's answer for no longer than one command may take.
 pub(crate) async fn share(
     own: &Arc<Lease>,
-    request: &Request,
+    request: &LockRequest,
     patience: WaitDeadline,
 ) -> Result<Option<Arc<Hold>>, Unavailable> {
     if request.places() == 0 {
@@ -71,7 +71,7 @@ pub(crate) async fn share(
     Ok(None)
 }
 
-fn lead_or_join(own: &Arc<Lease>, request: &Request) -> Option<JoinTicket> {
+fn lead_or_join(own: &Arc<Lease>, request: &LockRequest) -> Option<JoinTicket> {
     let gate = &own.engine.gate;
     loop {
         let leader = gate.leader(&own.key);
@@ -108,13 +108,13 @@ impl Drop for JoinTicket {
 
 impl JoinTicket {
     /// On this lease, if it may be joined now.
-    fn of(lease: Arc<Lease>, request: &Request) -> Option<Self> {
+    fn of(lease: Arc<Lease>, request: &LockRequest) -> Option<Self> {
         let may_join = lease.state().let_in(request, lease.engine.settings.fairness_timeout);
         may_join.then(|| Self { lease, used: false })
     }
 
     /// A hold on the leader's lease; `None` when it cannot be joined any more.
-    fn join(mut self, own: &Lease, request: &Request) -> Option<Arc<Hold>> {
+    fn join(mut self, own: &Lease, request: &LockRequest) -> Option<Arc<Hold>> {
         let (permit, waited) = {
             let mut own = own.state();
             (own.permit.take(), own.waited)
@@ -164,7 +164,7 @@ impl LeaseInner {
 
     /// For no longer than a reader stands back behind a writer: a later one asks the store whether a
     /// writer waits.
-    fn let_in(&mut self, request: &Request, fairness_timeout: Duration) -> bool {
+    fn let_in(&mut self, request: &LockRequest, fairness_timeout: Duration) -> bool {
         let now = Moment::now();
         let open = match self.stage {
             Stage::Acquiring => self.sharing.leads,

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Hold, Permit, lease::Lease, local_handoff::HandoffBudget, renewal::Place, request::Request,
-    shared_read::SharedRead,
+    Hold, Permit, lease::Lease, local_handoff::HandoffBudget, renewal::ScheduleKey,
+    request::LockRequest, shared_read::SharedRead,
 };
 use crate::{
     gate::HandoffKey,
@@ -64,7 +64,7 @@ pub(crate) struct LeaseInner {
     pub(crate) least_remaining: Option<Duration>,
     pub(crate) last_failure: Option<Box<Unavailable>>,
     /// Where it stands in the renewal schedule.
-    pub(crate) due: Option<Place>,
+    pub(crate) due: Option<ScheduleKey>,
     /// The place at the gate, until nothing is left in the store.
     pub(crate) permit: Option<Permit>,
     pub(crate) handoffs: HandoffBudget,
@@ -94,7 +94,7 @@ pub(crate) enum Next {
 }
 
 impl LeaseInner {
-    pub(super) fn new(request: &Request, permit: Permit, now: Moment) -> Self {
+    pub(super) fn new(request: &LockRequest, permit: Permit, now: Moment) -> Self {
         Self {
             stage: Stage::Acquiring,
             holds: LiveHolds::default(),
@@ -162,7 +162,7 @@ impl LeaseInner {
     pub(super) fn add_hold(
         &mut self,
         lease: &Arc<Lease>,
-        request: &Request,
+        request: &LockRequest,
         mut joins: Option<Permit>,
         waited: bool,
     ) -> Arc<Hold> {
@@ -221,7 +221,7 @@ impl LeaseInner {
     /// The store has confirmed the lease by an answer to what was sent at `sent`, which came by `now`.
     pub(crate) fn confirm(&mut self, sent: Moment, lease: Duration, now: Moment) {
         self.confirmed_at = self.confirmed_at.max(sent);
-        self.valid_until = self.valid_until.max(sent.after(lease::belief(lease)));
+        self.valid_until = self.valid_until.max(sent.after(lease::validity(lease)));
         self.stored_until = self.stored_until.max(now.after(self.length));
     }
 
@@ -252,7 +252,7 @@ impl LeaseInner {
         if let Some(permit) = &mut self.permit {
             permit.downgrade();
         }
-        self.valid_until = self.valid_until.min(sent.after(lease::belief(effective)));
+        self.valid_until = self.valid_until.min(sent.after(lease::validity(effective)));
     }
 
     /// Takes all holds away from it, which end with this loss.

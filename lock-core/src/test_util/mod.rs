@@ -37,8 +37,8 @@ use crate::{
 
 /// For how long a lease is relied upon from sending what granted it.
 #[must_use]
-pub fn belief(lease: Duration) -> Duration {
-    lease::belief(lease)
+pub fn validity(lease: Duration) -> Duration {
+    lease::validity(lease)
 }
 
 /// Takes every hold of this client on this key away, here and in the store, as if the store had

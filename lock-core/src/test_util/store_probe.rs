@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     client::LockClient,
-    hold::Engine,
+    hold::ClientInner,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, Holds, ReleaseCommand,
         Released, RenewCommand, Renewal, StoreAdmin, Upgraded, WakeTopic, WakeupReceiver,
@@ -122,7 +122,7 @@ pub type Unanswered = Unavailable;
 
 /// The steps of the store that a client has.
 #[derive(Debug, Clone)]
-pub struct StoreProbe(Arc<Engine>);
+pub struct StoreProbe(Arc<ClientInner>);
 
 impl StoreProbe {
     /// Of this client's store.

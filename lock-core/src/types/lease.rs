@@ -18,7 +18,7 @@ pub(crate) fn margin(lease: Duration) -> Duration {
 
 /// From sending an acquire or a renewal to the moment the holder stops believing in it.
 #[must_use]
-pub(crate) fn belief(lease: Duration) -> Duration {
+pub(crate) fn validity(lease: Duration) -> Duration {
     lease - margin(lease)
 }
 
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(margin(ms(30_000)), ms(1_500));
         assert_eq!(margin(ms(100)), ms(10));
         assert_eq!(margin(ms(20)), ms(5));
-        assert_eq!(belief(ms(30_000)), ms(28_500));
+        assert_eq!(validity(ms(30_000)), ms(28_500));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use crate::store::redis::connect::RedisOptions;
 use crate::{
     client::{LockClient, red_lock::RedLock},
-    hold::Engine,
+    hold::ClientInner,
     runtime::Tasks,
     store::{LockStore, memory::MemoryStore},
     types::{ClientConfig, ClientId, InvalidOptions, Owners},
@@ -177,7 +177,7 @@ impl LockClientBuilder {
     }
 
     fn start(self, owners: Owners, store: Arc<dyn LockStore>, tasks: Arc<Tasks>) -> LockClient {
-        LockClient::from_engine(Engine::start(owners, store, self.settings, tasks))
+        LockClient::from_engine(ClientInner::start(owners, store, self.settings, tasks))
     }
 }
 

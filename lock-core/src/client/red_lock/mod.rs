@@ -15,7 +15,7 @@ use futures_util::future::join_all;
 use crate::{
     client::{Acquire, LockClient, Lockable, Scope, SingleLock, lockable::sealed},
     gate::{Admission, Gate, Permit},
-    hold::{Entered, Request, WaitDeadline},
+    hold::{Entered, LockRequest, WaitDeadline},
     types::{
         AcquireError, AcquireOptions, IntoLockKey, InvalidOptions, KeyError, Kind, LockKey, Lost,
         Mode, ShutdownError,
@@ -197,7 +197,7 @@ impl Lockable for RedLockTarget {
 
 async fn admitted(
     servers: &Servers,
-    request: &Request,
+    request: &LockRequest,
     patience: WaitDeadline,
 ) -> Result<Permit<()>, AcquireError> {
     match patience.enter(&servers.gate, request, None)? {

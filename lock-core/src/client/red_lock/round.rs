@@ -13,7 +13,7 @@ use crate::{
     client::{Lockable, Scope, SingleLock},
     gate::Permit,
     guard::LockGuard,
-    hold::{Request, WaitDeadline},
+    hold::{LockRequest, WaitDeadline},
     runtime::jittered,
     store::{Holder, StoreIdentity, WakeTopic, WakeupReceiver},
     types::{AcquireError, AcquireOptions, Kind, MAX_LEASE, OwnerId, Unavailable},
@@ -67,11 +67,11 @@ impl Answers {
 impl Round<'_> {
     pub(crate) async fn until_granted(
         &self,
-        request: &Request,
+        request: &LockRequest,
         patience: WaitDeadline,
         permit: &mut Permit<()>,
     ) -> Result<Vec<LockGuard>, AcquireError> {
-        let mut ears: Vec<WakeupReceiver> = Vec::new();
+        let mut wakeups: Vec<WakeupReceiver> = Vec::new();
         loop {
             let answers = self.ask_all().await;
             let held = answers.granted;
@@ -90,26 +90,26 @@ impl Round<'_> {
                 });
             }
             permit.wait(request.asked.max_waiters)?;
-            if ears.is_empty() {
-                ears = self.listen(request);
+            if wakeups.is_empty() {
+                wakeups = self.listen(request);
             }
             let limit = patience.or_within(Duration::ZERO);
             tokio::time::sleep_until(limit.min(Instant::now() + jittered(STAND_BACK))).await;
-            let woken = select_all(ears.iter_mut().map(|ears| Box::pin(ears.woken())));
+            let woken = select_all(wakeups.iter_mut().map(|wakeups| Box::pin(wakeups.woken())));
             let again = limit.min(Instant::now() + jittered(RETRY));
             let _ = tokio::time::timeout_at(again, woken).await;
-            ears.iter_mut().for_each(WakeupReceiver::listen);
+            wakeups.iter_mut().for_each(WakeupReceiver::listen);
         }
     }
 
-    fn listen(&self, request: &Request) -> Vec<WakeupReceiver> {
+    fn listen(&self, request: &LockRequest) -> Vec<WakeupReceiver> {
         let owner = OwnerId::permit();
         let kind = Kind::NonReentrant;
         let holder = Holder { kind, key: request.key.clone(), owner };
         let wakeups = |member: &SingleLock| {
-            let mut ears = member.client.engine().store.wakeups(WakeTopic::Turn(holder.clone()));
-            ears.listen();
-            ears
+            let mut wakeups = member.client.engine().store.wakeups(WakeTopic::Turn(holder.clone()));
+            wakeups.listen();
+            wakeups
         };
         self.members.iter().map(wakeups).collect()
     }

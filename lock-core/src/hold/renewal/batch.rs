@@ -16,7 +16,7 @@ use crate::{
 const BATCH: usize = 128;
 
 /// One lease out of the schedule; it goes back when this is dropped, whatever became of it.
-struct Turn {
+struct DueLease {
     schedule: Arc<Schedule>,
     lease: Arc<Lease>,
     /// Keeps every other step of the lease away.
@@ -24,7 +24,7 @@ struct Turn {
     again: Option<Moment>,
 }
 
-impl Drop for Turn {
+impl Drop for DueLease {
     fn drop(&mut self) {
         let at = self.again.unwrap_or_else(|| Moment::now().after(BUSY_RETRY));
         self.schedule.add_at(&self.lease, at);
@@ -34,7 +34,7 @@ impl Drop for Turn {
 /// Leases that one round trip can renew.
 pub(crate) struct Batch {
     mode: Mode,
-    turns: Vec<Turn>,
+    due: Vec<DueLease>,
 }
 
 /// What leases must have in common.
@@ -43,7 +43,7 @@ type Alike = (Kind, Mode, u16);
 /// Sorts what is due: leases at their end are lost, those to be renewed go into batches.
 pub(crate) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Lease>>) -> Vec<Batch> {
     let now = Moment::now();
-    let mut alike: HashMap<Alike, Vec<Turn>> = HashMap::new();
+    let mut alike: HashMap<Alike, Vec<DueLease>> = HashMap::new();
     for lease in due {
         lease.expire(now);
         if lease.drop_unclaimed() || lease.state().stage != Stage::Held {
@@ -57,17 +57,17 @@ pub(crate) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Lease>>) -> Vec<Bat
             Some(step) => {
                 let schedule = Arc::clone(schedule);
                 let shard = lease.engine.store.shard(&lease.key);
-                let turns = alike.entry((lease.kind, mode, shard)).or_default();
-                turns.push(Turn { schedule, lease, _step: step, again: None });
+                let due = alike.entry((lease.kind, mode, shard)).or_default();
+                due.push(DueLease { schedule, lease, _step: step, again: None });
             }
             None => schedule.add_at(&lease, now.after(BUSY_RETRY)),
         }
     }
     let mut batches = Vec::new();
-    for ((_, mode, _), mut turns) in alike {
-        while !turns.is_empty() {
-            let rest = turns.split_off(turns.len().min(BATCH));
-            batches.push(Batch { mode, turns: std::mem::replace(&mut turns, rest) });
+    for ((_, mode, _), mut due) in alike {
+        while !due.is_empty() {
+            let rest = due.split_off(due.len().min(BATCH));
+            batches.push(Batch { mode, due: std::mem::replace(&mut due, rest) });
         }
     }
     batches
@@ -75,23 +75,23 @@ pub(crate) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Lease>>) -> Vec<Bat
 
 impl Batch {
     pub(crate) async fn renew(mut self) {
-        let Some(first) = self.turns.first() else {
+        let Some(first) = self.due.first() else {
             return;
         };
         let engine = Arc::clone(&first.lease.engine);
         let sent = Moment::now();
-        for turn in &self.turns {
+        for entry in &self.due {
             // Carried out late, it may keep the lock for a lease from then on.
-            let mut state = turn.lease.state();
+            let mut state = entry.lease.state();
             let length = state.length;
             state.may_be_stored(sent, length);
         }
         let steps: Vec<_> = self
-            .turns
+            .due
             .iter()
-            .map(|turn| RenewCommand {
-                holder: turn.lease.holder(),
-                lease: turn.lease.state().length,
+            .map(|entry| RenewCommand {
+                holder: entry.lease.holder(),
+                lease: entry.lease.state().length,
             })
             .collect();
         let answers = engine.store.renew(self.mode, steps).await;
@@ -100,12 +100,12 @@ impl Batch {
             Err(failure) => Some(failure.to_string()),
         };
         let mut answers = answers.unwrap_or_default().into_iter();
-        for turn in &mut self.turns {
+        for entry in &mut self.due {
             let answer = answers.next().unwrap_or(Renewal::Failed);
-            turn.again = Some(turn.lease.renewed(answer, sent));
+            entry.again = Some(entry.lease.renewed(answer, sent));
         }
         if let Some(failure) = failed {
-            tracing::warn!(holds = self.turns.len(), %failure, "renewal failed, trying again");
+            tracing::warn!(holds = self.due.len(), %failure, "renewal failed, trying again");
         }
     }
 }

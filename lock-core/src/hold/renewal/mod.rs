@@ -14,7 +14,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::runtime::{Moment, lease_clock};
 
-pub(crate) use schedule::{Place, Schedule};
+pub(crate) use schedule::{Schedule, ScheduleKey};
 
 /// How soon a lease is looked at again while another step of it is under way.
 const BUSY_RETRY: Duration = Duration::from_millis(20);

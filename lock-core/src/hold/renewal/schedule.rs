@@ -19,7 +19,7 @@ use crate::{
 
 /// A lease's place in the schedule: the moment when it is due, or one so little later that no other
 /// lease has it.
-pub(crate) type Place = Moment;
+pub(crate) type ScheduleKey = Moment;
 
 /// Leases that were renewed together are due at the same moment. Theirs are found with one look.
 const A_BATCH: Duration = Duration::from_nanos(128);
@@ -34,12 +34,12 @@ pub(crate) struct Schedule {
 
 #[derive(Debug, Default)]
 struct Due {
-    leases: BTreeMap<Place, Weak<Lease>>,
+    leases: BTreeMap<ScheduleKey, Weak<Lease>>,
 }
 
 impl Due {
     /// A place that no other lease has, though it were due at the same moment.
-    fn place(&self, mut at: Moment) -> Place {
+    fn place(&self, mut at: Moment) -> ScheduleKey {
         while let Some((last, _)) = self.leases.range(at..at.after(A_BATCH)).next_back() {
             at = last.next();
         }
@@ -82,7 +82,7 @@ impl Schedule {
 
     /// Gives up the place that a lease had, if no other has it by now: it may have come due meanwhile,
     /// and be had by a lease that is due at the same moment.
-    pub(crate) fn remove(&self, lease: &Lease, place: Place) {
+    pub(crate) fn remove(&self, lease: &Lease, place: ScheduleKey) {
         if let Entry::Occupied(due) = self.lock().leases.entry(place)
             && std::ptr::eq(due.get().as_ptr(), lease)
         {

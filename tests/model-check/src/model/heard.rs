@@ -1,6 +1,6 @@
 //! What a client makes of an answer.
 
-use lock_core::{Kind, Mode, test_util::belief};
+use lock_core::{Kind, Mode, test_util::validity};
 
 use super::{
     deed::Whose,
@@ -84,7 +84,7 @@ pub(super) fn hear(
 
 /// For how long what was granted for this lease is believed in.
 pub(super) fn believed(lease: i64) -> i64 {
-    i64::try_from(belief(span(lease)).as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(validity(span(lease)).as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Hold {

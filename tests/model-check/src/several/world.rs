@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use lock_core::{Mode, test_util::belief};
+use lock_core::{Mode, test_util::validity};
 
 use super::{op::Ask, setup::LEASE_MS};
 use crate::{
@@ -73,7 +73,7 @@ impl Hold {
     }
 
     pub(super) fn has(&mut self, holds: u32, sent: i64) {
-        let believed = i64::try_from(belief(span(LEASE_MS)).as_millis()).unwrap_or(i64::MAX);
+        let believed = i64::try_from(validity(span(LEASE_MS)).as_millis()).unwrap_or(i64::MAX);
         (self.guards, self.stored) = (holds, holds);
         self.until = self.until.max(sent + believed);
         self.in_line = false;
