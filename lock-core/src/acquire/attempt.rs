@@ -142,17 +142,12 @@ impl Lease {
             state.may_be_stored(sent, request.terms.lease);
         }
         AcquireCommand {
-            kind: request.kind,
-            key: request.key.clone(),
-            owner: self.owner.clone(),
-            mode: request.mode,
-            holds: 1,
-            lease: request.terms.lease,
             yields,
             place,
             waited: patience.asked_at.elapsed(),
             turns: handoffs,
             permits: request.permits,
+            ..AcquireCommand::new(self.holder(), request.mode, request.terms.lease)
         }
     }
 

@@ -1,6 +1,6 @@
 //! Re-entry: a scope that holds a key takes it once more, past the gate, on the live lease.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
@@ -87,19 +87,8 @@ pub(crate) async fn reenter(
     };
     // A lost reply may have raised the count.
     let reconcile = ReconcileOnDrop(lease);
-    let step = AcquireCommand {
-        kind: lease.kind,
-        key: lease.key.clone(),
-        owner: lease.owner.clone(),
-        mode,
-        holds,
-        lease: length,
-        yields: false,
-        place: None,
-        waited: Duration::ZERO,
-        turns: 0,
-        permits: request.permits,
-    };
+    let outermost = AcquireCommand::new(lease.holder(), mode, length);
+    let step = AcquireCommand { holds, yields: false, ..outermost };
     let sent = Moment::now();
     let answer = engine.store.acquire(step).await;
     if let Err(why) = &answer

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     runtime::Moment,
     store::{ConvertCommand, Downgraded, Holds, Upgraded},
-    types::{DowngradeError, LostCause, Unavailable, UpgradeError},
+    types::{DowngradeError, Lost, LostCause, Unavailable, UpgradeError},
 };
 
 pub(crate) const UNCONFIRMED: &str = "an earlier step of the hold is not confirmed yet";
@@ -58,6 +58,13 @@ impl Hold {
         UpgradeError::NotSole { key: self.lease.key.clone() }
     }
 
+    /// The store had nothing to change the mode of.
+    fn mode_refused(&self) -> Lost {
+        self.lease.state().mode_in_doubt = false;
+        self.lease.lose(LostCause::Refused);
+        self.lost(LostCause::Refused)
+    }
+
     fn upgraded(&self, answer: Upgraded, after: Holds, sent: Moment) -> Result<(), UpgradeError> {
         let lease = &self.lease;
         let mut state = lease.state();
@@ -87,10 +94,8 @@ impl Hold {
                 return Err(self.not_sole());
             }
             Upgraded::Lost => {
-                state.mode_in_doubt = false;
                 drop(state);
-                lease.lose(LostCause::Refused);
-                return Err(self.lost(LostCause::Refused).into());
+                return Err(self.mode_refused().into());
             }
         }
         drop(state);
@@ -127,11 +132,7 @@ impl Hold {
                 lease.downgraded(after, sent);
                 Ok(self.check()?)
             }
-            Downgraded::Lost => {
-                lease.state().mode_in_doubt = false;
-                lease.lose(LostCause::Refused);
-                Err(self.lost(LostCause::Refused).into())
-            }
+            Downgraded::Lost => Err(self.mode_refused().into()),
         }
     }
 }

@@ -142,7 +142,7 @@ impl Lease {
     }
 
     /// Releases a lease that is kept only for readers that were let in before it was granted, and
-    /// have not joined by its first renewal: a future that is never polled must not keep it for ever.
+    /// have not joined by its first renewal: a future that is never polled must not keep it forever.
     pub(crate) fn drop_unclaimed(self: &Arc<Self>) -> bool {
         {
             let mut state = self.state();

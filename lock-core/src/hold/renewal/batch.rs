@@ -17,7 +17,6 @@ const BATCH: usize = 128;
 
 /// One lease out of the schedule; it goes back when this is dropped, whatever became of it.
 struct DueLease {
-    schedule: Arc<Schedule>,
     lease: Arc<Lease>,
     /// Keeps every other step of the lease away.
     _step: StepPermit,
@@ -27,7 +26,7 @@ struct DueLease {
 impl Drop for DueLease {
     fn drop(&mut self) {
         let at = self.again.unwrap_or_else(|| Moment::now().after(BUSY_RETRY));
-        self.schedule.add_at(&self.lease, at);
+        self.lease.engine.schedule.add_at(&self.lease, at);
     }
 }
 
@@ -41,7 +40,7 @@ pub(crate) struct Batch {
 type Alike = (Kind, Mode, u16);
 
 /// Sorts what is due: leases at their end are lost, those to be renewed go into batches.
-pub(crate) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Lease>>) -> Vec<Batch> {
+pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
     let now = Moment::now();
     let mut alike: HashMap<Alike, Vec<DueLease>> = HashMap::new();
     for lease in due {
@@ -55,10 +54,9 @@ pub(crate) fn batches(schedule: &Arc<Schedule>, due: Vec<Arc<Lease>>) -> Vec<Bat
         };
         match lease.try_step() {
             Some(step) => {
-                let schedule = Arc::clone(schedule);
                 let shard = lease.engine.store.shard(&lease.key);
                 let due = alike.entry((lease.kind, mode, shard)).or_default();
-                due.push(DueLease { schedule, lease, _step: step, again: None });
+                due.push(DueLease { lease, _step: step, again: None });
             }
             None => schedule.add_at(&lease, now.after(BUSY_RETRY)),
         }
@@ -80,25 +78,16 @@ impl Batch {
         };
         let engine = Arc::clone(&first.lease.engine);
         let sent = Moment::now();
-        for entry in &self.due {
-            // Carried out late, it may keep the lock for a lease from then on.
-            let mut state = entry.lease.state();
+        let command = |DueLease { lease, .. }: &DueLease| {
+            let mut state = lease.state();
             let length = state.length;
+            // Carried out late, it may keep the lock for a lease from then on.
             state.may_be_stored(sent, length);
-        }
-        let steps: Vec<_> = self
-            .due
-            .iter()
-            .map(|entry| RenewCommand {
-                holder: entry.lease.holder(),
-                lease: entry.lease.state().length,
-            })
-            .collect();
-        let answers = engine.store.renew(self.mode, steps).await;
-        let failed = match &answers {
-            Ok(_) => None,
-            Err(failure) => Some(failure.to_string()),
+            RenewCommand { holder: lease.holder(), lease: length }
         };
+        let commands = self.due.iter().map(command).collect();
+        let answers = engine.store.renew(self.mode, commands).await;
+        let failed = answers.as_ref().err().map(ToString::to_string);
         let mut answers = answers.unwrap_or_default().into_iter();
         for entry in &mut self.due {
             let answer = answers.next().unwrap_or(Renewal::Failed);
