@@ -129,8 +129,8 @@ mod tests {
                 done.notify_one();
             }
         });
-        told.notified().await;
-        assert!(tasks.attach_runtime().is_ok());
+        let again = tokio::time::timeout(PAUSE * 10, told.notified()).await;
+        assert!(again.is_ok() && tasks.attach_runtime().is_ok());
     }
 
     #[test]
