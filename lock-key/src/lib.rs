@@ -54,7 +54,6 @@
 
 mod brace;
 mod canonical;
-mod closest;
 mod duration;
 mod encode;
 mod hole;
@@ -68,7 +67,6 @@ mod value_error;
 mod writer;
 
 pub use brace::{BraceError, BraceFault, check_braces};
-pub use closest::closest;
 pub use duration::{DurationError, MAX_DURATION, parse_duration};
 pub use hole::{Placeholder, PlaceholderType, UnknownPlaceholderType};
 pub use part::KeyPart;

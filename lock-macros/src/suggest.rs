@@ -2,9 +2,14 @@
 
 /// Returns `; did you mean ...?` if one of `known` is close to `word`, else an empty text.
 pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    lock_key::closest(word, known)
-        .map(|known| format!("; did you mean `{known}`?"))
-        .unwrap_or_default()
+    // A third of the letters may differ, so that short words do not resemble everything.
+    let limit = word.chars().count().div_ceil(3);
+    let known = known.into_iter().map(|known| (strsim::osa_distance(word, known), known));
+    let close = known.filter(|(distance, _)| *distance <= limit);
+    match close.min_by_key(|(distance, _)| *distance) {
+        Some((_, known)) => format!("; did you mean `{known}`?"),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod braces;
-mod closest;
 mod durations;
 mod injective;
 mod template;

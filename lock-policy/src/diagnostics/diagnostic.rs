@@ -2,7 +2,7 @@ use std::{ops::Range, sync::Arc};
 
 use super::{
     error::{PolicyError, RelatedPlace},
-    snippet::Snippet,
+    snippet::render,
     source_file::{LineColumn, SourceFile},
 };
 
@@ -36,10 +36,11 @@ impl Diagnostic {
     }
 
     pub(crate) fn on(self, source: &SourceFile) -> PolicyError {
-        let (LineColumn { line, column }, snippet) = shown(source, &self.span);
+        let LineColumn { line, column } = source.place(self.span.start);
+        let snippet = render(source, &self.span, &self.related, self.help.as_deref());
         let related = self.related.into_iter().map(|(span, message)| {
-            let (LineColumn { line, column }, snippet) = shown(source, &span);
-            RelatedPlace { line, column, message, snippet }
+            let LineColumn { line, column } = source.place(span.start);
+            RelatedPlace { line, column, message }
         });
         PolicyError {
             file: Arc::clone(&source.name),
@@ -51,9 +52,4 @@ impl Diagnostic {
             snippet: Some(snippet),
         }
     }
-}
-
-fn shown(source: &SourceFile, span: &Range<usize>) -> (LineColumn, Snippet) {
-    let (line, marked) = source.line(span);
-    (source.place(span.start), Snippet::new(line, marked))
 }

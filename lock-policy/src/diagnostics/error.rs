@@ -2,7 +2,7 @@ use std::{error::Error, fmt, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::{diagnostic::Diagnostic, snippet::Snippet, source_file::SourceFile};
+use super::{diagnostic::Diagnostic, source_file::SourceFile};
 
 /// A text that is no policy file at all has more errors than anybody reads, or a log takes.
 const MOST: usize = 100;
@@ -30,7 +30,8 @@ pub struct PolicyError {
     pub help: Option<String>,
     /// Other places that it has to do with.
     pub related: Vec<RelatedPlace>,
-    pub(crate) snippet: Option<Snippet>,
+    /// The lines that it is about, and the help; `None`: the file as a whole is meant.
+    pub(super) snippet: Option<String>,
 }
 
 /// Another place of the file that an error has to do with.
@@ -43,7 +44,6 @@ pub struct RelatedPlace {
     pub column: usize,
     /// What it is.
     pub message: String,
-    pub(crate) snippet: Snippet,
 }
 
 impl PolicyErrors {
@@ -118,34 +118,16 @@ impl fmt::Display for PolicyErrors {
 
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let last = self.related.iter().map(|place| place.line).fold(self.line, usize::max);
-        let gutter = if self.line == 0 { 0 } else { last.to_string().len() };
         write!(f, "{}:", self.file)?;
         if self.line > 0 {
             write!(f, "{}:{}:", self.line, self.column)?;
         }
         write!(f, " error: {}", self.message)?;
-        if let Some(snippet) = &self.snippet {
-            snippet.write(f, gutter, self.line)?;
+        match (&self.snippet, &self.help) {
+            (Some(snippet), _) => write!(f, "\n{snippet}"),
+            (None, Some(help)) => write!(f, "\n = help: {help}"),
+            (None, None) => Ok(()),
         }
-        for place in &self.related {
-            write!(f, "\n{:gutter$} ::: {}", "", place.message)?;
-            place.snippet.write(f, gutter, place.line)?;
-        }
-        match &self.help {
-            Some(help) => write!(f, "\n{:gutter$} = help: {help}", ""),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Snippet {
-    fn write(&self, f: &mut fmt::Formatter<'_>, gutter: usize, line: usize) -> fmt::Result {
-        write!(
-            f,
-            "\n{:gutter$} |\n{line:gutter$} | {}\n{:gutter$} | {}",
-            "", self.line, "", self.carets
-        )
     }
 }
 

@@ -1,116 +1,173 @@
-//! A line of a file with what is wrong in it underlined.
+//! The lines of a file that an error is about, with what is meant underlined.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
-use unicode_width::UnicodeWidthChar;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
 
-/// The most characters of a line that are shown; of a longer one those around the mistake.
-const WINDOW: usize = 100;
+use super::source_file::SourceFile;
 
-/// The line, and below it as many spaces and carets as it takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Snippet {
-    pub(crate) line: String,
-    pub(crate) carets: String,
+/// Terminals are at least this wide, gutter included.
+const WIDTH: usize = 110;
+
+/// Of a longer line only this many bytes around its mark are looked at: laying out a line takes time
+/// for each of its characters, and a text that is no policy file may be one line.
+const MAX_LINE: usize = 1_000;
+
+/// The lines with `span` and with the `related` places, each with what it is, and below them `help`.
+pub(super) fn render(
+    source: &SourceFile,
+    span: &Range<usize>,
+    related: &[(Range<usize>, String)],
+    help: Option<&str>,
+) -> String {
+    let mut places = vec![source.place(span.start)];
+    places.extend(related.iter().map(|(span, _)| source.place(span.start)));
+    let lines = places.iter().map(|place| place.line);
+    let (first, last) = (lines.clone().min().unwrap_or(1), lines.max().unwrap_or(1));
+
+    let mut excerpt = Excerpt { source, text: String::new(), marks: Vec::new() };
+    let spans: Vec<_> = std::iter::once(span).chain(related.iter().map(|(span, _)| span)).collect();
+    for line in first..=last {
+        let here = places.iter().enumerate().filter(|(_, place)| place.line == line);
+        let here: Vec<_> = here.map(|(nth, _)| (nth, spans[nth])).collect();
+        excerpt.push(line, &here);
+    }
+    excerpt.marks.sort_by_key(|(nth, _)| *nth);
+    let marks = excerpt.marks.into_iter().map(|(_, mark)| mark);
+    let text = printable(&excerpt.text);
+    let mut snippet = Snippet::source(text).line_start(first);
+    for (nth, mark) in marks.enumerate() {
+        snippet = snippet.annotation(match nth.checked_sub(1) {
+            None => AnnotationKind::Primary.span(mark),
+            Some(nth) => AnnotationKind::Context.span(mark).label(related[nth].1.as_str()),
+        });
+    }
+    let mut group = Group::with_level(Level::ERROR).element(snippet);
+    if let Some(help) = help {
+        group = group.element(Level::HELP.message(help));
+    }
+    Renderer::plain().decor_style(DecorStyle::Ascii).term_width(WIDTH).render(&[group])
 }
 
-impl Snippet {
-    /// `marked` counts bytes of `line`.
-    pub(crate) fn new(line: &str, marked: Range<usize>) -> Self {
-        let marked_chars = line[marked.clone()].chars().count();
-        let before = line[..marked.start].chars().count();
-        let (skip, cut) = window(line.chars().count(), before..before + marked_chars);
-        let mut snippet = Self { line: String::new(), carets: String::new() };
-        if skip > 0 {
-            snippet.line.push_str("...");
-            snippet.carets.push_str("   ");
+/// Some lines of a file.
+struct Excerpt<'s> {
+    source: &'s SourceFile,
+    text: String,
+    /// Which of the places each is, and where it is in `text`.
+    marks: Vec<(usize, Range<usize>)>,
+}
+
+impl Excerpt<'_> {
+    /// Adds a line with the places that begin in it.
+    fn push(&mut self, line: usize, places: &[(usize, &Range<usize>)]) {
+        let (start, text) = self.source.line(line);
+        let in_line = |at: usize| at.saturating_sub(start).min(text.len());
+        let mark = places.first().map_or(0, |(_, span)| in_line(span.start));
+        let from = boundary(text, mark.saturating_sub(MAX_LINE / 2));
+        let to = boundary(text, from + MAX_LINE);
+        let begin = self.text.len();
+        self.text.push_str(&text[from..to]);
+        self.text.push('\n');
+        for (nth, span) in places {
+            let at = |byte: usize| begin + in_line(byte).clamp(from, to) - from;
+            // What goes on in the next line is left out.
+            self.marks.push((*nth, at(span.start)..at(span.end)));
         }
-        for (nth, c) in line.chars().enumerate().skip(skip).take(WINDOW) {
-            let shown = if misleads(c) { '\u{FFFD}' } else { c };
-            snippet.line.push(shown);
-            if nth < before {
-                snippet.carets.push_str(&blank(shown));
-            } else if nth < before + marked_chars {
-                snippet.carets.push_str(&"^".repeat(width(shown)));
+    }
+}
+
+/// The last boundary of characters up to this byte.
+fn boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The text with what turns its direction, or is there and not seen, replaced by as many bytes that
+/// are seen. (The renderer itself replaces the control characters of ASCII.)
+fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(misleads) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if !misleads(c) => shown.push(c),
+            c if c.len_utf8() == char::REPLACEMENT_CHARACTER.len_utf8() => {
+                shown.push(char::REPLACEMENT_CHARACTER);
             }
+            c => shown.extend(std::iter::repeat_n('?', c.len_utf8())),
         }
-        if cut {
-            snippet.line.push_str("...");
-        }
-        // A place between two characters, behind the last, or of one that takes no room.
-        if !snippet.carets.ends_with('^') {
-            snippet.carets.push('^');
-        }
-        snippet
     }
+    Cow::Owned(shown)
 }
 
-/// How many characters are left out before the window, and whether some are behind it.
-fn window(length: usize, marked: Range<usize>) -> (usize, bool) {
-    if length <= WINDOW {
-        return (0, false);
-    }
-    // What leads to the mistake says more than what follows it.
-    let lead = WINDOW.saturating_sub(marked.len()).min(WINDOW * 2 / 3);
-    let skip = marked.start.saturating_sub(lead).min(length - WINDOW);
-    (skip, skip + WINDOW < length)
-}
-
-/// Whether it moves the cursor, turns the direction of the text, or is there and not seen.
 fn misleads(c: char) -> bool {
     let hidden = ['\u{61C}', '\u{200B}', '\u{2060}', '\u{FEFF}'].contains(&c);
     let turns =
         matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    (c.is_control() && c != '\t') || hidden || turns
-}
-
-fn width(c: char) -> usize {
-    if c == '\t' { 1 } else { c.width().unwrap_or(1) }
-}
-
-/// As wide as `c`; a tab stays one, whose width nobody knows.
-fn blank(c: char) -> String {
-    if c == '\t' { c.to_string() } else { " ".repeat(width(c)) }
+    (c.is_control() && !c.is_ascii()) || hidden || turns
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Snippet;
+    use super::render;
+    use crate::diagnostics::SourceFile;
 
-    fn snippet(line: &str, marked: &str) -> (String, String) {
+    /// The line and the carets below it, without the gutter.
+    fn shown(line: &str, marked: &str) -> (String, String) {
         let at = line.find(marked).expect("it is in the line");
-        let snippet = Snippet::new(line, at..at + marked.len());
-        (snippet.line, snippet.carets)
+        let source = SourceFile::new("locks.toml", line);
+        let text = render(&source, &(at..at + marked.len()), &[], None);
+        let lines: Vec<_> = text.lines().map(|line| line.split_once("| ")).collect();
+        let [_, Some((_, line)), Some((_, carets))] = lines[..] else { panic!("{text}") };
+        (line.to_owned(), carets.to_owned())
     }
 
     #[test]
     fn carets_stand_under_what_is_meant() {
-        assert_eq!(snippet("wait = 1", "1").1, "       ^");
-        assert_eq!(snippet("\twait = 11", "11").1, "\t       ^^");
-        assert_eq!(snippet("x = '鍵' bad", "bad").1, "         ^^^");
-        assert_eq!(snippet("x = '鍵'", "鍵").1, "     ^^");
-        assert_eq!(Snippet::new("", 0..0).carets, "^");
+        assert_eq!(shown("wait = 1", "1").1, "       ^");
+        assert_eq!(shown("\twait = 11", "11").1, "           ^^");
+        assert_eq!(shown("x = '鍵' bad", "bad").1, "         ^^^");
+        assert_eq!(shown("x = '鍵'", "鍵").1, "     ^^");
+    }
+
+    #[test]
+    fn related_places_and_help_stand_with_the_line() {
+        let text = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\nf = 6\n";
+        let source = SourceFile::new("locks.toml", text);
+        let related = [(4..5, "given first here".to_owned())];
+        assert_eq!(
+            render(&source, &(34..35), &related, Some("remove one")),
+            "  |\n1 | a = 1\n  |     - given first here\n...\n6 | f = 6\n  |     ^\n  |\n  = help: remove one"
+        );
     }
 
     #[test]
     fn a_long_line_is_shown_in_part() {
-        let line = format!("{}BAD{}", "a".repeat(500), "b".repeat(500));
-        let (text, carets) = snippet(&line, "BAD");
-        assert!(text.len() < 110 && text.starts_with("...a") && text.ends_with("b..."), "{text}");
+        let line = format!("{}BAD{}", "a".repeat(50_000), "鍵".repeat(50_000));
+        let (text, carets) = shown(&line, "BAD");
+        assert!(text.chars().count() < 120, "{text}");
+        assert!(text.starts_with("...a") && text.ends_with("鍵..."), "{text}");
         assert_eq!(&text[carets.find('^').expect("a caret")..carets.len()], "BAD");
     }
 
     #[test]
     fn what_takes_no_room_has_a_caret_all_the_same() {
         assert_eq!(
-            snippet("x = 'a\u{202e}b'", "\u{202e}"),
+            shown("x = 'a\u{202e}b'", "\u{202e}"),
             ("x = 'a\u{FFFD}b'".into(), "      ^".into())
         );
-        assert_eq!(snippet("x = 'e\u{301}'", "\u{301}").1, "      ^");
+        assert!(shown("x = 'e\u{301}'", "\u{301}").1.ends_with('^'));
     }
 
     #[test]
-    fn nothing_moves_the_cursor() {
-        assert_eq!(snippet("a\u{1b}[2Jb", "b"), ("a\u{FFFD}[2Jb".into(), "     ^".into()));
+    fn nothing_moves_the_cursor_or_hides() {
+        for c in ['\u{1b}', '\u{9b}', '\u{200b}', '\u{61c}', '\u{2066}', '\r'] {
+            let (line, _) = shown(&format!("a{c}[2Jb"), "b");
+            assert!(!line.contains(c), "{c:?}: {line:?}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 /// The byte order mark.
 const MARK: char = '\u{FEFF}';
@@ -38,15 +38,11 @@ impl SourceFile {
         LineColumn { line, column: before.chars().count() + 1 }
     }
 
-    /// The line in which a byte stands, without its end, and where in it `span` is. What goes on
-    /// in the next line is left out.
-    pub(crate) fn line(&self, span: &Range<usize>) -> (&str, Range<usize>) {
-        let start = self.lines[self.place(span.start).line - 1];
-        let line = self.text[start..].split('\n').next().unwrap_or_default();
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        let from = span.start.saturating_sub(start).min(line.len());
-        let to = span.end.saturating_sub(start).clamp(from, line.len());
-        (line, from..to)
+    /// Where a line begins, from 1, and its text without its end.
+    pub(crate) fn line(&self, line: usize) -> (usize, &str) {
+        let start = self.lines[line - 1];
+        let text = self.text[start..].split('\n').next().unwrap_or_default();
+        (start, text.strip_suffix('\r').unwrap_or(text))
     }
 }
 
@@ -60,7 +56,6 @@ mod tests {
         for (at, line, column) in [(0, 1, 1), (3, 1, 1), (5, 1, 3), (12, 2, 1)] {
             assert_eq!(source.place(at), LineColumn { line, column }, "{at}");
         }
-        assert_eq!(source.line(&(0..0)), ("wiat = 1", 0..0));
-        assert_eq!(source.line(&(3..7)), ("wiat = 1", 0..4));
+        assert_eq!(source.line(1), (3, "wiat = 1"));
     }
 }

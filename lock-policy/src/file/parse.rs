@@ -2,12 +2,11 @@
 
 use std::{string::FromUtf8Error, sync::Arc};
 
-use lock_key::closest;
 use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
 use crate::{
-    diagnostics::{Diagnostic, PolicyErrors, SourceFile},
+    diagnostics::{Diagnostic, PolicyErrors, SourceFile, closest},
     read::{Environment, Fields, Read, Reader},
     rule::{CheckedFile, RequestBudget, build, routes, validate},
     schema::Table,

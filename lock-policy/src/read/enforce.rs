@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use lock_key::closest;
-
-use crate::{schema::ValueType, settings::Enforce};
+use crate::{diagnostics::closest, schema::ValueType, settings::Enforce};
 
 impl fmt::Display for Enforce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

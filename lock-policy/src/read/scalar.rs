@@ -4,10 +4,13 @@ use std::{ops::Range, time::Duration};
 
 use http::StatusCode;
 use lock_core::MIN_LEASE;
-use lock_key::{DurationError, closest, parse_duration};
+use lock_key::{DurationError, parse_duration};
 
 use super::{enforce::enforce, spanned_text::Text, value::Value};
-use crate::{diagnostics::Diagnostic, schema::ValueType};
+use crate::{
+    diagnostics::{Diagnostic, closest},
+    schema::ValueType,
+};
 
 pub(crate) fn of_text(name: &str, value_type: ValueType, text: Text) -> Result<Value, Diagnostic> {
     let diagnostic =

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use lock_key::closest;
 use toml::Spanned;
 
-use crate::{diagnostics::Diagnostic, schema::Table};
+use crate::{
+    diagnostics::{Diagnostic, closest},
+    schema::Table,
+};
 
 pub(crate) fn unknown(table: Table, key: &Spanned<Cow<'_, str>>) -> Diagnostic {
     let name = key.get_ref();

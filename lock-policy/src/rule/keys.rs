@@ -1,10 +1,10 @@
 //! The keys of a rule.
 
 use lock_core::Template;
-use lock_key::{Placeholder, closest};
+use lock_key::Placeholder;
 
 use crate::{
-    diagnostics::Diagnostic,
+    diagnostics::{Diagnostic, closest},
     key::{KeyTemplates, SOURCES, Source},
     matching::RouteMatch,
     read::{Fields, Text},
