@@ -42,8 +42,8 @@
 //! use lock_key::Template;
 //!
 //! let template = Template::parse("order:{tenant}:{id:u64}")?;
-//! let key = template.render(|hole| {
-//!     Ok::<_, Infallible>(Cow::Borrowed(match hole.name().as_str() {
+//! let key = template.render(|placeholder| {
+//!     Ok::<_, Infallible>(Cow::Borrowed(match placeholder.name().as_str() {
 //!         "tenant" => "north/1",
 //!         _ => "007",
 //!     }))
@@ -52,15 +52,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod ambiguity;
 mod brace;
-mod canonical;
 mod duration;
 mod encode;
-mod hole;
-mod inside;
+mod lexer;
+mod normalize;
 mod part;
-mod scan;
-mod separation;
+mod placeholder;
+mod placeholder_parser;
 mod template;
 mod template_error;
 mod value_error;
@@ -68,8 +68,8 @@ mod writer;
 
 pub use brace::{BraceError, BraceFault, check_braces};
 pub use duration::{DurationError, MAX_DURATION, parse_duration};
-pub use hole::{Placeholder, PlaceholderType, UnknownPlaceholderType};
 pub use part::KeyPart;
+pub use placeholder::{Placeholder, PlaceholderType, UnknownPlaceholderType};
 pub use template::{RenderError, Segment, Template};
 pub use template_error::{TemplateError, TemplateFault};
 pub use value_error::{ValueError, ValueFault};

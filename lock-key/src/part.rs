@@ -30,8 +30,8 @@ use std::sync::Arc;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand in the key of a lock",
     label = "not a `KeyPart`",
-    note = "integers, bool, char and strings can; name a field of it in the hole (`{{body.id}}`), or implement `KeyPart` for your own id",
-    note = "a type that displays as a UUID needs the typed hole, such as `{{id:uuid}}`"
+    note = "integers, bool, char and strings can; name a field of it in the placeholder (`{{body.id}}`), or implement `KeyPart` for your own id",
+    note = "a type that displays as a UUID needs the typed placeholder, such as `{{id:uuid}}`"
 )]
 pub trait KeyPart {
     /// Returns the text of this value before encoding: 1 to [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES)

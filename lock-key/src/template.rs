@@ -3,7 +3,7 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{KeyWriter, Placeholder, TemplateError, ValueError, scan, separation};
+use crate::{KeyWriter, Placeholder, TemplateError, ValueError, ambiguity, lexer};
 
 /// A checked key template.
 ///
@@ -43,8 +43,8 @@ impl Template {
     /// assert_eq!(error.span(), 10..13);
     /// ```
     pub fn parse(source: &str) -> Result<Self, TemplateError> {
-        let segments = scan::segments(source)?;
-        separation::check(&segments)?;
+        let segments = lexer::segments(source)?;
+        ambiguity::check(&segments)?;
         Ok(Self { source: source.to_owned(), segments })
     }
 
@@ -61,7 +61,7 @@ impl Template {
     /// Returns the placeholders, in order; a name written twice comes twice.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.segments.iter().filter_map(|segment| match segment {
-            Segment::Placeholder(hole) => Some(hole),
+            Segment::Placeholder(placeholder) => Some(placeholder),
             Segment::Literal(_) => None,
         })
     }
@@ -84,12 +84,12 @@ impl Template {
         for segment in &self.segments {
             match segment {
                 Segment::Literal(text) => writer.literal(text),
-                Segment::Placeholder(hole) => {
-                    let value = resolve(hole).map_err(RenderError::Resolve)?;
-                    if hole.hash {
-                        writer.digest(&hole.name(), &value)?;
+                Segment::Placeholder(placeholder) => {
+                    let value = resolve(placeholder).map_err(RenderError::Resolve)?;
+                    if placeholder.hash {
+                        writer.digest(&placeholder.name(), &value)?;
                     } else {
-                        writer.value(&hole.name(), hole.ty, &value)?;
+                        writer.value(&placeholder.name(), placeholder.ty, &value)?;
                     }
                 }
             }

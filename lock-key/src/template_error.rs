@@ -49,11 +49,11 @@ pub enum TemplateFault {
     /// The text contains a control character.
     ControlCharacter(char),
     /// A `{` opens a placeholder that no `}` closes.
-    UnclosedHole,
+    UnclosedPlaceholder,
     /// A single `}` outside a placeholder.
-    UnopenedHole,
+    UnopenedPlaceholder,
     /// A placeholder without a name.
-    EmptyHole,
+    EmptyPlaceholder,
     /// A word of a placeholder's path is not a name.
     BadName(String),
     /// A placeholder's type does not exist.
@@ -87,18 +87,18 @@ impl fmt::Display for TemplateFault {
                 "the key contains the control character U+{:04X}; only printable text is allowed",
                 u32::from(*c)
             ),
-            Self::UnclosedHole => f.write_str(
+            Self::UnclosedPlaceholder => f.write_str(
                 "this `{` is not closed; write `{name}` for a value, `{{` for a literal brace",
             ),
-            Self::UnopenedHole => f.write_str(
+            Self::UnopenedPlaceholder => f.write_str(
                 "this `}` closes nothing; write `{name}` for a value, `}}` for a literal brace",
             ),
-            Self::EmptyHole => {
-                f.write_str("this hole names nothing; write what goes in it, such as `{id}`")
+            Self::EmptyPlaceholder => {
+                f.write_str("this placeholder names nothing; write what goes in it, such as `{id}`")
             }
             Self::BadName(word) => write!(
                 f,
-                "`{}` is not a name; a hole holds a name made of ASCII letters, digits and `_`, \
+                "`{}` is not a name; a placeholder holds a name made of ASCII letters, digits and `_`, \
                  or fields of one, such as `{{id}}` or `{{order.id}}`",
                 word.escape_debug()
             ),

@@ -9,22 +9,22 @@ use crate::{DIGEST_BYTES, MAX_KEY_BYTES, PlaceholderType};
 /// sent by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
-    hole: Option<String>,
+    placeholder: Option<String>,
     fault: ValueFault,
 }
 
 impl ValueError {
-    pub(crate) fn of_hole(hole: &str, fault: ValueFault) -> Self {
-        Self { hole: Some(hole.to_owned()), fault }
+    pub(crate) fn of_placeholder(placeholder: &str, fault: ValueFault) -> Self {
+        Self { placeholder: Some(placeholder.to_owned()), fault }
     }
 
     pub(crate) fn of_key(fault: ValueFault) -> Self {
-        Self { hole: None, fault }
+        Self { placeholder: None, fault }
     }
 
     /// The placeholder whose value was refused; `None` if the whole key was.
-    pub fn hole(&self) -> Option<&str> {
-        self.hole.as_deref()
+    pub fn placeholder(&self) -> Option<&str> {
+        self.placeholder.as_deref()
     }
 
     /// The reason.
@@ -35,8 +35,8 @@ impl ValueError {
 
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(hole) = &self.hole {
-            write!(f, "the value of `{hole}` ")?;
+        if let Some(placeholder) = &self.placeholder {
+            write!(f, "the value of `{placeholder}` ")?;
         } else {
             f.write_str("the key ")?;
         }
@@ -82,7 +82,10 @@ impl fmt::Display for ValueFault {
                 write!(f, "has {bytes} bytes; at most {most} are allowed")
             }
             Self::NotADigest => {
-                write!(f, "is no digest; a hashed hole takes {DIGEST_BYTES} lower-case hex digits")
+                write!(
+                    f,
+                    "is no digest; a hashed placeholder takes {DIGEST_BYTES} lower-case hex digits"
+                )
             }
             Self::NotOfType { expected } => write!(f, "is not of type {expected}"),
             Self::KeyTooLong { bytes } => {

@@ -1,5 +1,5 @@
-use crate::canonical::canonical;
 use crate::encode::percent_encode;
+use crate::normalize::normalize;
 use crate::{
     DIGEST_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, PlaceholderType, ValueError, ValueFault,
 };
@@ -37,7 +37,7 @@ impl KeyWriter {
         self.key.push_str(text);
     }
 
-    /// Appends a value, normalized for `ty` and encoded. `hole` names it in errors.
+    /// Appends a value, normalized for `ty` and encoded. `placeholder` names it in errors.
     ///
     /// # Errors
     ///
@@ -45,18 +45,18 @@ impl KeyWriter {
     /// [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES) or not of the type. The key is unchanged then.
     pub fn value(
         &mut self,
-        hole: &str,
+        placeholder: &str,
         ty: PlaceholderType,
         value: &str,
     ) -> Result<(), ValueError> {
-        let refuse = |fault| Err(ValueError::of_hole(hole, fault));
+        let refuse = |fault| Err(ValueError::of_placeholder(placeholder, fault));
         if value.is_empty() {
             return refuse(ValueFault::Empty);
         }
         if value.len() > MAX_VALUE_BYTES {
             return refuse(ValueFault::TooLong { bytes: value.len(), most: MAX_VALUE_BYTES });
         }
-        match canonical(ty, value) {
+        match normalize(ty, value) {
             Some(value) => percent_encode(&mut self.key, &value),
             None => return refuse(ValueFault::NotOfType { expected: ty }),
         }
@@ -64,15 +64,15 @@ impl KeyWriter {
     }
 
     /// Appends the digest for a hashed placeholder: the SHA-256 of the value's
-    /// [canonical](crate::Placeholder::canonical) spelling, in lower-case hex. `hole` names it in errors.
+    /// [canonical](crate::Placeholder::canonical) spelling, in lower-case hex. `placeholder` names it in errors.
     ///
     /// # Errors
     ///
     /// [`ValueError`] if `digest` is not a digest. The key is unchanged then.
-    pub fn digest(&mut self, hole: &str, digest: &str) -> Result<(), ValueError> {
+    pub fn digest(&mut self, placeholder: &str, digest: &str) -> Result<(), ValueError> {
         let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if digest.len() != DIGEST_BYTES || !digest.bytes().all(is_hex) {
-            return Err(ValueError::of_hole(hole, ValueFault::NotADigest));
+            return Err(ValueError::of_placeholder(placeholder, ValueFault::NotADigest));
         }
         self.key.push_str(digest);
         Ok(())

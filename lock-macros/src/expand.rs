@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{Expr, ReturnType, Signature, parse_quote};
 
 use crate::body::pinned_body;
-use crate::carrier::Carrier;
+use crate::client_source::ClientSource;
 use crate::model::{Client, LockedFn};
 use crate::names::Names;
 use crate::spec::spec;
@@ -18,8 +18,8 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
     let setup = spec(&locked.lock, &function, &names);
     let mut item = locked.item;
     let call = match locked.client {
-        Client::Layer => handler(&mut item.sig, Carrier::Layer, &body, &names),
-        Client::State => handler(&mut item.sig, Carrier::State, &body, &names),
+        Client::Layer => handler(&mut item.sig, ClientSource::Layer, &body, &names),
+        Client::State => handler(&mut item.sig, ClientSource::State, &body, &names),
         Client::Given(client) => function_call(&item.sig.output, &client, &body, &names),
     };
 
@@ -37,11 +37,11 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
 /// A handler returns the response of its body, or the one for a lock that was not acquired.
 fn handler(
     sig: &mut Signature,
-    carrier: Carrier,
+    source: ClientSource,
     body: &TokenStream,
     names: &Names,
 ) -> TokenStream {
-    let handle = carrier.put_into(sig, names);
+    let handle = source.put_into(sig, names);
     let response = names.path("Response");
     sig.output = ReturnType::Type(parse_quote!(->), Box::new(parse_quote!(#response)));
     let run_handler = names.path("run_handler");

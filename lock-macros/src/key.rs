@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::{Error, Ident, Index, LitStr, Member, Result};
 
 use crate::bindings::Bindings;
-use crate::place;
+use crate::literal_span;
 
 /// A key, piece by piece.
 pub(crate) struct Key {
@@ -21,7 +21,7 @@ pub(crate) enum KeyPiece {
 /// The argument or field for a placeholder.
 pub(crate) struct KeyValue {
     /// The text in the template, for messages at run time.
-    pub(crate) hole: String,
+    pub(crate) placeholder: String,
     pub(crate) ty: PlaceholderType,
     pub(crate) argument: Ident,
     pub(crate) fields: Vec<Member>,
@@ -32,43 +32,45 @@ pub(crate) struct KeyValue {
 impl Key {
     pub(crate) fn resolve(literal: LitStr, bindings: &Bindings) -> Result<Self> {
         let template = Template::parse(&literal.value()).map_err(|error| {
-            Error::new(place::within(&literal, error.span()), error.to_string())
+            Error::new(literal_span::within(&literal, error.span()), error.to_string())
         })?;
         let parts = template
             .segments()
             .iter()
             .map(|segment| match segment {
                 Segment::Literal(text) => Ok(KeyPiece::Text(text.clone())),
-                Segment::Placeholder(hole) => value(hole, &literal, bindings).map(KeyPiece::Value),
+                Segment::Placeholder(placeholder) => {
+                    value(placeholder, &literal, bindings).map(KeyPiece::Value)
+                }
             })
             .collect::<Result<_>>()?;
         Ok(Self { literal, parts })
     }
 }
 
-fn value(hole: &Placeholder, literal: &LitStr, bindings: &Bindings) -> Result<KeyValue> {
-    let span = place::within(literal, hole.span.clone());
-    if hole.hash || hole.default.is_some() {
+fn value(placeholder: &Placeholder, literal: &LitStr, bindings: &Bindings) -> Result<KeyValue> {
+    let span = literal_span::within(literal, placeholder.span.clone());
+    if placeholder.hash || placeholder.default.is_some() {
         return Err(Error::new(
             span,
             "`|hash` and `|default` are for policy files and layers: an argument is never missing, \
              and its hash can be an argument or a field itself",
         ));
     }
-    let [word, fields @ ..] = hole.path.as_slice() else {
-        return Err(Error::new(span, "BUG: a hole without a name"));
+    let [word, fields @ ..] = placeholder.path.as_slice() else {
+        return Err(Error::new(span, "BUG: a placeholder without a name"));
     };
     let Some(argument) = bindings.find(word) else {
-        let start = hole.span.start;
-        let word_span = place::within(literal, start..start + word.len());
+        let start = placeholder.span.start;
+        let word_span = literal_span::within(literal, start..start + word.len());
         return Err(bindings.missing(word, word_span));
     };
     // Uses the argument's own name, and the span of the placeholder.
     let mut argument = argument.clone();
     argument.set_span(argument.span().located_at(span));
     Ok(KeyValue {
-        hole: hole.name(),
-        ty: hole.ty,
+        placeholder: placeholder.name(),
+        ty: placeholder.ty,
         argument,
         fields: fields.iter().map(|field| member(field, span)).collect::<Result<_>>()?,
         span,

@@ -4,24 +4,24 @@
 //! From the outside in: `args` parses the options, and `item` the function without its body. Both
 //! give a `model`, in which every placeholder of the key is an argument. `validate` checks its rules,
 //! and `expand` generates the function that the compiler sees. An error on the way becomes one
-//! compiler error (`fallback`).
+//! compiler error (`error_output`).
 
 use proc_macro::TokenStream;
 
 mod args;
 mod bindings;
 mod body;
-mod carrier;
+mod client_source;
 mod duration;
+mod error_output;
 mod expand;
-mod fallback;
 mod item;
 mod key;
 mod key_list;
 mod kind;
+mod literal_span;
 mod model;
 mod names;
-mod place;
 mod spec;
 mod suggest;
 mod validate;
@@ -259,7 +259,7 @@ mod validate;
 #[proc_macro_attribute]
 pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
     let original = item.clone();
-    locked(args, item).unwrap_or_else(|error| fallback::expand(original.into(), &error).into())
+    locked(args, item).unwrap_or_else(|error| error_output::expand(original.into(), &error).into())
 }
 
 fn locked(args: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {

@@ -66,7 +66,7 @@ fn key(key: &Key, names: &Names) -> TokenStream {
 }
 
 fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
-    let KeyValue { hole, argument, fields, span, .. } = value;
+    let KeyValue { placeholder, argument, fields, span, .. } = value;
     let span = names.span.located_at(*span);
     let text = match value.ty {
         // Whether a value displays as a UUID is checked at run time, so that
@@ -82,7 +82,7 @@ fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
     let hole_type = names.path("PlaceholderType");
     // The name of a type's variant is its `Debug` text.
     let variant = names.local(&format!("{:?}", value.ty));
-    quote_spanned! {span=> #writer.value(#hole, #hole_type::#variant, &#text)?; }
+    quote_spanned! {span=> #writer.value(#placeholder, #hole_type::#variant, &#text)?; }
 }
 
 fn optional_duration(duration: Option<OptionDuration>) -> TokenStream {

@@ -58,7 +58,7 @@
 //!
 //! # Keys
 //!
-//! Keys are [templates](lock_key::Template); their holes are those of
+//! Keys are [templates](lock_key::Template); their placeholders are those of
 //! `lock_tower::RequestLockLayer::new`. `{query.page:u64|default=1}` has a
 //! default for a value that is missing, `{header.email:lower|hash}` puts the value's SHA-256 into
 //! the key.

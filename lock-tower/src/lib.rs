@@ -115,7 +115,7 @@ pub mod __private;
 #[cfg(feature = "axum")]
 pub use extract::fence::Fence;
 pub use extract::locked::Locked;
-pub use fenced_table::{Claimed, FencedTable, InvalidName, Placeholders};
+pub use fenced_table::{Claimed, FencedTable, InvalidName, SqlPlaceholders};
 pub use lock_core::store;
 pub use lock_core::{
     Acquire, AcquireError, Busy, ClientInfo, DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT,

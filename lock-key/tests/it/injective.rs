@@ -9,10 +9,10 @@ use lock_key::{KeyWriter, PlaceholderType, Template, check_braces};
 fn render(template: &Template, values: &[&str]) -> Option<String> {
     let mut values = values.iter();
     template
-        .render(|hole| {
+        .render(|placeholder| {
             let value = *values.next().unwrap();
-            Ok::<_, Infallible>(if hole.hash {
-                digest(&hole.canonical(value).unwrap()).into()
+            Ok::<_, Infallible>(if placeholder.hash {
+                digest(&placeholder.canonical(value).unwrap()).into()
             } else {
                 Cow::Borrowed(value)
             })
@@ -41,7 +41,7 @@ fn texts(letters: &[&str], longest: usize) -> Vec<String> {
     all
 }
 
-/// Splits `source` templates into those with two holes, and checks all pairs of values.
+/// Splits `source` templates into those with two placeholders, and checks all pairs of values.
 fn all_pairs_differ(source: &str, left: &[String], right: &[String]) {
     let template = Template::parse(source).unwrap();
     let mut seen: HashMap<String, (&str, &str)> = HashMap::new();
@@ -86,8 +86,10 @@ fn pairs_of_a_digest_and_text() {
 #[test]
 fn a_default_is_the_key_of_its_own_text_alone() {
     let template = Template::parse("{a|default=x}:{b:u64|default=7}").unwrap();
-    let defaults: Vec<&str> =
-        template.placeholders().map(|hole| hole.default.as_deref().unwrap()).collect();
+    let defaults: Vec<&str> = template
+        .placeholders()
+        .map(|placeholder| placeholder.default.as_deref().unwrap())
+        .collect();
     let missing = render(&template, &defaults).unwrap();
     for a in texts(&["x", "X", "%", ":"], 2) {
         for b in ["7", "07", "8", "77"] {
@@ -182,7 +184,7 @@ fn random_templates_never_panic_and_never_collide() {
         for _ in 0..40 {
             let values: Vec<String> = template
                 .placeholders()
-                .map(|hole| match hole.ty {
+                .map(|placeholder| match placeholder.ty {
                     PlaceholderType::U64 => random.below(120).to_string(),
                     PlaceholderType::Uuid => uuids[random.below(4)].clone(),
                     _ => words[random.below(words.len())].to_owned(),

@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use lock_key::{PlaceholderType, RenderError, Segment, Template, ValueFault};
 
 fn render(template: &Template, values: &[(&str, &str)]) -> Result<String, RenderError<String>> {
-    template.render(|hole| {
-        let name = hole.name();
+    template.render(|placeholder| {
+        let name = placeholder.name();
         values
             .iter()
             .find(|(known, _)| *known == name)
@@ -17,15 +17,22 @@ fn render(template: &Template, values: &[(&str, &str)]) -> Result<String, Render
 }
 
 #[test]
-fn holes_carry_path_type_and_place() {
+fn placeholders_carry_path_type_and_place() {
     let source = "o:{id}:{path.tenant:lower}:{body.lines.0:u64}";
     let template = Template::parse(source).unwrap();
-    let holes: Vec<_> = template
+    let placeholders: Vec<_> = template
         .placeholders()
-        .map(|hole| (hole.name(), hole.path.len(), hole.ty, &source[hole.span.clone()]))
+        .map(|placeholder| {
+            (
+                placeholder.name(),
+                placeholder.path.len(),
+                placeholder.ty,
+                &source[placeholder.span.clone()],
+            )
+        })
         .collect();
     assert_eq!(
-        holes,
+        placeholders,
         [
             ("id".to_owned(), 1, PlaceholderType::Text, "id"),
             ("path.tenant".to_owned(), 2, PlaceholderType::Lower, "path.tenant"),
@@ -48,12 +55,12 @@ fn every_type_has_a_word() {
 #[test]
 fn doubled_braces_are_literal() {
     let template = Template::parse("order:{{{id}}}:lines").unwrap();
-    let [Segment::Literal(before), Segment::Placeholder(hole), Segment::Literal(after)] =
+    let [Segment::Literal(before), Segment::Placeholder(placeholder), Segment::Literal(after)] =
         template.segments()
     else {
         panic!("{template:?}");
     };
-    assert_eq!((&**before, &*hole.name(), &**after), ("order:{", "id", "}:lines"));
+    assert_eq!((&**before, &*placeholder.name(), &**after), ("order:{", "id", "}:lines"));
     assert_eq!(render(&template, &[("id", "42")]).unwrap(), "order:{42}:lines");
 }
 
@@ -77,8 +84,8 @@ fn values_are_asked_for_in_order_and_each_time() {
     let template = Template::parse("{b}:{a}:{b}").unwrap();
     let mut asked = Vec::new();
     let key = template
-        .render(|hole| {
-            asked.push(hole.name());
+        .render(|placeholder| {
+            asked.push(placeholder.name());
             Ok::<_, Infallible>(Cow::Owned(asked.len().to_string()))
         })
         .unwrap();
@@ -95,14 +102,14 @@ fn the_resolvers_error_comes_back() {
 }
 
 #[test]
-fn a_refused_value_names_its_hole() {
+fn a_refused_value_names_its_placeholder() {
     let template = Template::parse("{a}:{body.id:u64}").unwrap();
     let error = render(&template, &[("a", "1"), ("body.id", "secret")]).unwrap_err();
     assert_eq!(error.to_string(), "the value of `body.id` is not of type u64");
     let RenderError::Value(error) = error else {
         panic!("{error:?}");
     };
-    assert_eq!(error.hole(), Some("body.id"));
+    assert_eq!(error.placeholder(), Some("body.id"));
     assert_eq!(error.fault(), ValueFault::NotOfType { expected: PlaceholderType::U64 });
 }
 
@@ -123,12 +130,14 @@ fn options_stand_behind_the_type_in_any_order() {
     let source = "{query.page:u64|default=1}:{header.x-user|hash}:{a:lower|hash|default=X:y}:\
                   {b|default=-|hash}";
     let template = Template::parse(source).unwrap();
-    let holes: Vec<_> = template
+    let placeholders: Vec<_> = template
         .placeholders()
-        .map(|hole| (hole.name(), hole.ty, hole.default.as_deref(), hole.hash))
+        .map(|placeholder| {
+            (placeholder.name(), placeholder.ty, placeholder.default.as_deref(), placeholder.hash)
+        })
         .collect();
     assert_eq!(
-        holes,
+        placeholders,
         [
             ("query.page".to_owned(), PlaceholderType::U64, Some("1"), false),
             ("header.x-user".to_owned(), PlaceholderType::Text, None, true),
@@ -140,7 +149,7 @@ fn options_stand_behind_the_type_in_any_order() {
 }
 
 #[test]
-fn a_hashed_hole_takes_a_digest_alone() {
+fn a_hashed_placeholder_takes_a_digest_alone() {
     let template = Template::parse("u:{id|hash}").unwrap();
     let digest = "0123456789abcdef".repeat(4);
     assert_eq!(render(&template, &[("id", &digest)]).unwrap(), format!("u:{digest}"));
@@ -154,14 +163,15 @@ fn a_hashed_hole_takes_a_digest_alone() {
 }
 
 #[test]
-fn a_hole_makes_values_canonical() {
+fn a_placeholder_makes_values_canonical() {
     let template = Template::parse("{a:lower|hash}:{b:u64}").unwrap();
     let [a, b] = template.placeholders().collect::<Vec<_>>()[..] else { panic!("{template:?}") };
     assert_eq!(a.canonical("ANN").unwrap(), "ann");
     assert_eq!(b.canonical("007").unwrap(), "7");
     assert!(a.canonical(&"x".repeat(8192)).is_ok());
-    let too_long =
-        |hole: &lock_key::Placeholder, text: &str| hole.canonical(text).unwrap_err().fault();
+    let too_long = |placeholder: &lock_key::Placeholder, text: &str| {
+        placeholder.canonical(text).unwrap_err().fault()
+    };
     let long = "0".repeat(8193);
     assert_eq!(too_long(a, &long), ValueFault::TooLong { bytes: 8193, most: 8192 });
     assert_eq!(too_long(b, &long[..129]), ValueFault::TooLong { bytes: 129, most: 128 });

@@ -38,20 +38,20 @@ fn control_characters() {
 #[test]
 fn unbalanced_braces() {
     let last = |source: &str| Template::parse(source).map(|_| ()).expect_err(source).span();
-    assert_eq!(refused("order:{id"), (TemplateFault::UnclosedHole, "{"));
-    assert_eq!(refused("order:{"), (TemplateFault::UnclosedHole, "{"));
-    assert_eq!(refused("{a{b}}"), (TemplateFault::UnclosedHole, "{"));
-    assert_eq!(refused("order:id}"), (TemplateFault::UnopenedHole, "}"));
-    assert_eq!(refused("order:{{id}"), (TemplateFault::UnopenedHole, "}"));
-    // Read from the left in twos: the hole closes first, then one brace is left over.
+    assert_eq!(refused("order:{id"), (TemplateFault::UnclosedPlaceholder, "{"));
+    assert_eq!(refused("order:{"), (TemplateFault::UnclosedPlaceholder, "{"));
+    assert_eq!(refused("{a{b}}"), (TemplateFault::UnclosedPlaceholder, "{"));
+    assert_eq!(refused("order:id}"), (TemplateFault::UnopenedPlaceholder, "}"));
+    assert_eq!(refused("order:{{id}"), (TemplateFault::UnopenedPlaceholder, "}"));
+    // Read from the left in twos: the placeholder closes first, then one brace is left over.
     assert_eq!(last("o:{id}}"), 6..7);
     assert_eq!(last("o:{{{id}"), 2..4);
 }
 
 #[test]
-fn holes_without_a_name() {
-    assert_eq!(refused("order:{}"), (TemplateFault::EmptyHole, "{}"));
-    assert_eq!(refused("order:{:u64}"), (TemplateFault::EmptyHole, "{:u64}"));
+fn placeholders_without_a_name() {
+    assert_eq!(refused("order:{}"), (TemplateFault::EmptyPlaceholder, "{}"));
+    assert_eq!(refused("order:{:u64}"), (TemplateFault::EmptyPlaceholder, "{:u64}"));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn more_than_any_key_may_have() {
     assert!(Template::parse(&"x".repeat(512)).is_ok());
     let long = "x".repeat(513);
     assert_eq!(refused(&long), (TemplateFault::TooLong, &*long));
-    // The value of a hole has at least one byte, a UUID always 36.
+    // The value of a placeholder has at least one byte, a UUID always 36.
     assert!(Template::parse(&format!("{}{{id}}", "x".repeat(511))).is_ok());
     assert_eq!(refused(&format!("{}{{id}}", "x".repeat(512))).0, TemplateFault::TooLong);
     assert!(Template::parse(&format!("{}{{id:uuid}}", "x".repeat(476))).is_ok());
@@ -162,7 +162,7 @@ fn more_than_any_key_may_have() {
 }
 
 #[test]
-fn holes_that_run_into_each_other() {
+fn placeholders_that_run_into_each_other() {
     assert_eq!(refused("o:{a}{b}"), (ambiguous("a", "b"), "a}{b"));
     assert_eq!(refused("o:{a}-{b.c}:{d}"), (ambiguous("a", "b.c"), "a}-{b.c"));
     // Encoding puts `%` into values.
@@ -174,7 +174,7 @@ fn holes_that_run_into_each_other() {
 }
 
 #[test]
-fn holes_that_end_where_one_can_see_it() {
+fn placeholders_that_end_where_one_can_see_it() {
     for source in [
         "{id}",
         "o:{a}:{b}",

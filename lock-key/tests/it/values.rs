@@ -24,7 +24,7 @@ fn refused(ty: PlaceholderType, values: &[&str]) {
     for value in values {
         let error = write(ty, value).expect_err(value);
         assert_eq!(error.fault(), ValueFault::NotOfType { expected: ty }, "{value:?} as {ty}");
-        assert_eq!(error.hole(), Some("id"));
+        assert_eq!(error.placeholder(), Some("id"));
     }
 }
 
@@ -154,11 +154,11 @@ fn a_key_has_at_most_512_bytes() {
     writer.literal("x");
     let error = writer.finish().unwrap_err();
     assert_eq!(error.fault(), ValueFault::KeyTooLong { bytes: 513 });
-    assert_eq!(error.hole(), None);
+    assert_eq!(error.placeholder(), None);
 }
 
 #[test]
-fn what_can_stand_in_a_hole() {
+fn what_can_stand_in_a_placeholder() {
     fn part<T: KeyPart + ?Sized>(value: &T) -> String {
         value.key_part().into_owned()
     }

@@ -81,7 +81,7 @@ fn parts(method: &Method, query: &str, headers: &HeaderMap) -> Parts {
     parts
 }
 
-/// The keys as far as the request tells them: what only the service knows stays a hole.
+/// The keys as far as the request tells them: what only the service knows stays a placeholder.
 fn keys(rule: &Rule, route: &RouteMatch, path: &str, parts: &Parts) -> Vec<String> {
     // As Axum has it: then no parameter can be had.
     if percent_decode_str(path).decode_utf8().is_err()
@@ -113,7 +113,7 @@ fn key(template: &Template, values: &RequestValues<'_>) -> Result<String, KeyRej
     for segment in template.segments() {
         match segment {
             Segment::Literal(text) => writer.literal(text),
-            Segment::Placeholder(hole) => write(&mut writer, hole, values)?,
+            Segment::Placeholder(placeholder) => write(&mut writer, placeholder, values)?,
         }
     }
     Ok(writer.finish()?)
@@ -121,23 +121,23 @@ fn key(template: &Template, values: &RequestValues<'_>) -> Result<String, KeyRej
 
 fn write(
     writer: &mut KeyWriter,
-    hole: &Placeholder,
+    placeholder: &Placeholder,
     values: &RequestValues<'_>,
 ) -> Result<(), KeyRejection> {
-    let Some(source) = Source::of(hole) else {
+    let Some(source) = Source::of(placeholder) else {
         return Ok(());
     };
     let value = values.value(&source)?;
     let is_open = matches!(source, Source::Path(_) | Source::Claim(_) | Source::Extension(_));
     if value.is_none() && is_open {
-        writer.literal(&format!("{{{}}}", hole.name()));
+        writer.literal(&format!("{{{}}}", placeholder.name()));
         return Ok(());
     }
-    let value = resolve_value(hole, value, &source)?;
-    if hole.hash {
-        writer.digest(&hole.name(), &value)?;
+    let value = resolve_value(placeholder, value, &source)?;
+    if placeholder.hash {
+        writer.digest(&placeholder.name(), &value)?;
     } else {
-        writer.value(&hole.name(), hole.ty, &value)?;
+        writer.value(&placeholder.name(), placeholder.ty, &value)?;
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ impl KeyValues {
     }
 
     /// Has `claims` give the values of `{claim.x}`: called with the request and `x`, for each such
-    /// hole once per request. A dotted name, as in `{claim.realm.role}`, comes as it is written.
+    /// placeholder once per request. A dotted name, as in `{claim.realm.role}`, comes as it is written.
     /// Replaces what was given before.
     #[must_use]
     pub fn claims(

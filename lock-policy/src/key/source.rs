@@ -2,7 +2,7 @@ use lock_key::Placeholder;
 
 use super::rejection::KeyRejection;
 
-/// What of a request stands in a hole.
+/// What of a request stands in a placeholder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Source<'h> {
     /// `{id}` or `{path.id}`: a path parameter of the route.
@@ -25,8 +25,8 @@ pub(crate) const SOURCES: [&str; 6] = ["path", "query", "header", "cookie", "cla
 
 impl<'h> Source<'h> {
     /// `None`: there is no such source, or no name behind it.
-    pub fn of(hole: &'h Placeholder) -> Option<Self> {
-        let (source, name) = match &*hole.path {
+    pub fn of(placeholder: &'h Placeholder) -> Option<Self> {
+        let (source, name) = match &*placeholder.path {
             [name] => return Some(Self::Path(name)),
             [source, name @ ..] => (source.as_str(), name),
             [] => return None,

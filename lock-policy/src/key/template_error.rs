@@ -16,9 +16,9 @@ pub enum KeyTemplateError {
         #[source]
         error: TemplateError,
     },
-    /// A hole names nothing that a request has.
+    /// A placeholder names nothing that a request has.
     #[error(
-        "in the key template `{template}`: `{hole}` is nothing of a request; legal are `{{name}}` \
+        "in the key template `{template}`: `{placeholder}` is nothing of a request; legal are `{{name}}` \
          or `{{path.name}}` for a path parameter, `{{query.name}}`, `{{header.name}}`, \
          `{{cookie.name}}`, `{{claim.name}}` and `{{ext.name}}`; a key of anything else comes from \
          `RequestLockLayer::with_key`"
@@ -26,8 +26,8 @@ pub enum KeyTemplateError {
     UnknownSource {
         /// The text.
         template: String,
-        /// What stands in the hole.
-        hole: String,
+        /// What stands in the placeholder.
+        placeholder: String,
         /// Where it stands, in bytes of the text.
         span: Range<usize>,
     },

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::settings::Name;
 
-/// Templates whose holes all name something of a request: at least one, no two alike.
+/// Templates whose placeholders all name something of a request: at least one, no two alike.
 #[derive(Debug)]
 pub struct KeyTemplates(Vec<KeyTemplate>);
 
@@ -57,20 +57,20 @@ impl KeyTemplates {
     /// The path parameters that no key can do without.
     #[must_use]
     pub fn required_parameters(&self) -> Vec<&str> {
-        let holes = self.0.iter().flat_map(|template| template.template.placeholders());
-        let required = holes.filter(|hole| hole.default.is_none());
-        let parameter = |hole| match Source::of(hole) {
+        let placeholders = self.0.iter().flat_map(|template| template.template.placeholders());
+        let required = placeholders.filter(|placeholder| placeholder.default.is_none());
+        let parameter = |placeholder| match Source::of(placeholder) {
             Some(Source::Path(name)) => Some(name),
             _ => None,
         };
         required.filter_map(parameter).collect()
     }
 
-    /// Whether a hole names a path parameter of the route.
+    /// Whether a placeholder names a path parameter of the route.
     #[must_use]
     pub fn name_path_parameters(&self) -> bool {
-        let mut holes = self.0.iter().flat_map(|template| template.template.placeholders());
-        holes.any(|hole| matches!(Source::of(hole), Some(Source::Path(_))))
+        let mut placeholders = self.0.iter().flat_map(|template| template.template.placeholders());
+        placeholders.any(|placeholder| matches!(Source::of(placeholder), Some(Source::Path(_))))
     }
 
     /// At least one key.
@@ -87,11 +87,13 @@ impl KeyTemplate {
     fn parse(source: &str) -> Result<Self, KeyTemplateError> {
         let template = Template::parse(source)
             .map_err(|error| KeyTemplateError::Template { template: source.to_owned(), error })?;
-        if let Some(hole) = template.placeholders().find(|hole| Source::of(hole).is_none()) {
+        if let Some(placeholder) =
+            template.placeholders().find(|placeholder| Source::of(placeholder).is_none())
+        {
             return Err(KeyTemplateError::UnknownSource {
                 template: source.to_owned(),
-                hole: hole.name(),
-                span: hole.span.clone(),
+                placeholder: placeholder.name(),
+                span: placeholder.span.clone(),
             });
         }
         Ok(Self { template, source: source.to_owned().into() })
@@ -104,29 +106,30 @@ impl KeyTemplate {
     }
 
     fn key(&self, values: &RequestValues<'_>) -> Result<RequestKey, KeyRejection> {
-        let key = self.template.render(|hole| {
-            // `parse` has let no other holes pass.
-            let source = Source::of(hole)
-                .ok_or_else(|| KeyRejection::misconfigured("BUG: a hole without a source"))?;
-            resolve_value(hole, values.value(&source)?, &source)
+        let key = self.template.render(|placeholder| {
+            // `parse` has let no other placeholders pass.
+            let source = Source::of(placeholder).ok_or_else(|| {
+                KeyRejection::misconfigured("BUG: a placeholder without a source")
+            })?;
+            resolve_value(placeholder, values.value(&source)?, &source)
         })?;
         Ok(RequestKey { key: LockKey::try_from(key)?, template: Some(self.source.clone()) })
     }
 }
 
-/// What a hole takes for the value that a request has, or has not.
+/// What a placeholder takes for the value that a request has, or has not.
 pub(crate) fn resolve_value<'v>(
-    hole: &Placeholder,
+    placeholder: &Placeholder,
     value: Option<Cow<'v, str>>,
     source: &Source<'_>,
 ) -> Result<Cow<'v, str>, KeyRejection> {
-    let value = match (value, &hole.default) {
+    let value = match (value, &placeholder.default) {
         (Some(value), _) => value,
         (None, Some(default)) => Cow::Owned(default.clone()),
         (None, None) => return Err(source.missing()),
     };
-    if hole.hash {
-        let digest = Sha256::digest(hole.canonical(&value)?.as_bytes());
+    if placeholder.hash {
+        let digest = Sha256::digest(placeholder.canonical(&value)?.as_bytes());
         return Ok(format!("{digest:x}").into());
     }
     Ok(value)

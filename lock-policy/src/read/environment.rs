@@ -66,7 +66,7 @@ impl<'e> Environment<'e> {
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !is_name {
             let what = format!("`{}` is no name of an environment variable", name.escape_debug());
-            let help = "write `${NAME}` or `${NAME:-default}`; for a hole of a key after a dollar \
+            let help = "write `${NAME}` or `${NAME:-default}`; for a placeholder of a key after a dollar \
                         sign, `$${name}`";
             return Err(Diagnostic::new(span.clone(), what).help(help.to_owned()));
         }

@@ -66,25 +66,26 @@ fn template(text: &Text, route: &RouteMatch, diagnostics: &mut Vec<Diagnostic>) 
             return;
         }
     };
-    for hole in template.placeholders() {
-        let wrong = match Source::of(hole) {
-            None => Some(no_source(hole)),
+    for placeholder in template.placeholders() {
+        let wrong = match Source::of(placeholder) {
+            None => Some(no_source(placeholder)),
             Some(Source::Path(name)) => no_parameter(name, route),
             Some(_) => None,
         };
         if let Some((message, help)) = wrong {
-            diagnostics.push(Diagnostic::new(text.part(hole.span.clone()), message).help(help));
+            diagnostics
+                .push(Diagnostic::new(text.part(placeholder.span.clone()), message).help(help));
         }
     }
 }
 
-fn no_source(hole: &Placeholder) -> (String, Option<String>) {
-    let word = hole.path.first().map_or("", String::as_str);
-    let what = format!("`{}` is nothing of a request", hole.name());
+fn no_source(placeholder: &Placeholder) -> (String, Option<String>) {
+    let word = placeholder.path.first().map_or("", String::as_str);
+    let what = format!("`{}` is nothing of a request", placeholder.name());
     if word == "path" {
         return (what, Some("a path parameter has one name: write `path.id`".to_owned()));
     }
-    let rest = hole.path[1..].join(".");
+    let rest = placeholder.path[1..].join(".");
     let help = match closest(word, SOURCES) {
         Some(source) => format!("did you mean `{source}.{rest}`?"),
         None => "legal are `{id}`, `{path.id}`, `{query.x}`, `{header.x}`, `{cookie.x}`, \

@@ -4,7 +4,7 @@ mod placeholders;
 
 pub use claimed::Claimed;
 pub use identifier::InvalidName;
-pub use placeholders::Placeholders;
+pub use placeholders::SqlPlaceholders;
 
 use identifier::{column, table};
 
@@ -91,7 +91,7 @@ pub struct FencedTable {
     table: String,
     id: String,
     fence: String,
-    placeholders: Placeholders,
+    placeholders: SqlPlaceholders,
 }
 
 impl FencedTable {
@@ -108,12 +108,12 @@ impl FencedTable {
             return Err(InvalidName::new(fence, "is both the id and the fence: take two columns"));
         }
         let (table, id, fence) = (table(name)?, column(id)?, column(fence)?);
-        Ok(Self { table, id, fence, placeholders: Placeholders::default() })
+        Ok(Self { table, id, fence, placeholders: SqlPlaceholders::default() })
     }
 
-    /// How the statements name what is bound to them. Default: [`Placeholders::Dollar`].
+    /// How the statements name what is bound to them. Default: [`SqlPlaceholders::Dollar`].
     #[must_use]
-    pub fn placeholders(self, placeholders: Placeholders) -> Self {
+    pub fn placeholders(self, placeholders: SqlPlaceholders) -> Self {
         Self { placeholders, ..self }
     }
 
@@ -126,7 +126,7 @@ impl FencedTable {
 
     /// The first statement of the work: shuts out all who have an earlier token.
     ///
-    /// Bind token, id; and the token once more with [`Placeholders::Question`], which cannot name
+    /// Bind token, id; and the token once more with [`SqlPlaceholders::Question`], which cannot name
     /// one value twice. [`Claimed::by`] reads the number of rows.
     #[must_use]
     pub fn claim_sql(&self) -> String {

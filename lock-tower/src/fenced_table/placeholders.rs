@@ -1,7 +1,7 @@
 /// How a statement names what is bound to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Placeholders {
+pub enum SqlPlaceholders {
     /// `$1`, `$2`: PostgreSQL, SQLite.
     #[default]
     Dollar,
@@ -9,7 +9,7 @@ pub enum Placeholders {
     Question,
 }
 
-impl Placeholders {
+impl SqlPlaceholders {
     pub(super) fn places(self) -> Places {
         Places { placeholders: self, taken: 0 }
     }
@@ -18,7 +18,7 @@ impl Placeholders {
 /// The places of one statement, in the order in which they stand in it.
 #[derive(Debug)]
 pub(super) struct Places {
-    placeholders: Placeholders,
+    placeholders: SqlPlaceholders,
     taken: usize,
 }
 
@@ -32,8 +32,8 @@ impl Places {
     /// A place for a value that has one already, where the database can be told so.
     pub(super) fn again(&self, number: usize) -> String {
         match self.placeholders {
-            Placeholders::Dollar => format!("${number}"),
-            Placeholders::Question => "?".to_owned(),
+            SqlPlaceholders::Dollar => format!("${number}"),
+            SqlPlaceholders::Question => "?".to_owned(),
         }
     }
 }

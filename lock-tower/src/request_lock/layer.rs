@@ -42,9 +42,9 @@ pub struct RequestLockLayer {
 
 impl RequestLockLayer {
     /// A lock whose key is a template over the request. The grammar is that of
-    /// [`Template`](crate::Template); a hole names
+    /// [`Template`](crate::Template); a placeholder names
     ///
-    /// | hole | what stands there | when the request lacks it |
+    /// | placeholder | what stands there | when the request lacks it |
     /// |---|---|---|
     /// | `{id}`, `{path.id}` | the route's path parameter, percent-decoded | 500 |
     /// | `{query.page}` | the parameter of the query string, decoded | 400 |

@@ -1,6 +1,6 @@
 //! The texts of `FencedTable`; `examples/fenced-sql` runs them on databases.
 
-use lock_tower::{Claimed, FencedTable, Placeholders};
+use lock_tower::{Claimed, FencedTable, SqlPlaceholders};
 
 fn orders() -> FencedTable {
     FencedTable::new("orders", "id", "fence").unwrap()
@@ -8,7 +8,7 @@ fn orders() -> FencedTable {
 
 #[test]
 fn with_question_marks_the_token_has_two_places() {
-    let orders = orders().placeholders(Placeholders::Question);
+    let orders = orders().placeholders(SqlPlaceholders::Question);
     let claim = r#"UPDATE "orders" SET "fence" = ? WHERE "id" = ? AND "fence" <= ?"#;
     assert_eq!(orders.claim_sql(), claim);
     let returning = orders.claim_returning_sql(&["state"]).unwrap();
@@ -23,7 +23,7 @@ fn with_question_marks_the_token_has_two_places() {
 fn with_numbers_it_has_one() {
     let claim = r#"UPDATE "orders" SET "fence" = $1 WHERE "id" = $2 AND "fence" <= $1"#;
     assert_eq!(orders().claim_sql(), claim);
-    assert_eq!(orders().placeholders(Placeholders::Dollar), orders());
+    assert_eq!(orders().placeholders(SqlPlaceholders::Dollar), orders());
     assert_eq!(
         orders().guarded_update_sql(&["a", "b", "c"]).unwrap(),
         r#"UPDATE "orders" SET "a" = $1, "b" = $2, "c" = $3 WHERE "id" = $4 AND "fence" = $5"#

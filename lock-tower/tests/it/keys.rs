@@ -32,9 +32,9 @@ async fn layer_closure_and_attribute_build_the_same_key() {
         // The values as Axum decodes them.
         let values = [("north/1", "7"), ("a:b", "18446744073709551615")];
         let nth = usize::from(parts.uri.path().contains("a:b"));
-        Ok(template.render(|hole| {
+        Ok(template.render(|placeholder| {
             let (shop, id) = values[nth];
-            Ok::<_, KeyRejection>(if hole.name() == "shop" { shop } else { id }.into())
+            Ok::<_, KeyRejection>(if placeholder.name() == "shop" { shop } else { id }.into())
         })?)
     });
     let by_template = RequestLockLayer::new(locks.clone(), TEMPLATE).unwrap();
@@ -59,7 +59,7 @@ async fn layer_closure_and_attribute_build_the_same_key() {
 }
 
 #[tokio::test]
-async fn a_template_may_have_no_holes_and_a_wildcard() {
+async fn a_template_may_have_no_placeholders_and_a_wildcard() {
     let locks = LockClient::in_memory();
     let fixed = RequestLockLayer::new(locks.clone(), "all").unwrap();
     let wild = RequestLockLayer::new(locks, "file:{path}").unwrap();
@@ -117,8 +117,10 @@ fn a_template_that_is_none_is_refused_at_once() {
 
     for template in ["x:{body.tenant}", "x:{path.a.b}", "x:{a.b}"] {
         let error = refused(template);
-        let KeyTemplateError::UnknownSource { span, hole, .. } = &error else { panic!("{error}") };
-        assert_eq!(&template[span.clone()], hole);
+        let KeyTemplateError::UnknownSource { span, placeholder, .. } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!(&template[span.clone()], placeholder);
         assert!(error.to_string().contains("RequestLockLayer::with_key"), "{error}");
     }
 }

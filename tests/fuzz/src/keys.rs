@@ -3,7 +3,7 @@ use std::convert::Infallible;
 use lock_core::{LockKey, test_util::untrusted_input::slots};
 use lock_key::{Template, check_braces};
 
-/// Lines: a template, and values for its holes, twice. Other values give another key, and all names
+/// Lines: a template, and values for its placeholders, twice. Other values give another key, and all names
 /// of a lock are in one slot.
 ///
 /// # Panics
@@ -13,15 +13,16 @@ pub fn keys(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     let mut lines = text.split('\n');
     let Some(Ok(template)) = lines.next().map(Template::parse) else { return };
-    let holes: Vec<_> = template.placeholders().collect();
+    let placeholders: Vec<_> = template.placeholders().collect();
     // A digest is made elsewhere.
-    if holes.iter().any(|hole| hole.hash) {
+    if placeholders.iter().any(|placeholder| placeholder.hash) {
         return;
     }
     let mut values = || -> Option<Vec<String>> {
-        let canonical =
-            |hole: &&lock_key::Placeholder| Some(hole.canonical(lines.next()?).ok()?.into_owned());
-        holes.iter().map(canonical).collect()
+        let canonical = |placeholder: &&lock_key::Placeholder| {
+            Some(placeholder.canonical(lines.next()?).ok()?.into_owned())
+        };
+        placeholders.iter().map(canonical).collect()
     };
     let (Some(one), Some(other)) = (values(), values()) else { return };
     let (key, beside) = (render(&template, &one), render(&template, &other));

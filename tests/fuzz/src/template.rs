@@ -13,8 +13,8 @@ pub fn template(input: &[u8]) {
             let again = Template::parse(&template.to_string());
             let again = again.expect("a template that is written out is one");
             assert_eq!(again.segments(), template.segments());
-            for hole in template.placeholders() {
-                assert_eq!(&text[hole.span.clone()], hole.name());
+            for placeholder in template.placeholders() {
+                assert_eq!(&text[placeholder.span.clone()], placeholder.name());
             }
         }
         Err(error) => {

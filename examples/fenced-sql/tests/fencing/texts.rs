@@ -1,6 +1,6 @@
 //! The statements that the accounts do not use run on the databases too.
 
-use lock_tower::{Claimed, FencedTable, Placeholders};
+use lock_tower::{Claimed, FencedTable, SqlPlaceholders};
 use sqlx::AnyPool;
 
 use crate::databases::{ADA, Database, on_every_database};
@@ -63,7 +63,7 @@ async fn names_that_are_words_of_sql_and_have_capitals(database: Database) {
 async fn question_marks_are_bound_in_the_order_of_the_text() {
     let database = Database::sqlite().await;
     let pool = database.pool().await;
-    let table = accounts().placeholders(Placeholders::Question);
+    let table = accounts().placeholders(SqlPlaceholders::Question);
     assert!(rows(&pool, &table.claim_sql(), &[5, ADA, 5]).await.is_ours());
     assert!(!rows(&pool, &table.claim_sql(), &[4, ADA, 4]).await.is_ours());
     let write = table.guarded_update_sql(&["balance"]).unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use crate::canonical::canonical;
+use crate::normalize::normalize;
 use crate::{MAX_HASHED_BYTES, MAX_VALUE_BYTES, ValueError, ValueFault};
 
 /// A placeholder: a place in a template that is filled with a value.
@@ -42,11 +42,11 @@ impl Placeholder {
     /// [`MAX_VALUE_BYTES`] bytes are allowed, [`MAX_HASHED_BYTES`] if it is hashed.
     pub fn canonical<'v>(&self, value: &'v str) -> Result<Cow<'v, str>, ValueError> {
         let most = if self.hash { MAX_HASHED_BYTES } else { MAX_VALUE_BYTES };
-        let refuse = |fault| Err(ValueError::of_hole(&self.name(), fault));
+        let refuse = |fault| Err(ValueError::of_placeholder(&self.name(), fault));
         match value.len() {
             0 => refuse(ValueFault::Empty),
             bytes if bytes > most => refuse(ValueFault::TooLong { bytes, most }),
-            _ => canonical(self.ty, value)
+            _ => normalize(self.ty, value)
                 .map_or_else(|| refuse(ValueFault::NotOfType { expected: self.ty }), Ok),
         }
     }
@@ -120,7 +120,7 @@ pub struct UnknownPlaceholderType;
 
 impl fmt::Display for UnknownPlaceholderType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no such hole type; legal are u64, i64, uuid and lower")
+        f.write_str("no such placeholder type; legal are u64, i64, uuid and lower")
     }
 }
 

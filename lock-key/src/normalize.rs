@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use crate::PlaceholderType;
 
 /// Returns the canonical spelling of `value` as a `ty`, or `None` if it is not such a value.
-pub(crate) fn canonical(ty: PlaceholderType, value: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn normalize(ty: PlaceholderType, value: &str) -> Option<Cow<'_, str>> {
     match ty {
         PlaceholderType::Text => Some(Cow::Borrowed(value)),
         PlaceholderType::Lower => Some(Cow::Owned(value.to_lowercase())),

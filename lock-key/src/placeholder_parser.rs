@@ -3,10 +3,13 @@
 use std::ops::Range;
 
 use crate::template_error::{TemplateError, TemplateFault};
-use crate::{MAX_VALUE_BYTES, Placeholder, PlaceholderType, canonical::canonical};
+use crate::{MAX_VALUE_BYTES, Placeholder, PlaceholderType, normalize::normalize};
 
 /// Parses the placeholder whose text, without the braces, is at `inside`.
-pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Placeholder, TemplateError> {
+pub(crate) fn placeholder(
+    source: &str,
+    inside: Range<usize>,
+) -> Result<Placeholder, TemplateError> {
     let mut words = source[inside.clone()].split('|');
     let head = words.next().unwrap_or_default();
     let (path, ty) = match head.split_once(':') {
@@ -15,7 +18,7 @@ pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Placeholder, Te
     };
     if path.is_empty() {
         let whole = inside.start - 1..inside.end + 1;
-        return Err(TemplateError::new(TemplateFault::EmptyHole, whole));
+        return Err(TemplateError::new(TemplateFault::EmptyPlaceholder, whole));
     }
     let span = inside.start..inside.start + path.len();
     let mut at = inside.start + head.len();
@@ -28,31 +31,31 @@ pub(crate) fn hole(source: &str, inside: Range<usize>) -> Result<Placeholder, Te
             TemplateError::new(TemplateFault::UnknownType(word.to_owned()), start..at)
         })?,
     };
-    let mut hole = Placeholder { path, ty, default: None, hash: false, span };
+    let mut placeholder = Placeholder { path, ty, default: None, hash: false, span };
     for word in words {
         // As with a type: the error of an empty option points at its bar.
         let start = if word.is_empty() { at } else { at + 1 };
         at += 1 + word.len();
-        option(&mut hole, word).map_err(|fault| TemplateError::new(fault, start..at))?;
+        option(&mut placeholder, word).map_err(|fault| TemplateError::new(fault, start..at))?;
     }
-    Ok(hole)
+    Ok(placeholder)
 }
 
-fn option(hole: &mut Placeholder, word: &str) -> Result<(), TemplateFault> {
+fn option(placeholder: &mut Placeholder, word: &str) -> Result<(), TemplateFault> {
     match word.split_once('=') {
-        None if word == "hash" && hole.hash => Err(TemplateFault::OptionTwice("hash")),
+        None if word == "hash" && placeholder.hash => Err(TemplateFault::OptionTwice("hash")),
         None if word == "hash" => {
-            hole.hash = true;
+            placeholder.hash = true;
             Ok(())
         }
-        Some(("default", _)) if hole.default.is_some() => {
+        Some(("default", _)) if placeholder.default.is_some() => {
             Err(TemplateFault::OptionTwice("default"))
         }
-        Some(("default", value)) if can_stand(hole.ty, value) => {
-            hole.default = Some(value.to_owned());
+        Some(("default", value)) if can_stand(placeholder.ty, value) => {
+            placeholder.default = Some(value.to_owned());
             Ok(())
         }
-        Some(("default", _)) => Err(TemplateFault::BadDefault(hole.ty)),
+        Some(("default", _)) => Err(TemplateFault::BadDefault(placeholder.ty)),
         _ => Err(TemplateFault::UnknownOption(word.to_owned())),
     }
 }
@@ -60,7 +63,7 @@ fn option(hole: &mut Placeholder, word: &str) -> Result<(), TemplateFault> {
 fn can_stand(ty: PlaceholderType, value: &str) -> bool {
     (1..=MAX_VALUE_BYTES).contains(&value.len())
         && !value.contains(char::is_control)
-        && canonical(ty, value).is_some()
+        && normalize(ty, value).is_some()
 }
 
 /// Parses the words of a path that begins at byte `start`.

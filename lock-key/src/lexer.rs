@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use crate::template_error::{TemplateError, TemplateFault};
-use crate::{DIGEST_BYTES, MAX_KEY_BYTES, PlaceholderType, Segment, brace, inside};
+use crate::{
+    DIGEST_BYTES, MAX_KEY_BYTES, PlaceholderType, Segment, brace, placeholder_parser,
+    template_error::{TemplateError, TemplateFault},
+};
 
 pub(crate) fn segments(source: &str) -> Result<Vec<Segment>, TemplateError> {
     if source.is_empty() {
@@ -16,7 +18,7 @@ pub(crate) fn segments(source: &str) -> Result<Vec<Segment>, TemplateError> {
         at = if rest.starts_with("{{") || rest.starts_with("}}") {
             scan.brace(c, at..at + 2)
         } else if c == '{' {
-            scan.hole(source, at)?
+            scan.placeholder(source, at)?
         } else {
             scan.text(c, at)?
         };
@@ -43,7 +45,7 @@ impl Scan {
     fn text(&mut self, c: char, at: usize) -> Result<usize, TemplateError> {
         let end = at + c.len_utf8();
         if c == '}' {
-            return Err(TemplateError::new(TemplateFault::UnopenedHole, at..end));
+            return Err(TemplateError::new(TemplateFault::UnopenedPlaceholder, at..end));
         }
         if c.is_control() {
             let fault = TemplateFault::ControlCharacter(c);
@@ -53,15 +55,16 @@ impl Scan {
         Ok(end)
     }
 
-    fn hole(&mut self, source: &str, at: usize) -> Result<usize, TemplateError> {
+    fn placeholder(&mut self, source: &str, at: usize) -> Result<usize, TemplateError> {
         let start = at + 1;
         let rest = &source[start..];
         let end = match rest.find(['{', '}']) {
             Some(length) if rest[length..].starts_with('}') => start + length,
-            _ => return Err(TemplateError::new(TemplateFault::UnclosedHole, at..start)),
+            _ => return Err(TemplateError::new(TemplateFault::UnclosedPlaceholder, at..start)),
         };
         self.end_literal();
-        self.segments.push(Segment::Placeholder(inside::hole(source, start..end)?));
+        self.segments
+            .push(Segment::Placeholder(placeholder_parser::placeholder(source, start..end)?));
         Ok(end + 1)
     }
 
@@ -89,8 +92,8 @@ impl Scan {
 fn shortest(segment: &Segment) -> usize {
     match segment {
         Segment::Literal(text) => text.len(),
-        Segment::Placeholder(hole) if hole.hash => DIGEST_BYTES,
-        Segment::Placeholder(hole) if hole.ty == PlaceholderType::Uuid => 36,
+        Segment::Placeholder(placeholder) if placeholder.hash => DIGEST_BYTES,
+        Segment::Placeholder(placeholder) if placeholder.ty == PlaceholderType::Uuid => 36,
         Segment::Placeholder(_) => 1,
     }
 }

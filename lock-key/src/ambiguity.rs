@@ -30,10 +30,11 @@ struct Gap<'t> {
 }
 
 impl Gap<'_> {
-    /// Returns whether the text of this gap always shows where a value of `hole` ends.
-    fn bounds(&self, hole: &Placeholder) -> bool {
+    /// Returns whether the text of this gap always shows where a value of `placeholder` ends.
+    fn bounds(&self, placeholder: &Placeholder) -> bool {
         // A canonical UUID always has 36 bytes, a digest 64.
-        hole.is_of_fixed_length() || self.text.bytes().any(|byte| !may_contain(hole.ty, byte))
+        placeholder.is_of_fixed_length()
+            || self.text.bytes().any(|byte| !may_contain(placeholder.ty, byte))
     }
 }
 

@@ -7,12 +7,12 @@ use syn::{FnArg, PatType, Signature, Type, parse_quote};
 use crate::names::Names;
 
 #[derive(Clone, Copy)]
-pub(crate) enum Carrier {
+pub(crate) enum ClientSource {
     Layer,
     State,
 }
 
-impl Carrier {
+impl ClientSource {
     /// Changes the arguments so that they bring the client, and returns the expression for it.
     ///
     /// `p: T` becomes `(handle, p): (Handle, T)`, which is an extractor when `T` is one. The
