@@ -15,7 +15,7 @@ pub(crate) struct Bindings {
 
 impl Bindings {
     pub(crate) fn of(sig: &Signature) -> Self {
-        let mut names = Names::default();
+        let mut names = BoundNames::default();
         for input in &sig.inputs {
             match input {
                 FnArg::Receiver(receiver) => names.0.push(receiver.self_token.into()),
@@ -45,9 +45,9 @@ impl Bindings {
 }
 
 #[derive(Default)]
-struct Names(Vec<Ident>);
+struct BoundNames(Vec<Ident>);
 
-impl Visit<'_> for Names {
+impl Visit<'_> for BoundNames {
     fn visit_pat_ident(&mut self, pattern: &PatIdent) {
         self.0.push(pattern.ident.clone());
         visit::visit_pat_ident(self, pattern);

@@ -39,6 +39,7 @@
 //!   |
 //! 3 | wiat = "1s"
 //!   | ^^^^
+//!   |
 //!   = help: did you mean `wait`?"#
 //! );
 //! ```
@@ -101,7 +102,7 @@ pub mod __private {
 
     pub use crate::{
         key::{KeyTemplates, RequestKey, RequestValues},
-        settings::{AnswerOverride, LockSettings, Name, ShadowOutcome, kill_switch},
+        settings::{AnswerOverride, LockName, LockSettings, ShadowOutcome, kill_switch},
     };
     #[cfg(feature = "file")]
     pub use crate::{

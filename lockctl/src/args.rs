@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{check, explain, inspect, list, release, schema},
-    outcome::Outcome,
+    outcome::CommandResult,
 };
 
 const EXIT_CODES: &str = "\
@@ -48,7 +48,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> CommandResult {
         match self {
             Command::Check(args) => args.run(),
             Command::Explain(args) => args.run(),

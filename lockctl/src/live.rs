@@ -5,7 +5,7 @@ use std::{env, time::Duration};
 use lock_core::{ConnectError, InspectError, LockClient};
 use serde_json::{Value, json};
 
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{CommandResult, Failure};
 
 const VARIABLE: &str = "REDIS_URL";
 /// Longer than a service's command timeout: an operator may use `lockctl` because Redis is slow.
@@ -16,7 +16,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// Where the locks are.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Redis")]
-pub(crate) struct Server {
+pub(crate) struct ServerArgs {
     /// The services' Redis, as any URL that they accept. Default: $REDIS_URL, which hides a password
     #[arg(long, value_name = "URL")]
     redis: Option<String>,
@@ -36,9 +36,12 @@ pub(crate) struct Live {
     from: &'static str,
 }
 
-impl Server {
+impl ServerArgs {
     /// Runs `work` on a connection and closes it afterwards.
-    pub(crate) fn carry_out(&self, work: impl AsyncFnOnce(&Live) -> Outcome) -> Outcome {
+    pub(crate) fn carry_out(
+        &self,
+        work: impl AsyncFnOnce(&Live) -> CommandResult,
+    ) -> CommandResult {
         let (url, from) = self.url()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime =

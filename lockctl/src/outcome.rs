@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     Output = 5,
 }
 
-pub(crate) type Outcome = Result<Answer, Failure>;
+pub(crate) type CommandResult = Result<Answer, Failure>;
 
 /// The result of a command that was executed.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::outcome::{Exit, Failure, Outcome};
+use crate::outcome::{CommandResult, Exit, Failure};
 
 /// Prints the outcome and returns its exit code.
-pub(crate) fn print(outcome: Outcome, as_json: bool) -> ExitCode {
+pub(crate) fn print(outcome: CommandResult, as_json: bool) -> ExitCode {
     let (exit, text, note) = match outcome {
         Ok(answer) if as_json => (answer.exit, pretty(&answer.json), String::new()),
         Ok(answer) => (answer.exit, answer.text, answer.note),

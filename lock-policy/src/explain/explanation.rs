@@ -19,11 +19,11 @@ pub(crate) struct MatchedRule {
     pub(crate) name: Arc<str>,
     pub(crate) line: usize,
     pub(crate) keys: Vec<String>,
-    pub(crate) values: Vec<Row>,
+    pub(crate) values: Vec<ExplainedValue>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct ExplainedValue {
     pub(crate) field: &'static str,
     pub(crate) value: String,
     pub(crate) origin: String,

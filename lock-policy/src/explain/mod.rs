@@ -17,7 +17,7 @@ use crate::{
     settings::{Enforce, OnMissingKey, Outcome, kill_switch},
 };
 
-use explanation::{MatchedRule, Row, SkippedRule};
+use explanation::{ExplainedValue, MatchedRule, SkippedRule};
 
 pub use explanation::Explanation;
 
@@ -147,17 +147,17 @@ fn values(
     rule: &Rule,
     method: &Method,
     in_force: fn(&str, Enforce) -> Enforce,
-) -> Vec<Row> {
+) -> Vec<ExplainedValue> {
     let told = ["name", "match", "key", "keys"];
     let fields = Table::Policy.fields().filter(|field| !told.contains(&field.name));
-    let mut rows: Vec<Row> = fields
+    let mut rows: Vec<ExplainedValue> = fields
         .map(|field| match rule.origins.get(field.name) {
             Some(said) => {
                 let table = if said.by_defaults { "defaults" } else { "policy" };
                 let origin = format!("{}:{} ({table})", file.name, said.line);
-                Row { field: field.name, value: said.shown.clone(), origin }
+                ExplainedValue { field: field.name, value: said.shown.clone(), origin }
             }
-            None => Row {
+            None => ExplainedValue {
                 field: field.name,
                 value: field.default.unwrap_or_default().to_owned(),
                 origin: "built in".to_owned(),
@@ -167,7 +167,7 @@ fn values(
     if let Some(deadline) = file.request.deadline {
         let header = file.request.header.as_ref();
         let shorter = header.map(|name| format!(", less by the header `{name}`"));
-        rows.push(Row {
+        rows.push(ExplainedValue {
             field: "deadline",
             value: format!("{deadline:?}{}", shorter.unwrap_or_default()),
             origin: format!("{} (request)", file.name),

@@ -9,7 +9,7 @@ mod templates;
 
 use lock_core::LockKey;
 
-use crate::settings::Name;
+use crate::settings::LockName;
 
 pub use key_values::KeyValues;
 pub use rejection::KeyRejection;
@@ -27,7 +27,7 @@ pub struct RequestKey {
     /// The key.
     pub key: LockKey,
     /// What it was made from, which may be logged where the key may not.
-    pub template: Option<Name>,
+    pub template: Option<LockName>,
 }
 
 impl From<LockKey> for RequestKey {

@@ -10,7 +10,7 @@ use super::{
     RequestKey, rejection::KeyRejection, request_values::RequestValues, source::Source,
     template_error::KeyTemplateError,
 };
-use crate::settings::Name;
+use crate::settings::LockName;
 
 /// Templates whose placeholders all name something of a request: at least one, no two alike.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct KeyTemplates(Vec<KeyTemplate>);
 #[derive(Debug)]
 pub(crate) struct KeyTemplate {
     template: Template,
-    source: Name,
+    source: LockName,
 }
 
 impl KeyTemplates {

@@ -4,13 +4,13 @@ use std::{fmt, ops::Range};
 
 use percent_encoding::percent_decode_str;
 
-use super::path_segment::{Segment, segment};
+use super::path_segment::{PathSegment, segment};
 
 /// The path of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPattern {
     source: String,
-    segments: Vec<Segment>,
+    segments: Vec<PathSegment>,
 }
 
 /// Why a text is no path of a route: where, what, and what to write instead.
@@ -47,7 +47,7 @@ impl PathPattern {
                 help,
             })?;
             if let Some(name) = segment.name()
-                && segments.iter().filter_map(Segment::name).any(|known| known == name)
+                && segments.iter().filter_map(PathSegment::name).any(|known| known == name)
             {
                 let message = format!("the path has the parameter `{name}` twice");
                 return Err(BadPath { span, message, help: "rename one of them".to_owned() });
@@ -63,12 +63,12 @@ impl PathPattern {
 
     /// The names of its parameters.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
-        self.segments.iter().filter_map(Segment::name)
+        self.segments.iter().filter_map(PathSegment::name)
     }
 
     /// Whether it ends in `{*rest}`, so that routes below may have parameters of their own.
     pub fn has_rest(&self) -> bool {
-        matches!(self.segments.last(), Some(Segment::Rest(_)))
+        matches!(self.segments.last(), Some(PathSegment::Rest(_)))
     }
 
     /// Whether it is for a route, as the router has it: the same, or above it.
@@ -76,7 +76,7 @@ impl PathPattern {
         if self.source == route {
             return true;
         }
-        let Some(Segment::Rest(name)) = self.segments.last() else {
+        let Some(PathSegment::Rest(name)) = self.segments.last() else {
             return false;
         };
         let above = &self.source[..self.source.len() - name.len() - "{*}".len()];
@@ -86,10 +86,10 @@ impl PathPattern {
     /// How wide each of its segments is, from the left. Of two patterns for one path a router takes
     /// the one that is less.
     pub(crate) fn breadth(&self) -> Vec<usize> {
-        let breadth = |segment: &Segment| match segment {
-            Segment::Literal(_) => 0,
-            Segment::Parameter(before, _) => usize::MAX - 1 - before.len(),
-            Segment::Rest(_) => usize::MAX,
+        let breadth = |segment: &PathSegment| match segment {
+            PathSegment::Literal(_) => 0,
+            PathSegment::Parameter(before, _) => usize::MAX - 1 - before.len(),
+            PathSegment::Rest(_) => usize::MAX,
         };
         self.segments.iter().map(breadth).collect()
     }
@@ -99,18 +99,18 @@ impl PathPattern {
         let mut rest = path.strip_prefix('/')?;
         let mut captured = Vec::new();
         for (nth, segment) in self.segments.iter().enumerate() {
-            if nth > 0 && !matches!(segment, Segment::Rest(_)) {
+            if nth > 0 && !matches!(segment, PathSegment::Rest(_)) {
                 rest = rest.strip_prefix('/')?;
             }
             let (text, behind) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
             match segment {
-                Segment::Literal(literal) if literal == text => {}
-                Segment::Literal(_) => return None,
-                Segment::Parameter(before, name) => {
+                PathSegment::Literal(literal) if literal == text => {}
+                PathSegment::Literal(_) => return None,
+                PathSegment::Parameter(before, name) => {
                     let value = text.strip_prefix(before.as_str()).filter(|v| !v.is_empty())?;
                     captured.push((name.as_str(), decode(value)));
                 }
-                Segment::Rest(name) => {
+                PathSegment::Rest(name) => {
                     let all = if nth > 0 { rest.strip_prefix('/')? } else { rest };
                     captured.push((name.as_str(), decode(all)));
                     return (!all.is_empty()).then_some(captured);

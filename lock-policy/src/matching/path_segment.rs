@@ -1,7 +1,7 @@
 //! What stands between two slashes of a route.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Segment {
+pub(crate) enum PathSegment {
     Literal(String),
     /// What stands before it in the segment, and its name.
     Parameter(String, String),
@@ -9,7 +9,7 @@ pub(crate) enum Segment {
     Rest(String),
 }
 
-impl Segment {
+impl PathSegment {
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::Literal(_) => None,
@@ -19,7 +19,7 @@ impl Segment {
 }
 
 /// Or else what is wrong, and what to write.
-pub(crate) fn segment(text: &str, is_last: bool) -> Result<Segment, (String, String)> {
+pub(crate) fn segment(text: &str, is_last: bool) -> Result<PathSegment, (String, String)> {
     let bad = |message: &str, help: String| Err((message.to_owned(), help));
     if let Some(name) = text.strip_prefix(':').filter(|name| !name.is_empty()) {
         return bad("`:` does not make a parameter", format!("write {{{name}}}"));
@@ -30,13 +30,13 @@ pub(crate) fn segment(text: &str, is_last: bool) -> Result<Segment, (String, Str
     }
     let (before, inside) = match split(text) {
         Ok(Some(split)) => split,
-        Ok(None) => return Ok(Segment::Literal(text.replace("{{", "{").replace("}}", "}"))),
+        Ok(None) => return Ok(PathSegment::Literal(text.replace("{{", "{").replace("}}", "}"))),
         Err([message, help]) => return bad(message, help.to_owned()),
     };
     let Some(name) = inside.strip_prefix('*') else {
         return match inside {
             "" => bad("this parameter has no name", "write {name}, such as {id}".to_owned()),
-            name => Ok(Segment::Parameter(before, name.to_owned())),
+            name => Ok(PathSegment::Parameter(before, name.to_owned())),
         };
     };
     if name.is_empty() {
@@ -46,7 +46,7 @@ pub(crate) fn segment(text: &str, is_last: bool) -> Result<Segment, (String, Str
         let help = "a wildcard is the whole last segment of a path".to_owned();
         return bad("a wildcard cannot stand here", help);
     }
-    Ok(Segment::Rest(name.to_owned()))
+    Ok(PathSegment::Rest(name.to_owned()))
 }
 
 const ONE_BRACE: &str = "write {name}; a literal brace is doubled: {{ or }}";

@@ -17,7 +17,7 @@ pub use enums::{
     Unlocked,
 };
 pub use mode::LockMode;
-pub use name::Name;
+pub use name::LockName;
 pub use outcome::Outcome;
 
 /// What is said of one lock; `None`: nothing, so the default counts.

@@ -2,14 +2,14 @@ use std::{fmt, ops::Deref, sync::Arc};
 
 /// What logs and problem documents call a lock: a layer's name, or an attribute's.
 #[derive(Debug, Clone)]
-pub enum Name {
+pub enum LockName {
     /// Of the program.
     Fixed(&'static str),
     /// Of a file, or set by the program.
     Shared(Arc<str>),
 }
 
-impl Deref for Name {
+impl Deref for LockName {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -20,19 +20,19 @@ impl Deref for Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for LockName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self)
     }
 }
 
-impl From<&'static str> for Name {
+impl From<&'static str> for LockName {
     fn from(name: &'static str) -> Self {
         Self::Fixed(name)
     }
 }
 
-impl From<String> for Name {
+impl From<String> for LockName {
     fn from(name: String) -> Self {
         Self::Shared(name.into())
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lock_core::{__private::Spec, Mode};
-use lock_policy::__private::{LockSettings, Name};
+use lock_policy::__private::{LockName, LockSettings};
 
 use crate::{
     outcome::hold_time::HoldTimes,
@@ -19,7 +19,7 @@ use crate::{outcome::hold_time, telemetry::metrics};
 /// What counts for a handler, whose attribute is measured.
 #[cfg(feature = "axum")]
 pub(super) fn of_handler(rules: Option<&Arc<AttributeRules>>, spec: &Spec) -> (Policy, Mode) {
-    let begin = || metrics::begin(&Name::from(spec.name), &[spec.mode]);
+    let begin = || metrics::begin(&LockName::from(spec.name), &[spec.mode]);
     in_force(rules, spec, hold_time::of_attribute(spec.name, begin))
 }
 
@@ -40,7 +40,7 @@ fn in_force(
         renew: spec.renew,
         ..LockSettings::default()
     };
-    let code = Policy { settings, holds, ..Policy::new(Name::from(spec.name), spec.kind) };
+    let code = Policy { settings, holds, ..Policy::new(LockName::from(spec.name), spec.kind) };
     match attribute_rules::find(rules, spec.name) {
         Some(rule) => (rule.over(code), rule.mode(spec.mode)),
         None => (code, spec.mode),

@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use lock_core::{__private::OneOrMany, Acquire, AcquireError, MultiGuard};
-use lock_policy::__private::{Name, ShadowOutcome};
+use lock_policy::__private::{LockName, ShadowOutcome};
 
 use crate::telemetry::record;
 
@@ -23,7 +23,7 @@ pub(crate) enum Shadow {
 
 /// Tells what was found when the measurement is over, or the request.
 struct ShadowReport {
-    policy: Name,
+    policy: LockName,
     would: ShadowOutcome,
 }
 
@@ -34,7 +34,7 @@ impl Drop for ShadowReport {
 }
 
 impl Shadow {
-    pub(crate) fn new(policy: Name, acquire: Acquire<OneOrMany>) -> Self {
+    pub(crate) fn new(policy: LockName, acquire: Acquire<OneOrMany>) -> Self {
         Self::Asking(Box::pin(async move {
             let mut finding = ShadowReport { policy, would: ShadowOutcome::NotMeasured };
             match acquire.clone().try_acquire().await {

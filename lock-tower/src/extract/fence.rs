@@ -5,12 +5,12 @@ use axum::{
 };
 use http::request::Parts;
 use lock_core::{FencingToken, LockGuard};
-use lock_policy::{__private::Name, Outcome};
+use lock_policy::{__private::LockName, Outcome};
 
 use crate::{
     outcome::{caller::Caller, rejection::Rejection},
     pipeline::reject,
-    request::lock_slot::{Entry, FenceAsked, LockSlot},
+    request::lock_slot::{FenceAsked, LockSlot, SlotEntry},
 };
 
 /// The fencing token of the lock that a request is worked on under: an extractor for handlers that
@@ -76,8 +76,8 @@ impl Fence {
     #[must_use]
     pub fn of(guard: &LockGuard) -> Self {
         let slot = LockSlot::default();
-        slot.fill(Entry {
-            name: Name::from(guard.key().to_string()),
+        slot.fill(SlotEntry {
+            name: LockName::from(guard.key().to_string()),
             mode: guard.mode(),
             views: vec![guard.view()],
             unlocked: None,

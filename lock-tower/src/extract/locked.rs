@@ -12,7 +12,7 @@ use lock_core::{
 };
 use lock_policy::Unlocked;
 
-use crate::request::lock_slot::{Entry, LockSlot};
+use crate::request::lock_slot::{LockSlot, SlotEntry};
 
 #[cfg(feature = "axum")]
 use crate::{
@@ -92,7 +92,7 @@ impl Locked {
     fn filled(name: String, views: Vec<LockView>) -> Self {
         let mode = weakest(&views).unwrap_or(Mode::Write);
         let slot = LockSlot::default();
-        slot.fill(Entry { name: name.into(), mode, views, unlocked: None, reacquire: None });
+        slot.fill(SlotEntry { name: name.into(), mode, views, unlocked: None, reacquire: None });
         Self(slot)
     }
 
@@ -281,7 +281,7 @@ impl Locked {
         &self.entry().views
     }
 
-    fn entry(&self) -> &Entry {
+    fn entry(&self) -> &SlotEntry {
         self.0
             .get()
             .expect("`Locked` was used before the handler's body ran: its lock is not taken yet")

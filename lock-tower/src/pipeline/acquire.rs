@@ -21,7 +21,7 @@ use crate::{
     outcome::rejection::Rejection,
     request::{
         context::{Enclosing, RequestContext},
-        lock_slot::{Entry, Reacquire},
+        lock_slot::{Reacquire, SlotEntry},
         principal_limit::LimitPermit,
     },
     telemetry::record,
@@ -54,7 +54,7 @@ impl PendingLocks {
             Acquisition { guard: None, unlocked: Some(unlocked) }
         };
         let all_enforced = granted.unlocked.is_none() && enforced.len() == self.keys.len();
-        self.slot.fill(Entry {
+        self.slot.fill(SlotEntry {
             name: self.policy.name.clone(),
             mode: self.mode,
             views: granted.guard.iter().flat_map(MultiGuard::views).collect(),

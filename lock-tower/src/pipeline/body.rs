@@ -26,20 +26,20 @@ pin_project! {
     /// error, so that nobody takes half of it for the whole.
     pub struct LockBody<B> {
         #[pin]
-        inner: Inner<B>,
+        inner: BodySource<B>,
         held: Option<HeldBody>,
     }
 }
 
 pin_project! {
-    #[project = InnerProjection]
-    enum Inner<B> {
+    #[project = BodySourceProjection]
+    enum BodySource<B> {
         Service { #[pin] body: B },
         Ours { body: Full<Bytes> },
     }
 }
 
-impl<B: Body> Inner<B> {
+impl<B: Body> BodySource<B> {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Service { body } => body.is_end_stream(),
@@ -56,18 +56,18 @@ struct HeldBody {
 impl<B> LockBody<B> {
     /// The inner service's body, with nothing held under it.
     pub(crate) fn passed_on(body: B) -> Self {
-        Self { inner: Inner::Service { body }, held: None }
+        Self { inner: BodySource::Service { body }, held: None }
     }
 
     /// An answer of our own.
     pub(crate) fn ours(body: Bytes) -> Self {
-        Self { inner: Inner::Ours { body: Full::new(body) }, held: None }
+        Self { inner: BodySource::Ours { body: Full::new(body) }, held: None }
     }
 
     /// The inner service's body; what is held stays held until that has ended.
     pub(crate) fn under(body: B, held: RequestHold) -> Self {
         let stopped = held.stopped().map(|stopped| Box::pin(stopped) as BoxFuture<'static, Lost>);
-        Self { inner: Inner::Service { body }, held: Some(HeldBody { held, stopped }) }
+        Self { inner: BodySource::Service { body }, held: Some(HeldBody { held, stopped }) }
     }
 }
 
@@ -108,12 +108,12 @@ where
         // Before the next frame: not one is made after the lease has ended.
         if let Some(lost) = this.held.as_mut().and_then(|held| held.lost(context)) {
             // The stream stops where it stands, as a handler does.
-            this.inner.set(Inner::Ours { body: Full::default() });
+            this.inner.set(BodySource::Ours { body: Full::default() });
             this.held.take();
             return Poll::Ready(Some(Err(CutShort(lost.cause()).into())));
         }
         let frame = match this.inner.as_mut().project() {
-            InnerProjection::Service { body } => {
+            BodySourceProjection::Service { body } => {
                 let poll = || body.poll_frame(context);
                 let polled = match this.held {
                     Some(held) => held.held.context.step(poll),
@@ -121,7 +121,7 @@ where
                 };
                 ready!(polled).map(|frame| frame.map_err(Into::into))
             }
-            InnerProjection::Ours { body } => {
+            BodySourceProjection::Ours { body } => {
                 let frame = ready!(Pin::new(body).poll_frame(context));
                 frame.map(|frame| frame.map_err(|never| match never {}))
             }
@@ -132,7 +132,7 @@ where
             && let Some(mut held) = this.held.take()
         {
             // Gone before its lock is, with all that it undoes.
-            this.inner.set(Inner::Ours { body: Full::default() });
+            this.inner.set(BodySource::Ours { body: Full::default() });
             held.held.done(!failed);
         }
         Poll::Ready(frame)
@@ -144,8 +144,8 @@ where
 
     fn size_hint(&self) -> SizeHint {
         match &self.inner {
-            Inner::Service { body } => body.size_hint(),
-            Inner::Ours { body } => body.size_hint(),
+            BodySource::Service { body } => body.size_hint(),
+            BodySource::Ours { body } => body.size_hint(),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Locks of one request that contradict each other, in words for the engineer who wrote them.
 
 use lock_core::{AcquireError, Kind, Mode};
-use lock_policy::__private::{Name, RequestKey};
+use lock_policy::__private::{LockName, RequestKey};
 
 use crate::request::context::{Enclosing, RequestContext};
 
 /// What is wrong between the lock `name` and those around it. `None`: the error has another reason.
 pub(crate) fn told(
     context: &RequestContext,
-    name: &Name,
+    name: &LockName,
     kind: Kind,
     error: &AcquireError,
 ) -> Option<String> {

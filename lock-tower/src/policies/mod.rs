@@ -106,9 +106,9 @@ pub(crate) use version::Version;
 ///
 /// See the [module docs](self).
 #[derive(Clone)]
-pub struct Policies(Arc<Shared>);
+pub struct Policies(Arc<PoliciesInner>);
 
-struct Shared {
+struct PoliciesInner {
     registered: Registered,
     path: Option<PathBuf>,
     current: RwLock<Arc<Version>>,
@@ -271,7 +271,7 @@ impl PoliciesBuilder {
 
     fn start(self, file: PolicyFile, path: Option<PathBuf>) -> Result<Policies, PoliciesError> {
         let first = Version::new(&self.registered, file, None)?;
-        let policies = Policies(Arc::new(Shared {
+        let policies = Policies(Arc::new(PoliciesInner {
             registered: self.registered,
             path,
             current: RwLock::new(Arc::new(first)),

@@ -52,7 +52,7 @@ pub(super) struct RouteRule {
 }
 
 /// The rule for a request.
-pub(super) struct Found<'v> {
+pub(super) struct MatchedLock<'v> {
     pub(super) lock: &'v RouteLock,
     /// Or else it names a route, and nobody knows which one the request goes to.
     pub(super) is_sure: bool,
@@ -108,7 +108,7 @@ impl Version {
     }
 
     /// The first rule that is for this request.
-    pub(super) fn find(&self, parts: &Parts) -> Option<Found<'_>> {
+    pub(super) fn find(&self, parts: &Parts) -> Option<MatchedLock<'_>> {
         let route = parts.extensions.get().map(MatchedPath::as_str);
         let way = route.map_or(Way::Path(parts.uri.path()), Way::Route);
         let host = host_of(&parts.uri, &parts.headers);
@@ -117,7 +117,7 @@ impl Version {
             rule.matches.mismatch(&parts.method, way, host, &parts.headers).is_none()
         })?;
         let is_sure = route.is_some() || !rule.matches.needs_route();
-        Some(Found { lock: &rule.lock, is_sure })
+        Some(MatchedLock { lock: &rule.lock, is_sure })
     }
 
     /// Ends the request's time where the file and its client do; or says what is wrong with what

@@ -8,7 +8,7 @@ use std::{
 
 use lock_policy::{PolicyErrors, PolicyFile};
 
-use super::{Policies, Shared};
+use super::{Policies, PoliciesInner};
 
 /// How often the file is looked at. Its content is compared, so that links which are swapped, mounted
 /// volumes and clocks that differ make no difference.
@@ -19,7 +19,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// What was found in the file's place; the text of the error, if it could not be read.
-type Seen = Result<Vec<u8>, String>;
+type FileContent = Result<Vec<u8>, String>;
 
 impl Policies {
     /// Reads the file again whenever it has changed, looking once a second, in a task of its own that
@@ -41,9 +41,9 @@ impl Policies {
     }
 }
 
-async fn look(policies: Weak<Shared>, path: PathBuf) {
+async fn look(policies: Weak<PoliciesInner>, path: PathBuf) {
     // What is in force was read before: the first look compares with that, by its version.
-    let mut seen: Option<Seen> = None;
+    let mut seen: Option<FileContent> = None;
     loop {
         tokio::time::sleep(EVERY).await;
         let Some(policies) = policies.upgrade().map(Policies) else { return };
@@ -63,7 +63,7 @@ async fn look(policies: Weak<Shared>, path: PathBuf) {
 }
 
 /// The file, and what to compare it by. `None`: the runtime ends.
-async fn read(path: &Path) -> Option<(Result<Vec<u8>, PolicyErrors>, Seen)> {
+async fn read(path: &Path) -> Option<(Result<Vec<u8>, PolicyErrors>, FileContent)> {
     let path = path.to_owned();
     let read = tokio::task::spawn_blocking(move || {
         let found = PolicyFile::bytes(&path);

@@ -5,7 +5,7 @@ use std::{iter, sync::Arc};
 use futures_util::FutureExt;
 use http::request::Parts;
 use lock_core::{Kind, LockClient, LockKey, Mode, Scope};
-use lock_policy::__private::{Name, RequestKey};
+use lock_policy::__private::{LockName, RequestKey};
 
 use super::deadline::RequestDeadline;
 use crate::{outcome::caller::Caller, settings::attribute_rules::AttributeRules};
@@ -31,7 +31,7 @@ pub(crate) struct RequestContext {
 /// What a layer or an attribute further out holds for this request.
 #[derive(Debug)]
 pub(crate) struct Enclosing {
-    pub(crate) name: Name,
+    pub(crate) name: LockName,
     pub(crate) keys: Vec<RequestKey>,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,

@@ -4,18 +4,18 @@ use std::sync::{
 };
 
 use lock_core::{__private::OneOrMany, Acquire, LockClient, LockKey, LockView, Mode, Scope};
-use lock_policy::{__private::Name, Outcome, Unlocked};
+use lock_policy::{__private::LockName, Outcome, Unlocked};
 
 use crate::settings::policy::Policy;
 
 /// Where `Locked` and `Fence` find the innermost lock around a handler. An attribute's slot is put
 /// into the request before its lock is acquired, because extractors run first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LockSlot(Arc<Inside>);
+pub(crate) struct LockSlot(Arc<SlotState>);
 
 #[derive(Debug, Default)]
-struct Inside {
-    entry: OnceLock<Entry>,
+struct SlotState {
+    entry: OnceLock<SlotEntry>,
     /// A [`FenceAsked`].
     fence_asked: AtomicU8,
 }
@@ -30,8 +30,8 @@ pub(crate) enum FenceAsked {
 }
 
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) name: Name,
+pub(crate) struct SlotEntry {
+    pub(crate) name: LockName,
     pub(crate) mode: Mode,
     /// One for each key that is locked, in the order of the keys.
     pub(crate) views: Vec<LockView>,
@@ -57,12 +57,12 @@ impl Reacquire {
 }
 
 impl LockSlot {
-    pub(crate) fn fill(&self, entry: Entry) {
+    pub(crate) fn fill(&self, entry: SlotEntry) {
         // Filled twice by nobody: each acquisition has a slot of its own.
         let _ = self.0.entry.set(entry);
     }
 
-    pub(crate) fn get(&self) -> Option<&Entry> {
+    pub(crate) fn get(&self) -> Option<&SlotEntry> {
         self.0.entry.get()
     }
 
@@ -80,7 +80,7 @@ impl LockSlot {
     }
 }
 
-impl Entry {
+impl SlotEntry {
     /// Why this lock has no `Fence` to give: the one place where that is decided.
     fn fence_refused(&self, always: bool) -> Option<(Outcome, &'static str)> {
         if self.views.len() > 1 {

@@ -49,9 +49,9 @@ type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 /// # Ok::<(), lock_tower::KeyTemplateError>(())
 /// ```
 #[derive(Clone)]
-pub struct PrincipalLimit(Arc<Shared>);
+pub struct PrincipalLimit(Arc<LimitState>);
 
-struct Shared {
+struct LimitState {
     most: usize,
     principal: Box<Principal>,
     /// Those that have any.
@@ -67,7 +67,7 @@ impl PrincipalLimit {
         principal: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         let (principal, locks) = (Box::new(principal), Mutex::default());
-        Self(Arc::new(Shared { most, principal, locks }))
+        Self(Arc::new(LimitState { most, principal, locks }))
     }
 
     /// Whose request it is, with this limit.

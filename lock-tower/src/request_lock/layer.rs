@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderName, Response, request::Parts};
 use lock_core::{IntoLockKey, Kind, LockClient};
 use lock_policy::{
-    __private::{LockSettings, Name},
+    __private::{LockName, LockSettings},
     Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnDisconnect, OnLost, OnMissingKey,
     OnStoreDown, Outcome, Release,
 };
@@ -112,7 +112,7 @@ impl RequestLockLayer {
     }
 
     fn from_source(client: LockClient, keys: KeySource) -> Self {
-        let name = keys.templates().map_or(Name::Fixed("request"), Name::from);
+        let name = keys.templates().map_or(LockName::Fixed("request"), LockName::from);
         let policy = Arc::new(Policy::new(name, Kind::default()));
         let (values, on_missing_key) = (KeyValues::default(), OnMissingKey::default());
         let (mode, deadline_header, limit) = Default::default();

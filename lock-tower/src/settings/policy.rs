@@ -7,7 +7,7 @@ use lock_core::{
     Acquire, Kind, LockClient, LockKey, Mode, Scope,
 };
 use lock_policy::{
-    __private::{LockSettings, Name},
+    __private::{LockName, LockSettings},
     Outcome,
 };
 
@@ -23,7 +23,7 @@ use crate::{
 /// Shared by all requests that ask for this lock.
 #[derive(Clone)]
 pub(crate) struct Policy {
-    pub(crate) name: Name,
+    pub(crate) name: LockName,
     pub(crate) kind: Kind,
     pub(crate) settings: LockSettings,
     pub(crate) fallbacks: BTreeMap<Outcome, Fallback>,
@@ -31,7 +31,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    pub(crate) fn new(name: Name, kind: Kind) -> Self {
+    pub(crate) fn new(name: LockName, kind: Kind) -> Self {
         Self {
             name,
             kind,

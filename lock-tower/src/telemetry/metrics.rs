@@ -24,7 +24,7 @@ use ::metrics::{
 };
 use lock_core::{LostCause, Mode};
 use lock_policy::{
-    __private::{Name, ShadowOutcome},
+    __private::{LockName, ShadowOutcome},
     Outcome, Unlocked,
 };
 
@@ -86,7 +86,7 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str, &'s
 
 /// Has the counters of a policy be there before there is anything to count, so that the first
 /// event is a rise.
-pub(crate) fn begin(policy: &Name, modes: &[Mode]) {
+pub(crate) fn begin(policy: &LockName, modes: &[Mode]) {
     let refused = Outcome::ALL.map(Outcome::as_str).into_iter();
     let outcomes: Vec<_> = refused.chain(UNLOCKED.map(Unlocked::as_str)).chain([GRANTED]).collect();
     for mode in modes {
@@ -119,14 +119,14 @@ pub(crate) fn cause(cause: LostCause) -> &'static str {
 }
 
 /// The name as a label, without a copy.
-pub(crate) fn label(name: &Name) -> SharedString {
+pub(crate) fn label(name: &LockName) -> SharedString {
     match name {
-        Name::Fixed(name) => SharedString::const_str(name),
-        Name::Shared(name) => SharedString::from_shared(Arc::clone(name)),
+        LockName::Fixed(name) => SharedString::const_str(name),
+        LockName::Shared(name) => SharedString::from_shared(Arc::clone(name)),
     }
 }
 
-pub(crate) fn requests(policy: &Name, mode: Mode, outcome: &'static str) -> ::metrics::Counter {
+pub(crate) fn requests(policy: &LockName, mode: Mode, outcome: &'static str) -> ::metrics::Counter {
     counter!(
         REQUESTS, "policy" => label(policy), "mode" => mode.as_str(), "outcome" => outcome
     )

@@ -8,7 +8,7 @@ use std::{future::Future, time::Duration};
 use ::metrics::{Gauge, counter, gauge, histogram};
 use lock_core::{AcquireError, LostCause, Mode, MultiGuard};
 use lock_policy::{
-    __private::{Name, ShadowOutcome},
+    __private::{LockName, ShadowOutcome},
     Outcome, Unlocked,
 };
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ use super::{
 };
 
 /// Counted among those who wait until it is dropped.
-struct Waiting {
+struct WaitRecord {
     waiters: Gauge,
     span: Span,
     since: Instant,
@@ -29,15 +29,15 @@ struct Waiting {
     outcome: &'static str,
 }
 
-impl Waiting {
-    fn begin(policy: &Name, span: Span) -> Self {
+impl WaitRecord {
+    fn begin(policy: &LockName, span: Span) -> Self {
         let waiters = gauge!(metrics::WAITERS, "policy" => label(policy));
         waiters.increment(1);
         Self { waiters, span, since: Instant::now(), outcome: "left" }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitRecord {
     fn drop(&mut self) {
         self.waiters.decrement(1);
         spans::waited(&self.span, self.outcome, self.since.elapsed());
@@ -51,7 +51,7 @@ pub(crate) async fn wait<T>(
     acquire: impl Future<Output = Result<T, AcquireError>>,
 ) -> (Result<T, AcquireError>, Duration) {
     let span = spans::wait(route, lock);
-    let mut waiting = Waiting::begin(&lock.name, span.clone());
+    let mut waiting = WaitRecord::begin(&lock.name, span.clone());
     let answer = acquire.instrument(span).await;
     let waited = waiting.since.elapsed();
     waiting.outcome = match &answer {
@@ -63,45 +63,45 @@ pub(crate) async fn wait<T>(
     (answer, waited)
 }
 
-pub(crate) fn granted(policy: &Name, mode: Mode) {
+pub(crate) fn granted(policy: &LockName, mode: Mode) {
     metrics::requests(policy, mode, metrics::GRANTED).increment(1);
 }
 
 /// A lock was granted, and may have been handed over by those who had it.
-pub(crate) fn waited(policy: &Name, guard: &MultiGuard) {
+pub(crate) fn waited(policy: &LockName, guard: &MultiGuard) {
     if guard.waited() {
         counter!(metrics::HANDOVERS, "policy" => label(policy)).increment(1);
     }
 }
 
-pub(crate) fn refused(policy: &Name, mode: Mode, outcome: Outcome) {
+pub(crate) fn refused(policy: &LockName, mode: Mode, outcome: Outcome) {
     metrics::requests(policy, mode, outcome.as_str()).increment(1);
 }
 
-pub(crate) fn unlocked(policy: &Name, mode: Mode, why: Unlocked) {
+pub(crate) fn unlocked(policy: &LockName, mode: Mode, why: Unlocked) {
     metrics::requests(policy, mode, why.as_str()).increment(1);
 }
 
 /// A hold has ended; `margin` is the least time that was left to it at a renewal.
-pub(crate) fn held(policy: &Name, mode: Mode, held: Duration, margin: Option<Duration>) {
+pub(crate) fn held(policy: &LockName, mode: Mode, held: Duration, margin: Option<Duration>) {
     histogram!(metrics::HOLD, "policy" => label(policy), "mode" => mode.as_str()).record(held);
     if let Some(margin) = margin {
         histogram!(metrics::RENEWAL_MARGIN, "policy" => label(policy)).record(margin);
     }
 }
 
-pub(crate) fn lost(policy: &Name, cause: LostCause) {
+pub(crate) fn lost(policy: &LockName, cause: LostCause) {
     let cause = metrics::cause(cause);
     counter!(metrics::LOST, "policy" => label(policy), "cause" => cause).increment(1);
 }
 
-pub(crate) fn shadow(policy: &Name, would: ShadowOutcome) {
+pub(crate) fn shadow(policy: &LockName, would: ShadowOutcome) {
     counter!(metrics::SHADOW, "policy" => label(policy), "would" => would.as_str()).increment(1);
     if would != ShadowOutcome::Pass {
         tracing::info!(policy = &**policy, would = would.as_str(), "measured in shadow mode");
     }
 }
 
-pub(crate) fn shadow_overlap(policy: &Name) {
+pub(crate) fn shadow_overlap(policy: &LockName) {
     counter!(metrics::SHADOW_OVERLAPS, "policy" => label(policy)).increment(1);
 }

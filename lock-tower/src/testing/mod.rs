@@ -51,4 +51,4 @@ pub mod untrusted_input;
 #[cfg(feature = "policy")]
 pub use axum_routes::routes;
 pub use locks::TestLocks;
-pub use overlaps::{Inside, Overlaps};
+pub use overlaps::{OverlapGuard, Overlaps};

@@ -24,10 +24,10 @@ use lock_core::__private::Mutex;
 ///
 /// Cheap to clone; clones watch together.
 #[derive(Debug, Clone, Default)]
-pub struct Overlaps(Arc<Mutex<Seen>>);
+pub struct Overlaps(Arc<Mutex<OverlapState>>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct OverlapState {
     inside: HashMap<String, Vec<Entrance>>,
     entered: usize,
     overlaps: Vec<String>,
@@ -43,7 +43,7 @@ struct Entrance {
 /// Somebody is inside until this is dropped: from [`Overlaps::write`] or [`Overlaps::read`].
 #[must_use = "whoever is inside leaves as soon as this is dropped"]
 #[derive(Debug)]
-pub struct Inside {
+pub struct OverlapGuard {
     overlaps: Overlaps,
     key: String,
     number: usize,
@@ -58,13 +58,13 @@ impl Overlaps {
 
     /// Enters alone.
     #[track_caller]
-    pub fn write(&self, key: impl Into<String>) -> Inside {
+    pub fn write(&self, key: impl Into<String>) -> OverlapGuard {
         self.enter(key.into(), true, Location::caller())
     }
 
     /// Enters beside others who read.
     #[track_caller]
-    pub fn read(&self, key: impl Into<String>) -> Inside {
+    pub fn read(&self, key: impl Into<String>) -> OverlapGuard {
         self.enter(key.into(), false, Location::caller())
     }
 
@@ -85,7 +85,7 @@ impl Overlaps {
         assert!(overlaps.is_empty(), "{}", overlaps.join("\n"));
     }
 
-    fn enter(&self, key: String, writes: bool, at: &'static Location<'static>) -> Inside {
+    fn enter(&self, key: String, writes: bool, at: &'static Location<'static>) -> OverlapGuard {
         let mut seen = self.seen();
         let seen = &mut *seen;
         seen.entered += 1;
@@ -95,15 +95,15 @@ impl Overlaps {
             seen.overlaps.push(format!("\"{key}\": {at} entered while {} was inside", other.at));
         }
         inside.push(Entrance { number, writes, at });
-        Inside { overlaps: self.clone(), key, number }
+        OverlapGuard { overlaps: self.clone(), key, number }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, OverlapState> {
         self.0.lock()
     }
 }
 
-impl Drop for Inside {
+impl Drop for OverlapGuard {
     fn drop(&mut self) {
         let mut seen = self.overlaps.seen();
         if let Some(inside) = seen.inside.get_mut(&self.key) {

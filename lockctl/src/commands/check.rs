@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use lock_policy::{PolicyErrors, PolicyFile};
 use serde_json::{Value, json};
 
-use crate::outcome::{Answer, Exit, Outcome};
+use crate::outcome::{Answer, CommandResult, Exit};
 
 const FIELDS: &str = "\
 Environment variables in a file are replaced by those of this process.
@@ -23,7 +23,7 @@ pub(crate) struct Args {
 
 impl Args {
     #[allow(clippy::unnecessary_wraps, reason = "as every command")]
-    pub(crate) fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> CommandResult {
         let (mut right, mut wrong, mut documents) = (Vec::new(), Vec::new(), Vec::new());
         for path in &self.files {
             let name = path.display().to_string();

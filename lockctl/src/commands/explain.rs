@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use lock_policy::PolicyFile;
 
-use crate::outcome::{Answer, Exit, Outcome};
+use crate::outcome::{Answer, CommandResult, Exit};
 
 const FIELDS: &str = "\
 Values that only the service knows (claims, extensions) stay placeholders in the keys. The
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> CommandResult {
         let file = PolicyFile::read(&self.file)?;
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {

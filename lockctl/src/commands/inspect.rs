@@ -2,8 +2,8 @@ use lock_core::{FencingToken, Inspection, Kind, Mode};
 use serde_json::json;
 
 use crate::{
-    live::{Live, Server, not_done},
-    outcome::{Answer, Exit, Outcome},
+    live::{Live, ServerArgs, not_done},
+    outcome::{Answer, CommandResult, Exit},
     participants::{self, holders_to_json, left, millis, waiters_to_json},
 };
 
@@ -26,11 +26,11 @@ pub(crate) struct Args {
     /// The lock's key, without --prefix
     key: String,
     #[command(flatten)]
-    server: Server,
+    server: ServerArgs,
 }
 
 impl Args {
-    pub(crate) fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> CommandResult {
         self.server.carry_out(async |live| {
             let seen = live.locks.inspect(self.key.as_str()).await;
             Ok(self.answer(live, &seen.map_err(|why| not_done(&why))?))

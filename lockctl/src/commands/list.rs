@@ -2,8 +2,8 @@ use lock_core::KeyList;
 use serde_json::json;
 
 use crate::{
-    live::{Live, Server, not_done},
-    outcome::{Answer, Exit, Outcome},
+    live::{Live, ServerArgs, not_done},
+    outcome::{Answer, CommandResult, Exit},
 };
 
 const FIELDS: &str = "\
@@ -26,11 +26,11 @@ pub(crate) struct Args {
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
-    server: Server,
+    server: ServerArgs,
 }
 
 impl Args {
-    pub(crate) fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> CommandResult {
         self.server.carry_out(async |live| {
             let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
             let listed = live.locks.list(&self.key_prefix, limit).await;

@@ -2,8 +2,8 @@ use lock_core::{FencingToken, ForcedRelease, Inspection};
 use serde_json::json;
 
 use crate::{
-    live::{Live, Server, not_done},
-    outcome::{Answer, Exit, Failure, Outcome},
+    live::{Live, ServerArgs, not_done},
+    outcome::{Answer, CommandResult, Exit, Failure},
     participants::{self, holders_to_json},
 };
 
@@ -31,11 +31,11 @@ pub(crate) struct Args {
     #[arg(long)]
     ask: bool,
     #[command(flatten)]
-    server: Server,
+    server: ServerArgs,
 }
 
 impl Args {
-    pub(crate) fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> CommandResult {
         match (self.force, self.ask) {
             (true, _) => self.server.carry_out(async |live| self.take(live).await),
             (_, true) => self.server.carry_out(async |live| self.ask(live).await),
@@ -50,7 +50,7 @@ impl Args {
         }
     }
 
-    async fn take(&self, live: &Live) -> Outcome {
+    async fn take(&self, live: &Live) -> CommandResult {
         let before = live.locks.inspect(self.key.as_str()).await;
         let before = before.map_err(|why| not_done(&why))?;
         let forced = live.locks.force_release(self.key.as_str()).await;
@@ -106,7 +106,7 @@ impl Args {
         lines.join("\n")
     }
 
-    async fn ask(&self, live: &Live) -> Outcome {
+    async fn ask(&self, live: &Live) -> CommandResult {
         let asked = live.locks.request_release(self.key.as_str()).await;
         let asked = asked.map_err(|why| not_done(&why))?;
         let text = match asked {

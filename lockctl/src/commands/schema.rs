@@ -1,7 +1,7 @@
 use lock_policy::PolicyFile;
 
 use crate::{
-    outcome::{Answer, Exit, Outcome},
+    outcome::{Answer, CommandResult, Exit},
     output::pretty,
 };
 
@@ -11,7 +11,7 @@ pub(crate) struct Args {}
 
 impl Args {
     #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as every command")]
-    pub(crate) fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> CommandResult {
         let json = PolicyFile::schema();
         Ok(Answer { exit: Exit::Done, text: pretty(&json), note: String::new(), json })
     }

@@ -11,6 +11,7 @@ mod faults;
 mod harness;
 mod http_faults;
 mod interop;
+mod layout;
 mod lockctl;
 mod migrating;
 mod model;

@@ -13,13 +13,13 @@ use crate::policies::{
 /// Which route has which policy: from [`Policies::check_routes`]. Its text is a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteTable {
-    lines: Vec<Line>,
+    lines: Vec<RouteRow>,
     without_route: Vec<String>,
     without_parameter: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Line {
+struct RouteRow {
     route: String,
     methods: String,
     /// The policies that its requests may meet, in the order of the file; empty: none.
@@ -100,7 +100,7 @@ fn table(version: &Version, routes: &[Route]) -> RouteTable {
         if route.methods.is_empty() {
             alike.insert(policies_for(version, route, None), vec!["any"]);
         }
-        lines.extend(alike.into_iter().map(|(policies, methods)| Line {
+        lines.extend(alike.into_iter().map(|(policies, methods)| RouteRow {
             route: route.path.clone(),
             methods: methods.join(" "),
             policies,
@@ -193,7 +193,7 @@ fn shape(path: &str) -> Vec<&str> {
 
 impl fmt::Display for RouteTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = |of: fn(&Line) -> &str, title: &str| {
+        let width = |of: fn(&RouteRow) -> &str, title: &str| {
             let widths = self.lines.iter().map(|line| of(line).chars().count());
             widths.max().unwrap_or(0).max(title.len())
         };

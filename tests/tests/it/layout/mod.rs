@@ -1,0 +1,5 @@
+//! Who may know what: which crates a crate links, and which folders a folder imports.
+
+mod crates;
+mod folders;
+mod imports;
