@@ -1,4 +1,4 @@
-//! Who of this process is inside one key's gate, and who waits before it.
+//! The permits and the waiters of one key in this process.
 
 use std::{collections::VecDeque, sync::Weak};
 
@@ -6,22 +6,23 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{Access, Admission, HandoffKey, MAX_IN_LINE, Tenant};
 
-/// There is one for each lock that is held, so what most have no use for has memory of its own.
+/// The state of one key. There is one for each lock that is held, so the queue, which most keys do not
+/// need, is allocated on demand.
 #[derive(Debug)]
 pub(super) struct KeyState<T: Tenant> {
     pub(super) readers: u32,
-    /// How many stand in the store's own line.
+    /// Permits with a place in the store's queue.
     pub(super) lined_up: u32,
-    /// How many of those inside the store has refused, and wait for it.
+    /// Permits that the store has refused, and that wait for it.
     pub(super) waiting_at_store: u32,
-    /// How many hold what others may hold beside them.
+    /// Permits that hold a lock that others may hold too.
     staying: u32,
-    /// How many of those inside have been released but not confirmed.
+    /// Permits whose release is not confirmed.
     releasing: u32,
-    /// How many have begun to leave so far.
+    /// Releases that were started so far.
     left_so_far: u32,
     pub(super) writing: bool,
-    /// Somebody contends for a semaphore.
+    /// A permit contends for a semaphore.
     contending: bool,
     /// The store has refused it: it waits for a permit there.
     pub(super) refused: bool,
@@ -30,16 +31,16 @@ pub(super) struct KeyState<T: Tenant> {
     pub(super) leader: Weak<T>,
 }
 
-/// Those before a key's gate.
+/// The waiters of a key.
 #[derive(Debug)]
 pub(super) struct WaitQueue<T: Tenant> {
     queue: VecDeque<Waiter<T>>,
     watchers: Vec<ReleaseWatcher>,
-    /// Before this those in the queue let others try.
+    /// The waiters do not contend in the store before this.
     pub(super) defer_until: Option<Instant>,
 }
 
-/// To be told when everybody is gone who began to leave up to a number.
+/// Notified when all releases up to a number are confirmed.
 #[derive(Debug)]
 struct ReleaseWatcher {
     last: u32,
@@ -130,7 +131,7 @@ impl<T: Tenant> KeyState<T> {
         self.wait_queue().queue.push_back(waiter);
     }
 
-    /// The one that is next, if it is still there and `enters`.
+    /// Takes the next waiter that was not cancelled, if it `enters`.
     pub(super) fn next_in_queue(
         &mut self,
         enters: impl Fn(&Self, &Waiter<T>) -> bool,
@@ -148,7 +149,7 @@ impl<T: Tenant> KeyState<T> {
         }
     }
 
-    /// Whoever gave up has left its place behind. A look at the whole queue is worth it only when
+    /// Removes cancelled waiters, which leave their places behind. The whole queue is searched only when
     /// it seems full.
     pub(super) fn prune_cancelled(&mut self, most_waiting: usize) {
         let waiting = self.waiting();
@@ -157,11 +158,14 @@ impl<T: Tenant> KeyState<T> {
             queue.pop_front();
         }
         if waiting >= most_waiting {
+            // Cancelled waiters behind a live one would otherwise fill the queue, and callers be refused
+            // though few tasks wait.
             queue.retain(|waiter| !waiter.admit.is_closed());
         }
     }
 
-    /// Whether somebody who waits for nobody may wait all the same: for those who are only leaving.
+    /// Whether an acquisition that does not wait may queue anyway, because every permit is only waiting
+    /// for its release to be confirmed.
     pub(super) fn may_queue_without_wait(&self, access: Access) -> bool {
         let alike = |waiter: &Waiter<T>| {
             waiter.admit.is_closed() || access == Access::Read && waiter.access == Access::Read
@@ -169,18 +173,18 @@ impl<T: Tenant> KeyState<T> {
         self.all_leave() && self.queue().all(alike)
     }
 
-    /// How many stand in the store's line whose waiters have not given up.
+    /// Places in the store's queue whose waiters have not given up.
     pub(super) fn in_line(&self) -> usize {
         self.lined_up.saturating_sub(self.releasing) as usize
     }
 
-    /// How many wait: here and at the store.
+    /// Waiters here and at the store.
     pub(super) fn waiting(&self) -> usize {
         self.queued() + self.waiting_at_store as usize
     }
 
-    /// How many may wait, if so many should: behind those who are only leaving there is room for
-    /// one in any case, for what they leave is as good as free.
+    /// The limit on waiters. Behind pending releases there is room for one in any case: the lock is as
+    /// good as free.
     pub(super) fn most_waiting(&self, most: usize) -> usize {
         if self.all_leave() { most.max(1) } else { most }
     }
@@ -189,19 +193,19 @@ impl<T: Tenant> KeyState<T> {
         self.releasing == self.count()
     }
 
-    /// Its number among those who leave.
+    /// Starts a release and returns its number.
     pub(super) fn start_release(&mut self) -> u32 {
         self.releasing += 1;
         self.left_so_far = self.left_so_far.wrapping_add(1);
         self.left_so_far
     }
 
-    /// It is gone, or stays after all.
+    /// The release with this number is confirmed, or was taken back.
     pub(super) fn finish_release(&mut self, number: u32) {
         self.releasing -= 1;
         let Some(WaitQueue { watchers, .. }) = self.wait_queue.as_deref_mut() else { return };
         watchers.retain_mut(|watcher| {
-            // Numbers start anew after the greatest one.
+            // Numbers wrap: of two, the later one is less than half the range ahead.
             if watcher.last.wrapping_sub(number) < u32::MAX / 2 {
                 watcher.remaining -= 1;
             }
@@ -209,7 +213,8 @@ impl<T: Tenant> KeyState<T> {
         });
     }
 
-    /// Resolves when those who are leaving now are gone; `None` when nobody is.
+    /// Resolves when the releases that are pending now are confirmed; `None` if there are none. Later
+    /// releases do not count, or a busy key would never let the caller go on.
     pub(super) fn pending_releases(&mut self) -> Option<oneshot::Receiver<()>> {
         let (last, remaining) = (self.left_so_far, self.releasing);
         if remaining == 0 {
@@ -218,7 +223,8 @@ impl<T: Tenant> KeyState<T> {
         let (gone, pending_releases) = oneshot::channel();
         let watchers = &mut self.wait_queue().watchers;
         if watchers.len() == watchers.capacity() {
-            // Before it grows: where the store is gone nobody leaves for long, and nobody waits for it.
+            // Before the list grows: while the store is gone no release is confirmed, and callers that
+            // time out would leave watchers behind without bound.
             watchers.retain(|watcher| !watcher.gone.is_closed());
         }
         watchers.push(ReleaseWatcher { last, remaining, gone });

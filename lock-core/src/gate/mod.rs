@@ -1,9 +1,9 @@
-//! One contender per key and process: the others wait here, first come first served, and cost the
-//! store nothing.
+//! One contender per key and process: the others wait here in order of arrival, and cost the store
+//! nothing.
 //!
-//! A key's gate is a fair read/write lock of this process. A hold keeps its permit from before its
-//! first try until its release is confirmed, so the next local acquisition is always ordered
-//! behind a release that is still on its way.
+//! A key's gate is a fair read/write lock of this process. A lease keeps its permit from before its
+//! first attempt until its release is confirmed, so the next local acquisition is always ordered
+//! behind a release that is still in flight.
 
 mod key_state;
 mod permit;
@@ -60,10 +60,10 @@ pub(crate) struct HandoffKey {
 #[derive(Debug)]
 pub(crate) struct Gate<T: Tenant> {
     keys: Mutex<HashMap<LockKey, KeyState<T>>>,
-    /// Nobody enters any more.
+    /// No more acquisitions enter.
     closed: AtomicBool,
     most_waiting: usize,
-    /// Before all keys.
+    /// For all keys in total.
     waiters: Arc<WaiterLimit>,
 }
 
@@ -72,11 +72,11 @@ pub(crate) struct Gate<T: Tenant> {
 pub(crate) enum EnterResult<T: Tenant> {
     Admitted(Permit<T>),
     Queued(QueuePlace<T>),
-    /// Somebody of this process is in the way, and the caller does not wait.
+    /// Another acquisition of this process is in the way, and the caller does not wait.
     Busy,
-    /// The queue is full.
+    /// The key's queue is full.
     Full(usize),
-    /// The queues are, all together.
+    /// The queues of all keys are full in total.
     FullInAll(usize),
     Closed,
 }
@@ -99,7 +99,7 @@ impl Admission<()> {
     }
 }
 
-/// What an acquisition wants of the gate.
+/// In which way an acquisition uses the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Together with other readers.
@@ -134,9 +134,9 @@ impl<T: Tenant> Gate<T> {
         Arc::new(Self { keys: Mutex::default(), closed, most_waiting, waiters })
     }
 
-    /// Who does not wait stands in the queue only behind those who are leaving. `most_waiting` of
-    /// this one, if it has one of its own, says how many may wait before it; and it may take over a
-    /// hold that fits.
+    /// Admits an acquisition, queues it, or refuses it. One that does not wait is queued only behind
+    /// permits that are being released. `most_waiting` overrides the limit on waiters; `accepts` is what
+    /// it may be handed instead of a permit.
     pub(crate) fn enter(
         self: &Arc<Self>,
         key: &LockKey,
@@ -152,16 +152,22 @@ impl<T: Tenant> Gate<T> {
         }
         let state = keys.entry(key.clone()).or_default();
         state.prune_cancelled(most_waiting);
-        // Whether a permit is free the store can say, while who asks for one has no answer yet.
+        // A contender for a semaphore may still be granted a permit, and then more may be free: only
+        // the store knows. An attempt that does not wait must not be refused because of a contender
+        // whose answer is in flight, so it contends beside it. Once the store has refused that
+        // contender, no permit is free, and the attempt is refused here.
         let asks_only = access == Access::SingleContender && !waits && !state.refused;
         let access = if asks_only { Access::StoreQueued } else { access };
-        // Where the line is in the store, an acquisition that may not wait tries there first; but
-        // not when others wait already, nor in a crowd.
+        // Where the queue is in the store, an attempt that does not wait goes to the store first:
+        // places there may belong to waiters that have given up. Waiters are refused here once as many
+        // of this process wait at the store as may.
         let (refused, in_line) = (state.waiting_at_store as usize, state.in_line());
-        let wait_queue = refused >= most_waiting.max(1) || in_line > most_waiting;
-        if access == Access::StoreQueued && waits && wait_queue {
+        let full = refused >= most_waiting.max(1) || in_line > most_waiting;
+        if access == Access::StoreQueued && waits && full {
             return EnterResult::Full(in_line);
         }
+        // A newcomer never passes a waiter, not even a reader another reader: a stream of readers
+        // would keep a waiting writer out forever.
         if state.queued() == 0 && state.admits(access) {
             state.enter(access);
             return EnterResult::Admitted(self.permit(key, access));
@@ -186,13 +192,16 @@ impl<T: Tenant> Gate<T> {
         })
     }
 
-    /// Sends everybody away who waits, and whoever comes.
+    /// Refuses all waiters, and all acquisitions from now on.
     pub(crate) fn close(&self) {
         let sent_away: Vec<_> = {
             let mut keys = self.lock();
+            // Under the lock of the keys: an acquisition that has seen the gate open has queued by
+            // now, and is refused with the others.
             self.closed.store(true, Ordering::Release);
             keys.values_mut().filter_map(KeyState::close).collect()
         };
+        // Outside the lock: the waiters' drop handlers lock the keys again.
         drop(sent_away);
     }
 
@@ -200,7 +209,7 @@ impl<T: Tenant> Gate<T> {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Hands a lease off to the waiter that is next; gives it back where none takes it.
+    /// Hands `handoff` to the next waiter if that accepts it; otherwise returns it.
     pub(crate) fn hand_off(
         &self,
         key: &LockKey,
@@ -212,6 +221,8 @@ impl<T: Tenant> Gate<T> {
             let next = self.lock().get_mut(key).and_then(|state| state.next_in_queue(accepts));
             let Some(next) = next else { return Some(handoff) };
             match next.admit.send(Admission::Handoff(handoff)) {
+                // The waiter was cancelled between the look and the send: without a second look the
+                // lease would be released although another waiter could have had it.
                 Err(Admission::Handoff(back)) => handoff = back,
                 Ok(()) | Err(Admission::Contend(_)) => return None,
             }
@@ -222,30 +233,31 @@ impl<T: Tenant> Gate<T> {
         self.lock().get_mut(key)?.wait_queue().defer_until
     }
 
-    /// How many stand in a key's queue.
+    /// The number of waiters in a key's queue.
     pub(crate) fn queued(&self, key: &LockKey) -> usize {
         self.lock().get(key).map_or(0, KeyState::queued)
     }
 
-    /// The lease of the reader inside that leads, or did.
+    /// The lease of the reader that leads, or led.
     pub(crate) fn leader(&self, key: &LockKey) -> Weak<T> {
         self.lock().get(key).map_or_else(Weak::new, |state| Weak::clone(&state.leader))
     }
 
-    /// Makes a reader inside the one that leads, unless another than `before` has become it.
+    /// Makes `leader` the reader that others join, unless another than `before` has become it: two
+    /// readers that found no leader at the same moment must not both lead.
     pub(crate) fn set_leader(&self, key: &LockKey, before: &Weak<T>, leader: &Arc<T>) -> bool {
         let mut keys = self.lock();
         let state = keys.get_mut(key).filter(|state| state.leader.ptr_eq(before));
         state.map(|state| state.leader = Arc::downgrade(leader)).is_some()
     }
 
-    /// Resolves when those inside that are leaving now are gone; `None` when none is.
+    /// Resolves when the releases that are pending now are confirmed; `None` if there are none.
     pub(crate) fn pending_releases(&self, key: &LockKey) -> Option<oneshot::Receiver<()>> {
         let mut keys = self.lock();
         keys.get_mut(key)?.pending_releases()
     }
 
-    /// How many acquisitions of this process wait in all.
+    /// The number of acquisitions of this process that wait, for all keys.
     pub(crate) fn waiting(&self) -> usize {
         let keys = self.lock();
         let waiters = keys.values().flat_map(KeyState::queue);
@@ -263,18 +275,20 @@ impl<T: Tenant> Gate<T> {
         }
     }
 
-    /// Changes who is inside and lets in whom that makes room for.
+    /// Changes a key's state and admits the waiters that fit then.
     fn change(self: &Arc<Self>, key: &LockKey, change: impl FnOnce(&mut KeyState<T>)) {
         let mut admitted = Vec::new();
         {
             let mut keys = self.lock();
-            // Nobody is inside and nobody waits: there is nothing to change.
+            // No permit and no waiter: there is nothing to change.
             let Some(state) = keys.get_mut(key) else {
                 return;
             };
             change(state);
             let enters = |state: &KeyState<T>, next: &Waiter<T>| state.admits(next.access);
             while let Some(Waiter { access, admit, .. }) = state.next_in_queue(enters) {
+                // Entered under the same lock as the change: no newcomer can take the room that the
+                // waiter was promised, though the waiter runs later.
                 state.enter(access);
                 admitted.push((admit, self.permit(key, access)));
             }
@@ -283,7 +297,8 @@ impl<T: Tenant> Gate<T> {
             }
         }
         for (admit, permit) in admitted {
-            // A waiter that has just left drops its permit here, which admits the next one.
+            // Outside the lock: if the waiter was cancelled meanwhile, its permit is dropped here, which
+            // locks the keys again and admits the next waiter.
             let _ = admit.send(Admission::Contend(permit));
         }
     }

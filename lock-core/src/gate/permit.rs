@@ -1,4 +1,5 @@
-//! The right to be inside, and a place in the queue for it. Dropping either is leaving.
+//! Permits to contend for a key and to hold it, and places in the queue for one. Dropping either gives
+//! it up.
 
 use std::sync::Arc;
 
@@ -7,18 +8,18 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{Access, Admission, Gate, Tenant, waiter_limit::WaiterSlot};
 use crate::types::{LockKey, Overloaded};
 
-/// A place in a key's queue; dropping it is leaving.
+/// A place in a key's queue; dropping it gives it up.
 #[derive(Debug)]
 pub(crate) struct QueuePlace<T: Tenant> {
     pub(super) gate: Arc<Gate<T>>,
     pub(super) key: LockKey,
     pub(super) admitted: Option<oneshot::Receiver<Admission<T>>>,
-    /// Who waits for nobody but those who are leaving does not count.
+    /// `None` for one that waits only for pending releases: it does not count as a waiter.
     pub(super) _one: Option<WaiterSlot>,
 }
 
 impl<T: Tenant> QueuePlace<T> {
-    /// Cancel safe: the place stays. `None`: the gate was closed.
+    /// Waits for the admission. Cancel safe: the place stays. `None`: the gate was closed.
     pub(crate) async fn admitted(&mut self) -> Option<Admission<T>> {
         let mut turn = self.admitted.as_mut()?.await.ok()?;
         if let Admission::Contend(permit) = &mut turn {
@@ -32,8 +33,10 @@ impl<T: Tenant> QueuePlace<T> {
 impl<T: Tenant> Drop for QueuePlace<T> {
     fn drop(&mut self) {
         if let Some(admitted) = self.admitted.take() {
+            // Closed before the queue is looked at: an admission that was sent at this moment is dropped
+            // with the channel, and its permit admits the next waiter.
             drop(admitted);
-            // Whoever stood behind may enter now.
+            // The waiter behind may fit now.
             self.gate.change(&self.key, |_| {});
         }
     }
@@ -45,22 +48,24 @@ pub(crate) struct Permit<T: Tenant> {
     pub(super) gate: Arc<Gate<T>>,
     pub(super) key: LockKey,
     pub(super) access: Access,
-    /// Its number among those who leave.
+    /// Its number among the pending releases.
     pub(super) releasing: Option<u32>,
-    /// Whether it had to queue for it.
+    /// Whether it was queued.
     pub(crate) queued: bool,
-    /// Whether it waits for the store.
+    /// Set while it waits for the store.
     pub(super) waits: Option<WaiterSlot>,
 }
 
 impl<T: Tenant> Permit<T> {
-    /// Whether only the confirmation of a release is outstanding.
+    /// Marks that only the confirmation of its release is outstanding, or takes that back.
     pub(crate) fn set_releasing(&mut self, releasing: bool) {
         if self.releasing.is_some() == releasing {
             return;
         }
         if releasing {
-            // The caller has given up: it takes up no waiter's room while the store is told.
+            // The caller has given up. Its place in the store is still to be removed, but it must not
+            // count as a waiter meanwhile: tasks that give up quickly would fill the limit with
+            // places that no task waits for.
             self.wait_no_more();
         }
         let number = &mut self.releasing;
@@ -70,25 +75,24 @@ impl<T: Tenant> Permit<T> {
         });
     }
 
-    /// Before this it lets others try, where it has time to.
+    /// Until when it defers to other processes; `None` if it was not queued.
     pub(crate) fn defer_until(&self) -> Option<Instant> {
         if self.queued { self.gate.defer_until(&self.key) } else { None }
     }
 
-    /// Those behind this one do not ask the store until then.
+    /// The waiters behind this one do not contend in the store before `until`.
     pub(crate) fn defer_others(&self, until: Instant) {
         self.gate.change(&self.key, |state| state.wait_queue().defer_until = Some(until));
     }
 
-    /// The store has refused who contends for a semaphore: until it is granted no permit is free.
+    /// The store has refused this contender for a semaphore: until it is granted, no permit is free.
     pub(crate) fn refused(&mut self) {
         if self.access == Access::SingleContender {
             self.gate.change(&self.key, |state| state.refused = true);
         }
     }
 
-    /// The store has refused, and it is to be waited for there: unless more than so many wait
-    /// already.
+    /// Counts it as a waiter at the store, which has refused it; fails if the limit is reached.
     pub(crate) fn wait(&mut self, most: Option<usize>) -> Result<(), Overloaded> {
         if self.waits.is_some() {
             return Ok(());
@@ -100,7 +104,8 @@ impl<T: Tenant> Permit<T> {
         let mut waiting = None;
         self.gate.change(&self.key, |state| {
             state.prune_cancelled(most);
-            // Those in the queue stand behind this one.
+            // The queue does not count against it: those waiters arrived later, and refusing this one
+            // because of them would let a newcomer displace it.
             let waiting_at_store = state.waiting_at_store as usize;
             if waiting_at_store < most {
                 state.waiting_at_store += 1;
@@ -121,15 +126,18 @@ impl<T: Tenant> Permit<T> {
         }
     }
 
-    /// Makes a reader the writer, if it is alone inside; where the store alone knows who else
-    /// holds, it is for the store to say.
+    /// Makes a reader the writer if it is the only reader here. Where readers of this process are not
+    /// counted, the store decides.
     pub(crate) fn upgrade(&mut self) -> bool {
         if self.access != Access::Read {
-            // Or a write: the scope's own, or one whose release is not confirmed yet.
+            // Not counted as a reader, or a write already: the scope's own, or one whose release is not
+            // confirmed yet.
             return true;
         }
         let mut alone = false;
         self.gate.change(&self.key, |state| {
+            // Checked and changed under one lock: a reader that enters in between would read beside the
+            // writer.
             alone = state.readers == 1;
             if alone {
                 state.leave(Access::Read);
@@ -148,7 +156,7 @@ impl<T: Tenant> Permit<T> {
         }
     }
 
-    /// The lock is granted: where others may hold it too, the next may contend.
+    /// The lock is granted: where others may hold it too, the next waiter may contend.
     pub(crate) fn stay(&mut self) {
         if matches!(self.access, Access::SingleContender | Access::StoreQueued) {
             self.become_one_of(Access::Holding);

@@ -1,4 +1,4 @@
-//! How many acquisitions of this process wait, before all keys together.
+//! The limit on acquisitions of this process that wait, for all keys in total.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ pub(super) struct WaiterLimit {
     most: usize,
 }
 
-/// One that waits, until this is dropped.
+/// One waiter, until this is dropped.
 #[derive(Debug)]
 pub(super) struct WaiterSlot(Arc<WaiterLimit>);
 
