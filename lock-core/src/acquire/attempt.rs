@@ -1,4 +1,4 @@
-//! One try at a lease, or at several at once, and what is remembered of it.
+//! One attempt at a lease, or at several at once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,9 @@ use crate::{
 const PLACE: Duration = Duration::from_secs(3);
 pub(crate) const REFRESH: Duration = Duration::from_secs(1);
 
-/// Leases whose acquisition is under way. Dropped at any point, it leaves nothing in the store.
+/// Leases whose acquisition is under way. Dropped at any point, it leaves nothing in the store: a
+/// command that is in flight may still be granted after the caller has gone, so every lease that the
+/// store may have is released.
 #[derive(Default)]
 pub(crate) struct Attempt {
     pub(crate) leases: Vec<Arc<Lease>>,
@@ -38,7 +40,7 @@ pub(crate) fn late(lease: Duration) -> AcquireError {
     Unavailable::unsent("the lock was granted too late to be of use").held_for(lease).into()
 }
 
-/// What came of a try.
+/// The outcome of an attempt.
 pub(crate) enum Tried {
     Granted(Vec<Arc<Hold>>),
     /// `sent` is when it was sent, by the clock of timers.
@@ -50,7 +52,7 @@ pub(crate) enum Tried {
 }
 
 impl Attempt {
-    /// Tries once, for all or none.
+    /// Sends one command, for all leases or none.
     pub(crate) async fn send(
         &mut self,
         requests: &[LockRequest],
@@ -90,7 +92,8 @@ impl Attempt {
         }
         let longest = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
         if let Err(StoreError::Unsupported(what)) = answer {
-            // Nothing is held, so nothing is released.
+            // The store has executed nothing, so nothing is released: a release would be answered as
+            // unsupported too, and retried until the lease has ended.
             for (lease, request) in self.leases.iter().zip(requests) {
                 lease.refused(request, None);
                 lease.state().in_line = None;
@@ -100,6 +103,8 @@ impl Attempt {
         match answer.map_err(|why| why.held_for(longest))? {
             AcquiredAll::Granted(tokens) => {
                 let now = Moment::now();
+                // A grant that took so long that its lease may have ended is not used: the store may
+                // have granted the lock to another by now.
                 if !self.leases.iter().all(|lease| lease.in_time(sent_at, now)) {
                     return Err(late(longest));
                 }
@@ -120,7 +125,8 @@ impl Attempt {
 }
 
 impl Lease {
-    /// The command for the outermost hold. From here on the store may have something.
+    /// The command for the outermost hold. The lease records before the command is sent what the store
+    /// may have from then on: a caller that is dropped in between releases it.
     fn first_step(
         &self,
         request: &LockRequest,
@@ -151,15 +157,15 @@ impl Lease {
         }
     }
 
-    /// Whether a grant of what was sent then is still of use.
+    /// Whether a grant of a command sent at `sent` can still be relied upon.
     fn in_time(&self, sent: Moment, now: Moment) -> bool {
         let state = self.state();
         let effective = self.engine.effective_lease(state.length, state.remote);
         now < sent.after(lease::validity(effective))
     }
 
-    /// Takes in a refusal: this lease's own, or of another that was asked for together with it,
-    /// which says nothing of this one's place in line.
+    /// Records a refusal: of this lease, or of another in the same command, which says nothing about
+    /// this one's place in the queue.
     fn refused(&self, request: &LockRequest, own: Option<Acquired>) {
         self.on_refused();
         let mut state = self.state();
@@ -177,7 +183,7 @@ impl Lease {
         }
     }
 
-    /// It becomes one of those who wait for the store, unless too many do.
+    /// Counts this lease as a waiter at the store, unless the limit is reached.
     pub(crate) fn waits(&self, request: &LockRequest) -> Result<(), Overloaded> {
         let mut state = self.state();
         let Some(permit) = &mut state.permit else { return Ok(()) };

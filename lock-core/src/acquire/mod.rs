@@ -1,4 +1,4 @@
-//! From a request to its guard: into what the scope holds already, or anew.
+//! From a request to its guard: by re-entry of what the scope holds, or by a new acquisition.
 
 mod attempt;
 mod reentry;
@@ -17,8 +17,8 @@ use crate::{
 use reentry::reenter;
 pub(crate) use scope_holds::ScopeHolds;
 
-/// Acquires all that is asked for, or nothing; `requests` are sorted by key and of one client.
-/// Guards come in their order.
+/// Acquires all requests or none; they are sorted by key and of one client. Returns the guards in
+/// their order.
 // No async function, which would have room for its arguments twice.
 pub(crate) fn enter<'a>(
     engine: &'a Arc<ClientInner>,
@@ -52,7 +52,8 @@ async fn enter_all(
         Some(scope) => enter_in(engine, &scope, requests, patience).await?,
         None => acquire_anew(engine, requests, patience).await?,
     };
-    // The last of several may have been long in coming.
+    // While the last of several was waited for, the lease of the first may have ended: the caller must
+    // not start work that is not covered by all of them.
     if let [_, _, ..] = guards.as_slice() {
         guards.iter().try_for_each(|guard| guard.hold().check())?;
     }
@@ -71,7 +72,9 @@ async fn enter_in(
         reentrant.then(|| scope.slot(engine.owners.client(), &request.key))
     };
     let places: Vec<_> = requests.iter().map(place).collect();
-    // Two acquisitions of one scope: the second enters what the first is still acquiring.
+    // Two acquisitions of one scope at the same time: without the turn both would contend in the store
+    // with owners of their own, and the second would wait for the first, which is its own scope. With
+    // it the second re-enters what the first has acquired.
     let mut turns = Vec::with_capacity(places.len());
     for (place, request) in places.iter().zip(requests) {
         let Some(place) = place else { continue };
@@ -112,8 +115,8 @@ async fn enter_in(
     Ok(all.collect())
 }
 
-/// In one step where the store can do that; otherwise one after another, in the order of their
-/// keys, so that no two acquisitions wait for each other.
+/// Acquires in one command where the store supports that; otherwise one key after another, in the
+/// order of the keys, so that no two acquisitions wait for each other.
 async fn acquire_anew(
     engine: &Arc<ClientInner>,
     requests: &[LockRequest],
@@ -135,7 +138,7 @@ async fn acquire_anew(
     Ok(all)
 }
 
-/// For what was just granted. From here on it is renewed.
+/// Guards for what was just granted. From here on it is renewed.
 fn guards(
     engine: &ClientInner,
     holds: Vec<Arc<Hold>>,

@@ -1,4 +1,4 @@
-//! Re-entry: a scope that holds a key takes it once more, past the gate, on the live lease.
+//! Re-entry: a scope that holds a key acquires it once more, past the gate, on the live lease.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::{
     types::{AcquireError, Kind, LostCause, Mode, Unavailable, WrongKind},
 };
 
-/// The right to the lease's next step, once no earlier one is in doubt. A hold that has ended is not
-/// entered in any case.
+/// The right to the lease's next step, once the outcome of every earlier step is known: the count that
+/// a re-entry sends depends on them. A hold that has ended is not entered in any case.
 async fn settled_step(hold: &Arc<Hold>, request: &LockRequest) -> Result<StepPermit, Unavailable> {
     let lease = &hold.lease;
     loop {
@@ -26,7 +26,8 @@ async fn settled_step(hold: &Arc<Hold>, request: &LockRequest) -> Result<StepPer
         drop(step);
         let check_breaker = || lease.engine.check_breaker(request);
         check_breaker()?;
-        // The releaser has it in hand, and announces when it is done, or that the store is silent.
+        // The reconciler resolves the doubt and announces it, or announces that the store is silent.
+        // The step permit was dropped above: with it the reconciler could not send anything.
         let news = |state: &mut LeaseInner| {
             let waits = state.in_doubt() && state.stage == Stage::Held && check_breaker().is_ok();
             (!waits).then_some(())
@@ -41,7 +42,7 @@ fn may_be_entered(hold: &Hold, request: &LockRequest) -> Result<(), AcquireError
     match hold.lease.kind {
         kind if kind != request.kind => Err(WrongKind { key: key(), kind: request.kind }.into()),
         Kind::NonReentrant => Err(AcquireError::AlreadyHeld { key: key() }),
-        // It only reads, and would wait for itself.
+        // The scope's own read is in the way of the write, and is not released while this waits.
         _ if request.mode == Mode::Write && hold.state().guards.write == 0 => {
             Err(AcquireError::ReadHeld { key: key() })
         }
@@ -62,9 +63,9 @@ pub(crate) async fn reenter(
     }
     let limit = patience.or_within(engine.settings.command_timeout).max(Instant::now());
     let settled = tokio::time::timeout_at(limit, settled_step(hold, request)).await;
-    // No other is in the way: the store's answer to an earlier step is.
+    // Not busy: no other holder is in the way, but the missing answer to an earlier step.
     let _step = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
-    // The clock may have ended it.
+    // The lease may have ended while this waited: then the lock must be acquired anew.
     let _ = hold.check();
     if !hold.is_live()? {
         return Ok(false);
@@ -72,7 +73,8 @@ pub(crate) async fn reenter(
     engine.check_breaker(request)?;
     let (holds, length) = {
         let mut state = lease.state();
-        // The last guard may have gone since, or the one that writes.
+        // Under the lock of the lease: the last guard may have been dropped since the check above, and
+        // its release would take back what this re-entry is granted.
         if !hold.is_live()? {
             return Ok(false);
         }
@@ -85,7 +87,7 @@ pub(crate) async fn reenter(
         state.may_be_stored(Moment::now(), length);
         (holds, length)
     };
-    // A lost reply may have raised the count.
+    // If the reply is lost, the store may count one more than there are guards.
     let reconcile = ReconcileOnDrop(lease);
     let outermost = AcquireCommand::new(lease.holder(), mode, length);
     let step = AcquireCommand { holds, yields: false, ..outermost };
@@ -106,7 +108,8 @@ pub(crate) async fn reenter(
             lease.lose(LostCause::Refused);
             return Err(WrongKind { key: lease.key.clone(), kind: lease.kind }.into());
         }
-        // With a token it is a new outermost hold: the one that was to be entered is gone.
+        // A token means a new outermost hold: the store has lost the one that was to be re-entered, and
+        // another holder may have had the lock in between. The work under the old guards must end.
         Acquired::Granted(Some(_))
         | Acquired::Lost
         | Acquired::Busy { .. }

@@ -61,7 +61,7 @@ impl ScopeHolds {
     pub(crate) fn slot(&self, client: &ClientId, key: &LockKey) -> Arc<ScopeSlot> {
         let mut slots = self.0.lock();
         if slots.len() == slots.capacity() {
-            // Before it grows: a scope that lives long locks many keys in its time.
+            // Before the map grows: a scope that lives long locks many keys.
             slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.hold().is_some());
         }
         let slot = slots.entry((client.clone(), key.clone())).or_default();

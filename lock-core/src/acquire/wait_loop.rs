@@ -1,4 +1,7 @@
-//! The wait loop: try, sleep until woken or due, try again.
+//! The wait loop: attempt, sleep until woken or due, attempt again.
+//!
+//! Only the answer to an attempt grants a lock. A wake-up is a hint that an attempt is worth a command
+//! now: one that is lost costs time, never correctness, because every sleep has an end.
 #![expect(
     clippy::manual_async_fn,
     reason = "thousands wait in these: an async function has room for its arguments twice"
@@ -31,14 +34,17 @@ pub(crate) fn acquire<'a>(
         let mut attempt = Attempt::default();
         for request in requests {
             engine.check_breaker(request)?;
-            // Of several locks each is asked for.
+            // Several locks are acquired in one command: none of them is taken by a hand-off, or the
+            // others would be waited for while that one is held.
             let takes = requests.len() == 1;
             match pass_gate(engine, request, patience, takes).await? {
                 Admission::Contend(permit) => {
                     let not_before = permit.defer_until();
                     attempt.leases.push(Lease::new(engine, request, permit));
                     if let (Some(until), Some(deadline)) = (not_before, patience.deadline) {
-                        // Others try who have waited while this process had turns.
+                        // Waiters of other processes have waited while the lock was handed off here.
+                        // Without this pause the attempt of this process, which needs no wake-up,
+                        // would always come first.
                         Box::pin(tokio::time::sleep_until(until.min(deadline))).await;
                     }
                 }
@@ -84,7 +90,8 @@ fn pass_gate<'a>(
     }
 }
 
-/// Who has just released and asks again must not meet itself.
+/// A caller that has just released the lock must not be refused because its own release is still in
+/// flight: an attempt that does not wait lets the release be confirmed first.
 async fn leavers_gone(engine: &ClientInner, request: &LockRequest, patience: &WaitDeadline) {
     let only_looks = patience.deadline.is_none() || request.asked.max_waiters == Some(0);
     if only_looks
@@ -113,7 +120,8 @@ fn stand_in_queue<'a>(
             if let Ok(turn) = tokio::time::timeout_at(limit, place.admitted()).await {
                 return turn.ok_or(AcquireError::Draining);
             }
-            // While the store cannot be reached, whoever is inside gets nowhere.
+            // While the store cannot be reached, no permit ahead comes free. Without this check the
+            // waiters of a key would wait out their whole time behind one that fails again and again.
             if let Err(why) = engine.store.connection_status() {
                 engine.open_breaker(&request.key, Moment::now());
                 return Err(why.silence().into());
@@ -130,7 +138,7 @@ fn stand_in_queue<'a>(
     }
 }
 
-/// The wake-ups of those among the holds that were refused: each listens from its first refusal on.
+/// Listeners for the refused leases; each subscribes after its first refusal.
 struct Listeners(Vec<Option<WakeupReceiver>>);
 
 impl Listeners {
@@ -151,6 +159,9 @@ impl Listeners {
         let is_new = self.0[at].is_none();
         let listener =
             self.0[at].get_or_insert_with(|| engine.store.wakeups(WakeTopic::Turn(lease.holder())));
+        // A release between the attempt and the subscription wakes no listener. So the first wait ends
+        // as soon as the subscription stands, and the attempt that follows sees that release. That is
+        // not needed if the subscription stood, with no message, since before the attempt.
         if is_new && !listener.silent_since(sent) {
             let limit = deadline.min(Instant::now() + engine.settings.command_timeout);
             let _ = tokio::time::timeout_at(limit, listener.subscribed()).await;
@@ -183,6 +194,8 @@ async fn contend(
             Tried::Refused { at, answer, sent } => (at, answer, sent),
         };
         if let Some(before) = last.replace(at).filter(|before| *before != at) {
+            // Another key is in the way now. A place left behind at the earlier one would reserve that
+            // lock for an acquisition that does not come.
             attempt.leases[before].leave_line().await;
             attempt.leases[before].waits_no_more();
         }
@@ -211,7 +224,8 @@ async fn contend(
         attempt.leases[at].waits(request)?;
         let deadline = patience.or_within(Duration::ZERO);
         limit = Some(deadline + LAST_ANSWER);
-        // A millisecond more than the holder has, or the try would come too early.
+        // The store counts in milliseconds: at the very end of the holder's lease the attempt would be
+        // refused once more.
         let due = Instant::now() + look_again + Duration::from_millis(1);
         listeners.wait(at, &attempt.leases[at], sent, due, deadline).await;
         if patience.is_over() {

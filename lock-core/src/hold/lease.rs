@@ -100,7 +100,8 @@ impl Lease {
     /// Waits until `look` finds in the state what it looks for.
     pub(crate) async fn until<T>(&self, mut look: impl FnMut(&mut LeaseInner) -> Option<T>) -> T {
         loop {
-            // It receives what is announced from here on, though it is not polled yet.
+            // Created before the look at the state: a change between the look and the wait would
+            // otherwise notify no task, and this one would sleep although it is due.
             let changed = self.changed.notified();
             if let Some(found) = look(&mut self.state()) {
                 return found;
@@ -146,7 +147,8 @@ impl Lease {
             let refused = cause == LostCause::Refused;
             match &mut state.stage {
                 Stage::Acquiring => return 0,
-                // The waiter that has it must not rely on it.
+                // The waiter that was handed the lease has not looked yet. It checks the validity when
+                // it does, and must find that it has ended.
                 Stage::HandedOff => {
                     state.valid_until = Moment::now();
                     return 0;
@@ -157,6 +159,8 @@ impl Lease {
                 }
                 Stage::Held => {}
             }
+            // All holds end under one lock with the stage: a reader that joins at this moment finds
+            // the lease released, not held.
             let lost = state.lose_holds(cause);
             state.start_release(Moment::now());
             state.stage = Stage::Releasing { gone: refused };
@@ -180,10 +184,10 @@ impl Lease {
             state.holds.iter().collect()
         };
         for hold in over {
-            // It may have ended since.
+            // Outside the lock: `check` locks the lease again. The hold may have ended since.
             let _ = hold.check();
         }
-        // Without holds it is kept for readers that are about to join.
+        // A lease without holds is kept for readers that are about to join, and ends with its validity.
         if self.state().valid_until <= now {
             self.lose(LostCause::Expired);
         }
@@ -208,8 +212,10 @@ impl Lease {
         let (permit, due) = {
             let mut state = self.state();
             match state.stage {
-                // Its next holder releases it.
+                // Its next holder releases it: a release from here would end that hold.
                 Stage::HandedOff => return true,
+                // The permit stays until the store is known to have nothing more: the next local
+                // acquisition would otherwise overtake the release.
                 _ if !state.is_settled() => return false,
                 Stage::Held => return true,
                 Stage::Acquiring | Stage::Releasing { .. } => {

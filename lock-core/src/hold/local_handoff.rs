@@ -101,6 +101,8 @@ impl Handoff {
             let (mut state, now) = (lease.state(), Moment::now());
             if now < state.valid_until {
                 state.stage = Stage::Held;
+                // Each hand-off uses one of the tokens that were reserved with the grant. Without one left
+                // two holders would have the same token, and the resource could not refuse the late one.
                 state.handoffs.left -= 1;
                 state.handoffs.used = true;
                 state.token = state.token.map(FencingToken::next);
@@ -127,6 +129,7 @@ impl Lease {
             self.announce();
             return true;
         };
+        // Emptied, so that its drop does not try the next waiter again.
         back.0 = None;
         self.state().start_release(Moment::now());
         self.engine.reconcile(Arc::clone(self));
@@ -138,7 +141,8 @@ impl LeaseInner {
     /// The waiters that it would fit, if it may be handed off.
     pub(super) fn handoff_key(&self, kind: Kind, now: Moment) -> Option<HandoffKey> {
         let fits = self.handoffs.left > 0 && now < self.handoffs.until && self.is_certain(now);
-        // Any other step has taken its hand-offs away.
+        // Re-entry and changes of mode take the hand-offs away: a command of theirs that is still in
+        // flight could change or release the lease under the next holder.
         debug_assert!(!fits || self.remote == self.confirmed, "BUG: {self:?}");
         fits.then_some(HandoffKey { kind, length: self.length })
     }

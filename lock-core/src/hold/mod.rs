@@ -129,13 +129,14 @@ impl Hold {
     pub(crate) fn changes(&self) -> watch::Receiver<Option<LostCause>> {
         let changed = self.changed.get_or_init(watch::Sender::default);
         let changes = changed.subscribe();
-        // It may have been lost while nothing was subscribed.
+        // It may have been lost while nothing was subscribed: that loss was sent to no receiver.
         let lost = match self.state().end {
             Some(HoldEnd::Lost(cause)) => Some(cause),
             _ => None,
         };
         changed.send_if_modified(|notified| {
-            // Or notified since: what this one has not seen yet stays.
+            // A loss that was sent since the look above stays: this look is older, and must not
+            // overwrite it with none.
             let is_news = notified.is_none() && lost.is_some();
             *notified = notified.or(lost);
             is_news
@@ -225,6 +226,8 @@ impl Hold {
             if self.state().end.is_some() {
                 return;
             }
+            // Under one lock with the check: a guard that is dropped at this moment either finds the
+            // hold lost, or has released it before.
             self.mark_lost(&lease, cause);
             let guards = self.state().guards;
             lease.remove_hold(self, guards);
@@ -264,6 +267,7 @@ impl Hold {
             if own.end.is_some() {
                 return;
             }
+            // A failure of an earlier release says nothing about the one that follows.
             lease.last_failure = None;
             if own.guards.none() {
                 let mut last = Holds::default();
@@ -281,6 +285,7 @@ impl Hold {
             }
             next
         };
+        // Outside the lock: the hand-off takes the locks of the gate and of the next waiter's lease.
         if !self.lease.proceed(next) {
             self.state().end = Some(HoldEnd::Released);
         }
@@ -301,7 +306,7 @@ impl Hold {
         if !self.is_live()? {
             return Ok(false);
         }
-        // The longest that was asked for wins.
+        // The longest lease that was requested wins, for all guards of the hold.
         lease.length = length;
         lease.renews |= request.asked.renew.unwrap_or(false);
         *lease.confirmed.of_mut(mode) = holds;
@@ -318,7 +323,7 @@ impl Hold {
     pub(crate) fn release_outcome(&self, lease: &LeaseInner) -> Option<Result<(), ReleaseError>> {
         match self.state().end {
             Some(HoldEnd::Lost(cause)) => return Some(Err(self.lost(cause).into())),
-            // What becomes of the lease is another's from here on.
+            // The lease belongs to the next holder from here on: its later failures are not this one's.
             Some(HoldEnd::HandedOff) => return Some(Ok(())),
             Some(HoldEnd::Released) | None => {}
         }

@@ -21,14 +21,16 @@ impl Hold {
         self.check()?;
         lease.engine.check_mode_changes()?;
         if let Some(leavers) = lease.engine.gate.pending_releases(&lease.key) {
-            // A reader of this process that was just released is no other reader.
+            // A reader of this process whose release is in flight would be counted by the store, and the
+            // upgrade be refused although the caller reads alone.
             let _ = tokio::time::timeout(lease.engine.settings.command_timeout, leavers).await;
         }
         let _step = lease.step().await;
         self.check()?;
         let (after, length) = {
             let mut state = lease.state();
-            // Those that share the lease read too, and so do those that are about to.
+            // Readers that share the lease are one reader in the store, which would grant the upgrade
+            // beside them. So are readers that were let in and have not joined yet.
             if !state.is_sole() {
                 return Err(self.not_sole());
             }
@@ -72,11 +74,13 @@ impl Hold {
             Upgraded::Granted(token) => {
                 state.has(after);
                 let mut own = self.state();
-                // Lost while the answer was on its way: what was granted is released.
+                // The hold was lost while the answer was in flight: the write that was granted has no
+                // guard, and the reconciler releases it.
                 if let Some(end) = own.end {
                     return Err(self.lost(end.cause()).into());
                 }
-                // Other guards may have gone meanwhile.
+                // Other guards may have been dropped since the command was sent: the counts of now are
+                // changed, not those that were sent.
                 for guards in [&mut own.guards, &mut state.holds.guards] {
                     guards.read -= 1;
                     guards.write += 1;

@@ -101,7 +101,8 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
     }
 }
 
-/// Goes back into the queue when the task panics, and starts again.
+/// A release that is under way. If the task panics or is dropped, the lease goes back into the queue:
+/// otherwise it would stay in the store until it expires.
 struct PendingRelease {
     queue: Arc<ReconcileQueue>,
     lease: Option<Arc<Lease>>,
@@ -133,6 +134,8 @@ async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
     while !lease.finish() {
         let sent;
         let done = {
+            // With the right to the step: an acquisition that is in flight would otherwise be executed
+            // after the release that is meant to undo it.
             let _step = lease.step().await;
             let next = lease.state().next_step();
             sent = Moment::now();
@@ -175,7 +178,7 @@ impl LeaseInner {
             if desired.read > 0 {
                 return Some(Step::TakeBack(desired));
             }
-            // Without a read to go back to, releasing what may be there says everything.
+            // Without a read to return to, releasing both modes covers every outcome of the change.
             self.mode_in_doubt = false;
         }
         // Reads first: a write released over a read would be a downgrade and wake every waiter.
@@ -240,7 +243,8 @@ impl Step {
     ) -> Result<bool, Unavailable> {
         let certain = {
             let mut state = lease.state();
-            // Sent twice, a release finds nothing the second time.
+            // A release that is sent again finds nothing the second time. Only a hold that was confirmed
+            // before this release can have been lost; anything else is the echo of the first release.
             let confirmed = state.confirmed.of_mut(mode);
             std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
         };
@@ -260,7 +264,7 @@ impl Step {
             let effective = lease.engine.effective_lease(state.length, state.remote);
             state.reads_only(sent, effective);
             drop(state);
-            // Nothing was renewed by this, and renewal may have been kept waiting.
+            // The release has not extended the lease, and may have kept a renewal from its step.
             lease.engine.schedule.add_at(lease, Moment::now());
         }
         Ok(gone)

@@ -66,7 +66,8 @@ pub(crate) async fn share(
     {
         return Ok(Some(hold));
     }
-    // What kept the leader from it may be reported to this one at once.
+    // If the store did not answer the leader, this reader fails at once instead of sending an attempt
+    // that would not be answered either.
     own.engine.check_breaker(request)?;
     Ok(None)
 }
@@ -121,15 +122,16 @@ impl JoinTicket {
         };
         let mut state = self.lease.state();
         if !state.can_be_joined(Moment::now()) {
-            // Two leases are never locked at the same time: each could be about to join the other.
+            // Two leases are never locked at the same time: each of them could be about to join the
+            // other, and both would wait forever.
             drop(state);
             own.state().permit = permit;
             return None;
         }
         state.sharing.expected -= 1;
         self.used = true;
-        // Its place at the gate goes along, so that it is inside at every moment. The rest of what it
-        // was about to acquire for itself is given up with its own lease.
+        // Its permit goes along, so that it counts as a reader at the gate at every moment: a local
+        // writer would otherwise be admitted in between. The rest of its own lease is given up.
         Some(state.add_hold(&self.lease, request, permit, waited))
     }
 }

@@ -129,7 +129,8 @@ impl LeaseInner {
         }
         let Holds { read, write } = self.holds.guards;
         let read = match self.holds.count() {
-            // It is kept for those that are about to join.
+            // Readers were let in before the grant and have not joined yet: released now, the store
+            // would be asked for the same lock again at once, once for each of them.
             0 => u32::from(self.sharing.expected > 0),
             sharers => read.saturating_sub(sharers - 1),
         };
@@ -272,7 +273,7 @@ impl LiveHolds {
     }
 
     pub(crate) fn count(&self) -> u32 {
-        // A hold that lives is known to its guards, so it is there.
+        // Holds are owned by their guards, and removed from here before the last guard goes.
         let joined = u32::try_from(self.joined.len()).unwrap_or(u32::MAX);
         joined + u32::from(self.first.strong_count() > 0)
     }

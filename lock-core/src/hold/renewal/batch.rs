@@ -81,7 +81,8 @@ impl Batch {
         let command = |DueLease { lease, .. }: &DueLease| {
             let mut state = lease.state();
             let length = state.length;
-            // Carried out late, it may keep the lock for a lease from then on.
+            // Recorded before it is sent: a renewal that is executed late keeps the lock for a whole
+            // lease from then on, and the release is retried for at least as long.
             state.may_be_stored(sent, length);
             RenewCommand { holder: lease.holder(), lease: length }
         };
@@ -117,8 +118,8 @@ impl Lease {
     /// The mode to renew in, unless the lease runs out by choice.
     fn due_for_renewal(&self) -> Option<Mode> {
         let state = self.state();
-        // A write that may have been released is not renewed as one: the read that stays is renewed
-        // either way.
+        // If the release of a write is in doubt, the lease is renewed as a read: renewed as a write it
+        // could be refused, and a read that is still held would be taken for lost.
         let mode = if state.confirmed.write > 0 { Mode::Write } else { Mode::Read };
         (state.renews && !state.mode_in_doubt).then_some(mode)
     }
