@@ -19,6 +19,9 @@ pub(super) struct KeyState<T: Tenant> {
     staying: u32,
     /// Permits whose release is not confirmed.
     releasing: u32,
+    /// Releases of waiters in the store's queue whose command has not been sent yet. New places in that
+    /// queue come after it.
+    pub(super) unsent: u32,
     /// Releases that were started so far.
     left_so_far: u32,
     pub(super) writing: bool,
@@ -64,6 +67,7 @@ impl<T: Tenant> Default for KeyState<T> {
             waiting_at_store: 0,
             staying: 0,
             releasing: 0,
+            unsent: 0,
             left_so_far: 0,
             writing: false,
             contending: false,
@@ -89,6 +93,12 @@ impl<T: Tenant> KeyState<T> {
             Access::StoreQueued => self.lined_up < MAX_IN_LINE,
             Access::Holding => true,
         }
+    }
+
+    /// Whether a new place in the store's line has to wait until those that give up theirs have been
+    /// sent on their way.
+    pub(super) fn is_behind_leavers(&self, access: Access) -> bool {
+        access == Access::StoreQueued && self.unsent > 0
     }
 
     pub(super) fn enter(&mut self, access: Access) {

@@ -34,9 +34,8 @@ use waiter_limit::WaiterLimit;
 
 /// How many acquisitions of one process stand in the store's line of a key, those included whose
 /// waiters have given up and that the store has not confirmed as gone. Without a bound, waiters that
-/// give up quickly could add places faster than the store removes them: each removal costs the store
-/// more the longer the line is, so the line would grow, and the lock stand free behind places whose
-/// waiters are gone.
+/// give up quickly could add places faster than the store removes them: the line would grow, and the
+/// lock stand free behind places whose waiters are gone.
 pub(crate) const MAX_IN_LINE: u32 = 64;
 
 /// What is held behind a gate. The gate knows of it only that a waiter may be handed it.
@@ -167,8 +166,10 @@ impl<T: Tenant> Gate<T> {
             return EnterResult::Full(in_line);
         }
         // A newcomer never passes a waiter, not even a reader another reader: a stream of readers
-        // would keep a waiting writer out forever.
-        if state.queued() == 0 && state.admits(access) {
+        // would keep a waiting writer out forever. An attempt that does not wait takes no place in the
+        // store's queue, so it need not come after those that leave it.
+        let behind_leavers = waits && state.is_behind_leavers(access);
+        if state.queued() == 0 && state.admits(access) && !behind_leavers {
             state.enter(access);
             return EnterResult::Admitted(self.permit(key, access));
         }
@@ -270,6 +271,7 @@ impl<T: Tenant> Gate<T> {
             key: key.clone(),
             access,
             releasing: None,
+            unsent: false,
             queued: false,
             waits: None,
         }
@@ -285,7 +287,9 @@ impl<T: Tenant> Gate<T> {
                 return;
             };
             change(state);
-            let enters = |state: &KeyState<T>, next: &Waiter<T>| state.admits(next.access);
+            let enters = |state: &KeyState<T>, next: &Waiter<T>| {
+                state.admits(next.access) && !state.is_behind_leavers(next.access)
+            };
             while let Some(Waiter { access, admit, .. }) = state.next_in_queue(enters) {
                 // Entered under the same lock as the change: no newcomer can take the room that the
                 // waiter was promised, though the waiter runs later.

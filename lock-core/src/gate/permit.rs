@@ -50,6 +50,8 @@ pub(crate) struct Permit<T: Tenant> {
     pub(super) access: Access,
     /// Its number among the pending releases.
     pub(super) releasing: Option<u32>,
+    /// Whether the command by which it leaves the store's queue is still to be sent.
+    pub(super) unsent: bool,
     /// Whether it was queued.
     pub(crate) queued: bool,
     /// Set while it waits for the store.
@@ -68,13 +70,21 @@ impl<T: Tenant> Permit<T> {
             // places that no task waits for.
             self.wait_no_more();
         }
-        let number = &mut self.releasing;
+        self.leave_sent();
+        let (number, unsent) = (&mut self.releasing, &mut self.unsent);
+        let in_line = self.access == Access::StoreQueued;
         self.gate.change(&self.key, |state| match number.take() {
             Some(number) => state.finish_release(number),
-            None => *number = Some(state.start_release()),
+            None => {
+                *number = Some(state.start_release());
+                *unsent = in_line;
+                state.unsent += u32::from(in_line);
+            }
         });
     }
 
+    /// Whether the command by which it leaves the store's queue is still to be sent.
+    pub(super) unsent: bool,
     /// Until when it defers to other processes; `None` if it was not queued.
     pub(crate) fn defer_until(&self) -> Option<Instant> {
         if self.queued { self.gate.defer_until(&self.key) } else { None }
@@ -175,6 +185,7 @@ impl<T: Tenant> Permit<T> {
 impl<T: Tenant> Drop for Permit<T> {
     fn drop(&mut self) {
         self.wait_no_more();
+        self.leave_sent();
         let (access, releasing) = (self.access, self.releasing);
         self.gate.change(&self.key, |state| {
             state.leave(access);

@@ -283,3 +283,28 @@ fn a_waiter_that_gives_up_takes_up_no_room_while_its_release_is_on_its_way() {
     gives_up.set_releasing(true);
     admitted(enter()).wait(None).expect("the first waits no more");
 }
+
+#[test]
+fn a_new_place_in_the_stores_line_waits_until_leavers_are_sent_on_their_way() {
+    let gate = Gate::<()>::new(10, usize::MAX);
+    let enter = |waits| gate.enter(&key(), Access::StoreQueued, waits, None, None);
+    let (mut one, mut other) = (admitted(enter(true)), admitted(enter(true)));
+    one.set_releasing(true);
+    other.set_releasing(true);
+    let (mut next, mut last) = (queued(enter(true)), queued(enter(true)));
+    drop(admitted(enter(false)));
+    one.leave_sent();
+    assert!(next.try_admitted().is_none(), "the other one is still to be sent");
+    other.leave_sent();
+    let both = (next.try_admitted(), last.try_admitted());
+    assert!(both.0.is_some() && both.1.is_some(), "they need not be gone");
+    drop((both, one, other));
+    assert!(gate.lock().is_empty());
+
+    // A permit that goes without having been sent keeps none waiting either.
+    let mut gone = admitted(enter(true));
+    gone.set_releasing(true);
+    let mut next = queued(enter(true));
+    drop(gone);
+    assert!(next.try_admitted().is_some());
+}

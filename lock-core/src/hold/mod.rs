@@ -8,6 +8,7 @@
 mod circuit_breaker;
 mod client_inner;
 mod lease;
+mod leavers;
 mod local_handoff;
 mod lock_order;
 mod mode_change;

@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 use super::{
     lease::Lease,
+    leavers::{Group, Leavers},
     state::{LeaseInner, Stage},
 };
 use crate::{
@@ -79,31 +80,39 @@ impl ReconcileQueue {
 pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
     // In order of arrival, those whose next try has come at the end.
     let mut line = VecDeque::new();
+    let mut leavers = Leavers::default();
+    let mut leaving = FuturesUnordered::new();
     let mut asking = FuturesUnordered::new();
     let mut resting = FuturesUnordered::new();
     loop {
         while let Some(lease) = queue.pop() {
-            line.push_back(PendingRelease::new(&queue, lease));
+            line.extend(leavers.gather(PendingRelease::new(&queue, lease)));
         }
         while asking.len() < MAX_AT_ONCE
             && let Some(pending) = line.pop_front()
         {
             asking.push(reconcile(pending));
         }
-        if queue.is_closed() && asking.is_empty() && resting.is_empty() {
+        leaving.extend(leavers.ready().into_iter().map(Group::leave));
+        if queue.is_closed() && asking.is_empty() && resting.is_empty() && leaving.is_empty() {
             return;
         }
         tokio::select! {
             () = queue.pushed.notified() => {}
+            Some(left) = leaving.next() => {
+                leavers.answered(&left);
+                asking.extend(left.gone.into_iter().map(reconcile));
+                resting.extend(left.failed.into_iter().map(PendingRelease::rest));
+            }
             Some(failed) = asking.next() => resting.extend(failed.map(PendingRelease::rest)),
-            Some(rested) = resting.next() => line.push_back(rested),
+            Some(rested) = resting.next() => line.extend(leavers.gather(rested)),
         }
     }
 }
 
 /// A release that is under way. If the task panics or is dropped, the lease goes back into the queue:
 /// otherwise it would stay in the store until it expires.
-struct PendingRelease {
+pub(super) struct PendingRelease {
     queue: Arc<ReconcileQueue>,
     lease: Option<Arc<Lease>>,
     retry: Backoff,
@@ -112,6 +121,25 @@ struct PendingRelease {
 impl PendingRelease {
     fn new(queue: &Arc<ReconcileQueue>, lease: Arc<Lease>) -> Self {
         Self { queue: Arc::clone(queue), lease: Some(lease), retry: Backoff::new(FIRST_RETRY) }
+    }
+
+    pub(super) fn lease(&self) -> Option<&Arc<Lease>> {
+        self.lease.as_ref()
+    }
+
+    /// The store did not answer what was sent at `sent`. Returns whether nothing of the lease can be
+    /// left in the store by now.
+    pub(super) fn failed(&self, lease: &Lease, why: Unavailable, sent: Moment) -> bool {
+        if why.silent {
+            lease.engine.open_breaker(&lease.key, sent);
+        }
+        let is_over = {
+            let mut state = lease.state();
+            state.last_failure = Some(Box::new(why));
+            state.write_off(Moment::now(), self.queue.in_a_hurry())
+        };
+        lease.announce();
+        is_over
     }
 
     async fn rest(mut self) -> Self {
@@ -148,16 +176,7 @@ async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
             }
         };
         let Err(failure) = done else { continue };
-        if failure.silent {
-            lease.engine.open_breaker(&lease.key, sent);
-        }
-        let over = {
-            let mut state = lease.state();
-            state.last_failure = Some(Box::new(failure));
-            state.write_off(Moment::now(), pending.queue.in_a_hurry())
-        };
-        lease.announce();
-        if !over {
+        if !pending.failed(&lease, failure, sent) {
             return Some(pending);
         }
     }

@@ -8,6 +8,12 @@ use super::{Lease, LeaseInner};
 #[derive(Debug)]
 pub(crate) struct StepPermit(Arc<Lease>);
 
+impl StepPermit {
+    pub(super) fn lease(&self) -> &Arc<Lease> {
+        &self.0
+    }
+}
+
 impl Drop for StepPermit {
     fn drop(&mut self) {
         self.0.state().stepping = false;

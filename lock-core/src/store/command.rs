@@ -141,6 +141,37 @@ impl ReleaseCommand {
     }
 }
 
+/// Takes waiters of one key out of its line: see [`LockStore::leave`](super::LockStore::leave).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LeaveCommand {
+    /// The kind of lock.
+    pub kind: Kind,
+    /// The key.
+    pub key: LockKey,
+    /// The waiters, each with the mode that it waits for.
+    pub waiters: Vec<(OwnerId, Mode)>,
+}
+
+impl LeaveCommand {
+    /// These waiters give up.
+    #[must_use]
+    pub fn new(kind: Kind, key: LockKey, waiters: Vec<(OwnerId, Mode)>) -> Self {
+        Self { kind, key, waiters }
+    }
+
+    /// The releases that this is, one for each waiter.
+    pub fn releases(self) -> impl Iterator<Item = ReleaseCommand> + Send {
+        let Self { kind, key, waiters } = self;
+        waiters.into_iter().map(move |(owner, mode)| ReleaseCommand {
+            holder: Holder::new(kind, key.clone(), owner),
+            mode,
+            holds: 0,
+            in_line: true,
+        })
+    }
+}
+
 /// Lets a hold last for another lease: see [`LockStore::renew`](super::LockStore::renew).
 #[derive(Debug, Clone)]
 #[non_exhaustive]

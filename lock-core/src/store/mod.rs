@@ -66,7 +66,9 @@ use std::{fmt, future::ready, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-pub use command::{AcquireCommand, ConvertCommand, Holder, Holds, ReleaseCommand, RenewCommand};
+pub use command::{
+    AcquireCommand, ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
+};
 #[cfg(any(feature = "redis", feature = "test-util"))]
 pub(crate) use notify::NotifyState;
 pub use notify::{WakeTopic, WakeupReceiver, WakeupSender};
@@ -83,6 +85,20 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 fn unsupported<'a, T: Send + 'a>(what: &'static str) -> StoreFuture<'a, T> {
     ready(Err(Unsupported::new(what).into())).boxed()
+}
+
+/// Leaves a line by one release for each waiter.
+pub(crate) fn leave_one_by_one<S: LockStore + ?Sized>(
+    store: &S,
+    command: LeaveCommand,
+) -> StoreFuture<'_, ()> {
+    async move {
+        for release in command.releases() {
+            store.release(release).await?;
+        }
+        Ok(())
+    }
+    .boxed()
 }
 
 /// A store of locks. See the [module](self) for what holds for every command.
@@ -110,6 +126,17 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     /// Releasing the last write of an owner that still reads leaves a read that other readers may
     /// share.
     fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released>;
+
+    /// Takes waiters of one key out of its line, and from each what it may have been granted meanwhile:
+    /// for each of them what [`release`](Self::release) does with `in_line` and no hold left. At most
+    /// 64 waiters. Only of fair kinds a client has several waiters in a line, so only for those the
+    /// client sends it.
+    ///
+    /// A line is walked by many that give up early, so a store with fair kinds should carry this out
+    /// as one command. Default: one release after the other.
+    fn leave(&self, command: LeaveCommand) -> StoreFuture<'_, ()> {
+        leave_one_by_one(self, command)
+    }
 
     /// Lets each hold last for another lease, and never shortens one. One answer per command, in
     /// order; all are of the same kind, mode and [shard](Self::shard), at most 128.

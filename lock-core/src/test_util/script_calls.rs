@@ -3,10 +3,10 @@
 use super::store_probe::{Ask, Step};
 use crate::{
     store::{
-        ConvertCommand, Holder, Holds, ReleaseCommand, RenewCommand,
+        ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
         redis::protocol::{Call, Steps},
     },
-    types::{Kind, LockKey, OwnerId},
+    types::{Kind, LockKey, Mode, OwnerId},
 };
 
 /// A call of a script as a server gets it.
@@ -57,6 +57,20 @@ impl Caller {
             Step::TakeAway => steps.force_release(&self.key),
         };
         plain(call, nonce)
+    }
+
+    /// What waiters of one key ask that give up together; each is one of a fair kind.
+    ///
+    /// # Panics
+    ///
+    /// For another kind, which has no such script, and for none at all.
+    #[must_use]
+    pub fn leave(waiters: &[(&Self, Mode)], nonce: &str) -> ScriptCall {
+        let (first, _) = waiters.first().expect("BUG: none leaves");
+        let leaves = |(caller, mode): &(&Self, Mode)| (caller.owner.clone(), *mode);
+        let waiters = waiters.iter().map(leaves).collect();
+        let command = LeaveCommand::new(first.kind, first.key.clone(), waiters);
+        plain(steps().leave(&command).expect("BUG: it is a fair kind"), nonce)
     }
 
     /// What is asked for several at once.

@@ -6,6 +6,8 @@
 //! | `hold <kind> <key>` | locks `key` until `release` | `held` |
 //! | `release` | | `released` |
 //! | `turn <kind> <key> <log> <name>` | locks `key` once and writes its name to the list `log` meanwhile | `turned <name>` |
+//! | `wait <kind> <key> <count>` | so many tasks acquire `key`, and wait | `granted` if one does not |
+//! | `leave` | all of them give up at once | |
 //! | `both <one> <other> <turns> <counter>` | locks both, in the order given, and counts up in steps | `done` |
 
 use std::{env, error::Error, time::Duration};
@@ -14,6 +16,7 @@ use lock_core::{Kind, LockClient, LockGuard, Mode};
 use lock_tests::Cli;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, stdin},
+    task::JoinSet,
     time::sleep,
 };
 
@@ -38,6 +41,7 @@ async fn main() -> Result<(), Failure> {
     println!("ready");
 
     let mut held: Option<LockGuard> = None;
+    let mut waiters = JoinSet::new();
     let mut lines = BufReader::new(stdin()).lines();
     while let Some(line) = lines.next_line().await? {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -51,6 +55,16 @@ async fn main() -> Result<(), Failure> {
                 held.take().ok_or("nothing is held")?.release().await?;
                 println!("released");
             }
+            ["wait", kind, key, count] => {
+                for _ in 0..count.parse()? {
+                    let acquire = member.ask(kind, key)?.acquire();
+                    waiters.spawn(async move {
+                        let _guard = acquire.await;
+                        println!("granted");
+                    });
+                }
+            }
+            ["leave"] => waiters.abort_all(),
             _ => {
                 let member = member.clone();
                 tokio::spawn(async move {

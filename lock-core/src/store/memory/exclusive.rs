@@ -2,7 +2,7 @@
 //! arrival, to the others the waiters, and neither knows of the other's.
 
 use super::{
-    fair_queue::Line,
+    fair_queue::FairQueue,
     holders::{HolderCheck, Holders},
     rules::{LockRules, StepContext},
     waiters::Waiters,
@@ -17,7 +17,7 @@ use crate::{
 pub(crate) struct Plain {
     holders: Holders,
     waiters: Waiters,
-    line: Line,
+    line: FairQueue,
     /// Its tokens are kept for ever.
     fenced: bool,
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    fair_queue::Line,
+    fair_queue::FairQueue,
     holders::{HolderCheck, Holders},
     rules::{LockRules, StepContext},
 };
@@ -24,20 +24,19 @@ const SOON: Duration = Duration::from_millis(1);
 #[derive(Debug, Default)]
 pub(crate) struct FairReadWrite {
     holders: Holders,
-    line: Line,
+    line: FairQueue,
 }
 
 impl FairReadWrite {
     fn stands_behind_others(&self, step: &AcquireCommand) -> bool {
-        let mut ahead = self.line.before(&step.owner);
-        ahead.any(|other| other.mode == Mode::Write || step.mode == Mode::Write)
+        self.line.is_behind_others(&step.owner, step.mode)
     }
 
     fn refuse(&mut self, step: &AcquireCommand, now: Moment) -> Acquired {
         if let Some(life) = step.place {
             self.line.stand(step, life, now);
         }
-        let ahead = self.line.before(&step.owner).next_back().map(|place| place.until);
+        let ahead = self.line.right_before(&step.owner).map(|place| place.until);
         let until = self.holders.until().into_iter().chain(ahead).min().unwrap_or(now);
         let remaining = Some(now.until(until).max(SOON));
         Acquired::Busy { remaining, in_line: step.place.is_some() }
@@ -81,7 +80,7 @@ impl LockRules for FairReadWrite {
             }
             HolderCheck::Free { .. } => {
                 let stood = self.line.leave(&step.owner);
-                let behind = stood.and_then(|at| self.line.get(at));
+                let behind = stood.and_then(|number| self.line.behind(number));
                 if let Some(reader) = behind.filter(|place| place.mode == Mode::Read)
                     && step.mode == Mode::Read
                 {

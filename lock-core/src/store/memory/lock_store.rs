@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{
     store::{
-        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
-        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
-        StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
+        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LeaveCommand,
+        LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin,
+        StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
     types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError, Unavailable},
 };
@@ -148,6 +148,10 @@ impl LockStore for MemoryStore {
 
     fn shard(&self, _key: &LockKey) -> u16 {
         0
+    }
+
+    fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
+        self.ask(|keys| step.releases().for_each(|release| _ = keys.release(&release)))
     }
 
     fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {

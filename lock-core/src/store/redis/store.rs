@@ -24,9 +24,9 @@ use super::{
 };
 use crate::{
     store::{
-        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
-        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
-        StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
+        self, AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder,
+        LeaveCommand, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
+        StoreAdmin, StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
     types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, Unavailable},
 };
@@ -125,6 +125,14 @@ impl LockStore for RedisStore {
             })
         }
         .boxed()
+    }
+
+    fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
+        let Some(call) = self.steps.leave(&step) else {
+            return store::leave_one_by_one(self, step);
+        };
+        let call = self.call(call);
+        async move { Ok(self.ask(&call).await?.left()?) }.boxed()
     }
 
     fn shard(&self, key: &LockKey) -> u16 {

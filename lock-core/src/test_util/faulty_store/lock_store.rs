@@ -7,9 +7,9 @@ use futures_util::{FutureExt, future::BoxFuture};
 use super::{CommandKind, link::FaultyLink};
 use crate::{
     store::{
-        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LockSnapshot,
-        LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreFuture,
-        StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
+        AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LeaveCommand,
+        LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin,
+        StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
     types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, StoreError, Unavailable},
 };
@@ -37,6 +37,11 @@ impl LockStore for FaultyLink {
     fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
         let owners = vec![step.holder.owner.clone()];
         self.ask(CommandKind::Release, owners, move |store| said(store.release(step)))
+    }
+
+    fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
+        let owners = step.waiters.iter().map(|(owner, _)| owner.clone()).collect();
+        self.ask(CommandKind::Release, owners, move |store| said(store.leave(step)))
     }
 
     fn shard(&self, key: &LockKey) -> u16 {

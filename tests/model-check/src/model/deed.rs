@@ -31,7 +31,9 @@ pub enum Deed {
     Downgrade,
     /// Brings Redis down to what the program has, or leaves the line.
     Settle,
-    /// The same for what the client had before.
+    /// Leaves the line, together with any others that do.
+    Leave,
+    /// The same as settling, for what the client had before.
     SettleStale,
 }
 
@@ -51,6 +53,9 @@ pub(super) fn deeds(setup: &Setup, world: &World, at: usize) -> Vec<Deed> {
     }
     if !hold.is_settled() {
         deeds.push(Deed::Settle);
+    }
+    if setup.kind.is_fair() && hold.guards.none() && hold.in_line.is_some() && !hold.doubt {
+        deeds.push(Deed::Leave);
     }
     if hold.leaving || hold.asks() {
         if hold.is_settled() || (client.stale.is_none() && (hold.leaving || !hold.stored.none())) {
@@ -161,6 +166,10 @@ pub(super) fn begin(
             hold.leaving |= hold.guards.none();
             settle(hold)?
         }
+        Deed::Leave => {
+            hold.leaving = true;
+            Op::Leave { mode: hold.in_line? }
+        }
         Deed::Enter { mode, lease } => {
             let holds = hold.guards.of(mode) + 1;
             let stored = hold.stored.of_mut(mode);
@@ -240,7 +249,10 @@ impl Client {
     /// connection before it uses another one: either it arrives now or it never will.
     fn gives_up_late(&self) -> bool {
         let (Some((owner, op)), Some(hold)) = (&self.late, &self.hold) else { return false };
-        let takes = matches!(op, Op::Release { .. } | Op::Upgrade { .. } | Op::Downgrade { .. });
+        let takes = matches!(
+            op,
+            Op::Release { .. } | Op::Leave { .. } | Op::Upgrade { .. } | Op::Downgrade { .. }
+        );
         takes && *owner == hold.owner && !hold.guards.none()
     }
 

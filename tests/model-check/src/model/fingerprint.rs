@@ -136,7 +136,8 @@ pub(crate) fn print(
                 renamed(&one.member, names, &mut hasher);
                 #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds")]
                 let score = one.score as i64;
-                match score.to_string().len() {
+                // Writers stand in a line once more, by their number negated.
+                match score.abs().to_string().len() {
                     MS_DIGITS => (score - now).max(0).hash(&mut hasher),
                     US_DIGITS => place.hash(&mut hasher),
                     _ => score.hash(&mut hasher),

@@ -54,6 +54,10 @@ pub(super) fn hear(
                 hold.lose();
             }
         }
+        Op::Leave { mode } => {
+            *hold.stored.of_mut(mode) = 0;
+            hold.in_line = None;
+        }
         Op::Renew { mode, lease } => match reply.parts().get(2).and_then(Reply::int) {
             Some(1) => {
                 hold.confirm(mode, lease, now);

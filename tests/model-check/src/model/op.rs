@@ -13,11 +13,35 @@ use super::{setup, world::Holds};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "as in the steps of a store")]
 pub enum Op {
-    Acquire { mode: Mode, holds: u32, lease: i64, yields: bool, waits: bool, waited: i64 },
-    Release { mode: Mode, holds: u32, in_line: bool },
-    Renew { mode: Mode, lease: i64 },
-    Upgrade { after: Holds, lease: i64 },
-    Downgrade { after: Holds, lease: i64 },
+    Acquire {
+        mode: Mode,
+        holds: u32,
+        lease: i64,
+        yields: bool,
+        waits: bool,
+        waited: i64,
+    },
+    Release {
+        mode: Mode,
+        holds: u32,
+        in_line: bool,
+    },
+    /// Leaves the line of a fair kind by the command for any number of waiters.
+    Leave {
+        mode: Mode,
+    },
+    Renew {
+        mode: Mode,
+        lease: i64,
+    },
+    Upgrade {
+        after: Holds,
+        lease: i64,
+    },
+    Downgrade {
+        after: Holds,
+        lease: i64,
+    },
 }
 
 pub(crate) fn span(ms: i64) -> Duration {
@@ -33,6 +57,7 @@ impl Op {
         let step = match self {
             Self::Acquire { .. } => Step::Acquire(self.ask(permits)),
             Self::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },
+            Self::Leave { mode } => return Caller::leave(&[(caller, mode)], NONCE),
             Self::Renew { mode, lease } => Step::Renew { mode, lease: span(lease) },
             Self::Upgrade { after: Holds { reads, writes }, lease } => {
                 Step::Upgrade { reads, writes, lease: span(lease) }

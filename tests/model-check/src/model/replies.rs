@@ -21,6 +21,7 @@ pub(crate) fn is_well_formed(op: Op, reply: &Reply) -> bool {
         (Op::Upgrade { .. }, Some("BUSY")) | (Op::Renew { .. }, Some("RENEWED")) => &[Part::Number],
         (Op::Acquire { .. } | Op::Upgrade { .. } | Op::Downgrade { .. }, Some("LOST"))
         | (Op::Release { .. }, Some("FREED" | "RELEASED" | "GONE"))
+        | (Op::Leave { .. }, Some("LEFT"))
         | (Op::Downgrade { .. }, Some("RELEASED")) => &[],
         _ => return false,
     };

@@ -40,6 +40,7 @@ impl Step<'_> {
         match self.op {
             Op::Acquire { .. } => self.acquired()?,
             Op::Release { mode, holds, in_line } => self.released(mode, holds, in_line)?,
+            Op::Leave { mode } => self.released(mode, 0, true)?,
             Op::Renew { mode, .. } => self.renewed(mode)?,
             Op::Upgrade { .. } | Op::Downgrade { .. } => self.converted()?,
         }
@@ -56,7 +57,8 @@ impl Step<'_> {
 
     /// No step takes anything from anybody else, or from its owner but by releasing it.
     fn spares_others(&self) -> Result<(), Wrong> {
-        let gives_up = matches!(self.op, Op::Release { .. } | Op::Downgrade { .. });
+        let gives_up =
+            matches!(self.op, Op::Release { .. } | Op::Leave { .. } | Op::Downgrade { .. });
         for held in self.before.held.iter().filter(|held| held.lives()) {
             if gives_up && held.owner == self.owner {
                 continue;
@@ -128,6 +130,7 @@ impl Step<'_> {
         let in_place = self.after.waits(self.owner);
         broken(Wrong::FalseRelease, in_line && in_place)?;
         match self.status() {
+            "LEFT" => Ok(()),
             "FREED" => broken(Wrong::FalseRelease, had <= holds || (stays && !self.is_semaphore())),
             "RELEASED" => broken(Wrong::FalseRelease, !stays),
             _ => broken(Wrong::FalseLoss, had > holds || (had == holds && holds > 0)),
@@ -181,7 +184,8 @@ impl Step<'_> {
     /// Who could not enter before and can now is told, and who stood back behind a waiter that has
     /// left.
     fn tells(&self) -> Result<(), Wrong> {
-        let gives_up = matches!(self.op, Op::Release { .. } | Op::Downgrade { .. });
+        let gives_up =
+            matches!(self.op, Op::Release { .. } | Op::Leave { .. } | Op::Downgrade { .. });
         broken(
             Wrong::NotTold,
             gives_up && !all_told(self.setup, self.before, self.after, self.told),

@@ -19,10 +19,13 @@ pub(crate) fn all_told(
 ) -> bool {
     let opens = |mode| after.lets_in(mode) && !before.lets_in(mode);
     if setup.kind.is_fair() {
-        let first = after.waiters.iter().find(|waiter| waiter.left > 0);
-        return first.is_none_or(|waiter| {
+        let first = |at: &Standing| at.waiters.iter().find(|waiter| waiter.left > 0).cloned();
+        let was_first = first(before).map(|waiter| waiter.owner);
+        return first(after).is_none_or(|waiter| {
             let channel = setup.names.channel(setup.kind, &waiter.owner);
-            !opens(waiter.mode) || told.iter().any(|told| told.0 == channel)
+            // The one before it has left, and was the last that was in the way.
+            let is_next = after.lets_in(waiter.mode) && was_first.as_ref() != Some(&waiter.owner);
+            !(opens(waiter.mode) || is_next) || told.iter().any(|told| told.0 == channel)
         });
     }
     let opened = match setup.kind {

@@ -371,4 +371,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         to: "  if kept then return {'LOST', nonce} end\n",
         model: "read/write: late changes of mode",
     },
+    Mutant {
+        name: "a write lock is taken while it is reserved for another",
+        defect: "",
+        file: "read_write/acquire_write",
+        from: "local first = ahead_of(waiters, me, waited_ms)\n",
+        to: "local first = ahead_of(waiters, me, waited_ms)\nif first and is_reserved(first) then first = nil end\n",
+        model: "read/write: three",
+    },
 ];

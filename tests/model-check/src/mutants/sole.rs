@@ -195,4 +195,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         to: "",
         model: "reentrant: two",
     },
+    Mutant {
+        name: "a lock is taken while it is reserved for another",
+        defect: "",
+        file: "lock/acquire",
+        from: "local first = not taken and ahead_of(waiters, me, waited_ms)\n",
+        to: "local first = not taken and ahead_of(waiters, me, waited_ms)\nif first and is_reserved(first) then first = nil end\n",
+        model: "reentrant: three",
+    },
 ];

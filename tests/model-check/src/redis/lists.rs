@@ -30,18 +30,23 @@ pub(super) fn lrange(redis: &Redis, args: &[Vec<u8>]) -> Answer {
     Ok(Reply::Array(items[range].iter().map(|item| Reply::bulk(item)).collect()))
 }
 
-/// Every one that is equal: the only form that is used.
+/// The first that is equal, or every one: the forms that are used.
 pub(super) fn lrem(redis: &mut Redis, args: &[Vec<u8>]) -> Answer {
-    if whole(&args[1])? != 0 {
-        return Err(Reply::error("ERR only LREM with 0 is known here"));
-    }
+    let most = match whole(&args[1])? {
+        0 => usize::MAX,
+        1 => 1,
+        _ => return Err(Reply::error("ERR only LREM with 0 and 1 is known here")),
+    };
     if redis.list(&args[0])?.is_none() {
         return Ok(Reply::Int(0));
     }
     let items = redis.list_mut(&args[0])?;
-    let before = items.len();
-    items.retain(|item| *item != args[2]);
-    let gone = before - items.len();
+    let mut gone = 0;
+    items.retain(|item| {
+        let goes = *item == args[2] && gone < most;
+        gone += usize::from(goes);
+        !goes
+    });
     redis.drop_empty(&args[0]);
     Ok(Reply::count(gone))
 }

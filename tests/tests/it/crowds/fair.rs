@@ -1,13 +1,8 @@
 //! First come first served, across processes.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use lock_core::{Acquire, AcquireError, LockClient};
-use lock_tests::{RedisServer, Stopwatch, bounded, eventually};
+use lock_tests::{Process, Stopwatch, eventually};
 
 use crate::crowds::crowd::{Crowd, LONG};
 
@@ -21,7 +16,13 @@ const DEADLINES: &str = "redisson_lock_timeout:{lock:k}";
 const LINE: &str = "lock_waiters:{lock:k}";
 
 /// A hundred waiters of ten processes, each known to stand in line before the next one asks.
-async fn in_order_of_arrival(kind: &str, line: &str, count: &str, at_first: usize) {
+/// So many waiters make so many `entries` of its line.
+async fn in_order_of_arrival(
+    kind: &str,
+    line: &str,
+    count: &str,
+    entries: impl Fn(usize) -> usize,
+) {
     let crowd = Crowd::start(10).await;
     let holder = &crowd.members[0];
     holder.say(&format!("hold {kind} k"));
@@ -32,7 +33,7 @@ async fn in_order_of_arrival(kind: &str, line: &str, count: &str, at_first: usiz
         crowd.members[waiter % 10].say(&format!("turn {kind} k log {name}"));
         eventually("it stands in line", LONG, async || {
             let length: usize = crowd.cli.query(&[count, line]).await;
-            length == at_first + waiter + 1
+            length == entries(waiter + 1)
         })
         .await;
         arrived.push(name);
@@ -47,13 +48,13 @@ async fn in_order_of_arrival(kind: &str, line: &str, count: &str, at_first: usiz
 
 #[tokio::test]
 async fn a_hundred_waiters_of_ten_processes_are_served_in_order_of_arrival() {
-    in_order_of_arrival("fair", QUEUE, "LLEN", 0).await;
+    in_order_of_arrival("fair", QUEUE, "LLEN", |waiters| waiters).await;
 }
 
 #[tokio::test]
 async fn so_are_those_of_a_fair_read_write_lock() {
-    // The line has an entry that says what it is.
-    in_order_of_arrival("fair_read_write", LINE, "ZCARD", 1).await;
+    // The line has an entry that says what it is, and two of each writer.
+    in_order_of_arrival("fair_read_write", LINE, "ZCARD", |waiters| 1 + 2 * waiters).await;
 }
 
 #[tokio::test]
@@ -80,58 +81,66 @@ async fn a_dead_head_costs_the_next_its_place_in_line_and_not_redissons_five_min
     assert!(deadline > now[0] * 1000.0, "by Redisson's deadline the dead one stood in line still");
 }
 
-/// Three clients with 18 tasks each on one key, most of which give up after 0 to 100 ms: the lock goes
-/// round, and no task is refused as overloaded, since far fewer wait than may.
-async fn goes_round_though_waiters_leave(
-    ask: impl Fn(&LockClient) -> Acquire + Copy + Send + 'static,
-) {
-    const GRANTS: usize = 2_000;
-    let server = RedisServer::start().await;
-    let grants = Arc::new(AtomicUsize::new(0));
-    let mut tasks = tokio::task::JoinSet::new();
-    for _ in 0..3 {
-        let client = LockClient::connect(&server.url()).await.unwrap();
-        for task in 0..18_u64 {
-            let (client, grants) = (client.clone(), Arc::clone(&grants));
-            tasks.spawn(async move {
-                for turn in 0.. {
-                    if grants.load(Ordering::Relaxed) >= GRANTS {
-                        return;
-                    }
-                    // One of each client is patient.
-                    let wait = if task == 0 {
-                        LONG
-                    } else {
-                        Duration::from_millis((task * 37 + turn * 61) % 100)
-                    };
-                    match ask(&client).wait(wait).acquire().await {
-                        Ok(_guard) => _ = grants.fetch_add(1, Ordering::Relaxed),
-                        // Its last try may be under way when its wait is over.
-                        Err(AcquireError::Busy(_) | AcquireError::Unavailable(_)) => {
-                            tokio::task::yield_now().await;
-                        }
-                        Err(other) => panic!("{other}"),
-                    }
-                }
-            });
-        }
-    }
-    let started = Instant::now();
-    let all = async {
-        while let Some(ended) = tasks.join_next().await {
-            ended.unwrap();
-        }
+/// Sixty waiters of one process give up at once.
+async fn leave_in_few_commands(kind: &str, line: &str, count: &str, entries: usize) {
+    const WAITERS: usize = 60;
+    let crowd = Crowd::start(2).await;
+    let [holder, waits] = crowd.members.as_slice() else { panic!("two") };
+    holder.say(&format!("hold {kind} k"));
+    holder.line("held", LONG).await;
+    waits.say(&format!("wait {kind} k {WAITERS}"));
+    let in_line = async |wanted: usize| {
+        let length: usize = crowd.cli.query(&[count, line]).await;
+        length == wanted
     };
-    bounded(LONG, all).await;
-    println!("{GRANTS} grants in {:?}", started.elapsed());
+    let empty: usize = entries - entries / WAITERS * WAITERS;
+    eventually("all stand in line", LONG, async || in_line(entries).await).await;
+    crowd.cli.reset_stats().await;
+    waits.say("leave");
+    eventually("none stands in line", LONG, async || in_line(empty).await).await;
+    // Of the scripts that run here only those by which waiters leave look whether the lock is there,
+    // each once.
+    let commands = crowd.cli.calls("exists").await;
+    assert!((1..=10).contains(&commands), "{commands} commands for {WAITERS} waiters");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
+async fn waiters_that_give_up_at_once_leave_in_few_commands() {
+    leave_in_few_commands("fair", QUEUE, "LLEN", 60).await;
+}
+
+#[tokio::test]
+async fn so_do_those_of_a_fair_read_write_lock() {
+    leave_in_few_commands("fair_read_write", LINE, "ZCARD", 1 + 2 * 60).await;
+}
+
+/// Three processes with 18 tasks each on one key, most of which give up after 0 to 100 ms: the lock
+/// goes round, none is refused as overloaded, since far fewer wait than may, and none that stays is
+/// passed by for longer than a moment. How fast it goes round the program says: see its own text.
+async fn goes_round_though_waiters_leave(kind: &str) {
+    for ending in ["wait", "drop"] {
+        let program = Process::builder(env!("CARGO_BIN_EXE_impatience"));
+        let program = program.arg("--kind").arg(kind).arg("--ending").arg(ending);
+        let program = program.arg("--seconds").arg("3").start();
+        let row = program.line(&format!("{kind} | "), LONG).await;
+        println!("{row}");
+        let figures: Vec<f64> =
+            row.split(" | ").skip(1).map(|figure| figure.parse().unwrap()).collect();
+        let [grants, idle_ms, overloaded, .., overtaken_ms] = figures.as_slice() else {
+            panic!("{row}");
+        };
+        assert!(*grants > 0.0 && *overloaded == 0.0, "{row}");
+        // A busy machine loses half a second now and then.
+        assert!(*idle_ms < 3_000.0 && *overtaken_ms < 1_000.0, "{row}");
+    }
+}
+
+#[tokio::test]
 async fn a_fair_lock_goes_round_though_waiters_leave() {
-    goes_round_though_waiters_leave(|client| client.fair("k")).await;
+    goes_round_though_waiters_leave("fair").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn so_does_a_fair_read_write_lock() {
-    goes_round_though_waiters_leave(|client| client.fair_write("k")).await;
+    goes_round_though_waiters_leave("fair_read_write").await;
 }

@@ -11,8 +11,11 @@ const FAIR: [Kind; 2] = [Kind::Fair, Kind::FairReadWrite];
 async fn in_line(cli: &Cli, kind: Kind) -> usize {
     match kind {
         Kind::Fair => cli.list("redisson_lock_queue:{lock:k}").await.len(),
-        // One entry is the line's own.
-        _ => cli.sorted_set("lock_waiters:{lock:k}").await.len().saturating_sub(1),
+        _ => {
+            let line = cli.sorted_set("lock_waiters:{lock:k}").await;
+            // The line's own entry, and a second one of each writer, come before.
+            line.iter().filter(|(_, number)| *number > 0.0).count()
+        }
     }
 }
 

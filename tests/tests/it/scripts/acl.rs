@@ -137,6 +137,7 @@ fn walk_on() -> Vec<(Call, &'static str)> {
         (asked("a:1"), "ASKED 1"),
         (force_release(), "FREED"),
         (fair_call::leave("b:2"), "GONE"),
+        (fair_call::leave_together(&["b:2"]), "LEFT"),
         (fair_call::acquire("c:3", 1), "GRANTED"),
         (fair_call::release("c:3", 0), "FREED"),
         (fair_rw_call::write("a:1"), "GRANTED"),
@@ -147,6 +148,7 @@ fn walk_on() -> Vec<(Call, &'static str)> {
         (fair_rw_call::downgrade("a:1", 1, 0), "RELEASED"),
         (fair_rw_call::read("b:2"), "GRANTED"),
         (fair_rw_call::leave("read", "c:3"), "GONE"),
+        (fair_rw_call::leave_together(&["read:c:3"]), "LEFT"),
         (fair_rw_call::release("read", "b:2", 0), "RELEASED"),
         (fair_rw_call::upgrade("a:1", 0, 1), "GRANTED"),
         (fair_rw_call::release("write", "a:1", 0), "FREED"),
@@ -159,12 +161,17 @@ fn walk_on() -> Vec<(Call, &'static str)> {
     ]
 }
 
-/// A waiter of a fair lock has died.
+/// A waiter of a fair lock has died, and the deadline of another one is lost.
 async fn past_the_dead(store: &Store, cli: &Cli) -> bool {
     for (owner, status) in [("a:1", "GRANTED"), ("b:2", "BUSY"), ("c:3", "BUSY")] {
         assert_eq!(store.ask(&of("d", fair_call::acquire(owner, 1))).await[0], status);
     }
     store.set(&["ZADD", "lock_alive:{lock:d}", "1", "b:2"]).await;
+    store.set(&["ZREM", "redisson_lock_timeout:{lock:d}", "c:3"]).await;
+    let stands = ask(store, cli, &of("d", fair_call::acquire("c:3", 1))).await;
+    if stands.inspect_err(|error| assert!(forbidden(error), "{error}")).is_err() {
+        return false;
+    }
     let released = ask(store, cli, &of("d", fair_call::release("a:1", 0))).await;
     released.inspect_err(|error| assert!(forbidden(error), "{error}")).is_ok()
 }

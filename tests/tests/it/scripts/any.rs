@@ -347,3 +347,19 @@ async fn a_request_forgets_those_who_have_released_since() {
     }
     assert!(within(store.cli.pttl(ASKED).await, LONGER));
 }
+
+/// Whatever it says, it stands as long as a holder may, and not for ever.
+#[tokio::test]
+async fn a_request_stands_as_long_as_the_lease_of_the_holder() {
+    for holder in [
+        acquire_read("a:1", 1),
+        plain_call::acquire("a:1", 1),
+        fair_call::acquire("a:1", 1),
+        semaphore_call::acquire(1, 2),
+    ] {
+        let store = Store::start().await;
+        ask_all(&store, &[holder]).await;
+        assert_eq!(store.ask(&request_release().with("ttl", 1_000)).await, ["ASKED", "1"]);
+        assert!(within(store.cli.pttl(ASKED).await, LEASE));
+    }
+}

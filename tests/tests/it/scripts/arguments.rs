@@ -95,7 +95,7 @@ fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
                 ("token_ttl", true),
             ],
         ),
-        (fair_call::leave("a:1"), &[("holds", true), ("wait_ms", false)]),
+        (fair_call::leave("a:1"), &[("holds", true)]),
         (plain_call::release("a:1", 0).with("queued", 1), &[("holds", true)]),
         (downgrade("a:1", 1, 0), &[("lease", false), ("read_holds", false), ("write_holds", true)]),
     ]

@@ -1,7 +1,7 @@
 //! fair/acquire and fair/release: who is granted, who waits, and who hears of it.
 
 use crate::scripts::call::{Call, HOUR, LEASE, LONGER};
-use crate::scripts::fair_call::{PLACE, WAIT, acquire, leave, release};
+use crate::scripts::fair_call::{PLACE, WAIT, acquire, leave, leave_together, release};
 use crate::scripts::keys::{ALIVE, DEADLINES, LOCK, LOCK_CHANNEL, QUEUE, TOKEN, lock, within};
 use crate::scripts::plain_call::renew;
 use crate::scripts::store::{STOPPED_MS, Store};
@@ -61,20 +61,18 @@ async fn waiters_stand_in_line_as_redisson_writes_them() {
     let store = Store::start().await;
     store.stop_clock();
     store.granted(&acquire("a:1", 1)).await;
-    for (place, waiter) in (1..).zip(["b:2", "c:3", "d:4"]) {
+    for waiter in ["b:2", "c:3", "d:4"] {
         let reply = store.ask(&acquire(waiter, 1)).await;
         assert_eq!((reply[0].as_str(), reply[2].as_str()), ("BUSY", "1"));
         assert!(within(reply[1].parse().unwrap(), LEASE));
         assert_eq!(store.score(ALIVE, waiter).await, Some(STOPPED_MS + PLACE));
         let deadline = store.score(DEADLINES, waiter).await.unwrap() - STOPPED_MS;
-        assert!(within(deadline, LEASE + place * WAIT), "{deadline}");
+        assert!(within(deadline, LEASE + WAIT), "{deadline}");
     }
     assert_eq!(line(&store).await, ["b:2", "c:3", "d:4"]);
     for key in [QUEUE, DEADLINES, ALIVE] {
         assert!(within(store.cli.pttl(key).await, 2 * PLACE), "{key}");
     }
-    let between = store.score(DEADLINES, "d:4").await.unwrap();
-    assert_eq!(between - store.score(DEADLINES, "c:3").await.unwrap(), WAIT);
 }
 
 #[tokio::test]
@@ -115,12 +113,12 @@ async fn the_order_is_that_of_arrival() {
 }
 
 #[tokio::test]
-async fn a_grant_brings_everybodys_deadline_forward_by_one_wait() {
+async fn a_grant_leaves_the_deadlines_of_those_behind_as_they_are() {
     let store = queued(&["b:2", "c:3"]).await;
     let before = store.score(DEADLINES, "c:3").await.unwrap();
     store.expire().await;
     store.granted(&acquire("b:2", 1)).await;
-    assert_eq!(store.score(DEADLINES, "c:3").await, Some(before - WAIT));
+    assert_eq!(store.score(DEADLINES, "c:3").await, Some(before));
     assert_eq!(line(&store).await, ["c:3"]);
 }
 
@@ -188,7 +186,7 @@ async fn a_waiter_that_leaves_lets_those_behind_move_up() {
         assert_eq!(store.ask(&leave("c:3")).await, ["GONE"]);
         assert_eq!(line(&store).await, ["b:2", "d:4"]);
         assert_eq!(store.score(DEADLINES, "b:2").await, Some(first));
-        assert_eq!(store.score(DEADLINES, "d:4").await, Some(last - WAIT));
+        assert_eq!(store.score(DEADLINES, "d:4").await, Some(last));
     }
     assert!(turns(&mut store).await.is_empty(), "the lock is held");
     for waiter in ["b:2", "d:4"] {
@@ -205,6 +203,24 @@ async fn a_head_that_leaves_a_free_lock_passes_its_turn_on() {
     assert_eq!(store.ask(&leave("b:2")).await, ["GONE"]);
     assert_eq!(turns(&mut store).await, ["c:3"]);
     store.granted(&acquire("c:3", 1)).await;
+}
+
+#[tokio::test]
+async fn those_that_leave_together_are_gone_and_the_next_one_is_woken_once() {
+    let mut store = queued(&["b:2", "c:3", "d:4", "e:5"]).await;
+    for _asked in 0..2 {
+        assert_eq!(store.ask(&leave_together(&["d:4", "b:2"])).await, ["LEFT"]);
+        assert_eq!(line(&store).await, ["c:3", "e:5"]);
+        assert!(turns(&mut store).await.is_empty(), "the lock is held");
+    }
+    assert_eq!(store.ask(&release("a:1", 0)).await, ["FREED"]);
+    assert_eq!(turns(&mut store).await, ["c:3"]);
+    // The next one was granted the lock, and left before it knew.
+    store.granted(&acquire("c:3", 1)).await;
+    assert_eq!(store.ask(&leave_together(&["c:3", "x:9"])).await, ["LEFT"]);
+    assert_eq!(turns(&mut store).await, ["e:5"]);
+    assert_eq!(store.ask(&leave_together(&["e:5"])).await, ["LEFT"]);
+    store.stands([]).await;
 }
 
 #[tokio::test]
@@ -226,7 +242,7 @@ async fn the_dead_are_dropped_from_the_head_and_the_next_one_is_told() {
     assert_eq!(store.ask(&release("a:1", 0)).await, ["FREED"]);
     assert_eq!(turns(&mut store).await, ["d:4"]);
     assert_eq!(line(&store).await, ["d:4", "e:5"]);
-    assert_eq!(store.score(DEADLINES, "e:5").await, Some(before - 2 * WAIT));
+    assert_eq!(store.score(DEADLINES, "e:5").await, Some(before));
 
     dies(&store, "d:4").await;
     for place in [0, PLACE] {
@@ -266,8 +282,14 @@ async fn a_thousand_dead_waiters_cost_no_grant() {
     store.stands([lock("a:1=1", LEASE)]).await;
 }
 
-fn calls() -> [Call; 4] {
-    [acquire("c:3", 1), acquire("c:3", 1).with("place_ms", 0), release("b:2", 0), leave("b:2")]
+fn calls() -> [Call; 5] {
+    [
+        acquire("c:3", 1),
+        acquire("c:3", 1).with("place_ms", 0),
+        release("b:2", 0),
+        leave("b:2"),
+        leave_together(&["b:2"]),
+    ]
 }
 
 #[tokio::test]
@@ -284,7 +306,11 @@ async fn something_else_under_a_name_is_no_lock() {
         store.set(foreign).await;
         let before = store.keys().await;
         for call in calls() {
-            let expected = if call.script == "fair/acquire" { "WRONG_KIND" } else { "GONE" };
+            let expected = match call.script {
+                "fair/acquire" => "WRONG_KIND",
+                "fair/leave" => "LEFT",
+                _ => "GONE",
+            };
             assert_eq!(store.ask(&call).await, [expected], "{call:?} on {foreign:?}");
         }
         store.unchanged_since(&before).await;
@@ -310,7 +336,7 @@ async fn at_the_memory_limit_what_is_held_can_be_kept_and_given_back() {
     store.fill().await;
     assert_eq!(store.ask(&renew("a:1")).await, ["RENEWED", "1"]);
     assert_eq!(store.ask(&release("a:1", 1)).await, ["RELEASED"]);
-    assert_eq!(store.ask(&leave("c:3")).await, ["GONE"]);
+    assert_eq!(store.ask(&leave_together(&["c:3", "x:9"])).await, ["LEFT"]);
     assert_eq!(store.ask(&release("a:1", 0)).await, ["FREED"]);
     assert_eq!(turns(&mut store).await, ["d:4"]);
     assert_eq!(line(&store).await, ["d:4"]);

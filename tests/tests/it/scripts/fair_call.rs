@@ -8,7 +8,7 @@ use crate::scripts::store::Store;
 
 /// How long a place in line lives.
 pub(crate) const PLACE: i64 = 200_000;
-/// What Redisson counts for each waiter.
+/// What Redisson counts for each of its waiters.
 pub(crate) const WAIT: i64 = 300_000;
 
 pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
@@ -30,13 +30,20 @@ pub(crate) fn release(owner: &str, holds: u32) -> Call {
     Call::new(
         "fair/release",
         [LOCK, QUEUE, DEADLINES, ALIVE, LOCK_CHANNEL],
-        [("owner", &owner), ("holds", &holds), ("queued", &0), ("wait_ms", &WAIT)],
+        [("owner", &owner), ("holds", &holds), ("queued", &0)],
     )
 }
 
 /// What a waiter says that gives up.
 pub(crate) fn leave(owner: &str) -> Call {
     release(owner, 0).with("queued", 1)
+}
+
+/// Waiters that give up together.
+pub(crate) fn leave_together(owners: &[&str]) -> Call {
+    let call = Call::new("fair/leave", [LOCK, QUEUE, DEADLINES, ALIVE, LOCK_CHANNEL], []);
+    let args = owners.iter().map(|owner| ("owners", (*owner).to_owned())).collect();
+    Call { args, ..call }
 }
 
 /// Drops the heads whose time is over, as most of Redisson's steps do first.

@@ -121,7 +121,7 @@ async fn deadlines_drifted_with_every_waiter_that_came_and_went() {
         assert_eq!(store.ask(&leave(&waiter)).await, ["GONE"]);
     }
     let deadline = store.score(DEADLINES, "c:3").await.unwrap() - store.now().await;
-    assert!(within(deadline, LEASE + 2 * WAIT), "{deadline}");
+    assert!(within(deadline, LEASE + WAIT), "{deadline}");
 }
 
 /// Deadlines have an end as long as only ours wait; the last of ours leaves them to Redisson's, whose

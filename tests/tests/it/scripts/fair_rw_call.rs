@@ -43,6 +43,13 @@ pub(crate) fn leave(mode: &str, owner: &str) -> Call {
     release(mode, owner, 0).with("queued", 1)
 }
 
+/// `mode:owner` of waiters that give up together.
+pub(crate) fn leave_together(waiters: &[&str]) -> Call {
+    let call = Call::new("fair_read_write/leave", [LOCK, CHANNEL, LINE, ALIVE, TURN], []);
+    let args = waiters.iter().map(|waiter| ("waiters", (*waiter).to_owned())).collect();
+    Call { args, ..call }
+}
+
 pub(crate) fn upgrade(owner: &str, read_holds: u32, write_holds: u32) -> Call {
     Call::new(
         "fair_read_write/upgrade",

@@ -23,9 +23,17 @@ pub(crate) fn empty_line(lease: i64) -> Key {
 
 /// Who stands in line, in order; everything there has an end, and nobody stands there who has none.
 pub(crate) async fn in_line(store: &Store) -> Vec<String> {
-    let mut members = store.cli.sorted_set(LINE).await.into_iter().map(|(member, _)| member);
-    assert_eq!(members.next().as_deref(), Some("fair"));
-    let waiters: Vec<String> = members.collect();
+    let line = store.cli.sorted_set(LINE).await.into_iter().map(|(member, _)| member);
+    let (mut writers, waiters): (Vec<_>, Vec<_>) =
+        line.partition(|entry| entry.starts_with("writer:"));
+    let (own, waiters) = waiters.split_first().expect("the line's own entry");
+    assert_eq!(own, "fair");
+    let waiters = waiters.to_vec();
+    // Each writer has a second entry, the first writer last.
+    writers.reverse();
+    let writes = waiters.iter().filter(|waiter| waiter.starts_with("write:"));
+    let writes: Vec<_> = writes.map(|waiter| waiter.replace("write:", "writer:")).collect();
+    assert_eq!(writers, writes);
     let alive = store.cli.sorted_set(ALIVE).await.into_iter().map(|(member, _)| member);
     let (mut alive, mut sorted) = (alive.collect::<Vec<_>>(), waiters.clone());
     alive.sort();

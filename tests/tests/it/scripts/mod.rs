@@ -16,6 +16,7 @@ mod crowd;
 mod downgrade;
 mod fair;
 mod fair_call;
+mod fair_costs;
 mod fair_faults;
 mod fair_java;
 mod fair_rw;

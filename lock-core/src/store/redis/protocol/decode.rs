@@ -95,6 +95,10 @@ impl Reply {
         }
     }
 
+    pub(crate) fn left(&self) -> Result<(), Unavailable> {
+        if self.status()? == "LEFT" { Ok(()) } else { Err(self.strange()) }
+    }
+
     pub(crate) fn upgraded(&self) -> Result<Upgraded, Unavailable> {
         match (self.status()?, self.token(2)) {
             ("GRANTED", Some(token)) => Ok(Upgraded::Granted(token)),

@@ -8,21 +8,25 @@ use super::{
     scripts::{self, LockScript},
 };
 use crate::{
-    store::{AcquireCommand, ConvertCommand, Holder, ReleaseCommand, RenewCommand, WakeTopic},
+    store::{
+        AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
+        WakeTopic,
+    },
     types::{Kind, LockKey, Mode, OwnerId},
 };
 
 /// How long a token outlives the last grant of its key.
 const TOKEN_TTL: Duration = Duration::from_secs(60 * 60);
-/// What a place in a fair line counts for in Redisson's deadlines: its `fairLockWaitTimeout`.
+/// What a place of Redisson's in a fair line counts for in its deadlines: its `fairLockWaitTimeout`.
 const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
 /// What a first try says last: for how long it has waited, that it yields, its hold, and the tokens that
 /// it keeps in reserve. The scripts take that for granted.
 const FIRST_TRY: [&str; 4] = ["0", "1", "1", "0"];
 /// How many waiters of one lock can be woken each alone; of more, some share a number.
 const WAKE_NUMBERS: u32 = 32;
-/// How long a holder may take to notice that it was asked to release.
-const REQUEST_TTL: Duration = Duration::from_secs(60 * 60);
+/// How long a request to release stands at least, however short the lease is: a holder that listens and
+/// has missed the message looks every three seconds.
+const REQUEST_TTL: Duration = Duration::from_secs(6);
 
 #[derive(Debug)]
 pub(crate) struct Steps {
@@ -161,7 +165,7 @@ impl Steps {
                     .key(names.deadlines())
                     .key(names.alive())
                     .key(names.lock_channel());
-                rest(call).ms(JAVA_FAIR_WAIT)
+                rest(call)
             }
             (Kind::Semaphore, _) => self
                 .semaphore(&scripts::SEMAPHORE_RELEASE, &names)
@@ -169,6 +173,35 @@ impl Steps {
                 .flag(step.in_line)
                 .but_for(&["0"]),
         }
+    }
+
+    /// All waiters in one script; `None` for the kinds that have none for it.
+    pub(crate) fn leave(&self, step: &LeaveCommand) -> Option<Call> {
+        let names = self.names(&step.key);
+        Some(match step.kind {
+            Kind::Fair => {
+                let call = Call::new(&scripts::FAIR_LEAVE)
+                    .key(&names.lock)
+                    .key(names.queue())
+                    .key(names.deadlines())
+                    .key(names.alive())
+                    .key(names.lock_channel());
+                step.waiters.iter().fold(call, |call, (owner, _)| call.owner(owner))
+            }
+            Kind::FairReadWrite => {
+                let call = Call::new(&scripts::FAIR_READ_WRITE_LEAVE)
+                    .key(&names.lock)
+                    .key(names.channel())
+                    .key(names.line())
+                    .key(names.alive())
+                    .key(names.turn());
+                let waiter = |call: Call, (owner, mode): &(OwnerId, Mode)| {
+                    call.arg(format!("{}:{owner}", mode.as_str()))
+                };
+                step.waiters.iter().fold(call, waiter)
+            }
+            _ => return None,
+        })
     }
 
     /// All steps are of one kind and mode.

@@ -18,7 +18,7 @@
 //! | `redisson_lock_timeout:B` | sorted set, with TTL as the queue | `O` -> epoch ms after which Redisson passes it by | Redisson's |
 //! | `redisson_lock_token:B` | string, with TTL unless permanent | the last fencing token | Redisson's name (`RFencedLock`), our numbers |
 //! | `lock_waiters:B` | hash, with TTL | `read:O` or `write:O` -> `since:until` (epoch ms) of each waiter | ours |
-//! | `lock_waiters:B` of a fair read/write lock | sorted set, with TTL | `read:O` or `write:O` -> number of arrival; `fair` -> 0 while it is held or waited for | ours |
+//! | `lock_waiters:B` of a fair read/write lock | sorted set, with TTL | `read:O` or `write:O` -> number of arrival; `fair` -> 0 while it is held or waited for; `writer:O` -> a writer's number, negated | ours |
 //! | `lock_alive:B` | sorted set, with TTL | `O`, in a fair read/write lock `read:O` or `write:O` -> epoch ms until which its place in line lives | ours |
 //! | `lock_turn:B:O` | channel | `1`: this waiter of a fair read/write lock may enter | ours |
 //! | `lock_asked:B` | set, with TTL | owners that were asked to release; a semaphore's permits in hex | ours |

@@ -126,6 +126,9 @@ scripts! {
     FAIR_READ_WRITE_RELEASE = "fair_read_write/release"
         with "whole" "end_in" "clock" "tell" "waiters" "readers" "tag" "line" "turns"
         calling "read_write"/"release_read" "read_write"/"release_write";
+    FAIR_READ_WRITE_LEAVE = "fair_read_write/leave"
+        with "whole" "end_in" "clock" "tell" "waiters" "readers" "tag" "line" "turns"
+        calling "read_write"/"release_read" "read_write"/"release_write";
     FAIR_READ_WRITE_UPGRADE = "fair_read_write/upgrade"
         with "whole" "end_in" "clock" "tell" "next_token" "readers" "hold_reads" "line"
         calling "read_write"/"upgrade";
@@ -137,6 +140,7 @@ scripts! {
         calling "read_write"/"renew_read" "read_write"/"renew_write";
     FAIR_ACQUIRE = "fair/acquire" with "whole" "end_in" "clock" "next_token" "tell" "sole" "ours" "queue";
     FAIR_RELEASE = "fair/release" with "whole" "end_in" "clock" "tell" "sole" "ours" "queue";
+    FAIR_LEAVE = "fair/leave" with "whole" "end_in" "clock" "tell" "sole" "ours" "queue";
     SEMAPHORE_ACQUIRE = "semaphore/acquire" with "whole" "end_in" "clock" "tell" "waiters" "permits";
     SEMAPHORE_RELEASE = "semaphore/release" with "whole" "clock" "tell" "waiters" "permits";
     SEMAPHORE_RENEW = "semaphore/renew" with "whole" "clock" "renewed";

@@ -41,6 +41,7 @@ const COMMANDS: &[&str] = &[
     "lindex K P",
     "lrange K P P",
     "lrem K 0 M",
+    "lrem K 1 M",
     "ltrim K P P",
     "rpush K M",
     "rpush K M M",

@@ -7,6 +7,9 @@ use crate::clock::Nanos;
 /// No key of the campaign is given so long; what has it got it from a clock that jumped back.
 const BY_THE_CLOCK_MS: i64 = 30 * 60 * 1_000;
 
+const TOKEN_MS: i64 = 60 * 60 * 1_000;
+const NAME_MS: i64 = 60 * 1_000;
+
 /// A key that stands in Redis at the end, and for how many milliseconds still.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leftover {
@@ -15,12 +18,20 @@ pub(crate) struct Leftover {
 }
 
 impl Leftover {
-    /// Tokens stay for an hour or for ever, a client's name for a minute, a semaphore's permits for
-    /// ever as in Redisson.
+    /// What P9 names stays, and no longer than it says; `filler:` are keys of the campaign's own.
     pub(crate) fn is_wrong(&self) -> bool {
-        let stays = ["redisson_lock_token:", "lock_client:", "lock:semaphore:", "filler:"];
-        let leases = self.key.starts_with("{lock:semaphore:") && self.key.ends_with(":timeout");
-        !leases && !stays.iter().any(|prefix| self.key.starts_with(prefix))
+        let is = |prefix: &str| self.key.starts_with(prefix);
+        let ends_within = |most: i64| (0..=most).contains(&self.ttl);
+        if is("redisson_lock_token:{lock:fenced:") || is("lock:semaphore:") || is("filler:") {
+            return false;
+        }
+        if is("{lock:semaphore:") && self.key.ends_with(":timeout") {
+            return false;
+        }
+        if is("redisson_lock_token:") {
+            return !ends_within(TOKEN_MS);
+        }
+        !(is("lock_client:") && ends_within(NAME_MS))
     }
 }
 
@@ -55,5 +66,17 @@ mod tests {
             &mut verdict,
         );
         assert_eq!(verdict.findings.len(), 2);
+    }
+
+    #[test]
+    fn what_may_stay_for_a_while_may_not_stay_longer() {
+        let left = |key: &str, ttl| Leftover { key: key.to_owned(), ttl };
+        let token = "redisson_lock_token:{lock:fair:0}";
+        for (name, ttl) in [(token, -1), (token, 3_600_001), ("lock_client:1", -1)] {
+            assert!(left(name, ttl).is_wrong(), "{name} {ttl}");
+        }
+        for (name, ttl) in [(token, 3_600_000), ("redisson_lock_token:{lock:fenced:0}", -1)] {
+            assert!(!left(name, ttl).is_wrong(), "{name} {ttl}");
+        }
     }
 }

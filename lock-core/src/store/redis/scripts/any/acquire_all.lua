@@ -51,7 +51,7 @@ local KINDS = {
     keys = 6, args = {6, 6}, numbers = {[3] = LEASE, [4] = HOLDS, [5] = ANY_MS, [6] = LEASE, [7] = ANY_MS}, holds = 4,
     acquire = fair_acquire,
     release = function(keys, args, holds)
-      return fair_release({keys[1], keys[2], keys[3], keys[4], keys[6]}, {nonce, args[2], holds, '0', args[6]})
+      return fair_release({keys[1], keys[2], keys[3], keys[4], keys[6]}, {nonce, args[2], holds, '0'})
     end,
   },
   ['fair_read_write/acquire'] = {

@@ -1,11 +1,13 @@
--- any/request_release: asks whoever holds a lock, of whatever kind, to release it. Nobody loses it.
+-- any/request_release: asks the holders of a lock, of whatever kind, to release it. None loses it. The
+-- request stands for as long as the longest lease of a holder, as it is now: a holder that listens finds
+-- it long before that, and nothing is left of it when the holders have died.
 --
 -- KEYS[1] lock    hash or string  of the read/write lock, the lock with one holder, the semaphore
 -- KEYS[2] asked   set      owners that were asked; also the channel where that is told: 1
 -- KEYS[3] leases  zset     of a semaphore's permits
 -- ARGV[1] nonce
 -- ARGV[2] tag     prefix of every owner's read keys
--- ARGV[3] ttl     ms for which the request stands
+-- ARGV[3] ttl     ms for which the request stands at least
 --
 -- Returns {ASKED, nonce, number of holders asked}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
@@ -20,7 +22,7 @@ if not found or type(before) == 'table' then
   return {'WRONG_KIND', nonce}
 end
 if #found.holders > 0 then
-  ttl_ms = math.max(ttl_ms, redis.call('pttl', asked))
+  ttl_ms = math.max(ttl_ms, found.left_ms, redis.call('pttl', asked))
   -- Who was asked and holds it no more has no use for this; a lock that is asked for again and again
   -- would collect them.
   if found.complete then redis.call('del', asked) end

@@ -14,7 +14,7 @@
 -- ARGV[3] lease   ms
 -- ARGV[4] holds   this owner's holds once granted; 1 is the outermost
 -- ARGV[5] place_ms  life of the caller's place in the queue unless it asks again, 0: does not queue
--- ARGV[6] wait_ms   what Redisson counts for each waiter in the queue
+-- ARGV[6] wait_ms   what Redisson counts for each of its waiters in the queue
 -- ARGV[7] token_ttl  ms, 0: for ever
 --
 -- Returns {GRANTED, nonce, token ('' on re-entry)}
@@ -48,14 +48,14 @@ local head, head_left_ms, dead = head_of(queue, deadlines, alive, now, owner)
 if not taken and (not head or head == owner) then
   local fence = next_token(token, token_ttl_ms)
   if not fence then return {'WRONG_KIND', nonce} end
-  drop_heads(queue, deadlines, alive, dead, wait_ms)
-  leave_queue(queue, deadlines, alive, owner, wait_ms)
+  drop_heads(queue, deadlines, alive, dead)
+  leave_queue(queue, deadlines, alive, owner)
   redis.call('hset', lock, owner, '1')
   end_in(lock, lease_ms)
   return {'GRANTED', nonce, fence}
 end
 
-drop_heads(queue, deadlines, alive, dead, wait_ms)
+drop_heads(queue, deadlines, alive, dead)
 local left_ms = taken and redis.call('pttl', lock) or head_left_ms
 if place_ms > 0 then
   stand_in_queue(queue, deadlines, alive, owner, now, taken and math.max(left_ms, 0) or 0, place_ms, wait_ms)

@@ -12,7 +12,6 @@
 -- ARGV[2] owner
 -- ARGV[3] holds   the owner's holds once released
 -- ARGV[4] queued  1: the owner may stand in the queue, and leaves it; 0: it does not
--- ARGV[5] wait_ms  what Redisson counts for each waiter in the queue
 --
 -- Returns {FREED, nonce} nobody holds the lock now
 --         {RELEASED, nonce} the owner still does
@@ -20,15 +19,11 @@
 --         {INVALID, nonce}
 local lock, queue, deadlines, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local nonce, owner, holds = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS)
-local queued, wait_ms = ARGV[4] == '1', whole(ARGV[5], 1, MOST_LEASE_MS)
-if not (holds and wait_ms) or owner == '' then return {'INVALID', nonce} end
+local queued = ARGV[4] == '1'
+if not holds or owner == '' then return {'INVALID', nonce} end
 
 local line = is_queue(queue, deadlines, alive)
-if queued and line then leave_queue(queue, deadlines, alive, owner, wait_ms) end
+if queued and line then leave_queue(queue, deadlines, alive, owner) end
 local status = release_sole(lock, owner, holds)
-if line and redis.call('exists', lock) == 0 then
-  local head, _, dead = head_of(queue, deadlines, alive, now_ms())
-  drop_heads(queue, deadlines, alive, dead, wait_ms)
-  if head then tell(channel .. ':' .. head, '0') end
-end
+if line then wake_head(lock, queue, deadlines, alive, channel) end
 return {status, nonce}

@@ -5,7 +5,7 @@
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:n
--- KEYS[3] line    zset    mode:owner of each waiter -> number of arrival; fair -> 0
+-- KEYS[3] line    zset    mode:owner of each waiter -> number of arrival; see shared/line
 -- KEYS[4] alive   zset    mode:owner -> epoch ms until which its place lives
 -- KEYS[5] token   string  last fencing token
 -- KEYS[6] turn    prefix  of the waiters' channels turn:owner, told 1
@@ -45,11 +45,14 @@ if held_as and not (stands or inside) and held_by_ours(lock, tag, held_as) then 
 local me = mode .. ':' .. owner
 local blocked, met_dead = false, false
 if not inside and holds == 1 and held_as ~= 'write' then
-  met_dead = walk_line(line, alive, 1, me, function(waiter)
-    if waiter == me then return true end
-    blocked = mode == 'write' or not is_reader(waiter)
-    return blocked
-  end)
+  if mode == 'read' then
+    blocked, met_dead = writer_before(line, alive, me)
+  else
+    met_dead = walk_line(line, alive, first_rank(line), me, function(waiter)
+      blocked = waiter ~= me
+      return true
+    end)
+  end
 end
 
 local left_ms = held_as and redis.call('pttl', lock) or -1
@@ -81,20 +84,12 @@ if queued then
   if redis.call('pttl', alive) < place_ms then end_in(alive, place_ms) end
   if not redis.call('zscore', line, me) then
     local last = redis.call('zrange', line, -1, -1, 'withscores')[2] or 0
-    redis.call('zadd', line, string.format('%.0f', math.max(last + 1, (now_us()))), me)
+    enter_line(line, mode, owner, math.max(last + 1, (now_us())))
   end
 end
 if met_dead then call_next(held_as, line, alive, turn) end
 
-local rank = redis.call('zrank', line, me) or redis.call('zcard', line)
-for before = rank - 1, 1, -1 do
-  local waiter = redis.call('zrange', line, before, before)[1]
-  local place_left_ms = place_left(alive, waiter, now_ms())
-  if place_left_ms > 0 then
-    left_ms = left_ms < 0 and place_left_ms or math.min(left_ms, place_left_ms)
-    break
-  end
-  leave_line(line, alive, waiter)
-end
+local before_ms = place_before(line, alive, me)
+if before_ms then left_ms = left_ms < 0 and before_ms or math.min(left_ms, before_ms) end
 if left_ms >= 0 then left_ms = math.max(left_ms, 1) end
 return {'BUSY', nonce, left_ms, queued and 1 or 0}

@@ -3,7 +3,7 @@
 --
 -- KEYS[3i-2] lock   hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[3i-1] reads  prefix  of the owner's keys reads:1 .. reads:n
--- KEYS[3i]   line   zset    mode:owner of each waiter -> number of arrival; fair -> 0
+-- KEYS[3i]   line   zset    mode:owner of each waiter -> number of arrival; see shared/line
 -- ARGV[1]    nonce
 -- ARGV[2]    mode   read or write
 -- ARGV[2i+1] owner

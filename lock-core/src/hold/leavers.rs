@@ -1,0 +1,139 @@
+//! Waiters of fair kinds that give up, gathered by key: those of one key leave the store's line in one
+//! command.
+//!
+//! A client has at most one such command per key under way. Waiters that give up meanwhile go together
+//! in the next one, so many that give up at once cost the store few commands. New places in the line
+//! wait at the gate until that command is sent: otherwise a line in which waiters come and leave quickly
+//! would hold more places whose waiters are gone than places of live ones.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    task::Poll,
+};
+
+use futures_util::poll;
+
+use super::{reconcile::PendingRelease, state::LeaseInner, step_permit::StepPermit};
+use crate::{
+    runtime::Moment,
+    store::LeaveCommand,
+    types::{Kind, LockKey, Mode},
+};
+
+/// A line in the store.
+type Line = (Kind, LockKey);
+
+/// A waiter that has given up, with the right to its next step.
+struct Leaver {
+    pending: PendingRelease,
+    step: StepPermit,
+    mode: Mode,
+}
+
+/// The waiters that leave a line by one command.
+pub(super) struct Group {
+    line: Line,
+    leavers: Vec<Leaver>,
+}
+
+/// What came of a group's command.
+pub(super) struct Left {
+    line: Line,
+    /// Nothing is left of these in the store.
+    pub(super) gone: Vec<PendingRelease>,
+    /// The store did not confirm that these are gone.
+    pub(super) failed: Vec<PendingRelease>,
+}
+
+/// The waiters that leave, by line.
+#[derive(Default)]
+pub(super) struct Leavers {
+    /// Those that the next command of their line takes out.
+    gathered: HashMap<Line, Vec<Leaver>>,
+    /// The lines of which a command is under way.
+    sent: HashSet<Line>,
+}
+
+impl Leavers {
+    /// Keeps a waiter of a fair kind that only leaves its line; returns any other hold.
+    pub(super) fn gather(&mut self, pending: PendingRelease) -> Option<PendingRelease> {
+        let lease = pending.lease().filter(|lease| lease.kind.is_fair());
+        let Some(lease) = lease.cloned() else { return Some(pending) };
+        let mode = lease.state().gives_up_place();
+        let (Some(mode), Some(step)) = (mode, lease.try_step()) else {
+            // It is sent by itself, now or after the step that is under way.
+            lease.state().leave_sent();
+            return Some(pending);
+        };
+        let line = (lease.kind, lease.key.clone());
+        self.gathered.entry(line).or_default().push(Leaver { pending, step, mode });
+        None
+    }
+
+    /// The groups whose command can be sent now.
+    pub(super) fn ready(&mut self) -> Vec<Group> {
+        let Self { gathered, sent } = self;
+        let ready = gathered.extract_if(|line, _| sent.insert(line.clone()));
+        ready.map(|(line, leavers)| Group { line, leavers }).collect()
+    }
+
+    /// The next command of a line can be sent once the last one is answered.
+    pub(super) fn answered(&mut self, left: &Left) {
+        self.sent.remove(&left.line);
+    }
+}
+
+impl Group {
+    /// Takes all of them out of the line.
+    pub(super) async fn leave(self) -> Left {
+        let Self { line, leavers } = self;
+        let mut left = Left { line: line.clone(), gone: Vec::new(), failed: Vec::new() };
+        let Some(first) = leavers.first() else { return left };
+        let engine = Arc::clone(&first.step.lease().engine);
+        let waiters =
+            leavers.iter().map(|one| (one.step.lease().owner.clone(), one.mode)).collect();
+        let sent = Moment::now();
+        let mut command = engine.store.leave(LeaveCommand::new(line.0, line.1, waiters));
+        // Its first poll sends it.
+        let at_once = poll!(&mut command);
+        leavers.iter().for_each(|one| one.step.lease().state().leave_sent());
+        let answer = match at_once {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => command.await,
+        };
+        for Leaver { pending, step, mode } in leavers {
+            let is_over = match &answer {
+                Ok(()) => {
+                    step.lease().state().has_left(mode);
+                    true
+                }
+                Err(why) => pending.failed(step.lease(), why.clone().into(), sent),
+            };
+            if is_over { left.gone.push(pending) } else { left.failed.push(pending) }
+        }
+        left
+    }
+}
+
+impl LeaseInner {
+    /// The mode in which this waiter may stand in line, if nothing is to be done for it but to leave.
+    /// It may have been granted the lock meanwhile, which nobody has seen: that is released with it.
+    fn gives_up_place(&self) -> Option<Mode> {
+        let mode = self.in_line?;
+        let other = if mode == Mode::Read { Mode::Write } else { Mode::Read };
+        let unseen = self.confirmed.none() && !self.mode_in_doubt;
+        (unseen && self.desired().none() && self.remote.of(other) == 0).then_some(mode)
+    }
+
+    fn leave_sent(&mut self) {
+        if let Some(permit) = &mut self.permit {
+            permit.leave_sent();
+        }
+    }
+
+    fn has_left(&mut self, mode: Mode) {
+        *self.remote.of_mut(mode) = 0;
+        self.in_line = None;
+    }
+}
