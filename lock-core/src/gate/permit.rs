@@ -83,8 +83,13 @@ impl<T: Tenant> Permit<T> {
         });
     }
 
-    /// Whether the command by which it leaves the store's queue is still to be sent.
-    pub(super) unsent: bool,
+    /// The command by which it leaves the store's queue is on its way, so new places may be taken.
+    pub(crate) fn leave_sent(&mut self) {
+        if std::mem::take(&mut self.unsent) {
+            self.gate.change(&self.key, |state| state.unsent -= 1);
+        }
+    }
+
     /// Until when it defers to other processes; `None` if it was not queued.
     pub(crate) fn defer_until(&self) -> Option<Instant> {
         if self.queued { self.gate.defer_until(&self.key) } else { None }

@@ -281,6 +281,7 @@ fn a_waiter_that_gives_up_takes_up_no_room_while_its_release_is_on_its_way() {
     gives_up.wait(None).expect("room for one");
     assert!(matches!(enter(), EnterResult::Full(1)));
     gives_up.set_releasing(true);
+    gives_up.leave_sent();
     admitted(enter()).wait(None).expect("the first waits no more");
 }
 
@@ -291,8 +292,9 @@ fn a_new_place_in_the_stores_line_waits_until_leavers_are_sent_on_their_way() {
     let (mut one, mut other) = (admitted(enter(true)), admitted(enter(true)));
     one.set_releasing(true);
     other.set_releasing(true);
-    let (mut next, mut last) = (queued(enter(true)), queued(enter(true)));
+    // One that does not wait takes no place.
     drop(admitted(enter(false)));
+    let (mut next, mut last) = (queued(enter(true)), queued(enter(true)));
     one.leave_sent();
     assert!(next.try_admitted().is_none(), "the other one is still to be sent");
     other.leave_sent();
