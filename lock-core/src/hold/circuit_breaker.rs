@@ -1,5 +1,5 @@
-//! Where the store is known not to answer, whoever asked for it is told at once instead of after
-//! the command timeout.
+//! While the store is known not to answer, acquisitions that fail fast are refused at once instead of
+//! after the command timeout.
 //!
 //! A shard is open from the first acquisition that the store did not answer until a probe in the
 //! background is answered.
@@ -47,7 +47,7 @@ impl Breaker {
 }
 
 impl ClientInner {
-    /// Refuses who wants to fail fast while the store is known not to answer.
+    /// Refuses an acquisition that fails fast while the store is known not to answer.
     pub(crate) fn check_breaker(&self, request: &LockRequest) -> Result<(), Unavailable> {
         if !request.asked.fail_fast
             || !self.breaker.lock().open.contains(&self.store.shard(&request.key))
@@ -62,6 +62,8 @@ impl ClientInner {
         let shard = self.store.shard(key);
         {
             let mut shards = self.breaker.lock();
+            // An answer to a probe that was sent later has shown that the store is back: opened again by
+            // an older timeout, the breaker would refuse callers although the store answers.
             let outdated = shards.last_closed.is_some_and(|closed| sent < closed);
             if outdated || !shards.open.insert(shard) {
                 return;
@@ -72,7 +74,7 @@ impl ClientInner {
     }
 }
 
-/// Asks until there is an answer, or nobody is left who would want to know.
+/// Probes the store until it answers or the client is gone.
 async fn probe(engine: Weak<ClientInner>, shard: u16, key: LockKey) {
     loop {
         tokio::time::sleep(PROBE).await;
@@ -81,6 +83,7 @@ async fn probe(engine: Weak<ClientInner>, shard: u16, key: LockKey) {
         };
         // A refusal is an answer too.
         let answered = !matches!(store.probe(key.clone()).await, Err(why) if why.is_silent());
+        // Weak while it waits: a probe must not keep a client alive that its users have dropped.
         let Some(engine) = engine.upgrade() else { return };
         if answered || *engine.draining.borrow() {
             engine.breaker.close(shard);

@@ -1,4 +1,4 @@
-//! What one client's holds, waiters and tasks share.
+//! What the holds, waiters and tasks of one client share.
 
 use std::{
     sync::{
@@ -99,6 +99,7 @@ impl ClientInner {
     /// Gives up a place at the gate, with which a lock ends.
     pub(crate) fn give_back(&self, permit: Option<Permit>) {
         if permit.is_some() {
+            // Dropped before the count falls: a shutdown that sees zero finds no permit left.
             drop(permit);
             self.holds.fetch_sub(1, Ordering::AcqRel);
             self.hold_ended.notify_waiters();

@@ -201,6 +201,8 @@ impl LeaseInner {
             return Next::Nothing;
         }
         if self.holds.count() == 0 && self.sharing.expected == 0 {
+            // The stage changes under the same lock: a loss that is found at this moment ends the lease
+            // for the waiter too.
             if let Some(key) = self.handoff_key(kind, now) {
                 self.stage = Stage::HandedOff;
                 return Next::HandOff(key);
@@ -222,6 +224,8 @@ impl LeaseInner {
     /// The store has confirmed the lease by an answer to what was sent at `sent`, which came by `now`.
     pub(crate) fn confirm(&mut self, sent: Moment, lease: Duration, now: Moment) {
         self.confirmed_at = self.confirmed_at.max(sent);
+        // Counted from the send, not from the answer: the store may have executed the command at any
+        // moment in between, and its lease runs from there.
         self.valid_until = self.valid_until.max(sent.after(lease::validity(lease)));
         self.stored_until = self.stored_until.max(now.after(self.length));
     }
@@ -236,6 +240,8 @@ impl LeaseInner {
         self.mode_in_doubt = true;
         self.handoffs.left = 0;
         self.sharing.leads = false;
+        // Only what both modes have in common is certain now: renewed as more than that, the lease could
+        // be answered as lost although the change was executed.
         self.confirmed.read = self.confirmed.read.min(after.read);
         self.confirmed.write = self.confirmed.write.min(after.write);
         self.may_be_stored(Moment::now(), self.length);

@@ -17,7 +17,8 @@ impl StepPermit {
 impl Drop for StepPermit {
     fn drop(&mut self) {
         self.0.state().stepping = false;
-        // All that wait: one alone might not be polled for long.
+        // All waiters are notified: if one alone were, and its future was not polled, the others would
+        // wait although the right is free.
         self.0.announce();
     }
 }

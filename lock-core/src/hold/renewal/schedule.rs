@@ -62,7 +62,8 @@ impl Schedule {
         let first = {
             let mut due = self.lock();
             let mut state = lease.state();
-            // One that is being released, or is on its way to a waiter, is not renewed.
+            // A lease that is being released, or is on its way to a waiter, is not renewed: a renewal
+            // that is executed after the release would be answered as lost.
             if state.stage != Stage::Held {
                 return;
             }
@@ -76,6 +77,7 @@ impl Schedule {
             due.leases.first_key_value().is_some_and(|(first, _)| *first == place)
         };
         if first {
+            // The task sleeps until what was first before: it would be late for this one.
             self.sooner.notify_one();
         }
     }
@@ -130,6 +132,8 @@ impl Schedule {
             }
         }
         for lease in &taken {
+            // Still in the schedule while its renewal is in flight: if the store never answers, the
+            // lease is lost at its end all the same.
             let mut state = lease.state();
             let end = state.end();
             if end > now {
