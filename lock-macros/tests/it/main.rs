@@ -1,5 +1,6 @@
 //! The tests of the attribute, in one program.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod accepted;
 mod asked;
-mod ui;
+mod refused;

@@ -1,10 +1,10 @@
 //! A short fault campaign on every deployment: the program that runs for an hour, for a minute in all.
 //!
-//! `cargo run --release -p lock-tests --bin campaign -- --help` says how to run a longer one.
+//! `cargo run --release -p lock-chaos -- --help` says how to run a longer one.
 
 use std::time::Duration;
 
-use lock_tests::Process;
+use lock_tests::{Process, workspace_binary};
 use serde_json::Value;
 
 const SECONDS: u64 = 20;
@@ -18,7 +18,7 @@ async fn campaign(deployment: &str) {
     let directory = tempfile::tempdir().unwrap();
     let figures = directory.path().join("figures.json");
     let minutes = SECONDS as f64 / 60.0;
-    let campaign = Process::builder(env!("CARGO_BIN_EXE_campaign"))
+    let campaign = Process::builder(workspace_binary("lock-chaos", "campaign").await)
         .arg(format!("--minutes={minutes}"))
         .arg(format!("--seed={seed}"))
         .arg(format!("--deployment={deployment}"))

@@ -1,7 +1,7 @@
 //! The comparison: the locks beside others, and beside what Redis can do at most.
 //!
 //! ```text
-//! cargo run --release -p lock-tests --features peers --bin compare -- --curves --json compare.json
+//! cargo run --release -p lock-benches --features peers -- --curves --json compare.json
 //! ```
 //!
 //! It starts its own Redis and measures one subject after the other, several times over, so that a

@@ -1,7 +1,7 @@
 //! The fault campaign: workers lock, a nemesis breaks what it can, checkers look at what happened.
 //!
 //! ```text
-//! cargo run --release -p lock-tests --bin campaign -- --minutes 60 --seed 1
+//! cargo run --release -p lock-chaos -- --minutes 60 --seed 1
 //! ```
 //!
 //! It starts its own Redis (one server; a primary with two replicas and three Sentinels; a cluster

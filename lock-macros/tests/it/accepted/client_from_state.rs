@@ -25,7 +25,8 @@ async fn with_arguments(State(_app): State<App>, Path(id): Path<u64>) -> String 
 #[distributed_lock(key = "reports", client = state)]
 async fn without_arguments() {}
 
-fn main() {
+#[test]
+fn all_compile() {
     let _: Router<App> = Router::new()
         .route("/order/{id}", get(with_arguments))
         .route("/reports", get(without_arguments));

@@ -100,10 +100,7 @@ async fn through_the_extractor(body: Json<Order>) -> StatusCode {
 
 #[distributed_lock(key = "order:{order_id}:{tenant}")]
 async fn struct_pattern(
-    Query(Order {
-        order_id,
-        customer: Customer { tenant, .. },
-    }): Query<Order>,
+    Query(Order { order_id, customer: Customer { tenant, .. } }): Query<Order>,
 ) -> StatusCode {
     drop((order_id, tenant));
     StatusCode::OK
@@ -148,12 +145,13 @@ mod elsewhere {
     pub(crate) use lock_tower as locks;
 }
 
-#[distributed_lock(key = "order:{id}", crate = crate::elsewhere::locks)]
+#[distributed_lock(key = "order:{id}", crate = crate::accepted::handlers::elsewhere::locks)]
 async fn library_by_another_path(Path(id): Path<u64>) -> String {
     id.to_string()
 }
 
-fn main() {
+#[test]
+fn all_compile() {
     let _: Router<App> = Router::new()
         .route("/1/{id}", get(nothing_returned))
         .route("/2/{id}", get(question_mark_and_return))

@@ -138,7 +138,8 @@ locked!(from_a_macro, "order:{id}", id);
 
 fn assert_send<T: Send>(_: T) {}
 
-fn main() {
+#[test]
+fn all_compile() {
     let _ = |stock: &'static Stock, locks: &'static LockClient| {
         assert_send(stock.take("7"));
         assert_send(references(locks, "name", Vec::new()));
@@ -147,11 +148,6 @@ fn main() {
         assert_send(names_of_the_expansion(locks, 1, 2, 3, 4, 5, 6));
         assert_send(from_a_macro(locks, 7));
     };
-    let _ = (
-        Stock::rename,
-        Stock::close,
-        Stock::shared,
-        body_takes_the_client,
-    );
+    let _ = (Stock::rename, Stock::close, Stock::shared, body_takes_the_client);
     let _ = <Stock as Shelf>::tidy;
 }

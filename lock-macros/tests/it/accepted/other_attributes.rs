@@ -101,7 +101,8 @@ async fn function_above_instrument(
     Ok(id)
 }
 
-fn main() {
+#[test]
+fn all_compile() {
     let _: Router<App> = Router::new()
         .route("/1/{id}", get(below_debug_handler))
         .route("/2/{id}", get(above_debug_handler))
