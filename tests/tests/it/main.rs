@@ -4,7 +4,7 @@
 
 mod campaign;
 mod conformance;
-mod crowds;
+mod contention;
 mod deployments;
 mod end_to_end;
 mod faults;
@@ -15,6 +15,6 @@ mod layout;
 mod lockctl;
 mod migrating;
 mod model;
+mod observability;
 mod policy_file;
 mod scripts;
-mod seen;

@@ -2,7 +2,7 @@
 
 use lock_tests::eventually;
 
-use crate::crowds::crowd::{Crowd, LONG};
+use crate::contention::crowd::{Crowd, LONG};
 
 /// Those that wait, as Redis has them: `mode:owner`, with spaces between.
 async fn waiting(crowd: &Crowd) -> String {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::Method;
 use lock_tests::{LIMIT, eventually};
 
-use crate::seen::{
+use crate::observability::{
     documented,
     scrape::Scrape,
     service::{LOCKS, Service},

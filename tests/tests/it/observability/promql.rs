@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::seen::documented;
+use crate::observability::documented;
 
 /// Labels that Prometheus adds.
 const ADDED: [&str; 2] = ["job", "instance"];

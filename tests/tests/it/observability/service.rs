@@ -10,7 +10,7 @@ use lock_tests::{
 };
 use tempfile::TempDir;
 
-use crate::seen::scrape::Scrape;
+use crate::observability::scrape::Scrape;
 
 pub(crate) const LOCKS: &str = include_str!("../../../../examples/observed/locks.toml");
 

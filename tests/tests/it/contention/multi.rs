@@ -1,6 +1,6 @@
 //! Two locks at once, asked for in opposite orders.
 
-use crate::crowds::crowd::Crowd;
+use crate::contention::crowd::Crowd;
 
 #[tokio::test]
 async fn a_thousand_turns_of_two_processes_in_opposite_orders_finish() {

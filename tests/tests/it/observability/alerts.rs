@@ -1,6 +1,6 @@
 //! The alert rules for Prometheus.
 
-use crate::seen::promql;
+use crate::observability::promql;
 
 const RULES: &str = include_str!("../../../../examples/observed/alerts.yml");
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::seen::{documented, promql};
+use crate::observability::{documented, promql};
 
 fn dashboard() -> Value {
     let text = include_str!("../../../../examples/observed/dashboard.json");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::seen::documented;
+use crate::observability::documented;
 
 #[test]
 fn the_page_for_those_on_call_speaks_of_every_metric_and_of_no_other() {

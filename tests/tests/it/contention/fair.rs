@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_tests::{Process, Stopwatch, eventually};
 
-use crate::crowds::crowd::{Crowd, LONG};
+use crate::contention::crowd::{Crowd, LONG};
 
 /// For so long a waiter that says nothing keeps its place.
 const PLACE: Duration = Duration::from_secs(3);
