@@ -114,7 +114,7 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
     if own.iter().any(|(held, _)| held == key) {
         return false;
     }
-    let now = crate::runtime::Moment::now();
+    let now = crate::runtime::LeaseInstant::now();
     engine.schedule.leases_on(key).iter().any(|lease| {
         lease.expire(now);
         let desired = lease.state().desired();

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::{
     hold::{Hold, Lease, LockRequest, WaitDeadline},
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand},
     types::{AcquireError, Overloaded, StoreError, Unavailable, lease},
 };
@@ -29,7 +29,7 @@ impl Drop for Attempt {
         for lease in self.leases.drain(..) {
             lease.on_refused();
             if !lease.finish() {
-                lease.state().start_release(Moment::now());
+                lease.state().start_release(LeaseInstant::now());
                 lease.engine.clone().reconcile(lease);
             }
         }
@@ -61,7 +61,7 @@ impl Attempt {
         limit: Option<Instant>,
     ) -> Result<Tried, AcquireError> {
         let [first, ..] = self.leases.as_slice() else { return Ok(Tried::Granted(Vec::new())) };
-        let (sent, sent_at) = (Instant::now(), Moment::now());
+        let (sent, sent_at) = (Instant::now(), LeaseInstant::now());
         let alone = requests.len() == 1;
         let steps: Vec<_> = self
             .leases
@@ -102,7 +102,7 @@ impl Attempt {
         }
         match answer.map_err(|why| why.held_for(longest))? {
             AcquiredAll::Granted(tokens) => {
-                let now = Moment::now();
+                let now = LeaseInstant::now();
                 // A grant that took so long that its lease may have ended is not used: the store may
                 // have granted the lock to another by now.
                 if !self.leases.iter().all(|lease| lease.in_time(sent_at, now)) {
@@ -131,7 +131,7 @@ impl Lease {
         &self,
         request: &LockRequest,
         patience: WaitDeadline,
-        sent: Moment,
+        sent: LeaseInstant,
         yields: bool,
         alone: bool,
     ) -> AcquireCommand {
@@ -158,7 +158,7 @@ impl Lease {
     }
 
     /// Whether a grant of a command sent at `sent` can still be relied upon.
-    fn in_time(&self, sent: Moment, now: Moment) -> bool {
+    fn in_time(&self, sent: LeaseInstant, now: LeaseInstant) -> bool {
         let state = self.state();
         let effective = self.engine.effective_lease(state.length, state.remote);
         now < sent.after(lease::validity(effective))

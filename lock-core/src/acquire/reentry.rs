@@ -9,7 +9,7 @@ use crate::{
         Hold, LeaseInner, LockRequest, ReconcileOnDrop, Stage, StepPermit, UNCONFIRMED,
         WaitDeadline,
     },
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{AcquireCommand, Acquired},
     types::{AcquireError, Kind, LostCause, Mode, Unavailable, WrongKind},
 };
@@ -84,14 +84,14 @@ pub(crate) async fn reenter(
         let remote = state.remote.of_mut(mode);
         *remote = holds.max(*remote);
         state.handoffs.left = 0;
-        state.may_be_stored(Moment::now(), length);
+        state.may_be_stored(LeaseInstant::now(), length);
         (holds, length)
     };
     // If the reply is lost, the store may count one more than there are guards.
     let reconcile = ReconcileOnDrop(lease);
     let outermost = AcquireCommand::new(lease.holder(), mode, length);
     let step = AcquireCommand { holds, yields: false, ..outermost };
-    let sent = Moment::now();
+    let sent = LeaseInstant::now();
     let answer = engine.store.acquire(step).await;
     if let Err(why) = &answer
         && why.is_silent()

@@ -15,7 +15,7 @@ use super::attempt::{Attempt, REFRESH, Tried, late};
 use crate::{
     gate::{Access, Admission, QueuePlace},
     hold::{ClientInner, Entered, Hold, Lease, LockRequest, WaitDeadline, share},
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{Acquired, WakeTopic, WakeupReceiver},
     types::{AcquireError, Lost, LostCause, Unavailable, WrongKind},
 };
@@ -123,7 +123,7 @@ fn stand_in_queue<'a>(
             // While the store cannot be reached, no permit ahead comes free. Without this check the
             // waiters of a key would wait out their whole time behind one that fails again and again.
             if let Err(why) = engine.store.connection_status() {
-                engine.open_breaker(&request.key, Moment::now());
+                engine.open_breaker(&request.key, LeaseInstant::now());
                 return Err(why.silence().into());
             }
             engine.check_breaker(request)?;

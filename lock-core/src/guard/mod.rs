@@ -7,7 +7,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use crate::{
     hold::Hold,
-    runtime::Moment,
+    runtime::LeaseInstant,
     types::{
         DowngradeError, FencingToken, LeaseState, LockKey, Lost, Mode, ReleaseError, UpgradeError,
     },
@@ -173,7 +173,7 @@ impl LockGuard {
             outcome = lease.until(|state| hold.release_outcome(state)) => outcome,
             // Then the releaser has ended with it, and confirms nothing.
             why = lease.engine.tasks.runtime_ended() => {
-                let left = Moment::now().until(lease.state().stored_until);
+                let left = LeaseInstant::now().until(lease.state().stored_until);
                 Err(why.held_for(left).into())
             }
         }

@@ -9,7 +9,7 @@ use std::{
 use super::lost_signal::LostSignal;
 use crate::{
     hold::Hold,
-    runtime::Moment,
+    runtime::LeaseInstant,
     types::{FencingToken, LeaseState, LockKey, Lost, Mode},
 };
 
@@ -46,7 +46,11 @@ impl LockView {
     /// clock, a safety margin less than Redis has it. Zero once it is lost.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        if self.is_held() { Moment::now().until(self.hold.valid_until()) } else { Duration::ZERO }
+        if self.is_held() {
+            LeaseInstant::now().until(self.hold.valid_until())
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// Whether others were in the way before the lock was granted: the outermost acquisition of this

@@ -12,7 +12,7 @@ use std::{
 
 use super::{client_inner::ClientInner, request::LockRequest};
 use crate::{
-    runtime::{Moment, Mutex},
+    runtime::{LeaseInstant, Mutex},
     types::{LockKey, Unavailable},
 };
 
@@ -26,7 +26,7 @@ pub(crate) struct Breaker(Mutex<Shards>);
 struct Shards {
     open: HashSet<u16>,
     /// When a probe was last answered. What was sent before that says nothing of now.
-    last_closed: Option<Moment>,
+    last_closed: Option<LeaseInstant>,
 }
 
 impl Breaker {
@@ -38,7 +38,7 @@ impl Breaker {
     fn close(&self, shard: u16) {
         let mut shards = self.lock();
         shards.open.remove(&shard);
-        shards.last_closed = Some(Moment::now());
+        shards.last_closed = Some(LeaseInstant::now());
     }
 
     fn lock(&self) -> MutexGuard<'_, Shards> {
@@ -58,7 +58,7 @@ impl ClientInner {
     }
 
     /// The store did not answer what was sent at `sent`.
-    pub(crate) fn open_breaker(self: &Arc<Self>, key: &LockKey, sent: Moment) {
+    pub(crate) fn open_breaker(self: &Arc<Self>, key: &LockKey, sent: LeaseInstant) {
         let shard = self.store.shard(key);
         {
             let mut shards = self.breaker.lock();
@@ -102,7 +102,7 @@ mod tests {
         let client = LockClient::in_memory();
         let engine = client.engine();
         let key = LockKey::try_from("k").expect("a key");
-        let before = Moment::now();
+        let before = LeaseInstant::now();
         engine.open_breaker(&key, before);
         assert!(engine.breaker.is_open());
         tokio::time::sleep(PROBE).await;
@@ -112,7 +112,7 @@ mod tests {
         }
         engine.open_breaker(&key, before);
         assert!(!engine.breaker.is_open(), "its answer was only late");
-        engine.open_breaker(&key, Moment::now());
+        engine.open_breaker(&key, LeaseInstant::now());
         assert!(engine.breaker.is_open());
     }
 }

@@ -23,7 +23,7 @@ use super::{
     state::{LeaseInner, Next, Stage},
 };
 use crate::{
-    runtime::{Moment, Mutex},
+    runtime::{LeaseInstant, Mutex},
     store::Holder,
     types::{FencingToken, Kind, LockKey, LostCause, OwnerId},
 };
@@ -80,7 +80,7 @@ impl Lease {
             kind: request.kind,
             key: request.key.clone(),
             owner,
-            state: Mutex::new(LeaseInner::new(request, permit, Moment::now())),
+            state: Mutex::new(LeaseInner::new(request, permit, LeaseInstant::now())),
             changed: Notify::new(),
         })
     }
@@ -114,8 +114,8 @@ impl Lease {
     pub(crate) fn granted(
         self: &Arc<Self>,
         request: &LockRequest,
-        sent: Moment,
-        now: Moment,
+        sent: LeaseInstant,
+        now: LeaseInstant,
         token: Option<FencingToken>,
     ) -> Arc<Hold> {
         let hold = {
@@ -150,7 +150,7 @@ impl Lease {
                 // The waiter that was handed the lease has not looked yet. It checks the validity when
                 // it does, and must find that it has ended.
                 Stage::HandedOff => {
-                    state.valid_until = Moment::now();
+                    state.valid_until = LeaseInstant::now();
                     return 0;
                 }
                 Stage::Releasing { gone } => {
@@ -162,7 +162,7 @@ impl Lease {
             // All holds end under one lock with the stage: a reader that joins at this moment finds
             // the lease released, not held.
             let lost = state.lose_holds(cause);
-            state.start_release(Moment::now());
+            state.start_release(LeaseInstant::now());
             state.stage = Stage::Releasing { gone: refused };
             lost
         };
@@ -175,7 +175,7 @@ impl Lease {
     }
 
     /// Ends what the clock has ended: all of it, or single holds with their `max_hold`.
-    pub(crate) fn expire(self: &Arc<Self>, now: Moment) {
+    pub(crate) fn expire(self: &Arc<Self>, now: LeaseInstant) {
         let over: Vec<_> = {
             let state = self.state();
             if now < state.end() {

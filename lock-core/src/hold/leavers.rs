@@ -16,7 +16,7 @@ use futures_util::poll;
 
 use super::{reconcile::PendingRelease, state::LeaseInner, step_permit::StepPermit};
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::LeaveCommand,
     types::{Kind, LockKey, Mode},
 };
@@ -93,7 +93,7 @@ impl Group {
         let engine = Arc::clone(&first.step.lease().engine);
         let waiters =
             leavers.iter().map(|one| (one.step.lease().owner.clone(), one.mode)).collect();
-        let sent = Moment::now();
+        let sent = LeaseInstant::now();
         let mut command = engine.store.leave(LeaveCommand::new(line.0, line.1, waiters));
         // Its first poll sends it.
         let at_once = poll!(&mut command);

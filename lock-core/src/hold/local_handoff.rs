@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     gate::{Access, HandoffKey, Tenant},
-    runtime::Moment,
+    runtime::LeaseInstant,
     types::{FencingToken, Kind, MAX_LOCAL_HANDOFFS, lease},
 };
 
@@ -37,17 +37,17 @@ const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 pub(crate) struct HandoffBudget {
     pub(crate) left: u32,
     /// Also how long readers may join.
-    pub(super) until: Moment,
+    pub(super) until: LeaseInstant,
     used: bool,
 }
 
 impl HandoffBudget {
-    pub(super) fn none(now: Moment) -> Self {
+    pub(super) fn none(now: LeaseInstant) -> Self {
         Self { left: 0, until: now, used: false }
     }
 
     /// For what the store has granted to a command sent at `sent`: until the first renewal is due.
-    pub(super) fn begin(left: u32, sent: Moment, length: Duration) -> Self {
+    pub(super) fn begin(left: u32, sent: LeaseInstant, length: Duration) -> Self {
         Self { left, until: sent.after(lease::renewal_period(length)), used: false }
     }
 }
@@ -86,7 +86,7 @@ impl Drop for Handoff {
         let next = {
             let mut state = lease.state();
             state.stage = Stage::Held;
-            state.next(lease.kind, Moment::now())
+            state.next(lease.kind, LeaseInstant::now())
         };
         lease.proceed(next);
     }
@@ -98,7 +98,7 @@ impl Handoff {
     pub(crate) fn take(mut self, request: &LockRequest) -> Option<Arc<Hold>> {
         let lease = self.0.take()?;
         let hold = {
-            let (mut state, now) = (lease.state(), Moment::now());
+            let (mut state, now) = (lease.state(), LeaseInstant::now());
             if now < state.valid_until {
                 state.stage = Stage::Held;
                 // Each hand-off uses one of the tokens that were reserved with the grant. Without one left
@@ -131,7 +131,7 @@ impl Lease {
         };
         // Emptied, so that its drop does not try the next waiter again.
         back.0 = None;
-        self.state().start_release(Moment::now());
+        self.state().start_release(LeaseInstant::now());
         self.engine.reconcile(Arc::clone(self));
         false
     }
@@ -139,7 +139,7 @@ impl Lease {
 
 impl LeaseInner {
     /// The waiters that it would fit, if it may be handed off.
-    pub(super) fn handoff_key(&self, kind: Kind, now: Moment) -> Option<HandoffKey> {
+    pub(super) fn handoff_key(&self, kind: Kind, now: LeaseInstant) -> Option<HandoffKey> {
         let fits = self.handoffs.left > 0 && now < self.handoffs.until && self.is_certain(now);
         // Re-entry and changes of mode take the hand-offs away: a command of theirs that is still in
         // flight could change or release the lease under the next holder.
@@ -148,7 +148,7 @@ impl LeaseInner {
     }
 
     /// After the last hand-off the waiters of this process let others try first.
-    pub(super) fn defer_own_waiters(&self, now: Moment) {
+    pub(super) fn defer_own_waiters(&self, now: LeaseInstant) {
         if !self.handoffs.used {
             return;
         }

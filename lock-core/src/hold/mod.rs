@@ -29,7 +29,7 @@ use tracing::field::display;
 
 use crate::{
     gate,
-    runtime::{Moment, Mutex},
+    runtime::{LeaseInstant, Mutex},
     store::{Holds, WakeTopic},
     types::{CallSite, FencingToken, Lost, LostCause, Mode, ReleaseError, Unavailable},
 };
@@ -56,7 +56,7 @@ pub(crate) struct Hold {
     pub(crate) site: CallSite,
     /// Whether others were in the way before it was granted.
     pub(crate) waited: bool,
-    granted_at: Moment,
+    granted_at: LeaseInstant,
     state: Mutex<HoldInner>,
     /// Tells of its loss; most holds nothing waits for.
     changed: OnceLock<watch::Sender<Option<LostCause>>>,
@@ -116,7 +116,7 @@ impl Hold {
             lease: Arc::clone(lease),
             site: request.asked.site.clone(),
             waited,
-            granted_at: Moment::now(),
+            granted_at: LeaseInstant::now(),
             state: Mutex::new(state),
             changed: OnceLock::new(),
         }
@@ -165,7 +165,7 @@ impl Hold {
 
     /// Fails if the hold has ended; the clock alone can end it.
     pub(crate) fn check(self: &Arc<Self>) -> Result<(), Lost> {
-        let now = Moment::now();
+        let now = LeaseInstant::now();
         let cause = {
             let lease = self.lease.state();
             let end = self.state().end;
@@ -185,12 +185,12 @@ impl Hold {
     }
 
     /// Until when it may be relied upon as things stand.
-    pub(crate) fn valid_until(&self) -> Moment {
+    pub(crate) fn valid_until(&self) -> LeaseInstant {
         let valid_until = self.lease.state().valid_until;
         self.max_hold_ends().map_or(valid_until, |end| end.min(valid_until))
     }
 
-    pub(super) fn max_hold_ends(&self) -> Option<Moment> {
+    pub(super) fn max_hold_ends(&self) -> Option<LeaseInstant> {
         self.state().max_hold.map(|most| self.granted_at.after(most))
     }
 
@@ -233,7 +233,7 @@ impl Hold {
             let guards = self.state().guards;
             lease.remove_hold(self, guards);
             lease.handoffs.left = 0;
-            lease.next(self.lease.kind, Moment::now())
+            lease.next(self.lease.kind, LeaseInstant::now())
         };
         self.notify_lost(cause);
         self.lease.proceed(next);
@@ -280,7 +280,7 @@ impl Hold {
             } else {
                 *lease.holds.guards.of_mut(mode) -= 1;
             }
-            let next = lease.next(self.lease.kind, Moment::now());
+            let next = lease.next(self.lease.kind, LeaseInstant::now());
             if let Next::HandOff(_) = next {
                 own.end = Some(HoldEnd::HandedOff);
             }
@@ -299,7 +299,7 @@ impl Hold {
         request: &LockRequest,
         holds: u32,
         length: Duration,
-        sent: Moment,
+        sent: LeaseInstant,
     ) -> Result<bool, Lost> {
         let mode = request.mode;
         let mut lease = self.lease.state();
@@ -312,7 +312,7 @@ impl Hold {
         lease.renews |= request.asked.renew.unwrap_or(false);
         *lease.confirmed.of_mut(mode) = holds;
         let effective = self.lease.engine.effective_lease(length, lease.remote);
-        lease.confirm(sent, effective, Moment::now());
+        lease.confirm(sent, effective, LeaseInstant::now());
         *lease.holds.guards.of_mut(mode) += 1;
         let mut own = self.state();
         *own.guards.of_mut(mode) += 1;
@@ -333,12 +333,12 @@ impl Hold {
             return Some(if gone { Err(self.lost(LostCause::Refused).into()) } else { Ok(()) });
         }
         let failure = Unavailable::clone(lease.last_failure.as_deref()?);
-        Some(Err(failure.held_for(Moment::now().until(lease.stored_until)).into()))
+        Some(Err(failure.held_for(LeaseInstant::now().until(lease.stored_until)).into()))
     }
 
     fn log_loss(&self, cause: LostCause) {
         let key = &self.lease.key;
-        let held_for_ms = Moment::now().since(self.granted_at).as_millis();
+        let held_for_ms = LeaseInstant::now().since(self.granted_at).as_millis();
         // Keys may carry personal data.
         let named = self.lease.engine.settings.log_keys.then(|| display(key));
         tracing::warn!(key = named, %cause, held_for_ms, "lock lost");

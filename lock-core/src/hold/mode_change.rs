@@ -8,7 +8,7 @@ use super::{
     state::LeaseInner,
 };
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{ConvertCommand, Downgraded, Holds, Upgraded},
     types::{DowngradeError, Lost, LostCause, Unavailable, UpgradeError},
 };
@@ -51,7 +51,7 @@ impl Hold {
         };
         let _reconcile = ReconcileOnDrop(lease);
         let step = ConvertCommand { holder: lease.holder(), after, lease: length };
-        let sent = Moment::now();
+        let sent = LeaseInstant::now();
         let answer = lease.engine.store.upgrade(step).await.map_err(|why| why.held_for(length))?;
         self.upgraded(answer, after, sent)
     }
@@ -67,7 +67,12 @@ impl Hold {
         self.lost(LostCause::Refused)
     }
 
-    fn upgraded(&self, answer: Upgraded, after: Holds, sent: Moment) -> Result<(), UpgradeError> {
+    fn upgraded(
+        &self,
+        answer: Upgraded,
+        after: Holds,
+        sent: LeaseInstant,
+    ) -> Result<(), UpgradeError> {
         let lease = &self.lease;
         let mut state = lease.state();
         match answer {
@@ -87,7 +92,7 @@ impl Hold {
                 }
                 (own.token, state.token) = (Some(token), Some(token));
                 let length = state.length;
-                state.confirm(sent, length, Moment::now());
+                state.confirm(sent, length, LeaseInstant::now());
             }
             Upgraded::NotSole => {
                 let before = Holds { read: state.remote.read, write: after.write - 1 };
@@ -128,7 +133,7 @@ impl Hold {
         };
         let _reconcile = ReconcileOnDrop(lease);
         let step = ConvertCommand { holder: lease.holder(), after, lease: length };
-        let sent = Moment::now();
+        let sent = LeaseInstant::now();
         let answer =
             lease.engine.store.downgrade(step).await.map_err(|why| why.held_for(length))?;
         match answer {
@@ -143,12 +148,12 @@ impl Hold {
 
 impl Lease {
     /// The store has confirmed that a write has become a read, or never was one.
-    pub(super) fn downgraded(self: &Arc<Self>, after: Holds, sent: Moment) {
+    pub(super) fn downgraded(self: &Arc<Self>, after: Holds, sent: LeaseInstant) {
         {
             let mut state = self.state();
             let effective = self.engine.effective_lease(state.length, after);
             state.has(after);
-            state.confirm(sent, effective, Moment::now());
+            state.confirm(sent, effective, LeaseInstant::now());
             if after.write == 0 {
                 state.reads_only(sent, effective);
             }

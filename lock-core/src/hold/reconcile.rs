@@ -22,7 +22,7 @@ use super::{
     state::{LeaseInner, Stage},
 };
 use crate::{
-    runtime::{Backoff, Moment, Mutex},
+    runtime::{Backoff, LeaseInstant, Mutex},
     store::{ConvertCommand, Downgraded, Holds, ReleaseCommand, Released},
     types::{LostCause, Mode, Unavailable},
 };
@@ -129,14 +129,14 @@ impl PendingRelease {
 
     /// The store did not answer what was sent at `sent`. Returns whether nothing of the lease can be
     /// left in the store by now.
-    pub(super) fn failed(&self, lease: &Lease, why: Unavailable, sent: Moment) -> bool {
+    pub(super) fn failed(&self, lease: &Lease, why: Unavailable, sent: LeaseInstant) -> bool {
         if why.silent {
             lease.engine.open_breaker(&lease.key, sent);
         }
         let is_over = {
             let mut state = lease.state();
             state.last_failure = Some(Box::new(why));
-            state.write_off(Moment::now(), self.queue.in_a_hurry())
+            state.write_off(LeaseInstant::now(), self.queue.in_a_hurry())
         };
         lease.announce();
         is_over
@@ -166,7 +166,7 @@ async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
             // after the release that is meant to undo it.
             let _step = lease.step().await;
             let next = lease.state().next_step();
-            sent = Moment::now();
+            sent = LeaseInstant::now();
             match next {
                 Some(step) => step.take(&lease, sent).await,
                 None => {
@@ -211,7 +211,7 @@ impl LeaseInner {
     }
 
     /// Whether nothing can be left in the store; then it is written off.
-    fn write_off(&mut self, now: Moment, hurry: bool) -> bool {
+    fn write_off(&mut self, now: LeaseInstant, hurry: bool) -> bool {
         let end = if hurry { self.stored_until } else { self.stored_until.after(RELEASE_GRACE) };
         if !self.desired().none() || now < end {
             return false;
@@ -223,7 +223,7 @@ impl LeaseInner {
 }
 
 impl Step {
-    async fn take(self, lease: &Arc<Lease>, sent: Moment) -> Result<(), Unavailable> {
+    async fn take(self, lease: &Arc<Lease>, sent: LeaseInstant) -> Result<(), Unavailable> {
         let gone = match self {
             Step::TakeBack(after) => Self::take_back(lease, sent, after).await?,
             Step::Release { mode, holds, in_line } => {
@@ -238,7 +238,7 @@ impl Step {
 
     async fn take_back(
         lease: &Arc<Lease>,
-        sent: Moment,
+        sent: LeaseInstant,
         after: Holds,
     ) -> Result<bool, Unavailable> {
         let length = lease.state().length;
@@ -255,7 +255,7 @@ impl Step {
     /// Says whether a hold that was certainly there has gone by itself.
     async fn release(
         lease: &Arc<Lease>,
-        sent: Moment,
+        sent: LeaseInstant,
         mode: Mode,
         holds: u32,
         in_line: bool,
@@ -284,7 +284,7 @@ impl Step {
             state.reads_only(sent, effective);
             drop(state);
             // The release has not extended the lease, and may have kept a renewal from its step.
-            lease.engine.schedule.add_at(lease, Moment::now());
+            lease.engine.schedule.add_at(lease, LeaseInstant::now());
         }
         Ok(gone)
     }
@@ -302,8 +302,10 @@ mod tests {
         let mut state = guard.hold().lease.state();
         let end = state.stored_until;
         assert!(!state.write_off(end.after(RELEASE_GRACE), false), "it is wanted");
-        state.start_release(Moment::now());
-        let just_before = |end: Moment| Moment::now().after(Moment::now().until(end) - FIRST_RETRY);
+        state.start_release(LeaseInstant::now());
+        let just_before = |end: LeaseInstant| {
+            LeaseInstant::now().after(LeaseInstant::now().until(end) - FIRST_RETRY)
+        };
         assert!(!state.write_off(just_before(end), true));
         assert!(!state.write_off(just_before(end.after(RELEASE_GRACE)), false));
         assert_eq!(state.remote.write, 1);

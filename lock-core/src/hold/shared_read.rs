@@ -23,7 +23,7 @@ use super::{
     state::{LeaseInner, Next, Stage},
 };
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     types::{Kind, MAX_SHARED_READERS, Mode, Unavailable},
 };
 
@@ -101,7 +101,7 @@ impl Drop for JoinTicket {
         let next = {
             let mut state = self.lease.state();
             state.sharing.expected -= 1;
-            state.next(self.lease.kind, Moment::now())
+            state.next(self.lease.kind, LeaseInstant::now())
         };
         self.lease.proceed(next);
     }
@@ -121,7 +121,7 @@ impl JoinTicket {
             (own.permit.take(), own.waited)
         };
         let mut state = self.lease.state();
-        if !state.can_be_joined(Moment::now()) {
+        if !state.can_be_joined(LeaseInstant::now()) {
             // Two leases are never locked at the same time: each of them could be about to join the
             // other, and both would wait forever.
             drop(state);
@@ -151,7 +151,7 @@ impl Lease {
             if state.stage != Stage::Held || state.holds.count() > 0 {
                 return false;
             }
-            state.start_release(Moment::now());
+            state.start_release(LeaseInstant::now());
         }
         self.announce();
         self.proceed(Next::Reconcile);
@@ -167,7 +167,7 @@ impl LeaseInner {
     /// For no longer than a reader stands back behind a writer: a later one asks the store whether a
     /// writer waits.
     fn let_in(&mut self, request: &LockRequest, fairness_timeout: Duration) -> bool {
-        let now = Moment::now();
+        let now = LeaseInstant::now();
         let open = match self.stage {
             Stage::Acquiring => self.sharing.leads,
             _ => {
@@ -184,7 +184,7 @@ impl LeaseInner {
         true
     }
 
-    fn can_be_joined(&self, now: Moment) -> bool {
+    fn can_be_joined(&self, now: LeaseInstant) -> bool {
         self.stage == Stage::Held && self.sharing.leads && self.is_certain(now)
     }
 

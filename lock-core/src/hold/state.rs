@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     gate::HandoffKey,
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::Holds,
     types::{FencingToken, Kind, LeaseState, LostCause, Mode, Unavailable, lease},
 };
@@ -49,15 +49,15 @@ pub(crate) struct LeaseInner {
     pub(crate) length: Duration,
     pub(crate) renews: bool,
     /// When the store granted it.
-    pub(crate) granted_at: Moment,
+    pub(crate) granted_at: LeaseInstant,
     /// Whether others were in the way before it was granted.
     pub(crate) waited: bool,
     /// When the last confirmed acquisition or renewal was sent.
-    pub(crate) confirmed_at: Moment,
+    pub(crate) confirmed_at: LeaseInstant,
     /// Until here holds may rely on it.
-    pub(crate) valid_until: Moment,
+    pub(crate) valid_until: LeaseInstant,
     /// After this the store cannot have anything more for us.
-    pub(crate) stored_until: Moment,
+    pub(crate) stored_until: LeaseInstant,
     /// How its renewals go.
     pub(crate) renewal: LeaseState,
     /// The least that was left of its validity when a renewal was confirmed.
@@ -94,7 +94,7 @@ pub(crate) enum Next {
 }
 
 impl LeaseInner {
-    pub(super) fn new(request: &LockRequest, permit: Permit, now: Moment) -> Self {
+    pub(super) fn new(request: &LockRequest, permit: Permit, now: LeaseInstant) -> Self {
         Self {
             stage: Stage::Acquiring,
             holds: LiveHolds::default(),
@@ -148,14 +148,14 @@ impl LeaseInner {
     }
 
     /// Whether a hold that begins now could rely on it, with nothing in doubt.
-    pub(crate) fn is_certain(&self, now: Moment) -> bool {
+    pub(crate) fn is_certain(&self, now: LeaseInstant) -> bool {
         self.renewal != LeaseState::Unknown && now < self.valid_until
     }
 
     /// When its validity or the first of its holds ends, as things stand.
-    pub(crate) fn end(&self) -> Moment {
+    pub(crate) fn end(&self) -> LeaseInstant {
         let ends = self.holds.iter().filter_map(|hold| hold.max_hold_ends());
-        ends.fold(self.valid_until, Moment::min)
+        ends.fold(self.valid_until, LeaseInstant::min)
     }
 
     /// One more hold, with one guard, on what the store has granted. A reader that joins brings its
@@ -196,7 +196,7 @@ impl LeaseInner {
 
     /// What must follow now that a hold or a joining reader has gone. Decided under the same lock as
     /// that, so that only one of several that leave at the same moment finds itself the last.
-    pub(super) fn next(&mut self, kind: Kind, now: Moment) -> Next {
+    pub(super) fn next(&mut self, kind: Kind, now: LeaseInstant) -> Next {
         if self.stage != Stage::Held {
             return Next::Nothing;
         }
@@ -213,7 +213,7 @@ impl LeaseInner {
     }
 
     /// From here on nothing of it should be in the store, and nothing relies on it.
-    pub(crate) fn start_release(&mut self, now: Moment) {
+    pub(crate) fn start_release(&mut self, now: LeaseInstant) {
         self.stage = Stage::Releasing { gone: false };
         self.defer_own_waiters(now);
         if let Some(permit) = &mut self.permit {
@@ -222,7 +222,7 @@ impl LeaseInner {
     }
 
     /// The store has confirmed the lease by an answer to what was sent at `sent`, which came by `now`.
-    pub(crate) fn confirm(&mut self, sent: Moment, lease: Duration, now: Moment) {
+    pub(crate) fn confirm(&mut self, sent: LeaseInstant, lease: Duration, now: LeaseInstant) {
         self.confirmed_at = self.confirmed_at.max(sent);
         // Counted from the send, not from the answer: the store may have executed the command at any
         // moment in between, and its lease runs from there.
@@ -231,7 +231,7 @@ impl LeaseInner {
     }
 
     /// Something is sent now that may give us a lease, whenever it is carried out.
-    pub(crate) fn may_be_stored(&mut self, sent: Moment, lease: Duration) {
+    pub(crate) fn may_be_stored(&mut self, sent: LeaseInstant, lease: Duration) {
         self.stored_until = self.stored_until.max(sent.after(lease));
     }
 
@@ -244,7 +244,7 @@ impl LeaseInner {
         // be answered as lost although the change was executed.
         self.confirmed.read = self.confirmed.read.min(after.read);
         self.confirmed.write = self.confirmed.write.min(after.write);
-        self.may_be_stored(Moment::now(), self.length);
+        self.may_be_stored(LeaseInstant::now(), self.length);
     }
 
     /// The store has exactly this.
@@ -255,7 +255,7 @@ impl LeaseInner {
     }
 
     /// The last write has become a read, by what was sent at `sent`.
-    pub(crate) fn reads_only(&mut self, sent: Moment, effective: Duration) {
+    pub(crate) fn reads_only(&mut self, sent: LeaseInstant, effective: Duration) {
         if let Some(permit) = &mut self.permit {
             permit.downgrade();
         }

@@ -33,7 +33,7 @@ fn pretended() -> Duration {
 
 /// A moment on the lease clock. A hold has many of them: they are smaller than an `Instant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment {
+pub(crate) struct LeaseInstant {
     /// Nanoseconds of Tokio's clock plus those suspended so far, since long before the first look.
     at: NonZeroU64,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Moment {
 /// A paused clock of another test may be behind the one that was looked at first.
 const FIRST_LOOK: NonZeroU64 = NonZeroU64::MIN.saturating_add(1 << 62);
 
-impl Moment {
+impl LeaseInstant {
     pub(crate) fn now() -> Self {
         static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
         let (first, now) = (*FIRST, Instant::now());
@@ -52,11 +52,11 @@ impl Moment {
         looked.after(ahead + suspended() + pretended())
     }
 
-    pub(crate) fn until(self, later: Moment) -> Duration {
+    pub(crate) fn until(self, later: LeaseInstant) -> Duration {
         Duration::from_nanos(later.at.get().saturating_sub(self.at.get()))
     }
 
-    pub(crate) fn since(self, earlier: Moment) -> Duration {
+    pub(crate) fn since(self, earlier: LeaseInstant) -> Duration {
         earlier.until(self)
     }
 
@@ -80,10 +80,10 @@ fn nanos(span: Duration) -> u64 {
 }
 
 /// Sleeps until the lease clock shows `moment`, in slices, because a timer does not see suspension.
-pub(crate) async fn sleep_until(moment: Moment) {
+pub(crate) async fn sleep_until(moment: LeaseInstant) {
     const SLICE: Duration = Duration::from_secs(1);
     loop {
-        let left = Moment::now().until(moment);
+        let left = LeaseInstant::now().until(moment);
         if left.is_zero() {
             return;
         }

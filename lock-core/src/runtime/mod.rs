@@ -6,6 +6,6 @@ mod supervisor;
 mod sync;
 
 pub(crate) use backoff::{Backoff, jittered};
-pub(crate) use lease_clock::Moment;
+pub(crate) use lease_clock::LeaseInstant;
 pub(crate) use supervisor::Tasks;
 pub use sync::{Mutex, RwLock};

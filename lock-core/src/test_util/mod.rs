@@ -24,7 +24,7 @@ pub use crate::store::redis::protocol::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
 pub use eventually::{LIMIT, bounded, eventually};
 pub use faulty_store::{CommandKind, ConstantFaults, Delivery, FaultPlan, client as scripted};
 #[cfg(feature = "redis")]
-pub use script_calls::{Caller, ScriptCall};
+pub use script_calls::{Caller, PlainCall};
 pub use stopwatch::{Stopwatch, beat_on_each_processor, unless_stalled};
 pub use store_probe::{
     Answer, Ask, ProbedHolder, ProbedLock, Step, StepOwner, StoreProbe, Unanswered,

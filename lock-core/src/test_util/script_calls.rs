@@ -4,7 +4,7 @@ use super::store_probe::{Ask, Step};
 use crate::{
     store::{
         ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
-        redis::protocol::{Call, Steps},
+        redis::protocol::{Encoder, ScriptCall},
     },
     types::{Kind, LockKey, Mode, OwnerId},
 };
@@ -12,7 +12,7 @@ use crate::{
 /// A call of a script as a server gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in EVALSHA")]
-pub struct ScriptCall {
+pub struct PlainCall {
     pub script: &'static str,
     pub keys: Vec<String>,
     /// The first is the nonce.
@@ -36,7 +36,7 @@ impl Caller {
 
     /// What is asked for a step.
     #[must_use]
-    pub fn call(&self, step: Step, nonce: &str) -> ScriptCall {
+    pub fn call(&self, step: Step, nonce: &str) -> PlainCall {
         let (steps, holder) = (steps(), self.holder());
         let after = |read, write| Holds { read, write };
         let call = match step {
@@ -65,7 +65,7 @@ impl Caller {
     ///
     /// For another kind, which has no such script, and for none at all.
     #[must_use]
-    pub fn leave(waiters: &[(&Self, Mode)], nonce: &str) -> ScriptCall {
+    pub fn leave(waiters: &[(&Self, Mode)], nonce: &str) -> PlainCall {
         let (first, _) = waiters.first().expect("BUG: none leaves");
         let leaves = |(caller, mode): &(&Self, Mode)| (caller.owner.clone(), *mode);
         let waiters = waiters.iter().map(leaves).collect();
@@ -75,7 +75,7 @@ impl Caller {
 
     /// What is asked for several at once.
     #[must_use]
-    pub fn call_all(members: &[(&Self, Ask)], nonce: &str) -> ScriptCall {
+    pub fn call_all(members: &[(&Self, Ask)], nonce: &str) -> PlainCall {
         let members: Vec<_> = members.iter().map(|(caller, ask)| ask.by(caller.holder())).collect();
         plain(steps().acquire_all(&members), nonce)
     }
@@ -85,15 +85,15 @@ impl Caller {
     }
 }
 
-fn steps() -> Steps {
-    Steps { prefix: String::new(), permanent_tokens: false }
+fn steps() -> Encoder {
+    Encoder { prefix: String::new(), permanent_tokens: false }
 }
 
 /// What a server gets.
-fn plain(call: Call, nonce: &str) -> ScriptCall {
+fn plain(call: ScriptCall, nonce: &str) -> PlainCall {
     let text = |key| String::from_utf8_lossy(key).into_owned();
     let keys = call.keys.iter().map(text).collect();
     let args = call.args.iter().map(<[u8]>::to_vec);
     let args = std::iter::once(nonce.as_bytes().to_vec()).chain(args).collect();
-    ScriptCall { script: call.script.name, keys, args }
+    PlainCall { script: call.script.name, keys, args }
 }

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use lock_core::test_util::ScriptCall;
+use lock_core::test_util::PlainCall;
 use mlua::state::{GcIncParams, GcMode};
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value, Variadic};
 
@@ -110,7 +110,7 @@ impl Interpreter {
     ///
     /// When there is no such script.
     #[must_use]
-    pub fn prepare(&self, call: &ScriptCall) -> Prepared {
+    pub fn prepare(&self, call: &PlainCall) -> Prepared {
         let script = self.scripts.get(call.script);
         let script = script.unwrap_or_else(|| panic!("no script {}", call.script)).clone();
         let texts = |words: Vec<&[u8]>| {
@@ -126,7 +126,7 @@ impl Interpreter {
     }
 
     /// Runs a script on this key space.
-    pub fn run(&self, redis: &mut Redis, call: &ScriptCall) -> Reply {
+    pub fn run(&self, redis: &mut Redis, call: &PlainCall) -> Reply {
         self.run_prepared(redis, &self.prepare(call))
     }
 

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{BUSY_RETRY, schedule::Schedule};
 use crate::{
     hold::{Lease, Stage, StepPermit},
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{RenewCommand, Renewal},
     types::{Kind, LeaseState, LostCause, Mode, lease},
 };
@@ -20,12 +20,12 @@ struct DueLease {
     lease: Arc<Lease>,
     /// Keeps every other step of the lease away.
     _step: StepPermit,
-    again: Option<Moment>,
+    again: Option<LeaseInstant>,
 }
 
 impl Drop for DueLease {
     fn drop(&mut self) {
-        let at = self.again.unwrap_or_else(|| Moment::now().after(BUSY_RETRY));
+        let at = self.again.unwrap_or_else(|| LeaseInstant::now().after(BUSY_RETRY));
         self.lease.engine.schedule.add_at(&self.lease, at);
     }
 }
@@ -41,7 +41,7 @@ type Alike = (Kind, Mode, u16);
 
 /// Sorts what is due: leases at their end are lost, those to be renewed go into batches.
 pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
-    let now = Moment::now();
+    let now = LeaseInstant::now();
     let mut alike: HashMap<Alike, Vec<DueLease>> = HashMap::new();
     for lease in due {
         lease.expire(now);
@@ -77,7 +77,7 @@ impl Batch {
             return;
         };
         let engine = Arc::clone(&first.lease.engine);
-        let sent = Moment::now();
+        let sent = LeaseInstant::now();
         let command = |DueLease { lease, .. }: &DueLease| {
             let mut state = lease.state();
             let length = state.length;
@@ -102,14 +102,14 @@ impl Batch {
 
 impl Lease {
     /// When it must be looked at next.
-    pub(crate) fn due(&self) -> Moment {
+    pub(crate) fn due(&self) -> LeaseInstant {
         let state = self.state();
         let end = state.end();
         if !state.renews {
             return end;
         }
         if state.mode_in_doubt {
-            return end.min(Moment::now().after(BUSY_RETRY));
+            return end.min(LeaseInstant::now().after(BUSY_RETRY));
         }
         let effective = self.engine.effective_lease(state.length, state.confirmed);
         end.min(state.confirmed_at.after(lease::renewal_period(effective)))
@@ -125,8 +125,8 @@ impl Lease {
     }
 
     /// Takes in a renewal's answer and says when to look again.
-    fn renewed(self: &Arc<Self>, answer: Renewal, sent: Moment) -> Moment {
-        let now = Moment::now();
+    fn renewed(self: &Arc<Self>, answer: Renewal, sent: LeaseInstant) -> LeaseInstant {
+        let now = LeaseInstant::now();
         match answer {
             Renewal::Renewed => {
                 {

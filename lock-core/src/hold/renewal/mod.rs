@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use crate::runtime::{Moment, lease_clock};
+use crate::runtime::{LeaseInstant, lease_clock};
 
 pub(crate) use schedule::{Schedule, ScheduleKey};
 
@@ -35,7 +35,7 @@ pub(crate) async fn work(schedule: Arc<Schedule>) {
             () = schedule.sooner.notified() => continue,
             Some(()) = under_way.next() => continue,
         }
-        for batch in batch::batches(&schedule, schedule.take_due(Moment::now())) {
+        for batch in batch::batches(&schedule, schedule.take_due(LeaseInstant::now())) {
             under_way.push(batch.renew());
         }
     }

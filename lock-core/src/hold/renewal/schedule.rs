@@ -13,13 +13,13 @@ use tokio::sync::Notify;
 
 use crate::{
     hold::{Lease, Stage},
-    runtime::{Moment, Mutex},
+    runtime::{LeaseInstant, Mutex},
     types::{LockKey, lease},
 };
 
 /// A lease's place in the schedule: the moment when it is due, or one so little later that no other
 /// lease has it.
-pub(crate) type ScheduleKey = Moment;
+pub(crate) type ScheduleKey = LeaseInstant;
 
 /// Leases that were renewed together are due at the same moment. Theirs are found with one look.
 const A_BATCH: Duration = Duration::from_nanos(128);
@@ -39,7 +39,7 @@ struct Due {
 
 impl Due {
     /// A place that no other lease has, though it were due at the same moment.
-    fn place(&self, mut at: Moment) -> ScheduleKey {
+    fn place(&self, mut at: LeaseInstant) -> ScheduleKey {
         while let Some((last, _)) = self.leases.range(at..at.after(A_BATCH)).next_back() {
             at = last.next();
         }
@@ -58,7 +58,7 @@ impl Schedule {
         }
     }
 
-    pub(crate) fn add_at(&self, lease: &Arc<Lease>, at: Moment) {
+    pub(crate) fn add_at(&self, lease: &Arc<Lease>, at: LeaseInstant) {
         let first = {
             let mut due = self.lock();
             let mut state = lease.state();
@@ -101,7 +101,7 @@ impl Schedule {
         self.closed.load(Ordering::Acquire)
     }
 
-    pub(crate) fn first(&self) -> Option<Moment> {
+    pub(crate) fn first(&self) -> Option<LeaseInstant> {
         self.lock().leases.first_key_value().map(|(at, _)| *at)
     }
 
@@ -113,7 +113,7 @@ impl Schedule {
 
     /// Takes what is due, and what is due so soon that it may come along. Until it is given its next
     /// place it stands at its end: it is looked at then, whatever became of it.
-    pub(crate) fn take_due(&self, now: Moment) -> Vec<Arc<Lease>> {
+    pub(crate) fn take_due(&self, now: LeaseInstant) -> Vec<Arc<Lease>> {
         let mut taken = Vec::new();
         let mut due = self.lock();
         let mut limit = now;
@@ -240,7 +240,7 @@ mod tests {
         let (former, next) = one_behind(&client, client.write("k").max_hold(most)).await;
         drop(former);
         let next = next.await;
-        assert_eq!(client.engine().schedule.first(), Some(Moment::now().after(most)));
+        assert_eq!(client.engine().schedule.first(), Some(LeaseInstant::now().after(most)));
         assert_eq!(next.hold().lease.state().due, client.engine().schedule.first());
     }
 

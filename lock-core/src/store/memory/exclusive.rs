@@ -8,13 +8,13 @@ use super::{
     waiters::Waiters,
 };
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{AcquireCommand, Acquired, LockSnapshot, ReleaseCommand, Released, Renewal},
     types::{Kind, Mode, OwnerId},
 };
 
 #[derive(Debug, Default)]
-pub(crate) struct Plain {
+pub(crate) struct Exclusive {
     holders: Holders,
     waiters: Waiters,
     line: FairQueue,
@@ -22,7 +22,7 @@ pub(crate) struct Plain {
     fenced: bool,
 }
 
-impl Plain {
+impl Exclusive {
     pub(crate) fn waited_for(waiters: Waiters) -> Self {
         Self { waiters, ..Self::default() }
     }
@@ -32,8 +32,12 @@ impl Plain {
         alone.then(|| std::mem::take(&mut self.waiters))
     }
 
-    fn acquire_in_line(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
-        let (owner, now) = (&step.owner, scene.now);
+    fn acquire_in_line(
+        &mut self,
+        step: &AcquireCommand,
+        context: &mut StepContext<'_>,
+    ) -> Acquired {
+        let (owner, now) = (&step.owner, context.now);
         let asked = self.holders.ask(step);
         match asked {
             HolderCheck::Lost => return Acquired::Lost,
@@ -43,7 +47,7 @@ impl Plain {
                 let first = self.line.head().is_none_or(|head| head.owner == *owner);
                 if !(first && self.holders.is_free()) {
                     if passed {
-                        self.tell_head(scene);
+                        self.tell_head(context);
                     }
                     return self.refuse(step, now);
                 }
@@ -51,10 +55,10 @@ impl Plain {
             }
         }
         let due = self.holders.grant(step, now);
-        Acquired::Granted(due.then(|| scene.token()))
+        Acquired::Granted(due.then(|| context.token()))
     }
 
-    fn refuse(&mut self, step: &AcquireCommand, now: Moment) -> Acquired {
+    fn refuse(&mut self, step: &AcquireCommand, now: LeaseInstant) -> Acquired {
         if let Some(life) = step.place {
             self.line.stand(step, life, now);
         }
@@ -64,28 +68,32 @@ impl Plain {
         Acquired::Busy { remaining: Some(now.until(until)), in_line }
     }
 
-    fn release_in_line(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
+    fn release_in_line(
+        &mut self,
+        step: &ReleaseCommand,
+        context: &mut StepContext<'_>,
+    ) -> Released {
         if step.in_line {
             self.line.leave(&step.holder.owner);
         }
-        let (released, _) = self.holders.release(step, scene.now);
+        let (released, _) = self.holders.release(step, context.now);
         if self.holders.is_free() {
-            self.line.drop_dead_heads_but(None, scene.now);
+            self.line.drop_dead_heads_but(None, context.now);
         }
-        self.tell_head(scene);
+        self.tell_head(context);
         released
     }
 
-    fn tell_head(&self, scene: &mut StepContext<'_>) {
-        let head = self.line.first_living(scene.now);
+    fn tell_head(&self, context: &mut StepContext<'_>) {
+        let head = self.line.first_living(context.now);
         if let Some(head) = head.filter(|_| self.holders.is_free()) {
-            scene.tell_turn(&head.owner);
+            context.tell_turn(&head.owner);
         }
     }
 }
 
-impl LockRules for Plain {
-    fn expire(&mut self, now: Moment) {
+impl LockRules for Exclusive {
+    fn expire(&mut self, now: LeaseInstant) {
         self.holders.expire(now);
         self.waiters.expire(now);
         // Whoever takes a dead one's place tells the next.
@@ -96,32 +104,32 @@ impl LockRules for Plain {
         self.holders.is_free() && self.waiters.is_empty() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
+    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
         let answer = match step.kind {
-            Kind::Fair => self.acquire_in_line(step, scene),
-            _ => self.waiters.acquire(&mut self.holders, step, scene),
+            Kind::Fair => self.acquire_in_line(step, context),
+            _ => self.waiters.acquire(&mut self.holders, step, context),
         };
         self.fenced |= step.kind == Kind::Fenced && matches!(answer, Acquired::Granted(_));
         answer
     }
 
-    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
         if step.holder.kind == Kind::Fair {
-            return self.release_in_line(step, scene);
+            return self.release_in_line(step, context);
         }
         let left = step.in_line && self.waiters.leave(&step.holder.owner);
-        let (released, opened) = self.holders.release(step, scene.now);
+        let (released, opened) = self.holders.release(step, context.now);
         if left || opened {
-            self.waiters.pass_on(&self.holders, scene);
+            self.waiters.pass_on(&self.holders, context);
         }
         released
     }
 
-    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal {
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
         self.holders.renew(owner, mode, until)
     }
 
-    fn standing(&self, now: Moment) -> LockSnapshot {
+    fn standing(&self, now: LeaseInstant) -> LockSnapshot {
         let lined_up: Vec<_> = self.line.standing(now).collect();
         let kind = match (lined_up.is_empty(), self.fenced) {
             (false, _) => Kind::Fair,
@@ -135,11 +143,11 @@ impl LockRules for Plain {
         }
     }
 
-    fn take_away(&mut self, scene: &mut StepContext<'_>) {
+    fn take_away(&mut self, context: &mut StepContext<'_>) {
         let held = std::mem::take(&mut self.holders);
         if !held.is_free() {
-            self.waiters.pass_on(&self.holders, scene);
+            self.waiters.pass_on(&self.holders, context);
         }
-        self.tell_head(scene);
+        self.tell_head(context);
     }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{AcquireCommand, WaiterSnapshot},
     types::{Mode, OwnerId},
 };
@@ -22,7 +22,7 @@ pub(crate) type Number = u64;
 pub(crate) struct QueueEntry {
     pub(crate) owner: OwnerId,
     pub(crate) mode: Mode,
-    pub(crate) until: Moment,
+    pub(crate) until: LeaseInstant,
 }
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(crate) struct FairQueue {
     entries: BTreeMap<Number, QueueEntry>,
     numbers: HashMap<OwnerId, Number>,
     writers: BTreeSet<Number>,
-    ends: BTreeSet<(Moment, Number)>,
+    ends: BTreeSet<(LeaseInstant, Number)>,
     last: Number,
 }
 
@@ -78,7 +78,7 @@ impl FairQueue {
     }
 
     /// Takes a place at the end, or renews the one that it has.
-    pub(crate) fn stand(&mut self, step: &AcquireCommand, life: Duration, now: Moment) {
+    pub(crate) fn stand(&mut self, step: &AcquireCommand, life: Duration, now: LeaseInstant) {
         let until = now.after(life);
         let own = self.numbers.get(&step.owner).copied();
         let number = own.unwrap_or(self.last + 1);
@@ -113,13 +113,17 @@ impl FairQueue {
         self.ends.remove(&(entry.until, number));
     }
 
-    pub(crate) fn first_living(&self, now: Moment) -> Option<&QueueEntry> {
+    pub(crate) fn first_living(&self, now: LeaseInstant) -> Option<&QueueEntry> {
         self.entries.values().find(|entry| entry.until > now)
     }
 
     /// Returns whether there were any. A caller that comes back late keeps its place if no other waiter
     /// has missed it.
-    pub(crate) fn drop_dead_heads_but(&mut self, caller: Option<&OwnerId>, now: Moment) -> bool {
+    pub(crate) fn drop_dead_heads_but(
+        &mut self,
+        caller: Option<&OwnerId>,
+        now: LeaseInstant,
+    ) -> bool {
         let before = self.entries.len();
         while let Some((&number, head)) = self.entries.first_key_value()
             && head.until <= now
@@ -131,7 +135,7 @@ impl FairQueue {
     }
 
     /// As [`drop_dead_heads_but`](Self::drop_dead_heads_but), wherever they stand.
-    pub(crate) fn drop_dead_but(&mut self, caller: Option<&OwnerId>, now: Moment) -> bool {
+    pub(crate) fn drop_dead_but(&mut self, caller: Option<&OwnerId>, now: LeaseInstant) -> bool {
         let own = caller.and_then(|caller| self.numbers.get(caller)).copied();
         let dead = self.ends.range(..=(now, Number::MAX)).map(|(_, number)| *number);
         let dead: Vec<_> = dead.filter(|number| Some(*number) != own).collect();
@@ -140,13 +144,13 @@ impl FairQueue {
     }
 
     /// Forgets all places once the last one is over: no waiter is left that could miss them.
-    pub(crate) fn expire(&mut self, now: Moment) {
+    pub(crate) fn expire(&mut self, now: LeaseInstant) {
         if self.ends.last().is_some_and(|(until, _)| *until <= now) {
             *self = Self { last: self.last, ..Self::default() };
         }
     }
 
-    pub(crate) fn standing(&self, now: Moment) -> impl Iterator<Item = WaiterSnapshot> {
+    pub(crate) fn standing(&self, now: LeaseInstant) -> impl Iterator<Item = WaiterSnapshot> {
         let live = self.entries.values().filter(move |entry| entry.until > now);
         live.map(|entry| WaiterSnapshot { owner: entry.owner.to_string(), mode: entry.mode })
     }
@@ -184,26 +188,29 @@ mod tests {
         let mut queue = FairQueue::default();
         let modes = [Mode::Read, Mode::Write, Mode::Read, Mode::Write];
         for (at, mode) in modes.into_iter().enumerate() {
-            queue.stand(&step(at, mode), life, Moment::now());
+            queue.stand(&step(at, mode), life, LeaseInstant::now());
         }
         assert_eq!(agrees(&queue), names(&[0, 1, 2, 3]));
         let behind = |queue: &FairQueue, at: usize| queue.is_behind_others(&owners[at], modes[at]);
         assert_eq!([0, 1, 2, 3].map(|at| behind(&queue, at)), [false, true, true, true]);
 
         tokio::time::advance(life / 2).await;
-        queue.stand(&step(2, Mode::Read), life, Moment::now());
-        queue.stand(&step(3, Mode::Write), life, Moment::now());
+        queue.stand(&step(2, Mode::Read), life, LeaseInstant::now());
+        queue.stand(&step(3, Mode::Write), life, LeaseInstant::now());
         assert_eq!(agrees(&queue), names(&[0, 1, 2, 3]), "a renewed place stays where it is");
         let left = queue.leave(&owners[0]).expect("it stands there");
         assert_eq!(queue.behind(left).map(|next| &next.owner), Some(&owners[1]));
         tokio::time::advance(life / 2).await;
-        assert!(!queue.drop_dead_but(Some(&owners[1]), Moment::now()), "it came back in time");
-        assert!(queue.drop_dead_but(None, Moment::now()));
+        assert!(
+            !queue.drop_dead_but(Some(&owners[1]), LeaseInstant::now()),
+            "it came back in time"
+        );
+        assert!(queue.drop_dead_but(None, LeaseInstant::now()));
         assert_eq!(agrees(&queue), names(&[2, 3]));
         assert!(!behind(&queue, 2), "no writer is left before it");
         assert_eq!(queue.right_before(&owners[3]).map(|one| &one.owner), Some(&owners[2]));
         tokio::time::advance(life).await;
-        queue.expire(Moment::now());
+        queue.expire(LeaseInstant::now());
         assert!(agrees(&queue).is_empty());
     }
 }

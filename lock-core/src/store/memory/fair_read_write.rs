@@ -8,7 +8,7 @@ use super::{
     rules::{LockRules, StepContext},
 };
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
         Released, Renewal, Upgraded,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How many readers one step tells; each that enters tells the one behind it.
-const MOST_TOLD: usize = 100;
+const MAX_WOKEN: usize = 100;
 /// What one is told at least that has to look again.
 const SOON: Duration = Duration::from_millis(1);
 
@@ -32,7 +32,7 @@ impl FairReadWrite {
         self.line.is_behind_others(&step.owner, step.mode)
     }
 
-    fn refuse(&mut self, step: &AcquireCommand, now: Moment) -> Acquired {
+    fn refuse(&mut self, step: &AcquireCommand, now: LeaseInstant) -> Acquired {
         if let Some(life) = step.place {
             self.line.stand(step, life, now);
         }
@@ -42,23 +42,23 @@ impl FairReadWrite {
         Acquired::Busy { remaining, in_line: step.place.is_some() }
     }
 
-    fn tell_next(&mut self, scene: &mut StepContext<'_>) {
+    fn tell_next(&mut self, context: &mut StepContext<'_>) {
         if self.holders.mode() == Some(Mode::Write) {
             return;
         }
-        self.line.drop_dead_but(None, scene.now);
-        for reader in self.line.leading_readers().take(MOST_TOLD) {
-            scene.tell_turn(&reader.owner);
+        self.line.drop_dead_but(None, context.now);
+        for reader in self.line.leading_readers().take(MAX_WOKEN) {
+            context.tell_turn(&reader.owner);
         }
         let head = self.line.head().filter(|head| head.mode == Mode::Write);
         if let Some(writer) = head.filter(|_| self.holders.is_free()) {
-            scene.tell_turn(&writer.owner);
+            context.tell_turn(&writer.owner);
         }
     }
 }
 
 impl LockRules for FairReadWrite {
-    fn expire(&mut self, now: Moment) {
+    fn expire(&mut self, now: LeaseInstant) {
         self.holders.expire(now);
         self.line.expire(now);
     }
@@ -67,10 +67,10 @@ impl LockRules for FairReadWrite {
         self.holders.is_free() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
-        let now = scene.now;
+    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
+        let now = context.now;
         if self.line.drop_dead_but(Some(&step.owner), now) {
-            self.tell_next(scene);
+            self.tell_next(context);
         }
         match self.holders.ask(step) {
             HolderCheck::Lost => Acquired::Lost,
@@ -84,41 +84,41 @@ impl LockRules for FairReadWrite {
                 if let Some(reader) = behind.filter(|place| place.mode == Mode::Read)
                     && step.mode == Mode::Read
                 {
-                    scene.tell_turn(&reader.owner);
+                    context.tell_turn(&reader.owner);
                 }
                 let due = self.holders.grant(step, now);
-                Acquired::Granted(due.then(|| scene.token()))
+                Acquired::Granted(due.then(|| context.token()))
             }
         }
     }
 
-    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
         if step.in_line {
             self.line.leave(&step.holder.owner);
         }
-        let (released, _) = self.holders.release(step, scene.now);
-        self.tell_next(scene);
+        let (released, _) = self.holders.release(step, context.now);
+        self.tell_next(context);
         released
     }
 
-    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal {
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertCommand, scene: &mut StepContext<'_>) -> Upgraded {
-        let refused = self.holders.upgrade(step, scene.now);
-        refused.unwrap_or_else(|| Upgraded::Granted(scene.token()))
+    fn upgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {
+        let refused = self.holders.upgrade(step, context.now);
+        refused.unwrap_or_else(|| Upgraded::Granted(context.token()))
     }
 
-    fn downgrade(&mut self, step: &ConvertCommand, scene: &mut StepContext<'_>) -> Downgraded {
-        let (downgraded, opened) = self.holders.downgrade(step, scene.now);
+    fn downgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Downgraded {
+        let (downgraded, opened) = self.holders.downgrade(step, context.now);
         if opened {
-            self.tell_next(scene);
+            self.tell_next(context);
         }
         downgraded
     }
 
-    fn standing(&self, now: Moment) -> LockSnapshot {
+    fn standing(&self, now: LeaseInstant) -> LockSnapshot {
         LockSnapshot {
             kind: Some(Kind::FairReadWrite),
             waiters: self.line.standing(now).collect(),
@@ -126,8 +126,8 @@ impl LockRules for FairReadWrite {
         }
     }
 
-    fn take_away(&mut self, scene: &mut StepContext<'_>) {
+    fn take_away(&mut self, context: &mut StepContext<'_>) {
         self.holders = Holders::default();
-        self.tell_next(scene);
+        self.tell_next(context);
     }
 }

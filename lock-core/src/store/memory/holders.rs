@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{
         AcquireCommand, ConvertCommand, Downgraded, HolderSnapshot, Holds, LockSnapshot,
         ReleaseCommand, Released, Renewal, Upgraded,
@@ -14,14 +14,14 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 struct Reads {
     holds: u32,
-    until: Moment,
+    until: LeaseInstant,
 }
 
 #[derive(Debug)]
 struct Writes {
     owner: OwnerId,
     holds: u32,
-    until: Moment,
+    until: LeaseInstant,
 }
 
 /// Any number of readers or one writer; a lock without readers is written alone.
@@ -39,7 +39,7 @@ pub(crate) enum HolderCheck {
         fresh: bool,
     },
     Held {
-        until: Moment,
+        until: LeaseInstant,
     },
     /// The owner's earlier holds are gone.
     Lost,
@@ -47,7 +47,7 @@ pub(crate) enum HolderCheck {
 
 impl Holders {
     /// Forgets those whose time is over.
-    pub(crate) fn expire(&mut self, now: Moment) {
+    pub(crate) fn expire(&mut self, now: LeaseInstant) {
         self.writes.take_if(|writes| writes.until <= now);
         // Inside a write nothing depends on the reads: they end with it or outlive it, as their own
         // time says.
@@ -76,7 +76,7 @@ impl Holders {
     }
 
     /// When the last of them is over unless renewed; `None` when nobody holds.
-    pub(crate) fn until(&self) -> Option<Moment> {
+    pub(crate) fn until(&self) -> Option<LeaseInstant> {
         let writes = self.writes.iter().map(|writes| writes.until);
         self.reads.values().map(|reads| reads.until).chain(writes).max()
     }
@@ -98,7 +98,7 @@ impl Holders {
     }
 
     /// Grants what nobody is in the way of; says whether it is due a token.
-    pub(crate) fn grant(&mut self, step: &AcquireCommand, now: Moment) -> bool {
+    pub(crate) fn grant(&mut self, step: &AcquireCommand, now: LeaseInstant) -> bool {
         let owner = &step.owner;
         let until = now.after(step.lease);
         let first = step.holds == 1;
@@ -127,7 +127,7 @@ impl Holders {
     }
 
     /// Says also whether others may enter now who could not before.
-    pub(crate) fn release(&mut self, step: &ReleaseCommand, now: Moment) -> (Released, bool) {
+    pub(crate) fn release(&mut self, step: &ReleaseCommand, now: LeaseInstant) -> (Released, bool) {
         let owner = &step.holder.owner;
         let all = self.holds(owner);
         let held = all.of(step.mode);
@@ -161,7 +161,7 @@ impl Holders {
         (if freed { Released::Freed } else { Released::StillHeld }, freed || downgraded)
     }
 
-    pub(crate) fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal {
+    pub(crate) fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
         if self.holds(owner).of(mode) == 0 {
             return Renewal::Lost;
         }
@@ -178,7 +178,7 @@ impl Holders {
     }
 
     /// `None` when it is granted, and due a token.
-    pub(crate) fn upgrade(&mut self, step: &ConvertCommand, now: Moment) -> Option<Upgraded> {
+    pub(crate) fn upgrade(&mut self, step: &ConvertCommand, now: LeaseInstant) -> Option<Upgraded> {
         let owner = &step.holder.owner;
         let held = self.holds(owner);
         if held.write < step.after.write {
@@ -194,7 +194,11 @@ impl Holders {
     }
 
     /// Says also whether readers may enter now who could not before.
-    pub(crate) fn downgrade(&mut self, step: &ConvertCommand, now: Moment) -> (Downgraded, bool) {
+    pub(crate) fn downgrade(
+        &mut self,
+        step: &ConvertCommand,
+        now: LeaseInstant,
+    ) -> (Downgraded, bool) {
         let owner = &step.holder.owner;
         let held = self.holds(owner);
         if held.write <= step.after.write {
@@ -211,7 +215,7 @@ impl Holders {
     }
 
     /// Gives an owner exactly these holds, for as long as it had them or until `until`.
-    fn convert(&mut self, owner: &OwnerId, after: Holds, until: Moment) {
+    fn convert(&mut self, owner: &OwnerId, after: Holds, until: LeaseInstant) {
         let reads = self.reads.remove(owner).map(|reads| reads.until);
         let writes = self.writes.take().map(|writes| writes.until);
         let until = [Some(until), reads, writes].into_iter().flatten().max().unwrap_or(until);
@@ -225,12 +229,12 @@ impl Holders {
     }
 
     /// Each one once, whatever it holds.
-    pub(crate) fn standing(&self, now: Moment) -> LockSnapshot {
+    pub(crate) fn standing(&self, now: LeaseInstant) -> LockSnapshot {
         let writer = self.writes.as_ref().map(|writes| (&writes.owner, writes.until));
         let readers = self.reads.iter().map(|(owner, reads)| (owner, reads.until));
         let readers =
             readers.filter(|(owner, _)| writer.is_none_or(|(writer, _)| writer != *owner));
-        let holder = |(owner, until): (&OwnerId, Moment)| HolderSnapshot {
+        let holder = |(owner, until): (&OwnerId, LeaseInstant)| HolderSnapshot {
             owner: owner.to_string(),
             holds: self.holds(owner),
             remaining: Some(now.until(until)),

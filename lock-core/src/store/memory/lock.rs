@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 
 use super::{
-    exclusive::Plain, fair_read_write::FairReadWrite, read_write::ReadWrite, rules::LockRules,
-    semaphore::Semaphore, waiters::Waiters,
+    exclusive::Exclusive, fair_read_write::FairReadWrite, read_write::ReadWrite, rules::LockRules,
+    semaphore::SemaphoreLock, waiters::Waiters,
 };
 use crate::types::{FencingToken, Kind};
 
 #[derive(Debug)]
 pub(crate) enum Lock {
-    Plain(Plain),
+    Exclusive(Exclusive),
     ReadWrite(ReadWrite),
     FairReadWrite(FairReadWrite),
-    Semaphore(Semaphore),
+    SemaphoreLock(SemaphoreLock),
 }
 
 impl Lock {
@@ -22,19 +22,19 @@ impl Lock {
         match kind {
             Kind::ReadWrite => Self::ReadWrite(ReadWrite::default()),
             Kind::FairReadWrite => Self::FairReadWrite(FairReadWrite::default()),
-            Kind::Semaphore => Self::Semaphore(Semaphore::of(permits)),
+            Kind::Semaphore => Self::SemaphoreLock(SemaphoreLock::of(permits)),
             Kind::Reentrant | Kind::NonReentrant | Kind::Fair | Kind::Fenced => {
-                Self::Plain(Plain::default())
+                Self::Exclusive(Exclusive::default())
             }
         }
     }
 
     pub(crate) fn shape(&mut self) -> &mut dyn LockRules {
         match self {
-            Self::Plain(shape) => shape,
+            Self::Exclusive(shape) => shape,
             Self::ReadWrite(shape) => shape,
             Self::FairReadWrite(shape) => shape,
-            Self::Semaphore(shape) => shape,
+            Self::SemaphoreLock(shape) => shape,
         }
     }
 
@@ -42,9 +42,9 @@ impl Lock {
         match kind {
             Kind::ReadWrite => matches!(self, Self::ReadWrite(_)),
             Kind::FairReadWrite => matches!(self, Self::FairReadWrite(_)),
-            Kind::Semaphore => matches!(self, Self::Semaphore(_)),
+            Kind::Semaphore => matches!(self, Self::SemaphoreLock(_)),
             Kind::Reentrant | Kind::NonReentrant | Kind::Fair | Kind::Fenced => {
-                matches!(self, Self::Plain(_))
+                matches!(self, Self::Exclusive(_))
             }
         }
     }
@@ -60,23 +60,23 @@ impl Lock {
             (Some(waiters), Kind::ReadWrite) => {
                 *self = Self::ReadWrite(ReadWrite::waited_for(waiters))
             }
-            (Some(waiters), _) => *self = Self::Plain(Plain::waited_for(waiters)),
+            (Some(waiters), _) => *self = Self::Exclusive(Exclusive::waited_for(waiters)),
         }
         true
     }
 
     fn only_waiters(&mut self) -> Option<Waiters> {
         match self {
-            Self::Plain(plain) => plain.only_waiters(),
+            Self::Exclusive(plain) => plain.only_waiters(),
             Self::ReadWrite(read_write) => read_write.only_waiters(),
-            Self::FairReadWrite(_) | Self::Semaphore(_) => None,
+            Self::FairReadWrite(_) | Self::SemaphoreLock(_) => None,
         }
     }
 }
 
 /// What is kept for a key.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeyEntry {
     pub(crate) lock: Lock,
     /// The last one, for those who look.
     pub(crate) token: Option<FencingToken>,

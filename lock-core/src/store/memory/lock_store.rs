@@ -5,10 +5,10 @@ use std::{future::ready, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{
-    lock::{Kept, Lock},
+    lock::{KeyEntry, Lock},
     rules::StepContext,
     store::{Keys, MemoryStore},
-    subscribers::Channel,
+    subscribers::WakeChannel,
 };
 use crate::{
     store::{
@@ -28,18 +28,18 @@ impl MemoryStore {
 
 impl Keys {
     fn acquire(&mut self, step: &AcquireCommand) -> Acquired {
-        let acquired = self.with(&step.key, Some((step.kind, step.permits)), |kept, scene| {
-            if !kept.lock.becomes(step.kind) {
+        let acquired = self.with(&step.key, Some((step.kind, step.permits)), |entry, context| {
+            if !entry.lock.becomes(step.kind) {
                 return Acquired::WrongKind;
             }
-            kept.lock.shape().acquire(step, scene)
+            entry.lock.shape().acquire(step, context)
         });
         acquired.unwrap_or(Acquired::WrongKind)
     }
 
     fn release(&mut self, step: &ReleaseCommand) -> Released {
         let Holder { kind, key, .. } = &step.holder;
-        let of_kind = self.of_kind(key, *kind, |lock, scene| lock.shape().release(step, scene));
+        let of_kind = self.of_kind(key, *kind, |lock, context| lock.shape().release(step, context));
         of_kind.unwrap_or(Released::Gone)
     }
 
@@ -76,9 +76,9 @@ impl Keys {
     }
 
     fn standing(&mut self, key: &LockKey) -> LockSnapshot {
-        let standing = self.with(key, None, |kept, scene| LockSnapshot {
-            token: kept.token,
-            ..kept.lock.shape().standing(scene.now)
+        let standing = self.with(key, None, |entry, context| LockSnapshot {
+            token: entry.token,
+            ..entry.lock.shape().standing(context.now)
         });
         standing.unwrap_or(LockSnapshot { complete: true, ..LockSnapshot::default() })
     }
@@ -90,42 +90,42 @@ impl Keys {
         kind: Kind,
         work: impl FnOnce(&mut Lock, &mut StepContext<'_>) -> T,
     ) -> Option<T> {
-        let work = |lock: &mut Lock, scene: &mut StepContext<'_>| {
-            lock.is_of(kind).then(|| work(lock, scene))
+        let work = |lock: &mut Lock, context: &mut StepContext<'_>| {
+            lock.is_of(kind).then(|| work(lock, context))
         };
-        self.with(key, None, |kept, scene| work(&mut kept.lock, scene)).flatten()
+        self.with(key, None, |entry, context| work(&mut entry.lock, context)).flatten()
     }
 
     fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
-        let forced = self.with(key, Some((Kind::ReadWrite, 0)), |kept, scene| {
-            let was_held = kept.lock.shape().standing(scene.now).mode.is_some();
-            kept.lock.shape().take_away(scene);
-            let has_tokens = !kept.lock.is_of(Kind::Semaphore);
-            ForcedRelease { was_held, fencing_token: has_tokens.then(|| scene.token()) }
+        let forced = self.with(key, Some((Kind::ReadWrite, 0)), |entry, context| {
+            let was_held = entry.lock.shape().standing(context.now).mode.is_some();
+            entry.lock.shape().take_away(context);
+            let has_tokens = !entry.lock.is_of(Kind::Semaphore);
+            ForcedRelease { was_held, fencing_token: has_tokens.then(|| context.token()) }
         });
         forced.unwrap_or(ForcedRelease { was_held: false, fencing_token: None })
     }
 
     fn request_release(&mut self, key: &LockKey) -> usize {
-        let asked = self.with(key, None, |kept, scene| {
-            scene.tell(Channel::ReleaseRequest);
-            let holders = kept.lock.shape().standing(scene.now).holders;
-            kept.asked = holders.into_iter().map(|holder| holder.owner).collect();
-            kept.asked.len()
+        let asked = self.with(key, None, |entry, context| {
+            context.tell(WakeChannel::ReleaseRequest);
+            let holders = entry.lock.shape().standing(context.now).holders;
+            entry.asked = holders.into_iter().map(|holder| holder.owner).collect();
+            entry.asked.len()
         });
         asked.unwrap_or(0)
     }
 
     fn set_permits(&mut self, key: &LockKey, permits: u32, only_missing: bool) -> Option<i64> {
-        let work = |lock: &mut Lock, scene: &mut StepContext<'_>| {
-            let Lock::Semaphore(semaphore) = lock else { return None };
+        let work = |lock: &mut Lock, context: &mut StepContext<'_>| {
+            let Lock::SemaphoreLock(semaphore) = lock else { return None };
             if !only_missing {
-                semaphore.resize(permits, scene);
+                semaphore.resize(permits, context);
             }
             Some(semaphore.free())
         };
         let make = Some((Kind::Semaphore, permits));
-        self.with(key, make, |kept, scene| work(&mut kept.lock, scene)).flatten()
+        self.with(key, make, |entry, context| work(&mut entry.lock, context)).flatten()
     }
 }
 
@@ -158,8 +158,8 @@ impl LockStore for MemoryStore {
         self.ask(|keys| {
             let renewed = steps.iter().map(|step| {
                 let Holder { kind, key, owner } = &step.holder;
-                let renewed = keys.of_kind(key, *kind, |lock, scene| {
-                    lock.shape().renew(owner, mode, scene.now.after(step.lease))
+                let renewed = keys.of_kind(key, *kind, |lock, context| {
+                    lock.shape().renew(owner, mode, context.now.after(step.lease))
                 });
                 renewed.unwrap_or(Renewal::Lost)
             });
@@ -179,7 +179,7 @@ impl LockStore for MemoryStore {
         self.ask(|keys| {
             let Holder { kind, key, .. } = &step.holder;
             let upgraded =
-                keys.of_kind(key, *kind, |lock, scene| lock.shape().upgrade(&step, scene));
+                keys.of_kind(key, *kind, |lock, context| lock.shape().upgrade(&step, context));
             upgraded.unwrap_or(Upgraded::Lost)
         })
     }
@@ -188,7 +188,7 @@ impl LockStore for MemoryStore {
         self.ask(|keys| {
             let Holder { kind, key, .. } = &step.holder;
             let downgraded =
-                keys.of_kind(key, *kind, |lock, scene| lock.shape().downgrade(&step, scene));
+                keys.of_kind(key, *kind, |lock, context| lock.shape().downgrade(&step, context));
             downgraded.unwrap_or(Downgraded::Lost)
         })
     }
@@ -262,8 +262,8 @@ impl StoreAdmin for MemoryStore {
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
         self.ask(|keys| {
-            let asked = |kept: &mut Kept| kept.asked.contains(&holder.owner.to_string());
-            keys.with(&holder.key, None, |kept, _| asked(kept)).unwrap_or(false)
+            let asked = |entry: &mut KeyEntry| entry.asked.contains(&holder.owner.to_string());
+            keys.with(&holder.key, None, |entry, _| asked(entry)).unwrap_or(false)
         })
     }
 }

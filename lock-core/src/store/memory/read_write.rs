@@ -6,7 +6,7 @@ use super::{
     waiters::Waiters,
 };
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
         Released, Renewal, Upgraded,
@@ -31,7 +31,7 @@ impl ReadWrite {
 }
 
 impl LockRules for ReadWrite {
-    fn expire(&mut self, now: Moment) {
+    fn expire(&mut self, now: LeaseInstant) {
         self.holders.expire(now);
         self.waiters.expire(now);
     }
@@ -40,37 +40,37 @@ impl LockRules for ReadWrite {
         self.holders.is_free() && self.waiters.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
-        self.waiters.acquire(&mut self.holders, step, scene)
+    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
+        self.waiters.acquire(&mut self.holders, step, context)
     }
 
-    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
         let left = step.in_line && self.waiters.leave(&step.holder.owner);
-        let (released, opened) = self.holders.release(step, scene.now);
+        let (released, opened) = self.holders.release(step, context.now);
         if left || opened {
-            self.waiters.pass_on(&self.holders, scene);
+            self.waiters.pass_on(&self.holders, context);
         }
         released
     }
 
-    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal {
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertCommand, scene: &mut StepContext<'_>) -> Upgraded {
-        let refused = self.holders.upgrade(step, scene.now);
-        refused.unwrap_or_else(|| Upgraded::Granted(scene.token()))
+    fn upgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {
+        let refused = self.holders.upgrade(step, context.now);
+        refused.unwrap_or_else(|| Upgraded::Granted(context.token()))
     }
 
-    fn downgrade(&mut self, step: &ConvertCommand, scene: &mut StepContext<'_>) -> Downgraded {
-        let (downgraded, opened) = self.holders.downgrade(step, scene.now);
+    fn downgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Downgraded {
+        let (downgraded, opened) = self.holders.downgrade(step, context.now);
         if opened {
-            self.waiters.pass_on(&self.holders, scene);
+            self.waiters.pass_on(&self.holders, context);
         }
         downgraded
     }
 
-    fn standing(&self, now: Moment) -> LockSnapshot {
+    fn standing(&self, now: LeaseInstant) -> LockSnapshot {
         LockSnapshot {
             kind: Some(Kind::ReadWrite),
             waiters: self.waiters.standing(now).collect(),
@@ -78,10 +78,10 @@ impl LockRules for ReadWrite {
         }
     }
 
-    fn take_away(&mut self, scene: &mut StepContext<'_>) {
+    fn take_away(&mut self, context: &mut StepContext<'_>) {
         let held = std::mem::take(&mut self.holders);
         if !held.is_free() {
-            self.waiters.pass_on(&self.holders, scene);
+            self.waiters.pass_on(&self.holders, context);
         }
     }
 }

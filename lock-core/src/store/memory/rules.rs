@@ -2,9 +2,9 @@
 
 use std::time::SystemTime;
 
-use super::subscribers::Channel;
+use super::subscribers::WakeChannel;
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
         Released, Renewal, Upgraded,
@@ -15,10 +15,10 @@ use crate::{
 /// What a command finds beside the lock, the time and the last token, and the channels that it
 /// notifies.
 pub(crate) struct StepContext<'a> {
-    pub(crate) now: Moment,
+    pub(crate) now: LeaseInstant,
     pub(crate) last_token: &'a mut u64,
     pub(crate) given: Option<FencingToken>,
-    pub(crate) told: Vec<Channel>,
+    pub(crate) told: Vec<WakeChannel>,
 }
 
 impl StepContext<'_> {
@@ -40,34 +40,34 @@ impl StepContext<'_> {
         token
     }
 
-    pub(crate) fn tell(&mut self, channel: Channel) {
+    pub(crate) fn tell(&mut self, channel: WakeChannel) {
         self.told.push(channel);
     }
 
     pub(crate) fn tell_turn(&mut self, owner: &OwnerId) {
-        self.tell(Channel::Turn(owner.clone()));
+        self.tell(WakeChannel::Turn(owner.clone()));
     }
 }
 
-/// The operations of a kind of lock. Expired entries are removed before any of them is called: see
+/// The operations of a kind of lock. Expired entry are removed before any of them is called: see
 /// [`expire`](Self::expire).
 pub(crate) trait LockRules {
     /// Removes everything that has expired.
-    fn expire(&mut self, now: Moment);
+    fn expire(&mut self, now: LeaseInstant);
     /// Whether there is nothing to remember.
     fn is_over(&self) -> bool;
-    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired;
-    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released;
-    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: Moment) -> Renewal;
+    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired;
+    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released;
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal;
     fn upgrade(&mut self, _step: &ConvertCommand, _scene: &mut StepContext<'_>) -> Upgraded {
         Upgraded::Lost
     }
     fn downgrade(&mut self, _step: &ConvertCommand, _scene: &mut StepContext<'_>) -> Downgraded {
         Downgraded::Lost
     }
-    fn standing(&self, now: Moment) -> LockSnapshot;
+    fn standing(&self, now: LeaseInstant) -> LockSnapshot;
     /// Takes the lock away from all holders. Waiters keep their places and are notified.
-    fn take_away(&mut self, scene: &mut StepContext<'_>);
+    fn take_away(&mut self, context: &mut StepContext<'_>);
 }
 
 #[cfg(test)]
@@ -77,9 +77,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_token_exceeds_the_last_one_whatever_the_clock_says() {
         let mut last_token = 1 << 62;
-        let now = Moment::now();
-        let mut scene =
+        let now = LeaseInstant::now();
+        let mut context =
             StepContext { now, last_token: &mut last_token, given: None, told: Vec::new() };
-        assert_eq!([scene.token().get(), scene.token().get()], [(1 << 62) + 1, (1 << 62) + 2]);
+        assert_eq!([context.token().get(), context.token().get()], [(1 << 62) + 1, (1 << 62) + 2]);
     }
 }

@@ -8,7 +8,7 @@ use super::{
     waiters::Waiters,
 };
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{
         AcquireCommand, Acquired, HolderSnapshot, Holds, LockSnapshot, ReleaseCommand, Released,
         Renewal,
@@ -17,16 +17,16 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Semaphore {
+pub(crate) struct SemaphoreLock {
     /// In use and free.
     total: i64,
-    leases: HashMap<OwnerId, Moment>,
+    leases: HashMap<OwnerId, LeaseInstant>,
     /// Leases that have ended since permits were last passed on.
     ended: i64,
     waiters: Waiters,
 }
 
-impl Semaphore {
+impl SemaphoreLock {
     pub(crate) fn of(permits: u32) -> Self {
         Self {
             total: permits.into(),
@@ -41,25 +41,25 @@ impl Semaphore {
         self.total.saturating_sub_unsigned(self.leases.len() as u64)
     }
 
-    pub(crate) fn resize(&mut self, permits: u32, scene: &mut StepContext<'_>) {
+    pub(crate) fn resize(&mut self, permits: u32, context: &mut StepContext<'_>) {
         let before = self.free() - self.ended;
         self.total = permits.into();
         if self.free() > before {
-            self.pass_on(scene);
+            self.pass_on(context);
         }
         self.ended = 0;
     }
 
     /// Free permits go to the waiters that are next.
-    fn pass_on(&mut self, scene: &mut StepContext<'_>) {
+    fn pass_on(&mut self, context: &mut StepContext<'_>) {
         self.ended = 0;
         let free = usize::try_from(self.free()).unwrap_or(0);
-        self.waiters.wake_first(free, scene);
+        self.waiters.wake_first(free, context);
     }
 }
 
-impl LockRules for Semaphore {
-    fn expire(&mut self, now: Moment) {
+impl LockRules for SemaphoreLock {
+    fn expire(&mut self, now: LeaseInstant) {
         let before = self.free();
         self.leases.retain(|_, until| *until > now);
         self.ended += self.free() - before;
@@ -70,8 +70,8 @@ impl LockRules for Semaphore {
         false
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, scene: &mut StepContext<'_>) -> Acquired {
-        let (now, until) = (scene.now, scene.now.after(step.lease));
+    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
+        let (now, until) = (context.now, context.now.after(step.lease));
         if let Some(lease) = self.leases.get_mut(&step.owner) {
             *lease = until.max(*lease);
             return Acquired::Granted(None);
@@ -85,7 +85,7 @@ impl LockRules for Semaphore {
         }
         let first = self.waiters.first(now).filter(|_| self.free() > 0);
         if first.is_some_and(|(_, is_reserved)| self.ended > 0 || !is_reserved) {
-            self.pass_on(scene);
+            self.pass_on(context);
         }
         self.ended = 0;
         if granted {
@@ -95,23 +95,23 @@ impl LockRules for Semaphore {
         Acquired::Busy { remaining: first.map(|(left, _)| left).or(next_end), in_line }
     }
 
-    fn release(&mut self, step: &ReleaseCommand, scene: &mut StepContext<'_>) -> Released {
+    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
         let left = step.in_line && self.waiters.leave(&step.holder.owner);
         let returned = self.leases.remove(&step.holder.owner).is_some();
         if left || returned || self.ended > 0 {
-            self.pass_on(scene);
+            self.pass_on(context);
         }
         if returned { Released::Freed } else { Released::Gone }
     }
 
-    fn renew(&mut self, owner: &OwnerId, _mode: Mode, until: Moment) -> Renewal {
+    fn renew(&mut self, owner: &OwnerId, _mode: Mode, until: LeaseInstant) -> Renewal {
         let Some(lease) = self.leases.get_mut(owner) else { return Renewal::Lost };
         *lease = until.max(*lease);
         Renewal::Renewed
     }
 
-    fn standing(&self, now: Moment) -> LockSnapshot {
-        let holder = |(owner, until): (&OwnerId, &Moment)| HolderSnapshot {
+    fn standing(&self, now: LeaseInstant) -> LockSnapshot {
+        let holder = |(owner, until): (&OwnerId, &LeaseInstant)| HolderSnapshot {
             owner: owner.to_string(),
             holds: Holds { read: 0, write: 1 },
             remaining: Some(now.until(*until)),
@@ -130,11 +130,11 @@ impl LockRules for Semaphore {
         }
     }
 
-    fn take_away(&mut self, scene: &mut StepContext<'_>) {
+    fn take_away(&mut self, context: &mut StepContext<'_>) {
         if self.leases.is_empty() && self.ended == 0 {
             return;
         }
         self.leases.clear();
-        self.pass_on(scene);
+        self.pass_on(context);
     }
 }

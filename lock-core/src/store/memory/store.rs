@@ -5,12 +5,12 @@ use std::{
 };
 
 use super::{
-    lock::{Kept, Lock},
+    lock::{KeyEntry, Lock},
     rules::StepContext,
-    subscribers::Ears,
+    subscribers::Subscribers,
 };
 use crate::{
-    runtime::{Moment, Mutex},
+    runtime::{LeaseInstant, Mutex},
     store::StoreIdentity,
     types::{Kind, LockKey, Unavailable},
 };
@@ -39,11 +39,11 @@ pub struct MemoryStore(Arc<Mutex<Keys>>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    kept: HashMap<LockKey, Kept>,
-    pub(crate) ears: Ears,
+    entries: HashMap<LockKey, KeyEntry>,
+    pub(crate) ears: Subscribers,
     last_token: u64,
     /// When it lost everything, if ever.
-    restarted: Option<Moment>,
+    restarted: Option<LeaseInstant>,
     down: bool,
 }
 
@@ -57,18 +57,18 @@ impl MemoryStore {
     /// Takes a lock away from whoever holds it, as a deleted key in Redis would: for tests of what
     /// a service does when it loses a lock. The holder learns of it at its next renewal.
     pub fn remove(&self, key: &LockKey) {
-        self.keys().with(key, None, |kept, scene| kept.lock.shape().take_away(scene));
+        self.keys().with(key, None, |entry, context| entry.lock.shape().take_away(context));
     }
 
     /// Forgets every lock, as a Redis that is started again without its data would: for tests of what
     /// a service, or a [`RedLock`](crate::RedLock), does then.
     pub fn restart(&self) {
         let mut keys = self.keys();
-        let held: Vec<_> = keys.kept.keys().cloned().collect();
+        let held: Vec<_> = keys.entries.keys().cloned().collect();
         for key in held {
-            keys.with(&key, None, |kept, scene| kept.lock.shape().take_away(scene));
+            keys.with(&key, None, |entry, context| entry.lock.shape().take_away(context));
         }
-        keys.restarted = Some(Moment::now());
+        keys.restarted = Some(LeaseInstant::now());
     }
 
     /// Has the store answer nothing until it is set up again: every acquisition, renewal and release
@@ -97,7 +97,7 @@ impl MemoryStore {
         let restarted = self.keys().restarted;
         StoreIdentity {
             id: format!("memory:{:p}:{restarted:?}", Arc::as_ptr(&self.0)),
-            up: restarted.map_or(Duration::MAX, |moment| Moment::now().since(moment)),
+            up: restarted.map_or(Duration::MAX, |moment| LeaseInstant::now().since(moment)),
         }
     }
 
@@ -117,7 +117,7 @@ impl Keys {
 
     /// The keys of which anything is known, sorted.
     pub(crate) fn begin_with(&self, prefix: &str) -> Vec<LockKey> {
-        let begin = self.kept.keys().filter(|key| key.as_str().starts_with(prefix));
+        let begin = self.entries.keys().filter(|key| key.as_str().starts_with(prefix));
         let mut keys: Vec<_> = begin.cloned().collect();
         keys.sort();
         keys
@@ -129,29 +129,29 @@ impl Keys {
         &mut self,
         key: &LockKey,
         make: Option<(Kind, u32)>,
-        work: impl FnOnce(&mut Kept, &mut StepContext<'_>) -> T,
+        work: impl FnOnce(&mut KeyEntry, &mut StepContext<'_>) -> T,
     ) -> Option<T> {
-        let now = Moment::now();
-        let mut scene =
+        let now = LeaseInstant::now();
+        let mut context =
             StepContext { now, last_token: &mut self.last_token, given: None, told: Vec::new() };
-        if let Some(kept) = self.kept.get_mut(key) {
-            kept.lock.shape().expire(now);
-            if kept.lock.shape().is_over() {
-                self.kept.remove(key);
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.lock.shape().expire(now);
+            if entry.lock.shape().is_over() {
+                self.entries.remove(key);
             }
         }
         if let Some((kind, permits)) = make
-            && !self.kept.contains_key(key)
+            && !self.entries.contains_key(key)
         {
             let lock = Lock::new(kind, permits);
-            self.kept.insert(key.clone(), Kept { lock, token: None, asked: HashSet::new() });
+            self.entries.insert(key.clone(), KeyEntry { lock, token: None, asked: HashSet::new() });
         }
-        let kept = self.kept.get_mut(key)?;
-        let answer = work(kept, &mut scene);
-        kept.token = scene.given.or(kept.token);
-        let told = scene.told;
-        if kept.lock.shape().is_over() {
-            self.kept.remove(key);
+        let entry = self.entries.get_mut(key)?;
+        let answer = work(entry, &mut context);
+        entry.token = context.given.or(entry.token);
+        let told = context.told;
+        if entry.lock.shape().is_over() {
+            self.entries.remove(key);
         }
         for channel in told {
             self.ears.tell(key, channel);

@@ -9,13 +9,13 @@ use crate::{
 
 /// Where a key's news are told.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Channel {
+pub(crate) enum WakeChannel {
     /// One waiter's own.
     Turn(OwnerId),
     ReleaseRequest,
 }
 
-impl Channel {
+impl WakeChannel {
     fn of(topic: WakeTopic) -> (LockKey, Self) {
         let holder = match topic {
             WakeTopic::ReleaseRequest(key) => return (key, Self::ReleaseRequest),
@@ -27,18 +27,18 @@ impl Channel {
 
 /// As long as somebody listens.
 #[derive(Debug, Default)]
-pub(crate) struct Ears(HashMap<(LockKey, Channel), WakeupSender>);
+pub(crate) struct Subscribers(HashMap<(LockKey, WakeChannel), WakeupSender>);
 
-impl Ears {
+impl Subscribers {
     pub(crate) fn listen(&mut self, topic: WakeTopic) -> WakeupReceiver {
         if self.0.len() == self.0.capacity() {
             // Before it grows: nobody may be left to listen for keys that ended by themselves.
             self.0.retain(|_, wakeups| wakeups.has_receivers());
         }
-        self.0.entry(Channel::of(topic)).or_default().subscribe()
+        self.0.entry(WakeChannel::of(topic)).or_default().subscribe()
     }
 
-    pub(crate) fn tell(&mut self, key: &LockKey, channel: Channel) {
+    pub(crate) fn tell(&mut self, key: &LockKey, channel: WakeChannel) {
         let ear = (key.clone(), channel);
         let Some(wakeups) = self.0.get(&ear) else { return };
         wakeups.wake();
@@ -56,14 +56,14 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_those_who_listen_no_more() {
-        let mut ears = Ears::default();
+        let mut ears = Subscribers::default();
         let key = |number| LockKey::try_from(format!("k{number}")).expect("a key");
         let mut hears = ears.listen(WakeTopic::ReleaseRequest(key(0)));
         for number in 1..1_000 {
             drop(ears.listen(WakeTopic::ReleaseRequest(key(number))));
         }
         assert!(ears.0.len() < 100);
-        ears.tell(&key(0), Channel::ReleaseRequest);
+        ears.tell(&key(0), WakeChannel::ReleaseRequest);
         hears.woken().now_or_never().expect("it is still heard");
     }
 }

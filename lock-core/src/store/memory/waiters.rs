@@ -8,7 +8,7 @@ use super::{
     rules::StepContext,
 };
 use crate::{
-    runtime::Moment,
+    runtime::LeaseInstant,
     store::{AcquireCommand, Acquired, WaiterSnapshot},
     types::{Mode, OwnerId},
 };
@@ -20,8 +20,8 @@ const RESERVED: Duration = Duration::from_millis(50);
 struct Waiter {
     owner: OwnerId,
     mode: Mode,
-    since: Moment,
-    until: Moment,
+    since: LeaseInstant,
+    until: LeaseInstant,
 }
 
 /// In order, the first first.
@@ -30,17 +30,17 @@ pub(crate) struct Waiters(Vec<Waiter>);
 
 impl Waiters {
     /// Once all places are over. One that is over among others goes when a place is taken or left.
-    pub(crate) fn expire(&mut self, now: Moment) {
+    pub(crate) fn expire(&mut self, now: LeaseInstant) {
         if self.live(now).next().is_none() {
             self.0.clear();
         }
     }
 
-    fn live(&self, now: Moment) -> impl Iterator<Item = &Waiter> {
+    fn live(&self, now: LeaseInstant) -> impl Iterator<Item = &Waiter> {
         self.0.iter().filter(move |waiter| waiter.until > now)
     }
 
-    fn drop_over(&mut self, now: Moment) {
+    fn drop_over(&mut self, now: LeaseInstant) {
         self.0.retain(|waiter| waiter.until > now);
     }
 
@@ -48,7 +48,7 @@ impl Waiters {
         self.0.is_empty()
     }
 
-    pub(crate) fn standing(&self, now: Moment) -> impl Iterator<Item = WaiterSnapshot> {
+    pub(crate) fn standing(&self, now: LeaseInstant) -> impl Iterator<Item = WaiterSnapshot> {
         self.live(now).map(|one| WaiterSnapshot { owner: one.owner.to_string(), mode: one.mode })
     }
 
@@ -59,20 +59,20 @@ impl Waiters {
     }
 
     /// One that is granted the lock leaves the line.
-    pub(crate) fn enter(&mut self, owner: &OwnerId, now: Moment) {
+    pub(crate) fn enter(&mut self, owner: &OwnerId, now: LeaseInstant) {
         self.leave(owner);
         self.drop_over(now);
     }
 
     /// How many have waited longer.
-    pub(crate) fn rank(&self, step: &AcquireCommand, now: Moment) -> usize {
+    pub(crate) fn rank(&self, step: &AcquireCommand, now: LeaseInstant) -> usize {
         let own = self.live(now).position(|waiter| waiter.owner == step.owner);
         let since = now.before(step.waited);
         own.unwrap_or_else(|| self.live(now).take_while(|waiter| waiter.since <= since).count())
     }
 
     /// Takes a place, or renews it; says whether it stands.
-    pub(crate) fn stand(&mut self, step: &AcquireCommand, now: Moment) -> bool {
+    pub(crate) fn stand(&mut self, step: &AcquireCommand, now: LeaseInstant) -> bool {
         let Some(life) = step.place else { return false };
         self.drop_over(now);
         let (at, until) = (self.rank(step, now), now.after(life));
@@ -87,36 +87,36 @@ impl Waiters {
     }
 
     /// What is left of the first place, and whether the lock is reserved for it.
-    pub(crate) fn first(&self, now: Moment) -> Option<(Duration, bool)> {
+    pub(crate) fn first(&self, now: LeaseInstant) -> Option<(Duration, bool)> {
         let left = now.until(self.live(now).next()?.until);
         Some((left, left <= RESERVED))
     }
 
     /// The first of those that a caller must let pass: they have waited longer, and it or they write.
-    fn ahead_of(&self, step: &AcquireCommand, now: Moment) -> Option<&Waiter> {
+    fn ahead_of(&self, step: &AcquireCommand, now: LeaseInstant) -> Option<&Waiter> {
         let mut longer = self.live(now).take(self.rank(step, now));
         longer.find(|waiter| waiter.mode == Mode::Write || step.mode == Mode::Write)
     }
 
     /// Reserves for the first so many, and wakes them.
-    pub(crate) fn wake_first(&mut self, count: usize, scene: &mut StepContext<'_>) {
-        let until = scene.now.after(RESERVED);
-        let now = scene.now;
+    pub(crate) fn wake_first(&mut self, count: usize, context: &mut StepContext<'_>) {
+        let until = context.now.after(RESERVED);
+        let now = context.now;
         for waiter in self.0.iter_mut().filter(|waiter| waiter.until > now).take(count) {
             waiter.until = waiter.until.min(until);
-            scene.tell_turn(&waiter.owner);
+            context.tell_turn(&waiter.owner);
         }
     }
 
     /// A lock that is free, or that only readers hold, goes to those that are next: the first, if it
     /// writes, or all readers before the next writer.
-    pub(crate) fn pass_on(&mut self, holders: &Holders, scene: &mut StepContext<'_>) {
-        let live = self.live(scene.now);
+    pub(crate) fn pass_on(&mut self, holders: &Holders, context: &mut StepContext<'_>) {
+        let live = self.live(context.now);
         let readers = live.take_while(|waiter| waiter.mode == Mode::Read).count();
         match holders.mode() {
             Some(Mode::Write) => {}
-            Some(Mode::Read) => self.wake_first(readers, scene),
-            None => self.wake_first(readers.max(1), scene),
+            Some(Mode::Read) => self.wake_first(readers, context),
+            None => self.wake_first(readers.max(1), context),
         }
     }
 
@@ -124,9 +124,9 @@ impl Waiters {
         &mut self,
         holders: &mut Holders,
         step: &AcquireCommand,
-        scene: &mut StepContext<'_>,
+        context: &mut StepContext<'_>,
     ) -> Acquired {
-        let now = scene.now;
+        let now = context.now;
         match holders.ask(step) {
             HolderCheck::Lost => Acquired::Lost,
             HolderCheck::Held { until } => {
@@ -141,7 +141,7 @@ impl Waiters {
                         return Acquired::Yield { remaining, in_line };
                     }
                     if remaining > RESERVED {
-                        self.pass_on(holders, scene);
+                        self.pass_on(holders, context);
                     }
                     return Acquired::Busy { remaining: Some(remaining), in_line };
                 }
@@ -149,7 +149,7 @@ impl Waiters {
                     self.enter(&step.owner, now);
                 }
                 let due = holders.grant(step, now);
-                Acquired::Granted(due.then(|| scene.tokens(step.turns)))
+                Acquired::Granted(due.then(|| context.tokens(step.turns)))
             }
         }
     }

@@ -180,7 +180,7 @@ impl Dispatcher {
                     Box::pin(self.refused(slot, error, &server, &connection, state)).await?;
                 }
             }
-            if request.once() && state.again {
+            if request.non_idempotent() && state.again {
                 let why = "the connection was lost before an answer: it may have been done";
                 return Err(state.refusal.take().unwrap_or_else(|| Unavailable::unsent(why)));
             }

@@ -20,7 +20,7 @@ use connect::{ConnectError, Connector, Deployment, RedisOptions, Server, Url};
 use connection::{ClientName, Connection, FirstConnection, ManagedConnection, check_server};
 use discovery::{Discovery, Fixed, Sentinels};
 use dispatcher::{Dispatcher, Topology};
-use protocol::Steps;
+use protocol::Encoder;
 use pubsub::{ChannelFilter, Channels, Subscriber};
 use store::RedisStore;
 
@@ -142,7 +142,7 @@ impl ConnectPlan {
             dispatcher,
             channels,
             name: self.name,
-            steps: Steps {
+            encoder: Encoder {
                 prefix: self.options.prefix,
                 permanent_tokens: self.options.permanent_tokens,
             },

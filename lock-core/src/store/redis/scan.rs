@@ -57,7 +57,7 @@ impl Found<'_> {
 
 impl RedisStore {
     pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<KeyList, Unavailable> {
-        let client_prefix = self.steps.prefix.as_str();
+        let client_prefix = self.encoder.prefix.as_str();
         let pattern = format!("{}*", literally(&format!("{client_prefix}{prefix}")));
         let (steps_left, keys) = (MAX_STEPS, BTreeSet::new());
         let mut found = Found { client_prefix, pattern, limit, steps_left, keys };

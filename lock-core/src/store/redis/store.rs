@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::{
     connection::{ClientName, client_name},
     dispatcher::{Dispatched, Dispatcher, Topology},
-    protocol::{Call, LockNames, Replicas, Reply, Request, Steps, decode, encode, slot_of},
+    protocol::{Encoder, LockNames, Replicas, Reply, Request, ScriptCall, decode, encode, slot_of},
     pubsub::Channels,
 };
 use crate::{
@@ -38,7 +38,7 @@ pub(crate) struct RedisStore {
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) name: Arc<ClientName>,
-    pub(crate) steps: Steps,
+    pub(crate) encoder: Encoder,
     pub(crate) replicas: Option<Replicas>,
     pub(crate) nonces: AtomicU64,
 }
@@ -52,17 +52,17 @@ impl fmt::Debug for RedisStore {
 
 impl RedisStore {
     /// A call whose answer can be told from all others.
-    fn call(&self, mut call: Call) -> Call {
+    fn call(&self, mut call: ScriptCall) -> ScriptCall {
         call.nonce = self.nonces.fetch_add(1, Ordering::Relaxed).to_string();
         call
     }
 
-    async fn ask(&self, call: &Call) -> Result<Reply, Unavailable> {
+    async fn ask(&self, call: &ScriptCall) -> Result<Reply, Unavailable> {
         Ok(Reply::new(self.put(call, None).await?.answer))
     }
 
     /// A grant counts only once enough replicas have it, where that was asked for.
-    async fn ask_for_grant(&self, call: &Call) -> Result<Reply, Unavailable> {
+    async fn ask_for_grant(&self, call: &ScriptCall) -> Result<Reply, Unavailable> {
         let answered = self.put(call, self.replicas).await?;
         let reply = Reply::new(answered.answer);
         let confirmed = answered.replicas.unwrap_or_default();
@@ -79,7 +79,7 @@ impl RedisStore {
 
     async fn put(
         &self,
-        call: &Call,
+        call: &ScriptCall,
         replicas: Option<Replicas>,
     ) -> Result<Dispatched, Unavailable> {
         let slot = slot_of(call.first_key());
@@ -99,7 +99,7 @@ impl RedisStore {
 
 impl LockStore for RedisStore {
     fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
-        let call = self.call(self.steps.acquire(&step));
+        let call = self.call(self.encoder.acquire(&step));
         async move { Ok(self.ask_for_grant(&call).await?.acquired()?) }.boxed()
     }
 
@@ -109,13 +109,13 @@ impl LockStore for RedisStore {
         shards.all(|shard| Some(shard) == first)
     }
 
-    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
-        let call = self.call(self.steps.acquire_all(&steps));
-        async move { Ok(self.ask_for_grant(&call).await?.acquired_all(steps.len())?) }.boxed()
+    fn acquire_all(&self, encoder: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
+        let call = self.call(self.encoder.acquire_all(&encoder));
+        async move { Ok(self.ask_for_grant(&call).await?.acquired_all(encoder.len())?) }.boxed()
     }
 
     fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
-        let call = self.call(self.steps.release(&step));
+        let call = self.call(self.encoder.release(&step));
         async move {
             let answered = self.put(&call, None).await?;
             Ok(match Reply::new(answered.answer).released()? {
@@ -128,7 +128,7 @@ impl LockStore for RedisStore {
     }
 
     fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
-        let Some(call) = self.steps.leave(&step) else {
+        let Some(call) = self.encoder.leave(&step) else {
             return store::leave_one_by_one(self, step);
         };
         let call = self.call(call);
@@ -138,12 +138,12 @@ impl LockStore for RedisStore {
     fn shard(&self, key: &LockKey) -> u16 {
         match self.dispatcher.topology {
             Topology::Single(_) => 0,
-            Topology::Cluster(_) => slot_of(self.steps.names(key).lock.as_bytes()),
+            Topology::Cluster(_) => slot_of(self.encoder.names(key).lock.as_bytes()),
         }
     }
 
-    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
-        let call = self.call(self.steps.renew(mode, &steps));
+    fn renew(&self, mode: Mode, encoder: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        let call = self.call(self.encoder.renew(mode, &encoder));
         async move { Ok(self.ask(&call).await?.renewed()?) }.boxed()
     }
 
@@ -156,12 +156,12 @@ impl LockStore for RedisStore {
     }
 
     fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
-        let call = self.call(self.steps.upgrade(&step));
+        let call = self.call(self.encoder.upgrade(&step));
         async move { Ok(self.ask_for_grant(&call).await?.upgraded()?) }.boxed()
     }
 
     fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
-        let call = self.call(self.steps.downgrade(&step));
+        let call = self.call(self.encoder.downgrade(&step));
         async move { Ok(self.ask(&call).await?.downgraded()?) }.boxed()
     }
 
@@ -171,13 +171,13 @@ impl LockStore for RedisStore {
         permits: u32,
         only_missing: bool,
     ) -> StoreFuture<'_, Option<i64>> {
-        let call = self.call(self.steps.set_permits(&key, permits, only_missing));
+        let call = self.call(self.encoder.set_permits(&key, permits, only_missing));
         async move { Ok(self.ask(&call).await?.resized()?) }.boxed()
     }
 
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
         let number = encode::wake_number(&topic);
-        let channel = self.steps.channel(topic);
+        let channel = self.encoder.channel(topic);
         let slot = slot_of(channel.as_bytes());
         self.channels.listen(channel, slot, number)
     }
@@ -204,7 +204,7 @@ impl LockStore for RedisStore {
             let (round_trip, warnings) = match &self.dispatcher.topology {
                 Topology::Single(managed) => {
                     let sent = Instant::now();
-                    let probe = encode::inspect(&LockNames::probe(&self.steps.prefix));
+                    let probe = encode::inspect(&LockNames::probe(&self.encoder.prefix));
                     let round_trip = self.ask(&self.call(probe)).await.map(|_| sent.elapsed());
                     (round_trip, managed.warnings.all())
                 }
@@ -233,7 +233,7 @@ impl LockStore for RedisStore {
 
 impl StoreAdmin for RedisStore {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        let call = self.call(encode::inspect(&self.steps.names(&key)));
+        let call = self.call(encode::inspect(&self.encoder.names(&key)));
         async move { Ok(self.ask(&call).await?.standing()?) }.boxed()
     }
 
@@ -251,17 +251,17 @@ impl StoreAdmin for RedisStore {
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        let call = self.call(self.steps.force_release(&key));
+        let call = self.call(self.encoder.force_release(&key));
         async move { Ok(self.ask(&call).await?.forced()?) }.boxed()
     }
 
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        let call = self.call(self.steps.request_release(&key));
+        let call = self.call(self.encoder.request_release(&key));
         async move { Ok(self.ask(&call).await?.asked()?) }.boxed()
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
-        let call = self.call(self.steps.release_requested(&holder));
+        let call = self.call(self.encoder.release_requested(&holder));
         async move { Ok(self.ask(&call).await?.asked()?.is_some_and(|asked| asked > 0)) }.boxed()
     }
 }

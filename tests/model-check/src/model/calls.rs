@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use lock_core::{
     Kind, Mode,
-    test_util::{Caller, ScriptCall, Step},
+    test_util::{Caller, PlainCall, Step},
 };
 
 use super::{
@@ -97,7 +97,7 @@ impl Calls {
         self.lua.prepare(&call)
     }
 
-    fn newcomer(&self, number: u32, lease: i64) -> ScriptCall {
+    fn newcomer(&self, number: u32, lease: i64) -> PlainCall {
         let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
         let ask = Op::Acquire { mode, holds, lease, yields, waits, waited };
         ask.call(self.permits, &names::newcomer(self.kind, self.names, number))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{
     Mode,
-    test_util::{Ask, Caller, ScriptCall, Step},
+    test_util::{Ask, Caller, PlainCall, Step},
 };
 
 use super::{setup, world::Holds};
@@ -53,7 +53,7 @@ pub(crate) const NONCE: &str = "7";
 
 impl Op {
     /// As a client sends it.
-    pub(crate) fn call(self, permits: u32, caller: &Caller) -> ScriptCall {
+    pub(crate) fn call(self, permits: u32, caller: &Caller) -> PlainCall {
         let step = match self {
             Self::Acquire { .. } => Step::Acquire(self.ask(permits)),
             Self::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },

@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use lock_core::{
     Mode,
-    test_util::{Caller, ScriptCall},
+    test_util::{Caller, PlainCall},
 };
 
 use super::{
@@ -67,7 +67,7 @@ impl Calls {
         self.lua.run_prepared(redis, &call).in_parts()
     }
 
-    fn make(&self, asked: Asked) -> ScriptCall {
+    fn make(&self, asked: Asked) -> PlainCall {
         match asked {
             Asked::By(op) => op.call(&self.setup),
             Asked::Newcomer => self.newcomer(LEASE_MS),
@@ -81,7 +81,7 @@ impl Calls {
         }
     }
 
-    fn newcomer(&self, lease: i64) -> ScriptCall {
+    fn newcomer(&self, lease: i64) -> PlainCall {
         let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
         let alone = Alone::Acquire { mode, holds, lease, yields, waits, waited };
         let of = |at: usize| newcomer(self.setup.kinds[at], &SEVERAL[at], 0);

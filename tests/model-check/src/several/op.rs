@@ -2,7 +2,7 @@
 
 use lock_core::{
     Mode,
-    test_util::{Caller, ScriptCall},
+    test_util::{Caller, PlainCall},
 };
 
 use super::setup::{LEASE_MS, Setup};
@@ -54,7 +54,7 @@ impl Ask {
 
 impl Op {
     /// As a client sends it.
-    pub(super) fn call(self, setup: &Setup) -> ScriptCall {
+    pub(super) fn call(self, setup: &Setup) -> PlainCall {
         let of = |at: usize, owner| caller(setup.kinds[at], &SEVERAL[at], owner);
         let side = |at: usize| setup.side(at);
         match self {

@@ -6,7 +6,7 @@ use redis::Value;
 use super::multiplexed::{Connection, Failure};
 use crate::store::redis::{
     connect::{ConnectError, Server},
-    protocol::{Call, Request, SendOptions, Sort, decode, key_names, scripts},
+    protocol::{NamePattern, Request, ScriptCall, SendOptions, decode, key_names, scripts},
 };
 
 /// The rights that are missing, as `ACL SETUSER` takes them.
@@ -89,8 +89,8 @@ impl MissingRights {
             let right = format!("+{}", String::from_utf8_lossy(command));
             if right.ends_with("publish") { &mut to_publish } else { &mut needed }.push(right);
         }
-        needed.extend(patterns(list(3), 0, key_names::sorts_of_keys(prefix)));
-        to_publish.extend(patterns(list(4), 1, key_names::sorts_of_channels(prefix)));
+        needed.extend(patterns(list(3), 0, key_names::key_patterns(prefix)));
+        to_publish.extend(patterns(list(4), 1, key_names::channel_patterns(prefix)));
         Self { needed, to_publish }
     }
 }
@@ -104,22 +104,22 @@ async fn may_not_wait(connection: &Connection) -> Result<bool, Failure> {
     }
 }
 
-fn call(prefix: &str) -> Call {
-    let names = |sorts: Vec<Sort>| sorts.into_iter().map(|sort| sort.name);
-    let mut keys = names(key_names::sorts_of_keys(prefix));
-    let mut call = Call::new(&scripts::MISSING_RIGHTS).arg(keys.next().unwrap_or_default());
+fn call(prefix: &str) -> ScriptCall {
+    let names = |patterns: Vec<NamePattern>| patterns.into_iter().map(|sort| sort.name);
+    let mut keys = names(key_names::key_patterns(prefix));
+    let mut call = ScriptCall::new(&scripts::MISSING_RIGHTS).arg(keys.next().unwrap_or_default());
     call = call.arg(keys.len().to_string());
     call.nonce = "rights".to_owned();
-    keys.chain(names(key_names::sorts_of_channels(prefix))).fold(call, Call::arg)
+    keys.chain(names(key_names::channel_patterns(prefix))).fold(call, ScriptCall::arg)
 }
 
 /// The patterns of those that are numbered, each once: several sorts can have one.
-fn patterns(numbers: &[Value], first: usize, sorts: Vec<Sort>) -> Vec<String> {
+fn patterns(numbers: &[Value], first: usize, patterns: Vec<NamePattern>) -> Vec<String> {
     let number = |item: &Value| match item {
         Value::Int(at) => usize::try_from(*at).ok()?.checked_sub(first),
         _ => None,
     };
-    let named = numbers.iter().filter_map(number).filter_map(|at| sorts.get(at));
+    let named = numbers.iter().filter_map(number).filter_map(|at| patterns.get(at));
     let mut patterns: Vec<String> = named.map(|sort| sort.pattern.clone()).collect();
     patterns.dedup();
     patterns

@@ -19,7 +19,7 @@ impl ArgBuffer {
         self.ends.push(self.bytes.len());
     }
 
-    pub(crate) fn show(&mut self, text: impl fmt::Display) {
+    pub(crate) fn push_display(&mut self, text: impl fmt::Display) {
         write!(self.bytes, "{text}").expect("BUG: memory takes whatever is written");
         self.ends.push(self.bytes.len());
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     key_names::LockNames,
-    request::Call,
+    request::ScriptCall,
     scripts::{self, LockScript},
 };
 use crate::{
@@ -21,7 +21,7 @@ const TOKEN_TTL: Duration = Duration::from_secs(60 * 60);
 const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
 /// What a first try says last: for how long it has waited, that it yields, its hold, and the tokens that
 /// it keeps in reserve. The scripts take that for granted.
-const FIRST_TRY: [&str; 4] = ["0", "1", "1", "0"];
+const FIRST_ATTEMPT: [&str; 4] = ["0", "1", "1", "0"];
 /// How many waiters of one lock can be woken each alone; of more, some share a number.
 const WAKE_NUMBERS: u32 = 32;
 /// How long a request to release stands at least, however short the lease is: a holder that listens and
@@ -29,12 +29,12 @@ const WAKE_NUMBERS: u32 = 32;
 const REQUEST_TTL: Duration = Duration::from_secs(6);
 
 #[derive(Debug)]
-pub(crate) struct Steps {
+pub(crate) struct Encoder {
     pub(crate) prefix: String,
     pub(crate) permanent_tokens: bool,
 }
 
-impl Steps {
+impl Encoder {
     pub(crate) fn names(&self, key: &LockKey) -> LockNames {
         LockNames::new(&self.prefix, key)
     }
@@ -44,31 +44,31 @@ impl Steps {
         if permanent { Duration::ZERO } else { TOKEN_TTL }
     }
 
-    pub(crate) fn acquire(&self, step: &AcquireCommand) -> Call {
+    pub(crate) fn acquire(&self, step: &AcquireCommand) -> ScriptCall {
         let (names, owner) = (self.names(&step.key), &step.owner);
         let (place, token_ttl) = (step.place.unwrap_or_default(), self.token_ttl(step.kind));
-        let takes = |call: Call| call.owner(owner).ms(step.lease).ms(token_ttl).ms(place);
-        let more = |call: Call| call.ms(waited(step)).flag(step.yields).number(step.holds);
+        let takes = |call: ScriptCall| call.owner(owner).ms(step.lease).ms(token_ttl).ms(place);
+        let more = |call: ScriptCall| call.ms(waited(step)).flag(step.yields).number(step.holds);
         match (step.kind, step.mode) {
             (Kind::ReadWrite, Mode::Read) => {
-                let call = Call::new(&scripts::ACQUIRE_READ)
+                let call = ScriptCall::new(&scripts::ACQUIRE_READ)
                     .key(&names.lock)
                     .key(names.line())
                     .key(names.token())
                     .key(names.reads(owner))
                     .key(names.channel());
-                more(takes(call)).but_for(&FIRST_TRY[..3])
+                more(takes(call)).omit_trailing_defaults(&FIRST_ATTEMPT[..3])
             }
             (Kind::ReadWrite, Mode::Write) => {
-                let call = Call::new(&scripts::ACQUIRE_WRITE)
+                let call = ScriptCall::new(&scripts::ACQUIRE_WRITE)
                     .key(&names.lock)
                     .key(names.line())
                     .key(names.token())
                     .key(names.channel());
-                more(takes(call)).number(step.turns).but_for(&FIRST_TRY)
+                more(takes(call)).number(step.turns).omit_trailing_defaults(&FIRST_ATTEMPT)
             }
             (Kind::FairReadWrite, mode) => {
-                let call = Call::new(&scripts::FAIR_READ_WRITE_ACQUIRE)
+                let call = ScriptCall::new(&scripts::FAIR_READ_WRITE_ACQUIRE)
                     .key(&names.lock)
                     .key(names.reads(owner))
                     .key(names.line())
@@ -84,15 +84,15 @@ impl Steps {
                     .arg(&names.tag)
             }
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
-                let call = Call::new(&scripts::LOCK_ACQUIRE)
+                let call = ScriptCall::new(&scripts::LOCK_ACQUIRE)
                     .key(&names.lock)
                     .key(names.line())
                     .key(names.token())
                     .key(names.lock_channel());
-                more(takes(call)).number(step.turns).but_for(&FIRST_TRY)
+                more(takes(call)).number(step.turns).omit_trailing_defaults(&FIRST_ATTEMPT)
             }
             (Kind::Fair, _) => {
-                let call = Call::new(&scripts::FAIR_ACQUIRE)
+                let call = ScriptCall::new(&scripts::FAIR_ACQUIRE)
                     .key(&names.lock)
                     .key(names.queue())
                     .key(names.deadlines())
@@ -113,13 +113,13 @@ impl Steps {
                 .number(step.permits)
                 .ms(place)
                 .ms(waited(step))
-                .but_for(&["0", "0"]),
+                .omit_trailing_defaults(&["0", "0"]),
         }
     }
 
     /// All or none of them, in one script: see `any/acquire_all`.
-    pub(crate) fn acquire_all(&self, steps: &[AcquireCommand]) -> Call {
-        steps.iter().fold(Call::new(&scripts::ACQUIRE_ALL), |call, step| {
+    pub(crate) fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall {
+        commands.iter().fold(ScriptCall::new(&scripts::ACQUIRE_ALL), |call, step| {
             let names = self.names(&step.key);
             let member = self.acquire(step);
             call.member(match step.kind {
@@ -129,21 +129,22 @@ impl Steps {
         })
     }
 
-    pub(crate) fn release(&self, step: &ReleaseCommand) -> Call {
+    pub(crate) fn release(&self, step: &ReleaseCommand) -> ScriptCall {
         let Holder { kind, key, owner } = &step.holder;
         let names = self.names(key);
-        let rest = |call: Call| call.owner(owner).number(step.holds).flag(step.in_line);
-        let rest_by_default = |call: Call| rest(call.key(names.line())).but_for(&["0", "0"]);
+        let rest = |call: ScriptCall| call.owner(owner).number(step.holds).flag(step.in_line);
+        let rest_by_default =
+            |call: ScriptCall| rest(call.key(names.line())).omit_trailing_defaults(&["0", "0"]);
         match (kind, step.mode) {
             (Kind::ReadWrite, Mode::Read) => {
-                let call = Call::new(&scripts::RELEASE_READ).key(&names.lock);
+                let call = ScriptCall::new(&scripts::RELEASE_READ).key(&names.lock);
                 rest_by_default(call.key(names.reads(owner)).key(names.channel()))
             }
             (Kind::ReadWrite, Mode::Write) => {
-                let call = Call::new(&scripts::RELEASE_WRITE).key(&names.lock);
+                let call = ScriptCall::new(&scripts::RELEASE_WRITE).key(&names.lock);
                 rest_by_default(call.key(names.channel()))
             }
-            (Kind::FairReadWrite, mode) => Call::new(&scripts::FAIR_READ_WRITE_RELEASE)
+            (Kind::FairReadWrite, mode) => ScriptCall::new(&scripts::FAIR_READ_WRITE_RELEASE)
                 .key(&names.lock)
                 .key(names.reads(owner))
                 .key(names.channel())
@@ -155,11 +156,11 @@ impl Steps {
                 .number(step.holds)
                 .flag(step.in_line),
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
-                let call = Call::new(&scripts::LOCK_RELEASE).key(&names.lock);
+                let call = ScriptCall::new(&scripts::LOCK_RELEASE).key(&names.lock);
                 rest_by_default(call.key(names.lock_channel()))
             }
             (Kind::Fair, _) => {
-                let call = Call::new(&scripts::FAIR_RELEASE)
+                let call = ScriptCall::new(&scripts::FAIR_RELEASE)
                     .key(&names.lock)
                     .key(names.queue())
                     .key(names.deadlines())
@@ -171,16 +172,16 @@ impl Steps {
                 .semaphore(&scripts::SEMAPHORE_RELEASE, &names)
                 .arg(permit(owner))
                 .flag(step.in_line)
-                .but_for(&["0"]),
+                .omit_trailing_defaults(&["0"]),
         }
     }
 
     /// All waiters in one script; `None` for the kinds that have none for it.
-    pub(crate) fn leave(&self, step: &LeaveCommand) -> Option<Call> {
+    pub(crate) fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
         let names = self.names(&step.key);
         Some(match step.kind {
             Kind::Fair => {
-                let call = Call::new(&scripts::FAIR_LEAVE)
+                let call = ScriptCall::new(&scripts::FAIR_LEAVE)
                     .key(&names.lock)
                     .key(names.queue())
                     .key(names.deadlines())
@@ -189,13 +190,13 @@ impl Steps {
                 step.waiters.iter().fold(call, |call, (owner, _)| call.owner(owner))
             }
             Kind::FairReadWrite => {
-                let call = Call::new(&scripts::FAIR_READ_WRITE_LEAVE)
+                let call = ScriptCall::new(&scripts::FAIR_READ_WRITE_LEAVE)
                     .key(&names.lock)
                     .key(names.channel())
                     .key(names.line())
                     .key(names.alive())
                     .key(names.turn());
-                let waiter = |call: Call, (owner, mode): &(OwnerId, Mode)| {
+                let waiter = |call: ScriptCall, (owner, mode): &(OwnerId, Mode)| {
                     call.arg(format!("{}:{owner}", mode.as_str()))
                 };
                 step.waiters.iter().fold(call, waiter)
@@ -205,20 +206,20 @@ impl Steps {
     }
 
     /// All steps are of one kind and mode.
-    pub(crate) fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> Call {
-        let kind = steps.first().map_or(Kind::ReadWrite, |step| step.holder.kind);
+    pub(crate) fn renew(&self, mode: Mode, commands: &[RenewCommand]) -> ScriptCall {
+        let kind = commands.first().map_or(Kind::ReadWrite, |step| step.holder.kind);
         let mut call = match (kind, mode) {
-            (Kind::ReadWrite, Mode::Read) => Call::new(&scripts::RENEW_READ),
-            (Kind::ReadWrite, Mode::Write) => Call::new(&scripts::RENEW_WRITE),
+            (Kind::ReadWrite, Mode::Read) => ScriptCall::new(&scripts::RENEW_READ),
+            (Kind::ReadWrite, Mode::Write) => ScriptCall::new(&scripts::RENEW_WRITE),
             (Kind::FairReadWrite, mode) => {
-                Call::new(&scripts::FAIR_READ_WRITE_RENEW).arg(mode.as_str())
+                ScriptCall::new(&scripts::FAIR_READ_WRITE_RENEW).arg(mode.as_str())
             }
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced | Kind::Fair, _) => {
-                Call::new(&scripts::LOCK_RENEW)
+                ScriptCall::new(&scripts::LOCK_RENEW)
             }
-            (Kind::Semaphore, _) => Call::new(&scripts::SEMAPHORE_RENEW),
+            (Kind::Semaphore, _) => ScriptCall::new(&scripts::SEMAPHORE_RENEW),
         };
-        for RenewCommand { holder, lease } in steps {
+        for RenewCommand { holder, lease } in commands {
             let (names, owner) = (self.names(&holder.key), &holder.owner);
             call = match kind {
                 Kind::Semaphore => call.key(names.leases()).arg(permit(owner)),
@@ -233,26 +234,32 @@ impl Steps {
         call
     }
 
-    pub(crate) fn upgrade(&self, step: &ConvertCommand) -> Call {
+    pub(crate) fn upgrade(&self, step: &ConvertCommand) -> ScriptCall {
         let names = self.names(&step.holder.key);
         let fair = step.holder.kind == Kind::FairReadWrite;
-        let call =
-            Call::new(if fair { &scripts::FAIR_READ_WRITE_UPGRADE } else { &scripts::UPGRADE })
-                .key(&names.lock)
-                .key(names.reads(&step.holder.owner))
-                .key(names.token());
+        let call = ScriptCall::new(if fair {
+            &scripts::FAIR_READ_WRITE_UPGRADE
+        } else {
+            &scripts::UPGRADE
+        })
+        .key(&names.lock)
+        .key(names.reads(&step.holder.owner))
+        .key(names.token());
         let call = if fair { call.key(names.line()) } else { call };
         converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
     }
 
-    pub(crate) fn downgrade(&self, step: &ConvertCommand) -> Call {
+    pub(crate) fn downgrade(&self, step: &ConvertCommand) -> ScriptCall {
         let names = self.names(&step.holder.key);
         let fair = step.holder.kind == Kind::FairReadWrite;
-        let call =
-            Call::new(if fair { &scripts::FAIR_READ_WRITE_DOWNGRADE } else { &scripts::DOWNGRADE })
-                .key(&names.lock)
-                .key(names.reads(&step.holder.owner))
-                .key(names.channel());
+        let call = ScriptCall::new(if fair {
+            &scripts::FAIR_READ_WRITE_DOWNGRADE
+        } else {
+            &scripts::DOWNGRADE
+        })
+        .key(&names.lock)
+        .key(names.reads(&step.holder.owner))
+        .key(names.channel());
         let call = call.key(names.line());
         let call = if fair { call.key(names.alive()).key(names.turn()) } else { call };
         converted(call, step)
@@ -274,7 +281,7 @@ impl Steps {
         }
     }
 
-    pub(crate) fn force_release(&self, key: &LockKey) -> Call {
+    pub(crate) fn force_release(&self, key: &LockKey) -> ScriptCall {
         let names = self.names(key);
         whatever_stands(&scripts::FORCE_RELEASE, &names)
             .key(names.lock_channel())
@@ -284,33 +291,38 @@ impl Steps {
             .arg(&names.tag)
             .ms(self.token_ttl(Kind::ReadWrite))
             // The second time it would take the lock from the next holder.
-            .once()
+            .non_idempotent()
     }
 
-    pub(crate) fn request_release(&self, key: &LockKey) -> Call {
+    pub(crate) fn request_release(&self, key: &LockKey) -> ScriptCall {
         let names = self.names(key);
-        Call::new(&scripts::REQUEST_RELEASE)
+        ScriptCall::new(&scripts::REQUEST_RELEASE)
             .key(&names.lock)
             .key(names.asked())
             .key(names.leases())
             .arg(&names.tag)
             .ms(REQUEST_TTL)
             // The second time it would ask the next holder.
-            .once()
+            .non_idempotent()
     }
 
-    pub(crate) fn release_requested(&self, holder: &Holder) -> Call {
-        Call::new(&scripts::ASKED).key(self.names(&holder.key).asked()).owner(&holder.owner)
+    pub(crate) fn release_requested(&self, holder: &Holder) -> ScriptCall {
+        ScriptCall::new(&scripts::ASKED).key(self.names(&holder.key).asked()).owner(&holder.owner)
     }
 
-    pub(crate) fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> Call {
+    pub(crate) fn set_permits(
+        &self,
+        key: &LockKey,
+        permits: u32,
+        only_missing: bool,
+    ) -> ScriptCall {
         self.semaphore(&scripts::SEMAPHORE_RESIZE, &self.names(key))
             .number(permits)
             .flag(only_missing)
     }
 
-    fn semaphore(&self, script: &'static LockScript, names: &LockNames) -> Call {
-        Call::new(script)
+    fn semaphore(&self, script: &'static LockScript, names: &LockNames) -> ScriptCall {
+        ScriptCall::new(script)
             .key(&names.lock)
             .key(names.leases())
             .key(names.semaphore_channel())
@@ -324,13 +336,13 @@ fn waited(step: &AcquireCommand) -> Duration {
 }
 
 /// Looks at whatever stands there.
-pub(crate) fn inspect(names: &LockNames) -> Call {
+pub(crate) fn inspect(names: &LockNames) -> ScriptCall {
     whatever_stands(&scripts::INSPECT, names).arg(&names.tag)
 }
 
 /// A script that finds out what kind of lock it has before it.
-fn whatever_stands(script: &'static LockScript, names: &LockNames) -> Call {
-    Call::new(script)
+fn whatever_stands(script: &'static LockScript, names: &LockNames) -> ScriptCall {
+    ScriptCall::new(script)
         .key(&names.lock)
         .key(names.line())
         .key(names.queue())
@@ -340,7 +352,7 @@ fn whatever_stands(script: &'static LockScript, names: &LockNames) -> Call {
         .key(names.leases())
 }
 
-fn converted(call: Call, step: &ConvertCommand) -> Call {
+fn converted(call: ScriptCall, step: &ConvertCommand) -> ScriptCall {
     call.owner(&step.holder.owner).ms(step.lease).number(step.after.read).number(step.after.write)
 }
 

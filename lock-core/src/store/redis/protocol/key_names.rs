@@ -125,29 +125,29 @@ impl LockNames {
 
 /// A name of some sort that is nobody's, and the pattern that lets a user at all names of the sort.
 #[derive(Debug)]
-pub(crate) struct Sort {
+pub(crate) struct NamePattern {
     pub(crate) name: String,
     pub(crate) pattern: String,
 }
 
 /// Every sort of key under a prefix; the locks themselves come first.
-pub(crate) fn sorts_of_keys(prefix: &str) -> Vec<Sort> {
+pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
     let names = LockNames::of_nobody(prefix);
-    let behind = |name: String| Sort { name, pattern: format!("~{{{prefix}*") };
-    let mut sorts = vec![
-        Sort { name: names.lock.clone(), pattern: format!("~{prefix}*") },
+    let behind = |name: String| NamePattern { name, pattern: format!("~{{{prefix}*") };
+    let mut patterns = vec![
+        NamePattern { name: names.lock.clone(), pattern: format!("~{prefix}*") },
         behind(names.leases()),
         behind(names.reads("")),
     ];
-    sorts.extend(BESIDE.map(|what| Sort {
+    patterns.extend(BESIDE.map(|what| NamePattern {
         name: format!("{what}{}", names.tag),
         pattern: format!("~{what}{{{prefix}*"),
     }));
-    sorts
+    patterns
 }
 
 /// Every sort of channel under a prefix.
-pub(crate) fn sorts_of_channels(prefix: &str) -> Vec<Sort> {
+pub(crate) fn channel_patterns(prefix: &str) -> Vec<NamePattern> {
     let names = LockNames::of_nobody(prefix);
     let channels = [
         names.channel(),
@@ -156,11 +156,11 @@ pub(crate) fn sorts_of_channels(prefix: &str) -> Vec<Sort> {
         names.turn(),
         names.asked(),
     ];
-    let sorts = channels.map(|name| {
+    let patterns = channels.map(|name| {
         let pattern = format!("&{}{{{prefix}*", name.trim_end_matches(&names.tag));
-        Sort { name, pattern }
+        NamePattern { name, pattern }
     });
-    sorts.into()
+    patterns.into()
 }
 
 /// What stands before the tag in the names that are not locks.

@@ -9,9 +9,9 @@ pub(crate) mod scripts;
 mod slot;
 
 pub(crate) use decode::Reply;
-pub(crate) use encode::{Steps, woken_by};
-pub(crate) use key_names::{LockNames, Sort};
-pub(crate) use request::{Call, Replicas, Request, SendOptions};
+pub(crate) use encode::{Encoder, woken_by};
+pub(crate) use key_names::{LockNames, NamePattern};
+pub(crate) use request::{Replicas, Request, ScriptCall, SendOptions};
 #[cfg(feature = "test-util")]
 pub use scripts::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
 pub(crate) use slot::{SLOTS, slot_of};

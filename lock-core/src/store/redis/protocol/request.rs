@@ -10,35 +10,35 @@ use crate::types::OwnerId;
 /// What is asked over a connection.
 pub(crate) enum Request<'a> {
     Command(&'a Cmd),
-    Script(&'a Call),
+    Script(&'a ScriptCall),
 }
 
 impl Request<'_> {
     /// Whether it must not be put again when it may have been carried out.
-    pub(crate) fn once(&self) -> bool {
-        matches!(self, Request::Script(call) if call.once)
+    pub(crate) fn non_idempotent(&self) -> bool {
+        matches!(self, Request::Script(call) if call.non_idempotent)
     }
 }
 
 /// A call of a script. Which of its forms is called is the server's to say.
-pub(crate) struct Call {
+pub(crate) struct ScriptCall {
     pub(crate) script: &'static LockScript,
     pub(crate) keys: ArgBuffer,
     /// The first argument of every script, which its answer carries.
     pub(crate) nonce: String,
     pub(crate) args: ArgBuffer,
     /// Not to be asked again when it may have been carried out.
-    pub(crate) once: bool,
+    pub(crate) non_idempotent: bool,
 }
 
-impl Call {
+impl ScriptCall {
     pub(crate) fn new(script: &'static LockScript) -> Self {
         let (keys, args) = (ArgBuffer::with_room_for(4, 256), ArgBuffer::with_room_for(9, 128));
-        Self { script, keys, nonce: String::new(), args, once: false }
+        Self { script, keys, nonce: String::new(), args, non_idempotent: false }
     }
 
-    pub(crate) fn once(mut self) -> Self {
-        self.once = true;
+    pub(crate) fn non_idempotent(mut self) -> Self {
+        self.non_idempotent = true;
         self
     }
 
@@ -53,13 +53,13 @@ impl Call {
     }
 
     pub(crate) fn owner(mut self, owner: &OwnerId) -> Self {
-        self.args.show(owner);
+        self.args.push_display(owner);
         self
     }
 
     pub(crate) fn number(mut self, number: impl Into<u64>) -> Self {
         let number: u64 = number.into();
-        self.args.show(number);
+        self.args.push_display(number);
         self
     }
 
@@ -74,7 +74,7 @@ impl Call {
     }
 
     /// Leaves off the last arguments as far as they are these, which the script takes for granted.
-    pub(crate) fn but_for(mut self, granted: &[&str]) -> Self {
+    pub(crate) fn omit_trailing_defaults(mut self, granted: &[&str]) -> Self {
         self.args.trim(granted);
         self
     }
@@ -82,8 +82,8 @@ impl Call {
     /// Another call as a part of this one, which asks for several.
     pub(crate) fn member(mut self, member: Self) -> Self {
         self.args.push(member.script.name.as_bytes());
-        self.args.show(member.keys.count());
-        self.args.show(member.args.count());
+        self.args.push_display(member.keys.count());
+        self.args.push_display(member.args.count());
         self.keys.append(&member.keys);
         self.args.append(&member.args);
         self

@@ -4,7 +4,7 @@ use std::{mem::discriminant, time::Duration};
 
 use lock_core::{
     Kind, LockKey, Mode,
-    test_util::{Ask, Caller, SCRIPTS, ScriptCall, Step},
+    test_util::{Ask, Caller, PlainCall, SCRIPTS, Step},
 };
 use lock_model_check::{lua::Interpreter, redis::Redis, texts::Texts};
 use proptest::{
@@ -129,7 +129,7 @@ fn caller(kind: Kind, owner: &str) -> Caller {
 }
 
 /// What a read/write lock alone can be asked for is asked of no other.
-fn call(kind: Kind, owner: &str, step: Step) -> ScriptCall {
+fn call(kind: Kind, owner: &str, step: Step) -> PlainCall {
     let shared = matches!(kind, Kind::ReadWrite | Kind::FairReadWrite);
     let kind = match step {
         Step::Upgrade { .. } | Step::Downgrade { .. } if !shared => Kind::ReadWrite,

@@ -1,6 +1,6 @@
 //! The real server, as the comparison needs it.
 
-use lock_core::test_util::ScriptCall;
+use lock_core::test_util::PlainCall;
 use lock_model_check::redis::Reply;
 use lock_tests::{Cli, RedisServer};
 use redis::Value;
@@ -33,7 +33,7 @@ impl Server {
         }
     }
 
-    pub(crate) async fn run(&self, text: &str, call: &ScriptCall) -> Reply {
+    pub(crate) async fn run(&self, text: &str, call: &PlainCall) -> Reply {
         let count = call.keys.len().to_string();
         let args: Vec<String> =
             call.args.iter().map(|arg| String::from_utf8_lossy(arg).into_owned()).collect();
