@@ -119,7 +119,7 @@ async fn so_do_those_of_a_fair_read_write_lock() {
 /// passed by for longer than a moment. How fast it goes round the program says: see its own text.
 async fn goes_round_though_waiters_leave(kind: &str) {
     for ending in ["wait", "drop"] {
-        let program = Process::builder(env!("CARGO_BIN_EXE_impatience"));
+        let program = Process::builder(env!("CARGO_BIN_EXE_leaving_waiters"));
         let program = program.arg("--kind").arg(kind).arg("--ending").arg(ending);
         let program = program.arg("--seconds").arg("3").start();
         let row = program.line(&format!("{kind} | "), LONG).await;

@@ -2,7 +2,7 @@
 //! and again, and most of the tasks give up after 0 to 100 ms.
 //!
 //! ```text
-//! cargo run --release -p lock-tests --bin impatience -- --kind fair
+//! cargo run --release -p lock-tests --bin leaving_waiters -- --kind fair
 //! ```
 //!
 //! Prints, for each kind: grants per second, how long the lock stood free while a patient task waited
