@@ -4,7 +4,7 @@ use lock_tests::figures::{jain, percentile};
 
 use crate::{clock::Nanos, turns::Turn};
 
-/// All turns at one key, of all who contended.
+/// All turns at one key, of all contenders.
 #[derive(Debug)]
 pub(crate) struct Contest {
     pub(crate) turns: usize,

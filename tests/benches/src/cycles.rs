@@ -1,4 +1,4 @@
-//! Taking and giving back over and over, with nobody in the way.
+//! Acquires and releases again and again, uncontended.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
 
 /// Before it counts: whatever is done once only.
 const WARM_UP: usize = 20;
-/// For what is still on its way and is nobody's time, only Redis' count.
+/// Time for commands that are still in flight. They count for Redis, not for the measured time.
 const AFTERMATH: Duration = Duration::from_millis(30);
 
 /// How the tasks go about it.

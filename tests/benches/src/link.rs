@@ -75,7 +75,7 @@ fn go_one_way(mut from: TcpStream, to: TcpStream, delay: Duration, pieces: Arc<A
     });
 }
 
-/// Each piece at its time, until nothing enters any more or nobody is there to read it.
+/// Forwards each piece at its time, until the sender or the receiver is gone.
 fn arrive(mut to: TcpStream, leaves: &Receiver<(Instant, Vec<u8>)>) {
     for (due, piece) in leaves {
         thread::sleep(due.saturating_duration_since(Instant::now()));

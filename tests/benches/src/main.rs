@@ -36,7 +36,7 @@ use world::World;
 fn main() {
     let args = Args::parse();
     match args.role.clone() {
-        // One thread, so one core, for whoever is measured, and another one for Redis.
+        // One thread, so one core, for the measured process, and another one for Redis.
         Some(Role::Turns(taking)) => one_thread().block_on(turns::main(taking)),
         Some(Role::Remember(what)) => one_thread().block_on(measure::memory::main(what)),
         Some(Role::Serve(serving)) => as_services_have().block_on(http::server::main(serving)),

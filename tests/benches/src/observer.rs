@@ -71,7 +71,7 @@ impl Observer {
         field(&self.info("server").await, "redis_version:").to_owned()
     }
 
-    /// Forgets what earlier runs have left behind: nobody holds anything then.
+    /// Removes what earlier runs left behind. No lock is held then.
     pub(crate) async fn empty(&self) {
         let mut connection = self.0.clone();
         redis::cmd("FLUSHALL").exec_async(&mut connection).await.expect("FLUSHALL");

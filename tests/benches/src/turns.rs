@@ -26,7 +26,7 @@ pub(crate) struct Turn {
     pub(crate) ended: Nanos,
 }
 
-/// Who takes turns at what.
+/// The locks and the clients that take turns at them.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Taking {
     #[arg(long)]

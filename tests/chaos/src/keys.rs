@@ -61,8 +61,8 @@ impl Family {
         format!("{}:{number}", self.name())
     }
 
-    /// The key that only this worker holds and only one other waits for: without a crowd around it
-    /// nobody but the waiter's own clock or the one message wakes it.
+    /// The key that only this worker holds and only one other waits for: without other waiters
+    /// only the waiter's own clock or the one message wakes it.
     pub(crate) fn heirloom(worker: usize) -> String {
         Self::ReadWrite.key(KEYS + worker)
     }

@@ -1,5 +1,5 @@
 //! What the locks protect: counters that are read and written in separate steps, served to the
-//! workers over a Unix socket. Fenced ones follow the claiming rule; the others believe everybody.
+//! workers over a Unix socket. Fenced ones follow the claiming rule; the others accept every write.
 //!
 //! | a worker says | it hears |
 //! |---|---|
@@ -65,7 +65,7 @@ impl Counters {
                 }
                 let count: u64 = count.parse().ok()?;
                 tally.fenced_writes += 1;
-                // Whoever does not count on from what stands here has lost somebody's write.
+                // A writer that does not continue from the present count has lost another one's write.
                 tally.fenced_lost += u64::from(count != counter.count + 1);
                 counter.count = count;
                 Some("ok".to_owned())

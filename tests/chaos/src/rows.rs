@@ -1,4 +1,4 @@
-//! The rows of faults: what each is, and who injects it or holds it instead.
+//! The rows of faults: what each is, and what injects it.
 
 /// A fault that the campaign knows of.
 pub(crate) struct Row {

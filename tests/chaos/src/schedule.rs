@@ -9,7 +9,7 @@ use fastrand::Rng;
 use crate::deployment::Sort;
 use deck::Deck;
 
-/// Who a fault is for.
+/// The target of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// Redis and its servers: one fault at a time.

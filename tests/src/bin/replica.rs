@@ -1,8 +1,8 @@
 //! A replica of a service on its way from an old lock to ours, for tests that mix its versions.
 //!
 //! `$VERSION` is `0`, `1` or `2`, `$OLD_LOCK` is `hand_rolled` or `rslock`, `$OLD_TTL_MS` the old
-//! lock's time. It takes its turns at the Redis at `$REDIS_URL`, `$TURNS` of them: each counts who
-//! is inside, and says `overlap` when it is not alone. Without `$TURNS` it goes in once and says `step`
+//! lock's time. It takes its turns at the Redis at `$REDIS_URL`, `$TURNS` of them: each counts the
+//! processes inside, and prints `overlap` if it is not alone. Without `$TURNS` it enters once and prints `step`
 //! every now and then until it is killed or loses a lock.
 
 use std::{env, error::Error, str::FromStr, time::Duration};
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whether nobody else was inside.
+/// Returns whether no other process was inside.
 async fn turn(mut redis: impl AsyncCommands) -> redis::RedisResult<bool> {
     let inside: u32 = redis.incr(INSIDE, 1).await?;
     sleep(Duration::from_millis(3)).await;

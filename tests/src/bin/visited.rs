@@ -1,4 +1,4 @@
-//! A service whose handlers are visits to a room that sees for itself who is inside.
+//! A service whose handlers visit a room that detects which requests are inside.
 //!
 //! Every route locks `{key}` in the Redis at `$REDIS_URL`, with a lease of `$LEASE_MS` and a command
 //! timeout of `$COMMAND_TIMEOUT_MS`; the room is the directory `$ROOM`. It listens on `$PORT`, says
@@ -129,7 +129,7 @@ async fn upload(
     }
 }
 
-/// Each part of the body is a visit: one that nobody reads takes no step.
+/// Each part of the body is a visit: a body that is not read makes no progress.
 async fn send(
     State(room): State<Room>,
     Path(key): Path<String>,

@@ -15,7 +15,7 @@ use crate::{
 
 const TASKS: usize = 16;
 const HOLD: Duration = Duration::from_millis(1);
-/// From the word to the first who asks.
+/// From the start signal to the first acquisition.
 const AHEAD: Duration = Duration::from_millis(20);
 
 const SUBJECTS: [Name; 7] = [
@@ -27,7 +27,7 @@ const SUBJECTS: [Name; 7] = [
     Name::Lock,
     Name::Write,
 ];
-/// Where nobody sleeps: what the turn itself takes on a processor that is at work.
+/// Without sleeping tasks: the time of the turn itself, on a busy processor.
 const AT_ONCE: [Name; 4] = [Name::Mutex, Name::Rslock, Name::Lock, Name::Write];
 const COLUMNS: [&str; 7] = [
     "subject",
@@ -39,7 +39,7 @@ const COLUMNS: [&str; 7] = [
     "turns to the last holder, %",
 ];
 
-/// Who contends for what.
+/// The contending tasks and their lock.
 pub(crate) struct Contending {
     key: String,
     tasks: usize,

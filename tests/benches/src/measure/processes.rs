@@ -43,8 +43,8 @@ const COLUMNS: [&str; 8] = [
     "Jain's index over processes",
 ];
 
-/// A contest, and the PING round trip just before it, in microseconds: one after the other, and
-/// after a pause as long as a hold, when whoever answers has to be woken up.
+/// A contest, and the PING round trip just before it, in microseconds: one PING after the other, and
+/// after a pause as long as a hold, when the threads have to be woken.
 struct Run {
     contested: Contested,
     ping_us: f64,

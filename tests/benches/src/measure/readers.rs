@@ -54,7 +54,7 @@ pub(super) async fn release_among_readers(world: &World) -> Report {
     report
 }
 
-/// Of one reader who comes and goes, by a client of its own.
+/// Measures one reader that acquires and releases, with its own client.
 pub(crate) async fn server_time(world: &World, key: &str, cycles: usize) -> ServerTime {
     let client = ours::client(&world.url).await;
     let (mut take_us, mut release_us) = (0.0, 0.0);

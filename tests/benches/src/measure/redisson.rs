@@ -1,5 +1,5 @@
-//! Beside Redisson, over its own client on the JVM. Both are processes that take turns in the same
-//! words, so all that differs is who locks.
+//! Beside Redisson, over its own client on the JVM. Both are processes with the same command
+//! line, so that only the lock differs.
 
 use lock_tests::{
     Process, Redisson, class_path,
@@ -17,7 +17,7 @@ use crate::{
     world::World,
 };
 
-/// Who takes turns how.
+/// How many clients take turns, and how.
 struct Scene {
     title: &'static str,
     processes: usize,
@@ -103,7 +103,7 @@ impl Run {
 pub(super) async fn beside_redisson(world: &World) -> Report {
     let mut report = Report::default();
     for scene in &SCENES {
-        // Readers of one hot key are in nobody's way.
+        // Readers of one hot key do not exclude each other.
         let locks = if scene.keys == 0 { &LOCKS[..2] } else { &LOCKS[..] };
         let mut rows = Vec::new();
         for lock in locks {

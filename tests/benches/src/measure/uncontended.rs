@@ -1,4 +1,4 @@
-//! Nobody in the way: one task, and 64 of them.
+//! Uncontended: one task, and 64 tasks.
 
 use lock_tests::figures::Spread;
 

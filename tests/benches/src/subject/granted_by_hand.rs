@@ -1,5 +1,5 @@
-//! The least that a lock does which its release gives to the next who waits and tells it: a name, a
-//! line, a message. No lease, no owner who may die, none who may leave, no token.
+//! The least work of a lock whose release grants it to the next waiter by a message: a name, a queue,
+//! a message. No lease, no token, and no owner or waiter may die or leave.
 
 use std::{
     collections::HashMap,

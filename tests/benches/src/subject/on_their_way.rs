@@ -1,4 +1,4 @@
-//! Releases that nobody awaits.
+//! Releases that are not awaited.
 
 use std::{
     sync::{

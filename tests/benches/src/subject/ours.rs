@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::Name;
 
-/// Longer than any run: whoever waits comes to its turn.
+/// Longer than any run, so that every waiter gets its turn.
 const WAIT: Duration = Duration::from_secs(600);
 /// A busy machine is no outage.
 const PATIENCE: Duration = Duration::from_secs(20);

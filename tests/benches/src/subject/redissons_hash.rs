@@ -1,5 +1,5 @@
-//! Redisson's plain lock as one that is alone needs it, by hand: its hash and its message, but nobody
-//! who waits, nothing taken again and no argument looked at. With a fencing token, or without.
+//! Redisson's plain lock without contention, by hand: its hash and its message, without waiters,
+//! re-entry or checks of arguments. With a fencing token, or without.
 
 use std::sync::LazyLock;
 

@@ -8,7 +8,7 @@ use crate::keys::Access;
 pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     let mut by_key: BTreeMap<&str, Vec<&Hold>> = BTreeMap::new();
     for hold in &past.holds {
-        // A permit excludes nobody; what was never found held was never believed in.
+        // A permit excludes no other; a hold that was never checked as held was never relied on.
         if hold.access != Access::Permit && hold.last > hold.begin {
             by_key.entry(&hold.key).or_default().push(hold);
         }
@@ -20,7 +20,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
 }
 
 /// Goes through the holds of a key in order of their beginning, with those at hand that last
-/// longest so far: who begins before they end overlaps.
+/// longest so far: a hold that begins before they end overlaps.
 fn of_one_key<'a>(holds: &[&'a Hold], windows: &Windows, verdict: &mut Verdict) {
     let (mut reader, mut writer): (Option<&'a Hold>, Option<&'a Hold>) = (None, None);
     for hold in holds {

@@ -32,7 +32,7 @@ fn told_in_time(hold: &Hold, windows: &Windows, verdict: &mut Verdict) {
 fn believed_too_long(hold: &Hold, windows: &Windows, verdict: &mut Verdict) {
     let margin = (hold.lease / 20).max(10 * MS).min(hold.lease / 4);
     let silences = windows.silences(hold.worker).iter().map(|it| (it, hold.lease - margin));
-    // Whoever stood still for a whole lease finds its lock gone from Redis.
+    // A worker that stood still for a whole lease finds its lock gone from Redis.
     let stops = windows.signalled(hold.worker).iter().map(|it| (it, hold.lease));
     for ((begin, end), belief) in silences.chain(stops) {
         let (begin, end) = (*begin, *end);

@@ -1,7 +1,7 @@
 //! Fair locks are granted in order of arrival.
 //!
 //! A waiter has arrived for certain when it has waited for [`ARRIVED`] without any disturbance. From
-//! then on nobody who asks for the same lock may be granted it before, as long as neither Redis nor
+//! then on no later request for the same lock may be granted before it, as long as neither Redis nor
 //! the waiter's links and process are disturbed. Readers that follow each other share, in any order.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const KNOWN: Nanos = 400 * MS;
 
 pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     let mut by_key: BTreeMap<&str, Vec<&Ask>> = BTreeMap::new();
-    // Who tries once does not stand in line.
+    // A single try does not queue.
     for ask in past.asks.iter().filter(|ask| ask.family.is_fair() && ask.wait > 0) {
         by_key.entry(&ask.keys[0]).or_default().push(ask);
     }

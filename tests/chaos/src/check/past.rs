@@ -1,4 +1,4 @@
-//! What the workers wrote down, put together: who asked for what, who held what and for how long.
+//! The records of all workers together: which worker requested what, held what, and for how long.
 
 use std::{collections::HashMap, io};
 
@@ -214,7 +214,7 @@ impl Past {
         for open in open.values() {
             for hold in &open.holds {
                 let hold = &mut self.holds[*hold];
-                // Nobody could tell it otherwise: it believed until it was killed, or until its end.
+                // It could not be notified: it relied on the lock until it was killed, or until its end.
                 hold.last = end.min(open.deadline).max(open.last).max(hold.begin);
                 hold.over = end + hold.lease;
                 hold.killed = life.killed;

@@ -26,7 +26,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
             if held.len() <= PERMITS as usize {
                 continue;
             }
-            // The count itself was lost where nobody has set it anew.
+            // The count itself may be lost, and is not set again then.
             if windows.may_overlap(hold.begin) || windows.unplanned_before(hold.begin) {
                 verdict.allowed += 1;
                 continue;

@@ -1,11 +1,11 @@
-//! Nobody waits for a lock that is free: a waiter looks by itself, whatever message was lost.
+//! No waiter waits for a free lock: it polls by itself, whatever message was lost.
 //!
 //! A lock counts as free when every hold of it was certainly over: its release confirmed, or its
-//! lease ended. A waiter that stands before a lock which is free and that nobody else is granted
-//! must have it within [`BOUND`] of time in which neither Redis nor its own links were disturbed:
-//! three seconds until it looks by itself, one for which it may stand back behind another, and one
-//! for the machine. When the holder was killed the waiter knows when the lease ends, and nobody has
-//! a message to lose: it must have it within [`INHERITED`], a tenth of a second and the machine's
+//! lease ended. A waiter of a free lock that is not granted to another
+//! must get it within [`BOUND`] of time in which neither Redis nor its own links were disturbed:
+//! three seconds until it polls, one for which it may defer to another, and one for the machine. After
+//! the holder was killed the waiter knows when the lease ends, and needs no message: it must get the
+//! lock within [`INHERITED`], a tenth of a second and the machine's
 //! one, unless it waits in a fair line behind others that are dead.
 
 use std::collections::{HashMap, HashSet};
@@ -36,7 +36,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
         killed.clone().map(|hold| (hold.key.as_str(), hold.over)).collect();
     verdict.heirs += killed.filter(|hold| has_heir(past, hold)).count() as u64;
     let waiters = past.asks.iter().filter(|ask| {
-        // Which permit is free, nobody can say from outside.
+        // Which permit is free cannot be seen from outside.
         ask.family != Family::Semaphore && ask.end - ask.at > WORTH_A_LOOK
     });
     for ask in waiters {
@@ -65,7 +65,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     }
 }
 
-/// Whether somebody waited for it when its process was killed.
+/// Returns whether a waiter was there when its process was killed.
 fn has_heir(past: &Past, hold: &Hold) -> bool {
     let waits =
         |ask: &Ask| ask.at <= hold.last && hold.last < ask.end && ask.keys.contains(&hold.key);

@@ -19,10 +19,10 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     }
 }
 
-/// The greatest token so far of those whose time is over, when it was granted, and to whom.
+/// The greatest token so far of those whose time is over, when it was granted, and its worker.
 type Greatest = Option<(u64, Nanos, usize)>;
 
-/// The end of belief, what it was granted with, when and to whom, and whether it wrote.
+/// The end of the hold, its token, the time of the grant, its worker, and whether it wrote.
 type Live = Reverse<(Nanos, u64, Nanos, usize, bool)>;
 
 fn of_one_key(holds: &[&Hold], windows: &Windows, verdict: &mut Verdict) {

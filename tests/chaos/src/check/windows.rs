@@ -95,7 +95,7 @@ impl Windows {
         self.losses().any(|loss| loss.0 <= end && begin <= loss.1)
     }
 
-    /// Whether data were lost by a failover that nobody had planned.
+    /// Returns whether an unplanned failover lost data.
     pub(crate) fn unplanned_before(&self, at: Nanos) -> bool {
         self.windows.iter().any(|it| is_seen(it) && it.begin <= at)
     }
@@ -141,7 +141,7 @@ impl Windows {
     }
 }
 
-/// A failover that was noticed, whoever caused it.
+/// Returns whether this is a failover that was noticed, whatever its cause.
 fn is_seen(window: &Window) -> bool {
     window.row == 12 && window.variant == SEEN
 }

@@ -10,7 +10,7 @@ use redis::{
 /// A server under fault may answer late or never.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A connection as the user who may do everything.
+/// A connection as the user with all rights.
 pub(crate) struct Admin(MultiplexedConnection);
 
 impl Admin {

@@ -1,4 +1,4 @@
-//! A cluster: who its primaries are, and whether it serves all slots with all its nodes.
+//! A cluster: its primaries, and whether it serves all slots with all its nodes.
 
 use lock_tests::RedisCluster;
 

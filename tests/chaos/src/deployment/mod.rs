@@ -12,7 +12,7 @@ use redis::RedisResult;
 pub(crate) use admin::Admin;
 pub(crate) use cluster::nodes as cluster_nodes;
 
-/// As whom the workers connect.
+/// The workers' Redis user.
 const USER: &str = "worker";
 const PASSWORD: &str = "campaign";
 /// What makes that user from nothing, and mends it.
@@ -148,7 +148,7 @@ impl Deployment {
         told
     }
 
-    /// Waits until all is as it was at the start: every server runs and follows who it should.
+    /// Waits until all is as it was at the start: every server runs and follows the right primary.
     pub(crate) async fn is_whole(&self) -> bool {
         match self {
             Self::Standalone { server, .. } => Admin::to(server).await.is_ok(),

@@ -1,4 +1,4 @@
-//! A primary under Sentinels: who it is, and whether all follow it.
+//! A primary under Sentinels: which server it is, and whether all follow it.
 
 use lock_tests::SentinelSetup;
 use redis::RedisResult;

@@ -37,7 +37,7 @@ pub(super) async fn forbid_channels(deployment: &Deployment, planned: &Planned) 
 pub(super) async fn change_the_user(deployment: &Deployment, planned: &Planned) -> Injected {
     let done = match planned.amount % 3 {
         0 => deployment.tell_all(&["ACL", "DELUSER", "worker"]).await,
-        // Those who are logged in stay until they connect again.
+        // Logged-in connections stay until they reconnect.
         1 => match set(deployment, &["resetpass", ">another"]).await {
             Ok(()) => deployment.tell_all(&["CLIENT", "KILL", "USER", "worker"]).await,
             refused => refused,

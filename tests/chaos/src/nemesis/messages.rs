@@ -25,7 +25,7 @@ pub(super) async fn cut_subscribers(deployment: &Deployment) -> Injected {
             admin.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]).await.map_err(because)?;
         cut += killed;
     }
-    if cut == 0 { Err("nobody listened".to_owned()) } else { Ok(()) }
+    if cut == 0 { Err("there was no subscriber".to_owned()) } else { Ok(()) }
 }
 
 pub(super) async fn cut_subscribers_again_and_again(
@@ -33,9 +33,9 @@ pub(super) async fn cut_subscribers_again_and_again(
     planned: &Planned,
 ) -> Injected {
     let end = Instant::now() + planned.lasts;
-    let mut done = Err("nobody listened".to_owned());
+    let mut done = Err("there was no subscriber".to_owned());
     while Instant::now() < end {
-        // Those who were cut do not listen again at once.
+        // Clients that were cut off do not subscribe again at once.
         done = done.or(cut_subscribers(deployment).await);
         sleep(Duration::from_millis(40)).await;
     }

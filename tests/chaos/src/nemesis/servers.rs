@@ -50,11 +50,11 @@ pub(super) async fn inject(
         (27, _) => messages::cut_subscribers_again_and_again(deployment, planned).await,
         (37, _) => messages::put_something_else(deployment, planned).await,
         (38, _) => messages::flood(deployment, planned).await,
-        (row, _) => Err(format!("nobody injects row {row}")),
+        (row, _) => Err(format!("row {row} is not injected")),
     };
     let whole = format!("every server to be back after {planned}");
     healed(&whole, async || deployment.is_whole().await).await;
-    // What a semaphore's count was is in nobody's memory but Redis'.
+    // Only Redis knows a semaphore's count.
     if matches!(planned.row, 10 | 12 | 15 | 16 | 24 | 25) {
         let counted = format!("the semaphores to be counted anew after {planned}");
         repeat(&counted, async || set_permits(deployment).await).await;

@@ -59,7 +59,7 @@ pub(super) async fn move_one(deployment: &Deployment, planned: &Planned) -> Inje
     let slot = some_slot(cluster, planned).await.map_err(because)?;
     let (primaries, owner) = primaries(cluster, &slot).await;
     let name = |at| primaries.iter().find(|(node, _)| *node == at).map(|(_, name)| name.clone());
-    let from = owner.ok_or("nobody has the slot")?;
+    let from = owner.ok_or("the slot has no owner")?;
     let others: Vec<usize> = primaries.iter().map(|(at, _)| *at).filter(|at| *at != from).collect();
     let to = *others
         .get(usize::try_from(planned.amount & 1).map_err(because)?)
@@ -74,7 +74,7 @@ pub(super) async fn move_one(deployment: &Deployment, planned: &Planned) -> Inje
         move_keys(cluster, &slot, from, to).await
     };
     let done = done.await;
-    // Whoever has the slot in the end, all are told, or clients would be sent in circles.
+    // All nodes are informed of the slot's owner, or clients would be redirected in circles.
     let (new, owner) = if done.is_ok() { (to, target) } else { (from, source) };
     let mut told = vec![new];
     told.extend(primaries.iter().map(|(at, _)| *at).filter(|at| *at != new));

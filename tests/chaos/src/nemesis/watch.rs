@@ -1,5 +1,5 @@
-//! Notices failovers, those too that nobody planned: on a machine that stands still for a moment a
-//! primary looks dead to others.
+//! Notices failovers, including unplanned ones: on a machine that stands still for a moment a primary
+//! looks dead to others.
 
 use std::{collections::BTreeSet, time::Duration};
 

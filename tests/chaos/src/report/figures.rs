@@ -178,7 +178,7 @@ impl OfSort {
     }
 }
 
-/// For how long workers did not run, though nobody had stopped them.
+/// Returns how long workers did not run although they were not stopped.
 fn starved<'a>(evidence: &'a Evidence, past: &'a Past) -> impl Iterator<Item = Nanos> + 'a {
     let stopped = |worker: usize, from: Nanos, to: Nanos| {
         let stops = |it: &&Window| it.row == 1 && it.lane == Lane::Worker(worker);

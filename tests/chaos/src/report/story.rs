@@ -1,4 +1,4 @@
-//! What happened around a finding, for the one who must find out why.
+//! The events around a finding, for the analysis.
 
 use std::{collections::BTreeMap, fmt::Write};
 

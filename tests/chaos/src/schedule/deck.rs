@@ -1,4 +1,4 @@
-//! Which faults there are for whom, how they are dealt, and how long each lasts.
+//! The faults and their targets, how they are dealt, and how long each lasts.
 
 use std::{collections::VecDeque, time::Duration};
 

@@ -38,7 +38,7 @@ pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
         36 => release_late(&worker, random).await,
         other => worker.wrong(format!("no worker can carry out row {other}")),
     }
-    // The others are counted by the one who kills.
+    // The others are counted where the worker is killed.
     if row >= 28 {
         worker.write(&Record::Row { row, at: now() });
     }
@@ -160,7 +160,7 @@ async fn lock_odd_keys(worker: &Worker) {
     }
 }
 
-/// Somebody else may hold it, Redis may be away; anything else is wrong.
+/// Another worker may hold it, or Redis may be down; anything else is wrong.
 fn expect_trouble(worker: &Worker, key: &str, why: AcquireError) {
     if !matches!(refusal(why.clone()), Refusal::Busy | Refusal::Unavailable(_) | Refusal::Draining)
     {

@@ -127,7 +127,7 @@ impl Worker {
             (Ok(_), Kind::NonReentrant) => self.wrong("a lock that is not reentrant was entered"),
             (Ok(inner), _) => drop(inner),
             (Err(AcquireError::AlreadyHeld { .. }), Kind::NonReentrant) => {}
-            // The hold was lost just now, or nobody knows.
+            // The hold was just lost, or the outcome is unknown.
             (Err(AcquireError::Lost(_) | AcquireError::Unavailable(_)), _) => {}
             (Err(other), _) => self.wrong(format!("to enter again: {other}")),
         }

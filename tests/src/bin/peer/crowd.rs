@@ -9,7 +9,8 @@ use crate::{
 
 const WAIT_MS: u64 = 60_000;
 
-/// Counts up in steps that only the lock makes one; a reader looks that nobody does meanwhile.
+/// Increments a counter in separate steps, which only the lock makes atomic; a reader checks that no
+/// other process does so meanwhile.
 pub(crate) async fn run(
     thread: &mut Thread,
     kind: Kind,

@@ -72,7 +72,7 @@ impl Kind {
         locks.hold_count(key, self.mode()).await
     }
 
-    /// Whether anybody has it; of a semaphore, whether no permit is left.
+    /// Returns whether it is held; for a semaphore, whether no permit is left.
     pub(crate) async fn is_locked(
         self,
         locks: &LockClient,

@@ -85,7 +85,7 @@ impl Thread {
         }
     }
 
-    /// Takes it from whoever has it, and says whether anybody had.
+    /// Forces its release and returns whether it was held.
     async fn force(&self, key: &str) -> Result<String, Failure> {
         Ok(self.locks.force_release(key).await?.was_held.to_string())
     }
