@@ -18,6 +18,12 @@ pub(crate) enum Atom {
 /// What a text is, by the clock of its server.
 pub(crate) fn atoms(bytes: &[u8], now: i64) -> Vec<Atom> {
     let text = String::from_utf8_lossy(bytes).into_owned();
+    // A writer's second entry in a fair line has its number of arrival negated.
+    if let Some(number) = text.strip_prefix('-')
+        && let [Atom::Token, rest] = atoms(number.as_bytes(), now).as_slice()
+    {
+        return vec![Atom::Text("-".to_owned()), Atom::Token, rest.clone()];
+    }
     let (digits, rest) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
     match (digits.len(), digits.parse::<i64>()) {
         (13, Ok(ms)) => {
