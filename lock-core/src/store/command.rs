@@ -1,4 +1,4 @@
-//! What a store is asked to do.
+//! The commands of a store.
 
 use std::time::Duration;
 
@@ -17,14 +17,15 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// One owner on one key.
+    /// Creates a holder: one owner on one key.
     #[must_use]
     pub fn new(kind: Kind, key: LockKey, owner: OwnerId) -> Self {
         Self { kind, key, owner }
     }
 }
 
-/// How many holds one owner has on one key, by mode. A lock without readers counts as written.
+/// The number of holds that one owner has on one key, by mode. A lock without readers counts as
+/// written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "there are two modes")]
 pub struct Holds {
@@ -35,7 +36,7 @@ pub struct Holds {
 }
 
 impl Holds {
-    /// Of one mode.
+    /// Creates holds of one mode.
     #[must_use]
     pub fn of(self, mode: Mode) -> u32 {
         match mode {
@@ -51,7 +52,7 @@ impl Holds {
         }
     }
 
-    /// Whether there are none of either mode.
+    /// Returns whether there are none of either mode.
     #[must_use]
     pub fn none(self) -> bool {
         self == Self::default()
@@ -73,26 +74,26 @@ pub struct AcquireCommand {
     pub mode: Mode,
     /// How many holds of this mode the owner is to have: 1 is the outermost, more is re-entry.
     pub holds: u32,
-    /// How long the hold lasts unless it is renewed, from when the store carries this out.
+    /// How long the hold lasts unless it is renewed, from when the store executes the command.
     pub lease: Duration,
     /// A reader stands back, while others read, behind a writer that has waited longer.
     pub yields: bool,
-    /// How long the place in line lives that a refused waiter takes or renews, without another
-    /// command of its owner. `None`: the caller does not wait, and takes no place.
+    /// How long the place in line lives that a refused waiter takes or renews, unless another
+    /// command of its owner renews it. `None`: the caller does not wait, and takes no place.
     pub place: Option<Duration>,
-    /// For how long this caller has waited. A fair kind goes by the order of arrival instead.
+    /// How long this caller has waited. A fair kind uses the order of arrival instead.
     pub waited: Duration,
     /// How many tokens to reserve with the one that is granted: the numbers that follow it. The
     /// client gives them to waiters of its own process, so the store's next token exceeds them all.
     /// Zero for fair kinds, and for a store that does not
     /// [reserve tokens](super::LockStore::reserves_tokens).
     pub turns: u32,
-    /// The permits that a semaphore is made with if there is none.
+    /// The permits that a semaphore is created with if there is none.
     pub permits: u32,
 }
 
 impl AcquireCommand {
-    /// A first try at an outermost hold, for a caller that does not wait.
+    /// Creates a first try at an outermost hold, for a caller that does not wait.
     #[must_use]
     pub fn new(holder: Holder, mode: Mode, lease: Duration) -> Self {
         let Holder { kind, key, owner } = holder;
@@ -111,7 +112,7 @@ impl AcquireCommand {
         }
     }
 
-    /// The owner, on its key.
+    /// Returns the owner, on its key.
     #[must_use]
     pub fn holder(&self) -> Holder {
         Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
@@ -125,16 +126,16 @@ impl AcquireCommand {
 pub struct ReleaseCommand {
     /// The owner, on its key.
     pub holder: Holder,
-    /// Which of its holds.
+    /// The mode of its holds.
     pub mode: Mode,
     /// How many are to be left.
     pub holds: u32,
-    /// The owner may stand in line, and leaves it.
+    /// Whether the owner may stand in line; it then leaves the line.
     pub in_line: bool,
 }
 
 impl ReleaseCommand {
-    /// A release that leaves `holds` of this mode.
+    /// Creates a release that leaves `holds` of this mode.
     #[must_use]
     pub fn new(holder: Holder, mode: Mode, holds: u32) -> Self {
         Self { holder, mode, holds, in_line: false }
@@ -154,13 +155,13 @@ pub struct LeaveCommand {
 }
 
 impl LeaveCommand {
-    /// These waiters give up.
+    /// Creates a command by which these waiters leave.
     #[must_use]
     pub fn new(kind: Kind, key: LockKey, waiters: Vec<(OwnerId, Mode)>) -> Self {
         Self { kind, key, waiters }
     }
 
-    /// The releases that this is, one for each waiter.
+    /// Returns the equivalent releases, one for each waiter.
     pub fn releases(self) -> impl Iterator<Item = ReleaseCommand> + Send {
         let Self { kind, key, waiters } = self;
         waiters.into_iter().map(move |(owner, mode)| ReleaseCommand {
@@ -178,12 +179,12 @@ impl LeaveCommand {
 pub struct RenewCommand {
     /// The owner, on its key.
     pub holder: Holder,
-    /// How long the hold lasts from when the store carries this out.
+    /// How long the hold lasts from when the store executes the command.
     pub lease: Duration,
 }
 
 impl RenewCommand {
-    /// A renewal.
+    /// Creates a renewal.
     #[must_use]
     pub fn new(holder: Holder, lease: Duration) -> Self {
         Self { holder, lease }
@@ -197,14 +198,14 @@ impl RenewCommand {
 pub struct ConvertCommand {
     /// The owner, on its key.
     pub holder: Holder,
-    /// What the owner has afterwards.
+    /// The holds that the owner has afterwards.
     pub after: Holds,
-    /// How long the hold lasts from when the store carries this out.
+    /// How long the hold lasts from when the store executes the command.
     pub lease: Duration,
 }
 
 impl ConvertCommand {
-    /// A change of mode.
+    /// Creates a change of mode.
     #[must_use]
     pub fn new(holder: Holder, after: Holds, lease: Duration) -> Self {
         Self { holder, after, lease }

@@ -1,40 +1,40 @@
-//! What a store of locks must do, for those who write one.
+//! The trait that every store of locks implements.
 //!
 //! **Unstable until 0.1 is released**: commands and outcomes may still change.
 //!
-//! A [`LockStore`] arbitrates between processes; everything else is the client's: queues within the
-//! process, the wait loop, renewal, re-entry by scope, loss. The client sends one command at a time
-//! for each hold, and the store carries each out atomically. [`MemoryStore`](crate::MemoryStore) is
-//! the reference: where this text leaves a question open, a store does what that one does. The cases
-//! that every store must pass are in `lock_core::test_util::conformance`, with the feature
-//! `test-util`.
+//! A [`LockStore`] arbitrates between processes; everything else is the client's task: queues
+//! within the process, the wait loop, renewal, re-entry by scope, loss. The client sends one
+//! command at a time for each hold, and the store carries each out atomically.
+//! [`MemoryStore`](crate::MemoryStore) is the reference: where this text leaves a question open, a
+//! store does what that one does. The cases that every store must pass are in
+//! `lock_core::test_util::conformance`, with the feature `test-util`.
 //!
-//! # What may be asked again
+//! # Retries
 //!
-//! Every command. The client does not know what became of a command that was not answered, so it may
-//! send the same one again, or release what that one may have acquired, and the first one may still
-//! arrive after the second. So each command names the state to be reached, not the change: an
-//! [`AcquireCommand`] asks for hold number `holds`, a [`ReleaseCommand`] names how many are left. If
-//! that state is there already, the answer is that of success. A *late* acquisition is the one thing
-//! that the store need not refuse: its owner is never used again, and the client releases it, again
-//! and again, until its lease must have ended.
+//! Every command may be sent again. The client does not know the outcome of a command that was not
+//! answered, so it may send the same one again, or release what that one may have acquired, and the
+//! first one may still arrive after the second. So each command names the state to be reached, not
+//! the change: an [`AcquireCommand`] requests hold number `holds`, a [`ReleaseCommand`] names how
+//! many are left. If that state is reached already, the store answers with success. A *late*
+//! acquisition is the one command that the store need not refuse: its owner is never used again, and
+//! the client retries the release until the lease must have ended.
 //!
-//! [`StoreError::Unavailable`] means that the command may have been carried out. A store that knows
-//! better still answers that; the client treats both alike.
+//! [`StoreError::Unavailable`] means that the command may have been executed. A store that knows that
+//! it was not still returns that error; the client treats both alike.
 //!
 //! # Time
 //!
 //! Every command ends in bounded time: with its outcome, or with [`Unavailable::no_answer`] once the
 //! store's own time limit is over. The client sets none, except for the end of a caller's wait. A
-//! store that never answers would keep its callers waiting; it could not make two of them believe in
+//! store that never answers would keep its callers waiting; it could not make two of them rely on
 //! one lock, since the client's clock ends a hold that is not renewed.
 //!
-//! Every duration is measured on the *store's* clock, from when it carries the command out; no
-//! command has a point in time. The client stops relying on a hold by its own clock, counted from
-//! *sending* the command, minus a margin (a twentieth of the lease, 10 ms at least). So the client's
-//! belief ends before the store may grant the lock to another, as long as the store never ends a hold
-//! before its lease, on a clock that runs as fast as the client's. A store whose sessions end as a
-//! whole says so with [`LockStore::session_lease`].
+//! Every duration is measured on the *store's* clock, from the moment at which it executes the
+//! command; no command contains a point in time. The client stops relying on a hold by its own
+//! clock, counted from *sending* the command, minus a margin (a twentieth of the lease, 10 ms at
+//! least). So the client stops relying on a lock before the store may grant it to another, as long
+//! as the store never ends a hold before its lease, on a clock that runs as fast as the client's. A
+//! store whose sessions end as a whole reports that with [`LockStore::session_lease`].
 //!
 //! # Fencing tokens
 //!
@@ -44,14 +44,14 @@
 //!
 //! # What is only a hint
 //!
-//! Wake-ups. A waiter believes the answer to its own command alone; a lost message costs it time, a
+//! Wake-ups. A waiter relies only on the answer to its own command; a lost message costs it time, a
 //! superfluous one a command. Places in line bound unfairness, not correctness: a place lives for as
 //! long as its command says, and a store without a line leaves `in_line` false.
 //!
 //! # What a store may lack
 //!
-//! Every method with a body. A command that the store does not support at all, such as a kind of
-//! lock, is answered with [`StoreError::Unsupported`], before anything has changed. The caller of the
+//! Every method with a body. If the store does not support a command at all, such as one for a kind
+//! of lock, it answers with [`StoreError::Unsupported`] before it changes anything. The caller of the
 //! client gets it as [`AcquireError::Unsupported`](crate::AcquireError::Unsupported) and its like.
 
 mod command;
@@ -106,57 +106,58 @@ pub(crate) fn leave_one_by_one<S: LockStore + ?Sized>(
 /// Methods are called on the runtime of the client. Dropping the future of a command may or may not
 /// undo it: the client releases what may have been acquired.
 pub trait LockStore: fmt::Debug + Send + Sync + 'static {
-    /// Gives the owner hold number `holds` of a mode, if no other owner is in the way: any number of
-    /// readers, or one writer, who may also read; of kinds without readers one holder; of a semaphore
-    /// as many owners as it has permits.
+    /// Grants the owner hold number `holds` of a mode, if no other owner is in the way: any number
+    /// of readers, or one writer, which may also read; for kinds without readers one holder; for a
+    /// semaphore as many owners as it has permits.
     ///
     /// - An owner that has the hold already, or more, is granted it again: [`Acquired::Granted`].
     /// - Outermost (`holds` is 1, and the owner holds nothing): granted with a new token, unless
     ///   others hold the lock in a way that excludes this mode, or are ahead in line.
-    /// - Re-entry (the owner holds the key in some way): granted if the owner has `holds - 1` at
-    ///   least, whoever waits, without a token. [`Acquired::Lost`] if it has fewer. Every kind must
-    ///   count re-entry, the non-reentrant one too: the client refuses that itself.
+    /// - Re-entry (the owner holds the key in some way): granted without a token if the owner has
+    ///   at least `holds - 1`, whether or not others wait. [`Acquired::Lost`] if it has fewer.
+    ///   Every kind must count re-entry, the non-reentrant one too: the client itself refuses
+    ///   re-entry for that kind.
     /// - A grant never shortens what is left of the owner's lease.
     fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired>;
 
     /// Leaves the owner with at most `holds` of a mode, and wakes the waiters that may enter now.
     ///
-    /// An owner that has no such hold is answered [`Released::Gone`], and nothing changes: it may
+    /// If the owner has no such hold, the answer is [`Released::Gone`], and nothing changes: it may
     /// have been released before, or never acquired. With `in_line` the owner also leaves the line.
     /// Releasing the last write of an owner that still reads leaves a read that other readers may
     /// share.
     fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released>;
 
-    /// Takes waiters of one key out of its line, and from each what it may have been granted meanwhile:
-    /// for each of them what [`release`](Self::release) does with `in_line` and no hold left. At most
-    /// 64 waiters. Only of fair kinds a client has several waiters in a line, so only for those the
-    /// client sends it.
+    /// Removes waiters of one key from its line, and takes from each what it may have been granted
+    /// meanwhile: does for each of them what [`release`](Self::release) does with `in_line` and no
+    /// hold left. At most 64 waiters. The client sends it only for fair kinds, because only those
+    /// have several waiters of one client in a line.
     ///
-    /// A line is walked by many that give up early, so a store with fair kinds should carry this out
-    /// as one command. Default: one release after the other.
+    /// Many waiters of a long line may give up early, so a store with fair kinds should execute
+    /// this as one command. Default: one release after the other.
     fn leave(&self, command: LeaveCommand) -> StoreFuture<'_, ()> {
         leave_one_by_one(self, command)
     }
 
-    /// Lets each hold last for another lease, and never shortens one. One answer per command, in
-    /// order; all are of the same kind, mode and [shard](Self::shard), at most 128.
+    /// Extends each hold to another lease, and never shortens one. Returns one answer per command,
+    /// in order. All commands are of the same kind, mode and [shard](Self::shard), at most 128.
     ///
-    /// An owner that holds nothing in this mode is answered [`Renewal::Lost`], and the client ends
+    /// If an owner holds nothing in this mode, its answer is [`Renewal::Lost`], and the client ends
     /// its hold: this is how a holder learns that its lock was taken away.
     fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>>;
 
-    /// The state of the store, and how long it took to answer just now.
+    /// Returns the state of the store, and how long it took to answer just now.
     fn health(&self) -> BoxFuture<'_, StoreHealth>;
 
-    /// Whether the store reserves tokens for [`AcquireCommand::turns`]. If not, there are none to
-    /// reserve: each waiter of a process is granted by the store, where otherwise a lock goes from one
-    /// to the next within the process, with the reserved tokens. Default: `false`.
+    /// Returns whether the store reserves tokens for [`AcquireCommand::turns`]. If it does, a lock
+    /// passes from one waiter to the next within a process, with the reserved tokens. If not, the
+    /// store grants the lock to each waiter itself. Default: `false`.
     fn reserves_tokens(&self) -> bool {
         false
     }
 
-    /// Whether [`upgrade`](Self::upgrade) and [`downgrade`](Self::downgrade) are implemented. If not,
-    /// the client refuses both as unsupported. Default: `false`.
+    /// Returns whether [`upgrade`](Self::upgrade) and [`downgrade`](Self::downgrade) are
+    /// implemented. If not, the client refuses both as unsupported. Default: `false`.
     fn supports_mode_changes(&self) -> bool {
         false
     }
@@ -164,40 +165,41 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     /// Turns one read of the owner into a write, if it is the only reader, with a new token and a
     /// whole lease.
     ///
-    /// An owner that has the holds of `after` already is granted a new token. A store that knows no
-    /// upgrades answers [`Upgraded::NotSole`], if it knows downgrades. Default: unsupported.
+    /// An owner that has the holds of `after` already is granted a new token. A store that supports
+    /// downgrades but not upgrades answers [`Upgraded::NotSole`]. Default: unsupported.
     fn upgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Upgraded> {
         drop(command);
         unsupported("upgrades")
     }
 
-    /// Turns one write of the owner into a read, and wakes waiting readers. An owner that has the
-    /// holds of `after` already is answered [`Downgraded::Done`]. It is also sent to take back an
-    /// upgrade whose outcome is not known. Default: unsupported.
+    /// Turns one write of the owner into a read, and wakes waiting readers. If the owner has the
+    /// holds of `after` already, the answer is [`Downgraded::Done`]. The client also sends it to
+    /// revert an upgrade whose outcome is not known. Default: unsupported.
     fn downgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         drop(command);
         unsupported("downgrades")
     }
 
-    /// Whether [`acquire_all`](Self::acquire_all) can take these keys together. If not, the client
-    /// acquires them one after the other, in the order of their keys. Default: `false`.
+    /// Returns whether [`acquire_all`](Self::acquire_all) can take these keys together. If not, the
+    /// client acquires them one after the other, in the order of their keys. Default: `false`.
     fn supports_atomic_multi(&self, keys: &[&LockKey]) -> bool {
         let _ = keys;
         false
     }
 
-    /// Acquires all or none, as one command. When one is refused, no hold of the others is left, and
-    /// the waiters of their keys are woken as by a release; the refused one may keep its place in
-    /// line. The client leaves a line that it no longer waits in with a release. Sent only where
-    /// [`supports_atomic_multi`](Self::supports_atomic_multi). Default: unsupported.
+    /// Acquires all or none, as one command. When one is refused, no hold of the others is left,
+    /// and the waiters of their keys are woken as by a release; the refused one may keep its place
+    /// in line. When the client stops waiting in a line, it leaves that line with a release. Sent
+    /// only if [`supports_atomic_multi`](Self::supports_atomic_multi) returns `true`. Default:
+    /// unsupported.
     fn acquire_all(&self, commands: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
         drop(commands);
         unsupported("several locks at once")
     }
 
     /// Sets the number of a semaphore's permits, those in use included; with `only_missing` only if
-    /// there is no semaphore. Returns how many are free then, negative if too many are in use; `None`
-    /// if something else stands under the key. Default: unsupported.
+    /// there is no semaphore. Returns how many are free afterwards, negative if too many are in
+    /// use, or `None` if the key holds something else. Default: unsupported.
     fn set_permits(
         &self,
         key: LockKey,
@@ -208,35 +210,38 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         unsupported("semaphores")
     }
 
-    /// Subscribes to wake-ups. Called without waiting for the connection; see [`WakeupSender`] for a
-    /// subscription that takes time. Default: there are none, and waiters look by themselves, at the
-    /// end of the holder's lease or of a few seconds.
+    /// Subscribes to wake-ups. Must not wait for a connection; see [`WakeupSender`] for a
+    /// subscription that takes time. Default: there are none, and waiters poll, at the end of the
+    /// holder's lease and at least every second.
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
         drop(topic);
         WakeupReceiver::never()
     }
 
-    /// The part of the store that a key is in: holds of one shard are renewed together, and a shard
-    /// that does not answer is told from one that does. Default: there is one.
+    /// Returns the part of the store that a key is in. The client renews holds of one shard
+    /// together, and distinguishes a shard that does not answer from one that does. Default: there
+    /// is one.
     fn shard(&self, key: &LockKey) -> u16 {
         let _ = key;
         0
     }
 
-    /// The one lease that all locks of this client have, if the store knows none for each lock but a
+    /// Returns the one lease of all locks of this client, if the store has no lease per lock but a
     /// session that ends as a whole: less than the session's timeout, by the margin that the store
-    /// needs beyond the client's own. It is the client's lease then, and another one is refused as
+    /// needs beyond the client's own. The client then uses this lease, and refuses any other as
     /// unsupported.
     ///
     /// Such a store answers [`renew`](Self::renew) by confirming its session, once for all commands
-    /// that it has when it begins to: never by a confirmation that was sent before the command came,
-    /// since the client counts from then. Default: every lock has its own lease.
+    /// pending at that moment. A confirmation that was sent before a command arrived must not
+    /// answer that command, since the client counts from then. Default: every lock has its own
+    /// lease.
     fn session_lease(&self) -> Option<Duration> {
         None
     }
 
-    /// Whether a command would be answered now, as far as is known without sending one: for waiters
-    /// that stand behind another one of their process. Default: nothing is known to be wrong.
+    /// Checks whether a command would be answered now, as far as is known without sending one. Used
+    /// for waiters that queue behind another one of their process. Default: nothing is known to be
+    /// wrong.
     ///
     /// # Errors
     ///
@@ -245,66 +250,67 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Any command that shows that the shard of this key answers again: sent every now and then after
-    /// it did not. Default: [`health`](Self::health).
+    /// Executes any command that shows that the shard of this key answers again. The client sends
+    /// it now and then after the shard did not answer. Default: [`health`](Self::health).
     fn probe(&self, key: LockKey) -> StoreFuture<'_, ()> {
         drop(key);
         self.health().map(|health| Ok(health.round_trip.map(|_| ())?)).boxed()
     }
 
-    /// Which server the store is on: for [`RedLock`](crate::RedLock), which must not count one twice,
-    /// nor one that has just forgotten its locks. Default: unsupported.
+    /// Returns which server the store is on. [`RedLock`](crate::RedLock) needs it: it must not
+    /// count one server twice, or use one that has just lost its locks. Default: unsupported.
     fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
         unsupported("RedLock")
     }
 
-    /// Called once, when a client shuts down: gives up what it keeps in the store beside locks, and
-    /// its connections. Default: there is nothing to give up.
+    /// Removes what the client keeps in the store beside locks, and closes its connections. Called
+    /// once, when the client shuts down. Default: does nothing.
     fn close(&self) -> BoxFuture<'_, ()> {
         ready(()).boxed()
     }
 
-    /// Looking at locks from outside, and taking them away. Default: unsupported.
+    /// Returns the operator's side of the store: inspecting locks and taking them away. Default:
+    /// unsupported.
     fn admin(&self) -> Option<&dyn StoreAdmin> {
         None
     }
 }
 
-/// The operator's side of a store: looking at locks and taking them away, by
+/// The operator's side of a store: inspecting locks and taking them away, by
 /// [`LockClient::inspect`](crate::LockClient::inspect) and its like.
 pub trait StoreAdmin: Send + Sync {
-    /// What stands under a key, at one moment. `None` if it is not a lock.
+    /// Returns what the store has for a key, at one moment. `None` if it is not a lock.
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>>;
 
-    /// The locks that are held, and the semaphores, whose keys begin with `prefix`: sorted, at most
-    /// `limit`. Default: unsupported.
+    /// Lists the locks that are held, and the semaphores, whose keys begin with `prefix`: sorted,
+    /// at most `limit`. Default: unsupported.
     fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
         let _ = (prefix, limit);
         unsupported("lists of locks")
     }
 
-    /// The names of clients, by [`OwnerId::client`](OwnerId::client): one answer each, in order,
-    /// `None` if it is not known. Default: none is known.
+    /// Returns the names of clients, by [`OwnerId::client`](OwnerId::client): one answer each, in
+    /// order, `None` if it is not known. Default: none is known.
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
         ready(Ok(vec![None; clients.len()])).boxed()
     }
 
-    /// Takes a lock away from all its holders, makes their tokens stale, and wakes waiters. `None` if
-    /// something that is not a lock stands under the key. Not sent again: it would take the lock from
+    /// Takes a lock away from all its holders, makes their tokens stale, and wakes waiters. `None`
+    /// if the key holds something that is not a lock. Not sent again: it would take the lock from
     /// the next holder. Default: unsupported.
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
         drop(key);
         unsupported("taking locks away")
     }
 
-    /// Asks all who hold the lock now to release it, and returns how many there are. `None` if
-    /// something that is not a lock stands under the key. Default: unsupported.
+    /// Requests that all current holders release the lock, and returns how many there are. `None`
+    /// if the key holds something that is not a lock. Default: unsupported.
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
         drop(key);
         unsupported("requests to release")
     }
 
-    /// Whether this holder was asked to release. Default: `false`.
+    /// Returns whether this holder was requested to release. Default: `false`.
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
         drop(holder);
         ready(Ok(false)).boxed()

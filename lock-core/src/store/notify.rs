@@ -1,21 +1,21 @@
-//! How a store wakes those who wait.
+//! Wake-ups: how a store wakes waiters.
 
 use tokio::{sync::watch, time::Instant};
 
 use super::command::Holder;
 use crate::types::LockKey;
 
-/// What a wake-up is about.
+/// The topic of a wake-up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WakeTopic {
     /// The key's lock may be free for this waiter.
     Turn(Holder),
-    /// The key's holders are asked to release it.
+    /// The key's holders are requested to release it.
     ReleaseRequest(LockKey),
 }
 
-/// What has happened on one topic.
+/// The wake-ups of one topic so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NotifyState {
     pub(crate) subscribed: bool,
@@ -25,34 +25,35 @@ pub(crate) struct NotifyState {
     pub(crate) grown_at: Option<Instant>,
 }
 
-/// Where a store's wake-ups on one topic are received; dropping it ends the subscription. From
-/// [`WakeupSender::subscribe`].
+/// The receiving end of a store's wake-ups on one topic, from [`WakeupSender::subscribe`]. Dropping
+/// it ends the subscription.
 ///
-/// A wake-up is a hint: the client tries again, and also looks by itself now and then.
+/// A wake-up is a hint: the client tries again, and also polls every second.
 #[derive(Debug)]
 pub struct WakeupReceiver(pub(crate) watch::Receiver<NotifyState>);
 
 impl WakeupReceiver {
-    /// For a store that wakes no waiters: they look by themselves, when the holder's time is over
-    /// and every few seconds.
+    /// Returns a receiver for a store that wakes no waiters: they poll, at the end of the holder's
+    /// lease and at least every second.
     #[must_use]
     pub fn never() -> Self {
         WakeupSender::new().subscribe()
     }
 
-    /// Whether nothing can have been missed since then: what was sent is received since before.
+    /// Whether no wake-up was sent or missed since `then`: the subscription is older and had no
+    /// message.
     pub(crate) fn silent_since(&self, then: Instant) -> bool {
         let state = self.0.borrow();
         state.subscribed && state.grown_at.is_some_and(|grown| grown < then)
     }
 
-    /// Waits until what is sent from now on is received.
+    /// Waits until every later wake-up is received.
     pub(crate) async fn subscribed(&mut self) {
-        // The sender outlives every receiver; were it gone, the slow poll would still be there.
+        // The sender outlives every receiver; without it the waiter would still poll.
         let _ = self.0.wait_for(|state| state.subscribed).await;
     }
 
-    /// From here on [`woken`](Self::woken) reports what is new.
+    /// From here on [`woken`](Self::woken) reports new wake-ups only.
     pub(crate) fn listen(&mut self) {
         self.0.mark_unchanged();
     }
@@ -75,38 +76,39 @@ impl Default for WakeupSender {
 }
 
 impl WakeupSender {
-    /// For wake-ups that reach every receiver from its subscription on, as within one process.
+    /// Creates a sender whose wake-ups reach every receiver from its subscription on, as within one
+    /// process.
     #[must_use]
     pub fn new() -> Self {
         Self(watch::Sender::new(NotifyState { subscribed: true, ..NotifyState::default() }))
     }
 
-    /// For wake-ups that come over a connection: a waiter's second try waits until
-    /// [`set_subscribed`](Self::set_subscribed) says that nothing is missed from now on.
+    /// Creates a sender whose wake-ups arrive over a connection: a waiter's second try waits until
+    /// [`set_subscribed`](Self::set_subscribed) reports that no wake-up is missed from then on.
     #[must_use]
     pub fn unsubscribed() -> Self {
         Self(watch::Sender::default())
     }
 
-    /// One more receiver.
+    /// Adds a receiver.
     #[must_use]
     pub fn subscribe(&self) -> WakeupReceiver {
         WakeupReceiver(self.0.subscribe())
     }
 
-    /// Whether there is any receiver left.
+    /// Returns whether any receiver is left.
     #[must_use]
     pub fn has_receivers(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
-    /// Has every receiver try again.
+    /// Wakes every receiver, to try again.
     pub fn wake(&self) {
         self.0.send_modify(|state| state.count += 1);
     }
 
-    /// Whether wake-ups arrive: `false` when the connection that they come over is gone, `true` once
-    /// it is there again. Either has every receiver try again.
+    /// Sets whether wake-ups arrive: `false` when the connection that carries them is gone, `true`
+    /// once it is back. Either wakes every receiver, to try again.
     pub fn set_subscribed(&self, subscribed: bool) {
         self.0.send_modify(|state| {
             state.subscribed = subscribed;

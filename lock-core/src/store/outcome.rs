@@ -1,38 +1,38 @@
-//! What came of a command.
+//! The outcomes of commands.
 
 use std::time::Duration;
 
 use crate::types::{FencingToken, Unavailable};
 
-/// What came of an [`AcquireCommand`](super::AcquireCommand).
+/// The outcome of an [`AcquireCommand`](super::AcquireCommand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Acquired {
-    /// The owner has the holds that were asked for. With a token if this is its first hold on the
-    /// key and the kind has tokens: a re-entry has none, and a semaphore has none.
+    /// The owner has the requested holds. With a token if this is its first hold on the key and the
+    /// kind has tokens: a re-entry has none, and a semaphore has none.
     Granted(Option<FencingToken>),
     /// Others hold the lock, or are ahead in line.
     Busy {
         /// After how long another try may succeed without a wake-up: what the longest holder has
         /// left, or the place of a waiter ahead. `None`: not known.
         remaining: Option<Duration>,
-        /// Whether the place that was asked for stands.
+        /// Whether the requested place in line is taken.
         in_line: bool,
     },
     /// Others read, and a writer that waits is ahead of this reader.
     Yield {
         /// How long the writer's place has to live.
         remaining: Duration,
-        /// Whether the caller's place in line stands.
+        /// Whether the requested place in line is taken.
         in_line: bool,
     },
     /// A re-entry whose outer hold is gone.
     Lost,
-    /// Something stands under the key that is not a lock of this kind.
+    /// The key holds something that is not a lock of this kind.
     WrongKind,
 }
 
-/// What came of several [`AcquireCommand`](super::AcquireCommand)s that were carried out as one.
+/// The outcome of several [`AcquireCommand`](super::AcquireCommand)s that were executed as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcquiredAll {
@@ -42,12 +42,12 @@ pub enum AcquiredAll {
     Refused {
         /// The position of the command that was refused.
         at: usize,
-        /// What came of it.
+        /// Its outcome.
         answer: Acquired,
     },
 }
 
-/// What came of a [`ReleaseCommand`](super::ReleaseCommand).
+/// The outcome of a [`ReleaseCommand`](super::ReleaseCommand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Released {
@@ -59,7 +59,7 @@ pub enum Released {
     Gone,
 }
 
-/// What came of a [`RenewCommand`](super::RenewCommand).
+/// The outcome of a [`RenewCommand`](super::RenewCommand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Renewal {
@@ -71,7 +71,7 @@ pub enum Renewal {
     Failed,
 }
 
-/// What came of an upgrade.
+/// The outcome of an upgrade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Upgraded {
@@ -83,17 +83,17 @@ pub enum Upgraded {
     Lost,
 }
 
-/// What came of a downgrade.
+/// The outcome of a downgrade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Downgraded {
-    /// The owner has the holds that were asked for.
+    /// The owner has the requested holds.
     Done,
     /// The owner has no such hold.
     Lost,
 }
 
-/// Which server a store is on.
+/// The identity of the server that a store is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreIdentity {

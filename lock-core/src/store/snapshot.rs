@@ -1,11 +1,11 @@
-//! What stands in a store for a key.
+//! Snapshots of a key: its lock, holders and waiters.
 
 use std::time::Duration;
 
 use super::command::Holds;
 use crate::types::{FencingToken, Kind, Mode};
 
-/// What stands in the store for a key. The default is a key of which nothing is known.
+/// The state of a key in the store. The default is a key of which nothing is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockSnapshot {

@@ -1,5 +1,5 @@
-//! The locks with one holder. They share one shape: to the fair one belongs the line in order of
-//! arrival, to the others the waiters, and neither knows of the other's.
+//! The locks with one holder. They share one state: the fair lock uses the queue in order of
+//! arrival, the others use the waiters, and neither reads the other's.
 
 use super::{
     fair_queue::FairQueue,
@@ -18,7 +18,7 @@ pub(crate) struct Exclusive {
     holders: Holders,
     waiters: Waiters,
     line: FairQueue,
-    /// Its tokens are kept for ever.
+    /// Its tokens are kept forever.
     fenced: bool,
 }
 
@@ -96,7 +96,7 @@ impl LockRules for Exclusive {
     fn expire(&mut self, now: LeaseInstant) {
         self.holders.expire(now);
         self.waiters.expire(now);
-        // Whoever takes a dead one's place tells the next.
+        // The waiter that takes over from an expired place notifies the next one.
         self.line.expire(now);
     }
 

@@ -43,7 +43,7 @@ impl FairQueue {
         self.entries.values().next()
     }
 
-    /// The first that came after a place, which may be gone.
+    /// The first place that came after the given one, which may be gone.
     pub(crate) fn behind(&self, number: Number) -> Option<&QueueEntry> {
         Some(self.entries.range(number + 1..).next()?.1)
     }
@@ -57,13 +57,13 @@ impl FairQueue {
         self.numbers.contains_key(owner)
     }
 
-    /// The numbers of those that came before this owner; all, if it does not stand here.
+    /// The numbers of the places that came before this owner's; of all places if it has none.
     fn before(&self, owner: &OwnerId) -> std::ops::RangeTo<Number> {
         ..self.numbers.get(owner).copied().unwrap_or(Number::MAX)
     }
 
-    /// Whether this owner has to let another one pass: a reader the writers that came before it, a
-    /// writer everyone.
+    /// Whether this owner must let another one pass: a reader the writers that came before it, a
+    /// writer every waiter that came before it.
     pub(crate) fn is_behind_others(&self, owner: &OwnerId, mode: Mode) -> bool {
         let before = self.before(owner);
         match mode {
@@ -72,12 +72,12 @@ impl FairQueue {
         }
     }
 
-    /// The one right before this owner, or the last one.
+    /// The place right before this owner's, or the last one.
     pub(crate) fn right_before(&self, owner: &OwnerId) -> Option<&QueueEntry> {
         Some(self.entries.range(self.before(owner)).next_back()?.1)
     }
 
-    /// Takes a place at the end, or renews the one that it has.
+    /// Takes a place at the end, or renews the existing one.
     pub(crate) fn stand(&mut self, step: &AcquireCommand, life: Duration, now: LeaseInstant) {
         let until = now.after(life);
         let own = self.numbers.get(&step.owner).copied();
@@ -99,7 +99,7 @@ impl FairQueue {
             .insert(number, QueueEntry { owner: step.owner.clone(), mode: step.mode, until });
     }
 
-    /// Returns the number of the place that it had.
+    /// Removes a place and returns its number.
     pub(crate) fn leave(&mut self, owner: &OwnerId) -> Option<Number> {
         let number = self.numbers.get(owner).copied()?;
         self.remove(number);

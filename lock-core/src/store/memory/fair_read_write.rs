@@ -16,9 +16,9 @@ use crate::{
     types::{Kind, Mode, OwnerId},
 };
 
-/// How many readers one step tells; each that enters tells the one behind it.
+/// How many readers one command notifies; each that enters notifies the one behind it.
 const MAX_WOKEN: usize = 100;
-/// What one is told at least that has to look again.
+/// The shortest pause that a refused waiter is given before it polls.
 const SOON: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]

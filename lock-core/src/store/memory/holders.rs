@@ -1,4 +1,4 @@
-//! Who holds one key's lock: who reads, who writes, until when.
+//! The holders of one key's lock: its readers and its writer, and until when they hold it.
 
 use std::collections::HashMap;
 
@@ -31,10 +31,10 @@ pub(crate) struct Holders {
     writes: Option<Writes>,
 }
 
-/// What the holders alone say to somebody who asks.
+/// Whether the holders admit a command. Waiters are checked elsewhere.
 pub(crate) enum HolderCheck {
-    /// Nobody is in the way. A fresh hold is its owner's first on this key, and comes after those
-    /// who wait.
+    /// No other holder is in the way. A fresh hold is its owner's first on this key, and is ordered
+    /// behind the waiters.
     Free {
         fresh: bool,
     },
@@ -46,11 +46,11 @@ pub(crate) enum HolderCheck {
 }
 
 impl Holders {
-    /// Forgets those whose time is over.
+    /// Removes expired holds.
     pub(crate) fn expire(&mut self, now: LeaseInstant) {
         self.writes.take_if(|writes| writes.until <= now);
-        // Inside a write nothing depends on the reads: they end with it or outlive it, as their own
-        // time says.
+        // Inside a write nothing depends on the reads: they end with it or outlive it, according to
+        // their own leases.
         let writer = self.writes.as_ref().map(|writes| &writes.owner);
         self.reads.retain(|owner, reads| reads.until > now || writer == Some(owner));
     }
@@ -75,7 +75,7 @@ impl Holders {
         }
     }
 
-    /// When the last of them is over unless renewed; `None` when nobody holds.
+    /// When the last hold expires unless renewed; `None` when the lock is free.
     pub(crate) fn until(&self) -> Option<LeaseInstant> {
         let writes = self.writes.iter().map(|writes| writes.until);
         self.reads.values().map(|reads| reads.until).chain(writes).max()
@@ -97,7 +97,7 @@ impl Holders {
         }
     }
 
-    /// Grants what nobody is in the way of; says whether it is due a token.
+    /// Grants an acquisition that no other holder excludes; returns whether a token is due.
     pub(crate) fn grant(&mut self, step: &AcquireCommand, now: LeaseInstant) -> bool {
         let owner = &step.owner;
         let until = now.after(step.lease);
@@ -126,7 +126,7 @@ impl Holders {
         }
     }
 
-    /// Says also whether others may enter now who could not before.
+    /// Also returns whether others that were excluded may enter now.
     pub(crate) fn release(&mut self, step: &ReleaseCommand, now: LeaseInstant) -> (Released, bool) {
         let owner = &step.holder.owner;
         let all = self.holds(owner);
@@ -177,7 +177,7 @@ impl Holders {
         Renewal::Renewed
     }
 
-    /// `None` when it is granted, and due a token.
+    /// Returns `None` when it is granted and a token is due.
     pub(crate) fn upgrade(&mut self, step: &ConvertCommand, now: LeaseInstant) -> Option<Upgraded> {
         let owner = &step.holder.owner;
         let held = self.holds(owner);
@@ -193,7 +193,7 @@ impl Holders {
         None
     }
 
-    /// Says also whether readers may enter now who could not before.
+    /// Also returns whether readers that were excluded may enter now.
     pub(crate) fn downgrade(
         &mut self,
         step: &ConvertCommand,
@@ -206,7 +206,7 @@ impl Holders {
             if !kept {
                 return (Downgraded::Lost, false);
             }
-            // The caller believes in a whole lease from here on.
+            // The caller relies on a whole lease from here on.
             self.convert(owner, held, now.after(step.lease));
             return (Downgraded::Done, false);
         }
@@ -228,7 +228,7 @@ impl Holders {
         }
     }
 
-    /// Each one once, whatever it holds.
+    /// Each owner once, whatever it holds.
     pub(crate) fn standing(&self, now: LeaseInstant) -> LockSnapshot {
         let writer = self.writes.as_ref().map(|writes| (&writes.owner, writes.until));
         let readers = self.reads.iter().map(|(owner, reads)| (owner, reads.until));

@@ -1,4 +1,4 @@
-//! One key's lock, whatever shape it has.
+//! One key's lock, of any kind.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ pub(crate) enum Lock {
 }
 
 impl Lock {
-    /// As the first who asks finds it.
+    /// A new lock, free and without waiters.
     pub(crate) fn new(kind: Kind, permits: u32) -> Self {
         match kind {
             Kind::ReadWrite => Self::ReadWrite(ReadWrite::default()),
@@ -49,8 +49,8 @@ impl Lock {
         }
     }
 
-    /// Whether it can be asked for as this kind. Waiters that are left say nothing of the kind,
-    /// and keep their places.
+    /// Whether it can be used as this kind. A lock that has only waiters left can change its kind;
+    /// the waiters keep their places.
     pub(crate) fn becomes(&mut self, kind: Kind) -> bool {
         if self.is_of(kind) {
             return true;
@@ -74,12 +74,12 @@ impl Lock {
     }
 }
 
-/// What is kept for a key.
+/// The state of a key.
 #[derive(Debug)]
 pub(crate) struct KeyEntry {
     pub(crate) lock: Lock,
-    /// The last one, for those who look.
+    /// The last one, for inspection.
     pub(crate) token: Option<FencingToken>,
-    /// Holders that were asked to release.
+    /// Holders that were requested to release.
     pub(crate) asked: HashSet<String>,
 }

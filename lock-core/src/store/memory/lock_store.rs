@@ -1,4 +1,4 @@
-//! The steps of the store in memory: each one under the mutex, as a script is alone in Redis.
+//! The commands of the store in memory: each one under the mutex, as a script runs alone in Redis.
 
 use std::{future::ready, time::Duration};
 
@@ -83,7 +83,7 @@ impl Keys {
         standing.unwrap_or(LockSnapshot { complete: true, ..LockSnapshot::default() })
     }
 
-    /// Works on a lock that stands, unless it is of another kind.
+    /// Applies `work` to an existing lock, unless it is of another kind.
     fn of_kind<T>(
         &mut self,
         key: &LockKey,

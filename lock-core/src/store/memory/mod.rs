@@ -1,8 +1,8 @@
 //! The store in memory: the rules of the Lua scripts in Rust, on the lease clock.
 //!
 //! A key's [`lock`] follows the [`rules`] of its kind; what kinds have in common (the holders, the
-//! waiters, the queue of a fair lock) is a file of its own. All of it is pure except for the moment
-//! it is given; [`MemoryStore`] has the mutex and the clock.
+//! waiters, the queue of a fair lock) is a file of its own. All of it is pure except for the given
+//! current time; [`MemoryStore`] has the mutex and the clock.
 
 mod exclusive;
 mod fair_queue;

@@ -12,7 +12,7 @@ use crate::{
     types::{FencingToken, Mode, OwnerId},
 };
 
-/// What a command finds beside the lock, the time and the last token, and the channels that it
+/// What a command sees beside the lock, the time and the last token, and the channels that it
 /// notifies.
 pub(crate) struct StepContext<'a> {
     pub(crate) now: LeaseInstant,
@@ -49,7 +49,7 @@ impl StepContext<'_> {
     }
 }
 
-/// The operations of a kind of lock. Expired entry are removed before any of them is called: see
+/// The operations of a kind of lock. Expired entries are removed before any of them is called: see
 /// [`expire`](Self::expire).
 pub(crate) trait LockRules {
     /// Removes everything that has expired.

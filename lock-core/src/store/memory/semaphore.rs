@@ -1,5 +1,5 @@
-//! A number of permits, each with a lease. It stands for ever, as in Redis: nobody else could say
-//! how many permits there are.
+//! A number of permits, each with a lease. The semaphore is kept forever, as in Redis: the number
+//! of permits is not stored anywhere else.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct SemaphoreLock {
     /// In use and free.
     total: i64,
     leases: HashMap<OwnerId, LeaseInstant>,
-    /// Leases that have ended since permits were last passed on.
+    /// Leases that have expired since permits were last passed on.
     ended: i64,
     waiters: Waiters,
 }
@@ -36,7 +36,7 @@ impl SemaphoreLock {
         }
     }
 
-    /// Below zero while more are in use than there should be.
+    /// Below zero while more permits are in use than there should be.
     pub(crate) fn free(&self) -> i64 {
         self.total.saturating_sub_unsigned(self.leases.len() as u64)
     }
@@ -50,7 +50,7 @@ impl SemaphoreLock {
         self.ended = 0;
     }
 
-    /// Free permits go to the waiters that are next.
+    /// Reserves free permits for the next waiters.
     fn pass_on(&mut self, context: &mut StepContext<'_>) {
         self.ended = 0;
         let free = usize::try_from(self.free()).unwrap_or(0);

@@ -54,14 +54,14 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Takes a lock away from whoever holds it, as a deleted key in Redis would: for tests of what
-    /// a service does when it loses a lock. The holder learns of it at its next renewal.
+    /// Takes a lock away from its holders, as deleting the key in Redis would. For tests of a
+    /// service that loses a lock. The holder learns of it at its next renewal.
     pub fn remove(&self, key: &LockKey) {
         self.keys().with(key, None, |entry, context| entry.lock.shape().take_away(context));
     }
 
-    /// Forgets every lock, as a Redis that is started again without its data would: for tests of what
-    /// a service, or a [`RedLock`](crate::RedLock), does then.
+    /// Loses every lock, as a Redis that restarts without its data would. For tests of a service,
+    /// or a [`RedLock`](crate::RedLock), after that.
     pub fn restart(&self) {
         let mut keys = self.keys();
         let held: Vec<_> = keys.entries.keys().cloned().collect();
@@ -71,10 +71,10 @@ impl MemoryStore {
         keys.restarted = Some(LeaseInstant::now());
     }
 
-    /// Has the store answer nothing until it is set up again: every acquisition, renewal and release
-    /// fails as [`Unavailable`] at once and changes nothing. For tests of what a service does while
-    /// Redis is gone. Locks that are held run out by their own clocks, here as well as at their
-    /// holders. Default: `false`.
+    /// Sets whether the store is down: while it is, every acquisition, renewal and release fails as
+    /// [`Unavailable`] at once and changes nothing. For tests of a service during an outage of
+    /// Redis. Held locks expire by their own clocks, in the store as well as at their holders.
+    /// Default: `false`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -92,7 +92,8 @@ impl MemoryStore {
         self.keys().down = down;
     }
 
-    /// As [`LockStore::identity`](crate::store::LockStore::identity). A store counts as always up until it is restarted.
+    /// Returns the store's identity, as [`LockStore::identity`](crate::store::LockStore::identity)
+    /// does. A store counts as always up until it is restarted.
     pub(crate) fn identity(&self) -> StoreIdentity {
         let restarted = self.keys().restarted;
         StoreIdentity {
@@ -115,7 +116,7 @@ impl Keys {
         Ok(())
     }
 
-    /// The keys of which anything is known, sorted.
+    /// The keys that have any state, sorted.
     pub(crate) fn begin_with(&self, prefix: &str) -> Vec<LockKey> {
         let begin = self.entries.keys().filter(|key| key.as_str().starts_with(prefix));
         let mut keys: Vec<_> = begin.cloned().collect();
@@ -123,8 +124,9 @@ impl Keys {
         keys
     }
 
-    /// Works on a key's lock as it stands now, and tells those whom the work says to tell. `None`
-    /// when there is none, and none to be [made](Self::make_with) of a kind with so many permits.
+    /// Applies `work` to a key's lock as of now, and notifies the waiters that it returns. `None`
+    /// if there is no lock, and none is to be [made](Self::make_with) of a kind with so many
+    /// permits.
     pub(crate) fn with<T>(
         &mut self,
         key: &LockKey,

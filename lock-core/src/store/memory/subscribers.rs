@@ -1,4 +1,4 @@
-//! Who listens, and what is told to whom.
+//! Subscribers of wake-ups, by key and channel.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::{
     types::{LockKey, OwnerId},
 };
 
-/// Where a key's news are told.
+/// The channel of one key on which a wake-up is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum WakeChannel {
     /// One waiter's own.
@@ -25,14 +25,15 @@ impl WakeChannel {
     }
 }
 
-/// As long as somebody listens.
+/// The senders of all channels that have receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers(HashMap<(LockKey, WakeChannel), WakeupSender>);
 
 impl Subscribers {
     pub(crate) fn listen(&mut self, topic: WakeTopic) -> WakeupReceiver {
         if self.0.len() == self.0.capacity() {
-            // Before it grows: nobody may be left to listen for keys that ended by themselves.
+            // Before the map grows: removes channels without receivers, left by keys that ended by
+            // themselves.
             self.0.retain(|_, wakeups| wakeups.has_receivers());
         }
         self.0.entry(WakeChannel::of(topic)).or_default().subscribe()

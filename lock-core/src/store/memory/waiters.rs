@@ -1,5 +1,5 @@
-//! The waiters of a lock without a fair line: the one that has waited longest is first. What becomes
-//! free is reserved for those that are next, which alone are woken.
+//! The waiters of a lock without a fair queue, in the order in which they began to wait. A lock
+//! that becomes free is reserved for the next waiters, and only those are woken.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     types::{Mode, OwnerId},
 };
 
-/// How long a lock stays reserved for a waiter that does not come.
+/// How long a lock stays reserved for a waiter that does not acquire it.
 const RESERVED: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -29,7 +29,8 @@ struct Waiter {
 pub(crate) struct Waiters(Vec<Waiter>);
 
 impl Waiters {
-    /// Once all places are over. One that is over among others goes when a place is taken or left.
+    /// Removes all places once the last one has expired. Other expired places are removed when a
+    /// place is taken or left.
     pub(crate) fn expire(&mut self, now: LeaseInstant) {
         if self.live(now).next().is_none() {
             self.0.clear();
@@ -58,7 +59,7 @@ impl Waiters {
         self.0.len() < before
     }
 
-    /// One that is granted the lock leaves the line.
+    /// Removes an owner that is granted the lock.
     pub(crate) fn enter(&mut self, owner: &OwnerId, now: LeaseInstant) {
         self.leave(owner);
         self.drop_over(now);
@@ -71,7 +72,7 @@ impl Waiters {
         own.unwrap_or_else(|| self.live(now).take_while(|waiter| waiter.since <= since).count())
     }
 
-    /// Takes a place, or renews it; says whether it stands.
+    /// Takes a place, or renews it; returns whether it has one.
     pub(crate) fn stand(&mut self, step: &AcquireCommand, now: LeaseInstant) -> bool {
         let Some(life) = step.place else { return false };
         self.drop_over(now);
@@ -92,13 +93,14 @@ impl Waiters {
         Some((left, left <= RESERVED))
     }
 
-    /// The first of those that a caller must let pass: they have waited longer, and it or they write.
+    /// The first waiter that a caller must let pass: it has waited longer, and it or the caller
+    /// writes.
     fn ahead_of(&self, step: &AcquireCommand, now: LeaseInstant) -> Option<&Waiter> {
         let mut longer = self.live(now).take(self.rank(step, now));
         longer.find(|waiter| waiter.mode == Mode::Write || step.mode == Mode::Write)
     }
 
-    /// Reserves for the first so many, and wakes them.
+    /// Reserves for the first `count` waiters, and wakes them.
     pub(crate) fn wake_first(&mut self, count: usize, context: &mut StepContext<'_>) {
         let until = context.now.after(RESERVED);
         let now = context.now;
@@ -108,8 +110,8 @@ impl Waiters {
         }
     }
 
-    /// A lock that is free, or that only readers hold, goes to those that are next: the first, if it
-    /// writes, or all readers before the next writer.
+    /// A lock that is free, or that only readers hold, is reserved for the next waiters: the first
+    /// one if it writes, or all readers before the next writer.
     pub(crate) fn pass_on(&mut self, holders: &Holders, context: &mut StepContext<'_>) {
         let live = self.live(context.now);
         let readers = live.take_while(|waiter| waiter.mode == Mode::Read).count();
