@@ -1,4 +1,4 @@
-//! From a question to its answer: over which connection, how often, and for how long.
+//! From a request to its answer: over which connection, how often, and for how long.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::types::Unavailable;
 
-/// Before a command that Redis refused for a passing reason is sent again.
+/// The pause before a command that Redis refused for a passing reason is sent again.
 const TRANSIENT_RETRY: Duration = Duration::from_millis(25);
 
-/// To whom the keys of a client are.
+/// The server, or the cluster, that has the keys of a client.
 #[derive(Debug)]
 pub(crate) enum Topology {
     Single(Arc<ManagedConnection>),
@@ -29,7 +29,7 @@ pub(crate) enum Topology {
 pub(crate) struct Dispatcher {
     pub(crate) topology: Topology,
     pub(crate) command_timeout: Duration,
-    /// What listens, where the way has no subscribers of its own.
+    /// The subscriber, unless the nodes have subscribers of their own.
     subscriber: Option<Arc<Subscriber>>,
     closed: CancellationToken,
 }
@@ -43,22 +43,22 @@ impl fmt::Display for Dispatcher {
     }
 }
 
-/// An answer, and whether the question may have been carried out more than once.
+/// An answer, and whether the request may have been executed more than once.
 #[derive(Debug)]
 pub(crate) struct Dispatched {
     pub(crate) answer: Value,
     pub(crate) again: bool,
-    /// How many replicas have what was written, where that was asked.
+    /// How many replicas have the write, if that was requested.
     pub(crate) replicas: Option<i64>,
 }
 
-/// How far a question has come.
+/// The progress of a request.
 #[derive(Default)]
 struct DispatchState {
     again: bool,
     last: Option<(Arc<Connection>, Instant)>,
     refusal: Option<Unavailable>,
-    /// The node that is about to take the slot over.
+    /// The node that is taking over the slot.
     asking: Option<Endpoint>,
     redirected: u32,
 }
@@ -83,7 +83,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether there is a connection.
+    /// Fails if there is no connection.
     pub(crate) fn check(&self) -> Result<(), Unavailable> {
         match &self.topology {
             Topology::Single(managed) => managed.check(),
@@ -91,9 +91,9 @@ impl Dispatcher {
         }
     }
 
-    /// Asks until there is an answer or the command timeout is over. What is asked must be safe to
-    /// ask again, or say that it is not: when a connection ends, nobody knows what was carried out.
-    /// An answer that `check` does not accept ends its connection.
+    /// Sends a request until it is answered or the command timeout is over. The request must be
+    /// idempotent or marked as `non_idempotent`: when a connection ends, it is not known what was
+    /// executed. An answer that `check` does not accept ends its connection.
     pub(crate) async fn ask(
         &self,
         slot: u16,
@@ -116,7 +116,8 @@ impl Dispatcher {
         answered.unwrap_or_else(|_| Err(self.on_timeout(slot, state, limit)))
     }
 
-    /// Keeps the client's name in a cluster until this is closed; a single link does it by itself.
+    /// Refreshes the client's name in a cluster until this is closed; a single connection does that
+    /// by itself.
     pub(crate) async fn keep_name(self: Arc<Self>, name: Arc<ClientName>) {
         let slot = slot_of(name.key.as_bytes());
         while !self.closed.is_cancelled() {
@@ -142,7 +143,7 @@ impl Dispatcher {
             let options = SendOptions { asking: asking.is_some(), replicas };
             let (managed, server, connection) = self.connection_for(slot, asking).await;
             state.last = Some((Arc::clone(&connection), Instant::now()));
-            // What is rare has memory of its own: thousands may wait for an answer.
+            // Rare cases are boxed: thousands of these futures may wait for an answer.
             if managed.wait_pool.has_abandoned() {
                 Box::pin(managed.wait_pool.kill_abandoned(&connection)).await;
             }
@@ -153,7 +154,7 @@ impl Dispatcher {
                     connection.ask(request, options).await
                 }
                 Some(_) => {
-                    // Over another connection: its silence says nothing of this one.
+                    // Sent over another connection, whose silence says nothing about this one.
                     state.last = None;
                     let accepted = |answer: &Value| check(answer).is_ok();
                     Box::pin(dispatch_on_wait_connection(
@@ -187,7 +188,7 @@ impl Dispatcher {
         }
     }
 
-    /// A connection to whoever has the slot, or to the node that is about to.
+    /// A connection to the node that has the slot, or to the one that is taking it over.
     async fn connection_for(
         &self,
         slot: u16,
@@ -205,7 +206,7 @@ impl Dispatcher {
         }
     }
 
-    /// Returns when the question may be put again.
+    /// Returns when the request may be sent again.
     async fn refused(
         &self,
         slot: u16,
@@ -219,7 +220,8 @@ impl Dispatcher {
             (ErrorClass::Moved(to), Topology::Cluster(cluster)) => {
                 cluster.moved(slot, Endpoint::parse(&to, &server.endpoint));
                 state.redirected += 1;
-                // A node may be wrong about where a slot went, and be told so in a moment.
+                // A node may be wrong about a slot's new owner, and learn the right one in a
+                // moment.
                 if state.redirected == 1 { None } else { Some((false, false)) }
             }
             (ErrorClass::Ask(to), Topology::Cluster(_)) => {
@@ -250,7 +252,7 @@ impl Dispatcher {
     }
 
     fn on_timeout(&self, slot: u16, state: DispatchState, limit: Duration) -> Unavailable {
-        // A connection that came up a moment ago has not been silent for long.
+        // A connection that was opened a moment ago has not been silent for long.
         if let Some((connection, sent)) = state.last
             && sent.elapsed() >= limit.mul_f64(0.9)
         {
@@ -268,7 +270,7 @@ impl Dispatcher {
     }
 }
 
-/// Asks over a connection that may stand still.
+/// Sends a request over a connection that may block.
 async fn dispatch_on_wait_connection(
     managed: &ManagedConnection,
     server: &Arc<Server>,

@@ -1,4 +1,4 @@
-//! The only place that talks to Redis.
+//! The only module that communicates with Redis.
 
 pub(crate) mod cluster;
 pub(crate) mod connect;
@@ -58,7 +58,7 @@ pub(crate) fn connect_lazy(
     Ok(plan.start_one(None, tasks))
 }
 
-/// What is to be connected to, and how.
+/// What to connect to, and how.
 struct ConnectPlan {
     url: Url,
     options: RedisOptions,

@@ -1,4 +1,4 @@
-//! The locks under a prefix, by SCAN: it sees every key that a server has, a bite at a time.
+//! Lists the locks under a prefix with SCAN, which returns every key of a server in small steps.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use super::{
 };
 use crate::types::{KeyList, LockKey, Unavailable};
 
-/// How many keys the server looks at in one step: a fraction of a millisecond.
+/// How many keys the server examines in one step, which takes a fraction of a millisecond.
 const SCAN_COUNT: usize = 1_000;
-/// How many steps are taken in all: a million keys or so.
+/// The most steps in total: about a million keys.
 const MAX_STEPS: usize = 1_000;
 
-/// How far a listing has come.
+/// The progress of a listing.
 struct Found<'a> {
     client_prefix: &'a str,
     pattern: String,
@@ -39,11 +39,11 @@ impl Found<'_> {
         scan
     }
 
-    /// Says where to go on: at "0" everything was seen.
+    /// Returns the cursor of the next step; "0" after the last one.
     fn take(&mut self, answer: &Value) -> Result<String, Unavailable> {
         let (cursor, names): (String, Vec<Vec<u8>>) = redis::from_redis_value_ref(answer)
             .map_err(|why| Unavailable::because("SCAN was answered strangely", why))?;
-        // A name that is no text is none of ours.
+        // A name that is not text does not belong to this library.
         let names = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
         self.keys.extend(names.filter_map(|name| key_names::key_of(self.client_prefix, name)));
         Ok(cursor)
@@ -80,7 +80,7 @@ impl RedisStore {
         }
     }
 
-    /// Walks through the keys of one server, and says whether it came to their end.
+    /// Scans the keys of one server; returns whether it reached their end.
     async fn scan(
         &self,
         managed: Option<&ManagedConnection>,

@@ -1,4 +1,4 @@
-//! The locks in one Redis: every step is one script, asked over the link.
+//! The locks in one Redis: every command is one script call over the connection.
 
 use std::{
     fmt,
@@ -31,7 +31,7 @@ use crate::{
     types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, Unavailable},
 };
 
-/// A shutdown takes no longer than this beyond its deadline, however patient the client is.
+/// The longest time that a shutdown takes beyond its deadline, however long the command timeout is.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
 pub(crate) struct RedisStore {
@@ -43,7 +43,7 @@ pub(crate) struct RedisStore {
     pub(crate) nonces: AtomicU64,
 }
 
-/// Where it is, and no more: who knows a client's number could release what it holds.
+/// Shows the address only: anyone with a client's number could release what the client holds.
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.dispatcher, f)
@@ -51,7 +51,7 @@ impl fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
-    /// A call whose answer can be told from all others.
+    /// Gives a call a nonce, so that its answer cannot be mistaken for another one.
     fn call(&self, mut call: ScriptCall) -> ScriptCall {
         call.nonce = self.nonces.fetch_add(1, Ordering::Relaxed).to_string();
         call
@@ -61,7 +61,7 @@ impl RedisStore {
         Ok(Reply::new(self.put(call, None).await?.answer))
     }
 
-    /// A grant counts only once enough replicas have it, where that was asked for.
+    /// A grant counts only once enough replicas have it, if that is configured.
     async fn ask_for_grant(&self, call: &ScriptCall) -> Result<Reply, Unavailable> {
         let answered = self.put(call, self.replicas).await?;
         let reply = Reply::new(answered.answer);
@@ -119,7 +119,7 @@ impl LockStore for RedisStore {
         async move {
             let answered = self.put(&call, None).await?;
             Ok(match Reply::new(answered.answer).released()? {
-                // The second time there is nothing left to release.
+                // After a retry the first attempt may have released it already.
                 Released::Gone if answered.again => Released::StillHeld,
                 released => released,
             })
@@ -218,7 +218,7 @@ impl LockStore for RedisStore {
     fn close(&self) -> BoxFuture<'_, ()> {
         async move {
             let slot = slot_of(self.name.key.as_bytes());
-            // A courtesy: without it the name goes by itself.
+            // Best effort: if it fails, the name expires by itself.
             let remove = self.name.remove();
             let _ = tokio::time::timeout(SHUTDOWN_GRACE, self.command(slot, &remove)).await;
             self.dispatcher.close();
@@ -272,12 +272,12 @@ impl Drop for RedisStore {
     }
 }
 
-/// Out of `INFO server`.
+/// Parses `INFO server`.
 fn identity(info: &Value) -> Option<StoreIdentity> {
     let info: String = redis::from_redis_value_ref(info).ok()?;
     let field = |name| info.lines().find_map(|line| line.strip_prefix(name));
     let seconds: u64 = field("uptime_in_seconds:")?.trim().parse().ok()?;
-    // Whole seconds on a clock that ticks: nearly one more than it has been.
+    // Whole seconds, rounded: up to one more than the real uptime.
     let up = Duration::from_secs(seconds.saturating_sub(1));
     Some(StoreIdentity { id: field("run_id:")?.trim().to_owned(), up })
 }

@@ -1,4 +1,4 @@
-//! How a cluster is: the slowest of its nodes, and what is amiss.
+//! The health of a cluster: its slowest node, and what is wrong.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use super::Cluster;
 use crate::types::Unavailable;
 
 impl Cluster {
-    /// How long the slowest primary takes to answer, and what is amiss. As long as one answers,
-    /// there are locks to be had.
+    /// How long the slowest primary takes to answer, and what is wrong. As long as one node
+    /// answers, some locks are available.
     pub(crate) async fn health(
         &self,
         limit: Duration,
@@ -51,7 +51,7 @@ impl Cluster {
         }
         amiss.extend(connections.iter().flat_map(|managed| managed.warnings.all()));
         amiss.sort();
-        // What is amiss with one node mostly is with all.
+        // Most problems affect all nodes: each is reported once.
         amiss.dedup();
         (slowest.map_or(nobody, Ok), amiss)
     }

@@ -32,7 +32,7 @@ use crate::{
 use nodes::Node;
 use slot_map::SlotMap;
 
-/// Whether this says who has which slot; every slot is looked up in it.
+/// Whether an answer is a slot map that assigns any slot. Searches all slots.
 #[cfg(feature = "test-util")]
 pub(crate) fn is_map(answer: &redis::Value, asked: &Endpoint) -> bool {
     let map = SlotMap::parse(answer, asked);
@@ -42,17 +42,17 @@ pub(crate) fn is_map(answer: &redis::Value, asked: &Endpoint) -> bool {
 #[derive(Debug)]
 pub(crate) struct Cluster {
     seeds: Vec<Endpoint>,
-    /// How each node is reached: all but the endpoint.
+    /// How each node is reached: everything except the endpoint.
     node: Server,
     name: Arc<ClientName>,
     pub(crate) channels: Arc<Channels>,
     tasks: Weak<Tasks>,
     map: watch::Sender<Arc<SlotMap>>,
     nodes: Mutex<BTreeMap<Endpoint, Node>>,
-    /// Hears everything, in a cluster without shard channels.
+    /// Subscribes to all channels, in a cluster without shard channels.
     common_subscriber: Mutex<Option<Arc<Subscriber>>>,
     refresh_requested: Notify,
-    /// Whom to ask next.
+    /// Selects the next node to query.
     turn: AtomicUsize,
     why_down: Mutex<String>,
     closed: CancellationToken,
@@ -101,7 +101,7 @@ impl Cluster {
         }
     }
 
-    /// Whether any node is connected: what of the others is for the question to find out.
+    /// Fails if no node is connected. Whether the others are is found out by each request.
     pub(crate) fn check(&self) -> Result<(), Unavailable> {
         if self.nodes.lock().values().any(|node| node.managed.check().is_ok()) {
             return Ok(());
@@ -130,12 +130,13 @@ impl Cluster {
         (connections.map(|node| Arc::clone(&node.managed)).collect(), map.unassigned_slots())
     }
 
-    /// The map may be wrong: it is looked at soon.
+    /// The map may be wrong: it is refreshed soon.
     pub(crate) fn request_refresh(&self) {
         self.refresh_requested.notify_one();
     }
 
-    /// A node says whose a slot is now. Believed at once; the whole map is looked at soon.
+    /// A node has reported the new owner of a slot. Applied at once; the whole map is refreshed
+    /// soon.
     pub(crate) fn moved(self: &Arc<Self>, slot: u16, to: Option<Endpoint>) {
         if let Some(to) = to {
             self.map.send_if_modified(|map| {
@@ -149,7 +150,7 @@ impl Cluster {
         self.request_refresh();
     }
 
-    /// The connection for a slot as soon as there is one, or to the node that is `asked` for.
+    /// The connection for a slot as soon as there is one, or to the node in `asked`.
     pub(crate) async fn connection_for(
         self: &Arc<Self>,
         slot: u16,

@@ -21,14 +21,14 @@ use crate::store::redis::{
     pubsub::{ChannelFilter, SlotOwner, Subscriber},
 };
 
-/// How long a node that somebody asked for is kept, whatever the map says.
+/// How long a node that a redirection named is kept, whatever the map contains.
 const KEEP_REQUESTED: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) managed: Arc<ManagedConnection>,
     subscriber: Option<Arc<Subscriber>>,
-    /// Until then it is kept, though the map may not have it yet: it is taking slots over.
+    /// Until then it is kept, though the map may not list it yet: it is taking slots over.
     wanted_until: Instant,
 }
 
@@ -78,7 +78,7 @@ impl Cluster {
         subscriber
     }
 
-    /// Says whether the map is new.
+    /// Returns whether the map has changed.
     pub(crate) fn install(self: &Arc<Self>, map: SlotMap, sharded: bool) -> bool {
         let primaries = map.primaries();
         for primary in &primaries {

@@ -1,4 +1,4 @@
-//! Who has which slot.
+//! The slot map: which node owns which slot.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use redis::Value;
 
 use crate::store::redis::{connect::Endpoint, protocol::SLOTS};
 
-/// The slots of a cluster as one node told them.
+/// The slots of a cluster as one node reported them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SlotMap {
     /// Slots from the first to the second, with their primary; in order, without overlaps.
     ranges: Vec<(u16, u16, Endpoint)>,
-    /// Others that may be asked for the map.
+    /// Other nodes that can be queried for the map.
     replicas: BTreeSet<Endpoint>,
 }
 
 impl SlotMap {
-    /// Out of `CLUSTER SLOTS`: `[[first, last, [host, port, ...], replica...], ...]`.
+    /// Parses `CLUSTER SLOTS`: `[[first, last, [host, port, ...], replica...], ...]`.
     pub(crate) fn parse(answer: &Value, asked: &Endpoint) -> Option<Self> {
         let Value::Array(entries) = answer else {
             return None;
@@ -45,7 +45,7 @@ impl SlotMap {
         (slot <= *last).then_some(owner)
     }
 
-    /// The same map but for one slot.
+    /// The same map except for one slot.
     pub(crate) fn with(&self, slot: u16, owner: Endpoint) -> Self {
         let mut ranges = Vec::with_capacity(self.ranges.len() + 2);
         for (first, last, known) in &self.ranges {
@@ -73,7 +73,7 @@ impl SlotMap {
         self.primaries().union(&self.replicas).cloned().collect()
     }
 
-    /// How many slots nobody has.
+    /// The number of slots without an owner.
     pub(crate) fn unassigned_slots(&self) -> usize {
         let served: usize =
             self.ranges.iter().map(|(first, last, _)| usize::from(last - first) + 1).sum();
@@ -81,7 +81,7 @@ impl SlotMap {
     }
 }
 
-/// `[host, port, id, ...]`; without a host it is the one that was asked.
+/// Parses `[host, port, id, ...]`; a missing host is that of the node that was queried.
 fn node(value: &Value, asked: &Endpoint) -> Option<Endpoint> {
     let Value::Array(parts) = value else {
         return None;

@@ -1,4 +1,4 @@
-//! Keeps up with who has which slot.
+//! Keeps the slot map up to date.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -15,12 +15,12 @@ use crate::store::redis::{
     connection::{Connection, check_server, has_shard_channels},
 };
 
-/// The map is looked at anew this often, though nobody complains.
+/// How often the map is refreshed when no error suggests that it is wrong.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(30);
-/// While something is amiss it is looked at this often at first, then less and less.
+/// The first pause between refreshes while something is wrong; later pauses are longer.
 const MIN_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
-/// A node that stands still must not keep the others from being asked.
+/// A node that stands still must not keep the others from being queried.
 const NODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Cluster {
@@ -61,7 +61,7 @@ impl Cluster {
         }
     }
 
-    /// Asks a node that is connected, or else everybody, who has which slot.
+    /// Queries a connected node, or else all known nodes, for the slot map.
     async fn fetch_map(&self) -> Result<(SlotMap, bool), ConnectError> {
         let up: Vec<_> = self.nodes.lock().values().filter_map(|node| node.managed.now()).collect();
         let slots = redis::cmd("CLUSTER").arg("SLOTS").to_owned();
@@ -97,7 +97,7 @@ impl Cluster {
         Err(failure.expect("BUG: a cluster's URL names a node"))
     }
 
-    /// Learns the map and connects to a first node; for those who want to know at once.
+    /// Reads the map and connects to a first node, for callers that connect at once.
     pub(crate) async fn bootstrap(self: &Arc<Self>) -> Result<(), ConnectError> {
         let seeds = self.seeds.iter().map(|seed| self.node.with_endpoint(seed.clone()));
         let (map, sharded) = self.ask_any(seeds).await?;
@@ -108,7 +108,7 @@ impl Cluster {
                 Ok(connection) => check_server(&connection, &server).await.map(drop),
                 Err(why) => Err(why),
             };
-            // The others will be found, or not, when their slots are asked for.
+            // The other nodes are connected when a request needs their slots.
             if outcome.is_ok() {
                 self.install(map, sharded);
                 break;

@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{endpoint::Endpoint, tls::Connector};
 
-/// Longer silence than this on an open connection has the kernel ask whether anybody is there.
+/// TCP keepalive: how long an open connection is silent before the kernel probes the peer.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -22,12 +22,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 #[derive(Debug)]
 pub(crate) enum DialError {
     Refused(io::Error),
-    /// The socket is open, and the two sides do not come to terms.
+    /// The socket is open, but the TLS handshake failed.
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS fails like this"))]
     Handshake(io::Error),
 }
 
-/// `reached` is called when somebody has taken the call.
+/// Opens a stream. `reached` is called once the socket is connected.
 pub(crate) async fn dial(
     endpoint: &Endpoint,
     tls: Option<&Connector>,
@@ -55,7 +55,8 @@ pub(crate) async fn dial(
     }
 }
 
-/// To whichever of a name's addresses answers first: one that is down must not take all the time.
+/// Connects to whichever of a name's addresses answers first: one that is down must not use up all
+/// the time.
 async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let addresses = tokio::net::lookup_host((host, port)).await?;
     let attempts: Vec<_> = addresses.map(|address| TcpStream::connect(address).boxed()).collect();

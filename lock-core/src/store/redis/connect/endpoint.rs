@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! The address of a server.
 
 use std::{fmt, path::PathBuf};
 
@@ -10,14 +10,15 @@ pub(crate) enum Endpoint {
 }
 
 impl Endpoint {
-    /// `host:port` as Redis writes it; a missing host is the one that was asked.
+    /// Parses `host:port` as Redis writes it; a missing host is that of the node that was queried.
     pub(crate) fn parse(text: &str, asked: &Endpoint) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
         Some(Self::announced(host, port.parse().ok()?, asked))
     }
 
-    /// What a node says of another one. It may not know the host, and means its own then.
+    /// An address that a node reports for another node. A node that does not know the host means
+    /// its own.
     pub(crate) fn announced(host: &str, port: u16, asked: &Endpoint) -> Self {
         match asked {
             Self::Tcp(known, _) if host.is_empty() || host == "?" => Self::Tcp(known.clone(), port),

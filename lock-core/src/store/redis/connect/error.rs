@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::types::InvalidOptions;
 
-/// Why a client could not be made. Nothing is held. No message carries the password.
+/// The reason why a client could not be created. Nothing is held. No message contains the password.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -26,13 +26,13 @@ pub enum ConnectError {
     Unreachable {
         /// Host and port, or the path of the socket.
         address: String,
-        /// What the attempt met.
+        /// What went wrong in the attempt.
         reason: String,
         /// The error underneath.
         #[source]
         source: Option<Arc<dyn StdError + Send + Sync>>,
     },
-    /// Somebody answers, and no TLS connection comes about.
+    /// The server answers, but no TLS connection is established.
     #[error("no TLS connection to Redis at {address}: {reason}")]
     Tls {
         /// Host and port.
@@ -43,7 +43,7 @@ pub enum ConnectError {
         #[source]
         source: Option<Arc<dyn StdError + Send + Sync>>,
     },
-    /// The server refused the user or the password, or asks for one.
+    /// The server refused the user or the password, or requires one.
     #[error(
         "Redis at {address} refuses these credentials: {reason}; put user and password into the \
          URL, percent-encoded (those of Sentinels: LockClientBuilder::sentinel_credentials)"
@@ -51,11 +51,11 @@ pub enum ConnectError {
     Refused {
         /// Host and port, or the path of the socket.
         address: String,
-        /// What the server said.
+        /// The server's error.
         reason: String,
     },
-    /// The server takes the user, who may not do all that the lock scripts do: a lock might be left
-    /// behind half made, for ever.
+    /// The server accepts the user, but the user may not do everything that the lock scripts do: a
+    /// script might fail halfway and leave a lock behind forever.
     #[error(
         "Redis at {address} does not allow this user all that the lock scripts do; grant what is \
          missing: ACL SETUSER <user> {}", .rights.join(" ")
@@ -75,7 +75,7 @@ pub enum ConnectError {
     Unsuitable {
         /// Host and port, or the path of the socket.
         address: String,
-        /// What the server said.
+        /// The server's error.
         reason: String,
     },
 }

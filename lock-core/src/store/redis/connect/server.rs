@@ -1,4 +1,4 @@
-//! One server: how to open a connection to it, and what may be said about it.
+//! One server: how to open a connection to it, and how its errors are reported.
 
 use std::{
     error::Error as StdError,
@@ -27,19 +27,19 @@ use super::{
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) endpoint: Endpoint,
-    /// Host and port, or the socket's path: what may be printed.
+    /// Host and port, or the socket's path: safe to print.
     pub(crate) address: String,
     pub(crate) connect_timeout: Duration,
     pub(crate) in_cluster: bool,
-    /// Of the names of all locks.
+    /// The prefix of all lock names.
     pub(crate) prefix: Arc<str>,
-    /// Whether the user must be allowed all that the scripts do.
+    /// Whether the user must have every right that the scripts need.
     pub(crate) check_rights: bool,
     /// Whether grants wait for replicas.
     pub(crate) waits: bool,
     tls: Option<Connector>,
     login: RedisConnectionInfo,
-    /// What `CLIENT LIST` shows.
+    /// The name in `CLIENT LIST`.
     connection_name: String,
 }
 
@@ -49,8 +49,9 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Commands that may stand ready for one write, and bytes of them: as many as releases are asked for
-/// at once, and their length. With less room whoever has none waits for one write after the other.
+/// How many commands, and how many bytes of them, may be gathered for one write: as many as there
+/// are releases in flight at once, and their length. With less room, the remaining commands wait
+/// for one write after the other.
 const MAX_GATHERED: usize = 1_024;
 const MAX_BYTES_GATHERED: usize = 64 * 1_024;
 
@@ -114,7 +115,7 @@ impl Server {
         Self { login, ..self.clone() }
     }
 
-    /// Opens a connection that reports its pushes, its own end among them.
+    /// Opens a connection that reports its pushes, including its own end.
     pub(crate) async fn open(
         &self,
         pushes: mpsc::UnboundedSender<PushInfo>,
@@ -137,7 +138,7 @@ impl Server {
                     .map_err(|error| self.handshake_error(error))?;
             let driver = tokio::spawn(driver).abort_handle();
             let opened = Transport { connection, driver };
-            // A name is a courtesy to whoever looks at CLIENT LIST; not every user may set it.
+            // The name only helps operators that read CLIENT LIST; not every user may set it.
             let name = redis::cmd("CLIENT").arg("SETNAME").arg(&self.connection_name).to_owned();
             let _: Result<(), _> = name.query_async(&mut opened.clone()).await;
             Ok(opened)

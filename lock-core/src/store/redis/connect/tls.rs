@@ -1,4 +1,4 @@
-//! TLS: whom to trust, and how to prove who we are.
+//! TLS: the trusted authorities, and the client certificate.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// The authorities of the operating system, no client certificate.
+    /// Returns the default: the authorities of the operating system, and no client certificate.
     pub fn new() -> Self {
         Self::default()
     }
@@ -47,8 +47,8 @@ impl Tls {
         self
     }
 
-    /// Shows this certificate to servers that ask for one: the certificate with its chain, and its
-    /// private key, both as PEM.
+    /// Presents this certificate to servers that request one: the certificate with its chain, and
+    /// its private key, both as PEM.
     pub fn identity(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         self.identity = Some((certificates.into(), key.into()));
         self
@@ -64,7 +64,7 @@ mod without {
 
     use crate::store::redis::connect::{error::ConnectError, tls::Tls};
 
-    /// There is none.
+    /// Without the feature `tls` there is no configuration.
     #[derive(Debug, Clone)]
     pub(crate) enum Connector {}
 
@@ -116,7 +116,7 @@ mod with {
 
     impl Connector {
         pub(crate) fn new(tls: &Tls) -> Result<Self, ConnectError> {
-            // Named here: a program that holds two providers has no default, and would panic.
+            // Named explicitly: a program with two providers has no default one, and would panic.
             let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
                 .with_safe_default_protocol_versions()
                 .map_err(|error| bad(format!("no TLS version can be used: {error}")))?
@@ -183,7 +183,7 @@ mod with {
         InvalidOptions(why).into()
     }
 
-    /// What an error of TLS means, if it is one.
+    /// What an error means, if it is a TLS error.
     pub(crate) fn explain(error: &(dyn StdError + 'static)) -> Option<String> {
         let mut error = Some(error);
         while let Some(this) = error {
@@ -204,7 +204,7 @@ mod with {
     fn meaning(error: &Error) -> String {
         use AlertDescription as Alert;
         match error {
-            // Signed by another of the same name.
+            // Signed by another authority of the same name.
             Error::InvalidCertificate(
                 CertificateError::UnknownIssuer | CertificateError::BadSignature,
             ) => {

@@ -1,4 +1,4 @@
-//! What a URL says: which kind of deployment, where it is, who connects.
+//! Parses URLs: the kind of deployment, its addresses, user and password.
 
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo};
 
@@ -7,7 +7,7 @@ use super::{endpoint::Endpoint, error::ConnectError, server::reason};
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-/// A URL, taken apart.
+/// A parsed URL.
 #[derive(Debug)]
 pub(crate) struct Url {
     pub(crate) deployment: Deployment,
@@ -35,7 +35,7 @@ impl Url {
             ));
         }
         let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("it has no scheme"))?;
-        // Or what comes behind would be taken for the path of a socket, and printed.
+        // Otherwise the rest would be taken for the path of a socket, and printed.
         if !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') {
             return Err(invalid("its scheme is not known"));
         }
@@ -73,7 +73,7 @@ impl Url {
             return Err(invalid("a query is not understood"));
         }
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        // What comes before it would be taken for a host and its port, and printed.
+        // Otherwise the part before it would be taken for a host and its port, and printed.
         if path.contains('@') {
             return Err(invalid("an @ comes after a /, which in a password is written %2F"));
         }
@@ -112,7 +112,7 @@ fn has_port(host: &str) -> bool {
 
 fn read(url: &str) -> Result<(Endpoint, RedisConnectionInfo), ConnectError> {
     let info = url.into_connection_info().map_err(|error| {
-        // The kind that the redis crate appends says nothing to the user.
+        // The error kind that the redis crate appends does not help the user.
         let reason = reason(&error);
         invalid(reason.trim_end_matches(" - InvalidClientConfig"))
     })?;

@@ -1,5 +1,5 @@
-//! Which of the rights that the scripts need the user lacks: asked over every new connection, so that
-//! a right that is missing is found before the first lock and not by it.
+//! Checks which of the rights that the scripts need the user lacks. The check runs over every new
+//! connection, so that a missing right is found before the first lock fails.
 
 use redis::Value;
 
@@ -12,14 +12,14 @@ use crate::store::redis::{
 /// The rights that are missing, as `ACL SETUSER` takes them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct MissingRights {
-    /// Without these a lock may be left behind half made.
+    /// Without these a script may fail halfway and leave a lock behind.
     pub(crate) needed: Vec<String>,
-    /// Without these waiters look by themselves instead of being woken.
+    /// Without these waiters poll instead of being woken.
     pub(crate) to_publish: Vec<String>,
 }
 
 impl MissingRights {
-    /// What the user lacks with this server; nothing where nobody wants to know.
+    /// The rights that the user lacks on this server; none if the check is turned off.
     pub(crate) async fn find(
         connection: &Connection,
         server: &Server,
@@ -49,7 +49,7 @@ impl MissingRights {
         }
     }
 
-    /// Refuses a server with which locks would be left behind.
+    /// Refuses a server on which locks would be left behind.
     pub(crate) fn check(&self, server: &Server) -> Result<(), ConnectError> {
         if self.needed.is_empty() {
             return Ok(());
@@ -58,7 +58,7 @@ impl MissingRights {
         Err(ConnectError::MissingRights { address: server.address.clone(), rights })
     }
 
-    /// For whoever is on call.
+    /// The warning for the log and for `health`, if rights are missing.
     pub(crate) fn warning(&self) -> Option<String> {
         let words = |rights: &[String]| rights.join(" ");
         if !self.needed.is_empty() {
@@ -70,8 +70,8 @@ impl MissingRights {
         }
         (!self.to_publish.is_empty()).then(|| {
             format!(
-                "the user may not publish that locks are released, so that waiters find out by \
-                 looking, up to three seconds later: ACL SETUSER <user> {}",
+                "the user may not publish that locks are released, so waiters are not woken and \
+                 poll every second: ACL SETUSER <user> {}",
                 words(&self.to_publish)
             )
         })
@@ -95,7 +95,7 @@ impl MissingRights {
     }
 }
 
-/// No script can ask for it. Nobody is waited for.
+/// No script can check this. The command requires no replicas, so it returns at once.
 async fn may_not_wait(connection: &Connection) -> Result<bool, Failure> {
     let wait = redis::cmd("WAIT").arg(&[0, 1]).to_owned();
     match connection.query::<Value>(&wait).await {
@@ -113,7 +113,7 @@ fn call(prefix: &str) -> ScriptCall {
     keys.chain(names(key_names::channel_patterns(prefix))).fold(call, ScriptCall::arg)
 }
 
-/// The patterns of those that are numbered, each once: several sorts can have one.
+/// The patterns with these numbers, each once: several kinds of names can share one.
 fn patterns(numbers: &[Value], first: usize, patterns: Vec<NamePattern>) -> Vec<String> {
     let number = |item: &Value| match item {
         Value::Int(at) => usize::try_from(*at).ok()?.checked_sub(first),

@@ -1,4 +1,4 @@
-//! Who this client is, kept in Redis for whoever asks which instance holds a lock.
+//! The client's name, kept in Redis for operators that look up which instance holds a lock.
 
 use std::time::{Duration, SystemTime};
 
@@ -51,13 +51,13 @@ impl ClientName {
     }
 }
 
-/// How to ask who a client is, and where in a cluster.
+/// The command that reads a client's name, and the slot where it runs.
 pub(crate) fn of(client: &str) -> (u16, Cmd) {
     let key = key_names::client(client);
     (slot_of(key.as_bytes()), redis::cmd("GET").arg(key).to_owned())
 }
 
-/// Out of the text that a client writes: [`clean`] keeps it free of anything to be escaped.
+/// Parses the text that a client writes; [`clean`] removes everything that would need escaping.
 pub(crate) fn parse(name: &Value) -> Option<ClientInfo> {
     let Value::BulkString(text) = name else { return None };
     let text = std::str::from_utf8(text).ok()?;

@@ -1,9 +1,9 @@
 //! The link to one Redis: a connection for commands under supervision.
 //!
-//! The connection is replaced when it was dropped, went silent, belongs to a server that refuses to
-//! write, or has answered somebody else's question. Before the new one is used the old one is
-//! killed by its number, where the user may do that: a command still on its way in the old socket
-//! would otherwise be carried out after the release that was meant to undo it.
+//! The connection is replaced when it was dropped, became silent, belongs to a server that refuses
+//! writes, or has received the answer to another request. Before the new one is used, the old one
+//! is killed by its number, if the user may do that: a command still in flight in the old socket
+//! would otherwise be executed after the release that was meant to undo it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,9 +30,9 @@ use crate::{
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
-/// Between connections of which each came to stand.
+/// The longest pause between connections that were all established.
 const MAX_REPLACEMENT_BACKOFF: Duration = Duration::from_millis(150);
-/// A connection that lived for this long was good.
+/// A connection that lived for this long counts as good.
 const LIVED: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -41,15 +41,15 @@ pub(crate) struct ManagedConnection {
     name: Arc<ClientName>,
     state: watch::Sender<State>,
     closed: CancellationToken,
-    /// A connection that stands before there is a task to watch over it.
+    /// A connection that is open before the supervising task starts.
     first: Mutex<Option<FirstConnection>>,
-    /// The last connection, until Redis has been told to end it.
+    /// The last connection, until Redis has ended it.
     old: Mutex<Option<ConnectionId>>,
     pub(crate) wait_pool: WaitConnections,
     pub(crate) warnings: Warnings,
 }
 
-/// A connection that was looked at already, and what was seen.
+/// A connection that was already checked, and the result.
 pub(crate) type FirstConnection = (Arc<Server>, Connection, MissingRights);
 
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ impl ManagedConnection {
         self.wait_pool.close();
     }
 
-    /// Whether there is a connection.
+    /// Fails if there is no connection.
     pub(crate) fn check(&self) -> Result<(), Unavailable> {
         match &*self.state.borrow() {
             State::Up(..) => Ok(()),
@@ -118,7 +118,7 @@ impl ManagedConnection {
                     self.state
                         .send_replace(State::Up(Arc::clone(&server), Arc::clone(&connection)));
                     self.watch_until_dead(&server, &connection).await;
-                    // They lead to where it led, perhaps no further than it did.
+                    // They lead to the same server, perhaps over the same broken path.
                     self.wait_pool.close();
                     self.down("the connection was lost".to_owned());
                     MAX_REPLACEMENT_BACKOFF
@@ -128,7 +128,7 @@ impl ManagedConnection {
                     MAX_BACKOFF
                 }
             };
-            // A server that takes connections and is no good must not be stormed.
+            // A server that accepts connections but is unusable must not be flooded with them.
             if started.elapsed() > LIVED && most == MAX_REPLACEMENT_BACKOFF {
                 backoff = Backoff::new(FIRST_BACKOFF);
                 continue;
@@ -137,7 +137,7 @@ impl ManagedConnection {
         }
     }
 
-    /// A connection over which anything may be asked: the one before it has been ended.
+    /// Opens a connection that may carry any request: the one before it has been ended.
     async fn open(&self) -> Result<(Arc<Server>, Arc<Connection>), ConnectError> {
         let first = self.first.lock().take();
         let (server, connection, missing) = match first {
@@ -182,11 +182,11 @@ impl ManagedConnection {
         }
     }
 
-    /// Also asks whether an idle connection still stands.
+    /// Refreshes the client's name, which also checks that an idle connection is still open.
     async fn refresh(&self, server: &Server, connection: &Connection) {
         let sent = Instant::now();
         let refreshed = async {
-            // In a cluster it has a node of its own.
+            // In a cluster the name is on one particular node.
             if !server.in_cluster
                 && let Err(Failure::ServerError(why)) =
                     connection.query::<Value>(&self.name.write()).await
@@ -209,7 +209,7 @@ impl ManagedConnection {
         }
     }
 
-    /// The connection, if there is one.
+    /// Returns the connection, if there is one.
     pub(crate) fn now(&self) -> Option<(Arc<Server>, Arc<Connection>)> {
         match &*self.state.borrow() {
             State::Up(server, connection) if !connection.dead.is_cancelled() => {
@@ -219,7 +219,7 @@ impl ManagedConnection {
         }
     }
 
-    /// The connection, as soon as there is one.
+    /// Returns the connection, as soon as there is one.
     pub(crate) async fn connected(&self) -> (Arc<Server>, Arc<Connection>) {
         let mut changes = self.state.subscribe();
         loop {
@@ -232,7 +232,7 @@ impl ManagedConnection {
     }
 }
 
-/// Refuses a server that does not run the scripts with all that they do, or takes no writes.
+/// Refuses a server that does not run the scripts completely, or accepts no writes.
 pub(crate) async fn check_server(
     connection: &Connection,
     server: &Server,
@@ -244,13 +244,13 @@ pub(crate) async fn check_server(
     let info = redis::cmd("INFO").arg("replication").to_owned();
     let asked = async {
         match connection.ask(&Request::Script(&probe), SendOptions::default()).await {
-            // Another node of its cluster has the probe's slot: this one runs scripts.
+            // Another node of the cluster has the probe's slot: this one runs scripts.
             Err(Failure::ServerError(error)) if server.in_cluster && redirects(&error) => {}
             Err(Failure::ServerError(error)) => return Err(server.server_error(error)),
             Err(Failure::ConnectionLost) => return Err(server.timeout_error()),
             Ok(_) => {}
         }
-        // A user without the right to read the role finds out at the first lock.
+        // If the user may not read the role, the first lock reveals a replica.
         let role = connection.query::<String>(&info).await.unwrap_or_default();
         if is_replica(&role) {
             return Err(server.unsupported_error("it is a read-only replica"));

@@ -22,15 +22,15 @@ use crate::{
 pub(crate) struct Connection {
     transport: Transport,
     pub(crate) identity: Option<ConnectionId>,
-    /// Nothing is asked over a dead connection, and whoever waits for an answer gives up.
+    /// Cancelled when the connection is dead: no more commands are sent, and pending ones fail.
     pub(crate) dead: CancellationToken,
     last_answer: Mutex<Instant>,
     /// The server belongs to a cluster and has shard channels.
     pub(crate) sharded: bool,
 }
 
-/// By what Redis knows a connection. Its number alone would not do: a server that was restarted
-/// may have given it to somebody else.
+/// How Redis identifies a connection. The number alone is not enough: after a restart the server
+/// may have given it to another client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConnectionId {
     id: String,
@@ -38,7 +38,7 @@ pub(crate) struct ConnectionId {
 }
 
 impl ConnectionId {
-    /// Out of `CLIENT INFO`.
+    /// Parses `CLIENT INFO`.
     pub(crate) fn parse(info: &str) -> Option<Self> {
         let field = |name| info.split_whitespace().find_map(|field| field.strip_prefix(name));
         Some(Self { id: field("id=")?.to_owned(), address: field("addr=")?.to_owned() })
@@ -59,7 +59,7 @@ pub(crate) enum Failure {
     ServerError(RedisError),
 }
 
-/// An answer, and how many replicas have confirmed what was written, where that was asked.
+/// An answer, and how many replicas have confirmed the write, if that was requested.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) answer: Value,
@@ -99,7 +99,7 @@ impl Connection {
         });
         Ok(Self {
             transport,
-            // Not every user may ask.
+            // Not every user may run CLIENT INFO.
             identity: info.ok().and_then(|info| ConnectionId::parse(&info)),
             dead,
             last_answer: Mutex::new(Instant::now()),
@@ -188,8 +188,8 @@ impl Connection {
         }
     }
 
-    /// Declares the connection dead if nothing at all was answered since `sent`: a connection that a
-    /// firewall has forgotten looks open for ever.
+    /// Declares the connection dead if no command at all was answered since `sent`: a connection
+    /// that a firewall has dropped looks open forever.
     pub(crate) fn silent_since(&self, sent: Instant) {
         if *self.last_answer.lock() < sent {
             self.dead.cancel();
@@ -197,7 +197,7 @@ impl Connection {
     }
 }
 
-/// Whether this is Redis 7 or later; `false` where the user may not ask.
+/// Whether this is Redis 7 or later; `false` if the user may not find out.
 pub(crate) async fn has_shard_channels(transport: &mut MultiplexedConnection) -> bool {
     let info = redis::cmd("INFO").arg("server").to_owned();
     let info = info.query_async::<String>(transport).await.unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Connections that may stand still: WAIT holds up whatever is behind it on its connection, and
-//! counts what was written over its own.
+//! Connections that may block: WAIT holds up every later command on its connection, and counts only
+//! the writes of its own connection.
 //!
-//! One that is given up with a command under way is killed by its number before anything else is
-//! asked of the server, like a lost connection for commands.
+//! A connection that is given up with a command in flight is killed by its number before anything
+//! else is sent to the server, like a lost connection for commands.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ const MOST: usize = 8;
 #[derive(Debug)]
 pub(crate) struct WaitConnections {
     free: Semaphore,
-    /// With the server that each leads to: another one may be the primary by now.
+    /// Each with its server: another one may be the primary by now.
     idle: Mutex<Vec<(Arc<Server>, Connection)>>,
-    /// Given up, and Redis has not been told yet.
+    /// Given up, and not yet killed in Redis.
     abandoned: Mutex<Vec<ConnectionId>>,
 }
 
@@ -37,12 +37,12 @@ impl Default for WaitConnections {
 }
 
 impl WaitConnections {
-    /// Closes those that nobody uses.
+    /// Closes the idle connections.
     pub(crate) fn close(&self) {
         self.idle.lock().clear();
     }
 
-    /// One connection for one command. It fails when the server takes no more of them.
+    /// A connection for one command. Fails when the server accepts no more of them.
     pub(crate) async fn take(&self, server: &Arc<Server>) -> Result<WaitConnection<'_>, Failure> {
         let permit = self.free.acquire().await.map_err(|_| Failure::ConnectionLost)?;
         let known = loop {
@@ -67,12 +67,12 @@ impl WaitConnections {
         Ok(WaitConnection { connections: self, connection, answered: false, _permit: permit })
     }
 
-    /// Whether something was given up that Redis has not ended yet.
+    /// Whether a given-up connection was not killed yet.
     pub(crate) fn has_abandoned(&self) -> bool {
         !self.abandoned.lock().is_empty()
     }
 
-    /// Has Redis end what was given up, before `connection` is asked anything.
+    /// Kills given-up connections before `connection` is used.
     pub(crate) async fn kill_abandoned(&self, connection: &Connection) {
         let abandoned = self.abandoned.lock().clone();
         for identity in abandoned {
@@ -84,7 +84,7 @@ impl WaitConnections {
     }
 }
 
-/// A connection of one's own.
+/// A connection that one command has for itself.
 pub(crate) struct WaitConnection<'a> {
     connections: &'a WaitConnections,
     connection: Option<(Arc<Server>, Connection)>,
@@ -93,7 +93,7 @@ pub(crate) struct WaitConnection<'a> {
 }
 
 impl WaitConnection<'_> {
-    /// A connection whose answer is not accepted, or whose server is no primary, is not used again.
+    /// A connection with an unexpected answer, or to a server that is not a primary, is not reused.
     pub(crate) async fn ask(
         mut self,
         request: &Request<'_>,

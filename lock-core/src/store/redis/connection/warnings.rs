@@ -1,18 +1,18 @@
-//! What endangers locks on a server that is connected to, for as long as it does.
+//! Warnings about a connected server that endangers locks, for as long as it does.
 
 use std::collections::BTreeMap;
 
 use super::{acl::MissingRights, multiplexed::Connection};
 use crate::{runtime::Mutex, store::redis::connect::Server};
 
-/// What can be amiss.
+/// The dangers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Danger {
     Eviction,
     Rights,
 }
 
-/// At most one for each danger. What is mended is no longer warned of.
+/// At most one warning for each danger; removed once the danger is over.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings(Mutex<BTreeMap<Danger, String>>);
 
@@ -21,7 +21,7 @@ impl Warnings {
         self.0.lock().values().cloned().collect()
     }
 
-    /// Redis may delete locks. Not every user may ask.
+    /// Warns if Redis may evict locks. Not every user may read the policy.
     pub(crate) async fn look_for_eviction(&self, connection: &Connection, server: &Server) {
         let info = redis::cmd("INFO").arg("memory").to_owned();
         let Ok(info) = connection.query::<String>(&info).await else {
@@ -40,7 +40,7 @@ impl Warnings {
         self.set(Danger::Eviction, server, evicts);
     }
 
-    /// Rights may be given and taken while one is connected.
+    /// Checks the rights again: they may be granted and revoked during a connection.
     pub(crate) async fn look_at_rights(&self, connection: &Connection, server: &Server) {
         if let Ok(missing) = MissingRights::find(connection, server).await {
             self.lack(server, &missing);
@@ -51,7 +51,7 @@ impl Warnings {
         self.set(Danger::Rights, server, missing.warning());
     }
 
-    /// Says in the log what is new, and what is over.
+    /// Logs new warnings, and those that are over.
     fn set(&self, danger: Danger, server: &Server, warning: Option<String>) {
         let mut warnings = self.0.lock();
         let before = match &warning {

@@ -11,7 +11,7 @@ pub(crate) use sentinel::Sentinels;
 
 /// Finds the server that a connection is for.
 pub(crate) trait Discovery: fmt::Debug + fmt::Display + Send + Sync {
-    /// The server as of now.
+    /// Returns the current server.
     fn find(&self) -> BoxFuture<'_, Result<Arc<Server>, ConnectError>>;
 
     /// Returns when another server has taken the place of `server`; never, by default.

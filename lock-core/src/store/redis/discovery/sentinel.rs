@@ -1,4 +1,4 @@
-//! Sentinel: asks where the primary is.
+//! Sentinel: queries Sentinels for the address of the primary.
 
 use std::{cmp::Reverse, collections::HashSet, fmt, sync::Arc, time::Duration};
 
@@ -12,8 +12,8 @@ use tokio::{sync::mpsc, time::Instant};
 use super::Discovery;
 use crate::store::redis::connect::{ConnectError, Endpoint, Server, is_replica};
 
-/// How long the others have to contradict the first that answers: one that is down, perhaps on the
-/// same machine as the primary that is down too, must not take all the time.
+/// How long the other Sentinels have to contradict the first that answers. One that is down,
+/// perhaps on the same machine as the failed primary, must not use up all the time.
 const VOTE_GRACE: Duration = Duration::from_millis(500);
 /// How often the Sentinels are queried for the primary while a connection is open: a primary that was
 /// replaced may not know it yet, and keep its connections.
@@ -23,9 +23,9 @@ const RECHECK: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Sentinels {
     sentinels: Vec<Server>,
-    /// By what they know the primary.
+    /// The name of the primary in their configuration.
     name: String,
-    /// How the servers are reached: all but the endpoint.
+    /// How the servers are reached: everything except the endpoint.
     server: Server,
 }
 
@@ -64,9 +64,9 @@ impl Sentinels {
         Self { sentinels, name, server }
     }
 
-    /// The server that most of them name and that says itself that it is a primary. A Sentinel that
-    /// was cut off, perhaps together with a primary that was replaced, is outvoted by the others; if
-    /// they do not answer, it is believed in after a moment.
+    /// The server that most Sentinels name and that reports itself as a primary. A Sentinel that
+    /// was partitioned, perhaps together with a replaced primary, is outvoted by the others; if
+    /// they do not answer, its answer is accepted after a moment.
     async fn primary(&self) -> Result<Arc<Server>, ConnectError> {
         let mut failure = PrimaryError::default();
         let mut votes = Vec::<(Endpoint, usize)>::new();
@@ -130,7 +130,7 @@ impl Sentinels {
     }
 }
 
-/// Counts a vote, and says how many the endpoint has.
+/// Counts a vote, and returns how many the endpoint has.
 fn vote(votes: &mut Vec<(Endpoint, usize)>, endpoint: Endpoint) -> usize {
     if let Some((_, count)) = votes.iter_mut().find(|(known, _)| *known == endpoint) {
         *count += 1;
@@ -140,7 +140,7 @@ fn vote(votes: &mut Vec<(Endpoint, usize)>, endpoint: Endpoint) -> usize {
     1
 }
 
-/// What to tell if no primary is found.
+/// The error to return if no primary is found.
 #[derive(Default)]
 struct PrimaryError {
     error: Option<ConnectError>,
@@ -155,7 +155,7 @@ impl PrimaryError {
         }
     }
 
-    /// What a server says of itself is worth more than what a Sentinel does not know.
+    /// A server's own error is preferred to one that says a Sentinel does not know the primary.
     fn add_server_error(&mut self, error: ConnectError) {
         let refused = matches!(error, ConnectError::Refused { .. });
         if !self.add_server_error || refused {
@@ -165,7 +165,8 @@ impl PrimaryError {
     }
 }
 
-/// Asks a server for its role. Whoever may not ask finds out when a replica refuses to write.
+/// Checks a server's role. If the user may not read it, a replica is detected when it refuses to
+/// write.
 async fn confirm(server: &Server) -> Result<(), ConnectError> {
     let (pushes, _pushed) = mpsc::unbounded_channel();
     let connection = server.open(pushes).await?;

@@ -1,5 +1,5 @@
-//! Keys or arguments, one behind the other in one piece of memory: a call has a dozen, and each would
-//! be allocated, grown and freed by itself.
+//! Keys or arguments, one after another in a single buffer: a call has a dozen, and each would
+//! otherwise be allocated, grown and freed separately.
 
 use std::{fmt, io::Write};
 
@@ -30,7 +30,7 @@ impl ArgBuffer {
         }
     }
 
-    /// Leaves off the last ones as far as they are these, which stand at the end.
+    /// Removes trailing texts that equal the end of `texts`.
     pub(crate) fn trim(&mut self, texts: &[&str]) {
         for text in texts.iter().rev() {
             let start = self.ends.iter().rev().nth(1).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the scripts answer, as types: the one place that knows the shape of a reply.
+//! Decodes the scripts' replies: the only place that depends on the shape of a reply.
 
 use std::{fmt, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
 /// A script's reply: `{STATUS, nonce, ...}`.
 pub(crate) enum Reply {
     List(Vec<Value>),
-    /// The same from what is quick: its parts with spaces between.
+    /// The same from a fast path: its parts separated by spaces.
     Text(Vec<u8>),
 }
 
@@ -28,7 +28,7 @@ impl fmt::Debug for Reply {
     }
 }
 
-/// Whether a reply answers the question that carried `nonce`.
+/// Whether a reply answers the request that carried `nonce`.
 pub(crate) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
     let carried = match reply {
         Value::Array(parts) => match parts.get(1) {
@@ -104,7 +104,7 @@ impl Reply {
             ("GRANTED", Some(token)) => Ok(Upgraded::Granted(token)),
             ("BUSY", _) => Ok(Upgraded::NotSole),
             ("LOST", _) => Ok(Upgraded::Lost),
-            // The hold may well be there: its token's key can be the one in question.
+            // The hold may exist: the key of its token can be the one of the wrong kind.
             ("WRONG_KIND", _) => Err(Unavailable::unsent(
                 "something else stands under the name of the lock or of its fencing token",
             )),
@@ -120,7 +120,7 @@ impl Reply {
         }
     }
 
-    /// Of so many locks that were asked for.
+    /// For so many requested locks.
     pub(crate) fn acquired_all(&self, locks: usize) -> Result<AcquiredAll, Unavailable> {
         match (self.status()?, self.number(2).and_then(|at| usize::try_from(at).ok())) {
             ("GRANTED", _) if self.parts().len() == 2 + locks => {
@@ -155,7 +155,7 @@ impl Reply {
         });
         let holders: Vec<_> = holders.collect();
         let is_semaphore = self.text(2) == Some("semaphore");
-        // Whoever holds a permit has it for itself, which the script does not call a mode.
+        // The holder of a permit holds it alone, which the script does not report as a mode.
         let permit = (is_semaphore && !holders.is_empty()).then_some(Mode::Write);
         Ok(Some(LockSnapshot {
             kind: match self.text(2).unwrap_or_default() {
@@ -183,7 +183,7 @@ impl Reply {
         }
     }
 
-    /// How many holders were asked to release.
+    /// How many holders were requested to release.
     pub(crate) fn asked(&self) -> Result<Option<u32>, Unavailable> {
         let number = self.number(2).and_then(|number| u32::try_from(number).ok());
         match (self.status()?, number) {
@@ -222,7 +222,7 @@ impl Reply {
         self.text(0).ok_or_else(|| self.strange())
     }
 
-    /// Of a list.
+    /// The items of a list.
     fn parts(&self) -> &[Value] {
         match self {
             Self::List(parts) => parts,
@@ -234,7 +234,7 @@ impl Reply {
         self.text(at)?.parse().ok().map(FencingToken::new)
     }
 
-    /// Milliseconds; negative for no limit.
+    /// A number of milliseconds; negative for no limit.
     fn span(&self, at: usize) -> Option<Duration> {
         self.number(at).and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis)
     }

@@ -1,4 +1,4 @@
-//! Which script takes which step, with which keys and arguments.
+//! Encodes commands: the script of each, with its keys and arguments.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use crate::{
 
 /// How long a token outlives the last grant of its key.
 const TOKEN_TTL: Duration = Duration::from_secs(60 * 60);
-/// What a place of Redisson's in a fair line counts for in its deadlines: its `fairLockWaitTimeout`.
+/// How much a waiter of Redisson adds to the deadlines in a fair line: its `fairLockWaitTimeout`.
 const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
-/// What a first try says last: for how long it has waited, that it yields, its hold, and the tokens that
-/// it keeps in reserve. The scripts take that for granted.
+/// The last arguments of a first try: the time that it has waited, that it yields, its hold, and
+/// the tokens that it reserves. The scripts take these values for granted when they are missing.
 const FIRST_ATTEMPT: [&str; 4] = ["0", "1", "1", "0"];
-/// How many waiters of one lock can be woken each alone; of more, some share a number.
+/// How many waiters of one lock can each be woken alone; among more waiters, some share a number.
 const WAKE_NUMBERS: u32 = 32;
-/// How long a request to release stands at least, however short the lease is: a holder that listens and
-/// has missed the message looks every three seconds.
+/// How long a request to release lasts at least, however short the lease is: a holder that listens
+/// but has missed the message polls every three seconds.
 const REQUEST_TTL: Duration = Duration::from_secs(6);
 
 #[derive(Debug)]
@@ -176,7 +176,7 @@ impl Encoder {
         }
     }
 
-    /// All waiters in one script; `None` for the kinds that have none for it.
+    /// All waiters in one script; `None` for the kinds that have no such script.
     pub(crate) fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
         let names = self.names(&step.key);
         Some(match step.kind {
@@ -205,7 +205,7 @@ impl Encoder {
         })
     }
 
-    /// All steps are of one kind and mode.
+    /// All commands are of one kind and mode.
     pub(crate) fn renew(&self, mode: Mode, commands: &[RenewCommand]) -> ScriptCall {
         let kind = commands.first().map_or(Kind::ReadWrite, |step| step.holder.kind);
         let mut call = match (kind, mode) {
@@ -265,7 +265,7 @@ impl Encoder {
         converted(call, step)
     }
 
-    /// Where that is told.
+    /// The channel of a topic.
     pub(crate) fn channel(&self, topic: WakeTopic) -> String {
         let holder = match topic {
             WakeTopic::Turn(holder) => holder,
@@ -302,7 +302,7 @@ impl Encoder {
             .key(names.leases())
             .arg(&names.tag)
             .ms(REQUEST_TTL)
-            // The second time it would ask the next holder.
+            // The second time it would send the request to the next holder.
             .non_idempotent()
     }
 
@@ -330,17 +330,17 @@ impl Encoder {
     }
 }
 
-/// In whole milliseconds: what is due at once says zero, which a first try leaves out.
+/// In whole milliseconds: zero for a command that is due at once, which a first try omits.
 fn waited(step: &AcquireCommand) -> Duration {
     Duration::from_millis(u64::try_from(step.waited.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Looks at whatever stands there.
+/// Inspects a key, whatever kind of lock it is.
 pub(crate) fn inspect(names: &LockNames) -> ScriptCall {
     whatever_stands(&scripts::INSPECT, names).arg(&names.tag)
 }
 
-/// A script that finds out what kind of lock it has before it.
+/// A script that determines the kind of the lock by itself.
 fn whatever_stands(script: &'static LockScript, names: &LockNames) -> ScriptCall {
     ScriptCall::new(script)
         .key(&names.lock)
@@ -356,8 +356,9 @@ fn converted(call: ScriptCall, step: &ConvertCommand) -> ScriptCall {
     call.owner(&step.holder.owner).ms(step.lease).number(step.after.read).number(step.after.write)
 }
 
-/// Waiters that share a channel are woken one by one: a message for one of them alone has as many zeros
-/// before it as the end of its owner's name counts, see `shared/waiters`.
+/// The number of a waiter among those that share a channel, so that each can be woken alone: a
+/// message for one waiter has as many leading zeros as the end of its owner's name encodes, see
+/// `shared/waiters`.
 pub(crate) fn wake_number(topic: &WakeTopic) -> Option<u8> {
     let WakeTopic::Turn(holder) = topic else { return None };
     if holder.kind.is_fair() {
@@ -370,7 +371,7 @@ pub(crate) fn wake_number(topic: &WakeTopic) -> Option<u8> {
     u8::try_from((10 * u32::from(*tens) + u32::from(*ones)) % WAKE_NUMBERS).ok()
 }
 
-/// The waiters that a message is for, by the zeros before its number; `None`: for all.
+/// The waiters that a message is for, by its leading zeros; `None`: all.
 pub(crate) fn woken_by(message: &[u8]) -> Option<u8> {
     let zeros = message.iter().take_while(|digit| **digit == b'0').count();
     // The last digit is the number that Redisson reads, which may be 0.

@@ -3,27 +3,28 @@
 //! `N` is the client's prefix and the lock's key; `B` is `N` in braces, unless `N` has a hash tag of
 //! its own. All names of one lock are in one slot of a cluster. `O` is an owner.
 //!
-//! | name | type | content | whose |
+//! | name | type | content | owner |
 //! |---|---|---|---|
 //! | `N` of a plain, fair or fenced lock | hash, with TTL | `O` -> holds | Redisson's |
 //! | `N` of a read/write lock, fair or not | hash, with TTL | `mode` -> `read` or `write`; `O` -> read holds; `O:write` -> write holds | Redisson's |
-//! | `N` of a semaphore | string, for ever | free permits | Redisson's |
+//! | `N` of a semaphore | string, kept forever | free permits | Redisson's |
 //! | `B:O:rwlock_timeout:i` | string, with TTL | `1`: the owner's read hold `i` lives | Redisson's |
-//! | `B:timeout` | sorted set, for ever | 16 bytes of a permit -> epoch ms at which its lease ends | Redisson's |
+//! | `B:timeout` | sorted set, kept forever | 16 bytes of a permit -> epoch ms at which its lease ends | Redisson's |
 //! | `redisson_rwlock:B` | channel | `0`: a read was released, `1`: a write was, or readers may try again | Redisson's |
 //! | `redisson_lock__channel:B` | channel | `0`: a plain lock was released, or a waiter has left | Redisson's |
 //! | `redisson_lock__channel:B:O` | channel | `0`: it is this fair waiter's turn | Redisson's |
 //! | `redisson_sc:B` | channel | the number of free permits after they grew | Redisson's |
-//! | `redisson_lock_queue:B` | list, with TTL unless Redisson waits too | who waits for a fair lock, `O`, next first | Redisson's |
-//! | `redisson_lock_timeout:B` | sorted set, with TTL as the queue | `O` -> epoch ms after which Redisson passes it by | Redisson's |
+//! | `redisson_lock_queue:B` | list, with TTL unless Redisson waits too | the waiters of a fair lock, `O`, next first | Redisson's |
+//! | `redisson_lock_timeout:B` | sorted set, with TTL as the queue | `O` -> epoch ms after which Redisson skips it | Redisson's |
 //! | `redisson_lock_token:B` | string, with TTL unless permanent | the last fencing token | Redisson's name (`RFencedLock`), our numbers |
 //! | `lock_waiters:B` | hash, with TTL | `read:O` or `write:O` -> `since:until` (epoch ms) of each waiter | ours |
 //! | `lock_waiters:B` of a fair read/write lock | sorted set, with TTL | `read:O` or `write:O` -> number of arrival; `fair` -> 0 while it is held or waited for; `writer:O` -> a writer's number, negated | ours |
 //! | `lock_alive:B` | sorted set, with TTL | `O`, in a fair read/write lock `read:O` or `write:O` -> epoch ms until which its place in line lives | ours |
 //! | `lock_turn:B:O` | channel | `1`: this waiter of a fair read/write lock may enter | ours |
-//! | `lock_asked:B` | set, with TTL | owners that were asked to release; a semaphore's permits in hex | ours |
-//! | `lock_asked:B` | channel | `1`: somebody was asked to release | ours |
-//! | `lock_client:<uuid>` | string, with TTL | who the client is: service, instance, since when | ours |
+//! | `lock_asked:B` | set, with TTL | owners that were requested to release; a semaphore's permits in hex | ours |
+//! | `lock_asked:B` | channel | `1`: an owner was requested to release | ours |
+//! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
+//! ours |
 
 use std::fmt;
 
@@ -39,13 +40,13 @@ pub(crate) struct LockNames {
 }
 
 impl LockNames {
-    /// A lock that nobody takes: to ask whether scripts run.
+    /// A lock that is never acquired: to check whether scripts run.
     pub(crate) fn probe(prefix: &str) -> Self {
         let lock = format!("{prefix}probe");
         Self { tag: format!("{{{lock}}}"), lock }
     }
 
-    /// A lock that nobody can take: to ask what the user may do.
+    /// A lock that no client can acquire: to check the user's rights.
     fn of_nobody(prefix: &str) -> Self {
         // No key has a control character.
         let lock = format!("{prefix}\u{1}rights");
@@ -63,7 +64,7 @@ impl LockNames {
         format!("{}:{owner}:rwlock_timeout", self.tag)
     }
 
-    /// Where releases of the read/write lock are told.
+    /// The channel on which releases of the read/write lock are published.
     pub(crate) fn channel(&self) -> String {
         self.named("redisson_rwlock")
     }
@@ -72,12 +73,13 @@ impl LockNames {
         self.named("redisson_lock_token")
     }
 
-    /// Those that wait, but for a fair lock with one holder.
+    /// The waiters, except those of a fair lock with one holder.
     pub(crate) fn line(&self) -> String {
         self.named("lock_waiters")
     }
 
-    /// Where releases of a plain lock are told; `:O` follows for a waiter of a fair one.
+    /// The channel on which releases of a plain lock are published; `:O` follows for a waiter of a
+    /// fair one.
     pub(crate) fn lock_channel(&self) -> String {
         self.named("redisson_lock__channel")
     }
@@ -94,12 +96,12 @@ impl LockNames {
         self.named("lock_alive")
     }
 
-    /// Prefix of the channels of those who wait for a fair read/write lock; `:O` follows.
+    /// Prefix of the channels of waiters of a fair read/write lock; `:O` follows.
     pub(crate) fn turn(&self) -> String {
         self.named("lock_turn")
     }
 
-    /// A semaphore's permits that are out.
+    /// A semaphore's permits in use.
     pub(crate) fn leases(&self) -> String {
         format!("{}:timeout", self.tag)
     }
@@ -108,12 +110,12 @@ impl LockNames {
         self.named("redisson_sc")
     }
 
-    /// The owners that were asked to release, and the channel where that is told.
+    /// The owners that were requested to release, and the channel on which that is published.
     pub(crate) fn asked(&self) -> String {
         self.named("lock_asked")
     }
 
-    /// The channel of the one who waits, of `lock_channel` or of `turn`.
+    /// A waiter's own channel, made from `lock_channel` or `turn`.
     pub(crate) fn of_waiter(channel: &str, owner: impl fmt::Display) -> String {
         format!("{channel}:{owner}")
     }
@@ -123,14 +125,15 @@ impl LockNames {
     }
 }
 
-/// A name of some sort that is nobody's, and the pattern that lets a user at all names of the sort.
+/// An example of one kind of name that belongs to no lock, and the pattern that grants access to
+/// all names of that kind.
 #[derive(Debug)]
 pub(crate) struct NamePattern {
     pub(crate) name: String,
     pub(crate) pattern: String,
 }
 
-/// Every sort of key under a prefix; the locks themselves come first.
+/// Every kind of key under a prefix; the locks themselves come first.
 pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
     let names = LockNames::of_nobody(prefix);
     let behind = |name: String| NamePattern { name, pattern: format!("~{{{prefix}*") };
@@ -146,7 +149,7 @@ pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
     patterns
 }
 
-/// Every sort of channel under a prefix.
+/// Every kind of channel under a prefix.
 pub(crate) fn channel_patterns(prefix: &str) -> Vec<NamePattern> {
     let names = LockNames::of_nobody(prefix);
     let channels = [
@@ -163,7 +166,7 @@ pub(crate) fn channel_patterns(prefix: &str) -> Vec<NamePattern> {
     patterns.into()
 }
 
-/// What stands before the tag in the names that are not locks.
+/// The text before the tag in the names that are not locks.
 const BESIDE: [&str; 10] = [
     "redisson_rwlock:",
     "redisson_lock__channel:",
@@ -177,11 +180,11 @@ const BESIDE: [&str; 10] = [
     "lock_asked:",
 ];
 
-/// The key whose lock has this name, if it is the name of one and of a client with this prefix.
+/// The key whose lock has this name, if it is the name of a lock of a client with this prefix.
 pub(crate) fn key_of(prefix: &str, name: &str) -> Option<LockKey> {
     let beside = BESIDE.iter().any(|what| name.starts_with(what) && name.contains('{'))
         || name.starts_with("lock_client:");
-    // Behind the tag stand a semaphore's leases and an owner's reads.
+    // The names of a semaphore's leases and of an owner's reads continue after the tag.
     let behind = name.rsplit_once('}').is_some_and(|(_, behind)| {
         behind.ends_with(":timeout") || behind.contains(":rwlock_timeout:")
     });

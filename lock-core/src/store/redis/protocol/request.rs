@@ -1,4 +1,4 @@
-//! What is asked of a server, and in which manner.
+//! Requests to a server, and how they are sent.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use redis::{Cmd, Pipeline, Script};
 use super::{arg_buffer::ArgBuffer, scripts::LockScript};
 use crate::types::OwnerId;
 
-/// What is asked over a connection.
+/// A request that is sent over a connection.
 pub(crate) enum Request<'a> {
     Command(&'a Cmd),
     Script(&'a ScriptCall),
 }
 
 impl Request<'_> {
-    /// Whether it must not be put again when it may have been carried out.
+    /// Whether it must not be sent again after it may have been executed.
     pub(crate) fn non_idempotent(&self) -> bool {
         matches!(self, Request::Script(call) if call.non_idempotent)
     }
 }
 
-/// A call of a script. Which of its forms is called is the server's to say.
+/// A call of a script. The server determines which form of the script is called.
 pub(crate) struct ScriptCall {
     pub(crate) script: &'static LockScript,
     pub(crate) keys: ArgBuffer,
     /// The first argument of every script, which its answer carries.
     pub(crate) nonce: String,
     pub(crate) args: ArgBuffer,
-    /// Not to be asked again when it may have been carried out.
+    /// Not to be sent again after it may have been executed.
     pub(crate) non_idempotent: bool,
 }
 
@@ -67,19 +67,19 @@ impl ScriptCall {
         self.arg(if flag { "1" } else { "0" })
     }
 
-    /// Milliseconds, rounded up: a lease is at least what was asked for.
+    /// Adds milliseconds, rounded up: a lease is never shorter than requested.
     pub(crate) fn ms(self, span: Duration) -> Self {
         let ms = span.as_nanos().div_ceil(1_000_000);
         self.number(u64::try_from(ms).unwrap_or(u64::MAX))
     }
 
-    /// Leaves off the last arguments as far as they are these, which the script takes for granted.
+    /// Removes trailing arguments that equal the defaults of the script.
     pub(crate) fn omit_trailing_defaults(mut self, granted: &[&str]) -> Self {
         self.args.trim(granted);
         self
     }
 
-    /// Another call as a part of this one, which asks for several.
+    /// Adds another call as a part of this one, which acquires several locks.
     pub(crate) fn member(mut self, member: Self) -> Self {
         self.args.push(member.script.name.as_bytes());
         self.args.push_display(member.keys.count());
@@ -89,7 +89,7 @@ impl ScriptCall {
         self
     }
 
-    /// The key that says where in a cluster the script runs.
+    /// The key that determines where in a cluster the script runs.
     pub(crate) fn first_key(&self) -> &[u8] {
         self.keys.iter().next().unwrap_or_default()
     }
@@ -100,7 +100,7 @@ impl ScriptCall {
 
     pub(crate) fn command(&self, sharded: bool) -> Cmd {
         let (keys, args) = (&self.keys, &self.args);
-        // The command's name, the script's hash, how many keys there are, and the nonce.
+        // The command's name, the script's hash, the number of keys, and the nonce.
         let bytes = 80 + keys.bytes() + args.bytes();
         let mut command = Cmd::with_capacity(4 + keys.count() + args.count(), bytes);
         command.arg("EVALSHA").arg(self.script(sharded).get_hash()).arg(keys.count());
@@ -115,24 +115,24 @@ impl ScriptCall {
     }
 }
 
-/// How many replicas must have what was written, and how long they may take.
+/// How many replicas must have the write, and how long they may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Replicas {
     pub(crate) count: u32,
     pub(crate) timeout: Duration,
 }
 
-/// How a question is put.
+/// How a request is sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SendOptions {
-    /// To a node that is about to take the slot over.
+    /// To a node that is taking over the slot.
     pub(crate) asking: bool,
-    /// Waits until replicas have what was written.
+    /// Waits until replicas have the write.
     pub(crate) replicas: Option<Replicas>,
 }
 
 impl SendOptions {
-    /// The command with what must stand around it, in one piece.
+    /// The command together with the commands that must surround it, in one pipeline.
     pub(crate) fn around(self, command: &Cmd) -> Option<Pipeline> {
         if !self.asking && self.replicas.is_none() {
             return None;
@@ -143,7 +143,7 @@ impl SendOptions {
         }
         pipeline.add_command(command.clone());
         if let Some(replicas) = self.replicas {
-            // Rounded up: 0 would be for ever.
+            // Rounded up: 0 would mean forever.
             let timeout = replicas.timeout.as_nanos().div_ceil(1_000_000);
             let timeout = u64::try_from(timeout).unwrap_or(u64::MAX);
             pipeline.cmd("WAIT").arg(replicas.count).arg(timeout);

@@ -1,8 +1,9 @@
-//! The Lua scripts: one file each, put together with the shared functions and the scripts they use.
+//! The Lua scripts: one file each, composed with the shared functions and the scripts they use.
 //!
-//! A composed text has, in this order: whether shards are told of releases, what is quick, the shared
-//! functions, the other scripts it calls, each as a function of its own keys and arguments, and the
-//! script. What is quick answers the calls that are made most, before a function is made.
+//! A composed text has, in this order: whether releases are published on shard channels, the fast
+//! path, the shared functions, the other scripts it calls, each as a function of its own keys and
+//! arguments, and the script. The fast path answers the most frequent calls before any function is
+//! defined.
 
 use std::{ops::Deref, sync::LazyLock};
 
@@ -81,7 +82,7 @@ macro_rules! scripts {
                 composed!("true" $path $(quick [$($quick)+])? [$($($shared)+)?] [$($($folder / $verb)*)?]);)*
         }
 
-        /// Every script for a single server, for those who look at them one by one.
+        /// Every script for a single server, for tests of single scripts.
         #[cfg(feature = "test-util")]
         pub const SCRIPTS: &[ScriptText] = &[$(ScriptText { name: $path, text: plain::$name },)*];
 

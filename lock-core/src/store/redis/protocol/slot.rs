@@ -2,7 +2,7 @@
 
 pub(crate) const SLOTS: u16 = 16_384;
 
-/// What is in the first pair of braces counts, if anything is.
+/// Only the text in the first pair of braces counts, unless it is empty.
 pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
         let rest = &key[open + 1..];
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn slots_are_redis() {
-        // The check value of the specification, and what CLUSTER KEYSLOT says.
+        // The check value of the specification, and the slots that CLUSTER KEYSLOT returns.
         assert_eq!(crc16(b"123456789"), 0x31c3);
         assert_eq!(slot_of(b"foo"), 12_182);
         assert_eq!(slot_of(b"a{foo}b{c}"), 12_182);

@@ -1,4 +1,4 @@
-//! The channels that somebody waits for a message on.
+//! The channels on which waiters expect a message.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,16 +13,16 @@ use crate::{
     store::{NotifyState, WakeupReceiver},
 };
 
-/// A channel that nobody waits for is kept this long: hot keys are waited for again and again.
+/// How long a channel without waiters is kept: waiters return to hot keys again and again.
 const IDLE_TTL: Duration = Duration::from_secs(5);
 
-/// The number of a subscriber: each hears a part of the channels.
+/// The number of a subscriber: each is subscribed to a part of the channels.
 pub(crate) type SubscriberId = u64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     all: Mutex<HashMap<String, Channel>>,
-    /// Counts what was added.
+    /// Counts the added channels.
     added: watch::Sender<u64>,
 }
 
@@ -31,9 +31,9 @@ struct Channel {
     slot: u16,
     last_used: Instant,
     subscribed_by: Option<SubscriberId>,
-    /// What all listeners know.
+    /// The state for all listeners.
     common: NotifyState,
-    /// By the number that a message for some of them carries.
+    /// By the number in a message that is for some of them only.
     listeners: HashMap<Option<u8>, watch::Sender<NotifyState>>,
 }
 
@@ -49,11 +49,11 @@ impl Channel {
         self.notify(None);
     }
 
-    /// Those with another number sleep on.
+    /// Wakes the listeners with this number only.
     fn notify(&mut self, number: Option<u8>) {
         let now = Instant::now();
         if number.is_some() {
-            // Kept for a waiter that listens a moment later and must know that it came too late.
+            // Kept for a waiter that subscribes a moment later and must know that it is too late.
             self.listener(number);
         } else {
             self.common.grown_at = Some(now);
@@ -80,7 +80,7 @@ impl Channel {
 }
 
 impl Channels {
-    /// With a number: leaves out the messages that are for waiters with others.
+    /// Subscribes to a channel. With a number: skips messages for waiters with other numbers.
     pub(crate) fn listen(&self, name: String, slot: u16, number: Option<u8>) -> WakeupReceiver {
         let mut all = self.all();
         let channel = all.entry(name).or_insert_with(|| {
@@ -95,7 +95,8 @@ impl Channels {
         self.added.subscribe()
     }
 
-    /// What of `mine` is not in `asked`, and what of `asked` is not mine any more.
+    /// The channels of `mine` that are not in `asked`, and those in `asked` that are not in `mine`
+    /// any more.
     pub(crate) fn compare(
         &self,
         asked: &HashSet<String>,
@@ -111,19 +112,19 @@ impl Channels {
         )
     }
 
-    /// From here on `subscriber` hears the channel.
+    /// From here on `subscriber` receives the channel.
     pub(crate) fn subscribed(&self, name: &str, subscriber: SubscriberId) {
         if let Some(channel) = self.all().get_mut(name) {
             channel.subscribed(Some(subscriber));
         }
     }
 
-    /// Somebody waits for the channel, and `subscriber` does not hear it.
+    /// Whether a waiter needs the channel, and `subscriber` does not receive it.
     pub(crate) fn is_missing(&self, name: &str, subscriber: SubscriberId) -> bool {
         self.all().get(name).is_some_and(|channel| channel.subscribed_by != Some(subscriber))
     }
 
-    /// `subscriber` does not hear the channel any more, and whoever waits had better look.
+    /// `subscriber` does not receive the channel any more: its waiters try again.
     pub(crate) fn unsubscribed(&self, name: &str, subscriber: SubscriberId) {
         if let Some(channel) = self.all().get_mut(name)
             && channel.subscribed_by == Some(subscriber)
@@ -132,7 +133,7 @@ impl Channels {
         }
     }
 
-    /// `subscriber` hears nothing any more.
+    /// `subscriber` receives nothing any more.
     pub(crate) fn unsubscribed_all(&self, subscriber: SubscriberId) {
         for channel in self.all().values_mut() {
             if channel.subscribed_by == Some(subscriber) {
@@ -141,14 +142,14 @@ impl Channels {
         }
     }
 
-    /// For the listeners with this number; for all without one.
+    /// Wakes the listeners with this number; all of them if there is none.
     pub(crate) fn message(&self, name: &str, number: Option<u8>) {
         if let Some(channel) = self.all().get_mut(name) {
             channel.notify(number);
         }
     }
 
-    /// Forgets what of `mine` nobody waits for.
+    /// Removes the channels of `mine` that have no waiters.
     pub(crate) fn drop_idle(&self, mine: impl Fn(u16) -> bool) {
         let now = Instant::now();
         self.all().retain(|_, channel| {

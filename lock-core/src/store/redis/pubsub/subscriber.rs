@@ -1,11 +1,12 @@
-//! Pub/sub: hears of releases, over a connection of its own.
+//! Pub/sub: receives notifications of releases, over a connection of its own.
 //!
-//! A message is a hint. Whatever is heard, a new subscription too, has every waiter of that channel
-//! try again, and waiters also look by themselves.
+//! A message is a hint. Every message, and every new subscription, makes each waiter of that
+//! channel try again, and waiters also poll.
 //!
-//! What counts as subscribed is what Redis says in its own time, not the answer to a command: a
-//! shard that gives a slot away ends its subscriptions unasked, and the redis crate then takes that
-//! for the answer to whatever is under way. Nothing else is asked over this connection.
+//! A channel counts as subscribed when Redis sends its confirmation, not when the command is
+//! answered. A shard that gives a slot away ends its subscriptions unprompted, and the redis crate
+//! then takes that message for the answer to the pending command. No other command is sent over
+//! this connection.
 
 use std::{
     collections::HashSet,
@@ -34,14 +35,14 @@ use crate::{
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
-/// Before a subscription that was refused for a passing reason is tried again.
+/// The pause before a subscription that was refused for a passing reason is tried again.
 const TRANSIENT_RETRY: Duration = Duration::from_millis(50);
-/// How often a connection is asked whether it still stands.
+/// How often the connection is checked.
 const TICK: Duration = Duration::from_secs(5);
-/// Subscriptions in one piece.
+/// The most subscriptions in one write.
 const MAX_AT_ONCE: usize = 512;
 
-/// One connection that listens.
+/// One connection for subscriptions.
 #[derive(Debug)]
 pub(crate) struct Subscriber {
     id: SubscriberId,
@@ -49,7 +50,7 @@ pub(crate) struct Subscriber {
     filter: ChannelFilter,
     channels: Arc<Channels>,
     closed: CancellationToken,
-    /// The log has it already that subscribing is refused.
+    /// The log already reports that subscribing is refused.
     response: AtomicBool,
 }
 
@@ -61,7 +62,7 @@ pub(crate) enum ChannelFilter {
     Slots(Box<dyn SlotOwner>),
 }
 
-/// A node of a cluster, as its subscriber sees it.
+/// A node of a cluster, as seen by its subscriber.
 pub(crate) trait SlotOwner: fmt::Debug + Send + Sync {
     fn owns(&self, slot: u16) -> bool;
 
@@ -98,13 +99,13 @@ impl ChannelFilter {
     }
 }
 
-/// What came of an attempt to subscribe.
+/// The outcome of an attempt to subscribe.
 enum Subscribed {
-    /// What may be heard is.
+    /// Every channel that the user may subscribe to is subscribed.
     Done,
-    /// Not all of it; in a moment it may work.
+    /// Some are missing; a retry may succeed in a moment.
     Later,
-    /// The connection is of no use.
+    /// The connection is unusable.
     Never,
 }
 
@@ -148,7 +149,7 @@ impl Subscriber {
         }
     }
 
-    /// Returns when the connection has ended or is of no more use.
+    /// Returns when the connection has ended or is unusable.
     async fn run_connection(&self) {
         let (pushes, mut pushed) = mpsc::unbounded_channel();
         let opened = async {
@@ -192,7 +193,7 @@ impl Subscriber {
                 Some(()) = changes.next() => look_at = Some(Instant::now()),
                 _ = tick.tick() => {
                     self.channels.drop_idle(|slot| self.filter.has(slot));
-                    // Whatever was not confirmed by now is asked for again.
+                    // Every subscription that is still not confirmed is sent again.
                     asked.retain(|name| !self.channels.is_missing(name, self.id));
                     look_at = Some(Instant::now());
                     if !answers(&server, &connection).await {
@@ -203,7 +204,7 @@ impl Subscriber {
         }
     }
 
-    /// Subscribes to what is missing and unsubscribes from what is not wanted any more.
+    /// Subscribes to missing channels and unsubscribes from unused ones.
     async fn subscribe(
         &self,
         server: &Server,
@@ -239,8 +240,8 @@ impl Subscriber {
                     match self.refused(server, &error.into()) {
                         Subscribed::Done => {}
                         Subscribed::Never => {
-                            // Not every refusal ends the connection, but a new one is the only
-                            // remedy.
+                            // Not every refusal ends the connection, but only a new connection
+                            // helps.
                             tokio::time::sleep(MAX_BACKOFF).await;
                             return Subscribed::Never;
                         }
@@ -271,14 +272,14 @@ impl Subscriber {
                 if !self.response.swap(true, Ordering::Relaxed) {
                     tracing::warn!(redis = %server.address, %error, "cannot subscribe: waiters poll");
                 }
-                // One channel that may not be heard is asked for again at the next tick, and costs
-                // the others nothing.
+                // A channel that the user may not subscribe to is tried again at the next tick, and
+                // does not affect the others.
                 if error.code() == Some("NOPERM") { Subscribed::Done } else { Subscribed::Never }
             }
         }
     }
 
-    /// Says whether something has to be subscribed to again.
+    /// Handles a push; returns whether a channel must be subscribed again.
     pub(crate) fn on_push(&self, push: &PushInfo, asked: &mut HashSet<String>) -> bool {
         let Some(Value::BulkString(channel)) = push.data.first() else {
             return false;
