@@ -14,7 +14,7 @@ pub use crate::{
     types::{Kind, Mode},
 };
 
-/// What an attribute asks for.
+/// The settings of an attribute.
 #[derive(Debug, Clone)]
 pub struct Spec {
     /// Names the function in logs and problem documents.
@@ -36,11 +36,11 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The acquisition that the attribute asks for.
+    /// Returns the acquisition that the attribute describes.
     ///
     /// # Errors
     ///
-    /// A value that cannot stand in a key.
+    /// A value that cannot be part of a key.
     pub fn acquire(self, client: &LockClient) -> Result<Acquire<OneOrMany>, ValueError> {
         let mut acquire =
             lock_keys(client, self.kind, self.mode, self.keys?).called_from(self.name);
@@ -86,15 +86,16 @@ pub fn invalid_options(why: impl Into<String>) -> InvalidOptions {
     InvalidOptions(why.into())
 }
 
-/// Whether it was the store that did not do its part. A wait that was over before its last try was
-/// answered says nothing of the store: somebody may well hold the lock.
+/// Whether the store failed. If the wait ended before the last try was answered, that shows nothing
+/// about the store: another client may hold the lock.
 #[must_use]
 pub fn store_is_down(error: &AcquireError) -> bool {
     matches!(error, AcquireError::Unavailable(why) if !why.late)
 }
 
-/// A client for locks of this process alone, always the same one and set as `client` is: for those
-/// who go on while the store of `client` does not answer. It ends with `client`.
+/// Returns a client for locks of this process alone, always the same one and with the settings of
+/// `client`. Used by services that continue while the store of `client` does not answer. It ends
+/// with `client`.
 #[must_use]
 pub fn local(client: &LockClient) -> LockClient {
     let engine = client.engine();
@@ -105,8 +106,8 @@ pub fn local(client: &LockClient) -> LockClient {
     LockClient::from_engine(Arc::clone(local))
 }
 
-/// Whether another scope of this process still holds the lock of the store on this key, in a way that
-/// excludes `mode`. At the cost of a look at all holds.
+/// Whether another scope of this process still holds the lock of the store on this key, in a way
+/// that excludes `mode`. Searches all holds.
 #[must_use]
 pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode) -> bool {
     let engine = client.engine();
@@ -122,8 +123,8 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
     })
 }
 
-/// Whether the ambient scope holds this key, in this mode or a stronger one, through whichever
-/// client: as far as is known here and now, nobody is asked. False outside a scope.
+/// Whether the ambient scope holds this key, in this mode or a stronger one, through any client, as
+/// far as this process knows without contacting the store. False outside a scope.
 #[must_use]
 pub fn held(key: &str, mode: Mode) -> bool {
     Scope::current().is_some_and(|scope| scope.holds().holds(key, mode))

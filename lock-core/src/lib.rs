@@ -2,12 +2,13 @@
 //!
 //! Users of Axum and Tower want the crate `lock-tower`, which re-exports this one.
 //!
-//! # What this does not protect from
+//! # Limits
 //!
-//! A lock in Redis is a lease. A process that is stopped for longer than its lease, a Redis that
-//! fails over to a replica without the last writes, a Redis that loses its data or has its clock
-//! set forward: after each of them two processes may believe in one lock for a moment. Holders are
-//! told ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`] refuses the late one.
+//! A lock in Redis is a lease. After each of these, two processes may rely on one lock for a
+//! moment: a process that is stopped for longer than its lease, a Redis that fails over to a
+//! replica without the last writes, and a Redis that loses its data or has its clock set forward.
+//! Holders are notified ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`]
+//! refuses the late one.
 
 mod acquire;
 mod client;

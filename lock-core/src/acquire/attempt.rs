@@ -11,8 +11,9 @@ use crate::{
     types::{AcquireError, Overloaded, StoreError, Unavailable, lease},
 };
 
-/// How long a waiter's place in line lives unless it is renewed, and how often it is: a waiter that
-/// died holds others back for no longer, and a waiter looks by itself this often, whatever it was told.
+/// How long a waiter's place in line lives unless it is renewed, and how often a waiter renews it.
+/// A dead waiter holds others back for no longer than that, and a waiter polls this often, whatever
+/// notifications it has received.
 const PLACE: Duration = Duration::from_secs(3);
 pub(crate) const REFRESH: Duration = Duration::from_secs(1);
 
@@ -196,9 +197,9 @@ impl Lease {
         }
     }
 
-    /// Gives up the place in line of this one of several locks, since another one is in
-    /// the way now: other waiters would be held back from a lock that this acquisition does not wait
-    /// for any more. Without an answer the place ends by itself.
+    /// Gives up the place in line of one of several locks, since another one is in the way now:
+    /// other waiters would be held back from a lock that this acquisition no longer waits for.
+    /// Without an answer the place expires by itself.
     pub(crate) async fn leave_line(&self) {
         let in_line = self.state().in_line;
         let Some(mode) = in_line else { return };

@@ -67,7 +67,7 @@ async fn enter_in(
     patience: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let place = |request: &LockRequest| {
-        // Every permit of a semaphore is one more.
+        // Every permit of a semaphore is acquired separately.
         let reentrant = request.kind != Kind::Semaphore;
         reentrant.then(|| scope.slot(engine.owners.client(), &request.key))
     };
@@ -150,7 +150,7 @@ fn guards(
     })
 }
 
-/// The output of `future`, unless one of these locks is lost before it is there.
+/// Returns the output of `future`, unless one of these locks is lost first.
 async fn unless_lost<'a, F: Future>(
     guards: impl Iterator<Item = &'a LockGuard>,
     future: F,

@@ -36,7 +36,7 @@ async fn settled_step(hold: &Arc<Hold>, request: &LockRequest) -> Result<StepPer
     }
 }
 
-/// Refuses what no answer of the store could allow.
+/// Refuses requests that no answer of the store could allow.
 fn may_be_entered(hold: &Hold, request: &LockRequest) -> Result<(), AcquireError> {
     let key = || request.key.clone();
     match hold.lease.kind {

@@ -1,4 +1,4 @@
-//! What a scope holds: its live hold on each key.
+//! The holds of a scope: its live hold on each key.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ pub(crate) struct ScopeSlot {
 }
 
 impl ScopeHolds {
-    /// What is held through this client, and where it was asked for.
+    /// What is held through this client, and where it was acquired.
     pub(crate) fn held(&self, client: &ClientId) -> Vec<(LockKey, CallSite)> {
         let holds: Vec<_> = {
             let slots = self.0.lock();

@@ -57,7 +57,7 @@ pub(crate) fn acquire<'a>(
         // The store in memory answers at once: a caller that acquires in a loop would never let the
         // task run that releases what it dropped.
         tokio::task::coop::consume_budget().await;
-        // Most of those who wait stand in the queue before this: it has memory of its own.
+        // Boxed, because most waiters stay in the queue before this and do not need its memory.
         Box::pin(unless_draining(engine, contend(engine, requests, *patience, attempt))).await
     }
 }
@@ -142,8 +142,8 @@ fn stand_in_queue<'a>(
 struct Listeners(Vec<Option<WakeupReceiver>>);
 
 impl Listeners {
-    /// Waits until `at` is woken, or until `due`. The first time this only makes sure that every
-    /// wake-up from now on is received, unless it was all along.
+    /// Waits until `at` is woken, or until `due`. The first call only ensures that every wake-up
+    /// from now on is received, unless that was so all along.
     async fn wait(
         &mut self,
         at: usize,
@@ -194,8 +194,8 @@ async fn contend(
             Tried::Refused { at, answer, sent } => (at, answer, sent),
         };
         if let Some(before) = last.replace(at).filter(|before| *before != at) {
-            // Another key is in the way now. A place left behind at the earlier one would reserve that
-            // lock for an acquisition that does not come.
+            // Another key is in the way now. A place left at the earlier one would reserve that
+            // lock for an acquisition that does not take it.
             attempt.leases[before].leave_line().await;
             attempt.leases[before].waits_no_more();
         }

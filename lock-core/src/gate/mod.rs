@@ -38,7 +38,7 @@ use waiter_limit::WaiterLimit;
 /// lock stand free behind places whose waiters are gone.
 pub(crate) const MAX_IN_LINE: u32 = 64;
 
-/// What is held behind a gate. The gate knows of it only that a waiter may be handed it.
+/// The state behind a gate. The gate only knows that a waiter may be handed it.
 pub(crate) trait Tenant: fmt::Debug + Send + Sync + 'static {
     /// What a waiter is handed instead of the right to contend.
     type Handoff: fmt::Debug + Send;
@@ -115,7 +115,7 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// What an acquisition of this kind and mode wants.
+    /// How an acquisition of this kind and mode uses the gate.
     pub(crate) fn of(kind: Kind, mode: Mode) -> Self {
         match (kind, mode) {
             (Kind::Fair | Kind::FairReadWrite, _) => Self::StoreQueued,

@@ -132,7 +132,7 @@ fn who_lets_fewer_wait_is_refused_sooner() {
     let one = queued(enter(Some(1)));
     assert!(matches!(enter(Some(1)), EnterResult::Full(1)));
     let two = queued(enter(None));
-    // Whoever is inside waits too once the store has refused it, and not for those behind it.
+    // A permit inside waits too once the store has refused it, but not for those behind it.
     first.wait(Some(1)).expect("room for one");
     assert!(matches!(enter(Some(3)), EnterResult::Full(3)));
     first.wait_no_more();
@@ -181,7 +181,7 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     let place = queued(write(&key()));
     assert!(matches!(write(&key()), EnterResult::FullInAll(2)));
 
-    // Who comes in counts no longer, until the store refuses it.
+    // An acquisition that is admitted no longer counts, until the store refuses it.
     drop(first);
     let mut permit = second.try_admitted().expect("its turn");
     permit.queued = true;
@@ -193,7 +193,7 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     permit.wait_no_more();
     drop((queued(write(&other)), place, permit));
 
-    // Nor is one who has not waited yet let in where others fill all there is.
+    // An acquisition that has not waited yet is not admitted if others fill the limit.
     let mut beside = beside;
     let full = (queued(write(&other)), queued(write(&other)));
     assert!(beside.wait(None).is_err_and(|over| over.is_total() && over.waiters() == 2));
@@ -249,7 +249,7 @@ fn who_has_left_the_stores_line_is_no_crowd_and_who_only_asks_is_never_kept_back
     assert!(matches!(enter(Access::StoreQueued, true), EnterResult::Full(_)));
     drop(admitted(enter(Access::StoreQueued, false)));
     drop(waiting);
-    // A reader that waits for the store keeps no other reader from asking.
+    // A reader that waits for the store does not keep other readers from contending.
     let mut waiting = admitted(enter(Access::Read, true));
     waiting.wait(Some(1)).expect("room for one");
     drop(admitted(enter(Access::Read, true)));
@@ -292,7 +292,7 @@ fn a_new_place_in_the_stores_line_waits_until_leavers_are_sent_on_their_way() {
     let (mut one, mut other) = (admitted(enter(true)), admitted(enter(true)));
     one.set_releasing(true);
     other.set_releasing(true);
-    // One that does not wait takes no place.
+    // An acquisition that does not wait takes no place.
     drop(admitted(enter(false)));
     let (mut next, mut last) = (queued(enter(true)), queued(enter(true)));
     one.leave_sent();
@@ -303,7 +303,7 @@ fn a_new_place_in_the_stores_line_waits_until_leavers_are_sent_on_their_way() {
     drop((both, one, other));
     assert!(gate.lock().is_empty());
 
-    // A permit that goes without having been sent keeps none waiting either.
+    // A permit that is dropped before its command was sent keeps no others waiting either.
     let mut gone = admitted(enter(true));
     gone.set_releasing(true);
     let mut next = queued(enter(true));

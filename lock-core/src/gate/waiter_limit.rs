@@ -20,8 +20,8 @@ impl WaiterLimit {
         Arc::new(Self { now: AtomicUsize::new(0), most })
     }
 
-    /// One more, or how many there are when it would be too many. Who has waited already counts as
-    /// well, and is not sent away.
+    /// Adds a waiter, or returns how many there are if it would be too many. A caller that has
+    /// waited already counts too, and is not refused.
     pub(super) fn join(self: &Arc<Self>, has_waited: bool) -> Result<WaiterSlot, usize> {
         let most = if has_waited { usize::MAX } else { self.most };
         let join = |now: usize| (now < most).then_some(now.saturating_add(1));

@@ -25,7 +25,8 @@ pub(crate) struct Breaker(Mutex<Shards>);
 #[derive(Debug, Default)]
 struct Shards {
     open: HashSet<u16>,
-    /// When a probe was last answered. What was sent before that says nothing of now.
+    /// When a probe was last answered. Anything sent before that shows nothing about the present
+    /// state.
     last_closed: Option<LeaseInstant>,
 }
 

@@ -1,4 +1,4 @@
-//! What the holds, waiters and tasks of one client share.
+//! The state that the holds, waiters and tasks of one client share.
 
 use std::{
     sync::{
@@ -40,7 +40,7 @@ pub(crate) struct ClientInner {
     pub(crate) hold_ended: Notify,
     /// True once nothing more is granted.
     pub(crate) draining: watch::Sender<bool>,
-    /// Locks of this process alone, for those who go on without the store.
+    /// Locks of this process alone, for services that continue without the store.
     pub(crate) local: OnceLock<Arc<ClientInner>>,
 }
 
@@ -91,12 +91,12 @@ impl ClientInner {
         if supported { Ok(()) } else { Err(Unsupported::new("upgrades and downgrades").into()) }
     }
 
-    /// Has the store brought down to what this lease's holds want.
+    /// Queues this lease so that the store is brought down to what its holds want.
     pub(crate) fn reconcile(&self, lease: Arc<Lease>) {
         self.queue.push(lease);
     }
 
-    /// Gives up a place at the gate, with which a lock ends.
+    /// Gives up a place at the gate; a lock ends with it.
     pub(crate) fn give_back(&self, permit: Option<Permit>) {
         if permit.is_some() {
             // Dropped before the count falls: a shutdown that sees zero finds no permit left.
@@ -106,8 +106,8 @@ impl ClientInner {
         }
     }
 
-    /// Beside Redisson, a reader's watchdog cuts the shared lock to its own timeout: a read may be
-    /// relied upon for no longer than that.
+    /// Beside Redisson, a reader's watchdog shortens the shared lock to its own timeout: a read can
+    /// be relied upon for no longer than that.
     pub(crate) fn effective_lease(&self, lease: Duration, remote: Holds) -> Duration {
         match self.settings.redisson_watchdog {
             Some(watchdog) if remote.write == 0 => lease.min(watchdog),

@@ -63,8 +63,8 @@ impl fmt::Debug for Lease {
 }
 
 impl Lease {
-    /// One that is about to be acquired. It is there before anything is sent, so that whatever the
-    /// store may grant is released when the acquisition is dropped.
+    /// Creates a lease that is about to be acquired. It exists before anything is sent, so that
+    /// whatever the store may grant is released when the acquisition is dropped.
     pub(crate) fn new(
         engine: &Arc<ClientInner>,
         request: &LockRequest,
@@ -97,7 +97,7 @@ impl Lease {
         self.changed.notify_waiters();
     }
 
-    /// Waits until `look` finds in the state what it looks for.
+    /// Waits until `look` returns a value for the state.
     pub(crate) async fn until<T>(&self, mut look: impl FnMut(&mut LeaseInner) -> Option<T>) -> T {
         loop {
             // Created before the look at the state: a change between the look and the wait would
@@ -139,15 +139,15 @@ impl Lease {
         hold
     }
 
-    /// Ends every hold on this lease and releases what the store may still have. Says how many holds
-    /// there were.
+    /// Ends every hold on this lease and releases what the store may still have. Returns how many
+    /// holds there were.
     pub(crate) fn lose(self: &Arc<Self>, cause: LostCause) -> usize {
         let lost = {
             let mut state = self.state();
             let refused = cause == LostCause::Refused;
             match &mut state.stage {
                 Stage::Acquiring => return 0,
-                // The waiter that was handed the lease has not looked yet. It checks the validity when
+                // The waiter that was handed the lease has not run yet. It checks the validity when
                 // it does, and must find that it has ended.
                 Stage::HandedOff => {
                     state.valid_until = LeaseInstant::now();
@@ -193,8 +193,8 @@ impl Lease {
         }
     }
 
-    /// Does what must follow when a hold or a joining reader has gone; `false` when the lease was to
-    /// be handed off and no waiter has taken it.
+    /// Does what must follow when a hold or a joining reader has gone; `false` when the lease was
+    /// to be handed off and no waiter has taken it.
     pub(super) fn proceed(self: &Arc<Self>, next: Next) -> bool {
         match next {
             Next::Nothing => {}
@@ -205,7 +205,7 @@ impl Lease {
         true
     }
 
-    /// Ends a lease of which nothing is left in the store, or of which the time must be over there.
+    /// Ends a lease of which nothing is left in the store, or that must have expired there.
     ///
     /// `false`: the store may have more than is wanted.
     pub(crate) fn finish(&self) -> bool {

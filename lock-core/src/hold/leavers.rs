@@ -1,10 +1,10 @@
 //! Waiters of fair kinds that give up, gathered by key: those of one key leave the store's line in one
 //! command.
 //!
-//! A client has at most one such command per key under way. Waiters that give up meanwhile go together
-//! in the next one, so many that give up at once cost the store few commands. New places in the line
-//! wait at the gate until that command is sent: otherwise a line in which waiters come and leave quickly
-//! would hold more places whose waiters are gone than places of live ones.
+//! A client has at most one such command per key in flight. Waiters that give up meanwhile go
+//! together in the next one, so many that give up at once cost the store few commands. New places
+//! in the line wait at the gate until that command is sent. Otherwise a line with a quick turnover
+//! of waiters would hold more places of waiters that are gone than of live ones.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -37,7 +37,7 @@ pub(super) struct Group {
     leavers: Vec<Leaver>,
 }
 
-/// What came of a group's command.
+/// The outcome of a group's command.
 pub(super) struct Left {
     line: Line,
     /// Nothing is left of these in the store.
@@ -117,8 +117,9 @@ impl Group {
 }
 
 impl LeaseInner {
-    /// The mode in which this waiter may stand in line, if nothing is to be done for it but to leave.
-    /// It may have been granted the lock meanwhile, which nobody has seen: that is released with it.
+    /// The mode in which this waiter may stand in line, if leaving the line is all that is left to
+    /// do. It may have been granted the lock meanwhile, without an answer: that grant is released
+    /// too.
     fn gives_up_place(&self) -> Option<Mode> {
         let mode = self.in_line?;
         let other = if mode == Mode::Read { Mode::Write } else { Mode::Read };

@@ -1,5 +1,5 @@
-//! Local hand-off: a lease whose last hold has ended goes to the next waiter of this process, and
-//! the store is not told.
+//! Local hand-off: a lease whose last hold has ended is passed to the next waiter of this process,
+//! without a command to the store.
 //!
 //! It does so a bounded number of times, as often as there are fencing tokens in reserve, and until
 //! its first renewal is due, a third of the lease from its grant; then it is released, and the waiter
@@ -24,12 +24,14 @@ use crate::{
     types::{FencingToken, Kind, MAX_LOCAL_HANDOFFS, lease},
 };
 
-/// After hand-offs this process tries for the lock again so much later, of the time that they took: a
-/// waiter that has no place among ours, a client of Redisson, finds it free when it comes.
+/// After hand-offs this process pauses for their duration divided by this, before it tries for the
+/// lock again. A waiter that has no place in our queue, such as a client of Redisson, can acquire
+/// the free lock meanwhile.
 const SHARE_OF_OTHERS: u32 = 16;
-/// It comes within this, or something else holds it up.
+/// The longest pause: a waiter that has not tried by then is delayed by something else.
 const MAX_PAUSE: Duration = Duration::from_millis(2);
-/// Timers are no finer. After a few milliseconds a round trip is as large a share.
+/// The resolution of timers. After a few milliseconds of hand-offs a round trip is as large a share
+/// of their duration as the pause.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// How often a lease may still be handed off, and until when.
@@ -46,14 +48,15 @@ impl HandoffBudget {
         Self { left: 0, until: now, used: false }
     }
 
-    /// For what the store has granted to a command sent at `sent`: until the first renewal is due.
+    /// The hand-offs for a grant of a command that was sent at `sent`: until the first renewal is
+    /// due.
     pub(super) fn begin(left: u32, sent: LeaseInstant, length: Duration) -> Self {
         Self { left, until: sent.after(lease::renewal_period(length)), used: false }
     }
 }
 
 impl LockRequest {
-    /// What this one would take.
+    /// The lease that this waiter would accept.
     pub(crate) fn handoff_key(&self) -> Option<HandoffKey> {
         let takes =
             Access::of(self.kind, self.mode) == Access::Write && self.max_local_handoffs() > 0;
@@ -64,8 +67,8 @@ impl LockRequest {
         if self.terms.renew { self.terms.max_local_handoffs.min(MAX_LOCAL_HANDOFFS) } else { 0 }
     }
 
-    /// The hand-offs to reserve for if so many wait behind it: those of all of them twice, so that
-    /// others wait twice as long at most as behind each of them in turn.
+    /// How many hand-offs to reserve if this many waiters are behind it: twice the hand-offs of all
+    /// of them, so that others wait at most twice as long as behind each of them in turn.
     pub(crate) fn handoffs_to_reserve(&self, waiting: usize) -> u32 {
         let most = self.handoff_key().map_or(0, |_| self.max_local_handoffs());
         u32::try_from(waiting).map_or(most, |waiting| most.min(waiting.saturating_mul(2)))
@@ -93,8 +96,8 @@ impl Drop for Handoff {
 }
 
 impl Handoff {
-    /// A hold of its own on the lease: guards, views and scopes of the former one have nothing to do
-    /// with it. `None`: the waiter looked too late, and the lease is released.
+    /// Creates a hold of its own on the lease: guards, views and scopes of the former one are not
+    /// connected to it. `None`: the waiter took it too late, and the lease is released.
     pub(crate) fn take(mut self, request: &LockRequest) -> Option<Arc<Hold>> {
         let lease = self.0.take()?;
         let hold = {
@@ -121,11 +124,11 @@ impl Handoff {
 }
 
 impl Lease {
-    /// Gives the lease to the next waiter, or has it released. Says whether a waiter has it.
+    /// Passes the lease to the next waiter, or has it released. Returns whether a waiter has it.
     pub(super) fn hand_off(self: &Arc<Self>, key: HandoffKey) -> bool {
         let handoff = Handoff(Some(Arc::clone(self)));
         let Some(mut back) = self.engine.gate.hand_off(&self.key, key, handoff) else {
-            // What waits for the release of the former hold does not wait for the next to look.
+            // Waiters for the release of the former hold need not wait until the next one runs.
             self.announce();
             return true;
         };
@@ -138,7 +141,7 @@ impl Lease {
 }
 
 impl LeaseInner {
-    /// The waiters that it would fit, if it may be handed off.
+    /// The waiters that would accept it, if it may be handed off.
     pub(super) fn handoff_key(&self, kind: Kind, now: LeaseInstant) -> Option<HandoffKey> {
         let fits = self.handoffs.left > 0 && now < self.handoffs.until && self.is_certain(now);
         // Re-entry and changes of mode take the hand-offs away: a command of theirs that is still in

@@ -1,5 +1,5 @@
-//! In debug builds, which locks are taken while which are held: two places that take the same keys
-//! in opposite orders are told before they meet.
+//! In debug builds, records which locks are acquired while which are held: two places that acquire
+//! the same keys in opposite orders are reported before they deadlock.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
@@ -12,11 +12,12 @@ use crate::{
     types::{CallSite, LockKey},
 };
 
-/// What is remembered: then the oldest is forgotten.
+/// How many orders are remembered; beyond that the oldest is removed.
 const MAX_EDGES: usize = 10_000;
-/// Keys looked at in search of a circle.
+/// How many keys are searched for a cycle.
 const FARTHEST: usize = 1_000;
-/// Pairs of places that are kept for those who ask.
+/// How many pairs of places are kept for
+/// [`LockClient::lock_order_inversions`](crate::LockClient::lock_order_inversions).
 const MAX_INVERSIONS: usize = 1_000;
 
 /// Places in the program that take locks in orders that contradict each other: from
@@ -38,15 +39,15 @@ struct Nesting {
 }
 
 impl LockOrderInversion {
-    /// The keys of the acquisition that closed the circle: what it held, and what it asked for.
+    /// The keys of the acquisition that closed the cycle: what it held, and what it requested.
     #[must_use]
     pub fn keys(&self) -> (&LockKey, &LockKey) {
         (&self.held, &self.asked)
     }
 
-    /// Where the locks were asked for while others were held, such as `src/orders.rs:12:5` or the
-    /// name of an attribute: first where the circle was closed. Two places, or more where the order
-    /// is contradicted by several together.
+    /// Where the locks were acquired while others were held, such as `src/orders.rs:12:5` or the
+    /// name of an attribute; the first is the place that closed the cycle. Two places, or more if
+    /// several together contradict the order.
     #[must_use]
     pub fn call_sites(&self) -> Vec<String> {
         self.nestings.iter().map(|nesting| nesting.asked_at.to_string()).collect()
@@ -64,13 +65,13 @@ impl fmt::Display for LockOrderInversion {
     }
 }
 
-/// What is held when what is asked for.
+/// The recorded orders: which keys were acquired while which were held.
 #[derive(Debug, Default)]
 pub(crate) struct LockOrder(Mutex<Nestings>);
 
 #[derive(Debug, Default)]
 struct Nestings {
-    /// From what is held to what is asked for then.
+    /// From each held key to the keys that were acquired under it.
     edges: HashMap<LockKey, HashMap<LockKey, Nesting>>,
     oldest: VecDeque<(LockKey, LockKey)>,
     told: HashSet<BTreeSet<String>>,
@@ -127,7 +128,7 @@ impl Nestings {
         }
     }
 
-    /// By which nestings one comes from holding `from` to asking for `to`.
+    /// The nestings that lead from holding `from` to acquiring `to`.
     fn way(&self, from: &LockKey, to: &LockKey) -> Option<Vec<Nesting>> {
         let mut came_from: HashMap<&LockKey, (&LockKey, &Nesting)> = HashMap::new();
         let mut next = VecDeque::from([from]);

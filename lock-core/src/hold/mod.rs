@@ -1,4 +1,4 @@
-//! What the program has of a lease: guards, and when they end.
+//! Holds: the guards on a lease, and when they end.
 //!
 //! A *lease* is what the store has, a *hold* what the program has. Most leases have one hold. Guards
 //! of one scope share a hold (re-entry), readers of one process have holds of their own on one lease
@@ -46,19 +46,20 @@ pub(crate) use step_permit::StepPermit;
 pub(crate) type Gate = gate::Gate<Lease>;
 pub(crate) type Permit = gate::Permit<Lease>;
 
-/// How often a holder that listens looks whether it was asked to release, whatever it has received.
+/// How often a holder that listens checks whether it was requested to release, in case a message
+/// was lost.
 const LOOK_FOR_REQUESTS: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) lease: Arc<Lease>,
-    /// Where it was asked for.
+    /// Where it was acquired.
     pub(crate) site: CallSite,
     /// Whether others were in the way before it was granted.
     pub(crate) waited: bool,
     granted_at: LeaseInstant,
     state: Mutex<HoldInner>,
-    /// Tells of its loss; most holds nothing waits for.
+    /// Notifies of its loss; created on demand, because most holds are not watched.
     changed: OnceLock<watch::Sender<Option<LostCause>>>,
 }
 
@@ -69,9 +70,9 @@ pub(crate) struct HoldInner {
     pub(crate) token: Option<FencingToken>,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) end: Option<HoldEnd>,
-    /// Of its lease when it ended.
+    /// The value of its lease when the hold ended.
     least_remaining: Option<Duration>,
-    /// Of one that has joined another reader's lease, its own place at the gate.
+    /// If it has joined another reader's lease: its own place at the gate.
     pub(super) permit: Option<Permit>,
 }
 
@@ -200,11 +201,11 @@ impl Hold {
         if own.end.is_some() { own.least_remaining } else { lease.least_remaining }
     }
 
-    /// Waits until this hold's owner is asked to release.
+    /// Waits until this hold's owner is requested to release.
     pub(crate) async fn release_requested(&self) {
         let Lease { engine, key, .. } = &*self.lease;
         let Some(admin) = engine.store.admin() else {
-            // Nothing could ask for it.
+            // No request can reach it.
             return std::future::pending().await;
         };
         let mut wakeups = engine.store.wakeups(WakeTopic::ReleaseRequest(key.clone()));
@@ -320,7 +321,7 @@ impl Hold {
         Ok(true)
     }
 
-    /// What has come of the release of a guard, once that is known.
+    /// The outcome of a guard's release, once it is known.
     pub(crate) fn release_outcome(&self, lease: &LeaseInner) -> Option<Result<(), ReleaseError>> {
         match self.state().end {
             Some(HoldEnd::Lost(cause)) => return Some(Err(self.lost(cause).into())),
@@ -359,7 +360,7 @@ mod tests {
         let guard = client.write("k").acquire().await.expect("it is free");
         let told = guard.hold().changes();
         guard.hold().lease.lose(LostCause::Expired);
-        // As the other one sees it, which looks before the loss and tells after it.
+        // As the other side sees it, which checks before the loss and notifies after it.
         let end = guard.hold().state().end.take();
         drop(guard.hold().changes());
         guard.hold().state().end = end;

@@ -78,7 +78,7 @@ impl ReconcileQueue {
 
 /// The releaser: one per client.
 pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
-    // In order of arrival, those whose next try has come at the end.
+    // In order of arrival; retries are appended when they are due.
     let mut line = VecDeque::new();
     let mut leavers = Leavers::default();
     let mut leaving = FuturesUnordered::new();
@@ -156,7 +156,7 @@ impl Drop for PendingRelease {
     }
 }
 
-/// Sends steps until none is left to send; gives the lease back when the store does not answer.
+/// Sends commands until none is left to send; requeues the lease when the store does not answer.
 async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
     let lease = pending.lease.clone()?;
     while !lease.finish() {
@@ -252,7 +252,7 @@ impl Step {
         Ok(false)
     }
 
-    /// Says whether a hold that was certainly there has gone by itself.
+    /// Returns whether a hold that certainly existed has ended by itself.
     async fn release(
         lease: &Arc<Lease>,
         sent: LeaseInstant,

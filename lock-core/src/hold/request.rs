@@ -1,4 +1,4 @@
-//! What one acquisition asks for.
+//! The request of one acquisition.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,10 +16,10 @@ pub(crate) struct LockRequest {
     pub(crate) kind: Kind,
     pub(crate) key: LockKey,
     pub(crate) mode: Mode,
-    /// The permits that a semaphore is made with.
+    /// The permits that a semaphore is created with.
     pub(crate) permits: u32,
     pub(crate) asked: AcquireOptions,
-    /// What the hold lives by if this is its outermost acquisition.
+    /// The options of the hold if this is its outermost acquisition.
     pub(crate) terms: HoldOptions,
 }
 
@@ -33,12 +33,12 @@ pub(crate) enum Entered<T: Tenant> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitDeadline {
     pub(crate) asked_at: Instant,
-    /// `None`: wait for nobody.
+    /// `None`: does not wait.
     pub(crate) deadline: Option<Instant>,
 }
 
 impl WaitDeadline {
-    /// From now on; zero waits for nobody.
+    /// Starts now; zero does not wait.
     pub(crate) fn of(wait: Duration) -> Self {
         let asked_at = Instant::now();
         let deadline = (!wait.is_zero()).then(|| asked_at + wait.min(MAX_DURATION));
@@ -49,7 +49,8 @@ impl WaitDeadline {
         self.deadline.is_none_or(|deadline| Instant::now() >= deadline)
     }
 
-    /// Until when something that only this process is in the way of may take.
+    /// The deadline, or `limit` after the request if the caller does not wait: for waits that
+    /// depend on this process alone.
     pub(crate) fn or_within(&self, limit: Duration) -> Instant {
         self.deadline.unwrap_or(self.asked_at + limit)
     }

@@ -1,16 +1,16 @@
-//! Shared reads: readers of one process that come for one key at about the same time read on one
+//! Shared reads: readers of one process that arrive for one key at about the same time read on one
 //! lease.
 //!
-//! The first of them sends the command and *leads*. Those that come while it waits for the answer or
-//! reads *join*: each has a hold of its own on the leader's lease, with its own guards, views and
-//! scope. The lease stays in the store until the last of them has gone, is renewed once for all, and
-//! when it is lost all of them are.
+//! The first of them sends the command and *leads*. Readers that arrive while it waits for the
+//! answer or reads *join*: each has a hold of its own on the leader's lease, with its own guards,
+//! views and scope. The lease stays in the store until the last of them has gone, and is renewed
+//! once for all. When it is lost, all of them lose their holds.
 //!
-//! No reader may join any more once the leader's hold has ended: the next one leads on another lease,
-//! and asks the store, which knows which writers wait. So a writer of another process waits for the
-//! leader, as it would in any case, and for one more read. How long others may join is bounded
-//! besides, for a leader that reads for long. At the gate a reader that joins is a reader like any
-//! other, and queues behind the writers of its own process.
+//! No reader may join any more once the leader's hold has ended: the next reader leads on another
+//! lease, and sends its own command to the store, which knows which writers wait. So a writer of
+//! another process waits for the leader, as it would in any case, and for one more read. How long
+//! others may join is bounded as well, in case a leader reads for long. At the gate a reader that
+//! joins is a reader like any other, and queues behind the writers of its own process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,10 +27,10 @@ use crate::{
     types::{Kind, MAX_SHARED_READERS, Mode, Unavailable},
 };
 
-/// What a lease shares, or would.
+/// The state by which a lease is shared.
 #[derive(Debug, Default)]
 pub(crate) struct SharedRead {
-    /// Its current try is for others too; once granted, it may be joined.
+    /// Its current try counts for others too; once granted, it may be joined.
     pub(super) leads: bool,
     /// How many readers may still be let in.
     pub(super) places: u32,
@@ -39,7 +39,7 @@ pub(crate) struct SharedRead {
 }
 
 impl LockRequest {
-    /// How many others it would read with.
+    /// How many other readers it may share its lease with.
     fn places(&self) -> u32 {
         let alike = self.kind == Kind::ReadWrite && self.mode == Mode::Read;
         let most = self.terms.max_shared_readers.min(MAX_SHARED_READERS).saturating_sub(1);
@@ -47,8 +47,8 @@ impl LockRequest {
     }
 }
 
-/// This reader's hold on another one's lease, if one leads already; without one it leads itself.
-/// Waits for the leader's answer for no longer than one command may take.
+/// Returns this reader's hold on another one's lease, if one leads already; otherwise this reader
+/// leads. Waits for the leader's answer for no longer than one command may take.
 pub(crate) async fn share(
     own: &Arc<Lease>,
     request: &LockRequest,
@@ -108,7 +108,7 @@ impl Drop for JoinTicket {
 }
 
 impl JoinTicket {
-    /// On this lease, if it may be joined now.
+    /// Returns a place on this lease, if it may be joined now.
     fn of(lease: Arc<Lease>, request: &LockRequest) -> Option<Self> {
         let may_join = lease.state().let_in(request, lease.engine.settings.fairness_timeout);
         may_join.then(|| Self { lease, used: false })
@@ -137,7 +137,7 @@ impl JoinTicket {
 }
 
 impl Lease {
-    /// The leader is not granted what it tried for: the readers that wait for that try themselves.
+    /// The leader was not granted its try: the readers that wait for it try themselves.
     pub(crate) fn on_refused(&self) {
         self.state().sharing.leads = false;
         self.announce();
@@ -164,8 +164,8 @@ impl LeaseInner {
         (self.sharing.leads, self.sharing.places) = (true, places);
     }
 
-    /// For no longer than a reader stands back behind a writer: a later one asks the store whether a
-    /// writer waits.
+    /// How long readers may join: no longer than a reader stands back behind a writer. A later
+    /// reader must let the store check whether a writer waits.
     fn let_in(&mut self, request: &LockRequest, fairness_timeout: Duration) -> bool {
         let now = LeaseInstant::now();
         let open = match self.stage {
@@ -188,7 +188,7 @@ impl LeaseInner {
         self.stage == Stage::Held && self.sharing.leads && self.is_certain(now)
     }
 
-    /// What has come of the leader's try; `None` while it is under way.
+    /// The outcome of the leader's try; `None` while it is in flight.
     fn granted_to_joiners(&mut self) -> Option<bool> {
         match self.stage {
             Stage::Acquiring if self.sharing.leads => None,

@@ -1,4 +1,4 @@
-//! What this process knows of one lease.
+//! The state of one lease, as known to this process.
 
 use std::{
     sync::{Arc, Weak},
@@ -16,17 +16,17 @@ use crate::{
     types::{FencingToken, Kind, LeaseState, LostCause, Mode, Unavailable, lease},
 };
 
-/// How far a lease has come. It goes down this list, except that a hand-off leads back to `Held`.
+/// The stages of a lease. It moves down this list, except that a hand-off leads back to `Held`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Nothing is granted yet; the store may have what was sent for.
+    /// Nothing is granted yet; the store may have executed a command that was sent.
     Acquiring,
     /// Granted: holds rely on it, or it is kept for readers that are about to join.
     Held,
-    /// Its last hold has ended, and it is with the next waiter of this process, which may not have
-    /// looked yet.
+    /// Its last hold has ended, and it belongs to the next waiter of this process, which may not
+    /// have run yet.
     HandedOff,
-    /// Given up: the store is brought down to nothing. `gone`: the store said that it had gone
+    /// Given up: everything is removed from the store. `gone`: the store reported that it had ended
     /// already.
     Releasing { gone: bool },
 }
@@ -37,7 +37,7 @@ pub(crate) struct LeaseInner {
     pub(crate) holds: LiveHolds,
     /// The most that the store may have.
     pub(crate) remote: Holds,
-    /// The least that the store has: granted for certain, and not even perhaps released.
+    /// The least that the store has: granted for certain, and with no release in doubt.
     pub(crate) confirmed: Holds,
     /// The outcome of the last change of mode is not known.
     pub(crate) mode_in_doubt: bool,
@@ -129,8 +129,8 @@ impl LeaseInner {
         }
         let Holds { read, write } = self.holds.guards;
         let read = match self.holds.count() {
-            // Readers were let in before the grant and have not joined yet: released now, the store
-            // would be asked for the same lock again at once, once for each of them.
+            // Readers were let in before the grant and have not joined yet. If the lease were
+            // released now, each of them would at once send the store a command for the same lock.
             0 => u32::from(self.sharing.expected > 0),
             sharers => read.saturating_sub(sharers - 1),
         };
@@ -194,8 +194,8 @@ impl LeaseInner {
         }
     }
 
-    /// What must follow now that a hold or a joining reader has gone. Decided under the same lock as
-    /// that, so that only one of several that leave at the same moment finds itself the last.
+    /// What must follow now that a hold or a joining reader has gone. Decided under the same lock
+    /// as its end, so that of several that end at the same moment only one is the last.
     pub(super) fn next(&mut self, kind: Kind, now: LeaseInstant) -> Next {
         if self.stage != Stage::Held {
             return Next::Nothing;
@@ -262,7 +262,7 @@ impl LeaseInner {
         self.valid_until = self.valid_until.min(sent.after(lease::validity(effective)));
     }
 
-    /// Takes all holds away from it, which end with this loss.
+    /// Ends all holds of it with this loss.
     pub(super) fn lose_holds(&mut self, cause: LostCause) -> Vec<Arc<Hold>> {
         let holds: Vec<_> = self.holds.iter().collect();
         for hold in &holds {

@@ -2,9 +2,9 @@
 //! machine was suspended.
 //!
 //! Tokio's clock supplies the time, so a paused clock in a test pauses leases too. It is
-//! `CLOCK_MONOTONIC`, which stands still while a laptop sleeps or a virtual machine is frozen; what
-//! `CLOCK_BOOTTIME` has gained on it is added, or a woken holder would believe in a lease that
-//! Redis gave away hours ago.
+//! `CLOCK_MONOTONIC`, which stands still while a laptop sleeps or a virtual machine is frozen. The
+//! time by which `CLOCK_BOOTTIME` is ahead of it is added: otherwise a woken holder would rely on a
+//! lease that Redis granted to another client hours ago.
 
 use std::{num::NonZeroU64, sync::LazyLock, time::Duration};
 
@@ -15,7 +15,8 @@ thread_local! {
     static PRETENDED: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
-/// As if the machine were suspended for so long now, for whatever runs on this thread.
+/// Simulates that the machine is suspended for this long now, for everything that runs on this
+/// thread.
 #[cfg(feature = "test-util")]
 pub fn suspend(span: Duration) {
     PRETENDED.set(PRETENDED.get() + span);
@@ -34,11 +35,12 @@ fn pretended() -> Duration {
 /// A moment on the lease clock. A hold has many of them: they are smaller than an `Instant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LeaseInstant {
-    /// Nanoseconds of Tokio's clock plus those suspended so far, since long before the first look.
+    /// Nanoseconds of Tokio's clock plus those suspended so far, counted from long before the first
+    /// reading.
     at: NonZeroU64,
 }
 
-/// A paused clock of another test may be behind the one that was looked at first.
+/// A paused clock of another test may be behind the one that was read first.
 const FIRST_LOOK: NonZeroU64 = NonZeroU64::MIN.saturating_add(1 << 62);
 
 impl LeaseInstant {
@@ -69,7 +71,7 @@ impl LeaseInstant {
         Self { at: at.unwrap_or(NonZeroU64::MIN) }
     }
 
-    /// As soon after this one as there is a moment.
+    /// The next moment after this one.
     pub(crate) fn next(self) -> Self {
         Self { at: self.at.saturating_add(1) }
     }
@@ -91,7 +93,7 @@ pub(crate) async fn sleep_until(moment: LeaseInstant) {
     }
 }
 
-/// What two clocks are apart by less than this is the time between two readings.
+/// A smaller difference between two clocks is the time between two readings.
 const BETWEEN_READINGS: Duration = Duration::from_millis(1);
 
 fn suspended_for(gain: Duration) -> Duration {

@@ -1,4 +1,4 @@
-//! What every layer above stands on: clock, pauses, mutexes.
+//! Basics for every layer above: clock, pauses, mutexes.
 
 pub(crate) mod backoff;
 pub(crate) mod lease_clock;

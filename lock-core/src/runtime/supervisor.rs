@@ -17,7 +17,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::sync::Mutex;
 use crate::types::Unavailable;
 
-/// After a panic.
+/// The pause after a panic.
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl std::fmt::Debug for Tasks {
 }
 
 impl Tasks {
-    /// On the current runtime, if there is one.
+    /// Starts on the current runtime, if there is one.
     pub(crate) fn new() -> Arc<Self> {
         let tasks = Arc::new(Self::default());
         tasks.start_unassigned();
@@ -61,8 +61,8 @@ impl Tasks {
         runtime_ended()
     }
 
-    /// Runs a task until it ends by itself. If it panics it is made anew, and must pick up where the
-    /// last one was dropped.
+    /// Runs a task until it ends by itself. If it panics it is created anew, and must continue
+    /// where the last one was dropped.
     pub(crate) fn spawn_supervised<F: Future<Output = ()> + Send + 'static>(
         &self,
         task: impl Fn() -> F + Send + 'static,
@@ -75,7 +75,7 @@ impl Tasks {
                 let mut unassigned = self.unassigned.lock();
                 unassigned.push(supervised.boxed());
                 drop(unassigned);
-                // There may be a runtime since.
+                // A runtime may exist by now.
                 self.start_unassigned();
             }
         }
@@ -98,7 +98,7 @@ async fn supervise<F: Future<Output = ()>>(task: impl Fn() -> F, ends_early: Dro
         tracing::error!("BUG: a background task of the lock client panicked; it starts again");
         tokio::time::sleep(PAUSE).await;
     }
-    // It has come to its end, which says nothing of the runtime.
+    // The task has ended by itself, which says nothing about the runtime.
     ends_early.disarm();
 }
 

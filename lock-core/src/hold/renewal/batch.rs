@@ -10,12 +10,12 @@ use crate::{
     types::{Kind, LeaseState, LostCause, Mode, lease},
 };
 
-/// Leases per round trip: what is due within a second ends with a batch that is not full, and with so
-/// many 100,000 leases are renewed in well below a thousand commands all the same. Each keeps Redis
-/// for as long as 128 renewals take: half a millisecond, up to two where it is busy.
+/// Leases per round trip. With this size 100,000 leases are renewed in well below a thousand
+/// commands, even though the last batch of each second is not full. Each command blocks Redis for
+/// as long as 128 renewals take: half a millisecond, up to two on a busy server.
 const BATCH: usize = 128;
 
-/// One lease out of the schedule; it goes back when this is dropped, whatever became of it.
+/// A lease taken out of the schedule; it returns there when this is dropped, whatever the outcome.
 struct DueLease {
     lease: Arc<Lease>,
     /// Keeps every other step of the lease away.
@@ -124,7 +124,7 @@ impl Lease {
         (state.renews && !state.mode_in_doubt).then_some(mode)
     }
 
-    /// Takes in a renewal's answer and says when to look again.
+    /// Applies a renewal's answer and returns when to check again.
     fn renewed(self: &Arc<Self>, answer: Renewal, sent: LeaseInstant) -> LeaseInstant {
         let now = LeaseInstant::now();
         match answer {

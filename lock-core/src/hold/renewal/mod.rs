@@ -1,9 +1,9 @@
 //! Renewal (the watchdog): one task per client renews every lease before it ends.
 //!
-//! Leases are kept in the order in which they are due. What is due is renewed together with what
-//! soon will be, up to 128 leases per round trip, each batch on its own: one that fails or
-//! hangs holds up no other. A lease of unknown outcome is tried again until its own clock says that
-//! it is lost.
+//! Leases are kept in the order in which they are due. A due lease is renewed together with those
+//! that soon will be, up to 128 leases per round trip. Each batch is separate: one that fails or
+//! hangs holds up no other. A lease of unknown outcome is tried again until its own clock shows
+//! that it is lost.
 
 mod batch;
 mod schedule;
@@ -16,7 +16,7 @@ use crate::runtime::{LeaseInstant, lease_clock};
 
 pub(crate) use schedule::{Schedule, ScheduleKey};
 
-/// How soon a lease is looked at again while another step of it is under way.
+/// How soon a lease is checked again while another command of it is in flight.
 const BUSY_RETRY: Duration = Duration::from_millis(20);
 
 /// The watchdog: one per client.

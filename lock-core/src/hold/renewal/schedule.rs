@@ -1,4 +1,4 @@
-//! When each lease must be looked at next.
+//! The schedule: when each lease must be checked next.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -21,7 +21,7 @@ use crate::{
 /// lease has it.
 pub(crate) type ScheduleKey = LeaseInstant;
 
-/// Leases that were renewed together are due at the same moment. Theirs are found with one look.
+/// Leases that were renewed together are due at the same moment; they are found by one range query.
 const A_BATCH: Duration = Duration::from_nanos(128);
 
 /// When each lease is due, soonest first.
@@ -82,8 +82,8 @@ impl Schedule {
         }
     }
 
-    /// Gives up the place that a lease had, if no other has it by now: it may have come due meanwhile,
-    /// and be had by a lease that is due at the same moment.
+    /// Gives up the place that a lease had, unless another has it by now: the lease may have come
+    /// due meanwhile, and another one that is due at the same moment may have been given the place.
     pub(crate) fn remove(&self, lease: &Lease, place: ScheduleKey) {
         if let Entry::Occupied(due) = self.lock().leases.entry(place)
             && std::ptr::eq(due.get().as_ptr(), lease)
@@ -105,14 +105,15 @@ impl Schedule {
         self.lock().leases.first_key_value().map(|(at, _)| *at)
     }
 
-    /// The live leases on a key, at the cost of a look at all: for tests, and while the store is down.
+    /// The live leases on a key. Scans all leases: for tests, and while the store is down.
     pub(crate) fn leases_on(&self, key: &LockKey) -> Vec<Arc<Lease>> {
         let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
         leases.into_iter().filter(|lease| lease.key == *key).collect()
     }
 
-    /// Takes what is due, and what is due so soon that it may come along. Until it is given its next
-    /// place it stands at its end: it is looked at then, whatever became of it.
+    /// Takes the leases that are due, and those that are due soon enough to be renewed with them.
+    /// Until each has its next place it is scheduled at its end, and is then checked whatever its
+    /// renewal's outcome.
     pub(crate) fn take_due(&self, now: LeaseInstant) -> Vec<Arc<Lease>> {
         let mut taken = Vec::new();
         let mut due = self.lock();
@@ -158,7 +159,7 @@ mod tests {
         guard::LockGuard,
     };
 
-    /// A hold, and one who takes it over when it is left.
+    /// Acquires a hold, and a waiter that takes it over when it is left.
     async fn one_behind(
         client: &LockClient,
         next: Acquire,
@@ -195,7 +196,7 @@ mod tests {
         let [left, stays] = [ask("a").await, ask("b").await].map(|guard| guard.expect("free"));
         let schedule = &client.engine().schedule;
         let place = left.hold().lease.state().due.take().expect("it stands there");
-        // Before its place is given up both are due, and the other one is so again.
+        // Before its place is given up both are due; the other one is then due again.
         schedule.take_due(place.after(lease::renewal_window(lease::DEFAULT_LEASE)));
         schedule.add_at(&stays.hold().lease, place);
         schedule.remove(&left.hold().lease, place);
