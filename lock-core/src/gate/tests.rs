@@ -41,7 +41,7 @@ fn first_come_first_served_and_readers_together() {
     let both = (reader.try_admitted(), reader_too.try_admitted());
     assert!(both.0.is_some() && both.1.is_some());
     drop(both);
-    assert!(gate.lock().is_empty(), "nothing is kept for a key that nobody uses");
+    assert!(gate.lock().is_empty(), "nothing is kept for an unused key");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
     holds.stay();
     assert!(admitted(enter(Some(0))).wait(Some(0)).is_err_and(|over| over.waiters() == 0));
     drop(holds);
-    assert!(gate.lock().is_empty(), "nobody stays");
+    assert!(gate.lock().is_empty(), "none stays");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
     permit.queued = true;
     drop(second);
     let last = queued(write(&other));
-    assert!(permit.wait(None).is_ok(), "who has waited is not sent away");
+    assert!(permit.wait(None).is_ok(), "a waiter is not refused");
     drop(last);
     assert!(matches!(write(&other), EnterResult::FullInAll(2)));
     permit.wait_no_more();

@@ -1,4 +1,4 @@
-//! Waiting for what will happen, with a limit for when it does not.
+//! Waits for a condition, with a time limit.
 
 use std::future::Future;
 use std::panic::Location;
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-/// The usual limit of a wait: far beyond what a busy machine needs, and short of "for ever".
+/// The usual limit of a wait: far beyond what a busy machine needs, and short of "forever".
 pub const LIMIT: Duration = Duration::from_secs(30);
 
 const POLL: Duration = Duration::from_millis(5);
 
-/// Returns as soon as `condition` answers true; asks again every few milliseconds.
+/// Returns as soon as `condition` returns true; checks it again every few milliseconds.
 ///
-/// `what` completes the sentence "waited for ..." in the failure text. A single answer that does
-/// not come counts against `limit` too.
+/// `what` completes the sentence "waited for ..." in the failure text. A single check that does not
+/// finish counts against `limit` too.
 #[track_caller]
 pub fn eventually(
     what: &str,
@@ -39,7 +39,7 @@ pub fn eventually(
     }
 }
 
-/// The output of `future`, which must be ready within `limit`.
+/// Returns the output of `future`, which must be ready within `limit`.
 #[track_caller]
 pub fn bounded<F: Future>(limit: Duration, future: F) -> impl Future<Output = F::Output> {
     let caller = Location::caller();

@@ -1,6 +1,6 @@
-//! What tests of this workspace and of stores stand on: the cases that every store must pass, a store
-//! over a link that loses answers, the commands of a store one by one, and what a server may send. Only with the feature `test-util`,
-//! and not under any promise of stability.
+//! Support for tests of this workspace and of stores: the cases that every store must pass, a store
+//! over a link that loses answers, the commands of a store one by one, and arbitrary input from a
+//! server. Only with the feature `test-util`, and without any promise of stability.
 #![allow(
     clippy::missing_panics_doc,
     reason = "a harness fails a test by panicking: said once, here"
@@ -35,14 +35,15 @@ use crate::{
     types::{LockKey, LostCause, lease},
 };
 
-/// For how long a lease is relied upon from sending what granted it.
+/// Returns for how long a lease is relied upon after its command was sent.
 #[must_use]
 pub fn validity(lease: Duration) -> Duration {
     lease::validity(lease)
 }
 
-/// Takes every hold of this client on this key away, here and in the store, as if the store had
-/// refused to renew it; says how many there were. For tests of what a service does then.
+/// Takes every hold of this client on this key away, in the client and in the store, as if the
+/// store had refused to renew it; returns how many there were. For tests of a service that loses a
+/// lock.
 #[must_use]
 pub fn lose(client: &LockClient, key: &LockKey) -> usize {
     let leases = client.engine().schedule.leases_on(key);

@@ -1,4 +1,4 @@
-//! What a client asks a server for a step, in plain types: for those who run the scripts elsewhere.
+//! The script calls of a client, in plain types: for tests that run the scripts elsewhere.
 
 use super::store_probe::{Ask, Step};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     types::{Kind, LockKey, Mode, OwnerId},
 };
 
-/// A call of a script as a server gets it.
+/// A call of a script as a server receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in EVALSHA")]
 pub struct PlainCall {
@@ -28,13 +28,13 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Somebody of this name; a permit's has 32 hexadecimal digits.
+    /// An owner of this name; a permit's has 32 hexadecimal digits.
     #[must_use]
     pub fn new(kind: Kind, key: &LockKey, owner: &str) -> Self {
         Self { kind, key: key.clone(), owner: OwnerId::of_name(owner) }
     }
 
-    /// What is asked for a step.
+    /// Returns the call for a command.
     #[must_use]
     pub fn call(&self, step: Step, nonce: &str) -> PlainCall {
         let (steps, holder) = (steps(), self.holder());
@@ -59,11 +59,11 @@ impl Caller {
         plain(call, nonce)
     }
 
-    /// What waiters of one key ask that give up together; each is one of a fair kind.
+    /// Returns the call by which several waiters of one key of a fair kind leave together.
     ///
     /// # Panics
     ///
-    /// For another kind, which has no such script, and for none at all.
+    /// Panics for another kind, which has no such script, and if there are no waiters.
     #[must_use]
     pub fn leave(waiters: &[(&Self, Mode)], nonce: &str) -> PlainCall {
         let (first, _) = waiters.first().expect("BUG: none leaves");
@@ -73,7 +73,7 @@ impl Caller {
         plain(steps().leave(&command).expect("BUG: it is a fair kind"), nonce)
     }
 
-    /// What is asked for several at once.
+    /// Returns the call that acquires several locks.
     #[must_use]
     pub fn call_all(members: &[(&Self, Ask)], nonce: &str) -> PlainCall {
         let members: Vec<_> = members.iter().map(|(caller, ask)| ask.by(caller.holder())).collect();
@@ -89,7 +89,7 @@ fn steps() -> Encoder {
     Encoder { prefix: String::new(), permanent_tokens: false }
 }
 
-/// What a server gets.
+/// The call that a server receives.
 fn plain(call: ScriptCall, nonce: &str) -> PlainCall {
     let text = |key| String::from_utf8_lossy(key).into_owned();
     let keys = call.keys.iter().map(text).collect();

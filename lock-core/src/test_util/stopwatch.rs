@@ -23,7 +23,7 @@ const BEAT: Duration = Duration::from_millis(5);
 const LATE: Duration = Duration::from_millis(20);
 
 /// Starts a thread on each processor that wakes up every few milliseconds. It calls `beat` with the
-/// number of its thread and the time since it called it last, and ends when that answers false.
+/// number of its thread and the time since it called it last, and ends when that returns false.
 ///
 /// One processor can stand still alone, with the threads that wait for it; so there is one thread
 /// for each.
@@ -71,7 +71,7 @@ fn processors() -> Vec<usize> {
 #[cfg(not(target_os = "linux"))]
 fn stay_on(_processor: usize) {}
 
-/// What the threads of this process have seen.
+/// The observations of the threads of this process.
 struct Seen {
     /// The last beat of each thread.
     beats: Vec<Instant>,
@@ -97,17 +97,17 @@ fn look() {
     });
 }
 
-/// For how long in all some processor stood still since `from`.
+/// Returns for how long in total some processor stood still since `from`.
 fn stalled_since(from: Instant) -> Duration {
     let seen = SEEN.lock();
     let now = Instant::now();
-    // A thread that does not run now has not written down yet that it stands still.
+    // A thread that does not run at the moment has not recorded yet that it stands still.
     let not_yet = seen.beats.iter().map(|beat| (*beat + BEAT, now));
     let not_yet = not_yet.filter(|(due, now)| *now >= *due + LATE);
     union_after(from, seen.stalls.iter().copied().chain(not_yet).collect())
 }
 
-/// How much of the time after `from` is in one of the spans at least.
+/// Returns how much of the time after `from` is in at least one of the spans.
 fn union_after(from: Instant, mut spans: Vec<(Instant, Instant)>) -> Duration {
     spans.sort();
     let (mut sum, mut covered) = (Duration::ZERO, from);
@@ -130,14 +130,14 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    /// How long it has run: the time that has passed, less the time in which a processor stood
-    /// still.
+    /// Returns how long it has run: the time that has passed, less the time in which a processor
+    /// stood still.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed().saturating_sub(stalled_since(self.0))
     }
 
-    /// The output of `future`, which must be ready before `limit` has passed on this watch.
+    /// Returns the output of `future`, which must be ready before `limit` has passed on this watch.
     #[track_caller]
     pub fn within<F: Future>(self, limit: Duration, future: F) -> impl Future<Output = F::Output> {
         let caller = Location::caller();
@@ -161,12 +161,12 @@ impl Stopwatch {
     }
 }
 
-/// A test of real leases may fail if the machine stood still for so long.
+/// How long the machine must have stood still to excuse a failed test of real leases.
 const TOO_LONG: Duration = Duration::from_millis(100);
 const TRIES: u32 = 5;
 
-/// Runs a test of real leases. If the machine stood still while it failed, that shows nothing, and it
-/// runs again, a few times at most. A failure without that is a failure at once.
+/// Runs a test of real leases. If the machine stood still while it failed, the failure shows
+/// nothing, and the test runs again, a few times at most. Any other failure counts at once.
 pub async fn unless_stalled(mut case: impl AsyncFnMut()) {
     for _ in 1..TRIES {
         let watch = Stopwatch::start();
@@ -207,7 +207,7 @@ mod tests {
         assert!(watch.elapsed() >= ms(100), "time in which it runs counts");
     }
 
-    /// As when no thread of this process runs: none can write down its beat.
+    /// As when no thread of this process runs: none can record its beat.
     fn stand_still() {
         let seen = SEEN.lock();
         thread::sleep(ms(300));

@@ -1,5 +1,5 @@
-//! The steps of a client's store one by one, in plain types: for tests that compare stores with a
-//! model of what they should do.
+//! The commands of a client's store one by one, in plain types: for tests that compare stores with
+//! a model.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     types::{Kind, LockKey, Mode, OwnerId, StoreError, Unavailable},
 };
 
-/// One owner on one key, with an ear for its turn.
+/// One owner on one key, with a subscription to its wake-ups.
 #[derive(Debug)]
 pub struct StepOwner {
     kind: Kind,
@@ -29,13 +29,13 @@ impl StepOwner {
         self.owner.to_string()
     }
 
-    /// How often it was told that it may be its turn.
+    /// How many wake-ups it has received.
     #[must_use]
     pub fn told(&self) -> u64 {
         self.ears.0.borrow().count
     }
 
-    /// Waits until it is told whatever is told from now on.
+    /// Waits until every later wake-up is received.
     pub async fn listens(&mut self) {
         self.ears.subscribed().await;
     }
@@ -45,10 +45,10 @@ impl StepOwner {
     }
 }
 
-/// What is asked of the store for an outermost hold, or for one more.
+/// The request for an outermost hold, or for one more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
-    /// How it is to be held.
+    /// The mode.
     pub mode: Mode,
     /// The number of the hold; 1 is the outermost.
     pub holds: u32,
@@ -58,13 +58,13 @@ pub struct Ask {
     pub yields: bool,
     /// The life of its place in line, if it takes one.
     pub place: Option<Duration>,
-    /// For how long it has waited.
+    /// How long it has waited.
     pub waited: Duration,
-    /// The permits of a semaphore that it makes.
+    /// The permits of a semaphore that it creates.
     pub permits: u32,
 }
 
-/// One step of one owner.
+/// One command of one owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in the steps of the store")]
 pub enum Step {
@@ -77,7 +77,7 @@ pub enum Step {
     TakeAway,
 }
 
-/// What the store says to a step.
+/// The store's answer to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in the answers of the store")]
 pub enum Answer {
@@ -96,7 +96,7 @@ pub enum Answer {
     TakenAway { was_held: bool, token: Option<u64> },
 }
 
-/// What stands in the store for a key.
+/// The state of a key in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as the store shows it")]
 pub struct ProbedLock {
@@ -107,7 +107,7 @@ pub struct ProbedLock {
     pub free_permits: Option<i64>,
 }
 
-/// Who holds it.
+/// The holders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as the store shows it")]
 pub struct ProbedHolder {
@@ -120,19 +120,19 @@ pub struct ProbedHolder {
 /// The store did not answer.
 pub type Unanswered = Unavailable;
 
-/// The steps of the store that a client has.
+/// The commands of a client's store.
 #[derive(Debug, Clone)]
 pub struct StoreProbe(Arc<ClientInner>);
 
 impl StoreProbe {
-    /// Of this client's store.
+    /// Creates a probe of this client's store.
     #[must_use]
     pub fn of(client: &LockClient) -> Self {
         client.engine().tasks.attach_runtime().expect("the runtime lives");
         Self(Arc::clone(client.engine()))
     }
 
-    /// Somebody new.
+    /// Creates a new owner.
     #[must_use]
     pub fn owner(&self, kind: Kind, key: &LockKey) -> StepOwner {
         let owner = match kind {
@@ -149,11 +149,11 @@ impl StoreProbe {
         self.0.admin()
     }
 
-    /// Takes one step.
+    /// Executes one command.
     ///
     /// # Errors
     ///
-    /// The store did not answer: the step may have been taken.
+    /// The store did not answer: the command may have been executed.
     pub async fn take(&self, who: &StepOwner, step: Step) -> Result<Answer, Unanswered> {
         let (store, holder) = (&self.0.store, who.holder());
         let convert = |reads, writes, lease| ConvertCommand {
@@ -206,7 +206,7 @@ impl StoreProbe {
         })
     }
 
-    /// What stands under a key; `None` for what is no lock.
+    /// Returns the state of a key; `None` if it is not a lock.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ impl StoreProbe {
 }
 
 impl Ask {
-    /// What this owner asks by it.
+    /// The request of this owner.
     pub(crate) fn by(self, Holder { kind, key, owner }: Holder) -> AcquireCommand {
         let Self { mode, holds, lease, yields, place, waited, permits } = self;
         AcquireCommand {

@@ -1,5 +1,5 @@
-//! Whatever a server may send, taken apart as it is when it comes over a connection: for tests that
-//! send anything at all.
+//! Decodes arbitrary input from a server, as it would be decoded when it arrives over a connection:
+//! for tests that send random bytes.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,17 +18,17 @@ use crate::{
     types::LockKey,
 };
 
-/// What was made of a reply.
+/// The result of decoding a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeenReply {
-    /// It answers the question that carried the nonce.
+    /// It answers the request that carried the nonce.
     pub answers: bool,
     /// It grants, or counts as, a lock.
     pub grants: bool,
 }
 
-/// Reads bytes as a reply to every step, as if it had carried `nonce`. `None`: they are no reply of
-/// a Redis server.
+/// Decodes bytes as a reply to every command, as if it had carried `nonce`. `None`: they are not a
+/// reply of a Redis server.
 #[must_use]
 pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
     let value = parse_redis_value(sent).ok()?;
@@ -46,8 +46,8 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
     Some(SeenReply { answers, grants: answers && granted.contains(&true) })
 }
 
-/// Reads bytes as what a server says of itself and others: a map of slots, a client's name, a
-/// connection's identity, a redirection.
+/// Decodes bytes as a server's information about itself and others: a map of slots, a client's
+/// name, a connection's identity, a redirection.
 pub fn server_info(sent: &[u8]) {
     let here = Endpoint::Tcp("h".to_owned(), 1);
     if let Ok(text) = std::str::from_utf8(sent) {
@@ -59,8 +59,7 @@ pub fn server_info(sent: &[u8]) {
     let _ = cluster::is_map(&value, &here);
 }
 
-/// Reads bytes as something that comes unasked, while one channel is listened to: says whether its
-/// waiter is woken.
+/// Decodes bytes as a push while one channel is subscribed; returns whether its waiter is woken.
 #[must_use]
 pub fn push(sent: &[u8], channel: &str) -> bool {
     let Ok(Value::Push { kind, data }) = parse_redis_value(sent) else { return false };
@@ -75,7 +74,7 @@ pub fn push(sent: &[u8], channel: &str) -> bool {
     wakeups.woken().now_or_never().is_some()
 }
 
-/// The slots of all the names that a lock has, with and without a prefix.
+/// Returns the slots of all names of a lock, with and without a prefix.
 #[must_use]
 pub fn slots(prefix: &str, key: &LockKey) -> BTreeSet<u16> {
     let names = LockNames::new(prefix, key);
@@ -97,7 +96,7 @@ pub fn slots(prefix: &str, key: &LockKey) -> BTreeSet<u16> {
     all.iter().map(|name| slot_of(name.as_bytes())).collect()
 }
 
-/// All that is shown of a URL, whether it can be used or not.
+/// Returns every printed form of a URL, whether it is usable or not.
 #[must_use]
 pub fn shown(url: &str) -> String {
     match Url::parse(url) {

@@ -1,4 +1,4 @@
-//! Who wants to fail fast pays for a store that does not answer once.
+//! A caller that fails fast waits only once for a store that does not answer.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn it_opens_by_whoever_was_not_answered_and_closes_by_a_probe() {
     assert!(reason(ask("a", false).await).contains("set down"), "it was asked");
     assert!(client.health().await.breaker_open);
     assert!(reason(ask("b", true).await).contains("being probed"), "it was not asked");
-    assert!(reason(ask("b", false).await).contains("set down"), "who does not fail fast asks");
+    assert!(reason(ask("b", false).await).contains("set down"), "without fail_fast it is sent");
     sleep(SECOND * 60).await;
     assert!(reason(ask("b", true).await).contains("being probed"), "probes fail");
     store.set_down(false);
@@ -106,7 +106,7 @@ async fn while_the_store_is_down_nothing_changes_and_holds_run_out() {
         store.set_down(false);
         let free = there.lock(Mode::Write, key).kind(kind).try_acquire().await;
         free.unwrap().release().await.unwrap();
-        // An outage that is shorter than the lease is survived.
+        // A hold survives an outage that is shorter than its lease.
         let guard = here.lock(mode, key).kind(kind).lease(SECOND).acquire().await.unwrap();
         store.set_down(true);
         sleep(SECOND / 2).await;

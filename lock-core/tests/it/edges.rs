@@ -275,7 +275,7 @@ async fn inside_a_write_what_is_released_lets_nobody_in() {
         scope.lock(mode, "k").acquire().await.unwrap().release().await.unwrap();
         let refused = client.read("k").try_acquire().await.unwrap_err();
         let AcquireError::Busy(busy) = refused else { panic!("{refused}") };
-        assert_eq!(busy.holder_remaining(), None, "its own process knows, and asks nobody");
+        assert_eq!(busy.holder_remaining(), None, "its own process knows, without the store");
     }
     drop(write);
 }

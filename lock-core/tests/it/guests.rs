@@ -1,5 +1,5 @@
-//! What a guest of another reader's hold says of itself and may do: enter again, end before the host,
-//! write. On the in-memory store under a paused clock; `sharing.rs` says who becomes a guest.
+//! Guests of another reader's hold: their state, re-entry, an end before the host's, upgrades. On
+//! the in-memory store under a paused clock; `sharing.rs` tests which reader becomes a guest.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn read(client: &LockClient) -> LockGuard {
     client.read("k").wait(LONG).acquire().await.unwrap()
 }
 
-/// How often each holder reads, once what was released is known to the store.
+/// The read holds of each holder, once the store knows of all releases.
 async fn reads(client: &LockClient) -> Vec<u32> {
     sleep(ms(1)).await;
     client.inspect("k").await.unwrap().holders.iter().map(|holder| holder.reads).collect()
@@ -121,7 +121,7 @@ async fn who_may_not_write_takes_nothing_away_from_those_it_reads_with() {
     }
 }
 
-/// The one who reads beside them asked for a hold of its own.
+/// The reader beside them requested a hold of its own.
 #[tokio::test(start_paused = true)]
 async fn what_a_guest_has_left_just_before_it_asks_to_write_is_released_though_it_may_not() {
     let store = MemoryStore::new();

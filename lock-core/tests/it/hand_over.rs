@@ -1,5 +1,5 @@
-//! When a hold goes to the next waiter of its process, and when it goes back to the store: on the
-//! in-memory store under a paused clock.
+//! When a hold is passed to the next waiter of its process, and when it returns to the store: on
+//! the in-memory store under a paused clock.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ async fn a_lost_hold_is_not_handed_over() {
     first.release().await.unwrap();
     let guard = waiter.await.unwrap().unwrap();
     let before = owner(&client).await;
-    // It cannot be released yet: whoever waits still stands behind it when its guard goes.
+    // It cannot be released yet: the waiter is still behind it when its guard is dropped.
     store.set_down(true);
     assert_eq!(guard.lost().await.cause(), LostCause::MaxHold);
     drop(guard);
@@ -226,7 +226,7 @@ async fn who_leaves_with_a_hold_on_its_way_leaves_it_to_the_next() {
     first.release().await.unwrap();
     let guard = leaving.await.unwrap();
     let before = owner(&client).await;
-    // The next one is given the hold, and never looks.
+    // The next waiter is given the hold, and is never polled.
     drop(guard);
     drop(gone);
     let guard = staying.await.unwrap().unwrap();
@@ -247,7 +247,7 @@ async fn who_comes_for_it_too_late_does_not_have_it() {
     assert!((&mut late).now_or_never().is_none());
     first.release().await.unwrap();
     drop(waiter.await.unwrap().unwrap());
-    // Nobody looks after what is on its way: its lease ends.
+    // No task watches a hold that is being passed on: its lease ends.
     sleep(LEASE).await;
     let refused = late.await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused:?}");
@@ -284,7 +284,7 @@ async fn after_its_turns_a_process_lets_others_try_before_it_asks_again() {
         sleep(held_for).await;
         guard.release().await.unwrap();
         let next = line.remove(0).await.unwrap().unwrap();
-        // Nobody is left to hand it over to, but to one that comes while it is given back.
+        // No waiter is left to hand it to, except one that arrives during its release.
         let last = tokio::spawn(client.write("k").wait(LONG).max_local_handoffs(0).acquire());
         tokio::task::yield_now().await;
         drop(next);
@@ -312,8 +312,8 @@ async fn who_releases_does_not_wait_until_the_next_one_looks() {
     first.release().await.unwrap();
     let guard = waiter.await.unwrap().unwrap();
     let before = owner(&client).await;
-    // By the task that waits for the next one, which does not look meanwhile.
-    timeout(LONG, guard.release()).await.expect("it waits for nobody").unwrap();
+    // Released by the task that waits for the next one, and does not poll meanwhile.
+    timeout(LONG, guard.release()).await.expect("it does not wait").unwrap();
     let _guard = next.await.unwrap();
     assert_eq!(owner(&client).await, before, "the store heard nothing");
 }

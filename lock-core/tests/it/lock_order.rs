@@ -1,4 +1,4 @@
-//! Two places that take the same locks in opposite orders are told, before they meet.
+//! Two places that acquire the same locks in opposite orders are reported before they deadlock.
 
 use lock_core::{
     __private::{Spec, run},
@@ -47,7 +47,7 @@ async fn opposite_orders_are_told_once_with_both_places() {
         }
         only(&client);
     }
-    // The same two places with other keys are no news.
+    // The same two places with other keys are not reported again.
     only(&client);
 }
 
@@ -76,11 +76,11 @@ async fn one_order_is_none() {
         let _z = client.scope().write("z").acquire().await.unwrap();
         drop(scope.write("x").acquire().await.unwrap());
     }
-    // Re-entry asks for nothing new.
+    // Re-entry requests nothing new.
     let scope = client.scope();
     let _outer = scope.write("x").acquire().await.unwrap();
     nested(scope.write("y"), scope.read("x")).await;
-    // Without a scope nobody knows what belongs together.
+    // Without a scope it is not known which acquisitions belong together.
     nested(client.write("b"), client.write("a")).await;
     nested(client.write("a"), client.write("b")).await;
     assert_eq!(client.lock_order_inversions(), []);

@@ -1,4 +1,4 @@
-//! Keys may carry personal data: nobody logs them unless asked to.
+//! Keys may carry personal data: they are not logged unless that is enabled.
 
 use std::{cell::RefCell, fmt::Write as _, sync::Once, time::Duration};
 

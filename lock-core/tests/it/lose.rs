@@ -1,4 +1,4 @@
-//! What the test kit and `assert_held!` stand on: losing a key at will, and who holds what.
+//! What the test kit and `assert_held!` rely on: losing any key, and the holder of each key.
 
 use std::time::Duration;
 

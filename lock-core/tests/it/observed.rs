@@ -1,4 +1,4 @@
-//! What a guard tells of how its hold came about and how it fared.
+//! A guard's reports of how its hold was acquired and renewed.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn two_clients() -> (MemoryStore, LockClient, LockClient) {
     (store, here, there)
 }
 
-/// Who comes after a holder, whichever client that is of.
+/// The next holder, of any client.
 async fn handed_over(holder: &LockClient, client: &LockClient, kind: Kind) -> LockGuard {
     let ask = |client: &LockClient| client.write("k").kind(kind).wait(SECOND * 5).acquire();
     let held = ask(holder).await.unwrap();
@@ -95,5 +95,5 @@ async fn a_renewal_that_was_given_up_left_nothing() {
     guard.lost().await;
     assert_eq!(guard.least_remaining(), Some(Duration::ZERO));
     let_run.lost().await;
-    assert_eq!(let_run.least_remaining(), None, "nobody tried to renew it");
+    assert_eq!(let_run.least_remaining(), None, "it was not renewed");
 }

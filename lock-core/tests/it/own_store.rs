@@ -1,4 +1,5 @@
-//! A store that lacks what a store may lack: what it cannot do is told, and leaves nothing behind.
+//! A store that lacks every optional feature: commands that it does not support are reported as
+//! such, and leave nothing behind.
 
 use std::{sync::Arc, time::Duration};
 

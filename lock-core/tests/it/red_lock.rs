@@ -19,7 +19,7 @@ impl World {
         LockClient::builder().lease(LEASE).red_lock_in_memory(&self.stores).await.unwrap()
     }
 
-    /// Somebody else's lock on one server.
+    /// Another client's lock on one server.
     fn other(&self, server: usize) -> LockClient {
         LockClient::builder().in_memory_on(&self.stores[server])
     }
@@ -43,7 +43,7 @@ async fn a_majority_is_enough_and_less_is_not() {
     let two = world.other(1).non_reentrant("k").acquire().await.unwrap();
     let refused = red_lock.lock("k").try_acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
-    // What the third server had granted was given back.
+    // The grant of the third server was returned.
     let third = world.other(2).non_reentrant("k").wait(LEASE).acquire().await.unwrap();
     drop((one, two, third));
     red_lock.lock("k").acquire().await.unwrap().release().await.unwrap();
@@ -112,7 +112,8 @@ async fn work_ends_with_the_majority() {
 async fn a_server_that_restarted_empty_is_not_counted_for_the_longest_lease() {
     let world = World::new(3);
     let (here, there) = (world.red_lock().await, world.red_lock().await);
-    // Held on two servers, of which one forgets: without shunning, a second majority stands.
+    // Held on two servers, of which one loses its locks: without shunning, a second majority would
+    // be possible.
     let blocked = world.other(0).non_reentrant("k").acquire().await.unwrap();
     let guard = here.lock("k").renew(false).acquire().await.unwrap();
     drop(blocked);

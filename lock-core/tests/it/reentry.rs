@@ -1,5 +1,4 @@
-//! What keeps a scope from entering its own lock once more, and does the lock no harm: on the
-//! in-memory store under a paused clock.
+//! Re-entries that fail without harm to the hold: on the in-memory store under a paused clock.
 
 use std::time::Duration;
 

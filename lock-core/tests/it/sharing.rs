@@ -1,4 +1,5 @@
-//! Who reads under whose hold, and until when: on the in-memory store under a paused clock.
+//! Which reader reads under whose hold, and until when: on the in-memory store under a paused
+//! clock.
 
 use std::{sync::Arc, time::Duration};
 
@@ -62,7 +63,11 @@ async fn what_cannot_be_renewed_ends_for_all_with_the_lease_of_the_first() {
             assert_eq!(granted.elapsed(), LEASE - LEASE / 20);
             assert_eq!(guest.least_remaining(), Some(Duration::ZERO));
         }
-        assert_eq!(told.now_or_never().is_some(), host.is_some(), "who has left is told nothing");
+        assert_eq!(
+            told.now_or_never().is_some(),
+            host.is_some(),
+            "a hold that has ended is not notified"
+        );
     }
 }
 
@@ -113,7 +118,7 @@ async fn max_hold_counts_for_each_and_takes_nobody_along() {
     let next = read(&client).await;
     assert_eq!(holders(&client).await, 2, "the host has read to its end");
     drop((next, last));
-    // Nobody looks: it is released all the same.
+    // No task polls it: it is released all the same.
     sleep(LEASE * 4 - LEASE / 3 - ms(1)).await;
     assert_eq!(holders(&client).await, 1);
     sleep(ms(10)).await;
@@ -147,8 +152,8 @@ async fn so_many_read_under_one_hold_as_may_share_it() {
     }
 }
 
-/// Readers that come one after the other, each while the one before still reads, are no wall to
-/// somebody who writes in another process: it waits for one read, and one more.
+/// Readers that arrive one after the other, each while the previous one still reads, do not block a
+/// writer of another process: it waits for one read, and one more.
 #[tokio::test(start_paused = true)]
 async fn a_writer_elsewhere_waits_for_two_reads_at_the_most() {
     const READ: Duration = ms(200);
@@ -177,7 +182,8 @@ async fn a_writer_elsewhere_waits_for_two_reads_at_the_most() {
     stream.await.unwrap();
 }
 
-/// Two readers who ask over a link that takes its time, the second while the first one does.
+/// Two readers that acquire over a slow link, the second while the first one's command is in
+/// flight.
 async fn asking(link: &Arc<ConstantFaults>, store: &MemoryStore) -> LockClient {
     let script: Arc<dyn lock_core::test_util::FaultPlan> = Arc::clone(link) as _;
     link.set(Delivery { taken: Some(ms(20)), answered: Some(ms(40)) });

@@ -1,4 +1,4 @@
-//! What guards, permits and several locks at once say of themselves.
+//! The reported state of guards, permits and several locks at once.
 
 use std::{pin::pin, time::Duration};
 
@@ -15,7 +15,7 @@ fn two_clients() -> (MemoryStore, LockClient, LockClient) {
     (store, here, there)
 }
 
-/// What is left of the belief in a lease just granted.
+/// How long a lease that was just granted is relied upon.
 fn is_fresh(remaining: Duration) -> bool {
     remaining > LEASE / 2 && remaining < LEASE
 }
@@ -33,7 +33,7 @@ async fn a_view_says_the_strongest_mode() {
     let seen = here.inspect("k").await.unwrap();
     assert!(seen.complete, "one holder is no crowd");
     assert_eq!(seen.fencing_token, Some(guard.fencing_token()));
-    assert!(here.inspect("nobody's").await.unwrap().complete);
+    assert!(here.inspect("free").await.unwrap().complete);
     guard.downgrade().await.unwrap();
     assert_eq!(guard.view().mode(), Mode::Read);
 }
@@ -99,7 +99,7 @@ async fn whoever_holds_is_asked_to_release_and_nobody_else() {
     let mut three = pin!(both.release_requested());
     let pending =
         [poll!(&mut one), poll!(&mut two), poll!(&mut three)].map(|told| told.is_pending());
-    assert_eq!(pending, [true; 3], "nobody has asked");
+    assert_eq!(pending, [true; 3], "no release was requested");
     assert_eq!(there.request_release("k").await.unwrap(), 1);
     timeout(LEASE * 2, &mut one).await.expect("told");
     assert!(poll!(&mut two).is_pending() && poll!(&mut three).is_pending(), "not their keys");
@@ -113,14 +113,14 @@ async fn whoever_holds_is_asked_to_release_and_nobody_else() {
 #[tokio::test(start_paused = true)]
 async fn it_is_said_how_many_were_asked_and_whether_any_were_forced() {
     let (_, here, there) = two_clients();
-    // Those who share one hold count as one.
+    // Holders that share one hold count as one.
     let read = || here.read("k").max_shared_readers(1).acquire();
     let both = [read().await.unwrap(), read().await.unwrap()];
     assert_eq!(there.request_release("k").await.unwrap(), 2);
-    assert_eq!(there.request_release("nobody's").await.unwrap(), 0);
+    assert_eq!(there.request_release("free").await.unwrap(), 0);
     let forced = there.force_release("k").await.unwrap();
     assert!(forced.was_held && forced.fencing_token > Some(both[0].fencing_token()));
-    assert!(!there.force_release("nobody's").await.unwrap().was_held);
+    assert!(!there.force_release("free").await.unwrap().was_held);
     let _permit = here.semaphore("s", 1).permit().acquire().await.unwrap();
     let forced = there.force_release("s").await.unwrap();
     assert!(forced.was_held && forced.fencing_token.is_none());
@@ -142,7 +142,7 @@ async fn what_is_held_is_listed_and_semaphores_always() {
     assert_eq!(keys("a:", 3).await, ("a:1 a:2 a:s".to_owned(), true));
     assert_eq!(keys("a:", 2).await, ("a:1 a:2".to_owned(), false));
     assert_eq!(keys("b:", 2).await, (String::new(), true));
-    // Who waits where nobody holds is not listed: the place that it left outlives it.
+    // The waiter of a free lock is not listed: its place outlives the lock.
     let waiting = there.write("a:1").wait(LEASE).acquire();
     assert!(timeout(LEASE / 10, waiting).await.is_err());
     drop(held);

@@ -1,4 +1,4 @@
-//! The commands of a store one by one: each may be asked again, and late ones change nothing.
+//! The commands of a store one by one: each may be sent again, and late ones change nothing.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What a dead process held is free when its lease is over.
+//! The locks of a dead process are free once their leases have ended.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::test_util::Stopwatch;
 
 use super::world::{LONG, SHORT, World, written};
 
-/// How long after the lease of the dead the next one may come.
+/// How long after the end of a dead holder's lease the next holder may follow.
 const A_MOMENT: Duration = Duration::from_millis(250);
 
 pub(super) async fn what_a_dead_process_held_passes_on(world: World) {
@@ -24,7 +24,7 @@ pub(super) async fn what_a_dead_process_held_passes_on(world: World) {
 
 pub(super) async fn dead_readers_and_dead_permits_pass_on(world: World) {
     let lives = world.client().await;
-    // A living reader does not keep the dead one alive.
+    // A live reader does not keep the dead one alive.
     let beside = lives.read("k").acquire().await.unwrap();
     let read = |client: crate::LockClient| async move {
         client.read("k").lease(SHORT).acquire().await.unwrap()

@@ -10,7 +10,7 @@ use crate::{
     types::{Kind, LockKey},
 };
 
-/// What a store may lack.
+/// The features that a store may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Feature {
@@ -28,13 +28,13 @@ pub enum Feature {
     Fenced,
     /// [`Kind::Semaphore`].
     Semaphore,
-    /// Tokens in reserve, and with them locks that go from one waiter of a process to the next.
+    /// Reserved tokens, and therefore locks that pass from one waiter of a process to the next.
     ReservedTokens,
     /// Upgrades and downgrades.
     ModeChanges,
-    /// Looking at locks and taking them away: [`StoreAdmin`](crate::store::StoreAdmin).
+    /// Inspecting locks and taking them away: [`StoreAdmin`](crate::store::StoreAdmin).
     Admin,
-    /// Waiters are woken, and need not look by themselves.
+    /// Waiters are woken, and need not poll.
     WakeUps,
 }
 
@@ -54,22 +54,22 @@ impl From<Kind> for Feature {
 
 /// A store under test, on which any number of clients meet. Each case has one of its own.
 pub trait Fixture: Send + Sync + 'static {
-    /// A client on this store with these options, as another process has it. It may be asked for on
-    /// any runtime; the client lives on that one.
+    /// Returns a client on this store with these options, as another process would create it. The
+    /// call may be made on any runtime; the client lives on that one.
     fn client(&self, builder: LockClientBuilder) -> BoxFuture<'_, LockClient>;
 
-    /// Takes a lock away from under its holder, who learns of it at its next renewal.
+    /// Takes a lock away from its holder, which learns of it at its next renewal.
     fn remove(&self, key: LockKey) -> BoxFuture<'_, ()>;
 
-    /// Forgets what the store remembers of a free lock, if that would show in a snapshot of the next
-    /// one. Default: there is nothing to forget.
+    /// Removes what the store remembers of a free lock, if that would show in a snapshot of the
+    /// next one. Default: does nothing.
     fn forget(&self, key: LockKey) -> BoxFuture<'_, ()> {
         drop(key);
         ready(()).boxed()
     }
 
-    /// Whether the store has a feature; cases that need one that it lacks are left out. Default: it
-    /// has all of them.
+    /// Returns whether the store has a feature; cases that need a missing one are skipped. Default:
+    /// it has all of them.
     fn supports(&self, feature: Feature) -> bool {
         let _ = feature;
         true

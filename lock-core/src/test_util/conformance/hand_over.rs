@@ -1,4 +1,5 @@
-//! A lock goes from one waiter of a process to the next without the store; others get in between.
+//! A lock is passed from one waiter of a process to the next without the store; others acquire it
+//! in between.
 
 use std::{
     sync::{
@@ -17,10 +18,10 @@ use crate::{
 };
 use tokio::task::JoinHandle;
 
-/// Kinds of which one holder at a time writes, in no order but that of asking.
+/// Kinds with one writing holder at a time, which are not fair.
 const HANDED_OVER: [Kind; 4] = [Kind::ReadWrite, Kind::Reentrant, Kind::NonReentrant, Kind::Fenced];
 
-/// Who holds it, as the store knows it.
+/// The holder, as the store has it.
 async fn owner(client: &LockClient) -> String {
     let mut holders = client.inspect("k").await.unwrap().holders;
     assert_eq!(holders.len(), 1, "{holders:?}");
@@ -29,7 +30,7 @@ async fn owner(client: &LockClient) -> String {
 
 type Waiter = JoinHandle<Result<LockGuard, AcquireError>>;
 
-/// So many wait, one after the other.
+/// How many waiters there are, one after the other.
 async fn line(client: &LockClient, kind: Kind, count: usize) -> Vec<Waiter> {
     let mut line = Vec::new();
     for number in 1..=count {
@@ -72,7 +73,7 @@ pub(super) async fn each_turn_is_a_lock_of_its_own(world: World) {
         let last = guard.fencing_token();
         guard.release().await.unwrap();
         let next = soon(written(&there, kind, "k").wait(LONG).acquire()).await.unwrap();
-        assert!(next.fencing_token() > last, "{kind}: reserved tokens are nobody else's");
+        assert!(next.fencing_token() > last, "{kind}: no other holder has the reserved tokens");
         next.release().await.unwrap();
         assert_eq!(here.health().await.holds, 0);
     }
@@ -143,7 +144,7 @@ pub(super) async fn a_hold_that_was_changed_is_not_handed_over(world: World) {
     }
 }
 
-/// One more behind the one that waits.
+/// Adds a waiter behind the one that waits.
 async fn line_behind(client: &LockClient, behind: usize) -> Vec<Waiter> {
     let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
     eventually("it waits", LIMIT, async || client.health().await.waiting == behind + 1).await;

@@ -1,4 +1,4 @@
-//! What every kind of lock does alike, and where kinds differ.
+//! What all kinds of locks have in common, and where they differ.
 
 use std::sync::{
     Arc,
@@ -36,7 +36,7 @@ pub(super) async fn re_entry_by_kind(world: World) {
         let ask = || written(&here, kind, "k").in_scope(&scope).wait(LONG);
         let outer = ask().acquire().await.unwrap();
         if kind == Kind::NonReentrant {
-            // It would wait for itself for ever.
+            // It would wait for itself forever.
             for inner in [ask().acquire().await, ask().try_acquire().await] {
                 assert!(matches!(inner, Err(AcquireError::AlreadyHeld { .. })), "{inner:?}");
             }
@@ -159,7 +159,7 @@ pub(super) async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: World
         abandoned.abort();
         eventually("it left nothing", LIMIT, async || there.health().await.holds == 0).await;
         guard.release().await.unwrap();
-        // Whoever had stayed in line would be next.
+        // A waiter that had kept its place would be next.
         written(&here, kind, "k").try_acquire().await.unwrap().release().await.unwrap();
     }
 }
@@ -178,7 +178,7 @@ pub(super) async fn locks_without_readers(world: World) {
     assert_eq!(client.health().await.holds, 0);
 }
 
-/// Kinds that stand for their shapes.
+/// One kind for each state that a store keeps.
 const SHAPES: [Kind; 4] = [Kind::ReadWrite, Kind::FairReadWrite, Kind::Reentrant, Kind::Fair];
 
 fn same_shape(one: Kind, other: Kind) -> bool {

@@ -1,4 +1,4 @@
-//! Leases on a running clock: renewal, loss, and what happens to the next one.
+//! Leases on a running clock: renewal, loss, and the next holder.
 
 use super::world::{LONG, NEVER, SHORT, World, soon, written};
 use crate::{

@@ -1,4 +1,4 @@
-//! Looking at a lock from outside, taking it away, and asking for it back.
+//! Inspecting a lock from outside, taking it away, and requesting its release.
 
 use super::world::{LONG, SHORT, WOKEN, World, refused, soon, written};
 use crate::{
@@ -22,7 +22,7 @@ pub(super) async fn holders_are_named_with_their_counts(world: World) {
         let guard = written(&here, kind, "k").in_scope(&scope).lease(LONG).acquire().await.unwrap();
         let seen = there.inspect("k").await.unwrap();
         let shown = match kind {
-            // The plain kinds share one shape, and a line is all that tells a fair one.
+            // The plain kinds share one state, and only its queue identifies a fair one.
             Kind::NonReentrant | Kind::Fair => Kind::Reentrant,
             kind => kind,
         };
@@ -142,8 +142,8 @@ pub(super) async fn asked_to_release_the_holder_hears_it(world: World) {
         };
         let ((), asked) = soon(async { tokio::join!(guard.release_requested(), asked) }).await;
         assert_eq!(asked, 1, "{kind}");
-        assert!(guard.is_held(), "nothing is taken from anybody");
-        // AcquireOptions before it listens, too.
+        assert!(guard.is_held(), "nothing is taken away");
+        // A request that is made before it listens counts too.
         soon(guard.release_requested()).await;
         guard.release().await.unwrap();
     }
@@ -178,7 +178,7 @@ pub(super) async fn locks_are_listed_by_prefix(world: World) {
     }
     let semaphore = client.semaphore("a:{tag}:semaphore", 2);
     let permit = semaphore.permit().acquire().await.unwrap();
-    // Who waits has names beside the lock's.
+    // A waiter has names beside the lock's.
     let waiter = tokio::spawn(client.fair("a:fair").wait(LONG).acquire());
     world.until_waiters(&client, "a:fair", 1).await;
     let list = async |prefix: &str, limit| {
@@ -213,5 +213,5 @@ pub(super) async fn locks_are_listed_by_prefix(world: World) {
     for guard in guards {
         guard.release().await.unwrap();
     }
-    assert_eq!(list("b", 100).await, (Vec::new(), true), "nobody holds them");
+    assert_eq!(list("b", 100).await, (Vec::new(), true), "they are free");
 }

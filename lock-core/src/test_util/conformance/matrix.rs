@@ -1,4 +1,5 @@
-//! Who may enter beside whom: between processes, between acquisitions of one, within a scope.
+//! Which holders exclude each other: between processes, between acquisitions of one process, within
+//! a scope.
 
 use super::world::World;
 use crate::{
@@ -64,7 +65,7 @@ pub(super) async fn within_one_scope(world: World) {
             let outer = scope.lock(held, "k").try_acquire().await.unwrap();
             let inner = scope.lock(asked, "k").try_acquire().await;
             if held == Mode::Read && asked == Mode::Write {
-                // Redisson lets this one wait for itself for ever.
+                // In Redisson this acquisition would wait for its own thread forever.
                 assert!(matches!(inner, Err(AcquireError::ReadHeld { .. })), "{inner:?}");
             } else {
                 let inner = inner.unwrap();
@@ -84,7 +85,7 @@ pub(super) async fn within_one_scope_beside_others(world: World) {
     let write = scope.write("k").acquire().await.unwrap();
     let read = scope.read("k").acquire().await.unwrap();
     assert!(!entered(&there.read("k").try_acquire().await), "a read inside a write is exclusive");
-    // The write goes first: the read that stays lets readers in, and no writer.
+    // The write is released first: the remaining read admits readers, but no writer.
     write.release().await.unwrap();
     let beside = there.read("k").try_acquire().await.unwrap();
     assert!(!entered(&there.write("k").try_acquire().await));

@@ -1,5 +1,5 @@
-//! What every store must do, written once and run on each: what Redisson's and Curator's own tests
-//! check of each kind of lock, and what they do not.
+//! The requirements on every store, written once and run on each: those that the tests of Redisson
+//! and Curator check for each kind of lock, and more.
 //!
 //! A store is put under test by a [`Fixture`]; [`run`] runs every case that it supports, and
 //! [`cases`] lists them for a test program of its own. Most cases have real leases and take seconds.
@@ -68,7 +68,7 @@ use world::World;
 
 use super::unless_stalled;
 
-/// Gives every case to a macro: by module, each with the features that it needs.
+/// Passes every case to a macro: by module, each with the features that it needs.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases {
@@ -248,7 +248,7 @@ crate::conformance_cases!(list);
 /// How many cases run at the same time: most of them wait for most of their time.
 const AT_ONCE: usize = 8;
 
-/// One thing that a store must do.
+/// One requirement on a store.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     name: &'static str,

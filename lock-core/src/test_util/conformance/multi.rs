@@ -8,7 +8,7 @@ use crate::{
 };
 use tokio::task::JoinSet;
 
-/// One of each, under keys of their own.
+/// One lock of each kind, under keys of their own.
 fn one_of_each(client: &LockClient) -> [Member; 7] {
     [
         client.read("read").into(),
@@ -36,7 +36,7 @@ pub(super) async fn all_or_nothing_whatever_the_kinds(world: World) {
 
 pub(super) async fn the_refused_one_is_waited_for_with_nothing_held(world: World) {
     let (here, there) = (world.client().await, world.client().await);
-    // One slot of a cluster has both, so that one step can take them.
+    // Both keys are in one slot of a cluster, so one command can acquire them.
     let (a, b) = ("{m}a", "{m}b");
     let both = |client: &LockClient| client.multi_lock([client.write(a), client.write(b)]);
     let held = there.write(b).lease(LONG * 10).acquire().await.unwrap();
@@ -56,7 +56,7 @@ pub(super) async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_w
     world.until_waiters(&there, b, 1).await;
     let plain = there.write(a).acquire().await.unwrap();
     fair.release().await.unwrap();
-    // It looks again, and is refused where it stood in no line.
+    // It polls, and is refused where it had no place in line.
     world.until_waiters(&there, a, 1).await;
     world.until_waiters(&there, b, 0).await;
     there.fair(b).try_acquire().await.unwrap().release().await.unwrap();
@@ -99,7 +99,7 @@ pub(super) async fn nothing_is_left_after_refusals(world: World) {
     }
 }
 
-/// Some to read, some to write.
+/// Some requests read, some write.
 fn three(client: &LockClient) -> [Member; 3] {
     [client.write("a").into(), client.read("b").into(), client.write("c").into()]
 }
@@ -128,7 +128,7 @@ pub(super) async fn its_lease_is_the_one_asked_for_however_often_it_was_refused(
         let left = there.inspect(key).await.unwrap().remaining;
         assert!(left.is_some_and(|left| left > LONG / 2 && left <= LONG), "{key}: {left:?}");
     }
-    // Another reader that leaves takes nothing of it along.
+    // Another reader that leaves does not change its place.
     there.read("b").acquire().await.unwrap().release().await.unwrap();
     let left = there.inspect("b").await.unwrap().remaining;
     assert!(left.is_some_and(|left| left > LONG / 2), "{left:?}");

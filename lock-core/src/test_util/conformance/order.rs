@@ -1,4 +1,4 @@
-//! Fair kinds: order of arrival across processes, the dead left out of account.
+//! Fair kinds: order of arrival across processes, dead waiters skipped.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::{
 };
 use tokio::{sync::mpsc, task::JoinHandle};
 
-/// For so long a waiter that says nothing keeps its place.
+/// How long a waiter that does not renew its place keeps it.
 const PLACE: Duration = Duration::from_secs(3);
-/// For a message and a try.
+/// Long enough for a message and a try.
 const A_MOMENT: Duration = Duration::from_millis(500);
 
 const FAIR: [Kind; 2] = [Kind::Fair, Kind::FairReadWrite];
 
-/// Who waits has arrived when this is over.
+/// Starts a waiter, and returns once it has arrived.
 async fn in_line(
     world: &World,
     client: &LockClient,
@@ -36,7 +36,7 @@ pub(super) async fn waiters_are_served_in_order_of_arrival(world: World) {
         let guard = written(&clients[0], kind, "k").acquire().await.unwrap();
         let (order, mut ordered) = mpsc::unbounded_channel();
         for number in 0..9 {
-            // Neighbours in line are of different processes.
+            // Neighbours in line belong to different processes.
             let client = &clients[number % 3];
             let waiter = in_line(&world, client, written(client, kind, "k")).await;
             let order = order.clone();
@@ -191,7 +191,7 @@ pub(super) async fn holders_that_never_release_pass_it_on_in_order(world: World)
             held.push(guard);
         }
         assert!(held[..5].iter().all(|guard| !guard.is_held()), "{kind}");
-        // Until the last one's time is over too.
+        // Until the last place has expired too.
         written(&clients[0], kind, "k")
             .wait(LONG)
             .acquire()

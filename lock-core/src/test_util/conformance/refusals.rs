@@ -1,4 +1,4 @@
-//! Bad input is refused with an error that says what to do, before anything is held.
+//! Bad input is refused with an error that explains how to correct it, before anything is held.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(super) async fn bad_leases(world: World) {
             assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{lease:?}: {refused}");
         }
     }
-    // A wait without end is no error.
+    // A wait without end is not an error.
     drop(client.write("k").wait(Duration::MAX).acquire().await.unwrap());
 }
 

@@ -1,4 +1,4 @@
-//! Re-entry: counts, order of release, ambience, and what does not inherit it.
+//! Re-entry: counts, order of release, ambient scopes, and what does not inherit them.
 
 use super::world::{World, soon};
 use crate::{

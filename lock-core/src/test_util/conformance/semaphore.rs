@@ -77,7 +77,7 @@ pub(super) async fn more_and_fewer_permits(world: World) {
     eventually("it waits", LIMIT, async || client.health().await.holds == 2).await;
     assert!(semaphore.set_permits(2).await.unwrap() >= 0);
     let second = soon(waiter).await.unwrap().unwrap();
-    // Nobody loses a permit: the next one is granted when enough were returned.
+    // No permit is lost: the next one is granted once enough were returned.
     assert_eq!(semaphore.set_permits(1).await.unwrap(), -1);
     assert!(first.is_held() && second.is_held());
     first.release().await.unwrap();

@@ -1,4 +1,4 @@
-//! Readers of one process that come together read under one hold of the store.
+//! Readers of one process that arrive together read under one hold of the store.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn store(client: &LockClient) -> Inspection {
     client.inspect("k").await.unwrap()
 }
 
-/// How often each holder reads, as the store has it.
+/// The read holds of each holder, as the store has them.
 async fn reads(client: &LockClient) -> Vec<u32> {
     store(client).await.holders.iter().map(|holder| holder.reads).collect()
 }
@@ -71,7 +71,7 @@ pub(super) async fn it_is_free_when_the_last_has_gone_whoever_that_is(world: Wor
             assert!(is_taken(&there).await, "{} read", readers.len());
             readers.remove(gone).release().await.unwrap();
         }
-        // The release was waited for.
+        // The client waited for the release.
         there.write("k").try_acquire().await.unwrap().release().await.unwrap();
         assert_eq!(here.health().await.holds, 0);
     }

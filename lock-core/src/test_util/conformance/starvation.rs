@@ -1,4 +1,4 @@
-//! Neither readers nor writers wait for ever, however many of the others there are.
+//! Neither readers nor writers wait forever, however many of the others there are.
 
 use std::{
     sync::{
@@ -12,7 +12,7 @@ use super::world::{LONG, World, soon};
 use crate::types::Mode;
 use tokio::task::JoinSet;
 
-/// Tasks in two processes that hold `mode` one after the other, so that somebody always does.
+/// Tasks in two processes that hold `mode` one after the other, so that the lock is always held.
 async fn stream(
     world: &World,
     mode: Mode,

@@ -1,4 +1,4 @@
-//! What a lock says of itself: whether it is locked, by whom, how often, on which side.
+//! The reported state of a lock: whether it is locked, its holder, its holds, its mode.
 
 use super::world::{World, written};
 use crate::{

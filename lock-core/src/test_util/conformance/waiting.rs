@@ -1,4 +1,4 @@
-//! Who waits is woken, on time, in order, and leaves nothing behind when it gives up.
+//! A waiter is woken, on time, in order, and leaves nothing behind when it gives up.
 
 use std::{
     sync::{
@@ -149,7 +149,7 @@ pub(super) async fn an_acquisition_lets_as_few_wait_as_it_says(world: World) {
         guard.release().await.unwrap();
         drop(soon(waiter).await.unwrap().unwrap());
         drop(soon(more).await.unwrap().unwrap());
-        // Behind what is only leaving there is room.
+        // There is room behind a holder whose release is pending.
         soon(ask(0).acquire()).await.unwrap().release().await.unwrap();
     }
     let permit = |client: &crate::LockClient| client.semaphore("s", 1).permit().wait(LONG);
@@ -210,7 +210,7 @@ pub(super) async fn who_gives_up_as_its_turn_comes_passes_it_on(world: World) {
             leaving.spawn(there.write("k").wait(moment).acquire());
         }
         let staying = tokio::spawn(there.write("k").wait(LONG).acquire());
-        // Their time runs out about when the lock is released.
+        // Their waits end at about the time when the lock is released.
         tokio::time::sleep(moment + Duration::from_millis(round % 5)).await;
         guard.release().await.unwrap();
         while let Some(left) = soon(leaving.join_next()).await {

@@ -1,4 +1,4 @@
-//! What the cases stand on.
+//! Shared setup of the cases.
 
 use std::{fmt, mem::ManuallyDrop, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     types::{Kind, LockKey, Mode},
 };
 
-/// The kinds of locks that can be written: all but the semaphore.
+/// The kinds of locks that can be written: all except the semaphore.
 const LOCKS: [Kind; 6] = [
     Kind::ReadWrite,
     Kind::FairReadWrite,
@@ -43,7 +43,7 @@ impl World {
         self.0.supports(kind.into())
     }
 
-    /// The kinds that the store has, and that can be written.
+    /// The kinds that the store supports and that can be written.
     pub(super) fn locks(&self) -> Vec<Kind> {
         LOCKS.into_iter().filter(|kind| self.supports(*kind)).collect()
     }
@@ -56,17 +56,17 @@ impl World {
         self.0.client(builder).await
     }
 
-    /// Takes a lock away from under its holder.
+    /// Takes a lock away from its holder.
     pub(super) async fn remove(&self, key: &str) {
         self.0.remove(LockKey::try_from(key).unwrap()).await;
     }
 
-    /// Takes away what is remembered of a key beside its lock.
+    /// Removes what is remembered of a key beside its lock.
     pub(super) async fn forget(&self, key: &str) {
         self.0.forget(LockKey::try_from(key).unwrap()).await;
     }
 
-    /// How many are known to wait.
+    /// The number of known waiters.
     pub(super) async fn waiters(&self, client: &LockClient, key: &str) -> usize {
         client.inspect(key).await.unwrap().waiters.len()
     }
@@ -76,7 +76,7 @@ impl World {
         eventually(&what, LIMIT, async || self.waiters(client, key).await == count).await;
     }
 
-    /// A process waits for `key` and dies there without a word.
+    /// A process waits for `key` and dies without releasing anything.
     pub(super) async fn crash_waiting(
         &self,
         ask: impl FnOnce(LockClient) -> Acquire + Send + 'static,
@@ -89,14 +89,14 @@ impl World {
         life.shutdown_background();
     }
 
-    /// A process takes what it wants and dies with it without a word.
+    /// A process acquires the given locks and dies without releasing them.
     pub(super) async fn crash_holding<F>(&self, take: impl FnOnce(LockClient) -> F + Send + 'static)
     where
         F: Future<Output: Send> + Send + 'static,
     {
         let (taken, told) = oneshot::channel();
         let life = self.life(|client| async move {
-            // Whoever dies drops nothing.
+            // A process that dies runs no drop handlers.
             let _held = ManuallyDrop::new(take(client).await);
             taken.send(()).unwrap();
         });
@@ -104,7 +104,7 @@ impl World {
         life.shutdown_background();
     }
 
-    /// A process of its own with one client.
+    /// Creates a process of its own with one client.
     fn life<F>(&self, live: impl FnOnce(LockClient) -> F + Send + 'static) -> Runtime
     where
         F: Future<Output: Send> + Send + 'static,
@@ -120,8 +120,9 @@ impl World {
     }
 }
 
-/// From an ask to its grant when a message wakes the waiter. A waiter looks by itself 500 ms after it
-/// was refused at the earliest, so one that no message reaches comes later than this.
+/// The longest time from a release to its grant when a message wakes the waiter. A waiter polls 500
+/// ms after it was refused at the earliest, so one that receives no message is granted the lock
+/// later than this.
 pub(super) const WOKEN: Duration = Duration::from_millis(400);
 
 /// Returns when the first tries of the waiters of `client`, which holds nothing else, have certainly
@@ -135,11 +136,11 @@ pub(super) async fn soon<F: Future>(work: F) -> F::Output {
     bounded(LIMIT, work).await
 }
 
-/// A lease that does not end in a test: what is free before was released.
+/// A lease that does not end in a test: a lock that is free earlier was released.
 pub(super) const NEVER: Duration = Duration::from_secs(3_600);
 
 pub(super) const LONG: Duration = Duration::from_secs(20);
 
-/// A lease that a test waits out. Machines stand still for half a second, and it is renewed all the
-/// same.
+/// A lease that a test waits for. Machines stand still for half a second, and it must be renewed
+/// all the same.
 pub(super) const SHORT: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! From a step to its fate.
+//! The link: schedules each step and its answer.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     types::{OwnerId, StoreError, Unavailable},
 };
 
-/// Between two steps of one owner that would be taken at the same moment.
+/// The pause between two steps of one owner that would be taken at the same moment.
 const IN_ORDER: Duration = Duration::from_millis(1);
 
 /// One client's link to the store.
@@ -22,7 +22,7 @@ pub(super) struct FaultyLink {
     pub(super) store: MemoryStore,
     pub(super) script: Arc<dyn FaultPlan>,
     timeout: Duration,
-    /// When each owner's last step is taken: on one connection, nothing overtakes.
+    /// When each owner's last step is taken: on one connection, no step overtakes another.
     last_taken: Mutex<HashMap<OwnerId, Instant>>,
 }
 
@@ -37,7 +37,7 @@ impl FaultyLink {
         Self { store, script, timeout, last_taken: Mutex::default() }
     }
 
-    /// Asks for a step, which is taken when its time comes, whatever became of who asked.
+    /// Sends a step, which is taken when its time comes, even if the caller has gone.
     pub(super) fn ask<'a, T: Send + 'static>(
         &'a self,
         kind: CommandKind,
@@ -82,7 +82,7 @@ impl FaultyLink {
         })
     }
 
-    /// The moment at which a step of these owners is taken that may be taken from `at` on.
+    /// The first moment, from `at` on, at which a step of these owners can be taken.
     fn turn(&self, owners: &[OwnerId], at: Instant) -> Instant {
         let mut last = self.last_taken.lock();
         let now = Instant::now();
@@ -93,7 +93,7 @@ impl FaultyLink {
         at
     }
 
-    /// What of the store's news gets through.
+    /// The wake-ups of the store that get through.
     pub(super) fn hear(&self, mut from: WakeupReceiver) -> WakeupReceiver {
         let (tell, receives) =
             watch::channel(NotifyState { subscribed: true, ..NotifyState::default() });
@@ -117,7 +117,7 @@ impl FaultyLink {
     }
 }
 
-/// When there is an answer: never before the step that it is the answer to.
+/// When the answer arrives: never before the step itself is taken.
 fn answer_at(delivery: Delivery, asked: Instant, taken: Option<Instant>) -> Option<Instant> {
     let answered = delivery.answered?;
     let at = asked + answered;

@@ -1,4 +1,4 @@
-//! Every step of the store, by way of the line.
+//! Sends every command of the store over the link.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, StoreError, Unavailable},
 };
 
-/// What the store says, which it does at once.
+/// Properties of the store, which it returns at once.
 fn said<T>(answer: StoreFuture<'_, T>) -> Result<T, StoreError> {
     answer.now_or_never().expect("BUG: the store in memory waits for something")
 }

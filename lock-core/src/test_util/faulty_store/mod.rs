@@ -1,5 +1,5 @@
-//! A store in memory over a link that follows a script: answers that come late, never, or for a step
-//! that is taken all the same; wake-ups that get lost. For tests under a paused clock.
+//! A store in memory over a link that follows a script: answers that are late, missing, or missing
+//! although the step was taken; wake-ups that get lost. For tests under a paused clock.
 
 mod link;
 mod lock_store;
@@ -12,7 +12,7 @@ use crate::{
     store::memory::MemoryStore,
 };
 
-/// What kind of step it is.
+/// The kind of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in the steps of the store")]
 pub enum CommandKind {
@@ -21,48 +21,49 @@ pub enum CommandKind {
     Renew,
     Upgrade,
     Downgrade,
-    /// Looks, and what operators do.
+    /// Inspection, and the commands of operators.
     Other,
 }
 
-/// What becomes of one step.
+/// The fate of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// After how long the store takes it; `None`: never. Steps of one owner keep their order.
     pub taken: Option<Duration>,
-    /// After how long the client is answered: with what the step came to if it was taken by then,
+    /// After how long the client is answered: with the outcome of the step if it was taken by then,
     /// otherwise with an error. `None`: never, which the client notices by its command timeout.
     pub answered: Option<Duration>,
 }
 
 impl Delivery {
-    /// Taken and answered at once.
+    /// Creates a fate: taken and answered at once.
     pub const AT_ONCE: Self = Self::after(Duration::ZERO);
 
-    /// Taken at once and answered after so long.
+    /// Creates a fate: taken at once and answered after this time.
     #[must_use]
     pub const fn after(latency: Duration) -> Self {
         Self { taken: Some(Duration::ZERO), answered: Some(latency) }
     }
 }
 
-/// Says what becomes of each step, in the order in which they are asked for.
+/// Decides the fate of each step, in the order in which they are sent.
 pub trait FaultPlan: Send + Sync + 'static {
-    /// The fate of the next step.
+    /// Returns the fate of the next step.
     fn delivery(&self, kind: CommandKind) -> Delivery;
 
-    /// After how long the next wake-up is heard; `None`: never.
+    /// Returns after how long the next wake-up is delivered; `None`: never.
     fn heard(&self) -> Option<Duration> {
         Some(Duration::ZERO)
     }
 
-    /// Whether several locks are taken in one step, as on one server; or one by one, as in a cluster.
+    /// Returns whether several locks are taken in one step, as on one server; or one by one, as in
+    /// a cluster.
     fn supports_atomic_multi(&self) -> bool {
         true
     }
 }
 
-/// A link that treats every step alike, until it is told otherwise: at first, at once.
+/// A link with the same fate for every step, until it is changed: at first, at once.
 #[derive(Debug)]
 pub struct ConstantFaults(Mutex<Delivery>);
 
@@ -73,7 +74,7 @@ impl Default for ConstantFaults {
 }
 
 impl ConstantFaults {
-    /// What becomes of each step that is asked for from now on.
+    /// Sets the fate of every step from now on.
     pub fn set(&self, delivery: Delivery) {
         *self.0.lock() = delivery;
     }
@@ -85,7 +86,7 @@ impl FaultPlan for ConstantFaults {
     }
 }
 
-/// A client whose link to `store` follows `script`; its command timeout is the builder's.
+/// Returns a client whose link to `store` follows `script`; its command timeout is the builder's.
 #[must_use]
 pub fn client(
     builder: LockClientBuilder,

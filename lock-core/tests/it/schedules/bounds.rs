@@ -1,4 +1,4 @@
-//! What random schedules have shown once: each in the smallest scene that shows it.
+//! Defects that random schedules have shown: each in the smallest scene that shows it.
 
 use lock_core::{AcquireError, LostCause, Member, MemoryStore, UpgradeError, test_util::Delivery};
 use tokio::time::{Instant, sleep, timeout};
@@ -12,7 +12,7 @@ async fn a_try_waits_for_its_own_process_no_longer_than_one_command_may_take() {
     let world = World::new(NEVER);
     let _held = world.there.semaphore("s", 1).permit().acquire().await.unwrap();
     let ask = || world.here.semaphore("s", 1).permit();
-    // It is refused, asks again, and is dropped before there is an answer.
+    // It is refused, tries again, and is dropped before there is an answer.
     world.set(Delivery { taken: Some(ms(10)), answered: Some(ms(10)) });
     let waiting = timeout(ms(100), ask().wait(ms(1_000)).acquire());
     let silence = async {

@@ -1,5 +1,5 @@
-//! Every public async operation, dropped after every number of polls, whatever becomes of what it has
-//! asked of the store: everything ends free, others get on, and guards are as their documentation says.
+//! Every public async operation, dropped after every number of polls, with every fate of its
+//! commands: everything ends free, other clients proceed, and guards are as documented.
 
 mod acquiring;
 mod changing;
@@ -16,7 +16,7 @@ use lock_core::{Kind, test_util::Delivery};
 
 use crate::schedules::world::{KEYS, LEASE, World, ms};
 
-/// One way to use an operation. It says whether the operation had come to its end by itself.
+/// One way to use an operation. Returns whether the operation had finished by itself.
 pub(crate) struct Case {
     /// As `file.rs::function`.
     pub(crate) operation: &'static str,
@@ -43,7 +43,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Operations with no client to ask in memory: [`connecting`] has their tests.
+/// Operations that do not use a client of the in-memory store: [`connecting`] has their tests.
 pub(crate) const CONNECTING: [&str; 3] = [
     "client/builder/redis.rs::connect",
     "client/builder/redis.rs::red_lock",
@@ -53,7 +53,7 @@ pub(crate) const CONNECTING: [&str; 3] = [
 /// There and back.
 const ROUND_TRIP: u64 = 10;
 
-/// What may become of a step, and whether the link was good all the time.
+/// The possible fates of a step, and whether the link was good all the time.
 const FATES: [(&str, Delivery, bool); 6] = [
     ("answered at once", Delivery::AT_ONCE, true),
     ("answered in time", delivery(Some(5), Some(ROUND_TRIP)), true),
@@ -73,7 +73,7 @@ const fn delivery(taken: Option<u64>, answered: Option<u64>) -> Delivery {
     Delivery { taken: after(taken), answered: after(answered) }
 }
 
-/// More polls than any operation here asks for.
+/// More polls than any operation here needs.
 const MOST_POLLS: usize = 2_000;
 
 #[tokio::test(start_paused = true)]
@@ -106,7 +106,7 @@ async fn every_operation_dropped_after_every_poll_leaves_nothing() {
     assert!(deepest > 5, "something must be polled more than once");
 }
 
-/// Who asks for any of the keys now, without a wait, gets it.
+/// An acquisition of any of the keys now, without a wait, succeeds.
 async fn others_get_on(world: &World, what: &str) {
     let draining = world.here.health().await.draining;
     let clients = [&world.there, &world.here].into_iter().take(if draining { 1 } else { 2 });

@@ -1,4 +1,4 @@
-//! While nobody knows whether a change of mode took place.
+//! While it is not known whether a change of mode took place.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! A client that is shut down, at every moment, whatever becomes of what it asks: it ends by its
+//! A client that is shut down, at every moment, with every fate of its commands: it ends by its
 //! deadline, grants nothing more, and leaves nothing.
 
 use std::time::Duration;
@@ -19,8 +19,8 @@ const FATES: [(&str, Delivery); 5] = [
     ("refused", Delivery { taken: None, answered: Some(ms(5)) }),
 ];
 
-/// Two that take turns, are renewed and give the lock back, again and again; and one that waits for
-/// what another process holds.
+/// Two clients that take turns, renew and release the lock, again and again; and one that waits for
+/// a lock of another process.
 fn busy(client: &LockClient) -> JoinSet<Result<(), AcquireError>> {
     let mut actors = JoinSet::new();
     for _ in 0..2 {

@@ -137,7 +137,7 @@ async fn servers_that_restarted_count_again_as_soon_as_the_longest_lease_is_over
     assert_eq!(servers.red_lock.lock("k").try_acquire().await.unwrap().servers_held(), 3);
 }
 
-/// A link that counts how often the lock is asked for.
+/// A link that counts how often the lock is requested.
 #[derive(Default)]
 struct Counted(AtomicUsize);
 

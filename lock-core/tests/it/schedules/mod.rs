@@ -1,5 +1,5 @@
-//! Thousands of schedules on a scripted store under a paused clock: what is promised must hold
-//! whatever becomes of each step, wherever a future is dropped, and whenever the client is shut down.
+//! Thousands of schedules on a scripted store under a paused clock: the promises must hold whatever
+//! the fate of each step, wherever a future is dropped, and whenever the client is shut down.
 
 mod bounds;
 mod cancelled;

@@ -10,12 +10,12 @@ use std::{
 /// What is not ready after so long waits for something that does not come, or does the same again.
 const QUIET: Duration = Duration::from_secs(8);
 
-/// What became of a future that was dropped after a number of polls, if it was not ready by then.
+/// The outcome of a future that was dropped after a number of polls, if it was not ready by then.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Polled<T> {
     Ready(T),
     Dropped,
-    /// It asks for no further poll: to drop it later is to drop it here.
+    /// It requests no further poll: dropping it later is the same as dropping it here.
     Quiet,
 }
 
@@ -26,7 +26,7 @@ impl<T> Polled<T> {
     }
 }
 
-/// Polls `work` when it asks for it, at most `polls` times.
+/// Polls `work` when it requests that, at most `polls` times.
 pub(crate) async fn polled<F: Future>(work: F, polls: usize) -> Polled<F::Output> {
     let mut work = pin!(work);
     let mut left = polls;

@@ -1,5 +1,5 @@
-//! Random schedules: a few actors in a few processes take, change and give back locks of all kinds,
-//! over links that do what links do. What is promised is checked at every grant and at the end.
+//! Random schedules: a few actors in a few processes acquire, change and release locks of all
+//! kinds, over faulty links. The promises are checked at every grant and at the end.
 //!
 //! A seed gives the same plan and the same links; only what Tokio, hash maps and RedLock draw for
 //! themselves differs, so a rare failure may need a few runs to show again.
@@ -21,7 +21,7 @@ use std::{
 
 use schedule::{Family, Report};
 
-/// In all of them together: at least five thousand in every run of the tests.
+/// In total: at least five thousand in every run of the tests.
 const OF_EACH: u64 = 1_700;
 
 fn number(name: &str, default: u64) -> u64 {

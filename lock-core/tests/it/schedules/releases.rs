@@ -1,4 +1,4 @@
-//! Releases whose outcome, or that of what came before them, nobody has heard of.
+//! Releases of unknown outcome, or after commands of unknown outcome.
 
 use lock_core::{AcquireError, LostCause, ReleaseError, UpgradeError, test_util::Delivery};
 use tokio::time::sleep;

@@ -1,4 +1,4 @@
-//! A lock that is given back is reserved for the waiter that has waited longest, for a bounded time.
+//! A released lock is reserved for the waiter that has waited longest, for a bounded time.
 
 use lock_core::{AcquireError, LockClient, LockGuard, test_util::Delivery};
 use tokio::{
@@ -14,7 +14,7 @@ use crate::schedules::{
 const NEVER: Delivery = Delivery { taken: None, answered: None };
 /// Five milliseconds there, and five back.
 const SLOW: Delivery = Delivery { taken: Some(ms(5)), answered: Some(ms(10)) };
-/// For how long a lock stays reserved.
+/// How long a lock stays reserved.
 const RESERVED: u64 = 50;
 
 fn waits(client: &LockClient) -> JoinHandle<LockGuard> {
@@ -75,7 +75,7 @@ async fn a_waiter_dropped_after_any_poll_passes_on_what_was_reserved_for_it() {
         drop((become_of_it, leaving));
         let dropped = Instant::now();
         drop(next.await.unwrap());
-        // Its own look would come after a second.
+        // It would poll only after a second.
         assert!(dropped.elapsed() <= ms(30), "after {polls} polls: {:?}", dropped.elapsed());
         if is_over {
             break;

@@ -1,5 +1,5 @@
-//! A machine that is suspended: the clock of leases runs on, timers stand still. (Elsewhere a process
-//! is really stopped; for a machine the clock is told so.)
+//! A suspended machine: the clock of leases runs on, timers stand still. (Elsewhere a process is
+//! really stopped; for a machine the clock is set.)
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::schedules::world::{LEASE, World, ms};
 
-/// Timers of leases look at their clock at least so often.
+/// How often timers of leases check their clock at least.
 const LOOKS_UP: Duration = ms(1_000);
 
 fn at_once() -> World {

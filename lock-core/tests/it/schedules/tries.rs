@@ -1,5 +1,5 @@
-//! One try after the other: when a grant comes too late, when a refusal is the last, and where those
-//! stand who are refused.
+//! One try after the other: grants that arrive too late, the last refusal, and the places of
+//! refused waiters.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ async fn in_a_fair_line_who_is_refused_again_keeps_its_place() {
     let first = tokio::spawn(world.here.fair("k").wait(LONG).acquire());
     sleep(ms(10)).await;
     let second = tokio::spawn(world.here.fair("k").wait(LONG).acquire());
-    // Both look several times.
+    // Both poll several times.
     sleep(LEASE * 3).await;
     drop(held);
     let guard = first.await.unwrap().unwrap();
@@ -64,7 +64,7 @@ async fn who_is_refused_elsewhere_gives_up_its_place_in_a_fair_line() {
     let waiting = tokio::spawn(both);
     sleep(ms(100)).await;
     let in_the_way = there.fair("a").acquire().await.unwrap();
-    // It looks at them again, and waits for the other one now.
+    // It tries them again, and now waits for the other one.
     sleep(ms(1_500)).await;
     let next = tokio::spawn(here.fair("b").max_waiters(1).wait(LONG).acquire());
     sleep(ms(100)).await;
@@ -72,7 +72,7 @@ async fn who_is_refused_elsewhere_gives_up_its_place_in_a_fair_line() {
     drop(held);
     let started = Instant::now();
     let next = next.await.unwrap().unwrap();
-    assert!(started.elapsed() < ms(10), "nobody stands before it: {:?}", started.elapsed());
+    assert!(started.elapsed() < ms(10), "no waiter is ahead: {:?}", started.elapsed());
     drop((next, in_the_way));
     drop(waiting.await.unwrap().unwrap());
 }

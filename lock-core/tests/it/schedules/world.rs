@@ -1,5 +1,4 @@
-//! Two clients of one store: one behind a link that the test has in its hands, one that is always
-//! answered.
+//! Two clients of one store: one behind a link that the test controls, one that is always answered.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,7 +31,8 @@ fn builder() -> LockClientBuilder {
 }
 
 impl World {
-    /// In which `delivery` awaits what is asked of `here` once the test [begins](Self::begin).
+    /// Creates a world in which `delivery` is the fate of the commands of `here` once the test
+    /// [begins](Self::begin).
     pub(crate) fn new(delivery: Delivery) -> Self {
         let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
         let script: Arc<dyn FaultPlan> = Arc::clone(&link) as _;
@@ -59,7 +59,7 @@ impl World {
         self.set(Delivery::AT_ONCE);
     }
 
-    /// A majority of three servers behind the same link, and somebody beside each of them.
+    /// A majority of three servers behind the same link, and another client on each of them.
     pub(crate) async fn red_lock(&self) -> (RedLock, Vec<LockClient>) {
         let stores: Vec<_> = std::iter::repeat_with(MemoryStore::new).take(3).collect();
         let behind = |store| scripted(builder(), store, Arc::clone(&self.link) as _);
@@ -68,8 +68,8 @@ impl World {
         (red_lock.unwrap(), beside)
     }
 
-    /// Waits until nothing is held or waited for, in the store and in both clients; says how long it
-    /// took. Without end it panics.
+    /// Waits until nothing is held or waited for, in the store and in both clients; returns how
+    /// long it took. Panics if that never happens.
     pub(crate) async fn free(&self, what: &str) -> Duration {
         free(what, &[&self.here, &self.there], &[&self.there]).await
     }
@@ -78,7 +78,7 @@ impl World {
 /// The keys that are used here.
 pub(crate) const KEYS: [&str; 8] = ["a", "b", "k", "s", "x", "y", "z", "majority"];
 
-/// What the store knows of holders and waiters.
+/// The holders and waiters in the store.
 pub(crate) async fn left(client: &LockClient) -> Vec<String> {
     let mut left = Vec::new();
     for key in KEYS {
@@ -90,8 +90,8 @@ pub(crate) async fn left(client: &LockClient) -> Vec<String> {
     left
 }
 
-/// Waits until these clients and the stores of those have nothing held and nobody waiting; says how
-/// long it took. Without end it panics.
+/// Waits until these clients and their stores have no holders and no waiters; returns how long it
+/// took. Panics if that never happens.
 pub(crate) async fn free(what: &str, clients: &[&LockClient], stores: &[&LockClient]) -> Duration {
     let started = Instant::now();
     loop {
@@ -99,7 +99,7 @@ pub(crate) async fn free(what: &str, clients: &[&LockClient], stores: &[&LockCli
         for store in stores {
             found.extend(left(store).await);
         }
-        // Last, and only then: a client may be slow to say it.
+        // Last, and only then: a client may report it late.
         for client in clients {
             if !found.is_empty() {
                 break;

@@ -48,7 +48,7 @@ impl Cluster {
                     let _ = tokio::time::timeout(REFRESH_INTERVAL, refresh_requested).await;
                 }
                 Err(why) => {
-                    tracing::debug!(redis = %self, %why, "cannot see who has which slot");
+                    tracing::debug!(redis = %self, %why, "cannot read the slot map");
                     *self.why_down.lock() = why.to_string();
                     tokio::time::sleep(pause).await;
                 }

@@ -172,8 +172,8 @@ async fn acquired<T: Lockable>(world: &World, ask: Acquire<T>, polls: usize) -> 
     polled(ask.acquire(), polls).await.is_over()
 }
 
-/// Somebody holds it, and somebody else waits behind: when the one in between is dropped, the last
-/// gets its turn as soon as the first is gone.
+/// The lock is held, and another waiter is behind: when the one in between is dropped, the last is
+/// granted the lock once the first has released it.
 async fn in_the_way(world: Arc<World>, kind: Kind, mode: Mode, polls: usize) -> bool {
     let ask = |client: &LockClient| client.write("k").kind(kind);
     let other = ask(&world.there).acquire().await.unwrap();

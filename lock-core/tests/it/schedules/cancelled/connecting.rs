@@ -1,6 +1,6 @@
-//! Connecting, dropped after every number of polls: what was opened is closed.
+//! Connecting, dropped after every number of polls: opened sockets are closed.
 //!
-//! The server accepts and says nothing. One that answers is in `faults::cancellation`.
+//! The server accepts and sends nothing. One that answers is in `faults::cancellation`.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn dropped<T>(connect: impl AsyncFn(String) -> T, polls: usize) -> Polled<
         tokio::time::timeout(Duration::from_millis(50), connections.recv()).await
     {
         let read_on = async {
-            // Whatever it has said, it has ended.
+            // Whatever it has sent, it has ended.
             while connection.read(&mut [0; 1024]).await.is_ok_and(|read| read > 0) {}
         };
         tokio::time::timeout(LIMIT, read_on).await.expect("it is still open");

@@ -1,4 +1,4 @@
-//! What watches a guard: dropped, it leaves the guard as it was.
+//! Operations that watch a guard: dropped, they leave the guard as it was.
 
 use std::{future::Future, sync::Arc};
 
@@ -80,8 +80,8 @@ fn of_a_permit() -> Vec<Case> {
     ]
 }
 
-/// A guard that is asked back and then taken away while `watch` looks on; as long as it is not, it
-/// stays held, whatever became of the watch.
+/// A guard whose release is requested and that is then taken away while `watch` runs; until then it
+/// stays held, whatever the outcome of the watch.
 fn watched<G: Send + Sync + 'static, F: Future<Output = ()> + 'static>(
     operation: &'static str,
     get: impl AsyncFn(LockClient) -> G + Copy + 'static,
@@ -105,7 +105,7 @@ fn watched<G: Send + Sync + 'static, F: Future<Output = ()> + 'static>(
         };
         world.end();
         if world.there.is_locked("k", lock_core::Mode::Write).await.unwrap() {
-            assert!(held(&guard), "nobody took it away");
+            assert!(held(&guard), "it was not taken away");
         }
         assert_eq!(Arc::strong_count(&guard), 1);
         over

@@ -1,4 +1,4 @@
-//! What looks at locks from outside, and what operators do.
+//! Inspection from outside, and the operations of operators.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Somebody holds the lock: whatever becomes of the look, it stays held.
+/// The lock is held, and stays held whatever the outcome of the inspection.
 fn looking(
     operation: &'static str,
     look: impl AsyncFn(&World, usize) -> bool + Copy + 'static,

@@ -84,7 +84,7 @@ async fn taken_away(beside: &[LockClient], after: std::time::Duration) {
     }
 }
 
-/// Whatever becomes of the operation, the servers are free at the end.
+/// Whatever the outcome of the operation, the servers are free at the end.
 fn on_majority(
     operation: &'static str,
     run: impl AsyncFn(&World, &RedLock, &[LockClient], usize) -> bool + Copy + 'static,

@@ -1,4 +1,4 @@
-//! One thread of work that does what its plan says.
+//! One thread of work that follows its plan.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -112,7 +112,7 @@ impl Actor {
     }
 
     async fn acquire_majority(&mut self, terms: Terms) {
-        // Each server is asked who it is, too.
+        // The identity of each server is read, too.
         let ask = self.red_lock.lock("majority");
         let Some(guard) = self.ask(ask, terms, 2).await else { return };
         let guard = Arc::new(guard);
@@ -126,7 +126,7 @@ impl Actor {
         self.number * PER_ACTOR + if terms.in_scope { 0 } else { self.acquired }
     }
 
-    /// What comes of an acquisition that takes so many steps of the store at the most, one after another.
+    /// The outcome of an acquisition that takes at most this many commands, one after another.
     async fn ask<T: Lockable>(
         &mut self,
         ask: Acquire<T>,
@@ -142,7 +142,8 @@ impl Actor {
         }
         let (draining, started) = (self.process.is_draining(), Instant::now());
         let ended = dropped_after(terms.dropped_after, ask.acquire()).await;
-        // Who does not wait for others still waits for what its own process is about to release.
+        // An acquisition that does not wait for others still waits for pending releases of its own
+        // process.
         let wait = if terms.wait.is_zero() { COMMAND_TIMEOUT } else { terms.wait };
         let longest = wait + COMMAND_TIMEOUT * steps + LAST_ANSWER + TICK;
         let took = started.elapsed();
@@ -151,7 +152,7 @@ impl Actor {
             self.report.dropped += 1;
             return None;
         };
-        // A scope goes on entering what it holds.
+        // A scope can always re-enter what it holds.
         let again = terms.in_scope && !self.held.is_empty();
         assert!(!draining || again || ended.is_err(), "{terms:?}: granted after the shutdown");
         match ended {
@@ -220,7 +221,7 @@ impl Actor {
     }
 }
 
-/// What comes of it, unless whoever asked has had enough of it before.
+/// Returns the output of `work`, unless the limit ends it first.
 async fn dropped_after<F: Future>(limit: Option<Duration>, work: F) -> Option<F::Output> {
     match limit {
         Some(limit) => timeout(limit, work).await.ok(),

@@ -1,4 +1,4 @@
-//! What links do to steps, by a seed.
+//! The faults of links, by a seed.
 
 use std::{
     sync::{
@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use super::{plan::COMMAND_TIMEOUT, seeded::Seeded};
 
-/// There and back, at the most, on a link that is good.
+/// The longest round trip on a good link.
 pub(super) const ROUND_TRIP: Duration = Duration::from_millis(20);
-/// After how long a step is still taken that nobody waits for any more.
+/// How long a step may take effect after the client has given it up.
 pub(super) const LATEST: Duration = Duration::from_millis(1_500);
 
 /// One process' link.

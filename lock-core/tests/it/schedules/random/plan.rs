@@ -1,4 +1,4 @@
-//! What actors do, by a seed.
+//! The actions of actors, by a seed.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const LONGEST_WAIT: u64 = 1_000;
 /// The keys of one schedule, with the kind of lock that each one is.
 pub(super) const KEYS: [&str; 3] = ["x", "y", "z"];
 
-/// What a lock is asked for with.
+/// The options of an acquisition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
     /// As a place in [`KEYS`].
@@ -25,7 +25,7 @@ pub(super) struct Terms {
     pub(super) renew: bool,
     pub(super) max_hold: Option<Duration>,
     pub(super) in_scope: bool,
-    /// When who asks has enough of it.
+    /// When the caller gives up.
     pub(super) dropped_after: Option<Duration>,
 }
 

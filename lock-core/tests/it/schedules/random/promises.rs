@@ -1,4 +1,4 @@
-//! What must hold in every schedule, looked at whenever something was granted.
+//! The promises of every schedule, checked at every grant.
 
 use std::{
     collections::BTreeSet,
@@ -50,7 +50,7 @@ pub(super) struct Promises {
     /// The highest token of a write, by key.
     written: Mutex<[Option<FencingToken>; KEYS.len()]>,
     watches: Mutex<JoinSet<()>>,
-    /// How much later than its end the loss of a lock may be told.
+    /// How late the loss of a lock may be reported.
     tolerance: Duration,
 }
 
@@ -70,7 +70,7 @@ impl Promises {
         self.written.lock().unwrap()[key]
     }
 
-    /// A lock was granted, or made stronger, that was asked for when `before` was the highest token.
+    /// A lock was granted, or upgraded, that was requested when `before` was the highest token.
     pub(super) fn granted(
         &self,
         key: usize,
@@ -97,7 +97,7 @@ impl Promises {
         self.look(Look::Majority(Arc::downgrade(guard)));
     }
 
-    /// Nobody's watch is left, and none has seen anything wrong.
+    /// All watches have ended, and none has seen a defect.
     pub(super) async fn watched_to_the_end(&self) {
         let watches = std::mem::take(&mut *self.watches.lock().unwrap());
         watches.join_all().await;
@@ -118,7 +118,7 @@ impl Promises {
         assert!(held <= 1, "{held} have a majority");
     }
 
-    /// Who believes in a lock, each in its strongest mode.
+    /// The holders that rely on a lock, each in its strongest mode.
     fn believed(&self, key: usize) -> Vec<(Thread, Mode)> {
         let mut believed: Vec<(Thread, Mode)> = Vec::new();
         for look in self.looks.lock().unwrap().iter() {
@@ -130,7 +130,7 @@ impl Promises {
         believed
     }
 
-    /// Beliefs exclude each other, and the store has whatever is believed.
+    /// Holders exclude each other, and the store has every lock that is relied upon.
     fn check(&self, key: usize) {
         let believed = self.believed(key);
         let writes = believed.iter().any(|(_, mode)| *mode == Mode::Write);
@@ -161,8 +161,8 @@ impl Promises {
         seen.expect("it is up")
     }
 
-    /// Sees that a loss is told by the time the holder's clock has ended the lease, by a timer of its
-    /// own: to look at the lock would be to find it lost.
+    /// Checks that a loss is reported by the time the holder's clock has ended the lease, by a
+    /// timer of its own: a check of the lock itself would find it lost.
     fn watch(&self, view: LockView, lost: LostSignal) {
         let (told, tolerance) = (Arc::new(AtomicBool::new(false)), self.tolerance);
         let hears = tokio::spawn({
@@ -185,7 +185,7 @@ impl Promises {
                     Ok(()) => {}
                     Err(lost) if lost.cause() == LostCause::Released => return hears.abort(),
                     Err(lost) => {
-                        // What was said just now is heard in a moment.
+                        // A message that was just sent is received in a moment.
                         sleep(Duration::from_millis(1)).await;
                         let heard = told.load(Ordering::Relaxed);
                         assert!(heard || lost.cause() != LostCause::Expired, "not told: {lost}");

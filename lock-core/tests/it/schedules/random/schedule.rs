@@ -31,7 +31,7 @@ pub(super) enum Family {
     Ends,
 }
 
-/// What came of the acquisitions of a schedule, or of many.
+/// The outcomes of the acquisitions of a schedule, or of many.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Report {
     pub(super) schedules: u64,
@@ -55,7 +55,7 @@ impl AddAssign for Report {
     }
 }
 
-/// What the actors of one process share.
+/// The state that the actors of one process share.
 pub(super) struct Process {
     pub(super) kinds: [Kind; KEYS.len()],
     pub(super) client: LockClient,
@@ -110,7 +110,7 @@ async fn play(family: Family, seed: u64) -> Report {
         let draining = AtomicBool::new(false);
         processes.push(Arc::new(Process { kinds: plan.kinds, client, red_lock, draining }));
     }
-    // Timers do not see that a machine is suspended; those of leases look up every second.
+    // Timers do not notice that a machine is suspended; those of leases check every second.
     let tolerance = if family == Family::Ends { 1_003 } else { 3 };
     let tolerance = Duration::from_millis(tolerance);
     let promises = Arc::new(Promises::new(judges[0].clone(), plan.kinds, tolerance));
@@ -147,7 +147,7 @@ async fn end(
         let took = free("the good", &[], &judges).await;
         assert!(took <= ROUND_TRIP * 5, "{took:?}");
     } else if drawn.percent(50) {
-        // Whatever became of the releases.
+        // Whatever the outcome of the releases.
         sleep(LATEST + LONGEST_LEASE).await;
         assert_eq!(free("leases are over", &[], &judges).await, Duration::ZERO);
     }
