@@ -1,4 +1,4 @@
-//! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
+//! Items used by the code that `#[distributed_lock]` generates. Not part of the public interface.
 
 pub use std::time::Duration;
 

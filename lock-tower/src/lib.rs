@@ -2,8 +2,8 @@
 //!
 //! Two requests that must not overlap do not, in any replica of the service. The lock is taken in
 //! Redis before the handler runs, renewed while it runs, and released when it ends, however it
-//! ends: with an answer, a panic, a timeout, or a client that hung up. When the lock is lost all
-//! the same, the handler is cancelled and the client is told so.
+//! ends: with an answer, a panic, a timeout, or a disconnected client. When the lock is lost in
+//! spite of that, the handler is cancelled and the client receives a 503.
 //!
 #![cfg_attr(feature = "axum", doc = "```")]
 #![cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -54,7 +54,7 @@
 //!
 //! | what happened | answer | `executed` |
 //! |---|---|---|
-//! | somebody else holds the lock, and the wait is over | 423 `lock-busy` | `false` |
+//! | another holder has the lock, and the wait is over | 423 `lock-busy` | `false` |
 //! | too many requests wait for it | 503 `lock-overloaded` | `false` |
 //! | the lock store does not answer | 503 `lock-unavailable` | `false` |
 //! | the service shuts down | 503 `lock-draining` | `false` |
@@ -65,8 +65,9 @@
 //!
 //! Each is a problem document; with `executed: false` the handler was not called and the request
 //! may be repeated, even a `POST`. [`Outcome`] has every header and member. A handler never runs
-//! without its lock, unless the lock is told to let it: in shadow mode ([`Enforce`]), while the store
-//! is down ([`OnStoreDown`]), without a key ([`OnMissingKey`]). [`Locked::unlocked`] tells it so.
+//! without its lock unless the lock's settings allow it: in shadow mode ([`Enforce`]), while the
+//! store is down ([`OnStoreDown`]), without a key ([`OnMissingKey`]). The handler can check
+//! [`Locked::unlocked`].
 //!
 //! # What this does not protect from
 //!
@@ -77,9 +78,9 @@
 //!
 //! # When not to use it
 //!
-//! When the database that the handler writes to can do it: a transaction, a `SELECT ... FOR
-//! UPDATE` or a version column is cheaper and exact. A lock is for what spans more than that: two
-//! stores, a file, a third party's API, work that is too dear to be done twice.
+//! When the database that the handler writes to can do it: a transaction, a `SELECT ... FOR UPDATE`
+//! or a version column is cheaper and exact. A lock is for what spans more than that: two stores, a
+//! file, a third party's API, or work that is too expensive to be done twice.
 //!
 //! # Features
 //!
@@ -149,8 +150,7 @@ pub use telemetry::metrics;
 pub mod policy_file {
     //! Policy files: each route its lock, written in TOML.
     //!
-    //! The format, its fields and what a mistake in it looks like are described by the crate
-    //! [`lock_policy`].
+    //! See the crate [`lock_policy`] for the format, its fields and its error messages.
 
     pub use lock_policy::{Explanation, PolicyError, PolicyErrors, PolicyFile, RelatedPlace};
 }

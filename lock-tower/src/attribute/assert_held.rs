@@ -4,11 +4,11 @@ use lock_core::{__private::held, LockKey, Mode};
 
 use crate::request::context::RequestContext;
 
-/// Panics unless the code runs under the lock on this key: taken by a layer, an attribute or
-/// [`Scope`](crate::Scope) further out, and not lost by now. For code that is wrong without it.
+/// Panics unless the code runs under the lock on this key, acquired by a layer, an attribute or
+/// [`Scope`](crate::Scope) further out and not lost. For code that is incorrect without it.
 ///
-/// `assert_held!(key)` and `assert_held!(write key)` want the write lock, `assert_held!(read key)`
-/// either. The key is what it is in the template with its values: of `order:{id}` it is `order:7`.
+/// `assert_held!(key)` and `assert_held!(write key)` require the write lock, `assert_held!(read
+/// key)` either mode. The key is the rendered template: `order:7` for `order:{id}`.
 ///
 /// ```
 /// use lock_tower::{LockClient, assert_held};
@@ -23,15 +23,16 @@ use crate::request::context::RequestContext;
 /// # Ok(()) }
 /// ```
 ///
-/// It looks at this process alone and costs no round trip; whether the store agrees, the fencing
-/// token tells. Where a policy lets requests run [without their lock](crate::Unlocked), in shadow
-/// mode for example, it passes: the policy has decided, not the code.
+/// The check uses the state of this process and costs no round trip; only the fencing token shows
+/// whether the store agrees. Where a policy lets requests run [without their
+/// lock](crate::Unlocked), in shadow mode for example, the check passes: the policy has decided,
+/// not the code.
 ///
-/// A task that is spawned does not inherit its parent's scope: there it panics.
+/// A spawned task does not inherit its parent's scope, so the check panics there.
 ///
 /// # Panics
 ///
-/// When the lock is not held. The message has the text of the expression, never the key.
+/// If the lock is not held. The message has the text of the expression, never the key.
 #[macro_export]
 macro_rules! assert_held {
     (read $key:expr) => {
@@ -49,7 +50,7 @@ macro_rules! assert_held {
 ///
 /// # Panics
 ///
-/// When the lock is not held.
+/// If the lock is not held.
 #[track_caller]
 pub fn assert_held(key: impl AsRef<str>, mode: Mode, said: &str) {
     let key = key.as_ref();
@@ -60,7 +61,7 @@ pub fn assert_held(key: impl AsRef<str>, mode: Mode, said: &str) {
     );
 }
 
-/// Whether a policy has the lock on this key not count.
+/// Whether a policy lets the request run without the lock on this key.
 fn is_let_pass(key: &str) -> bool {
     let (Some(context), Ok(key)) = (RequestContext::ambient(), LockKey::try_from(key)) else {
         return false;

@@ -14,13 +14,13 @@ use crate::{
     request::{context::RequestContext, lock_slot::LockSlot},
 };
 
-/// What `run_handler` needs to know of the request.
+/// The facts about a request that `run_handler` needs.
 #[derive(Debug)]
 pub struct ClientHandle {
-    /// None: there is no layer around the handler.
+    /// `None` if there is no layer around the handler.
     pub(super) context: Option<RequestContext>,
     pub(super) slot: LockSlot,
-    /// For a function that answers in place of the handler, if there is one.
+    /// The request, for a function that answers in place of the handler, if one is set.
     pub(super) request: Option<Parts>,
 }
 
@@ -35,11 +35,11 @@ impl ClientHandle {
     }
 }
 
-/// Carries the client of the layer around the handler.
+/// Takes the client from the layer around the handler.
 #[derive(Debug)]
 pub struct LayerHandle(ClientHandle);
 
-/// Carries the client out of the router's state: `LockClient: FromRef<S>`.
+/// Takes the client from the router's state: `LockClient: FromRef<S>`.
 #[derive(Debug)]
 pub struct StateHandle(ClientHandle);
 
@@ -81,8 +81,8 @@ where
     }
 }
 
-/// For a handler without arguments, which sees nothing of the request: the client of the layer
-/// around it comes with the task.
+/// For a handler without arguments, which has no access to its request: takes the client of the
+/// layer around it from the task.
 #[must_use]
 pub fn ambient_handle() -> LayerHandle {
     LayerHandle(ClientHandle {

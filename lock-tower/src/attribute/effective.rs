@@ -1,4 +1,4 @@
-//! What counts for an attribute: its own words, and a policy file's.
+//! The settings in force for an attribute: its own, overridden by a policy file.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::{
 #[cfg(feature = "axum")]
 use crate::{outcome::hold_time, telemetry::metrics};
 
-/// What counts for a handler, whose attribute is measured.
+/// Returns the settings in force for a handler, whose attribute is measured.
 #[cfg(feature = "axum")]
 pub(super) fn of_handler(rules: Option<&Arc<AttributeRules>>, spec: &Spec) -> (Policy, Mode) {
     let begin = || metrics::begin(&LockName::from(spec.name), &[spec.mode]);
     in_force(rules, spec, hold_time::of_attribute(spec.name, begin))
 }
 
-/// What counts for a function.
+/// Returns the settings in force for a function.
 pub(super) fn of_function(rules: Option<&Arc<AttributeRules>>, spec: &Spec) -> (Policy, Mode) {
     in_force(rules, spec, Arc::default())
 }

@@ -22,8 +22,8 @@ use crate::{
     telemetry::record,
 };
 
-/// Runs a function's body under its attribute's locks, as far as a policy file around the request,
-/// and the environment, let it.
+/// Runs a function's body under its attribute's locks, as a policy file around the request and the
+/// environment allow.
 ///
 /// # Errors
 ///
@@ -37,7 +37,8 @@ pub async fn run<F: Future>(
     mut spec: Spec,
     body: F,
 ) -> Result<F::Output, LockError> {
-    // It would stand in this future once for each way that it can go, and functions are nested.
+    // Unboxed, the body would be stored in this future once for each branch, and functions are
+    // nested.
     let body = Box::pin(body);
     let rules = RequestContext::ambient().and_then(|context| context.attributes);
     let (policy, mode) = of_function(rules.as_ref(), &spec);
@@ -48,7 +49,7 @@ pub async fn run<F: Future>(
     let enforce = kill_switch::in_force(&policy.name, settings.enforce.unwrap_or_default());
     let keys = match keys(&spec) {
         Some(keys) if enforce != Enforce::On => keys,
-        // A lock that is tried out refuses nobody.
+        // A shadow lock never rejects a request.
         None if lets_keyless_pass(enforce) => {
             if enforce != Enforce::Off {
                 record::shadow(&policy.name, ShadowOutcome::Refuse);
@@ -80,8 +81,8 @@ pub async fn run<F: Future>(
     acquire(client, spec)?.run(body).await
 }
 
-/// What the attribute asks for; within a request for no longer than that has time, and of a store
-/// that is known not to answer not at all.
+/// Creates the acquisition that the attribute describes. Within a request its wait ends with the
+/// request's time, and it does not wait for a store that is known to be down.
 fn acquire(client: &LockClient, spec: Spec) -> Result<Acquire<OneOrMany>, ValueError> {
     let acquire = spec.acquire(client)?;
     let Some(context) = RequestContext::ambient() else { return Ok(acquire) };
@@ -90,7 +91,7 @@ fn acquire(client: &LockClient, spec: Spec) -> Result<Acquire<OneOrMany>, ValueE
     Ok(WaitBudget::of(context.deadline, Duration::ZERO).limit(acquire).unwrap_or(at_once))
 }
 
-/// `None`: a value is no key, which is told by whoever acquires it.
+/// Returns the keys; `None` if a value is not a valid key, which the acquisition then reports.
 fn keys(spec: &Spec) -> Option<Vec<RequestKey>> {
     let keys = spec.keys.as_ref().ok()?.iter();
     keys.map(|key| LockKey::try_from(key).ok().map(Into::into)).collect()

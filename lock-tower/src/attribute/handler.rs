@@ -63,8 +63,8 @@ where
     }
 }
 
-/// The values of an attribute's keys come from the request: one that is refused is the client's
-/// fault.
+/// Returns the attribute's keys. Their values come from the request, so an invalid one is the
+/// client's fault.
 fn keys(spec: &Spec) -> Result<Vec<RequestKey>, KeyRejection> {
     let keys = spec.keys.as_ref().map_err(Clone::clone)?;
     let keys = keys.iter().map(|key| Ok(RequestKey::from(LockKey::try_from(key)?)));

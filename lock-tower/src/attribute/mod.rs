@@ -1,4 +1,4 @@
-//! What `#[distributed_lock]` expands to.
+//! The code that `#[distributed_lock]` expands to.
 
 pub(crate) mod assert_held;
 #[cfg(feature = "axum")]

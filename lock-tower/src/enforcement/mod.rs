@@ -1,4 +1,4 @@
-//! For which keys a lock counts, and what is measured where it does not.
+//! Decides for which keys a lock is enforced, and measures the others.
 
 pub(crate) mod shadow;
 pub(crate) mod split;

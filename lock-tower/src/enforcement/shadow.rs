@@ -1,4 +1,4 @@
-//! What a lock would have done, had it been enforced.
+//! Measures what a lock would have done if it were enforced.
 
 use std::{
     fmt,
@@ -13,15 +13,16 @@ use lock_policy::__private::{LockName, ShadowOutcome};
 
 use crate::telemetry::record;
 
-/// A lock under a key of its own, which is acquired beside the request's work and never in its way.
+/// A lock under a separate key, acquired concurrently with the request's work, which never waits
+/// for it.
 pub(crate) enum Shadow {
     Asking(BoxFuture<'static, Option<MultiGuard>>),
-    /// For as long as the request has it, others meet it.
+    /// Held while the request runs, so that other requests' measurements find it.
     Holding(#[allow(dead_code, reason = "held until it is dropped")] MultiGuard),
     Ended,
 }
 
-/// Tells what was found when the measurement is over, or the request.
+/// Records the result when the measurement or the request ends.
 struct ShadowReport {
     policy: LockName,
     would: ShadowOutcome,
@@ -45,10 +46,11 @@ impl Shadow {
                 Err(AcquireError::Busy(_)) => {}
                 Err(_) => return None,
             }
-            // Somebody is at work under this key, and so is this request.
+            // Another request runs under this key at the same time as this one.
             record::shadow_overlap(&finding.policy);
             finding.would = ShadowOutcome::Wait;
-            // The work has gone on, and may have taken locks that are inside of this one.
+            // The work continues meanwhile and may have acquired locks that are ordered after this
+            // one.
             match acquire.out_of_order().acquire().await {
                 Ok(guard) => return Some(guard),
                 Err(AcquireError::Busy(_) | AcquireError::Overloaded(_)) => {
@@ -60,7 +62,7 @@ impl Shadow {
         }))
     }
 
-    /// Runs `work` and, beside it, the measurement.
+    /// Runs `work` concurrently with the measurement.
     pub(crate) async fn beside<F: Future>(shadow: Option<&mut Self>, work: F) -> F::Output {
         let Some(shadow) = shadow else { return work.await };
         let mut work = pin!(work);
@@ -71,7 +73,7 @@ impl Shadow {
         .await
     }
 
-    /// Takes the measurement as far as it gets.
+    /// Polls the measurement.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
         if let Self::Asking(asking) = self
             && let Poll::Ready(granted) = asking.as_mut().poll(context)

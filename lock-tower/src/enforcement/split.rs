@@ -1,33 +1,34 @@
-//! For which of a request's keys its lock counts.
+//! Splits a request's keys into enforced and measured ones.
 
 use lock_core::LockKey;
 use lock_policy::{__private::RequestKey, Enforce};
 
-/// What stands before the keys under which a lock is only measured.
+/// The prefix of keys under which a lock is only measured.
 const SHADOW: &str = "lock-shadow:";
 
-/// A request's keys, by what becomes of them.
+/// A request's keys, by enforcement.
 #[derive(Debug, Default)]
 pub(crate) struct EnforcementSplit {
     pub(crate) enforced: Vec<RequestKey>,
     pub(crate) shadowed: Vec<LockKey>,
 }
 
-/// Each key goes its own way, so that two requests agree on every key that they share.
+/// Splits the keys. Each key is decided separately, so that two requests agree on every key that
+/// they share.
 pub(crate) fn split(enforce: Enforce, keys: &[RequestKey]) -> EnforcementSplit {
     let mut split = EnforcementSplit::default();
     for key in keys {
         match enforce {
             Enforce::Off => {}
             _ if counts_for(enforce, &key.key) => split.enforced.push(key.clone()),
-            // A key that has no room for the prefix is not measured.
+            // A key that is too long for the prefix is not measured.
             _ => split.shadowed.extend(LockKey::try_from(format!("{SHADOW}{}", key.key))),
         }
     }
     split
 }
 
-/// Whether work without a key runs: where the lock counts for no key, or only for some.
+/// Whether work without a key runs: the lock is enforced for no key, or only for some.
 pub(crate) fn lets_keyless_pass(enforce: Enforce) -> bool {
     !matches!(enforce, Enforce::On | Enforce::Percent(100..))
 }
@@ -40,8 +41,8 @@ fn counts_for(enforce: Enforce, key: &LockKey) -> bool {
     }
 }
 
-/// From 0 to 99, the same in every process and version: by FNV-1a, whose high bits are the better
-/// mixed ones.
+/// Returns a number from 0 to 99, the same in every process and version. It uses FNV-1a; the hash's
+/// high bits are the better mixed ones.
 fn percentile(key: &str) -> u64 {
     let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -75,7 +76,7 @@ mod tests {
         assert_eq!(enforced(Enforce::Percent(100), &keys).len(), 10_000);
     }
 
-    /// Processes of different versions have to agree.
+    /// Processes of different versions must agree.
     #[test]
     fn the_percentile_of_a_key_never_changes() {
         assert_eq!(["order:1", "order:2", "a"].map(percentile), [7, 51, 60]);

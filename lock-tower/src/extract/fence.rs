@@ -13,11 +13,11 @@ use crate::{
     request::lock_slot::{FenceAsked, LockSlot, SlotEntry},
 };
 
-/// The fencing token of the lock that a request is worked on under: an extractor for handlers that
-/// write to a database.
+/// The fencing token of the lock that protects a request: an extractor for handlers that write to a
+/// database.
 ///
-/// It is the token of the innermost lock around the handler, as [`Locked`](crate::Locked) is a look
-/// at it. [`FencedTable`](crate::FencedTable) has the statements in which it belongs.
+/// It is the token of the innermost lock around the handler, the one that [`Locked`](crate::Locked)
+/// shows. [`FencedTable`](crate::FencedTable) provides the statements that use it.
 ///
 /// ```
 /// use axum::{Router, extract::Path, routing::put};
@@ -36,30 +36,30 @@ use crate::{
 ///
 /// # When it is refused
 ///
-/// A handler that asks for it is not called, and the answer is 500 `lock-misconfigured`, when there
-/// is no lock around it, or a lock on several keys: each of these has a
-/// [token of its own](crate::Locked::fencing_token_of). While the policy lets the request run
-/// [without its lock](crate::Unlocked), there is no token either: the answer is 503
-/// `lock-unavailable` when that is because the lock store does not answer, else 500.
+/// A handler with this extractor is not called, and the answer is 500 `lock-misconfigured`, when
+/// there is no lock around it, or a lock on several keys: each of these has its own
+/// [token](crate::Locked::fencing_token_of). While the policy lets the request run [without its
+/// lock](crate::Unlocked), there is no token either: the answer is 503 `lock-unavailable` if the
+/// lock store does not respond, otherwise 500.
 ///
-/// `Option<Fence>` is `None` where there is no lock, and is refused under several keys all the same.
-/// (An attribute's lock is taken after the extractors have run: there it is a `Fence` whose token is
+/// `Option<Fence>` is `None` where there is no lock, and is still refused under several keys. (An
+/// attribute's lock is acquired after the extractors have run: there it is a `Fence` with the token
 /// [`FencingToken::NONE`], which every claim refuses.)
 ///
 /// # Under a read lock
 ///
-/// Readers do not exclude each other, and those of one process may share a token: what it lets
-/// write, it lets several write. Write under a write lock.
+/// Readers do not exclude each other, and readers of one process may share a token, so several of
+/// them can write under it. Write under a write lock.
 ///
 /// # In other extractors
 ///
-/// An attribute takes its lock after all extractors have run. So an extractor of your own can pass
-/// on the `Fence` of an attribute, but [`token`](Self::token) panics until the handler's body runs.
+/// An attribute acquires its lock after all extractors have run. So your own extractor can forward
+/// the `Fence` of an attribute, but [`token`](Self::token) panics until the handler's body runs.
 #[derive(Debug, Clone)]
 pub struct Fence(LockSlot);
 
 impl Fence {
-    /// The fence of a guard's lock: for calling a handler in a unit test.
+    /// Returns the fence of a guard's lock, for calling a handler in a unit test.
     ///
     /// ```
     /// use lock_tower::{Fence, LockClient};
@@ -86,12 +86,12 @@ impl Fence {
         Self(slot)
     }
 
-    /// The number by which a database can refuse a holder whose time is over. After an upgrade
-    /// within the handler it is another: ask anew.
+    /// Returns the number by which a database can refuse a holder whose lease has ended. It changes
+    /// with an upgrade within the handler: call this again afterwards.
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         let entry = self.0.get();
@@ -103,7 +103,8 @@ impl Fence {
         }
     }
 
-    /// The fence of the innermost lock; `None`: there is no lock. Or why there can be none.
+    /// Returns the fence of the innermost lock, `None` if there is no lock, or the reason why there
+    /// can be no fence.
     fn of_request(
         parts: &Parts,
         asked: FenceAsked,
@@ -119,7 +120,7 @@ impl Fence {
 }
 
 impl From<Fence> for FencingToken {
-    /// As [`Fence::token`], which says when it panics.
+    /// See [`Fence::token`], also for when it panics.
     fn from(fence: Fence) -> Self {
         fence.token()
     }

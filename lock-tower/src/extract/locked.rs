@@ -20,11 +20,11 @@ use crate::{
     pipeline::reject,
 };
 
-/// The lock that a request is worked on under: an extractor for handlers.
+/// The lock that protects a request: an extractor for handlers.
 ///
-/// It looks at the lock and holds nothing: the lock ends with the request, whatever becomes of
-/// this. Of several locks around one handler it is the innermost: the attribute's, else that of
-/// the layer next to the handler.
+/// It only shows the lock and does not hold it: the lock ends with the request, even if this lives
+/// longer. Of several locks around one handler it shows the innermost: the attribute's, or else
+/// that of the layer next to the handler.
 ///
 #[cfg_attr(feature = "axum", doc = "```")]
 #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -41,30 +41,30 @@ use crate::{
 /// # Ok::<(), lock_tower::KeyTemplateError>(())
 /// ```
 ///
-/// A handler without a lock that asks for one is refused with 500 `lock-misconfigured`.
+/// A handler that extracts it without a lock is answered 500 `lock-misconfigured`.
 ///
 /// # With several keys
 ///
 /// An attribute with `keys = [..]` or a layer made by
-/// [`with_keys`](crate::RequestLockLayer::with_keys) locks several keys at once. Each has a
-/// [token of its own](Self::fencing_token_of); the rest tells of all of them together.
+/// [`with_keys`](crate::RequestLockLayer::with_keys) locks several keys at once. Each has its own
+/// [token](Self::fencing_token_of); the other methods describe all of them together.
 ///
 /// # In other extractors
 ///
-/// An attribute takes its lock after all extractors have run. So an extractor of your own can pass
-/// on the `Locked` of an attribute, but its methods panic until the handler's body runs.
+/// An attribute acquires its lock after all extractors have run. So your own extractor can forward
+/// the `Locked` of an attribute, but its methods panic until the handler's body runs.
 #[derive(Debug, Clone)]
 pub struct Locked(pub(crate) LockSlot);
 
 impl Locked {
-    /// The innermost lock around a request, from the request's extensions: for services without
-    /// Axum.
+    /// Returns the innermost lock around a request from the request's extensions, for services
+    /// without Axum.
     #[must_use]
     pub fn from_extensions(extensions: &Extensions) -> Option<Self> {
         extensions.get().cloned().map(Self)
     }
 
-    /// A look at the lock of a guard, with a name: for calling a handler in a unit test.
+    /// Returns a view of a guard's lock, with a name, for calling a handler in a unit test.
     ///
     /// ```
     /// use lock_tower::{LockClient, Locked};
@@ -83,7 +83,7 @@ impl Locked {
         Self::filled(name.into(), vec![guard.view()])
     }
 
-    /// As [`of`](Self::of), for several keys.
+    /// Like [`of`](Self::of), for several keys.
     #[must_use]
     pub fn of_all(name: impl Into<String>, guard: &MultiGuard) -> Self {
         Self::filled(name.into(), guard.views().collect())
@@ -96,22 +96,21 @@ impl Locked {
         Self(slot)
     }
 
-    /// Why the request runs without its lock, if it does: its policy says so. Then
-    /// [`is_held`](Self::is_held) is false and the token is [`FencingToken::NONE`]; only of
-    /// [`Unlocked::Local`] there is a lock, in this process alone.
+    /// Returns why the request runs without its lock, if its policy allows that. Then
+    /// [`is_held`](Self::is_held) is false and the token is [`FencingToken::NONE`]; only with
+    /// [`Unlocked::Local`] there is a lock, valid in this process only.
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use]
     pub fn unlocked(&self) -> Option<Unlocked> {
         self.entry().unlocked
     }
 
-    /// Takes the same lock once more, for work that goes on after the request: give the guard to the
-    /// task that is spawned for it. The lock is held, and renewed, until the request is over and
-    /// that guard is gone. A loss cancels the task only if it asks:
-    /// [`MultiGuard::protect`] does it.
+    /// Acquires the same lock again, for work that continues after the request: move the guard into
+    /// the task that is spawned for it. The lock is held, and renewed, until the request has ended
+    /// and that guard is dropped. A loss cancels the task only if it uses [`MultiGuard::protect`].
     ///
     #[cfg_attr(feature = "axum", doc = "```")]
     #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -131,37 +130,38 @@ impl Locked {
     ///
     /// # Errors
     ///
-    /// [`AcquireError::Lost`] when the lock is lost or the request over, [`AcquireError::Unavailable`] when the store
-    /// does not answer, [`AcquireError::InvalidOptions`] when there is no lock to keep: the request
-    /// runs [unlocked](Self::unlocked), or this was made by [`of`](Self::of).
+    /// [`AcquireError::Lost`] when the lock is lost or the request has ended,
+    /// [`AcquireError::Unavailable`] when the store does not respond,
+    /// [`AcquireError::InvalidOptions`] when there is no lock to keep: the request runs
+    /// [unlocked](Self::unlocked), or this was made by [`of`](Self::of).
     ///
     /// # Cancel safety
     ///
-    /// Dropping this keeps nothing.
+    /// Dropping the future acquires nothing.
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     pub async fn keep(&self) -> Result<MultiGuard, AcquireError> {
         let Some(reacquire) = &self.entry().reacquire else {
             return Err(invalid_options("there is no lock of a request to keep").into());
         };
-        // Of a request that is over there is nothing to keep.
+        // A request that has ended has no lock to keep.
         self.views().iter().try_for_each(LockView::ensure_held)?;
         let guard = reacquire.acquire().acquire().await?;
-        // One that ended meanwhile has left a lock of another hold.
+        // If the hold ended meanwhile, the guard belongs to a new hold: refuse it.
         self.views().iter().try_for_each(LockView::ensure_held)?;
         Ok(guard)
     }
 
-    /// The number by which a resource can refuse a holder whose time is over.
+    /// Returns the number by which a resource can refuse a holder whose lease has ended. It is
     /// [`FencingToken::NONE`], which a resource that checks refuses, while the request runs
     /// [unlocked](Self::unlocked).
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs; and with several keys, where each has a token of its own:
-    /// see [`fencing_token_of`](Self::fencing_token_of).
+    /// If called before the handler's body runs, or with several keys, each of which has its own
+    /// token: see [`fencing_token_of`](Self::fencing_token_of).
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         match self.views() {
@@ -175,19 +175,19 @@ impl Locked {
         }
     }
 
-    /// The fencing token of one of the keys, as it was made from its template: of `account:{from}`
-    /// it is such as `account:7`. `None`: that key is not among them.
+    /// Returns the fencing token of one of the keys, given as rendered from its template:
+    /// `account:7` for `account:{from}`. `None` if that key is not among them.
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use]
     pub fn fencing_token_of(&self, key: &str) -> Option<FencingToken> {
         let view = self.views().iter().find(|view| view.key().as_str() == key)?;
         Some(self.token(view))
     }
 
-    /// What one process knows alone is no token: another one may hold the lock.
+    /// A lock that only this process knows has no token, because another process may hold the lock.
     fn token(&self, view: &LockView) -> FencingToken {
         match self.entry().unlocked {
             None => view.fencing_token(),
@@ -195,48 +195,48 @@ impl Locked {
         }
     }
 
-    /// For how long the lock may still be relied upon if no renewal gets through: on this process'
-    /// clock, a safety margin less than the store has it. Zero once it is lost or released. Of
-    /// several keys, the least.
+    /// Returns how long the lock is valid if no renewal succeeds: on this process' clock, with a
+    /// safety margin to the store's expiry. Zero once it is lost or released. With several keys,
+    /// the shortest time.
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.views().iter().map(LockView::remaining).min().unwrap_or_default()
     }
 
-    /// The strongest mode in which the request holds the key, or all of several keys; while it runs
-    /// [unlocked](Self::unlocked), the mode that it would have.
+    /// Returns the strongest mode in which the request holds the key, or all of several keys; while
+    /// it runs [unlocked](Self::unlocked), the mode that it would have.
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use]
     pub fn mode(&self) -> Mode {
         weakest(self.views()).unwrap_or(self.entry().mode)
     }
 
-    /// Whether the lock is held at this moment: not lost, and the request not over. Of several keys,
-    /// whether all of them are.
+    /// Whether the lock is held at this moment: not lost, and the request has not ended. With
+    /// several keys, whether all of them are held.
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use]
     pub fn is_held(&self) -> bool {
         let views = self.views();
         self.unlocked().is_none() && !views.is_empty() && views.iter().all(LockView::is_held)
     }
 
-    /// A future that resolves when the lock is lost, or the first of several keys: for work that the
-    /// handler has spawned, which is not cancelled with it. It never resolves once the lock was
-    /// released.
+    /// Returns a future that resolves when the lock, or the first of several, is lost: for work
+    /// that the handler has spawned, which is not cancelled with it. It never resolves once the
+    /// lock is released.
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use = "it resolves when the lock is lost; race it against the work"]
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + Unpin + use<> {
         let mut signals: Vec<_> = self.views().iter().map(LockView::lost).collect();
@@ -246,22 +246,22 @@ impl Locked {
         })
     }
 
-    /// What logs and problem documents call the lock: the layer's name, or the attribute's.
+    /// Returns the lock's name in logs and problem documents: the layer's or the attribute's.
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.entry().name
     }
 
-    /// The look at the lock itself, with all that it can tell. `None` with several keys, or none:
-    /// see [`views`](Self::views).
+    /// Returns the view of the lock itself, with all its details. `None` with several keys, or
+    /// none: see [`views`](Self::views).
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use]
     pub fn view(&self) -> Option<&LockView> {
         match self.views() {
@@ -270,12 +270,12 @@ impl Locked {
         }
     }
 
-    /// The look at the lock on each key that is locked, in the order of the keys. None while the
+    /// Returns the views of the locks on all keys, in the order of the keys. Empty while the
     /// request runs [unlocked](Self::unlocked).
     ///
     /// # Panics
     ///
-    /// Before the handler's body runs.
+    /// If called before the handler's body runs.
     #[must_use]
     pub fn views(&self) -> &[LockView] {
         &self.entry().views

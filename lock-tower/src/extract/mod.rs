@@ -1,4 +1,4 @@
-//! What a handler sees of its lock.
+//! Extractors for a handler's lock.
 
 #[cfg(feature = "axum")]
 pub(crate) mod fence;

@@ -1,4 +1,4 @@
-/// What a statement of a [`FencedTable`](crate::FencedTable) has found.
+/// The result of a statement of a [`FencedTable`](crate::FencedTable).
 ///
 /// ```
 /// use lock_tower::Claimed;
@@ -11,21 +11,21 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a write that was refused has not happened: look whether it is `Stale`"]
 pub enum Claimed {
-    /// The row is claimed by this token, and the statement was carried out.
+    /// This token claims the row, and the statement was carried out.
     Ours,
-    /// No row was met, and nothing was written: a holder with a later token has claimed it, after a
-    /// claim of ours too. Stop: what was read may be out of date, and repeating the statement
-    /// cannot help.
+    /// No row matched, and nothing was written: a holder with a later token has claimed the row,
+    /// possibly after this holder's claim. Stop: the data read may be out of date, and repeating
+    /// the statement cannot help.
     ///
-    /// A row that *is missing* gives the same answer: there is nothing to be claimed before it is
-    /// inserted. Where that can be, ask for it (`SELECT 1 ... WHERE id = $id`) before you tell a
-    /// client that somebody else was faster.
+    /// A *missing* row gives the same result: a row cannot be claimed before it is inserted. Where
+    /// rows may be missing, check for the row (`SELECT 1 ... WHERE id = $id`) before the client is
+    /// told that another holder was faster.
     Stale,
 }
 
 impl Claimed {
-    /// Reads the number of rows that the database says a claim or a guarded update has met, such as
-    /// sqlx's `rows_affected()`.
+    /// Interprets the number of rows that the database reports for a claim or a guarded update,
+    /// such as sqlx's `rows_affected()`.
     pub fn by(rows_affected: u64) -> Self {
         match rows_affected {
             0 => Self::Stale,

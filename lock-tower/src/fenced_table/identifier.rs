@@ -1,9 +1,10 @@
 use thiserror::Error;
 
-/// PostgreSQL cuts longer names off, MySQL refuses them.
+/// PostgreSQL truncates longer names, MySQL refuses them.
 const LONGEST: usize = 63;
 
-/// A name that cannot be put into a statement of a [`FencedTable`](crate::FencedTable).
+/// The error for a name that cannot be used in a statement of a
+/// [`FencedTable`](crate::FencedTable).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the SQL name {name:?} {why}")]
 pub struct InvalidName {
@@ -16,14 +17,14 @@ impl InvalidName {
         Self { name: name.to_owned(), why }
     }
 
-    /// The name, as it was given.
+    /// Returns the name, as it was given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// A table's name in quotes, a schema's before it.
+/// Returns a table's name in quotes, with its schema if it has one.
 pub(super) fn table(name: &str) -> Result<String, InvalidName> {
     let parts: Vec<_> = name.split('.').collect();
     if parts.len() > 2 {
@@ -33,7 +34,7 @@ pub(super) fn table(name: &str) -> Result<String, InvalidName> {
     Ok(quoted.collect::<Result<Vec<_>, _>>()?.join("."))
 }
 
-/// A column's name in quotes.
+/// Returns a column's name in quotes.
 pub(super) fn column(name: &str) -> Result<String, InvalidName> {
     part_of(name, name)
 }

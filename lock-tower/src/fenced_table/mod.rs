@@ -8,9 +8,9 @@ pub use placeholders::SqlPlaceholders;
 
 use identifier::{column, table};
 
-/// The SQL statements by which a table refuses whoever no longer holds the lock on a row.
+/// Builds SQL statements with which a table refuses a holder that has lost the lock on a row.
 ///
-/// It gives texts, to be run by whatever database library the service has, with the
+/// It returns texts, which the service runs with its own database library and the
 /// [`FencingToken`](crate::FencingToken) of the lock: [`Fence`](crate::Fence) in a handler,
 /// [`LockGuard::fencing_token`](crate::LockGuard::fencing_token) elsewhere.
 ///
@@ -43,12 +43,12 @@ use identifier::{column, table};
 /// 3. Every later write asks for the claim: `fence = $token`.
 /// 4. A statement that meets no row ends the work: see [`Claimed::Stale`].
 ///
-/// Whoever claims shuts out all who have an earlier token, those too that have claimed before.
+/// A claim excludes all holders with an earlier token, including those that have claimed before.
 ///
 /// # Why a check of each write is not enough
 ///
-/// It is tempting to keep the read as it was and to write with `fence < $token`. Two holders, the
-/// first of whom has lost the lock and does not know it, have 100 on the account between them:
+/// It is tempting to keep the read unchanged and to write with `fence < $token`. Suppose that two
+/// holders work on an account of 100, and that the first has lost the lock without noticing:
 ///
 /// | first, token 1 | second, token 2 | with a check of the write | with a claim |
 /// |---|---|---|---|
@@ -57,7 +57,7 @@ use identifier::{column, table};
 /// | takes 30, writes 70 | | done: 1 is the greatest token that has written | refused: `fence` is not 1 |
 /// | | takes 50, writes 50 | done, as 2 is greater; the 30 are back | done |
 ///
-/// Both were told that it is done, and what the first did is lost. The claim makes the second's
+/// Both operations report success, and the first withdrawal is lost. The claim makes the second's
 /// *reading* count.
 ///
 /// # A claim repeated
@@ -95,14 +95,14 @@ pub struct FencedTable {
 }
 
 impl FencedTable {
-    /// The table with this name, such as `orders` or `shop.orders`; the column by which a row is
-    /// found, which is unique; and the column that has the last claim's token.
+    /// Describes the table with this name, such as `orders` or `shop.orders`; `id` is the unique
+    /// column by which a row is found, and `fence` the column that stores the last claim's token.
     ///
-    /// Names are letters, digits and `_`, at most 63, no digit first.
+    /// Names consist of letters, digits and `_`, at most 63, and do not begin with a digit.
     ///
     /// # Errors
     ///
-    /// [`InvalidName`]: a name has other characters, or the two columns are one.
+    /// [`InvalidName`]: a name has other characters, or the two columns are the same.
     pub fn new(name: &str, id: &str, fence: &str) -> Result<Self, InvalidName> {
         if same(id, fence) {
             return Err(InvalidName::new(fence, "is both the id and the fence: take two columns"));
@@ -111,23 +111,23 @@ impl FencedTable {
         Ok(Self { table, id, fence, placeholders: SqlPlaceholders::default() })
     }
 
-    /// How the statements name what is bound to them. Default: [`SqlPlaceholders::Dollar`].
+    /// Sets how the statements name bound values. Default: [`SqlPlaceholders::Dollar`].
     #[must_use]
     pub fn placeholders(self, placeholders: SqlPlaceholders) -> Self {
         Self { placeholders, ..self }
     }
 
-    /// Adds the column for the fence, with 0 in every row: less than any token.
+    /// Returns the statement that adds the fence column, with 0 in every row: less than any token.
     #[must_use]
     pub fn migration_sql(&self) -> String {
         let Self { table, fence, .. } = self;
         format!("ALTER TABLE {table} ADD COLUMN {fence} BIGINT NOT NULL DEFAULT 0")
     }
 
-    /// The first statement of the work: shuts out all who have an earlier token.
+    /// Returns the first statement of the work: it excludes all holders with an earlier token.
     ///
-    /// Bind token, id; and the token once more with [`SqlPlaceholders::Question`], which cannot name
-    /// one value twice. [`Claimed::by`] reads the number of rows.
+    /// Bind token, id; and the token again with [`SqlPlaceholders::Question`], which cannot name
+    /// one value twice. [`Claimed::by`] interprets the number of rows.
     #[must_use]
     pub fn claim_sql(&self) -> String {
         let Self { table, id, fence, .. } = self;
@@ -139,26 +139,27 @@ impl FencedTable {
         )
     }
 
-    /// As [`claim_sql`](Self::claim_sql), and reads these columns of the claimed row. No row comes
-    /// back from a claim that was refused.
+    /// Like [`claim_sql`](Self::claim_sql), and returns these columns of the claimed row. A refused
+    /// claim returns no row.
     ///
     /// # Errors
     ///
-    /// [`InvalidName`]: a column's name is not one, or there are none.
+    /// [`InvalidName`]: a column's name is invalid, or there are no columns.
     pub fn claim_returning_sql(&self, columns: &[&str]) -> Result<String, InvalidName> {
         let columns = self.columns(columns)?.join(", ");
         Ok(format!("{} RETURNING {columns}", self.claim_sql()))
     }
 
-    /// Every later statement: writes these columns, unless somebody else has claimed the row since.
+    /// Returns every later statement: it writes these columns, unless another holder has claimed
+    /// the row since.
     ///
-    /// Bind the columns' values in their order, then id, token. [`Claimed::by`] reads the number of
-    /// rows.
+    /// Bind the columns' values in their order, then id, token. [`Claimed::by`] interprets the
+    /// number of rows.
     ///
     /// # Errors
     ///
-    /// [`InvalidName`]: a column's name is not one, there are none, or it is the fence's or the
-    /// id's, which no such write may change.
+    /// [`InvalidName`]: a column's name is invalid, there are none, or it is the fence's or the
+    /// id's, which such a write must not change.
     pub fn guarded_update_sql(&self, columns: &[&str]) -> Result<String, InvalidName> {
         let Self { table, id, fence, .. } = self;
         let columns = self.columns(columns)?;
@@ -181,12 +182,12 @@ impl FencedTable {
     }
 }
 
-/// Not every database tells `Fence` from `fence`, quoted or not.
+/// Some databases do not distinguish `Fence` from `fence`, even quoted.
 fn same(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// As it was given, for an error.
+/// Returns the name as it was given, for an error.
 fn bare(quoted: &str) -> String {
     quoted.replace('"', "")
 }

@@ -1,4 +1,4 @@
-/// How a statement names what is bound to it.
+/// How a statement names its bound values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SqlPlaceholders {
@@ -15,7 +15,7 @@ impl SqlPlaceholders {
     }
 }
 
-/// The places of one statement, in the order in which they stand in it.
+/// The placeholders of one statement, in their order.
 #[derive(Debug)]
 pub(super) struct Places {
     placeholders: SqlPlaceholders,
@@ -23,13 +23,14 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// A place for a value of its own.
+    /// Returns a placeholder for a new value.
     pub(super) fn next(&mut self) -> String {
         self.taken += 1;
         self.again(self.taken)
     }
 
-    /// A place for a value that has one already, where the database can be told so.
+    /// Returns a placeholder for a value that already has one, reusing it if the database supports
+    /// that.
     pub(super) fn again(&self, number: usize) -> String {
         match self.placeholders {
             SqlPlaceholders::Dollar => format!("${number}"),

@@ -1,4 +1,4 @@
-//! Where a layer's keys come from.
+//! The sources of a layer's keys.
 
 #[cfg(feature = "axum")]
 pub(crate) mod route_parameters;
@@ -14,7 +14,7 @@ use lock_policy::__private::KeyTemplates;
 
 type Closure = dyn Fn(&Parts) -> Result<Vec<LockKey>, KeyRejection> + Send + Sync;
 
-/// The way from a request to its keys.
+/// Computes the keys of a request.
 #[derive(Clone)]
 pub(crate) enum KeySource {
     #[cfg(feature = "axum")]
@@ -23,7 +23,7 @@ pub(crate) enum KeySource {
 }
 
 impl KeySource {
-    /// The path parameters that templates cannot do without.
+    /// Returns the path parameters that the templates require.
     #[cfg(feature = "policy")]
     pub(crate) fn parameters(&self) -> Vec<&str> {
         match self {
@@ -32,7 +32,7 @@ impl KeySource {
         }
     }
 
-    /// At least one key.
+    /// Returns the request's keys, at least one.
     pub(crate) async fn keys(
         &self,
         parts: &mut Parts,
@@ -53,7 +53,7 @@ impl KeySource {
         }
     }
 
-    /// The texts of the templates, if it has any.
+    /// Returns the texts of the templates, if there are any.
     pub(crate) fn templates(&self) -> Option<String> {
         match self {
             #[cfg(feature = "axum")]

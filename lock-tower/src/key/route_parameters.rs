@@ -1,4 +1,4 @@
-//! The keys of a request whose templates may name parameters of its route.
+//! The keys of requests whose templates may name parameters of the route.
 
 use axum::extract::{FromRequestParts, RawPathParams, rejection::RawPathParamsRejection};
 use http::request::Parts;
@@ -7,7 +7,7 @@ use lock_policy::{
     KeyRejection, KeyValues,
 };
 
-/// At least one key.
+/// Returns the request's keys, at least one.
 pub(crate) async fn keys(
     templates: &KeyTemplates,
     parts: &mut Parts,
@@ -18,7 +18,7 @@ pub(crate) async fn keys(
 }
 
 async fn parameters(parts: &mut Parts) -> Result<RawPathParams, KeyRejection> {
-    // Axum has percent-decoded the values, once; the key's own encoding is the template's business.
+    // Axum has percent-decoded the values once. The template encodes them again for the key.
     let parameters = RawPathParams::from_request_parts(parts, &()).await;
     parameters.map_err(|rejection| match rejection {
         RawPathParamsRejection::InvalidUtf8InPathParam(error) => {

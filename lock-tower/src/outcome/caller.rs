@@ -2,16 +2,16 @@ use std::sync::Arc;
 
 use http::{Method, Version, request::Parts};
 
-/// A longer request id than this is not repeated to whoever made it up.
+/// Longer request ids are not repeated to the client.
 const LONGEST_REQUEST_ID: usize = 128;
 
-/// What an answer needs to know of the request.
+/// The facts about a request that its answer needs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Caller {
     pub(crate) request_id: Option<Arc<str>>,
     /// The pattern of the route, which may be logged where the path may not.
     route: Option<Arc<str>>,
-    /// HTTP/2 and later have no header to close a connection with.
+    /// Whether the request uses HTTP/1. HTTP/2 and later have no header that closes a connection.
     pub(crate) speaks_http1: bool,
     is_head: bool,
 }

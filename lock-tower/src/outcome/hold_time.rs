@@ -1,4 +1,4 @@
-//! How long the holds of one lock last, so that who is refused can be told when to come back.
+//! How long the holds of one lock last, to compute `Retry-After` for refused requests.
 
 use std::{
     collections::HashMap,
@@ -11,11 +11,11 @@ use std::{
 
 use lock_core::{__private::RwLock, Mode};
 
-/// A new hold moves the mean by this part of its distance: some eight holds make up the picture.
+/// A new hold moves the mean by 1/8 of its distance, so about eight holds determine the mean.
 const WEIGHT: u64 = 8;
 
-/// The hold times of one lock. Who asks to read is refused by writers alone, who asks to write by
-/// either.
+/// The hold times of one lock. Only writers can refuse a reader; readers and writers can refuse a
+/// writer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HoldTimes {
     reads: MeanTime,
@@ -30,7 +30,7 @@ impl HoldTimes {
         }
     }
 
-    /// How long those last who can be in the way of `asked`.
+    /// Returns the mean duration of the holds that can refuse an acquisition in this mode.
     pub(crate) fn mean(&self, asked: Mode) -> Option<Duration> {
         match asked {
             Mode::Read => self.writes.mean(),
@@ -42,14 +42,14 @@ impl HoldTimes {
 /// An exponentially weighted mean of hold times.
 #[derive(Debug, Default)]
 struct MeanTime {
-    /// Microseconds, at least one; zero: nothing was observed.
+    /// The mean in microseconds, at least one. Zero means that no hold was observed.
     mean: AtomicU64,
 }
 
 impl MeanTime {
     fn observe(&self, held: Duration) {
         let held = u64::try_from(held.as_micros()).unwrap_or(u64::MAX).max(1);
-        // Two at a time may lose one of their observations, which a mean can bear.
+        // Two concurrent updates may lose one observation, which is acceptable for a mean.
         let mean = match self.mean.load(Ordering::Relaxed) {
             0 => held,
             mean => mean - mean / WEIGHT + held / WEIGHT,
@@ -71,11 +71,11 @@ impl Clone for MeanTime {
     }
 }
 
-/// The hold times of each attribute, by its name. As many entries as the program has attributes.
+/// The hold times of each attribute, by name. There is one entry per attribute of the program.
 static OF_ATTRIBUTES: LazyLock<RwLock<HashMap<&'static str, Arc<HoldTimes>>>> =
     LazyLock::new(RwLock::default);
 
-/// Those of the attribute of that name; `first` is called when it is asked for the first time.
+/// Returns the hold times of the named attribute. Calls `first` when there are none yet.
 #[cfg_attr(not(feature = "axum"), allow(dead_code))]
 pub(crate) fn of_attribute(name: &'static str, first: impl FnOnce()) -> Arc<HoldTimes> {
     let known = OF_ATTRIBUTES.read();

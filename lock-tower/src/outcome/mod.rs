@@ -1,4 +1,4 @@
-//! How a request is answered that does not get its lock, or does not keep it.
+//! The answers to requests that do not get their lock, or lose it.
 
 pub(crate) mod caller;
 pub(crate) mod hold_time;

@@ -12,7 +12,7 @@ use super::{problem, rejection::Rejection};
 pub(crate) type Fallback =
     Arc<dyn Fn(RejectedRequest) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
 
-/// The function as it is kept.
+/// Boxes the function.
 pub(crate) fn fallback<F, A>(answer: F) -> Fallback
 where
     F: Fn(RejectedRequest) -> A + Send + Sync + 'static,
@@ -21,8 +21,9 @@ where
     Arc::new(move |refused| Box::pin(answer(refused)))
 }
 
-/// A request that was not carried out under its lock, for a function that answers it in another way
-/// than [`Outcome`]'s table: from a cache, with a `202`, in the service's own format.
+/// A request that was not carried out under its lock. It is passed to a function that answers it
+/// differently from [`Outcome`]'s table: from a cache, with a `202`, or in the service's own
+/// format.
 ///
 /// See [`RequestLockLayer::answer`](crate::RequestLockLayer::answer).
 pub struct RejectedRequest {
@@ -40,50 +41,50 @@ impl RejectedRequest {
         Self { rejection, retry_after, request }
     }
 
-    /// Why.
+    /// Returns the reason for the rejection.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.rejection.outcome
     }
 
-    /// What logs call the lock; `None`: it is not known which one it would have been.
+    /// Returns the lock's name in logs; `None` if the lock is unknown.
     #[must_use]
     pub fn policy(&self) -> Option<&str> {
         self.rejection.label().map(|lock| &*lock.name)
     }
 
-    /// The kind of the lock.
+    /// Returns the kind of the lock.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         self.rejection.label().map(|lock| lock.kind)
     }
 
-    /// The mode that was asked for.
+    /// Returns the requested mode.
     #[must_use]
     pub fn mode(&self) -> Option<Mode> {
         self.rejection.label().map(|lock| lock.mode)
     }
 
-    /// How long the request has waited for others.
+    /// Returns how long the request has waited for other holders.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.rejection.waited
     }
 
-    /// When the client may come back; `None`: that would not help.
+    /// Returns when the client may retry; `None` if a retry would not help.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// The request without its body. `None` for an attribute on a handler without arguments, which
-    /// sees nothing of its request.
+    /// Returns the request without its body. `None` for an attribute on a handler without
+    /// arguments, which has no access to its request.
     #[must_use]
     pub fn request(&self) -> Option<&Parts> {
         self.request.as_ref()
     }
 
-    /// The answer that the request would get otherwise, with its headers: to be changed.
+    /// Returns the default answer with its headers, for the function to change.
     #[must_use]
     pub fn problem(&self) -> Response<Bytes> {
         problem::respond(&self.rejection, self.retry_after)

@@ -16,13 +16,13 @@ use crate::telemetry::LockLabel;
 pub(crate) struct Rejection {
     pub(crate) outcome: Outcome,
     pub(crate) caller: Caller,
-    /// `None`: it is not known which lock it would have been.
+    /// The lock that was refused; `None` if it is unknown.
     pub(crate) lock: Option<Box<RejectedLock>>,
-    /// For the log, and for the client if the fault is its own. Never has the key or a value in
-    /// it, which may be personal.
+    /// The reason, for the log and, if the client is at fault, for the client. Never contains the
+    /// key or a value from it, which may be personal data.
     pub(crate) reason: Option<Cow<'static, str>>,
     pub(crate) waited: Duration,
-    /// The request had its lock, and was counted with those that were granted one.
+    /// Whether the lock had been granted, and was counted as granted.
     pub(crate) granted: bool,
     pub(crate) released_in: Duration,
 }
@@ -49,12 +49,12 @@ impl Rejection {
         }
     }
 
-    /// The service is at fault: its owner reads what to do about it in the log.
+    /// Creates a rejection for a misconfigured service. The log tells its operator what to change.
     pub(crate) fn misconfigured(caller: &Caller, why: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Outcome::Misconfigured, caller).because(why)
     }
 
-    /// The handler asks for a token, and there is none.
+    /// Creates a rejection for a handler that requires a token when there is none.
     pub(crate) fn without_fence(caller: &Caller, outcome: Outcome, why: &'static str) -> Self {
         Self::new(outcome, caller).because(why)
     }
@@ -104,7 +104,7 @@ impl Rejection {
         }
     }
 
-    /// The work was cut short.
+    /// Creates a rejection for work that a lost lock cancelled.
     pub(crate) fn lost(caller: &Caller, lost: &Lost) -> Self {
         let rejection = Self::new(Outcome::Lost, caller).because(lost.cause().to_string());
         Self { granted: true, ..rejection }
@@ -128,7 +128,7 @@ impl Rejection {
         self.lock.as_ref().map(|lock| &lock.label)
     }
 
-    /// When the client may come back; `None`: that would not help.
+    /// Returns when the client may retry; `None` if a retry would not help.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match row(self.outcome).retry {
             Retry::Never => None,

@@ -3,18 +3,18 @@ use std::{
     time::Duration,
 };
 
-/// Nobody is sent away for longer: holds are meant to be short, and a lease says only when a dead
-/// holder is forgotten.
+/// The longest `Retry-After`. Holds are meant to be short, and a lease only bounds how long a dead
+/// holder keeps the lock.
 const MOST: Duration = Duration::from_secs(2);
-/// Nor asked back sooner: an answer and a new request take their time too.
+/// The shortest `Retry-After`. An answer and a new request take time too.
 const LEAST: Duration = Duration::from_millis(100);
-/// What is assumed of holds before one was observed.
+/// The assumed duration of holds before one was observed.
 const UNKNOWN_HOLD: Duration = Duration::from_secs(1);
-/// How far the jitter reaches to either side.
+/// The jitter, as a fraction in each direction.
 const SPREAD: f64 = 0.25;
 
-/// When a hold ends, as far as those before it tell. One that has outlasted them for as long as the
-/// caller has `waited` is a long one.
+/// Estimates when a hold ends, from earlier holds. A hold that has already lasted longer than they
+/// did, for as long as the caller has `waited`, is assumed to be a long one.
 pub(super) fn when_released(
     mean: Option<Duration>,
     waited: Duration,
@@ -24,28 +24,29 @@ pub(super) fn when_released(
     holder_remaining.map_or(hold, |remaining| hold.min(remaining))
 }
 
-/// `about`, but not for everybody the same: who was refused together shall not come back together.
+/// Adds jitter to `about`, so that clients refused together do not retry together.
 pub(super) fn jittered(about: Duration) -> Duration {
     jittered_by(about, random())
 }
 
-/// `random` is from 0 to 1.
+/// Adds jitter; `random` is from 0 to 1.
 fn jittered_by(about: Duration, random: f64) -> Duration {
-    // Short of the limit by the jitter, or all the long ones would come back at the limit.
+    // Stay below the limit by the jitter. Otherwise all long estimates would be clamped to the
+    // limit, and their clients would retry together.
     let about = about.min(MOST.div_f64(1.0 + SPREAD));
     let jittered = about.mul_f64(1.0 - SPREAD + 2.0 * SPREAD * random).clamp(LEAST, MOST);
-    // Whole milliseconds, as the document has them: the header's seconds are made of the same.
+    // Use whole milliseconds, as the document does, so that the header's seconds match it.
     Duration::from_millis(u64::try_from(jittered.as_millis()).unwrap_or(0))
 }
 
-/// Good enough to scatter clients, and at hand in the standard library: each `RandomState` hashes
-/// differently.
+/// Returns a number that is random enough to scatter clients, from the standard library alone: each
+/// `RandomState` hashes differently.
 fn random() -> f64 {
     let bits = u32::try_from(RandomState::new().hash_one(0_u8) >> 32).unwrap_or(0);
     f64::from(bits) / f64::from(u32::MAX)
 }
 
-/// The header's whole seconds, never less than what is meant.
+/// Rounds up to the header's whole seconds, so that no client retries too early.
 pub(super) fn whole_seconds(retry_after: Duration) -> u64 {
     retry_after.as_secs_f64().ceil().max(1.0) as u64
 }

@@ -1,25 +1,25 @@
-//! What the answer to each outcome says.
+//! The answer to each outcome.
 
 use std::time::Duration;
 
 use lock_policy::Outcome;
 
-/// One line of the table.
+/// One row of the table.
 pub(super) struct Row {
     pub(super) title: &'static str,
     /// Whether anything was done and whether the request may be repeated.
     pub(super) detail: &'static str,
-    /// Whether the reason is the client's business.
+    /// Whether the client may see the reason.
     pub(super) tells_why: bool,
     pub(super) retry: Retry,
     pub(super) closes: bool,
     pub(super) executed: Executed,
 }
 
-/// When to come back.
+/// When the client may retry.
 pub(super) enum Retry {
     Never,
-    /// When a hold of this lock ends, as far as one can tell.
+    /// When a hold of this lock is expected to end.
     WhenReleased,
     After(Duration),
 }
@@ -30,7 +30,7 @@ pub(super) enum Executed {
     Unknown,
 }
 
-/// Nothing was done, there is nothing to wait for, and the rest is the same for everybody.
+/// The common part: nothing was executed and a retry would not help.
 const REFUSED: Row = Row {
     title: "",
     detail: "",
@@ -40,7 +40,7 @@ const REFUSED: Row = Row {
     executed: Executed::No,
 };
 
-/// The line of this outcome.
+/// Returns the row of this outcome.
 pub(super) fn row(outcome: Outcome) -> Row {
     match outcome {
         Outcome::Busy => Row {

@@ -1,4 +1,4 @@
-//! From a request to its locks, or to what its policy has instead.
+//! Acquires a request's locks, or applies what its policy has instead.
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ use crate::{
 };
 
 impl PendingLocks {
-    /// Acquires the locks, waiting as the policy and the request's deadline allow. With them comes
-    /// the context for what runs under them.
+    /// Acquires the locks, waiting as the policy and the request's deadline allow. Returns them
+    /// with the context for the work that runs under them.
     ///
     /// # Cancel safety
     ///
-    /// Dropping this gives up the place in the queue.
+    /// Dropping this leaves the queue.
     pub(crate) async fn enter(
         mut self,
         context: &RequestContext,
@@ -67,12 +67,13 @@ impl PendingLocks {
                 keys: enforced.into_iter().map(|key| key.key).collect(),
             }),
         });
-        // An attribute's handler has asked before anybody could know.
+        // An attribute's extractors run before its lock, so a `Fence` may have been requested
+        // already.
         if let Some((outcome, why)) = self.slot.fence_refused() {
             let rejection = Rejection::without_fence(&context.caller, outcome, why);
             return Err(self.policy.reject(self.mode, rejection));
         }
-        // Counted where nothing is in the way of the work any more: each request once.
+        // Count here, where nothing can stop the work any more, so that each request counts once.
         match granted.unlocked {
             None => record::granted(&self.policy.name, self.mode),
             Some(why) => record::unlocked(&self.policy.name, self.mode, why),
@@ -91,7 +92,7 @@ impl PendingLocks {
         Ok((held.counted(counted), inside))
     }
 
-    /// These locks count for whoever has only so many, from now on.
+    /// Counts these locks for the limited principal from now on.
     fn count(
         &mut self,
         context: &RequestContext,
@@ -104,7 +105,7 @@ impl PendingLocks {
         })
     }
 
-    /// What measures the keys for which the lock does not count.
+    /// Creates the measurement of the keys for which the lock is not enforced.
     fn shadow(
         &self,
         context: &RequestContext,

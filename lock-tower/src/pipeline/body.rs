@@ -15,15 +15,15 @@ use thiserror::Error;
 use super::request_hold::RequestHold;
 
 pin_project! {
-    /// The body of an answer: the inner service's, under whose stream the lock may still be held
+    /// The body of an answer: the inner service's, during which the lock may still be held
     /// ([`HoldUntil::Body`](crate::HoldUntil::Body)), or one of this crate's own.
     ///
-    /// Frames, trailers and the size are passed on as they are. While the lock is held the stream is in
-    /// the request's [`Scope`](crate::Scope), as the handler was. The lock is released when the last
-    /// frame has been taken, when the stream fails, or when this is dropped: so at once for an answer
-    /// without a body, to a `HEAD`, or to an upgrade. A stream of events holds it until either side
-    /// ends the stream. When the lock is lost while the body is streamed, the stream ends with an
-    /// error, so that nobody takes half of it for the whole.
+    /// Frames, trailers and the size are forwarded unchanged. While the lock is held, the stream is
+    /// polled in the request's [`Scope`](crate::Scope), as the handler was. The lock is released
+    /// when the last frame has been returned, when the stream fails, or when this is dropped: so at
+    /// once for an answer without a body, to a `HEAD`, or to an upgrade. A stream of events holds
+    /// it until either side ends the stream. When the lock is lost while the body is streamed, the
+    /// stream ends with an error, so that no client mistakes the first part for the whole.
     pub struct LockBody<B> {
         #[pin]
         inner: BodySource<B>,
@@ -54,17 +54,17 @@ struct HeldBody {
 }
 
 impl<B> LockBody<B> {
-    /// The inner service's body, with nothing held under it.
+    /// Wraps the inner service's body, without a lock.
     pub(crate) fn passed_on(body: B) -> Self {
         Self { inner: BodySource::Service { body }, held: None }
     }
 
-    /// An answer of our own.
+    /// Creates a body for one of this crate's answers.
     pub(crate) fn ours(body: Bytes) -> Self {
         Self { inner: BodySource::Ours { body: Full::new(body) }, held: None }
     }
 
-    /// The inner service's body; what is held stays held until that has ended.
+    /// Wraps the inner service's body; the lock stays held until the body has ended.
     pub(crate) fn under(body: B, held: RequestHold) -> Self {
         let stopped = held.stopped().map(|stopped| Box::pin(stopped) as BoxFuture<'static, Lost>);
         Self { inner: BodySource::Service { body }, held: Some(HeldBody { held, stopped }) }
@@ -72,7 +72,7 @@ impl<B> LockBody<B> {
 }
 
 impl HeldBody {
-    /// Whether the stream has to stop.
+    /// Returns the loss because of which the stream must stop.
     fn lost(&mut self, context: &mut Context<'_>) -> Option<Lost> {
         self.held.measure(context);
         match self.stopped.as_mut()?.as_mut().poll(context) {
@@ -85,7 +85,7 @@ impl HeldBody {
     }
 }
 
-/// Never has the key in it: servers log the errors of bodies.
+/// The error never contains the key: servers log the errors of bodies.
 #[derive(Debug, Error)]
 #[error("the lock was lost while the response was sent, which is cut short: {0}")]
 struct CutShort(LostCause);
@@ -105,9 +105,9 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let mut this = self.project();
-        // Before the next frame: not one is made after the lease has ended.
+        // Check before each frame, so that no frame is produced after the lease has ended.
         if let Some(lost) = this.held.as_mut().and_then(|held| held.lost(context)) {
-            // The stream stops where it stands, as a handler does.
+            // The stream is dropped where it stands, as a handler is.
             this.inner.set(BodySource::Ours { body: Full::default() });
             this.held.take();
             return Poll::Ready(Some(Err(CutShort(lost.cause()).into())));
@@ -127,11 +127,11 @@ where
             }
         };
         let failed = matches!(frame, Some(Err(_)));
-        // Who has the last frame need not ask for another.
+        // A client that has the last frame need not poll again, so release now.
         if (failed || frame.is_none() || this.inner.is_end_stream())
             && let Some(mut held) = this.held.take()
         {
-            // Gone before its lock is, with all that it undoes.
+            // Drop the body before its lock: destructors of the body may still rely on the lock.
             this.inner.set(BodySource::Ours { body: Full::default() });
             held.held.done(!failed);
         }

@@ -1,11 +1,12 @@
-//! Locks of one request that contradict each other, in words for the engineer who wrote them.
+//! Describes contradicting locks of one request, for the engineer that configured them.
 
 use lock_core::{AcquireError, Kind, Mode};
 use lock_policy::__private::{LockName, RequestKey};
 
 use crate::request::context::{Enclosing, RequestContext};
 
-/// What is wrong between the lock `name` and those around it. `None`: the error has another reason.
+/// Describes the conflict between the lock `name` and those around it. `None` if the error has
+/// another reason.
 pub(crate) fn told(
     context: &RequestContext,
     name: &LockName,
@@ -40,8 +41,8 @@ pub(crate) fn told(
     })
 }
 
-/// The name of the lock further out and, where that does not say it already, its key's template:
-/// never the key, which may be personal.
+/// Returns the outer lock's name and, where the name does not show it already, its key's template.
+/// Never contains the key, which may be personal data.
 fn called(outer: Option<(&Enclosing, &RequestKey)>) -> String {
     let Some((Enclosing { name, .. }, key)) = outer else {
         return "an acquisition further out".to_owned();

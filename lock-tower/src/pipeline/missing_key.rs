@@ -1,4 +1,4 @@
-//! Requests that do not name their lock, or not rightly.
+//! Requests whose key is missing or invalid.
 
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ use crate::{
     telemetry::record,
 };
 
-/// The keys, or the answer to a request that has none. Where the lock counts for no request, or
-/// only for some keys, one without a key is let through: a lock that is tried out refuses nobody.
+/// Returns the keys, or the answer to a request without any. Where the lock is enforced for no
+/// request, or only for some keys, a request without a key runs: a shadow lock never rejects a
+/// request.
 pub(crate) fn keys_of(
     policy: &Arc<Policy>,
     mode: Mode,

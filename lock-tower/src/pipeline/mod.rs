@@ -1,4 +1,4 @@
-//! A request on its way: its keys, its locks, its work under them, its answer.
+//! The path of a request: its keys, its locks, its work under them, its answer.
 
 pub(crate) mod acquire;
 pub(crate) mod body;

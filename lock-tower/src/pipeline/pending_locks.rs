@@ -16,20 +16,20 @@ use crate::{
     telemetry::record,
 };
 
-/// What is about to be locked for a request: all the keys, or none.
+/// The locks to acquire for a request: on all keys, or none.
 pub(crate) struct PendingLocks {
     pub(crate) policy: Arc<Policy>,
     pub(crate) client: LockClient,
-    /// None: the request names no lock, and its policy lets it pass.
+    /// The keys. Empty if the request lacks its key and the policy allows that.
     pub(crate) keys: Vec<RequestKey>,
     pub(crate) mode: Mode,
     pub(crate) slot: LockSlot,
-    /// Who has only so many locks.
+    /// The principal whose number of locks is limited.
     pub(crate) limited: Option<LimitedPrincipal>,
 }
 
 impl PendingLocks {
-    /// Waits for the locks of `client` as long as the policy says and the request has time.
+    /// Acquires the locks from `client`, within the policy's wait and the request's deadline.
     pub(crate) async fn wait(
         &self,
         client: &LockClient,
@@ -45,7 +45,8 @@ impl PendingLocks {
         let acquired = pin!(acquire.acquire());
         let (granted, waited) = record::wait(context.caller.route(), &label, acquired).await;
         Ok(match granted {
-            // The store may have taken longer than the wait: the time of the handler is its own.
+            // The store may have answered after the wait ended. The remaining time is reserved for
+            // the handler, so do not start it.
             Ok(_) if self.wait_budget(context) == WaitBudget::None => {
                 return Err(self.too_late(context).after(waited));
             }
@@ -73,7 +74,7 @@ impl PendingLocks {
     ) -> Rejection {
         let keys: Vec<&LockKey> = self.keys.iter().map(|key| &key.key).collect();
         let (name, kind) = (&self.policy.name, self.policy.kind);
-        // Never above debug: a key may be personal.
+        // Log keys at debug level only: they may be personal data.
         tracing::debug!(policy = &**name, route = context.caller.route(), ?keys, %error, "lock not acquired");
         let rejection = match conflict::told(context, name, kind, error) {
             Some(why) => Rejection::misconfigured(&context.caller, why),

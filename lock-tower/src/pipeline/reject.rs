@@ -1,4 +1,4 @@
-//! The end of a request that is not carried out under its lock: one line in the log, one count, one
+//! Ends a request that is not carried out under its lock: one line in the log, one count, one
 //! answer.
 
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::{
     telemetry::{milliseconds, record},
 };
 
-/// Logs and counts the rejection, and gives the answer: the policy's own, or the table's. `request`
-/// is what is left of the request.
+/// Logs and counts the rejection, and returns the policy's own answer or the table's. `request` is
+/// the request without its body.
 pub(crate) async fn answer(rejection: Rejection, request: Option<Parts>) -> Response<Bytes> {
     let outcome = rejection.outcome;
     let fallback = rejection.lock.as_ref().and_then(|lock| lock.fallback.clone());
@@ -28,7 +28,7 @@ pub(crate) async fn answer(rejection: Rejection, request: Option<Parts>) -> Resp
     }
 }
 
-/// As [`answer`], where no policy is known yet.
+/// Like [`answer`], when no policy is known yet.
 #[cfg(feature = "axum")]
 pub(crate) fn answer_at_once(rejection: Rejection) -> Response<Bytes> {
     observed(rejection, None).problem()

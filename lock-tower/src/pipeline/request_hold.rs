@@ -14,23 +14,23 @@ use crate::{
     telemetry::{record, spans},
 };
 
-/// What a request has of its lock: the end of this is the end of the hold, however it comes about.
+/// A request's hold on its lock. Dropping it ends the hold.
 #[derive(Debug)]
 pub(crate) struct RequestHold {
     pub(crate) policy: Arc<Policy>,
     pub(crate) mode: Mode,
-    /// `None`: it runs unlocked.
+    /// `None` if the request runs unlocked.
     guard: Option<MultiGuard>,
     pub(crate) unlocked: Option<Unlocked>,
     shadow: Option<Shadow>,
-    /// For somebody who has only so many locks.
+    /// Counts against the principal's limit while it exists.
     counted: Option<LimitPermit>,
     since: Instant,
-    /// What runs under it runs in this.
+    /// The context of the work that runs under the lock.
     pub(crate) context: RequestContext,
-    /// Open for as long as this is there.
+    /// The span of the hold, open while this exists.
     span: Span,
-    /// The work has come to its end by itself.
+    /// Whether the work ended by itself.
     done: bool,
 }
 
@@ -49,14 +49,14 @@ impl RequestHold {
         Self { policy, mode, guard, unlocked, shadow, counted, since, context, span, done }
     }
 
-    /// The same, which counts for as long as this is there.
+    /// Adds a permit that counts against the principal's limit until this is dropped.
     pub(crate) fn counted(self, counted: Option<LimitPermit>) -> Self {
         let mut held = self;
         held.counted = counted;
         held
     }
 
-    /// Runs `work` for as long as the lock is held, or to its end where a loss is only signalled.
+    /// Runs `work` while the lock is held, or to its end if a loss is only signalled.
     pub(crate) async fn run<F: Future>(&mut self, work: F) -> Result<F::Output, Lost> {
         let only_signals = self.only_signals();
         let work = Shadow::beside(self.shadow.as_mut(), work);
@@ -66,28 +66,28 @@ impl RequestHold {
         }
     }
 
-    /// The span of the work.
+    /// Returns the span of the work.
     pub(crate) fn span(&self) -> Span {
         self.span.clone()
     }
 
-    /// Whether the work has come to its end; what is dropped before was cancelled.
+    /// Records whether the work has ended. A hold that is dropped earlier counts as cancelled.
     pub(crate) fn done(&mut self, done: bool) {
         self.done = done;
     }
 
-    /// Resolves when the work has to stop.
+    /// Returns a future that resolves when the work must stop.
     pub(crate) fn stopped(&self) -> Option<impl Future<Output = Lost> + Send + use<>> {
         let guard = self.guard.as_ref().filter(|_| !self.only_signals())?;
         Some(guard.lost())
     }
 
-    /// Whether the lock was lost while the work went on.
+    /// Whether the lock was lost while the work continued.
     pub(crate) fn went_on_without(&self) -> bool {
         self.guard.as_ref().is_some_and(|guard| !guard.is_held())
     }
 
-    /// Goes on with what is measured in shadow, if anything is, after the handler's end.
+    /// Continues the shadow measurement, if there is one, after the handler has ended.
     pub(crate) fn measure(&mut self, context: &mut Context<'_>) {
         if let Some(shadow) = &mut self.shadow {
             shadow.poll(context);
@@ -104,11 +104,11 @@ impl RequestHold {
         self.policy.settings.on_lost == Some(OnLost::Signal)
     }
 
-    /// Ends the hold as the policy wants it.
+    /// Ends the hold as the policy requires.
     pub(crate) async fn release(mut self) {
         if self.policy.settings.release == Some(Release::BeforeResponse)
             && let Some(guard) = self.observed()
-            // The work is done: a release that did not get through goes on in the background.
+            // The work is done. A release that failed is retried in the background.
             && let Err(error) = guard.release().await
         {
             let (policy, route) = (&*self.policy.name, self.context.caller.route());
@@ -116,7 +116,7 @@ impl RequestHold {
         }
     }
 
-    /// The guard, once: what there is to know of the hold has been taken down.
+    /// Records the metrics of the hold and returns its guard, once.
     fn observed(&mut self) -> Option<MultiGuard> {
         let guard = self.guard.take()?;
         let held = self.since.elapsed();
@@ -132,7 +132,7 @@ impl RequestHold {
         Some(guard)
     }
 
-    /// `Local` has one, which stands in this process alone.
+    /// Whether the request runs without a guard. `Local` has a guard, valid in this process only.
     fn runs_without_guard(&self) -> bool {
         self.unlocked.is_some_and(|unlocked| unlocked != Unlocked::Local)
     }
@@ -148,7 +148,8 @@ impl RequestHold {
 
 impl Drop for RequestHold {
     fn drop(&mut self) {
-        // A hold without a guard has been taken down already, unless there never was a guard.
+        // A guard that was taken has been recorded already. Record here only if there never was
+        // one.
         if self.observed().is_none() && self.runs_without_guard() {
             spans::held(&self.span, self.done, None, self.since.elapsed());
         }

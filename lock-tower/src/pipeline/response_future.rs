@@ -10,9 +10,9 @@ use std::{
 ///
 /// # Cancel safety
 ///
-/// Dropping it gives up a place in a queue, cancels the inner service's work, and releases in the
-/// background whatever is held; under [`OnDisconnect::Finish`](crate::OnDisconnect::Finish) the work
-/// that has begun goes on to its end first.
+/// Dropping it leaves the queue, cancels the inner service's work, and releases held locks in the
+/// background. With [`OnDisconnect::Finish`](crate::OnDisconnect::Finish) work that has begun first
+/// runs to its end.
 #[must_use = "nothing happens until it is polled"]
 pub struct ResponseFuture<R, E>(Pin<Box<dyn Future<Output = Result<R, E>> + Send>>);
 

@@ -1,4 +1,4 @@
-//! What a layer locks for each request.
+//! The lock that a layer acquires for each request.
 
 use std::sync::Arc;
 
@@ -28,13 +28,14 @@ pub(crate) struct RouteLock {
     pub(crate) on_missing_key: OnMissingKey,
     pub(crate) mode: LockMode,
     pub(crate) policy: Arc<Policy>,
-    /// By which a client may shorten its time.
+    /// The header by which a client may shorten its deadline.
     pub(crate) deadline_header: Option<HeaderName>,
     pub(crate) limit: Option<PrincipalLimit>,
 }
 
 impl RouteLock {
-    /// Ends the request's time where its client does; or says what is wrong with that.
+    /// Applies the client's deadline to the request. Returns what is wrong with the header, if
+    /// anything is.
     pub(crate) fn limit_time(&self, parts: &mut Parts) -> Result<(), String> {
         let Some(name) = &self.deadline_header else { return Ok(()) };
         if let Some(asked) = deadline_header::read(name, &parts.headers)? {
@@ -43,7 +44,7 @@ impl RouteLock {
         Ok(())
     }
 
-    /// The answer to a request that says wrongly how much time it has.
+    /// Answers a request whose deadline header is invalid.
     pub(crate) fn bad_deadline(
         &self,
         context: &RequestContext,
@@ -54,7 +55,7 @@ impl RouteLock {
         self.policy.reject(mode, Rejection::bad_deadline(&context.caller, why))
     }
 
-    /// The locks for this request.
+    /// Returns the locks for this request.
     pub(crate) async fn pending_locks(
         &self,
         context: &RequestContext,
@@ -64,7 +65,7 @@ impl RouteLock {
         self.pending_locks_for(context, parts, keys)
     }
 
-    /// The locks on `keys`, or what the policy has instead of them.
+    /// Returns the locks on `keys`, or what the policy has instead of them.
     pub(crate) fn pending_locks_for(
         &self,
         context: &RequestContext,
@@ -84,7 +85,7 @@ impl RouteLock {
         })
     }
 
-    /// What is locked for a request that does not name its lock.
+    /// Returns the keys to lock for a request without a valid key, if the policy allows that.
     fn without_key(&self, bad: KeyRejection) -> Result<Vec<RequestKey>, KeyRejection> {
         match &self.on_missing_key {
             _ if bad.outcome() != Outcome::KeyMissing => Err(bad),

@@ -1,4 +1,4 @@
-//! The one path by which a layer works on a request under its lock.
+//! Runs a request under its lock. All layers use this path.
 
 use std::{
     future::Future,
@@ -19,10 +19,10 @@ use tracing::Instrument;
 use super::{body::LockBody, pending_locks::PendingLocks, reject, request_hold::RequestHold};
 use crate::{outcome::rejection::Rejection, request::context::RequestContext};
 
-/// Says of an answer that its request had no lock, or not to the end: `open`, `local` or `lost`.
+/// Marks the answer to a request that had no lock, or lost it: `open`, `local` or `lost`.
 pub(crate) const DEGRADED: HeaderName = HeaderName::from_static("lock-degraded");
 
-/// Asks for the locks and has `inner` work on the request.
+/// Acquires the locks and calls `inner` with the request.
 pub(crate) async fn serve<S, B, R>(
     asked: PendingLocks,
     context: RequestContext,
@@ -44,14 +44,15 @@ where
             return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
         }
     };
-    // What a handler had is gone with it; a function that answers for a lost lock needs a copy.
+    // The handler consumes the request, so keep a copy for a function that answers for a lost lock.
     let kept = policy.fallbacks.contains_key(&Outcome::Lost).then(|| parts.clone());
     parts.extensions.insert(inside.clone());
     parts.extensions.insert(slot);
     let span = held.span();
     let request = Request::from_parts(parts, body);
     let done = async move {
-        // The scope is ambient for `call` too: a service may do its work before its future does.
+        // Enter the scope for `call` too: a service may do its work there, before its future is
+        // polled.
         let work = inside.run(async move { inner.call(request).await });
         let work = pin!(work.fuse());
         let done = run_under_lock(&mut held, work).await;
@@ -64,20 +65,20 @@ where
     }
 }
 
-/// Runs the work under what is held, which stays with the caller, who has it since before the work:
-/// so the work is dropped before its lock, whoever drops them. Work is handed on pinned: each async
-/// function that took it by value would have room for it twice.
+/// Runs the work under the hold. The caller owns the hold and created it before the work, so the
+/// work is always dropped before its lock. The work is passed pinned: each async function that took
+/// it by value would store it twice.
 pub(crate) async fn run_under_lock<T>(
     held: &mut RequestHold,
     mut work: Pin<&mut Fuse<impl Future<Output = T>>>,
 ) -> Result<T, Lost> {
     let done = held.run(work.as_mut()).await;
-    // Gone before its lock is.
+    // Drop the work before its lock.
     work.set(Fuse::terminated());
     done
 }
 
-/// The answer of the work, or that for a lost lock.
+/// Returns the answer of the work, or the answer for a lost lock.
 pub(crate) async fn complete<R: Body, E>(
     mut held: RequestHold,
     request: Option<Parts>,
@@ -101,7 +102,7 @@ async fn finish_response<R: Body>(
     }
     let hold_until = held.policy.settings.hold_until.unwrap_or_default();
     if hold_until == HoldUntil::Body && !answer.body().is_end_stream() {
-        // Nobody asks for a body that nobody wants.
+        // The body of a response to `HEAD` is never polled, so the hold counts as done without it.
         held.done(!held.context.caller.wants_body());
         return answer.map(|body| LockBody::under(body, held));
     }
@@ -115,25 +116,25 @@ async fn lock_lost_response(
     request: Option<Parts>,
 ) -> Response<Bytes> {
     let rejection = held.policy.reject(held.mode, Rejection::lost(&held.context.caller, lost));
-    // Released before anybody answers: a function that does may take its time.
+    // Release before a function computes the answer, because that may take long.
     drop(held);
     reject::answer(rejection, request).await
 }
 
-/// Runs `work` to its end in a task of its own, whether or not anybody waits for it.
+/// Runs `work` to its end in its own task, even if the request is dropped.
 async fn detach<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     match tokio::spawn(work).await {
         Ok(done) => done,
         Err(failed) => match failed.try_into_panic() {
             Ok(panicked) => panic::resume_unwind(panicked),
-            // Only the end of the runtime cancels it, and with it whoever waits here.
+            // Only the shutdown of the runtime cancels the task, and it cancels this caller too.
             Err(_) => std::future::pending().await,
         },
     }
 }
 
 impl RequestHold {
-    /// What the answer has to say about its request's lock.
+    /// Returns the value of [`DEGRADED`] for this request's answer.
     fn degraded(&self) -> Option<&'static str> {
         match self.unlocked {
             Some(unlocked @ (Unlocked::Open | Unlocked::Local)) => Some(unlocked.as_str()),

@@ -1,4 +1,4 @@
-//! What a policy has for its requests while the store does not answer.
+//! Applies a policy's [`OnStoreDown`](crate::OnStoreDown) while the store does not respond.
 
 use std::{fmt, time::Duration};
 
@@ -14,13 +14,13 @@ use crate::{
     request::{context::RequestContext, wait_budget::WaitBudget},
 };
 
-/// What the store, or the policy instead of it, has given.
+/// The result of an acquisition: the store's lock, or what the policy has instead.
 pub(crate) struct Acquisition {
     pub(crate) guard: Option<MultiGuard>,
     pub(crate) unlocked: Option<Unlocked>,
 }
 
-/// The locks, of the store or of what stands in for it.
+/// Acquires the locks from the store, or from its replacement.
 pub(crate) async fn acquire(
     pending: &PendingLocks,
     context: &RequestContext,
@@ -30,7 +30,7 @@ pub(crate) async fn acquire(
         Ok(guard) => return Ok(Acquisition { guard: Some(guard), unlocked: None }),
         Err(failed) => failed,
     };
-    // A wait that ended is no reason to run without a lock; a store that is down may be.
+    // Only a store that is down may be a reason to run without a lock; an expired wait is not.
     let down = store_is_down(&error);
     match pending.policy.settings.on_store_down.filter(|_| down).unwrap_or_default() {
         OnStoreDown::Open if pending.wait_budget(context) == WaitBudget::None => {
@@ -45,8 +45,8 @@ pub(crate) async fn acquire(
     }
 }
 
-/// The locks of this process' memory. A request of this process that still holds the store's lock
-/// holds it rightly until its lease ends, so it excludes this one.
+/// Acquires locks in this process' memory. A request of this process that still holds the store's
+/// lock holds it until its lease ends, so it excludes this request.
 async fn acquire_locally(
     pending: &PendingLocks,
     context: &RequestContext,
@@ -76,7 +76,7 @@ fn warn(pending: &PendingLocks, context: &RequestContext, to: Unlocked, error: &
     );
 }
 
-/// An error without its key.
+/// Displays an error without its key.
 struct Reason<'a>(&'a AcquireError);
 
 impl fmt::Display for Reason<'_> {

@@ -8,7 +8,8 @@ use lock_policy::{
 
 use super::{error::ExclusionChange, version::Version};
 
-/// What would no longer exclude what is in force, but for what the new file allows by name.
+/// Returns what would no longer exclude holders under the version in force, except what the new
+/// file allows by name.
 pub(super) fn changes(before: &Version, after: &PolicyFile) -> Vec<ExclusionChange> {
     let mut changes = Vec::new();
     for old in before.file.rules() {
@@ -25,13 +26,14 @@ pub(super) fn changes(before: &Version, after: &PolicyFile) -> Vec<ExclusionChan
     changes
 }
 
-/// The rule that comes in this one's place: of its name, or else for the same requests.
+/// Returns the rule that replaces this one: the rule with the same name, or else one for the same
+/// requests.
 fn successor<'f>(old: &Rule, after: &'f PolicyFile) -> Option<&'f Rule> {
     let find = |is: &dyn Fn(&Rule) -> bool| after.rules().iter().find(|new| is(new));
     find(&|new| new.name == old.name).or_else(|| find(&|new| new.matcher == old.matcher))
 }
 
-/// The rules that the new file does not have under their names.
+/// Returns the rules of the old version whose names are missing in the new file.
 pub(super) fn removed_rules<'f>(before: &'f PolicyFile, after: &PolicyFile) -> Vec<&'f str> {
     before.names().filter(|name| !after.names().any(|known| known == *name)).collect()
 }
@@ -43,7 +45,7 @@ fn differences(old: &Rule, new: &Rule) -> Vec<&'static str> {
     found.into_iter().filter_map(|(what, differs)| differs.then_some(what)).collect()
 }
 
-/// `None`: the code's, which nobody knows here.
+/// Returns the rule's kind; `None` if the code decides it, which is unknown here.
 fn kind(rule: &Rule) -> Option<Kind> {
     match rule.matcher {
         Matcher::Attribute(_) => rule.kind,
@@ -51,7 +53,7 @@ fn kind(rule: &Rule) -> Option<Kind> {
     }
 }
 
-/// `None`: the code's, which `auto` leaves to an attribute too.
+/// Returns the rule's mode; `None` if the code decides it, as `auto` does for an attribute too.
 fn mode(rule: &Rule) -> Option<LockMode> {
     match rule.matcher {
         Matcher::Attribute(_) => rule.mode.filter(|mode| *mode != LockMode::ByMethod),

@@ -1,30 +1,30 @@
 use lock_policy::{__private::Rule, PolicyErrors};
 use thiserror::Error;
 
-/// Why a policy file does not come into force. What was in force before stays so.
+/// The reason why a policy file does not come into force. The version before it stays in force.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PoliciesError {
-    /// The file is wrong.
+    /// The file is invalid.
     #[error(transparent)]
     File(#[from] PolicyErrors),
-    /// A rule answers by a function that the service has not registered.
+    /// A rule names a fallback function that the service has not registered.
     #[error(
         "the policy `{policy}` (line {line}) falls back to `{fallback}`, which is not registered \
          ({known}): add `.fallback(\"{fallback}\", ..)` before the file is read"
     )]
     UnknownFallback {
-        /// The rule.
+        /// The rule's name.
         policy: String,
-        /// Where it begins in the file.
+        /// The line where the rule begins in the file.
         line: usize,
-        /// What it names.
+        /// The function that the rule names.
         fallback: String,
-        /// What there is.
+        /// The registered functions.
         known: String,
     },
-    /// A rule of the new version locks otherwise than the one of that name that is in force, so
-    /// requests under the one and under the other would not exclude each other.
+    /// A rule of the new version changes the key, kind or mode of the rule of that name in force,
+    /// so requests under the two rules would not exclude each other.
     #[error(
         "the policy {} would lock otherwise than before, so requests under the old and the new \
          version would not exclude each other. Start the service anew with it; or, if an overlap \
@@ -38,13 +38,13 @@ pub enum PoliciesError {
     NoFile,
 }
 
-/// How a rule of a new version would not exclude requests under the old one.
+/// A rule whose new version would not exclude requests under the old one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExclusionChange {
     /// The rule's name.
     pub policy: String,
-    /// What has changed: `key`, `kind`, `mode`, or several of them.
+    /// The changed settings: `key`, `kind`, `mode`, or several of them.
     pub what: String,
 }
 

@@ -2,7 +2,7 @@ use tower_layer::Layer;
 
 use super::{Policies, service::PolicyService};
 
-/// Works on each request under the lock that the policies in force give it: from
+/// Runs each request under the lock that the policies in force define for it: from
 /// [`Policies::layer`].
 #[derive(Debug, Clone)]
 #[must_use = "a layer does nothing until it is added to a router or a service"]

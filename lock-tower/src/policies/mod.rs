@@ -1,4 +1,4 @@
-//! A policy file at work: every route its lock, changed while the service runs.
+//! Policy files: a lock for every route, changeable while the service runs.
 //!
 //! # Examples
 //!
@@ -38,30 +38,32 @@
 //!
 //! See [`policy_file`](crate::policy_file).
 //!
-//! # A new version
+//! # New versions
 //!
-//! comes into force as a whole or not at all: on any error the old one stays, and the log says why.
-//! A request keeps what it began with. A version in which a rule of the same name, or one for the
-//! same requests under another name, has another key, kind or mode is refused, because requests under
-//! the old and the new rule would not exclude each other, unless the file names the rule in
-//! `allow_change`. What else moves requests from one rule to another is not looked at: a rule that is
-//! put in front, a `match` that covers more or less, `enforce`.
+//! A new version comes into force as a whole or not at all: on any error the old one stays, and the
+//! log has the reason. A request keeps the version that it began with. If a rule has the same name
+//! as an old one, or another name but the same requests, and a different key, kind or mode, the new
+//! version is refused, because requests under the old and the new rule would not exclude each
+//! other. The file can allow this by naming the rule in `allow_change`. Other changes that move
+//! requests from one rule to another are not checked: a rule that is inserted in front, a `match`
+//! that covers more or less, `enforce`.
 //!
-//! # Which rule counts
+//! # Precedence
 //!
-//! The first that matches; a request for which there is none runs without a lock. A layer of one's
-//! own ([`RequestLockLayer`](crate::RequestLockLayer)) is not changed by the file.
-//! `#[distributed_lock]` is, inside of this layer, by a rule that names the attribute
-//! (`match = { attribute = "orders::update" }`): everything on a handler, and on another function
-//! `kind`, `mode`, `wait`, `lease`, `renew`, `max_hold` and `enforce`. Of a layer inside of another
-//! each has its own rules for routes; of rules for one attribute the inner one counts.
+//! The first rule that matches a request applies; a request without a matching rule runs without a
+//! lock. The file does not change a separate [`RequestLockLayer`](crate::RequestLockLayer). Inside
+//! this layer a rule that names an attribute (`match = { attribute = "orders::update" }`) changes
+//! `#[distributed_lock]`: every setting on a handler, and on another function `kind`, `mode`,
+//! `wait`, `lease`, `renew`, `max_hold` and `enforce`. Nested policy layers each apply their own
+//! rules for routes; of several rules for one attribute the innermost layer's applies.
 //!
-//! Where no route is known, because the layer stands around the router or around a nested service,
-//! rules go by the request's path: one that ends in `{*rest}` counts, and for any other the request
-//! is answered 500 `lock-misconfigured`, because only the router knows whether it is meant.
+//! Where the route is unknown, because the layer is around the router or around a nested service,
+//! rules are matched with the request's path. A rule whose path ends in `{*rest}` applies. For any
+//! other rule the request is answered 500 `lock-misconfigured`, because only the router knows
+//! whether the rule is meant.
 //!
-//! The environment's `LOCK_TOWER_ENFORCE` is above
-//! all: `off`, `shadow` or `on` for every lock of the process, or `order=off,report=shadow`.
+//! The environment variable `LOCK_TOWER_ENFORCE` overrides all of this: `off`, `shadow` or `on` for
+//! every lock of the process, or `order=off,report=shadow`.
 
 mod compatibility;
 mod coverage;
@@ -102,7 +104,7 @@ pub use service::PolicyService;
 
 pub(crate) use version::Version;
 
-/// The policies of a service, as they are in force. Cheap to clone; all clones change together.
+/// The policies of a service that are in force. Cheap to clone; a change applies to all clones.
 ///
 /// See the [module docs](self).
 #[derive(Clone)]
@@ -112,57 +114,59 @@ struct PoliciesInner {
     registered: Registered,
     path: Option<PathBuf>,
     current: RwLock<Arc<Version>>,
-    /// Held while the file is read and a new version is made of it.
+    /// Held while the file is read and turned into a new version.
     changing: Mutex<()>,
 }
 
-/// Which version is in force.
+/// Identifies the version in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PolicyVersion {
-    /// The how manieth of this process, from one: the metric `lock_policy_version`.
+    /// The number of this version in the process, starting at 1: the metric `lock_policy_version`.
     pub number: u64,
-    /// Of the file's text, the same in every process that has read the same.
+    /// A hash of the file's text, equal in every process that has read the same text.
     pub id: String,
 }
 
 impl Policies {
-    /// Policies whose locks are those of `client`.
+    /// Returns a builder of policies whose locks use `client`.
     pub fn builder(client: LockClient) -> PoliciesBuilder {
         let (values, fallbacks, limit) = Default::default();
         PoliciesBuilder { registered: Registered { client, values, fallbacks, limit } }
     }
 
-    /// The layer, for [`Router::route_layer`](axum::Router::route_layer) after the routes it is for.
+    /// Returns the layer, for [`Router::route_layer`](axum::Router::route_layer) after the routes
+    /// it is for.
     pub fn layer(&self) -> PolicyLayer {
         PolicyLayer::new(self.clone())
     }
 
-    /// Which version is in force.
+    /// Returns the version in force.
     #[must_use]
     pub fn version(&self) -> PolicyVersion {
         let current = self.current();
         PolicyVersion { number: current.number, id: current.file.version().to_owned() }
     }
 
-    /// Reads the file again. What has not changed is no new version. It blocks for as long as the
-    /// file system does.
+    /// Reads the file again. An unchanged file does not create a new version. The call blocks until
+    /// the file system has returned the file.
     ///
     /// # Errors
     ///
-    /// [`PoliciesError`]: the version that was in force stays.
+    /// [`PoliciesError`]; the version in force stays.
     pub fn reload(&self) -> Result<PolicyVersion, PoliciesError> {
         let path = self.0.path.as_ref().ok_or(PoliciesError::NoFile)?;
         self.change(path, || PolicyFile::read(path))
     }
 
-    /// Puts in force what `read` gives, or says in the log why not.
+    /// Puts the file returned by `read` into force, or logs why it cannot.
     fn change(
         &self,
         path: &Path,
         read: impl FnOnce() -> Result<PolicyFile, PolicyErrors>,
     ) -> Result<PolicyVersion, PoliciesError> {
-        // Taken before the file is read: whoever reads first must not be the last to put in force.
+        // Lock before the file is read. Otherwise a caller that read an older text could put it
+        // into force after a newer one.
         let _changing = self.0.changing.lock();
         let changed = read().map_err(PoliciesError::from);
         let changed = changed.and_then(|file| self.put_in_force(file));
@@ -200,7 +204,7 @@ impl Policies {
         Ok(self.announce())
     }
 
-    /// Says which version is in force now.
+    /// Logs the version now in force and returns it.
     fn announce(&self) -> PolicyVersion {
         let version = self.version();
         self.current().measure();
@@ -220,27 +224,27 @@ impl fmt::Debug for Policies {
     }
 }
 
-/// Policies before their file is read: from [`Policies::builder`].
+/// Builds policies from a file: from [`Policies::builder`].
 #[must_use = "a builder does nothing until it reads"]
 pub struct PoliciesBuilder {
     registered: Registered,
 }
 
 impl PoliciesBuilder {
-    /// Where `{claim.x}` and `{ext.x}` of the keys come from. Default: nowhere.
+    /// Sets the source of `{claim.x}` and `{ext.x}` in keys. Default: none.
     pub fn values(mut self, values: KeyValues) -> Self {
         self.registered.values = values;
         self
     }
 
-    /// How many locks of all rules for routes together one principal may hold and wait for at once.
-    /// Default: no limit.
+    /// Limits how many locks, over all rules for routes, one principal may hold and wait for at
+    /// once. Default: no limit.
     pub fn limit_principals(mut self, limit: PrincipalLimit) -> Self {
         self.registered.limit = Some(limit);
         self
     }
 
-    /// A function that rules can name as the `fallback` of an outcome.
+    /// Registers a function that rules can name as the `fallback` of an outcome.
     pub fn fallback<F, A>(mut self, name: impl Into<String>, answer: F) -> Self
     where
         F: Fn(RejectedRequest) -> A + Send + Sync + 'static,
@@ -254,17 +258,17 @@ impl PoliciesBuilder {
     ///
     /// # Errors
     ///
-    /// [`PoliciesError`], with every mistake of the file, its place and what would be right.
+    /// [`PoliciesError`], with every mistake in the file, its position and a correction.
     pub fn read(self, path: impl AsRef<Path>) -> Result<Policies, PoliciesError> {
         let path = path.as_ref();
         self.start(PolicyFile::read(path)?, Some(path.to_owned()))
     }
 
-    /// Takes the text of a file; `name` stands for it in errors.
+    /// Parses the text of a file; `name` identifies it in errors.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read).
+    /// See [`read`](Self::read).
     pub fn parse(self, name: &str, text: &str) -> Result<Policies, PoliciesError> {
         self.start(PolicyFile::parse(name, text)?, None)
     }
@@ -278,7 +282,8 @@ impl PoliciesBuilder {
             changing: Mutex::default(),
         }));
         policies.announce();
-        // At the start, and not at the first request: who has thrown the switch looks now.
+        // Announce at start instead of at the first request: an operator that has set the kill
+        // switch checks the log now.
         kill_switch::announce(policies.current().file.names());
         Ok(policies)
     }

@@ -17,7 +17,7 @@ use crate::{
     settings::attribute_rules::AttributeRules,
 };
 
-/// Works on each request under its policy's lock: from [`PolicyLayer`](super::PolicyLayer).
+/// Runs each request under its policy's lock: from [`PolicyLayer`](super::PolicyLayer).
 #[derive(Debug, Clone)]
 pub struct PolicyService<S> {
     inner: S,
@@ -47,10 +47,10 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The instance that was polled ready has to be the one that is called.
+        // Tower requires that the instance polled ready is the one that is called.
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
-        // A version that comes into force while the request is worked on is not for it.
+        // The request keeps this version, even if a new one comes into force meanwhile.
         let version = self.policies.current();
         let client = self.policies.0.registered.client.clone();
         let (mut parts, body) = request.into_parts();
@@ -91,7 +91,8 @@ where
     } else if found.is_sure {
         found.lock.pending_locks(&context, &mut parts).await
     } else {
-        // To let it pass would be to leave every lock out, for a layer in the wrong place.
+        // Letting the request pass would silently disable every lock when the layer is in the wrong
+        // place.
         found.lock.pending_locks_for(&context, &parts, Err(KeyRejection::misconfigured(NO_ROUTE)))
     };
     match asked {

@@ -1,4 +1,4 @@
-//! One version of a policy file, ready for requests.
+//! One version of a policy file, prepared for matching requests.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,7 +27,7 @@ use crate::{
     telemetry::metrics,
 };
 
-/// What all versions are made with.
+/// The parts that all versions share.
 #[derive(Clone)]
 pub(super) struct Registered {
     pub(super) client: LockClient,
@@ -38,7 +38,7 @@ pub(super) struct Registered {
 
 #[derive(Debug)]
 pub(crate) struct Version {
-    /// The how manieth of this process, from one.
+    /// The number of this version in the process, starting at 1.
     pub(super) number: u64,
     pub(super) file: PolicyFile,
     pub(super) routes: Vec<RouteRule>,
@@ -51,15 +51,15 @@ pub(super) struct RouteRule {
     pub(super) lock: RouteLock,
 }
 
-/// The rule for a request.
+/// The rule that matches a request.
 pub(super) struct MatchedLock<'v> {
     pub(super) lock: &'v RouteLock,
-    /// Or else it names a route, and nobody knows which one the request goes to.
+    /// False if the rule names a route and the request's route is unknown.
     pub(super) is_sure: bool,
 }
 
 impl Version {
-    /// What `before` has observed of a rule's hold times goes on under its name.
+    /// Creates a version. Rules keep the hold times that `before` has observed under their names.
     pub(super) fn new(
         registered: &Registered,
         file: PolicyFile,
@@ -94,7 +94,7 @@ impl Version {
         Ok(Self { number, file, routes, attributes: Arc::new(AttributeRules::of(attributes)) })
     }
 
-    /// Tells the metrics which version is in force now, and of which policies there will be some.
+    /// Records in the metrics which version is in force, and starts the series of its policies.
     pub(super) fn measure(&self) {
         metrics::describe();
         for rule in self.file.rules() {
@@ -107,7 +107,7 @@ impl Version {
         counter!(metrics::POLICY_RELOADS, "result" => "refused").increment(0);
     }
 
-    /// The first rule that is for this request.
+    /// Returns the first rule that matches this request.
     pub(super) fn find(&self, parts: &Parts) -> Option<MatchedLock<'_>> {
         let route = parts.extensions.get().map(MatchedPath::as_str);
         let way = route.map_or(Way::Path(parts.uri.path()), Way::Route);
@@ -120,8 +120,8 @@ impl Version {
         Some(MatchedLock { lock: &rule.lock, is_sure })
     }
 
-    /// Ends the request's time where the file and its client do; or says what is wrong with what
-    /// the client says.
+    /// Applies the deadlines of the file and of the client to the request. Returns what is wrong
+    /// with the client's header, if anything is.
     pub(super) fn limit_time(&self, parts: &mut Parts) -> Result<(), String> {
         let budget = self.file.request();
         if let Some(limit) = budget.deadline {

@@ -1,4 +1,4 @@
-//! Looking at the file again and again.
+//! Polls the policy file for changes.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,39 +10,39 @@ use lock_policy::{PolicyErrors, PolicyFile};
 
 use super::{Policies, PoliciesInner};
 
-/// How often the file is looked at. Its content is compared, so that links which are swapped, mounted
-/// volumes and clocks that differ make no difference.
+/// The polling interval. Contents are compared, not times, so that swapped links, mounted volumes
+/// and differing clocks make no difference.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// For how long a change has to have been the last one: the first half of a file that is still being
-/// written can be right too, and would leave out the rules of the other.
+/// How long a change must be stable before it is read. The first half of a file that is still being
+/// written can be valid, and would drop the rules of the second half.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// What was found in the file's place; the text of the error, if it could not be read.
+/// The content of the file, or the text of the error if it could not be read.
 type FileContent = Result<Vec<u8>, String>;
 
 impl Policies {
-    /// Reads the file again whenever it has changed, looking once a second, in a task of its own that
-    /// ends with the last clone of these policies. Errors go to the log, once for each new content.
+    /// Reads the file again whenever it has changed. A background task polls it once a second and
+    /// ends with the last clone of these policies. Errors are logged once for each new content.
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime.
+    /// If called outside of a Tokio runtime.
     pub fn watch(&self) {
         if let Some(path) = self.0.path.clone() {
             tokio::spawn(look(Arc::downgrade(&self.0), path));
         }
     }
 
-    /// Puts in force what was found. Errors are in the log.
+    /// Puts the content into force. Errors are logged.
     fn take(&self, path: &Path, found: Result<Vec<u8>, PolicyErrors>) {
-        // Not read a second time: it would be compared with something else than what is in force.
+        // Do not read the file again here: its content could differ from the one that was compared.
         let _ = self.change(path, || PolicyFile::of_bytes(path, found?));
     }
 }
 
 async fn look(policies: Weak<PoliciesInner>, path: PathBuf) {
-    // What is in force was read before: the first look compares with that, by its version.
+    // The version in force was read earlier, so the first poll compares with its id.
     let mut seen: Option<FileContent> = None;
     loop {
         tokio::time::sleep(EVERY).await;
@@ -62,7 +62,7 @@ async fn look(policies: Weak<PoliciesInner>, path: PathBuf) {
     }
 }
 
-/// The file, and what to compare it by. `None`: the runtime ends.
+/// Returns the file and its content for comparison; `None` if the runtime shuts down.
 async fn read(path: &Path) -> Option<(Result<Vec<u8>, PolicyErrors>, FileContent)> {
     let path = path.to_owned();
     let read = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! What the locks of one request share: its scope, and what is known of it.
+//! The state that the locks of one request share: its scope and its deadline.
 
 use std::{iter, sync::Arc};
 
@@ -14,39 +14,40 @@ tokio::task_local! {
     static AMBIENT: RequestContext;
 }
 
-/// Travels in the request's extensions and, for functions that see no request, with its task.
+/// Travels in the request's extensions and, for functions without access to the request, with its
+/// task.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
-    /// The innermost layer's, for attributes.
+    /// The innermost layer's client, for attributes.
     #[cfg_attr(not(feature = "axum"), allow(dead_code))]
     pub(crate) client: LockClient,
     pub(crate) scope: Scope,
     pub(crate) caller: Caller,
     pub(crate) deadline: Option<RequestDeadline>,
-    /// What the policy file around says of attributes.
+    /// The rules for attributes of the policy files around the request.
     pub(crate) attributes: Option<Arc<AttributeRules>>,
     around: Option<Arc<Enclosing>>,
 }
 
-/// What a layer or an attribute further out holds for this request.
+/// A lock that a layer or an attribute further out holds for this request.
 #[derive(Debug)]
 pub(crate) struct Enclosing {
     pub(crate) name: LockName,
     pub(crate) keys: Vec<RequestKey>,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
-    /// Whether it counts for all of its keys: a policy can have it not count.
+    /// Whether it is enforced for all of its keys, which depends on the policy.
     pub(crate) enforced: bool,
     pub(crate) around: Option<Arc<Enclosing>>,
 }
 
 impl RequestContext {
-    /// The context of the locks further out, if there are any.
+    /// Returns the context of the locks further out, if there are any.
     pub(crate) fn find(parts: &Parts) -> Option<Self> {
         parts.extensions.get().cloned().or_else(Self::ambient)
     }
 
-    /// Joins the context further out, or begins one.
+    /// Joins the context further out, or creates one.
     pub(crate) fn join(client: &LockClient, parts: &Parts) -> Self {
         let outer = Self::find(parts);
         Self {
@@ -62,13 +63,14 @@ impl RequestContext {
         }
     }
 
-    /// The same with this deadline, if it is the earlier one: set between the layer and the handler.
+    /// Returns the context with this deadline, set between the layer and the handler, if it is
+    /// earlier.
     #[cfg(feature = "axum")]
     pub(crate) fn no_later_than(self, deadline: Option<RequestDeadline>) -> Self {
         Self { deadline: earliest(self.deadline, deadline), ..self }
     }
 
-    /// What the current task runs in.
+    /// Returns the context of the current task.
     pub(crate) fn ambient() -> Option<Self> {
         let scope = Scope::current()?;
         Some(match AMBIENT.try_with(Self::clone) {
@@ -77,7 +79,7 @@ impl RequestContext {
         })
     }
 
-    /// Of work that is no request.
+    /// Creates the context of work outside of a request.
     pub(crate) fn of(scope: Scope) -> Self {
         Self {
             client: scope.client().clone(),
@@ -94,7 +96,8 @@ impl RequestContext {
         Self { around, ..self.clone() }
     }
 
-    /// The innermost lock further out on `key` of which `is` is true, and that key as it has it.
+    /// Returns the innermost lock further out on `key` that satisfies `is`, and its copy of the
+    /// key.
     pub(crate) fn enclosing(
         &self,
         key: &LockKey,
@@ -112,8 +115,8 @@ impl RequestContext {
         None
     }
 
-    /// Whether a lock further out lets this request run without the lock on `key`: for one that has
-    /// no key nobody can tell which it would have been.
+    /// Whether a lock further out lets this request run without the lock on `key`. A lock whose
+    /// request lacked its key may be the one on `key`, so it counts too.
     pub(crate) fn lets_pass(&self, key: &LockKey) -> bool {
         let around = iter::successors(self.around.as_deref(), |lock| lock.around.as_deref());
         around
@@ -121,7 +124,7 @@ impl RequestContext {
             .any(|lock| lock.keys.is_empty() || lock.keys.iter().any(|known| known.key == *key))
     }
 
-    /// Takes one step of some work with the request's scope as the ambient one.
+    /// Runs one synchronous step with the request's scope as the ambient one.
     pub(crate) fn step<T>(&self, step: impl FnOnce() -> T) -> T {
         let done = self.clone().run(async { step() }).now_or_never();
         done.expect("BUG: there is nothing to wait for")
@@ -134,7 +137,7 @@ impl RequestContext {
     }
 }
 
-/// The earlier of those that there are.
+/// Returns the earlier of the deadlines that are set.
 fn earliest(
     one: Option<RequestDeadline>,
     other: Option<RequestDeadline>,

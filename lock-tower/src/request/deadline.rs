@@ -4,13 +4,13 @@ use http::request::Parts;
 use lock_key::MAX_DURATION;
 use tokio::time::Instant;
 
-/// When a request's time is over, on this process' clock: among a request's extensions it bounds
-/// the wait for every lock inside, so that nothing is granted to a request whose client has been
-/// answered by a timeout already.
+/// The time when a request ends, on this process' clock. Among a request's extensions it bounds the
+/// wait for every lock inside, so that no lock is granted to a request that a timeout has already
+/// answered.
 ///
-/// Let whatever sets the timeout insert it, outside of the lock's layer; a
-/// [policy file](crate::policy_file) can do so too (`[request] deadline`). Of several the earliest
-/// counts.
+/// Insert it where the timeout is set, outside of the lock's layer; a [policy
+/// file](crate::policy_file) can also set it (`[request] deadline`). The earliest of several
+/// applies.
 ///
 #[cfg_attr(feature = "axum", doc = "```")]
 #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -38,24 +38,24 @@ use tokio::time::Instant;
 pub struct RequestDeadline(Instant);
 
 impl RequestDeadline {
-    /// At this moment of Tokio's clock.
+    /// Creates a deadline at this moment of Tokio's clock.
     #[must_use]
     pub fn at(moment: Instant) -> Self {
         Self(moment)
     }
 
     pub(crate) fn within(time: Duration) -> Self {
-        // Beyond some point the sum overflows.
+        // Clamp, because larger sums overflow.
         Self(Instant::now() + time.min(MAX_DURATION))
     }
 
-    /// Ends the request's time then, unless it ends before.
+    /// Sets this deadline for the request, unless an earlier one is set.
     pub(crate) fn shorten(self, parts: &mut Parts) {
         let known: Option<Self> = parts.extensions.get().copied();
         parts.extensions.insert(known.map_or(self, |known| known.min(self)));
     }
 
-    /// The moment.
+    /// Returns the moment.
     #[must_use]
     pub fn moment(self) -> Instant {
         self.0

@@ -1,12 +1,12 @@
-//! The time that a client gives its request.
+//! Reads the deadline that a client sets for its request.
 
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
 
-/// Whole milliseconds out of this header, if the request has it; or what is wrong with it. Nothing
-/// is guessed: what one side takes for seconds and the other for nothing is a request that waits for
-/// longer than anybody wants.
+/// Returns the whole milliseconds in this header, if the request has it, or what is wrong with it.
+/// The unit is never guessed: a client that means seconds would get a different wait from the one
+/// it intended.
 pub(crate) fn read(name: &HeaderName, headers: &HeaderMap) -> Result<Option<Duration>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };

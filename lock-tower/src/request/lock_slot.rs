@@ -8,7 +8,7 @@ use lock_policy::{__private::LockName, Outcome, Unlocked};
 
 use crate::settings::policy::Policy;
 
-/// Where `Locked` and `Fence` find the innermost lock around a handler. An attribute's slot is put
+/// Stores the innermost lock around a handler for `Locked` and `Fence`. An attribute's slot is put
 /// into the request before its lock is acquired, because extractors run first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockSlot(Arc<SlotState>);
@@ -33,14 +33,14 @@ pub(crate) enum FenceAsked {
 pub(crate) struct SlotEntry {
     pub(crate) name: LockName,
     pub(crate) mode: Mode,
-    /// One for each key that is locked, in the order of the keys.
+    /// One view for each locked key, in the order of the keys.
     pub(crate) views: Vec<LockView>,
     pub(crate) unlocked: Option<Unlocked>,
-    /// Enters the same lock once more. None: there is none, or no request.
+    /// Acquires the same lock again. `None` if there is no lock, or no request.
     pub(crate) reacquire: Option<Reacquire>,
 }
 
-/// From what the lock is entered once more: most requests never do, so it is made on demand.
+/// The parts from which an acquisition is built on demand, because most requests never need it.
 #[derive(Debug)]
 pub(crate) struct Reacquire {
     pub(crate) policy: Arc<Policy>,
@@ -58,7 +58,7 @@ impl Reacquire {
 
 impl LockSlot {
     pub(crate) fn fill(&self, entry: SlotEntry) {
-        // Filled twice by nobody: each acquisition has a slot of its own.
+        // The slot is empty here: each acquisition has its own slot.
         let _ = self.0.entry.set(entry);
     }
 
@@ -66,13 +66,14 @@ impl LockSlot {
         self.0.entry.get()
     }
 
-    /// The handler wants a `Fence`: who fills the slot later is to ask `fence_refused`.
+    /// Records that the handler wants a `Fence`. The acquisition that fills the slot later must
+    /// check `fence_refused`.
     #[cfg(feature = "axum")]
     pub(crate) fn ask_for_fence(&self, asked: FenceAsked) {
         self.0.fence_asked.fetch_max(asked as u8, Ordering::Relaxed);
     }
 
-    /// Why the handler must not run with the `Fence` that it has asked for, as far as is known yet.
+    /// Returns why the handler must not run with the `Fence` that it wants, as far as is known yet.
     pub(crate) fn fence_refused(&self) -> Option<(Outcome, &'static str)> {
         let asked = self.0.fence_asked.load(Ordering::Relaxed);
         let entry = self.get().filter(|_| asked > 0)?;
@@ -81,7 +82,7 @@ impl LockSlot {
 }
 
 impl SlotEntry {
-    /// Why this lock has no `Fence` to give: the one place where that is decided.
+    /// Returns why this lock has no `Fence`. This is the only place where that is decided.
     fn fence_refused(&self, always: bool) -> Option<(Outcome, &'static str)> {
         if self.views.len() > 1 {
             let why = "a handler asks for `Fence`, which is the token of one key, under a lock on \

@@ -1,4 +1,4 @@
-//! What is known of one request: its time, its principal, the locks around it.
+//! The state of one request: its deadline, its principal, the locks around it.
 
 pub(crate) mod context;
 pub(crate) mod deadline;

@@ -9,22 +9,21 @@ use lock_core::__private::Mutex;
 
 type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
-/// Bounds how many locks one principal (a user, a tenant, an API key) holds and waits for at the
-/// same time in this process. One more is answered 429 `lock-over-limit` at once.
+/// Limits how many locks one principal (a user, a tenant, an API key) holds and waits for at the
+/// same time in this process. A request beyond the limit is answered 429 `lock-over-limit` at once.
 ///
-/// Without it one client that may name any key can take as many locks, and as many places in
-/// queues, as it can send requests. With it there are no more different keys per principal than the
-/// limit either.
+/// Without a limit, a client that can name any key can occupy as many locks, and as many places in
+/// queues, as it can send requests. The limit also bounds the number of different keys per
+/// principal.
 ///
-/// Authenticate and authorise *outside* of the lock's layer, and have the function read what that
-/// has left among the request's extensions. A header that nobody has checked lets a client be
-/// whoever it likes.
+/// Authenticate and authorise *outside* of the lock's layer, and let the function read the result
+/// from the request's extensions. A header that was not verified lets a client impersonate others.
 ///
-/// Clones count together: give the same one to several layers, and a principal has one limit for all
-/// of them. A lock counts from when it is asked for until it is released, however the request ends;
-/// each key of a request counts once for each layer. What counts for no request
-/// ([`Enforce::Shadow`](crate::Enforce::Shadow), [`Enforce::Off`](crate::Enforce::Off)) is not counted,
-/// and neither are the locks of attributes.
+/// Clones share their counts: give the same limit to several layers, and a principal has one limit
+/// for all of them. A lock counts from the start of its acquisition until its release, however the
+/// request ends; each key of a request counts once for each layer. Locks that are not enforced
+/// ([`Enforce::Shadow`](crate::Enforce::Shadow), [`Enforce::Off`](crate::Enforce::Off)) do not
+/// count, and neither do the locks of attributes.
 ///
 #[cfg_attr(feature = "axum", doc = "```")]
 #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -34,7 +33,7 @@ type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 /// #[derive(Clone)]
 /// struct User(String);
 ///
-/// // Verifies who asks, and answers 401 itself.
+/// // Verifies the credentials, and answers 401 itself.
 /// async fn authenticate(mut request: Request, next: Next) -> Response {
 ///     request.extensions_mut().insert(User("jane".to_owned()));
 ///     next.run(request).await
@@ -54,14 +53,14 @@ pub struct PrincipalLimit(Arc<LimitState>);
 struct LimitState {
     most: usize,
     principal: Box<Principal>,
-    /// Those that have any.
+    /// The principals that have locks, with their number.
     locks: Mutex<HashMap<String, usize>>,
 }
 
 impl PrincipalLimit {
-    /// At most `most` locks for whoever `principal` says a request is from; called once per request.
-    /// `None`: the request is not limited. To limit those who are not known together, give them a
-    /// name.
+    /// Creates a limit of `most` locks for each principal. `principal` is called once per request
+    /// and returns the principal's name, or `None` if the request is not limited. To limit all
+    /// unknown principals together, return one name for them.
     pub fn new(
         most: usize,
         principal: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
@@ -70,7 +69,7 @@ impl PrincipalLimit {
         Self(Arc::new(LimitState { most, principal, locks }))
     }
 
-    /// Whose request it is, with this limit.
+    /// Returns the request's principal, with this limit.
     pub(crate) fn of(&self, parts: &Parts) -> Option<LimitedPrincipal> {
         let principal = (self.0.principal)(parts)?;
         Some(LimitedPrincipal { limit: self.clone(), principal })
@@ -87,14 +86,15 @@ impl fmt::Debug for PrincipalLimit {
     }
 }
 
-/// Somebody who is limited.
+/// A principal with a limit.
 pub(crate) struct LimitedPrincipal {
     limit: PrincipalLimit,
     principal: String,
 }
 
 impl LimitedPrincipal {
-    /// So many locks more, until they are dropped; or how many there may be.
+    /// Counts `more` locks until the permit is dropped, or returns the limit if that would exceed
+    /// it.
     pub(crate) fn count(self, more: usize) -> Result<LimitPermit, usize> {
         {
             let mut locks = self.limit.locks();
@@ -109,7 +109,7 @@ impl LimitedPrincipal {
     }
 }
 
-/// Locks that count.
+/// Locks that count against the limit.
 pub(crate) struct LimitPermit {
     of: LimitedPrincipal,
     locks: usize,
@@ -117,7 +117,7 @@ pub(crate) struct LimitPermit {
 
 impl fmt::Debug for LimitPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Who it is nobody's business.
+        // Do not log the principal.
         f.debug_struct("LimitPermit").field("locks", &self.locks).finish_non_exhaustive()
     }
 }

@@ -9,15 +9,15 @@ use super::deadline::RequestDeadline;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitBudget {
-    /// The request has no deadline: as long as its policy says.
+    /// The request has no deadline, so the policy's wait applies.
     Unlimited,
     AtMost(Duration),
-    /// What it has left is the handler's.
+    /// The remaining time is reserved for the handler.
     None,
 }
 
 impl WaitBudget {
-    /// From now to `deadline`, less what is the handler's.
+    /// Returns the time from now to `deadline`, less the handler's reserve.
     pub(crate) fn of(deadline: Option<RequestDeadline>, reserve: Duration) -> Self {
         let Some(deadline) = deadline else { return Self::Unlimited };
         let left = deadline.moment().saturating_duration_since(Instant::now());
@@ -27,7 +27,7 @@ impl WaitBudget {
         }
     }
 
-    /// An acquisition that does not wait for longer; `None`: it must not begin.
+    /// Limits an acquisition's wait; `None` if it must not begin.
     pub(crate) fn limit(self, acquire: Acquire<OneOrMany>) -> Option<Acquire<OneOrMany>> {
         match self {
             Self::Unlimited => Some(acquire),

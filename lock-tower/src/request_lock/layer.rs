@@ -27,21 +27,21 @@ use crate::{
 #[cfg(feature = "axum")]
 use lock_policy::{__private::KeyTemplates, KeyTemplateError};
 
-/// Takes a lock for each request, for exactly as long as the request is worked on.
+/// Acquires a lock for each request and holds it while the request runs.
 ///
-/// See the [module docs](crate::request_lock). Clones share what they observe of hold times, until
-/// one is configured further.
+/// See the [module docs](crate::request_lock). Clones share the hold times that they observe, until
+/// one of them is configured further.
 #[derive(Debug, Clone)]
 #[must_use = "a layer does nothing until it is added to a router or a service"]
 pub struct RequestLockLayer {
     lock: Arc<RouteLock>,
-    /// The metrics of this lock: Axum puts a layer around a handler anew for each connection, and
-    /// for some routers for each request.
+    /// Whether the metrics of this lock were started. Axum applies a layer again for each
+    /// connection, and in some routers for each request.
     begun: Arc<Once>,
 }
 
 impl RequestLockLayer {
-    /// A lock whose key is a template over the request. The grammar is that of
+    /// Creates a layer whose key is a template over the request. The grammar is that of
     /// [`Template`](crate::Template); a placeholder names
     ///
     /// | placeholder | what stands there | when the request lacks it |
@@ -54,24 +54,26 @@ impl RequestLockLayer {
     ///
     /// A query parameter, header or cookie that is sent twice is answered 400 `lock-key-invalid`.
     ///
-    /// For [`Router::route_layer`](axum::Router::route_layer): elsewhere path parameters cannot be
-    /// seen, and every request is answered 500 `lock-misconfigured`.
+    /// For [`Router::route_layer`](axum::Router::route_layer): elsewhere path parameters are
+    /// unknown, and every request is answered 500 `lock-misconfigured`.
     ///
     /// # Errors
     ///
-    /// [`KeyTemplateError`] when `template` is not legal, or names nothing of a request. Whether the route has that parameter is only seen when a request comes in.
+    /// [`KeyTemplateError`] when `template` is invalid, or names nothing of a request. Whether the
+    /// route has the parameter is only checked when a request arrives.
     #[cfg(feature = "axum")]
     pub fn new(client: LockClient, template: &str) -> Result<Self, KeyTemplateError> {
         Self::multi(client, [template])
     }
 
-    /// Locks on several keys, each a template as for [`new`](Self::new): all of them are held, or
-    /// none. Two such layers that name the same keys in different orders do not wait for each other
-    /// for ever. Templates that give the same key for a request lock it once.
+    /// Creates a layer that locks several keys, each a template as for [`new`](Self::new): all of
+    /// them are held, or none. Two such layers that name the same keys in different orders do not
+    /// deadlock. Templates that produce the same key for a request lock it once.
     ///
     /// # Errors
     ///
-    /// [`KeyTemplateError`] as for [`new`](Self::new), and when there is no template or one twice.
+    /// [`KeyTemplateError`] as for [`new`](Self::new), and when there is no template or a template
+    /// is repeated.
     #[cfg(feature = "axum")]
     pub fn multi<'t>(
         client: LockClient,
@@ -81,13 +83,13 @@ impl RequestLockLayer {
         Ok(Self::from_source(client, KeySource::Templates(Arc::new(templates))))
     }
 
-    /// A lock whose key a closure takes from the request's parts: headers, URI, extensions. It is
-    /// called once per request, before the lock is asked for.
+    /// Creates a layer whose key is computed by a closure from the request's parts: headers, URI,
+    /// extensions. It is called once per request, before the lock is acquired.
     ///
-    /// The key may be a `String` or a [`LockKey`](crate::LockKey); a text that is no valid key is
-    /// answered 400 `lock-key-invalid`. A value that a client chose should go through a
-    /// [`Template`](crate::Template) or a [`KeyWriter`](crate::KeyWriter), which encode it: pasted
-    /// into a text, it can be made to name another lock.
+    /// The key may be a `String` or a [`LockKey`](crate::LockKey); an invalid key is answered 400
+    /// `lock-key-invalid`. Pass values that a client chose through a [`Template`](crate::Template)
+    /// or a [`KeyWriter`](crate::KeyWriter), which encode them. Pasted into a text, such a value
+    /// could name another lock.
     pub fn with_key<F, K>(client: LockClient, key: F) -> Self
     where
         F: Fn(&Parts) -> Result<K, KeyRejection> + Send + Sync + 'static,
@@ -96,9 +98,9 @@ impl RequestLockLayer {
         Self::with_keys(client, move |parts| Ok([key(parts)?]))
     }
 
-    /// Locks on several keys that a closure takes from the request's parts: all of them are held,
-    /// or none. As [`with_key`](Self::with_key). A key that is given twice is locked once; a
-    /// request without any is answered 500 `lock-misconfigured`.
+    /// Creates a layer that locks several keys, computed by a closure from the request's parts,
+    /// like [`with_key`](Self::with_key): all of them are held, or none. A repeated key is locked
+    /// once; a request without keys is answered 500 `lock-misconfigured`.
     pub fn with_keys<F, I>(client: LockClient, keys: F) -> Self
     where
         F: Fn(&Parts) -> Result<I, KeyRejection> + Send + Sync + 'static,
@@ -133,134 +135,137 @@ impl RequestLockLayer {
         Self { lock, begun: Arc::new(Once::new()) }
     }
 
-    /// Which kind of lock to take. On a kind without readers, such as [`Kind::Fair`], every method
-    /// takes the one lock there is; to [read](LockMode::Read) it is answered 500
-    /// `lock-misconfigured`, and so is [`Kind::Semaphore`]. Default: [`Kind::ReadWrite`].
+    /// Sets the kind of the lock. A kind without readers, such as [`Kind::Fair`], has one lock for
+    /// every method; with [`LockMode::Read`] it is answered 500 `lock-misconfigured`, and so is
+    /// [`Kind::Semaphore`]. Default: [`Kind::ReadWrite`].
     pub fn kind(self, kind: Kind) -> Self {
         self.with(|policy| policy.kind = kind)
     }
 
-    /// Which lock to take. Default: [`LockMode::ByMethod`].
+    /// Sets whether requests read or write. Default: [`LockMode::ByMethod`].
     pub fn mode(self, mode: LockMode) -> Self {
         self.route(|lock| lock.mode = mode)
     }
 
-    /// How long a request waits for those who hold the lock, from when the layer asks, on this
+    /// Sets how long a request waits for other holders, from the start of the acquisition, on this
     /// process' clock. With zero it never waits for another holder, only for the store's answer.
     /// Default: the client's, which is 1 s unless set.
     pub fn wait(self, wait: Duration) -> Self {
         self.settings(|settings| settings.wait = Some(wait))
     }
 
-    /// How long the store keeps the lock after the last sign of life, on the store's clock, from
-    /// 100 ms to a year. It is renewed while the request is worked on, so it says how long others
-    /// are shut out when this process dies, not how long a request may take. One out of bounds is
-    /// answered 500 `lock-misconfigured`. Default: the client's, which is 30 s unless set.
+    /// Sets how long the store keeps the lock after the last renewal, on the store's clock, from
+    /// 100 ms to a year. The lease is renewed while the request runs, so it bounds how long others
+    /// are blocked when this process dies, not how long a request may take. A value out of bounds
+    /// is answered 500 `lock-misconfigured`. Default: the client's, which is 30 s unless set.
     pub fn lease(self, lease: Duration) -> Self {
         self.settings(|settings| settings.lease = Some(lease))
     }
 
-    /// The longest that a request may hold the lock, from the grant, on this process' clock, from
-    /// 100 ms to a year. When it is over, the lock is lost: the handler is cancelled. One out of
-    /// bounds is answered 500 `lock-misconfigured`. Default: no limit.
+    /// Sets the longest time that a request may hold the lock, from the grant, on this process'
+    /// clock, from 100 ms to a year. When it has passed, the lock is lost and the handler is
+    /// cancelled. A value out of bounds is answered 500 `lock-misconfigured`. Default: no limit.
     pub fn max_hold(self, max_hold: Duration) -> Self {
         self.settings(|settings| settings.max_hold = Some(max_hold))
     }
 
-    /// Whether the lease is renewed while the request is worked on. Without it the lock is lost
+    /// Sets whether the lease is renewed while the request runs. Without renewal the lock is lost
     /// when the lease ends. Default: `true`.
     pub fn renew(self, renew: bool) -> Self {
         self.settings(|settings| settings.renew = Some(renew))
     }
 
-    /// Where `{claim.x}` and `{ext.x}` of the templates come from. Default: nowhere.
+    /// Sets the source of `{claim.x}` and `{ext.x}` in templates. Default: none.
     pub fn values(self, values: KeyValues) -> Self {
         self.route(|lock| lock.values = values)
     }
 
-    /// What logs and problem documents call this lock. Clients read it.
-    /// Default: the template, or all of them; for a closure, `request`.
+    /// Sets the lock's name in logs and problem documents, which clients can read. Default: the
+    /// template, or all of them; for a closure, `request`.
     pub fn name(self, name: impl Into<String>) -> Self {
         let name = name.into();
         self.with(|policy| policy.name = name.into())
     }
 
-    /// What becomes of a request without what names its lock. Default: [`OnMissingKey::Reject`].
+    /// Sets how to handle a request that lacks a value of its key. Default:
+    /// [`OnMissingKey::Reject`].
     pub fn on_missing_key(self, on_missing_key: OnMissingKey) -> Self {
         self.route(|lock| lock.on_missing_key = on_missing_key)
     }
 
-    /// What is kept for the handler of the time that the request has until its
-    /// [`RequestDeadline`](crate::RequestDeadline): the wait is shortened by so much, and a request
-    /// with less time than that is answered 503 `lock-overloaded` at once. Default: nothing.
+    /// Reserves a part of the time until the request's [`RequestDeadline`](crate::RequestDeadline)
+    /// for the handler. The wait is shortened by it, and a request with less time left is answered
+    /// 503 `lock-overloaded` at once. Default: zero.
     pub fn reserve(self, reserve: Duration) -> Self {
         self.settings(|settings| settings.reserve = Some(reserve))
     }
 
-    /// A header with whole milliseconds by which a client may shorten its time, never lengthen it:
-    /// an earlier [`RequestDeadline`](crate::RequestDeadline) stands. Anything else in the header is
-    /// answered 400 `lock-deadline-invalid`. Default: no header has a say in it.
+    /// Sets a header with whole milliseconds by which a client may shorten its deadline, but not
+    /// lengthen it: an earlier [`RequestDeadline`](crate::RequestDeadline) stays in force. An
+    /// invalid header is answered 400 `lock-deadline-invalid`. Default: no header.
     pub fn deadline_header(self, name: HeaderName) -> Self {
         self.route(|lock| lock.deadline_header = Some(name))
     }
 
-    /// How many locks one principal may hold and wait for at once. Default: no limit.
+    /// Limits how many locks one principal may hold and wait for at once. Default: no limit.
     pub fn limit_principals(self, limit: PrincipalLimit) -> Self {
         self.route(|lock| lock.limit = Some(limit))
     }
 
-    /// How many requests of this process may wait for one key; one more is answered 503
+    /// Limits how many requests of this process may wait for one key; the next one is answered 503
     /// `lock-overloaded` at once. Default: the client's, which is 1,024 unless set.
     pub fn max_waiters(self, max_waiters: usize) -> Self {
         self.settings(|settings| settings.max_waiters = Some(max_waiters))
     }
 
-    /// How often a lock that excludes may go from one request of this process to the next before
-    /// others get it, without the store in between; with 0 each request asks the store. Default: the
-    /// client's, which is 63 unless set: see
+    /// Limits how often an exclusive lock passes from one request of this process to the next,
+    /// without the store, before others get it. With 0 each request contacts the store. Default:
+    /// the client's, which is 63 unless set: see
     /// [`Acquire::max_local_handoffs`](lock_core::Acquire::max_local_handoffs).
     pub fn max_local_handoffs(self, max_local_handoffs: u32) -> Self {
         self.settings(|settings| settings.max_local_handoffs = Some(max_local_handoffs))
     }
 
-    /// How many requests of this process may read under one hold of the store; with 1 each of them
-    /// asks the store. Default: the client's, which is 64 unless set: see
+    /// Limits how many requests of this process may share one read lease of the store. With 1 each
+    /// request contacts the store. Default: the client's, which is 64 unless set: see
     /// [`Acquire::max_shared_readers`](lock_core::Acquire::max_shared_readers).
     pub fn max_shared_readers(self, max_shared_readers: u32) -> Self {
         self.settings(|settings| settings.max_shared_readers = Some(max_shared_readers))
     }
 
-    /// When the lock is released. Default: [`HoldUntil::Handler`].
+    /// Sets when the lock is released. Default: [`HoldUntil::Handler`].
     pub fn hold_until(self, hold_until: HoldUntil) -> Self {
         self.settings(|settings| settings.hold_until = Some(hold_until))
     }
 
-    /// What becomes of the handler when the client hangs up. Default: [`OnDisconnect::Cancel`].
+    /// Sets what happens to the handler when the client disconnects. Default:
+    /// [`OnDisconnect::Cancel`].
     pub fn on_disconnect(self, on_disconnect: OnDisconnect) -> Self {
         self.settings(|settings| settings.on_disconnect = Some(on_disconnect))
     }
 
-    /// What becomes of the handler when the lock is lost. Default: [`OnLost::Cancel`].
+    /// Sets what happens to the handler when the lock is lost. Default: [`OnLost::Cancel`].
     pub fn on_lost(self, on_lost: OnLost) -> Self {
         self.settings(|settings| settings.on_lost = Some(on_lost))
     }
 
-    /// What becomes of requests while the store does not answer. Default: [`OnStoreDown::Closed`].
+    /// Sets what happens to requests while the store does not respond. Default:
+    /// [`OnStoreDown::Closed`].
     pub fn on_store_down(self, on_store_down: OnStoreDown) -> Self {
         self.settings(|settings| settings.on_store_down = Some(on_store_down))
     }
 
-    /// Whether the response waits for the release. Default: [`Release::Background`].
+    /// Sets whether the response waits for the release. Default: [`Release::Background`].
     pub fn release(self, release: Release) -> Self {
         self.settings(|settings| settings.release = Some(release))
     }
 
-    /// For which requests the lock counts. Default: [`Enforce::On`].
+    /// Sets for which requests the lock is enforced. Default: [`Enforce::On`].
     pub fn enforce(self, enforce: Enforce) -> Self {
         self.settings(|settings| settings.enforce = Some(enforce))
     }
 
-    /// Has `answer` answer requests with this outcome in place of [`Outcome`]'s table. The log line
+    /// Uses `answer` for requests with this outcome in place of [`Outcome`]'s table. The log line
     /// and the metrics stay, and so does the [`Outcome`] among the response's extensions.
     ///
     /// ```
@@ -292,7 +297,7 @@ impl RequestLockLayer {
         self.route(|lock| change(Arc::make_mut(&mut lock.policy)))
     }
 
-    /// What differs is another lock: its metrics begin anew.
+    /// A changed layer is a different lock, so its metrics start again.
     fn route(mut self, change: impl FnOnce(&mut RouteLock)) -> Self {
         change(Arc::make_mut(&mut self.lock));
         Self::of(self.lock)

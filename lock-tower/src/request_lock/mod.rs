@@ -2,7 +2,7 @@
 //!
 //! # Examples
 //!
-//! By a template over path parameters, in the defaults: `GET`, `HEAD` and `OPTIONS` read, every
+//! A template over path parameters, with default settings: `GET`, `HEAD` and `OPTIONS` read, every
 //! other method writes, and a request waits up to a second.
 //!
 #![cfg_attr(feature = "axum", doc = "```")]
@@ -17,7 +17,7 @@
 //! # Ok::<(), lock_tower::KeyTemplateError>(())
 //! ```
 //!
-//! With everything that can be set:
+//! With all common settings:
 //!
 #![cfg_attr(feature = "axum", doc = "```")]
 #![cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -28,7 +28,7 @@
 //! let recount = RequestLockLayer::new(LockClient::in_memory(), "stock:{path.sku:lower}")?
 //!     .name("recount")
 //!     .mode(LockMode::Write)
-//!     .wait(Duration::ZERO) // who comes second is refused at once
+//!     .wait(Duration::ZERO) // a second request is refused at once
 //!     .lease(Duration::from_secs(10))
 //!     .max_hold(Duration::from_secs(60));
 //! let app: Router = Router::new()
@@ -37,7 +37,7 @@
 //! # Ok::<(), lock_tower::KeyTemplateError>(())
 //! ```
 //!
-//! On several keys at once, all of them or none, and of another [`Kind`](crate::Kind):
+//! Several keys at once, all of them or none, with another [`Kind`](crate::Kind):
 //!
 #![cfg_attr(feature = "axum", doc = "```")]
 #![cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -54,9 +54,9 @@
 //! # Ok::<(), lock_tower::KeyTemplateError>(())
 //! ```
 //!
-//! By a closure over the request's parts, for any Tower service and any part of a request. The
-//! values go through a [`Template`](crate::Template), as path parameters do, so that no client can
-//! forge the key of another:
+//! A closure over the request's parts, for any Tower service and any part of a request. The values
+//! go through a [`Template`](crate::Template), as path parameters do, so that no client can forge
+//! the key of another:
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -87,68 +87,70 @@
 //!
 //! # Where the layer goes
 //!
-//! On the router, by `Router::route_layer` after the routes it is for: there the path parameters
-//! are known and a request for no route (404) takes no lock. A request with a method that its
-//! route does not have (405) does take the lock for a moment, unless the layer is on the methods:
+//! Put it on the router, with `Router::route_layer` after the routes it is for: there the path
+//! parameters are known, and a request without a route (404) takes no lock. A request whose method
+//! its route lacks (405) does take the lock briefly, unless the layer is on the methods:
 //! `get(show).put(update).route_layer(lock)`. Outside of the router, or where a route lacks the
-//! parameter that the template names, every request is answered 500 `lock-misconfigured`, with a
-//! line in the log that says why.
+//! parameter that the template names, every request is answered 500 `lock-misconfigured`, and the
+//! log has the reason.
 //!
 //! Among other layers, from the outside to the inside: tracing, catching of panics, timeout,
-//! authentication, **lock**, handler. So the time that is spent waiting for the lock is traced and
-//! limited by the timeout, and nobody without a right to the resource can lock it. Limits of
-//! concurrency and load shedding belong outside of the lock too, with room for those who wait in
-//! it.
+//! authentication, **lock**, handler. Then the time spent waiting for the lock is traced and
+//! limited by the timeout, and a client without access to the resource cannot lock it. Limits of
+//! concurrency and load shedding belong outside of the lock too, with room for the requests that
+//! wait in it.
 //!
 //! # When the lock is taken and released
 //!
-//! It is taken before the request's body is read: who uploads slowly holds it for as long. The
-//! attribute takes it after the extractors have run; or set a [`max_hold`](RequestLockLayer::max_hold).
+//! The lock is acquired before the request's body is read, so a client that uploads slowly holds it
+//! during the upload. The attribute acquires it after the extractors have run; or set a
+//! [`max_hold`](RequestLockLayer::max_hold).
 //!
-//! It is released when the handler has returned its response, before that is sent; a body that is
-//! streamed afterwards is not protected. It is released, too, when the handler panics, when a
-//! timeout outside drops the request, and when the client hangs up. Never is the answer held back
-//! for it: the release goes its way in the background, and the next request *in this process* is
-//! ordered behind it.
+//! The lock is released when the handler has returned its response, before the response is sent; a
+//! body that is streamed afterwards is not protected. It is also released when the handler panics,
+//! when a timeout outside drops the request, and when the client disconnects. The response does not
+//! wait for the release. The release is sent in the background, and the next request *in this
+//! process* is ordered behind it.
 //!
-//! A task that the handler spawns is not under the lock for longer than the handler. It can watch
+//! A task that the handler spawns is protected only until the handler returns. It can watch
 //! [`Locked::lost`](crate::Locked::lost).
 //!
 //! # When the lock is lost
 //!
-//! The lock store no longer knows it, renewal did not get through before the lease ran out, or
-//! `max_hold` is over: then the handler is dropped at its current `.await`, not one poll more of it
-//! happens, and the answer is 503 `lock-lost`, with `"executed": "unknown"`. What the handler had
-//! done by then stays done.
+//! A lock is lost when the lock store no longer has it, when no renewal succeeded before the lease
+//! expired, or when `max_hold` has passed. Then the handler is dropped at its current `.await` and
+//! not polled again, and the answer is 503 `lock-lost`, with `"executed": "unknown"`. The handler's
+//! earlier effects remain.
 //!
 //! # One scope per request
 //!
 //! The outermost layer opens a [`Scope`](crate::Scope) for the request; layers, attributes and
-//! acquisitions inside share it, so on one key they enter the same hold instead of waiting for
-//! each other. Only the first may not be a reader if a later one is a writer, all have to be of one
-//! kind, and a non-reentrant lock is taken once. Tasks that are spawned inside do not inherit the
-//! scope.
+//! acquisitions inside share it, so on one key they enter the same hold instead of waiting for each
+//! other. The first must not be a reader if a later one is a writer, all must have the same kind,
+//! and a non-reentrant lock can be acquired only once. Tasks that are spawned inside do not inherit
+//! the scope.
 //!
 //! # Several keys
 //!
-//! They are acquired all or none: while one of them is waited for, none of the others is held in the
-//! store. (In a cluster: when they share a hash tag. Otherwise they are taken one after another in
-//! the order of their names, in every layer, attribute and process.) Other processes may take them
-//! meanwhile; in this one, others queue for them behind the one that waits, unless the kind is fair.
+//! All keys are acquired, or none: while the request waits for one of them, it holds none of the
+//! others in the store. (In a cluster this needs a common hash tag. Otherwise the keys are acquired
+//! one after another in the order of their names, in every layer, attribute and process.) Other
+//! processes may acquire them meanwhile; in this process other requests queue for them behind the
+//! waiting one, unless the kind is fair.
 //!
-//! So two requests for the same keys in different orders do not wait for each other for ever. That
-//! holds for the keys of one layer or attribute; one inside another takes its own while the outer
-//! ones are held, and two requests that nest the same keys in different orders end when their waits
-//! do.
+//! So two requests for the same keys in different orders do not deadlock. This applies to the keys
+//! of one layer or attribute. A nested layer or attribute acquires its keys while the outer ones
+//! are held, so two requests that nest the same keys in different orders wait for each other until
+//! a wait ends.
 //!
-//! [`Locked`](crate::Locked) has a fencing token for each key. The first that is lost cancels the
+//! [`Locked`](crate::Locked) has a fencing token for each key. The loss of any key cancels the
 //! handler.
 //!
 //! # The answers
 //!
-//! See [`Outcome`](crate::Outcome). The `Retry-After` of a busy lock comes from how long the holds
-//! of this layer have lasted so far, is different for each client so that they do not all come
-//! back together, and is at most two seconds.
+//! See [`Outcome`](crate::Outcome). The `Retry-After` of a busy lock is based on how long the holds
+//! of this layer have lasted so far. It has jitter, so that clients do not retry together, and is
+//! at most two seconds.
 
 mod layer;
 mod service;

@@ -17,7 +17,7 @@ use crate::{
     request::context::RequestContext,
 };
 
-/// Works on each request under its lock: from [`RequestLockLayer`](super::RequestLockLayer).
+/// Runs each request under its lock: from [`RequestLockLayer`](super::RequestLockLayer).
 ///
 /// See the [module docs](crate::request_lock).
 #[derive(Debug, Clone)]
@@ -45,12 +45,12 @@ where
     type Future = ResponseFuture<Self::Response, S::Error>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        // The lock is not waited for here: readiness has no request yet, and so no key.
+        // Do not wait for the lock here: readiness comes before the request, so the key is unknown.
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The instance that was polled ready has to be the one that is called.
+        // Tower requires that the instance polled ready is the one that is called.
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
         let lock = Arc::clone(&self.lock);

@@ -13,7 +13,7 @@ pub struct RequestScopeLayer {
 }
 
 impl RequestScopeLayer {
-    /// Provides `client` to what is inside.
+    /// Creates a layer that provides `client` to the services inside.
     pub fn new(client: LockClient) -> Self {
         Self { client }
     }

@@ -1,7 +1,7 @@
-//! A scope and a lock client for each request, for handlers that bring their own locks.
+//! A scope and a lock client for each request, for handlers that acquire their own locks.
 //!
-//! `#[distributed_lock]` on a handler takes its client from the layer around it. Where no
-//! [`RequestLockLayer`](crate::RequestLockLayer) stands, this layer gives it one, and opens the
+//! `#[distributed_lock]` on a handler uses the client of the layer around it. Without a
+//! [`RequestLockLayer`](crate::RequestLockLayer), this layer provides one, and opens the
 //! [`Scope`](crate::Scope) in which all locks of one request are reentrant.
 //!
 //! # Examples
@@ -21,17 +21,17 @@
 //!     .layer(RequestScopeLayer::new(LockClient::in_memory()));
 //! ```
 //!
-//! It needs no route, so it may stand anywhere outside of the handlers, once for the whole router.
-//! Inside of another layer of this crate it shares that one's scope and replaces the client.
+//! It needs no route, so it may be anywhere outside of the handlers, once for the whole router.
+//! Inside another layer of this crate it shares that layer's scope and replaces the client.
 //!
-//! With the client in the router's state, the attribute needs no layer at all: `client = state`,
-//! and `LockClient: FromRef<State>`. A state that lacks it shows as a handler that is no `Handler`;
-//! `#[axum::debug_handler]` tells the reason.
+//! With the client in the router's state, the attribute needs no layer: `client = state`, and
+//! `LockClient: FromRef<State>`. A state that lacks it makes the handler fail the `Handler` bound;
+//! `#[axum::debug_handler]` shows the reason.
 //!
 //! # Testing a handler under the attribute
 //!
-//! Send it a request, with a client in memory. A key that the test holds itself shows the handler's
-//! answer when it is busy:
+//! Send it a request, with a client in memory. Hold the key in the test to see the handler's answer
+//! when the lock is busy:
 //!
 #![cfg_attr(all(feature = "axum", feature = "macros"), doc = "```")]
 #![cfg_attr(not(all(feature = "axum", feature = "macros")), doc = "```ignore")]

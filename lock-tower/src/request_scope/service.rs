@@ -10,7 +10,7 @@ use tower_service::Service;
 use super::ResponseFuture;
 use crate::request::context::RequestContext;
 
-/// Works on each request in a scope: from [`RequestScopeLayer`](super::RequestScopeLayer).
+/// Runs each request in a scope: from [`RequestScopeLayer`](super::RequestScopeLayer).
 ///
 /// See the [module docs](crate::request_scope).
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The instance that was polled ready has to be the one that is called.
+        // Tower requires that the instance polled ready is the one that is called.
         let clone = self.inner.clone();
         let mut inner = mem::replace(&mut self.inner, clone);
         let (mut parts, body) = request.into_parts();

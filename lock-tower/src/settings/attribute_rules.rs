@@ -1,4 +1,4 @@
-//! What a policy file says of attributes, by their names.
+//! A policy file's rules for attributes, by name.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,7 +7,7 @@ use lock_policy::LockMode;
 
 use super::policy::Policy;
 
-/// The rules of one file and, where one file is at work inside of another, of those around it.
+/// The rules of one file and, where policy layers are nested, of the outer files.
 #[derive(Debug, Default)]
 pub(crate) struct AttributeRules {
     rules: Arc<HashMap<Arc<str>, AttributeRule>>,
@@ -16,13 +16,13 @@ pub(crate) struct AttributeRules {
 
 #[derive(Debug)]
 pub(crate) struct AttributeRule {
-    /// `None`: as in the code.
+    /// `None` for the kind in the code.
     pub(crate) kind: Option<Kind>,
     pub(crate) mode: Option<LockMode>,
     pub(crate) policy: Policy,
 }
 
-/// The rule for the attribute of that name, if a file around says something of it.
+/// Returns the rule for the named attribute, from this file or one further out.
 pub(crate) fn find<'r>(
     rules: Option<&'r Arc<AttributeRules>>,
     name: &str,
@@ -43,7 +43,7 @@ impl AttributeRules {
         self.rules.iter().map(|(name, rule)| (&**name, rule))
     }
 
-    /// Whether any rule, of a file further out too, answers by a function.
+    /// Whether any rule, including those of outer files, has a fallback function.
     pub(crate) fn has_fallbacks(&self) -> bool {
         self.iter().any(|(_, rule)| !rule.policy.fallbacks.is_empty())
             || self.around.as_ref().is_some_and(|around| around.has_fallbacks())
@@ -52,12 +52,12 @@ impl AttributeRules {
 
 #[cfg(feature = "policy")]
 impl AttributeRules {
-    /// Those of one file.
+    /// Creates the rules of one file.
     pub(crate) fn of(rules: HashMap<Arc<str>, AttributeRule>) -> Self {
         Self { rules: Arc::new(rules), around: None }
     }
 
-    /// What counts where the file of `rules` is at work inside of another.
+    /// Returns the combined rules where the file of `rules` is used inside another.
     pub(crate) fn inside(rules: &Arc<Self>, around: Option<Arc<Self>>) -> Arc<Self> {
         match around {
             None => Arc::clone(rules),
@@ -67,7 +67,7 @@ impl AttributeRules {
 }
 
 impl AttributeRule {
-    /// What counts for this attribute: the file's word, then the code's.
+    /// Applies this rule to an attribute's policy: the file's settings override the code's.
     pub(crate) fn over(&self, code: Policy) -> Policy {
         Policy {
             kind: self.kind.unwrap_or(code.kind),
@@ -80,7 +80,7 @@ impl AttributeRule {
         match self.mode {
             Some(LockMode::Read) => Mode::Read,
             Some(LockMode::Write) => Mode::Write,
-            // A function has no method.
+            // A function has no request method.
             _ => code,
         }
     }

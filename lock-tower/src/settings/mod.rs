@@ -1,4 +1,4 @@
-//! What a layer, an attribute or a rule of a policy file has set for one lock.
+//! The settings of one lock, from a layer, an attribute or a rule of a policy file.
 
 pub(crate) mod attribute_rules;
 pub(crate) mod policy;

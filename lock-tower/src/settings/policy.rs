@@ -1,4 +1,4 @@
-//! What one lock is to requests: its name, kind and settings, and what it answers.
+//! The policy of one lock: its name, kind, settings and answers.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     telemetry::LockLabel,
 };
 
-/// Shared by all requests that ask for this lock.
+/// Shared by all requests for this lock.
 #[derive(Clone)]
 pub(crate) struct Policy {
     pub(crate) name: LockName,
@@ -41,7 +41,7 @@ impl Policy {
         }
     }
 
-    /// Acquires these keys as the policy says.
+    /// Creates the acquisition of these keys with the policy's settings.
     pub(crate) fn acquire(
         &self,
         client: &LockClient,
@@ -53,12 +53,12 @@ impl Policy {
         self.settings.applied_to(acquire).in_scope(scope).called_from(&self.name)
     }
 
-    /// What logs, metrics and answers say of this lock.
+    /// Returns the lock's description for logs, metrics and answers.
     pub(crate) fn label(&self, mode: Mode) -> LockLabel {
         LockLabel { name: self.name.clone(), kind: self.kind, mode }
     }
 
-    /// The rejection as one of a request for this lock: answered as the policy says.
+    /// Adds this lock to the rejection, so that the policy's answers apply.
     pub(crate) fn reject(&self, mode: Mode, rejection: Rejection) -> Rejection {
         let outcome = rejection.outcome;
         let lock = RejectedLock {

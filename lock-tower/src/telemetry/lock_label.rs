@@ -1,7 +1,7 @@
 use lock_core::{Kind, Mode};
 use lock_policy::__private::LockName;
 
-/// What logs, metrics, spans and problem documents say of a lock: never its key.
+/// The description of a lock in logs, metrics, spans and problem documents. Never contains its key.
 #[derive(Debug, Clone)]
 pub(crate) struct LockLabel {
     pub(crate) name: LockName,

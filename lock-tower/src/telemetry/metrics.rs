@@ -1,11 +1,11 @@
-//! What is measured of requests' locks, through the facade [`metrics`](https://docs.rs/metrics):
-//! whichever recorder the program installs has it.
+//! Metrics of requests' locks, through the facade [`metrics`](https://docs.rs/metrics): the
+//! recorder that the program installs receives them.
 //!
 #![doc = include_str!("metrics.md")]
 //!
-//! Counters of a policy begin at zero, with all the values of their labels, when the policy comes
-//! into force: that of a layer when it is first put around a service, that of an attribute with its
-//! first request. So a rate sees the first loss too. Install the recorder before.
+//! Counters of a policy start at zero, with all the values of their labels, when the policy comes
+//! into force: a layer's when it is first applied to a service, an attribute's with its first
+//! request. So a rate includes the first loss. Install the recorder before that.
 //!
 //! # Spans
 //!
@@ -52,10 +52,10 @@ const CAUSES: [&str; 5] = ["refused", "expired", "max-hold", "released", "other"
 const WOULD: [ShadowOutcome; 4] =
     [ShadowOutcome::Pass, ShadowOutcome::Wait, ShadowOutcome::Refuse, ShadowOutcome::NotMeasured];
 
-/// Tells the recorder the type, the unit and the meaning of every metric.
+/// Describes the type, the unit and the meaning of every metric to the recorder.
 ///
-/// Call it when the recorder is installed, which may be more than once. Policy files do so
-/// themselves when they come into force.
+/// Call it when the recorder is installed; it may be called again. Policy files call it when they
+/// come into force.
 ///
 /// # Examples
 ///
@@ -73,7 +73,7 @@ pub fn describe() {
     }
 }
 
-/// Name, type, unit and meaning of each metric, as the documentation has them.
+/// Returns the name, type, unit and meaning of each metric, from the documentation.
 fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str, &'static str)> {
     let rows = include_str!("metrics.md").lines().filter(|line| line.starts_with("| `lock_"));
     rows.filter_map(|row| {
@@ -84,8 +84,8 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str, &'s
     })
 }
 
-/// Has the counters of a policy be there before there is anything to count, so that the first
-/// event is a rise.
+/// Creates the counters of a policy before there is anything to count, so that the first event is
+/// an increase.
 pub(crate) fn begin(policy: &LockName, modes: &[Mode]) {
     let refused = Outcome::ALL.map(Outcome::as_str).into_iter();
     let outcomes: Vec<_> = refused.chain(UNLOCKED.map(Unlocked::as_str)).chain([GRANTED]).collect();
@@ -103,11 +103,11 @@ pub(crate) fn begin(policy: &LockName, modes: &[Mode]) {
     for name in [HANDOVERS, SHADOW_OVERLAPS] {
         counter!(name, "policy" => label(policy)).increment(0);
     }
-    // Somebody may be waiting already.
+    // Add zero instead of setting zero: a request may be waiting already.
     gauge!(WAITERS, "policy" => label(policy)).increment(0);
 }
 
-/// A loss in the words of [`CAUSES`].
+/// Returns a loss as one of [`CAUSES`].
 pub(crate) fn cause(cause: LostCause) -> &'static str {
     match cause {
         LostCause::Refused => "refused",
@@ -118,7 +118,7 @@ pub(crate) fn cause(cause: LostCause) -> &'static str {
     }
 }
 
-/// The name as a label, without a copy.
+/// Returns the name as a label, without a copy.
 pub(crate) fn label(name: &LockName) -> SharedString {
     match name {
         LockName::Fixed(name) => SharedString::const_str(name),

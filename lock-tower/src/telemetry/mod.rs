@@ -1,4 +1,4 @@
-//! What is measured, traced and logged of requests' locks.
+//! Metrics, spans and logs of requests' locks.
 
 mod lock_label;
 pub mod metrics;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 pub(crate) use lock_label::LockLabel;
 
-/// Whole milliseconds.
+/// Converts to whole milliseconds.
 pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
-//! Counts and times what becomes of requests' locks: see [`metrics`](crate::metrics).
+//! Records the metrics of requests' locks: see [`metrics`](crate::metrics).
 //!
-//! No handle is kept: a label that is not fixed costs a small allocation, which is nothing beside
-//! a round trip to the store, and whichever recorder is installed by then has the event.
+//! No handle is kept. A label that is not fixed costs a small allocation, which is negligible
+//! beside a round trip to the store, and the event goes to the recorder installed by then.
 
 use std::{future::Future, time::Duration};
 
@@ -20,12 +20,12 @@ use super::{
     spans,
 };
 
-/// Counted among those who wait until it is dropped.
+/// Counts one waiting request until it is dropped.
 struct WaitRecord {
     waiters: Gauge,
     span: Span,
     since: Instant,
-    /// What came of it, if that is known yet.
+    /// The outcome of the wait, as far as it is known.
     outcome: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl Drop for WaitRecord {
     }
 }
 
-/// Runs the wait for a lock in its span, and takes down how long it was.
+/// Runs the wait for a lock in its span, and records its duration.
 pub(crate) async fn wait<T>(
     route: Option<&str>,
     lock: &LockLabel,
@@ -67,7 +67,7 @@ pub(crate) fn granted(policy: &LockName, mode: Mode) {
     metrics::requests(policy, mode, metrics::GRANTED).increment(1);
 }
 
-/// A lock was granted, and may have been handed over by those who had it.
+/// Records a granted lock, and whether it came from a local handoff.
 pub(crate) fn waited(policy: &LockName, guard: &MultiGuard) {
     if guard.waited() {
         counter!(metrics::HANDOVERS, "policy" => label(policy)).increment(1);
@@ -82,7 +82,7 @@ pub(crate) fn unlocked(policy: &LockName, mode: Mode, why: Unlocked) {
     metrics::requests(policy, mode, why.as_str()).increment(1);
 }
 
-/// A hold has ended; `margin` is the least time that was left to it at a renewal.
+/// Records the end of a hold; `margin` is the least time that was left at a renewal.
 pub(crate) fn held(policy: &LockName, mode: Mode, held: Duration, margin: Option<Duration>) {
     histogram!(metrics::HOLD, "policy" => label(policy), "mode" => mode.as_str()).record(held);
     if let Some(margin) = margin {

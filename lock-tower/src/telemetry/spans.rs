@@ -1,4 +1,4 @@
-//! The spans in which a request waits for its lock and works under it. Never a key in them.
+//! The spans of a request's wait and hold. They never contain a key.
 
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ pub(crate) fn hold(route: Option<&str>, lock: &LockLabel) -> Span {
     )
 }
 
-/// Work that is dropped before it is `done` was cancelled, unless its lock was lost.
+/// Records the end of a hold. Work that is dropped before it is `done` was cancelled, unless its
+/// lock was lost.
 pub(crate) fn held(span: &Span, done: bool, lost: Option<LostCause>, held: Duration) {
     let end = match lost {
         Some(_) => "lost",

@@ -1,16 +1,16 @@
 //! The routes of an Axum router, for tests.
 //!
-//! A router does not list its routes, but its `Debug` text has them: their numbers, methods and
-//! paths, nested and merged ones too. This reads that text, of Axum 0.8; a test compares it with what
-//! the router of the version in use does. A test that fails where Axum writes another text is right;
-//! a service that starts must not depend on it.
+//! Axum does not list a router's routes, but the router's `Debug` text contains them: numbers,
+//! methods and paths, including nested and merged ones. This module parses that text as Axum 0.8
+//! writes it. A test compares the result with the behaviour of the router in use. A test may fail
+//! when Axum changes its text; a service must not depend on it at start.
 
 use axum::Router;
 use http::Method;
 
 use crate::policies::Route;
 
-/// What a router calls its methods, and what they are.
+/// The names of methods in a router's text, with the methods.
 const METHODS: [(&str, Method); 9] = [
     ("get", Method::GET),
     ("head", Method::HEAD),
@@ -23,12 +23,12 @@ const METHODS: [(&str, Method); 9] = [
     ("connect", Method::CONNECT),
 ];
 
-/// What stands between the numbered endpoints and the numbered paths of a router.
+/// The text between the numbered endpoints and the numbered paths of a router.
 const PATHS: &str = "node: Node { paths: {";
-/// Axum's own parameter of a nested service.
+/// The parameter that Axum adds for a nested service.
 const NESTED: &str = "{*__private__axum_nest_tail_param}";
 
-/// The routes of a router, by path: for a test that compares them with a policy file.
+/// Returns the routes of a router, by path, for a test that compares them with a policy file.
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -44,8 +44,8 @@ const NESTED: &str = "{*__private__axum_nest_tail_param}";
 ///
 /// # Panics
 ///
-/// When the router is one of a version of Axum that this crate does not know: Axum has no interface
-/// for it, so this reads what the router's `Debug` writes.
+/// If the router comes from a version of Axum that this crate does not support. Axum has no
+/// interface for listing routes, so this function parses the router's `Debug` text.
 #[must_use]
 pub fn routes<S>(router: &Router<S>) -> Vec<Route> {
     let Some(routes) = read(&format!("{router:?}")) else {
@@ -54,7 +54,7 @@ pub fn routes<S>(router: &Router<S>) -> Vec<Route> {
     routes
 }
 
-/// The routes in a router's `Debug` text, by path; `None`: it is not as it was.
+/// Returns the routes in a router's `Debug` text, by path; `None` if its form is unknown.
 fn read(router: &str) -> Option<Vec<Route>> {
     let (endpoints, paths) = router.split_once(PATHS)?;
     let mut routes = Vec::new();
@@ -62,7 +62,7 @@ fn read(router: &str) -> Option<Vec<Route>> {
     while let Some((number, behind)) = numbered(rest) {
         let (path, behind) = text(behind)?;
         rest = behind;
-        // What is below it is its own, and not among its routes.
+        // The nested service routes these paths itself.
         let path = path.strip_suffix(NESTED).map_or(path.clone(), |above| format!("{above}{{*}}"));
         let endpoint = endpoints.split(&format!("{number}: ")).nth(1)?;
         routes.push(Route { path, methods: methods(endpoint) });
@@ -71,13 +71,13 @@ fn read(router: &str) -> Option<Vec<Route>> {
     rest.starts_with('}').then_some(routes)
 }
 
-/// `RouteId(7)` and what stands behind its colon.
+/// Splits off `RouteId(7)` and its colon.
 fn numbered(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix(", ").unwrap_or(text);
     text.starts_with("RouteId(").then(|| text.split_once(": "))?
 }
 
-/// A Rust string literal, and what stands behind it.
+/// Parses a Rust string literal. Returns it and the rest of the text.
 fn text(literal: &str) -> Option<(String, &str)> {
     let mut characters = literal.strip_prefix('"')?.char_indices();
     let mut text = String::new();

@@ -4,17 +4,17 @@ use lock_core::{
     __private::Mutex, IntoLockKey, LockClient, LockGuard, MemoryStore, Mode, test_util::lose,
 };
 
-/// Locks in memory, and everything that can go wrong with them.
+/// Locks in memory, with methods that cause each failure a service may meet.
 #[derive(Debug)]
 pub struct TestLocks {
     store: MemoryStore,
     client: LockClient,
-    /// All clients of the store, whose holds can be lost.
+    /// All clients of the store, needed to take their holds away.
     clients: Mutex<Vec<LockClient>>,
 }
 
 impl TestLocks {
-    /// A store of its own, and a client of it for the service under test.
+    /// Creates a store and a client of it for the service under test.
     #[must_use]
     pub fn new() -> Self {
         let store = MemoryStore::new();
@@ -22,13 +22,13 @@ impl TestLocks {
         Self { store, clients: Mutex::new(vec![client.clone()]), client }
     }
 
-    /// The client for the service under test: always the same one.
+    /// Returns the client for the service under test, the same one at each call.
     #[must_use]
     pub fn client(&self) -> LockClient {
         self.client.clone()
     }
 
-    /// A client as another replica of the service has it: on the same store, with a gate of its own.
+    /// Returns a client for another replica of the service: on the same store, with its own gate.
     #[must_use]
     pub fn another_replica(&self) -> LockClient {
         let client = LockClient::builder().in_memory_on(&self.store);
@@ -36,22 +36,22 @@ impl TestLocks {
         client
     }
 
-    /// Has another process hold the write lock on `key`, until the guard is dropped. It waits for
-    /// whoever holds it now.
+    /// Acquires the write lock on `key` as another process, until the guard is dropped. Waits while
+    /// the lock is held.
     ///
     /// # Panics
     ///
-    /// When that is not possible: `key` is no key, somebody holds it for longer than a minute, or the
-    /// store is down.
+    /// If the lock cannot be acquired: `key` is not a valid key, another holder keeps it for longer
+    /// than a minute, or the store is down.
     pub async fn hold(&self, key: impl IntoLockKey) -> LockGuard {
         self.held(Mode::Write, key).await
     }
 
-    /// As [`hold`](Self::hold), the read lock.
+    /// Acquires the read lock, otherwise like [`hold`](Self::hold).
     ///
     /// # Panics
     ///
-    /// As [`hold`](Self::hold).
+    /// See [`hold`](Self::hold).
     pub async fn hold_reading(&self, key: impl IntoLockKey) -> LockGuard {
         self.held(Mode::Read, key).await
     }
@@ -64,12 +64,12 @@ impl TestLocks {
         }
     }
 
-    /// Takes `key` away from everybody who holds it, as if the store had lost it: holders learn of
-    /// it at once, and their handlers are cancelled. Says how many there were.
+    /// Removes all holders of `key`, as if the store had lost them. Their loss is signalled at once
+    /// and their handlers are cancelled. Returns the number of holders.
     ///
     /// # Panics
     ///
-    /// When `key` is no key.
+    /// If `key` is not a valid key.
     pub fn lose(&self, key: impl IntoLockKey) -> usize {
         let key = match key.into_lock_key() {
             Ok(key) => key,
@@ -78,12 +78,13 @@ impl TestLocks {
         self.clients().iter().map(|client| lose(client, &key)).sum()
     }
 
-    /// From now on the store answers nobody. Holders go on until their leases are over.
+    /// Makes every store call fail from now on. Holders continue until their leases expire.
     pub fn store_down(&self) {
         self.store.set_down(true);
     }
 
-    /// The store answers again, and has what it had; and the clients have noticed.
+    /// Makes the store available again, with its contents unchanged, and waits until the clients
+    /// have noticed.
     pub async fn store_up(&self) {
         self.store.set_down(false);
         for client in self.clients() {
@@ -93,17 +94,18 @@ impl TestLocks {
         }
     }
 
-    /// Lets so much time pass: leases are renewed, waits end. Under a paused clock that takes none.
+    /// Lets `time` pass, so that leases are renewed and waits end. Takes no real time under a
+    /// paused clock.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
 
-    /// Panics if locks were taken in orders that contradict each other, so that two requests could
-    /// wait for each other: see [`LockClient::lock_order_inversions`].
+    /// Panics if locks were taken in contradictory orders, so that two requests could wait for each
+    /// other: see [`LockClient::lock_order_inversions`].
     ///
     /// # Panics
     ///
-    /// When they were, with the places.
+    /// If there are such orders; the message lists the places.
     #[track_caller]
     pub fn assert_lock_order(&self) {
         let inversions =

@@ -1,5 +1,5 @@
-//! What tests of a service need: locks that can be held by somebody else, lost, or out of reach,
-//! at will and without a server; and a watch over who is inside at the same time.
+//! Tools for a service's tests: in-memory locks that a test can hold, lose or make unavailable
+//! without a server, and a detector of overlapping critical sections.
 //!
 //! Behind the feature `testing`, for `[dev-dependencies]`.
 //!
@@ -23,9 +23,9 @@
 //!     .route_layer(RequestLockLayer::new(locks.client(), "order:{id}")?);
 //! let request = || Request::put("/orders/7").body(Body::empty());
 //!
-//! let somebody = locks.hold("order:7").await;
+//! let elsewhere = locks.hold("order:7").await;
 //! assert_eq!(app.clone().oneshot(request()?).await?.status(), 423);
-//! drop(somebody);
+//! drop(elsewhere);
 //!
 //! locks.store_down();
 //! assert_eq!(app.clone().oneshot(request()?).await?.status(), 503);
@@ -37,9 +37,9 @@
 //!
 //! # The clock
 //!
-//! Locks in memory follow Tokio's clock. Under `#[tokio::test(start_paused = true)]` it stands still
-//! while anybody has something to do and jumps when all wait: a lease of an hour is over in no time
-//! ([`TestLocks::pass`]).
+//! Locks in memory follow Tokio's clock. Under `#[tokio::test(start_paused = true)]` it stands
+//! still while any task is runnable and jumps forward when all tasks wait, so a lease of an hour
+//! expires at once ([`TestLocks::pass`]).
 
 #[cfg(feature = "policy")]
 mod axum_routes;

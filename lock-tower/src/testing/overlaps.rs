@@ -6,8 +6,8 @@ use std::{
 
 use lock_core::__private::Mutex;
 
-/// Watches who is inside at the same time: a handler under test enters where it relies on its lock,
-/// and the test asks afterwards.
+/// Detects critical sections that overlap. The handler under test enters one where it relies on its
+/// lock, and the test checks for overlaps afterwards.
 ///
 /// ```
 /// use lock_tower::testing::Overlaps;
@@ -19,10 +19,10 @@ use lock_core::__private::Mutex;
 /// }
 /// drop(overlaps.write("report"));
 /// overlaps.assert_none();
-/// assert_eq!(overlaps.entered(), 3); // a test in which nobody came shows nothing
+/// assert_eq!(overlaps.entered(), 3); // a test without overlapping calls proves nothing
 /// ```
 ///
-/// Cheap to clone; clones watch together.
+/// Cheap to clone; clones share their state.
 #[derive(Debug, Clone, Default)]
 pub struct Overlaps(Arc<Mutex<OverlapState>>);
 
@@ -40,7 +40,7 @@ struct Entrance {
     at: &'static Location<'static>,
 }
 
-/// Somebody is inside until this is dropped: from [`Overlaps::write`] or [`Overlaps::read`].
+/// A section that ends when this guard is dropped: from [`Overlaps::write`] or [`Overlaps::read`].
 #[must_use = "whoever is inside leaves as soon as this is dropped"]
 #[derive(Debug)]
 pub struct OverlapGuard {
@@ -50,35 +50,35 @@ pub struct OverlapGuard {
 }
 
 impl Overlaps {
-    /// Nobody is inside.
+    /// Creates a detector without sections.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Enters alone.
+    /// Enters a section that must not overlap with any other.
     #[track_caller]
     pub fn write(&self, key: impl Into<String>) -> OverlapGuard {
         self.enter(key.into(), true, Location::caller())
     }
 
-    /// Enters beside others who read.
+    /// Enters a section that may overlap with other readers.
     #[track_caller]
     pub fn read(&self, key: impl Into<String>) -> OverlapGuard {
         self.enter(key.into(), false, Location::caller())
     }
 
-    /// How many have entered so far.
+    /// Returns the number of sections entered so far.
     #[must_use]
     pub fn entered(&self) -> usize {
         self.seen().entered
     }
 
-    /// Panics if anybody was inside together with somebody who writes.
+    /// Panics if a writer's section overlapped with another section.
     ///
     /// # Panics
     ///
-    /// With the keys and the places.
+    /// If there was an overlap; the message has the keys and the places.
     #[track_caller]
     pub fn assert_none(&self) {
         let overlaps = self.seen().overlaps.clone();

@@ -1,23 +1,23 @@
-//! Whatever a client may send, taken apart as for a request: for tests that send anything at all.
+//! Parsers of client input, exposed for tests that send arbitrary input.
 
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
 
-/// What the header says of the time that a request has.
+/// Returns the deadline that the header sets for a request.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The reason why the header is invalid.
 pub fn deadline(name: &HeaderName, headers: &HeaderMap) -> Result<Option<Duration>, String> {
     crate::request::deadline_header::read(name, headers)
 }
 
-/// The keys that these templates give for a request.
+/// Returns the keys that these templates produce for a request.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// The reason why there is no key.
 #[cfg(feature = "axum")]
 pub async fn keys(
     templates: &[&str],

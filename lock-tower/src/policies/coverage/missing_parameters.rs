@@ -1,12 +1,12 @@
-//! Path parameters that keys name and routes do not have.
+//! Path parameters that a key names and its route lacks.
 
 use super::{route::Route, table::rules};
 use crate::policies::version::Version;
 
-/// What the keys of a route's policies name and the route does not have.
+/// Returns the parameters that the keys of a route's policies name and the route lacks.
 pub(super) fn missing_parameters(version: &Version, route: &Route) -> Vec<String> {
     let mut lacks = Vec::new();
-    // What is below a nested service has parameters of its own.
+    // A nested service's routes have their own parameters.
     if route.path.ends_with("{*}") {
         return lacks;
     }

@@ -1,4 +1,4 @@
-//! Which routes have which policies, and what is left over on either side.
+//! Compares a service's routes with its policies.
 
 mod missing_parameters;
 mod route;

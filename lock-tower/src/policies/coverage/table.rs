@@ -1,4 +1,4 @@
-//! A router's routes beside the policies.
+//! The table of routes and their policies.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -10,7 +10,7 @@ use crate::policies::{
     version::{RouteRule, Version},
 };
 
-/// Which route has which policy: from [`Policies::check_routes`]. Its text is a table.
+/// The policies of each route: from [`Policies::check_routes`]. Its `Display` output is a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteTable {
     lines: Vec<RouteRow>,
@@ -22,25 +22,25 @@ pub struct RouteTable {
 struct RouteRow {
     route: String,
     methods: String,
-    /// The policies that its requests may meet, in the order of the file; empty: none.
+    /// The policies that may match the route's requests, in the order of the file.
     policies: Vec<String>,
 }
 
 impl RouteTable {
-    /// The routes that no policy is for, with their methods: their requests are not locked.
+    /// Returns the routes without a policy, with their methods: their requests are not locked.
     pub fn without_policy(&self) -> impl Iterator<Item = (&str, &str)> {
         let lines = self.lines.iter().filter(|line| line.policies.is_empty());
         lines.map(|line| (line.route.as_str(), line.methods.as_str()))
     }
 
-    /// The policies that no route is for: their names, and what may be meant.
+    /// Returns the policies without a route: their names, each with a suggestion.
     pub fn without_route(&self) -> impl Iterator<Item = &str> {
         self.without_route.iter().map(String::as_str)
     }
 
-    /// The routes that lack a parameter which the key of their policy names, with both: their
-    /// requests are answered 500 `lock-misconfigured`. Only rules without a path, or with one that
-    /// ends in `{*rest}`, can come to this.
+    /// Returns the routes that lack a parameter which the key of their policy names, with both
+    /// names. Their requests are answered 500 `lock-misconfigured`. This only happens with rules
+    /// that have no path, or a path that ends in `{*rest}`.
     pub fn without_parameter(&self) -> impl Iterator<Item = &str> {
         self.without_parameter.iter().map(String::as_str)
     }
@@ -63,7 +63,7 @@ impl Policies {
     /// # Ok::<(), lock_tower::policies::PoliciesError>(())
     /// ```
     ///
-    /// Rules for attributes are not looked at: who has one is known when it runs, see
+    /// Rules for attributes are not compared: the attributes are unknown until they run, see
     /// [`attributes_not_seen`](Self::attributes_not_seen).
     pub fn check_routes(&self, routes: impl IntoIterator<Item = Route>) -> RouteTable {
         let routes: Vec<Route> = routes.into_iter().collect();
@@ -82,7 +82,7 @@ impl Policies {
 fn table(version: &Version, routes: &[Route]) -> RouteTable {
     let mut lines = Vec::new();
     for route in routes {
-        // Methods that meet the same policies share a line.
+        // Methods with the same policies share a line.
         let mut alike: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
         for method in &route.methods {
             alike
@@ -90,7 +90,7 @@ fn table(version: &Version, routes: &[Route]) -> RouteTable {
                 .or_default()
                 .push(method.as_str());
         }
-        // A `GET` handler answers `HEAD` too: told where its requests are locked otherwise.
+        // A `GET` handler answers `HEAD` too. Show `HEAD` if its policies differ.
         if let Some(head) = route.head() {
             let met = policies_for(version, route, Some(head));
             if !alike.get(&met).is_some_and(|methods| methods.contains(&"GET")) {
@@ -118,7 +118,7 @@ fn table(version: &Version, routes: &[Route]) -> RouteTable {
     }
 }
 
-/// The policies that requests to this route may meet.
+/// Returns the policies that may match requests to this route.
 fn policies_for(version: &Version, route: &Route, method: Option<&Method>) -> Vec<String> {
     let met = rules(version, route, method).into_iter().map(|(rule, all)| {
         let name = &rule.lock.policy.name;
@@ -127,7 +127,7 @@ fn policies_for(version: &Version, route: &Route, method: Option<&Method>) -> Ve
     met.collect()
 }
 
-/// The rules in question, each with whether it takes all requests that come to it.
+/// Returns the candidate rules, each with whether it matches all requests that reach it.
 pub(super) fn rules<'v>(
     version: &'v Version,
     route: &Route,
@@ -140,7 +140,7 @@ pub(super) fn rules<'v>(
         }
         let matches = &rule.matches;
         let any_host = matches.host.is_none() && matches.headers.is_empty();
-        // Requests with another method may come to a route that takes any.
+        // A route for any method may receive requests with other methods.
         let any_method = method.is_some() || matches.methods.is_empty();
         rules.push((rule, any_host && any_method));
         if any_host && any_method {
@@ -155,7 +155,7 @@ impl RouteRule {
         self.matches.path.as_ref().is_none_or(|path| path.covers(&route.path))
     }
 
-    /// `None`: a route that takes any.
+    /// Whether the rule matches this method; `None` is a route for any method.
     fn has_method(&self, method: Option<&Method>) -> bool {
         let methods = &self.matches.methods;
         methods.is_empty() || method.is_none_or(|method| methods.contains(method))
@@ -171,7 +171,7 @@ impl RouteRule {
                     .any(|method| self.has_method(Some(method))))
     }
 
-    /// Its name, and the route that may be meant.
+    /// Returns the rule's name, with the route that it may be meant for.
     fn suggestion(&self, routes: &[Route]) -> String {
         let name = &*self.lock.policy.name;
         let Some(path) = &self.matches.path else { return format!("`{name}`") };
@@ -185,7 +185,7 @@ impl RouteRule {
     }
 }
 
-/// A path without the names of its parameters.
+/// Returns a path without the names of its parameters.
 fn shape(path: &str) -> Vec<&str> {
     let shape = |segment: &'_ str| segment.starts_with('{') && segment.ends_with('}');
     path.split('/').map(|segment| if shape(segment) { "{}" } else { segment }).collect()

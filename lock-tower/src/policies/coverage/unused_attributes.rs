@@ -1,10 +1,11 @@
-//! Which rules for attributes are for something.
+//! Attributes that rules name and that have not run.
 
 use crate::{outcome::hold_time, policies::Policies};
 
 impl Policies {
-    /// The attributes that rules name and that have not run in this process: misspelt names, or code
-    /// that nobody has come to yet. For the end of a service's tests, where all should have run.
+    /// Returns the attributes that rules name and that have not run in this process: misspelt
+    /// names, or code that has not been reached. Call it at the end of a service's tests, when all
+    /// attributes should have run.
     ///
     /// ```
     /// # use lock_tower::{LockClient, policies::Policies};
