@@ -1,7 +1,7 @@
-//! Policy files: each route its lock, written in TOML.
+//! Policy files: a lock for each route, written in TOML.
 //!
-//! Users of Axum and Tower want the crate `lock-tower`, which re-exports this one. This crate reads
-//! a file, checks it and explains it; it knows no router and no lock store.
+//! Users of Axum and Tower use the crate `lock-tower`, which re-exports this one. This crate
+//! parses, checks and explains files; it depends on no router and no lock store.
 //!
 //! # Examples
 //!
@@ -27,7 +27,7 @@
 //! # Ok::<(), lock_policy::PolicyErrors>(())
 //! ```
 //!
-//! What is wrong with a file is told all at once, each with its place:
+//! All errors of a file are reported together, each with its place:
 //!
 //! ```
 //! # use lock_policy::PolicyFile;
@@ -44,18 +44,18 @@
 //! );
 //! ```
 //!
-//! # Which rule counts
+//! # Precedence
 //!
-//! The first whose `match` fits. `path` is compared with the route as the router has it: each
-//! segment is the same, parameters have the same names, and a trailing `{*rest}` covers every route
-//! below. A rule for an attribute is found by the attribute's name. What the file says counts more
-//! than what an attribute says, and the environment's `LOCK_TOWER_ENFORCE` more than both: `on`,
+//! The first rule whose `match` fits applies. `path` is compared with the route in the router: the
+//! segments and the names of the parameters must be the same, and a trailing `{*rest}` covers every
+//! route below. A rule for an attribute is found by the attribute's name. The file overrides the
+//! attribute's own settings, and the environment's `LOCK_TOWER_ENFORCE` overrides both: `on`,
 //! `shadow` or `off` for every lock, or `order-write=off,report=shadow`.
 //!
 //! # Environment
 //!
-//! In every text, `${VAR}` is replaced by the environment variable, `${VAR:-default}` too, or by
-//! the default when it is not set or empty. `$${` is a literal `${`.
+//! In every text, `${VAR}` is replaced by the environment variable. `${VAR:-default}` uses the
+//! default when the variable is unset or empty. `$${` is a literal `${`.
 //!
 //! # Keys
 //!
@@ -98,7 +98,7 @@ pub use settings::{
 
 #[doc(hidden)]
 pub mod __private {
-    //! What the layers need of a policy. Not part of the public interface.
+    //! Items of a policy that the layers use. Not part of the public interface.
 
     pub use crate::{
         key::{KeyTemplates, RequestKey, RequestValues},

@@ -48,7 +48,7 @@
 //! non-reentrant lock twice.
 //!
 //! Each takes one key or [several](request_lock#several-keys), and any [`Kind`] but a semaphore: a
-//! read/write lock unless told otherwise.
+//! read/write lock by default.
 //!
 //! # What a client sees
 //!

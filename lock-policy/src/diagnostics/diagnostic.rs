@@ -6,7 +6,7 @@ use super::{
     source_file::{LineColumn, SourceFile},
 };
 
-/// An error on its way, its places still in bytes.
+/// An error under construction, with its places still in bytes.
 #[derive(Debug)]
 pub(crate) struct Diagnostic {
     span: Range<usize>,
@@ -20,7 +20,7 @@ impl Diagnostic {
         Self { span, message: message.into(), help: None, related: Vec::new() }
     }
 
-    /// Where it is, and what.
+    /// Returns the position and the message, to sort by.
     pub(crate) fn order(&self) -> (usize, &str) {
         (self.span.start, &self.message)
     }

@@ -4,37 +4,39 @@ use serde_json::{Value, json};
 
 use super::{diagnostic::Diagnostic, source_file::SourceFile};
 
-/// A text that is no policy file at all has more errors than anybody reads, or a log takes.
+/// The most errors kept. A text that is not a policy file at all may have more errors than a reader
+/// or a log can use.
 const MOST: usize = 100;
 
-/// What is wrong with a policy file: all of it (of more than 100 errors the first), in the order of the file. At least one error.
+/// All errors of a policy file (the first 100 if there are more), in the order of the file. There
+/// is at least one.
 ///
-/// Shown, each error has its file, line and column, the line itself with what is meant underlined,
-/// and what to do.
+/// Its `Display` output has, for each error, the file, line and column, the line itself with the
+/// place underlined, and a correction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyErrors(Vec<PolicyError>);
 
-/// One thing that is wrong with a policy file.
+/// One error in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PolicyError {
     /// The file's name, as it was given.
     pub file: Arc<str>,
-    /// The line, from 1; 0 when the file as a whole is meant.
+    /// The line, from 1; 0 if the error concerns the whole file.
     pub line: usize,
-    /// The column in characters, from 1; 0 when the file as a whole is meant.
+    /// The column in characters, from 1; 0 if the error concerns the whole file.
     pub column: usize,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// What to do, when more can be said than the message does.
+    /// A correction, if there is one beyond the message.
     pub help: Option<String>,
-    /// Other places that it has to do with.
+    /// Other places involved in the error.
     pub related: Vec<RelatedPlace>,
-    /// The lines that it is about, and the help; `None`: the file as a whole is meant.
+    /// The lines involved and the help; `None` if the error concerns the whole file.
     pub(super) snippet: Option<String>,
 }
 
-/// Another place of the file that an error has to do with.
+/// Another place of the file that is involved in an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RelatedPlace {
@@ -42,14 +44,14 @@ pub struct RelatedPlace {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What it is.
+    /// A description of the place.
     pub message: String,
 }
 
 impl PolicyErrors {
-    /// `None`: there are none.
+    /// Creates the errors; `None` if there are none.
     pub(crate) fn of(source: &SourceFile, mut diagnostics: Vec<Diagnostic>) -> Option<Self> {
-        // What is wrong in the defaults is found again in each rule.
+        // An error in the defaults is found again in each rule.
         diagnostics.sort_by(|a, b| a.order().cmp(&b.order()));
         diagnostics.dedup_by(|a, b| a.order() == b.order());
         if let Some((first, _)) = diagnostics.get(MOST).map(Diagnostic::order) {
@@ -75,13 +77,13 @@ impl PolicyErrors {
         }])
     }
 
-    /// One by one, in the order of the file.
+    /// Iterates over the errors in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &PolicyError> {
         self.0.iter()
     }
 
-    /// The errors for other programs: an array of objects with `file`, `line`, `column`,
-    /// `message`, `help` (or null) and `related`.
+    /// Returns the errors in machine-readable form: an array of objects with `file`, `line`,
+    /// `column`, `message`, `help` (or null) and `related`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         self.iter().map(PolicyError::to_json).collect()

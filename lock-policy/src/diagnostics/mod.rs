@@ -1,4 +1,4 @@
-//! What is wrong with a file, and where.
+//! The errors of a file and their places.
 
 mod diagnostic;
 mod error;

@@ -1,4 +1,4 @@
-//! The lines of a file that an error is about, with what is meant underlined.
+//! Renders the lines of a file that an error concerns, with the place underlined.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -6,14 +6,15 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, rendere
 
 use super::source_file::SourceFile;
 
-/// Terminals are at least this wide, gutter included.
+/// The width of a snippet, including the gutter. Terminals are at least this wide.
 const WIDTH: usize = 110;
 
-/// Of a longer line only this many bytes around its mark are looked at: laying out a line takes time
-/// for each of its characters, and a text that is no policy file may be one line.
+/// Only this many bytes around its mark are rendered of a longer line. Layout takes time for each
+/// character, and a text that is not a policy file may be a single line.
 const MAX_LINE: usize = 1_000;
 
-/// The lines with `span` and with the `related` places, each with what it is, and below them `help`.
+/// Renders the lines with `span` and with the `related` places and their descriptions, followed by
+/// `help`.
 pub(super) fn render(
     source: &SourceFile,
     span: &Range<usize>,
@@ -53,7 +54,7 @@ pub(super) fn render(
 struct Excerpt<'s> {
     source: &'s SourceFile,
     text: String,
-    /// Which of the places each is, and where it is in `text`.
+    /// The index of each place, and its position in `text`.
     marks: Vec<(usize, Range<usize>)>,
 }
 
@@ -70,13 +71,13 @@ impl Excerpt<'_> {
         self.text.push('\n');
         for (nth, span) in places {
             let at = |byte: usize| begin + in_line(byte).clamp(from, to) - from;
-            // What goes on in the next line is left out.
+            // The part of a place on further lines is not rendered.
             self.marks.push((*nth, at(span.start)..at(span.end)));
         }
     }
 }
 
-/// The last boundary of characters up to this byte.
+/// Returns the last character boundary up to this byte.
 fn boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -85,8 +86,8 @@ fn boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// The text with what turns its direction, or is there and not seen, replaced by as many bytes that
-/// are seen. (The renderer itself replaces the control characters of ASCII.)
+/// Replaces characters that are invisible or change the text direction with visible ones of the
+/// same length in bytes. (The renderer replaces the control characters of ASCII.)
 fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(misleads) {
         return Cow::Borrowed(text);
@@ -116,7 +117,7 @@ mod tests {
     use super::render;
     use crate::diagnostics::SourceFile;
 
-    /// The line and the carets below it, without the gutter.
+    /// Returns the line and the carets below it, without the gutter.
     fn shown(line: &str, marked: &str) -> (String, String) {
         let at = line.find(marked).expect("it is in the line");
         let source = SourceFile::new("locks.toml", line);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 /// The byte order mark.
 const MARK: char = '\u{FEFF}';
 
-/// A file's text, and where its lines begin.
+/// A file's text and the positions of its lines.
 #[derive(Debug, Clone)]
 pub(crate) struct SourceFile {
     pub(crate) name: Arc<str>,
@@ -11,7 +11,7 @@ pub(crate) struct SourceFile {
     lines: Arc<[usize]>,
 }
 
-/// A place in a file: both count from 1, the column in characters.
+/// A place in a file. Line and column count from 1, the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LineColumn {
     pub(crate) line: usize,
@@ -24,7 +24,7 @@ impl SourceFile {
         Self {
             name: name.into(),
             text: text.into(),
-            // The mark in which some editors' files begin is no column of the first line.
+            // The byte order mark at the start of some files is not a column of the first line.
             lines: std::iter::once(if text.starts_with(MARK) { MARK.len_utf8() } else { 0 })
                 .chain(breaks)
                 .collect(),
@@ -38,7 +38,7 @@ impl SourceFile {
         LineColumn { line, column: before.chars().count() + 1 }
     }
 
-    /// Where a line begins, from 1, and its text without its end.
+    /// Returns the position of a line, counted from 1, and its text without the line break.
     pub(crate) fn line(&self, line: usize) -> (usize, &str) {
         let start = self.lines[line - 1];
         let text = self.text[start..].split('\n').next().unwrap_or_default();

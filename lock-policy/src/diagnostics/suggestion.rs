@@ -1,7 +1,7 @@
-/// The one of `known` that is spelled most like `word`, if any is close: for errors that ask
-/// whether it was meant.
+/// Returns the element of `known` whose spelling is closest to `word`, if any is close, as a
+/// suggestion in errors.
 pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // A third of the letters may be wrong, so that short words do not resemble everything.
+    // A third of the letters may differ, so that short words do not match everything.
     let limit = word.chars().count().div_ceil(3);
     known
         .into_iter()

@@ -2,9 +2,9 @@ use std::{fmt, sync::Arc};
 
 use serde_json::{Value, json};
 
-/// Which rule counts for a request, and where each of its values was said.
+/// The rule that applies to a request, and the place where each of its values was set.
 ///
-/// Shown, it is a table: a field, its value, and where that comes from.
+/// Its `Display` output is a table: a field, its value, and the place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     pub(crate) method: String,
@@ -29,7 +29,7 @@ pub(crate) struct ExplainedValue {
     pub(crate) origin: String,
 }
 
-/// A rule before the one that counts, and what of the request is not as it has it.
+/// An earlier rule that does not match, and the part of the request that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SkippedRule {
     pub(crate) name: Arc<str>,
@@ -38,14 +38,15 @@ pub(crate) struct SkippedRule {
 }
 
 impl Explanation {
-    /// The name of the rule that counts; `None`: no rule does, and the file takes no lock.
+    /// Returns the name of the rule that applies; `None` if no rule does, so the file takes no
+    /// lock.
     #[must_use]
     pub fn rule(&self) -> Option<&str> {
         self.rule.as_ref().map(|rule| &*rule.name)
     }
 
-    /// The explanation for other programs: an object with `method`, `path`, `file`, `rule` (null,
-    /// or an object with `name`, `line`, `keys` and `values`) and `passed`.
+    /// Returns the explanation in machine-readable form: an object with `method`, `path`, `file`,
+    /// `rule` (null, or an object with `name`, `line`, `keys` and `values`) and `passed`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let rule = self.rule.as_ref().map(|rule| {

@@ -1,4 +1,4 @@
-//! Why a request is locked as it is.
+//! Explains which lock a request gets and why.
 
 mod explanation;
 
@@ -62,7 +62,7 @@ pub(crate) fn explain(
     explanation
 }
 
-/// The route that a router with all the file's paths has for this one.
+/// Returns the route that a router with all the file's paths would choose for this path.
 fn route_of(rules: &[Rule], path: &str) -> Option<String> {
     let patterns = rules.iter().filter_map(|rule| match &rule.matcher {
         Matcher::Route(route) => route.path.as_ref(),
@@ -76,14 +76,15 @@ fn parts(method: &Method, query: &str, headers: &HeaderMap) -> Parts {
     let (mut parts, ()) = Request::new(()).into_parts();
     parts.method = method.clone();
     parts.headers = headers.clone();
-    // A query that no client can send names nothing.
+    // A query that no client can send has no parameters.
     parts.uri = format!("/?{query}").parse().unwrap_or_default();
     parts
 }
 
-/// The keys as far as the request tells them: what only the service knows stays a placeholder.
+/// Returns the keys as far as the request determines them. Values that only the service has stay
+/// placeholders.
 fn keys(rule: &Rule, route: &RouteMatch, path: &str, parts: &Parts) -> Vec<String> {
-    // As Axum has it: then no parameter can be had.
+    // Axum rejects such a path, so it provides no parameter.
     if percent_decode_str(path).decode_utf8().is_err()
         && rule.keys.iter().any(|templates| templates.name_path_parameters())
     {

@@ -1,4 +1,4 @@
-//! A policy file: its text read, checked and asked about.
+//! A policy file, read and checked.
 
 mod parse;
 #[cfg(test)]
@@ -17,30 +17,30 @@ use crate::{
     settings::kill_switch,
 };
 
-/// The largest file that is read, so that a wrong path does not fill the memory.
+/// The size limit of a file, so that a wrong path does not fill the memory.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// A policy file that was read and is right in itself.
+/// A policy file that was read and has no errors.
 ///
-/// Whether its routes exist is only known to the router. Clones share everything.
+/// Whether its routes exist is only known to the router. Clones share the contents.
 #[derive(Debug, Clone)]
 pub struct PolicyFile(Arc<CheckedFile>);
 
 impl PolicyFile {
-    /// Reads `text` with the environment of the process. `name` is the file's in errors.
+    /// Parses `text` with the environment of the process. `name` identifies the file in errors.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// All errors of the file.
     pub fn parse(name: &str, text: &str) -> Result<Self, PolicyErrors> {
         Self::parse_with(name, text, |variable| env::var(variable).ok())
     }
 
-    /// Reads `text` with another environment than the process'.
+    /// Parses `text` with a different environment.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// All errors of the file.
     pub fn parse_with(
         name: &str,
         text: &str,
@@ -52,19 +52,19 @@ impl PolicyFile {
         parse::parse(name, text, &environment).map(|checked| Self(Arc::new(checked)))
     }
 
-    /// Reads the file at `path`, with the environment of the process. It blocks for as long as the
-    /// file system does.
+    /// Reads the file at `path`, with the environment of the process. The call blocks until the
+    /// file system has returned the file.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, has more than 1 MiB or is no UTF-8, and everything that is wrong
-    /// with it.
+    /// If the file cannot be read, is larger than 1 MiB or is not UTF-8, and all errors of the
+    /// file.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, PolicyErrors> {
         let path = path.as_ref();
         Self::of_bytes(path, Self::bytes(path)?)
     }
 
-    /// What stands in the file at `path` now.
+    /// Returns the current contents of the file at `path`.
     #[doc(hidden)]
     pub fn bytes(path: &Path) -> Result<Vec<u8>, PolicyErrors> {
         let name = path.display().to_string();
@@ -78,7 +78,7 @@ impl PolicyFile {
         fs::read(path).map_err(unreadable)
     }
 
-    /// As [`read`](Self::read), of what stood in the file at `path`.
+    /// Like [`read`](Self::read), for contents that were read from `path`.
     #[doc(hidden)]
     pub fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, PolicyErrors> {
         let name = path.display().to_string();
@@ -88,29 +88,30 @@ impl PolicyFile {
         }
     }
 
-    /// What tells this file from others: the first 12 hex digits of the SHA-256 of its text, after
-    /// its environment variables were replaced.
+    /// Returns the file's identity: the first 12 hex digits of the SHA-256 of its text, after its
+    /// environment variables were replaced.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.0.version
     }
 
-    /// The rules' names, in the order of the file.
+    /// Returns the rules' names, in the order of the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.rules().iter().map(|rule| &*rule.name)
     }
 
-    /// Which rule counts for a request, with which keys, and where each value was said. The path is
-    /// a request's, such as `/orders/7?page=2`; the host is taken from the headers.
+    /// Returns the rule that applies to a request, its keys, and the place where each value was
+    /// set. The path is a request's, such as `/orders/7?page=2`; the host is taken from the
+    /// headers.
     ///
-    /// The router's routes are not known here: it is as if they were the paths of the rules, so of
-    /// `/orders/{id}` and `/orders/latest` the latter is the route of `/orders/latest`.
+    /// The router's routes are unknown here, so the paths of the rules are used as routes: with
+    /// `/orders/{id}` and `/orders/latest`, the latter is the route of `/orders/latest`.
     #[must_use]
     pub fn explain(&self, method: &Method, path: &str, headers: &HeaderMap) -> Explanation {
         explain::explain(&self.0, method, path, headers, kill_switch::in_force)
     }
 
-    /// The JSON Schema (2020-12) of policy files, for editors.
+    /// Returns the JSON Schema (2020-12) of policy files, for editors.
     #[must_use]
     pub fn schema() -> Value {
         schema::json_schema::schema()
@@ -122,7 +123,7 @@ impl PolicyFile {
         &self.0.request
     }
 
-    /// Whether a new version may lock otherwise under this name than the old one.
+    /// Whether a new version may change the key, kind or mode of the rule with this name.
     #[doc(hidden)]
     #[must_use]
     pub fn allows_change(&self, name: &str) -> bool {

@@ -1,4 +1,4 @@
-//! From a text to a checked file.
+//! Parses a text into a checked file.
 
 use std::{string::FromUtf8Error, sync::Arc};
 
@@ -19,7 +19,7 @@ pub(crate) fn parse(
 ) -> Result<CheckedFile, PolicyErrors> {
     let source = SourceFile::new(name, text);
     let (toml, errors) = DeTable::parse_recoverable(text);
-    // What a parser makes of broken text is not worth telling the faults of.
+    // Values that the parser recovers from broken text are not checked: their errors would mislead.
     let syntax = errors.iter().map(|error| {
         let span = error.span().unwrap_or(0..0);
         Diagnostic::new(span, format!("this is no TOML: {}", error.message()))
@@ -69,7 +69,7 @@ fn request(fields: Option<&Fields>, diagnostics: &mut Vec<Diagnostic>) -> Reques
     }
 }
 
-/// Names that are allowed to change what they lock by: each is one of the file's.
+/// Returns the names in `allow_change`, each of which must be a rule's name.
 fn allow_change(
     file: &Fields,
     policies: &[Fields],

@@ -1,4 +1,4 @@
-//! What only the crate sees of a file: its rules as the runtime takes them.
+//! Tests of a file's rules in the form that the runtime uses, which only this crate can access.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -109,7 +109,7 @@ fn every_field_arrives_in_its_rule() {
     assert_eq!(all.on_missing_key, OnMissingKey::Constant("a:none".try_into().unwrap()));
     assert_eq!(all.keys.as_ref().unwrap().sources(), "a:{id}");
 
-    // An attribute has no disconnect and no missing key, so these defaults are not for it.
+    // An attribute has neither a disconnect nor a missing key, so these defaults do not apply.
     assert_eq!(
         little.settings,
         LockSettings {
@@ -146,7 +146,7 @@ fn what_is_not_said_is_not_there() {
     assert_eq!(file.0.request, RequestBudget::default());
 }
 
-/// The words of each field that has some, in rules of their own.
+/// Tests the accepted words of each field, in separate rules.
 #[test]
 fn every_word_has_its_meaning() {
     let rule = |field: &str| {
@@ -273,7 +273,7 @@ fn the_environment_counts_more_than_the_file() {
     assert_eq!(enforced("/b", only_b), "off environment (LOCK_TOWER_ENFORCE)");
 }
 
-/// A text that is no policy file at all: neither the log nor the time is without end.
+/// A text that is not a policy file at all: both the log and the time stay bounded.
 #[test]
 fn of_very_many_errors_the_first_are_shown() {
     let names: Vec<_> = (0..20_000).map(|n| format!("'x{n}'")).collect();

@@ -5,13 +5,13 @@ use http::request::Parts;
 type Claims = dyn Fn(&Parts, &str) -> Option<String> + Send + Sync;
 type Extension = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
-/// Where `{claim.x}` and `{ext.x}` of key templates come from.
+/// The sources of `{claim.x}` and `{ext.x}` in key templates.
 ///
-/// Both are the service's own values, which an outer layer has put into the request's extensions:
-/// the claims of a token that was verified, the tenant that was looked up. So a request without one
-/// is answered 500 `lock-misconfigured`, unless the template has a default for it.
+/// Both are values of the service, which an outer layer has put into the request's extensions: the
+/// claims of a verified token, or the tenant that was looked up. A request that lacks one is
+/// answered 500 `lock-misconfigured`, unless the template has a default.
 ///
-/// Default: none are known.
+/// Default: no sources.
 ///
 /// # Examples
 ///
@@ -32,15 +32,15 @@ pub struct KeyValues {
 }
 
 impl KeyValues {
-    /// No values.
+    /// Creates an empty set of sources.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Has `claims` give the values of `{claim.x}`: called with the request and `x`, for each such
-    /// placeholder once per request. A dotted name, as in `{claim.realm.role}`, comes as it is written.
-    /// Replaces what was given before.
+    /// Sets the source of `{claim.x}`. `claims` is called with the request and `x`, once per
+    /// request for each such placeholder. A dotted name, as in `{claim.realm.role}`, is passed as
+    /// written. Replaces an earlier source.
     #[must_use]
     pub fn claims(
         mut self,
@@ -50,7 +50,7 @@ impl KeyValues {
         self
     }
 
-    /// Has `value` give the value of `{ext.name}`. Replaces what was given for that name before.
+    /// Sets the source of `{ext.name}`. Replaces an earlier source for that name.
     #[must_use]
     pub fn extension(
         mut self,

@@ -1,4 +1,4 @@
-//! From a request to the keys that it is locked by.
+//! Computes the keys of a request.
 
 mod key_values;
 mod rejection;
@@ -21,12 +21,12 @@ pub use templates::KeyTemplates;
 #[cfg(feature = "file")]
 pub(crate) use templates::resolve_value;
 
-/// One of the keys that a request is locked by.
+/// One of a request's keys.
 #[derive(Debug, Clone)]
 pub struct RequestKey {
     /// The key.
     pub key: LockKey,
-    /// What it was made from, which may be logged where the key may not.
+    /// The template of the key, which may be logged where the key may not.
     pub template: Option<LockName>,
 }
 

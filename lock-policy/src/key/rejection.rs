@@ -5,7 +5,7 @@ use lock_key::RenderError;
 
 use crate::settings::Outcome;
 
-/// Why a request has no key: what a key closure gives instead of one.
+/// The reason why a request has no key: a key closure returns it instead of a key.
 ///
 /// | made by | answer | whose fault |
 /// |---|---|---|
@@ -13,7 +13,7 @@ use crate::settings::Outcome;
 /// | [`invalid`](Self::invalid), a [`ValueError`], a [`KeyError`] | 400 `lock-key-invalid` | the client's: what it sent cannot stand in a key |
 /// | [`misconfigured`](Self::misconfigured) | 500 `lock-misconfigured`, and an error in the log | the service's |
 ///
-/// The reason of the first two is told to the client, after a colon: say what was wrong, and never
+/// The client receives the reason of the first two, after a colon: describe the error, and never
 /// repeat the value.
 ///
 /// ```
@@ -29,23 +29,23 @@ pub struct KeyRejection {
 }
 
 impl KeyRejection {
-    /// The request lacks something.
+    /// Creates a rejection of a request that lacks a value.
     pub fn missing(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { outcome: Outcome::KeyMissing, reason: reason.into() }
     }
 
-    /// The request has something that cannot stand in a key.
+    /// Creates a rejection of a request with a value that is invalid in a key.
     pub fn invalid(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { outcome: Outcome::KeyInvalid, reason: reason.into() }
     }
 
-    /// The service lacks something, such as an extension that an outer layer should have set. The
-    /// reason goes to the log alone.
+    /// Creates a rejection for a service that lacks something, such as an extension that an outer
+    /// layer should have set. The reason is only logged.
     pub fn misconfigured(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { outcome: Outcome::Misconfigured, reason: reason.into() }
     }
 
-    /// How the request is answered.
+    /// Returns the outcome with which the request is answered.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.outcome

@@ -7,23 +7,23 @@ use http::{HeaderValue, header::COOKIE, request::Parts};
 
 use super::{key_values::KeyValues, rejection::KeyRejection, source::Source};
 
-/// What templates may take from a request.
+/// The parts of a request that templates may use.
 #[derive(Debug)]
 pub struct RequestValues<'r> {
     /// The request without its body.
     pub parts: &'r Parts,
     /// The route's parameters, percent-decoded.
     pub path: Vec<(&'r str, &'r str)>,
-    /// Where claims and extensions come from.
+    /// The sources of claims and extensions.
     pub registered: &'r KeyValues,
 }
 
 impl<'r> RequestValues<'r> {
-    /// `None`: the request does not have it.
+    /// Returns the value; `None` if the request lacks it.
     ///
     /// # Errors
     ///
-    /// When it has it twice, or it is no text.
+    /// If the request has it twice, or it is not text.
     pub fn value(&self, source: &Source<'_>) -> Result<Option<Cow<'r, str>>, KeyRejection> {
         match source {
             Source::Path(name) => {
@@ -58,8 +58,8 @@ impl<'r> RequestValues<'r> {
     ) -> Result<Option<Cow<'r, str>>, KeyRejection> {
         let mut found = Vec::new();
         for header in &self.parts.headers.get_all(COOKIE) {
-            // A cookie header that is no text as a whole may still have ours in it; which one it
-            // is cannot be told, so it is refused.
+            // A cookie header that is not text as a whole may still contain this cookie, but it
+            // cannot be parsed safely, so it is refused.
             let cookies = header.to_str().map_err(|_| unreadable("cookie", name))?;
             let cookies = Cookie::split_parse(cookies).filter_map(Result::ok);
             let named = cookies.filter(|cookie| cookie.name() == name);
@@ -69,7 +69,7 @@ impl<'r> RequestValues<'r> {
     }
 }
 
-/// One value or none; with more than one nobody can tell which is meant.
+/// Returns one value or none. Several values are ambiguous and refused.
 fn at_most_one<'r>(
     source: &Source<'_>,
     mut values: impl Iterator<Item = Result<Cow<'r, str>, KeyRejection>>,
@@ -80,8 +80,8 @@ fn at_most_one<'r>(
     }
 }
 
-/// What is no UTF-8 was decoded as the character that stands for that, whatever it had been: other
-/// bytes would give the same key.
+/// Rejects values that were not UTF-8. Decoding replaced their bytes with U+FFFD, so different
+/// values would have the same key.
 fn valid_utf8<'r>(
     value: Cow<'r, str>,
     what: &str,

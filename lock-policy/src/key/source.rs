@@ -2,7 +2,7 @@ use lock_key::Placeholder;
 
 use super::rejection::KeyRejection;
 
-/// What of a request stands in a placeholder.
+/// The part of a request that a placeholder names.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Source<'h> {
     /// `{id}` or `{path.id}`: a path parameter of the route.
@@ -20,18 +20,18 @@ pub enum Source<'h> {
 }
 
 #[cfg(feature = "file")]
-/// How sources are spelled, for messages: the first is meant where none is named.
+/// The spellings of the sources, for messages. The first is the default.
 pub(crate) const SOURCES: [&str; 6] = ["path", "query", "header", "cookie", "claim", "ext"];
 
 impl<'h> Source<'h> {
-    /// `None`: there is no such source, or no name behind it.
+    /// Parses a placeholder; `None` if it names no known source, or has no name after it.
     pub fn of(placeholder: &'h Placeholder) -> Option<Self> {
         let (source, name) = match &*placeholder.path {
             [name] => return Some(Self::Path(name)),
             [source, name @ ..] => (source.as_str(), name),
             [] => return None,
         };
-        // Names such as `page.size` are one to query strings and cookies.
+        // A name with a dot, such as `page.size`, is a single name in query strings and cookies.
         let joined = || name.join(".");
         Some(match (source, name) {
             ("path", [name]) => Self::Path(name),
@@ -44,7 +44,7 @@ impl<'h> Source<'h> {
         })
     }
 
-    /// What is said when the request does not have it.
+    /// Returns the rejection of a request without this value.
     pub fn missing(&self) -> KeyRejection {
         match self {
             Self::Path(name) => KeyRejection::misconfigured(format!(
@@ -67,10 +67,10 @@ impl<'h> Source<'h> {
         }
     }
 
-    /// What is said when the request has it more than once.
+    /// Returns the rejection of a request with several of these values.
     pub fn twice(&self) -> KeyRejection {
         let (what, name) = match self {
-            // Nested routers can have one name twice: no client is at fault.
+            // Nested routers can use one name twice, which is the service's fault.
             Self::Path(name) => {
                 return KeyRejection::misconfigured(format!(
                     "the key names the path parameter `{name}`, which the request's route has \

@@ -3,20 +3,20 @@ use std::ops::Range;
 use lock_core::TemplateError;
 use thiserror::Error;
 
-/// Why a text is no key template for a layer, or several are not.
+/// The error for text that is not a layer's key template, or for an invalid list of templates.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyTemplateError {
-    /// It is no template at all.
+    /// The text is not a template.
     #[error("in the key template `{template}`: {error}")]
     Template {
         /// The text.
         template: String,
-        /// What is wrong with it, and where.
+        /// The parser's error, with its position.
         #[source]
         error: TemplateError,
     },
-    /// A placeholder names nothing that a request has.
+    /// A placeholder names nothing of a request.
     #[error(
         "in the key template `{template}`: `{placeholder}` is nothing of a request; legal are `{{name}}` \
          or `{{path.name}}` for a path parameter, `{{query.name}}`, `{{header.name}}`, \
@@ -26,15 +26,15 @@ pub enum KeyTemplateError {
     UnknownSource {
         /// The text.
         template: String,
-        /// What stands in the placeholder.
+        /// The placeholder's content.
         placeholder: String,
-        /// Where it stands, in bytes of the text.
+        /// The placeholder's position, in bytes of the text.
         span: Range<usize>,
     },
     /// A list of templates is empty.
     #[error("the list of key templates is empty: name what is locked, such as `order:{{id}}`")]
     None,
-    /// A list of templates has the same one twice.
+    /// A list of templates contains the same one twice.
     #[error("the key template `{template}` is given twice; one of them locks the key")]
     Twice {
         /// The text.

@@ -1,4 +1,4 @@
-//! Keys from templates over a request.
+//! Computes keys from templates over a request.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ use super::{
 };
 use crate::settings::LockName;
 
-/// Templates whose placeholders all name something of a request: at least one, no two alike.
+/// Templates whose placeholders all name parts of a request: at least one, all different.
 #[derive(Debug)]
 pub struct KeyTemplates(Vec<KeyTemplate>);
 
-/// One of them.
+/// One template with its sources.
 #[derive(Debug)]
 pub(crate) struct KeyTemplate {
     template: Template,
@@ -26,7 +26,7 @@ pub(crate) struct KeyTemplate {
 impl KeyTemplates {
     /// # Errors
     ///
-    /// The first text that is no template of a request, or that there is none, or one twice.
+    /// The first text that is not a template over a request, an empty list, or a repeated template.
     pub fn parse<'t>(sources: impl IntoIterator<Item = &'t str>) -> Result<Self, KeyTemplateError> {
         let mut templates: Vec<KeyTemplate> = Vec::new();
         for source in sources {
@@ -41,20 +41,20 @@ impl KeyTemplates {
         Ok(Self(templates))
     }
 
-    /// The texts of the templates, for a name.
+    /// Returns the texts of the templates, for a name.
     #[must_use]
     pub fn sources(&self) -> String {
         let sources: Vec<&str> = self.0.iter().map(|template| &*template.source).collect();
         sources.join(", ")
     }
 
-    /// One by one.
+    /// Iterates over the templates.
     #[cfg(feature = "file")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &KeyTemplate> {
         self.0.iter()
     }
 
-    /// The path parameters that no key can do without.
+    /// Returns the path parameters that the keys require.
     #[must_use]
     pub fn required_parameters(&self) -> Vec<&str> {
         let placeholders = self.0.iter().flat_map(|template| template.template.placeholders());
@@ -73,11 +73,12 @@ impl KeyTemplates {
         placeholders.any(|placeholder| matches!(Source::of(placeholder), Some(Source::Path(_))))
     }
 
-    /// At least one key.
+    /// Returns the request's keys, at least one.
     ///
     /// # Errors
     ///
-    /// Why the request has no key: [`KeyRejection::missing`] where only the client can bring a value.
+    /// The reason why the request has no key: [`KeyRejection::missing`] if the client must send a
+    /// value.
     pub fn keys(&self, values: &RequestValues<'_>) -> Result<Vec<RequestKey>, KeyRejection> {
         self.0.iter().map(|template| template.key(values)).collect()
     }
@@ -99,7 +100,7 @@ impl KeyTemplate {
         Ok(Self { template, source: source.to_owned().into() })
     }
 
-    /// What it was read from.
+    /// Returns the text of the template.
     #[cfg(feature = "file")]
     pub(crate) fn template(&self) -> &Template {
         &self.template
@@ -107,7 +108,7 @@ impl KeyTemplate {
 
     fn key(&self, values: &RequestValues<'_>) -> Result<RequestKey, KeyRejection> {
         let key = self.template.render(|placeholder| {
-            // `parse` has let no other placeholders pass.
+            // `parse` has rejected all other placeholders.
             let source = Source::of(placeholder).ok_or_else(|| {
                 KeyRejection::misconfigured("BUG: a placeholder without a source")
             })?;
@@ -117,7 +118,7 @@ impl KeyTemplate {
     }
 }
 
-/// What a placeholder takes for the value that a request has, or has not.
+/// Applies a placeholder's default and format to the request's value.
 pub(crate) fn resolve_value<'v>(
     placeholder: &Placeholder,
     value: Option<Cow<'v, str>>,

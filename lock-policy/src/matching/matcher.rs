@@ -1,4 +1,4 @@
-//! What a rule is for.
+//! Matches requests and attributes.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, Method, Uri, header::HOST};
 
 use super::path_pattern::PathPattern;
 
-/// What a rule is for.
+/// The requests or the attribute that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Matcher {
     /// Requests.
@@ -15,16 +15,16 @@ pub enum Matcher {
     Attribute(Arc<str>),
 }
 
-/// Requests; what is not said matches all.
+/// Conditions on a request. A missing condition matches every request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteMatch {
-    /// Empty: all.
+    /// The methods. Empty for all.
     pub methods: Vec<Method>,
-    /// The route; `None`: any.
+    /// The route; `None` for any.
     pub path: Option<PathPattern>,
-    /// In lower case.
+    /// The host, in lower case.
     pub host: Option<String>,
-    /// All of them have to be there.
+    /// The headers that the request must have.
     pub headers: Vec<HeaderMatch>,
 }
 
@@ -32,21 +32,21 @@ pub struct RouteMatch {
 pub struct HeaderMatch {
     /// The name.
     pub name: HeaderName,
-    /// `None`: any.
+    /// The value; `None` for any.
     pub value: Option<String>,
 }
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Debug, Clone, Copy)]
 pub enum Way<'r> {
-    /// To the route that the router found, as it is written there.
+    /// The route that the router has matched, as written there.
     Route(&'r str),
-    /// Along the request's path itself: no router has found a route yet.
+    /// The request's path: no router has matched a route yet.
     Path(&'r str),
 }
 
 impl RouteMatch {
-    /// What of a request is not as the rule has it; `None`: it matches.
+    /// Returns the condition that the request fails; `None` if it matches.
     pub fn mismatch(
         &self,
         method: &Method,
@@ -73,13 +73,13 @@ impl RouteMatch {
         }
     }
 
-    /// Whether only the router can tell that a request goes this way, and not its path: another
-    /// route may be for the same path.
+    /// Whether the path alone cannot decide a match: only the router knows whether another route
+    /// takes the same path.
     pub fn needs_route(&self) -> bool {
         self.path.as_ref().is_some_and(|pattern| !pattern.has_rest())
     }
 
-    /// Whether it matches every request that `other` does.
+    /// Whether it matches every request that `other` matches.
     pub fn covers(&self, other: &Self) -> bool {
         let path = match (&self.path, &other.path) {
             (None, _) => true,
@@ -108,11 +108,11 @@ impl HeaderMatch {
     }
 }
 
-/// The host that a request is for, without its port: of its URI, else of its `Host` header.
+/// Returns the host of a request without its port, from its URI or else its `Host` header.
 pub fn host_of<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
     uri.host().or_else(|| {
         let host = headers.get(HOST)?.to_str().ok()?;
-        // The colons of an IPv6 address stand in brackets.
+        // The colons of an IPv6 address are inside brackets.
         let end = host.rfind(':').filter(|at| !host[*at..].contains(']'));
         Some(&host[..end.unwrap_or(host.len())])
     })

@@ -1,4 +1,4 @@
-//! Which requests and attributes a rule is for.
+//! Matches requests and attributes with rules.
 
 mod matcher;
 mod path_pattern;

@@ -13,7 +13,7 @@ pub struct PathPattern {
     segments: Vec<PathSegment>,
 }
 
-/// Why a text is no path of a route: where, what, and what to write instead.
+/// The reason why text is not the path of a route: its position, the error, and a correction.
 #[derive(Debug)]
 pub(crate) struct BadPath {
     pub(crate) span: Range<usize>,
@@ -61,17 +61,17 @@ impl PathPattern {
         &self.source
     }
 
-    /// The names of its parameters.
+    /// Returns the names of its parameters.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().filter_map(PathSegment::name)
     }
 
-    /// Whether it ends in `{*rest}`, so that routes below may have parameters of their own.
+    /// Whether it ends in `{*rest}`, so that routes below may have further parameters.
     pub fn has_rest(&self) -> bool {
         matches!(self.segments.last(), Some(PathSegment::Rest(_)))
     }
 
-    /// Whether it is for a route, as the router has it: the same, or above it.
+    /// Whether it applies to a route in the router: the same route, or one below it.
     pub fn covers(&self, route: &str) -> bool {
         if self.source == route {
             return true;
@@ -83,8 +83,8 @@ impl PathPattern {
         route.strip_prefix(above).is_some_and(|below| !below.is_empty())
     }
 
-    /// How wide each of its segments is, from the left. Of two patterns for one path a router takes
-    /// the one that is less.
+    /// Returns a number for each segment, from the left: the less, the more specific. Of two
+    /// patterns for one path a router chooses the smaller.
     pub(crate) fn breadth(&self) -> Vec<usize> {
         let breadth = |segment: &PathSegment| match segment {
             PathSegment::Literal(_) => 0,
@@ -94,7 +94,8 @@ impl PathPattern {
         self.segments.iter().map(breadth).collect()
     }
 
-    /// The parameters of a request's path, percent-decoded; `None`: it is not for this path.
+    /// Returns the parameters of a request's path, percent-decoded; `None` if the path does not
+    /// match.
     pub fn captures(&self, path: &str) -> Option<Vec<(&str, String)>> {
         let mut rest = path.strip_prefix('/')?;
         let mut captured = Vec::new();

@@ -1,11 +1,11 @@
-//! What stands between two slashes of a route.
+//! Parses a segment of a route: the text between two slashes.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathSegment {
     Literal(String),
-    /// What stands before it in the segment, and its name.
+    /// A parameter: the text before it in the segment, and its name.
     Parameter(String, String),
-    /// `{*name}`, in the last place: everything below.
+    /// `{*name}`, only in the last place: everything below.
     Rest(String),
 }
 
@@ -18,7 +18,7 @@ impl PathSegment {
     }
 }
 
-/// Or else what is wrong, and what to write.
+/// Parses a segment. An error has a description and a correction.
 pub(crate) fn segment(text: &str, is_last: bool) -> Result<PathSegment, (String, String)> {
     let bad = |message: &str, help: String| Err((message.to_owned(), help));
     if let Some(name) = text.strip_prefix(':').filter(|name| !name.is_empty()) {
@@ -51,8 +51,8 @@ pub(crate) fn segment(text: &str, is_last: bool) -> Result<PathSegment, (String,
 
 const ONE_BRACE: &str = "write {name}; a literal brace is doubled: {{ or }}";
 
-/// The text before the parameter, undoubled, and what stands inside of its braces. Or else what is
-/// wrong, and what to write.
+/// Splits a segment into the text before the parameter, unescaped, and the content of its braces.
+/// An error has a description and a correction.
 fn split(text: &str) -> Result<Option<(String, &str)>, [&'static str; 2]> {
     let mut before = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! For which requests a lock counts, in words.
+//! Parses `enforce`.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ impl fmt::Display for Enforce {
     }
 }
 
-/// `on`, `shadow`, `off` or a percentage; or else what would be legal.
+/// Parses `on`, `shadow`, `off` or a percentage. The error names the legal values.
 pub(crate) fn enforce(text: &str) -> Result<Enforce, String> {
     match text {
         "on" => return Ok(Enforce::On),

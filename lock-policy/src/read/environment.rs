@@ -1,11 +1,11 @@
-//! `${VAR}` and `${VAR:-default}` in texts.
+//! Replaces `${VAR}` and `${VAR:-default}` in texts.
 
 use std::ops::Range;
 
 use super::spanned_text::Placed;
 use crate::diagnostics::Diagnostic;
 
-/// Where variables come from, and which were replaced by what.
+/// The source of variables, and the replacements made.
 pub(crate) struct Environment<'e> {
     variable: &'e dyn Fn(&str) -> Option<String>,
     replaced: Vec<(Range<usize>, String)>,
@@ -16,7 +16,7 @@ impl<'e> Environment<'e> {
         Self { variable, replaced: Vec::new() }
     }
 
-    /// The text with its variables' values. `$${` is a literal `${`.
+    /// Returns the text with its variables replaced. `$${` is a literal `${`.
     pub(crate) fn substitute(
         &mut self,
         text: &Placed,
@@ -70,7 +70,7 @@ impl<'e> Environment<'e> {
                         sign, `$${name}`";
             return Err(Diagnostic::new(span.clone(), what).help(help.to_owned()));
         }
-        // As shells have it: an empty one counts as not set.
+        // As in shells, an empty variable counts as unset.
         let set = (self.variable)(name).filter(|value| default.is_none() || !value.is_empty());
         let Some(value) = set.or(default.map(str::to_owned)) else {
             let what = format!("the environment variable `{name}` is not set");
@@ -81,7 +81,7 @@ impl<'e> Environment<'e> {
         Ok(value)
     }
 
-    /// The file's text with all that was replaced so far.
+    /// Returns the file's text with all replacements made so far.
     pub(crate) fn replace_in(mut self, text: &str) -> String {
         self.replaced.sort_by_key(|(span, _)| span.start);
         let mut out = String::with_capacity(text.len());

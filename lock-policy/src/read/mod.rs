@@ -1,4 +1,4 @@
-//! From TOML to the values of the fields.
+//! Reads the values of the fields from TOML.
 
 mod enforce;
 mod environment;

@@ -1,4 +1,4 @@
-//! From TOML to the fields of the tables, with everything that is wrong on the way.
+//! Reads the fields of the tables from TOML and collects all errors.
 
 use std::ops::Range;
 
@@ -136,7 +136,7 @@ impl Reader<'_> {
         value.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
     }
 
-    /// `None`: it is none, or a variable in it could not be replaced.
+    /// Reads a text; `None` if it is not one, or a variable in it could not be replaced.
     fn text(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Texts and numbers as what their fields need.
+//! Converts texts and numbers to the types of their fields.
 
 use std::{ops::Range, time::Duration};
 
@@ -37,7 +37,7 @@ pub(crate) fn of_text(name: &str, value_type: ValueType, text: Text) -> Result<V
     }
 }
 
-/// `None`: no number can stand there.
+/// Converts a number; `None` if the field takes no number.
 pub(crate) fn of_number(
     name: &str,
     value_type: ValueType,

@@ -1,18 +1,18 @@
-//! The texts of a file, and where each of their characters comes from.
+//! Texts of a file with the position of each character.
 
 use std::ops::Range;
 
-/// A text as it counts, after escapes and environment.
+/// A text with escapes and environment variables replaced.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) value: String,
-    /// The whole literal, with its quotes.
+    /// The position of the whole literal, with its quotes.
     pub(crate) span: Range<usize>,
-    /// Where each character of `value` stands in the file.
+    /// The position of each character of `value` in the file.
     places: Vec<Range<usize>>,
 }
 
-/// Characters with their places in the file.
+/// Characters with their positions in the file.
 pub(crate) type Placed = Vec<(char, Range<usize>)>;
 
 impl Text {
@@ -21,7 +21,8 @@ impl Text {
         Self { value, span, places }
     }
 
-    /// Where a part of the value, in bytes, stands in the file; the whole literal when it is empty.
+    /// Returns the position of a part of the value, given in bytes. An empty part has the position
+    /// of the whole literal.
     pub(crate) fn part(&self, part: Range<usize>) -> Range<usize> {
         let mut places = self
             .value
@@ -35,8 +36,8 @@ impl Text {
     }
 }
 
-/// The characters of the literal `raw`, which begins at byte `at` and means `value`. Where they
-/// cannot be told apart, the whole literal is each one's place.
+/// Returns the characters of the literal `raw`, which begins at byte `at` and has the value
+/// `value`. If they cannot be matched, each character has the position of the whole literal.
 pub(crate) fn placed(raw: &str, at: usize, value: &str) -> Placed {
     let placed = decode(raw, at);
     if placed.iter().map(|(c, _)| *c).eq(value.chars()) {
@@ -50,7 +51,7 @@ fn decode(raw: &str, at: usize) -> Placed {
     let Some(inside) = raw.get(quote..raw.len().saturating_sub(quote)) else {
         return Vec::new();
     };
-    // The line break right behind three quotes is not part of the text.
+    // A line break directly after three quotes is not part of the text.
     let skip = match inside {
         text if quote == 3 && text.starts_with("\r\n") => 2,
         text if quote == 3 && text.starts_with('\n') => 1,
@@ -67,7 +68,7 @@ fn decode(raw: &str, at: usize) -> Placed {
     placed
 }
 
-/// The character that stands behind a backslash; `None` for what this does not know.
+/// Returns the character for an escape; `None` if the escape is unknown.
 fn escape(rest: &mut impl Iterator<Item = (usize, char)>) -> Option<char> {
     match rest.next()?.1 {
         'b' => Some('\u{8}'),

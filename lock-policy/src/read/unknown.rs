@@ -1,4 +1,4 @@
-//! Names that no field has.
+//! Errors for unknown names of fields.
 
 use std::borrow::Cow;
 

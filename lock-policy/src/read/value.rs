@@ -1,4 +1,4 @@
-//! What was read of a file, by the names of its fields.
+//! The values read from a file, by the names of the fields.
 
 use std::{collections::BTreeMap, ops::Range, time::Duration};
 
@@ -7,15 +7,15 @@ use http::StatusCode;
 use super::spanned_text::Text;
 use crate::settings::Enforce;
 
-/// The fields of one table that were legal.
+/// The valid fields of one table.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
-    /// The table, or its header.
+    /// The position of the table, or of its header.
     pub(crate) span: Range<usize>,
     pub(crate) read: BTreeMap<&'static str, Read>,
-    /// The fields that were written, whether or not they were legal.
+    /// The fields present, valid or not.
     pub(crate) written: Vec<&'static str>,
-    /// Whether all that was written was legal, in the tables inside too.
+    /// Whether all fields present are valid, including those of nested tables.
     pub(crate) is_whole: bool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Fields {
 pub(crate) struct Read {
     pub(crate) key: Range<usize>,
     pub(crate) span: Range<usize>,
-    /// With its variables replaced, for `explain`.
+    /// The value with its variables replaced, for `explain`.
     pub(crate) shown: String,
     pub(crate) value: Value,
 }
@@ -45,7 +45,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// In words, when its place in the file may have others.
+    /// Returns the value as text if a file may write it in several ways.
     pub(crate) fn shown(&self) -> Option<String> {
         Some(match self {
             Self::Text(text) => text.value.clone(),

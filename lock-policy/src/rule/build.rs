@@ -1,4 +1,4 @@
-//! From what was read to rules, with what is wrong in each of them.
+//! Builds rules from the values read, and collects the errors of each rule.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     settings::{LockMode, OnMissingKey},
 };
 
-/// `None`: something in it is wrong, here or as it was read.
+/// Builds a rule; `None` if it has an error, here or from reading.
 pub(crate) fn rule(
     fields: &Fields,
     defaults: Option<&Fields>,

@@ -1,4 +1,4 @@
-//! What a rule says, or the defaults for it.
+//! Combines a rule with the defaults.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -13,11 +13,12 @@ use crate::{
     },
 };
 
-/// The fields of a rule over those of the defaults.
+/// The fields of a rule, overriding those of the defaults.
 pub(crate) struct EffectiveFields<'f> {
     pub(crate) rule: &'f Fields,
     pub(crate) defaults: Option<&'f Fields>,
-    /// Defaults that an attribute cannot have are not for it.
+    /// Whether the rule is for an attribute, so that defaults an attribute cannot have do not
+    /// apply.
     pub(crate) of_attribute: bool,
 }
 
@@ -91,7 +92,7 @@ impl<'f> EffectiveFields<'f> {
         }
     }
 
-    /// An answer of the rule replaces the defaults' for the same outcome as a whole.
+    /// A rule's answer replaces the default answer for the same outcome completely.
     fn answers(&self) -> BTreeMap<Outcome, AnswerOverride> {
         let mut answers = BTreeMap::new();
         for fields in [self.defaults, Some(self.rule)].into_iter().flatten() {

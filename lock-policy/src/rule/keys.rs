@@ -10,7 +10,7 @@ use crate::{
     read::{Fields, Text},
 };
 
-/// The templates of a rule for `route`; `None`: something in them is wrong.
+/// Returns the templates of a rule for `route`; `None` if they have an error.
 pub(crate) fn keys(
     fields: &Fields,
     route: &RouteMatch,
@@ -26,7 +26,7 @@ pub(crate) fn keys(
         }
         (Some(_), None) => std::slice::from_ref(fields.text("key")?),
         (None, Some(_)) => fields.texts("keys")?,
-        // Something is, and it was told what is wrong with it.
+        // The field is present and its error was already reported.
         (None, None) if ["key", "keys"].iter().any(|key| fields.written.contains(key)) => {
             return None;
         }
@@ -54,7 +54,7 @@ pub(crate) fn keys(
     if diagnostics.len() > before {
         return None;
     }
-    // Everything that `parse` refuses has been told, in the file's own places.
+    // Everything that `parse` refuses was already reported, with the position in the file.
     KeyTemplates::parse(texts.iter().map(|text| text.value.as_str())).ok()
 }
 
@@ -97,7 +97,7 @@ fn no_source(placeholder: &Placeholder) -> (String, Option<String>) {
 
 fn no_parameter(name: &str, route: &RouteMatch) -> Option<(String, Option<String>)> {
     let path = route.path.as_ref()?;
-    // The routes below a wildcard have parameters of their own.
+    // Routes below a wildcard may have further parameters.
     if path.has_rest() || path.parameters().any(|parameter| parameter == name) {
         return None;
     }

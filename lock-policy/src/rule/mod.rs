@@ -1,4 +1,4 @@
-//! From the values of the fields to the rules that requests are locked by.
+//! Builds the rules that lock requests from the values of the fields.
 
 pub(crate) mod build;
 mod effective;
@@ -17,7 +17,7 @@ use crate::{
     settings::{LockMode, LockSettings, OnMissingKey},
 };
 
-/// What was read of a file, and found to be right.
+/// The contents of a file without errors.
 #[derive(Debug)]
 pub(crate) struct CheckedFile {
     pub(crate) name: Arc<str>,
@@ -27,42 +27,42 @@ pub(crate) struct CheckedFile {
     pub(crate) rules: Vec<Rule>,
 }
 
-/// What a request has in time; `None`: not said.
+/// The deadline of requests; `None` if not set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestBudget {
     /// How long a request may take.
     pub deadline: Option<Duration>,
-    /// Whole milliseconds, which may shorten the deadline.
+    /// The header with whole milliseconds that may shorten the deadline.
     pub header: Option<HeaderName>,
 }
 
-/// One rule, with the file's defaults in it.
+/// One rule, combined with the file's defaults.
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// The name of the rule.
     pub name: Arc<str>,
-    /// What the rule is for.
+    /// The requests or the attribute that the rule applies to.
     pub matcher: Matcher,
-    /// `None`: not said.
+    /// The kind; `None` if not set.
     pub kind: Option<Kind>,
-    /// `None`: not said.
+    /// The mode; `None` if not set.
     pub mode: Option<LockMode>,
-    /// `None` for an attribute, and only for one.
+    /// The keys; `None` for an attribute only.
     pub keys: Option<Arc<KeyTemplates>>,
-    /// What happens to a request that does not name its lock.
+    /// How to handle a request without a key.
     pub on_missing_key: OnMissingKey,
-    /// Everything else.
+    /// All other settings.
     pub settings: LockSettings,
-    /// Where it begins, from 1.
+    /// The line where it begins, from 1.
     pub line: usize,
-    /// What the file says, by the names of the fields.
+    /// The values in the file, by the names of the fields.
     pub origins: BTreeMap<&'static str, FieldOrigin>,
 }
 
-/// A value of a rule, and where it was said.
+/// A value of a rule, and the place where it was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldOrigin {
-    /// As the file has it.
+    /// The value as the file has it.
     pub shown: String,
     pub line: usize,
     pub by_defaults: bool,

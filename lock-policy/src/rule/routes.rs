@@ -1,4 +1,4 @@
-//! What a rule is for, as it was read.
+//! Builds a rule's matcher from the values read.
 
 use http::{HeaderName, HeaderValue, Method};
 
@@ -30,7 +30,7 @@ pub(crate) fn route(found: &Fields, diagnostics: &mut Vec<Diagnostic>) -> RouteM
     }
 }
 
-/// `HEAD` is a `GET` without the body, and what handles the one handles the other.
+/// Adds `HEAD` to `GET`: the same handler handles both.
 fn with_head(names: &[&str]) -> Vec<Method> {
     let named = names.iter().filter_map(|name| Method::from_bytes(name.as_bytes()).ok());
     let mut methods: Vec<Method> = named.collect();

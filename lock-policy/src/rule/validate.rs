@@ -1,4 +1,4 @@
-//! What is legal by itself and wrong together.
+//! Checks combinations of values that are each valid alone.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     read::{Fields, Read},
 };
 
-/// Within one rule, defaults included.
+/// Checks one rule, defaults included.
 pub(crate) fn rule(
     fields: &Fields,
     defaults: Option<&Fields>,
@@ -102,7 +102,7 @@ fn hold_is_not_beyond_the_lease(said: &EffectiveFields<'_>, diagnostics: &mut Ve
     }
 }
 
-/// Among the rules, each with its fields: equal names, and rules that an earlier one hides.
+/// Checks the rules together: equal names, and rules hidden by an earlier one.
 pub(crate) fn rules(rules: &[(Rule, &Fields)], diagnostics: &mut Vec<Diagnostic>) {
     for (nth, (rule, fields)) in rules.iter().enumerate() {
         let found = fields.get("match").map_or(&fields.span, |read| &read.span);
@@ -124,7 +124,7 @@ pub(crate) fn rules(rules: &[(Rule, &Fields)], diagnostics: &mut Vec<Diagnostic>
     }
 }
 
-/// Equal names, whether or not the rest of their rules is right.
+/// Reports equal names, even of rules with other errors.
 pub(crate) fn names(rules: &[Fields], diagnostics: &mut Vec<Diagnostic>) {
     let names: Vec<_> = rules.iter().filter_map(|fields| fields.text("name")).collect();
     for (nth, name) in names.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Every field of a policy file, once: reading, suggestions, the schema and the documentation are
-//! made from these tables.
+//! Every field of a policy file, defined once: the reader, the suggestions, the schema and the
+//! documentation use these tables.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{
     value_type::ValueType,
 };
 
-/// All kinds except the semaphore, which does not exclude by key alone.
+/// All kinds except the semaphore, which does not exclude other requests by key alone.
 const KINDS: &[&str] = &[
     Kind::ReadWrite.as_str(),
     Kind::FairReadWrite.as_str(),

@@ -1,4 +1,4 @@
-//! The JSON Schema of the tables of fields.
+//! Generates the JSON Schema from the tables of fields.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{
     value_type::ValueType,
 };
 
-/// A text whose value only the environment tells.
+/// Matches a text whose value depends on the environment.
 const VARIABLE: &str = r"\$\{";
 
 pub(crate) fn schema() -> Value {

@@ -1,5 +1,5 @@
-//! Which fields a policy file has: reading, suggestions, the JSON Schema and the documentation are
-//! made of these tables.
+//! The fields of a policy file. The reader, the suggestions, the JSON Schema and the documentation
+//! use these tables.
 
 #[cfg(test)]
 mod docs;

@@ -1,4 +1,4 @@
-//! What is known of each field of a policy file.
+//! The description of a field and of a table.
 
 use super::{
     fields::{ANSWER, ANSWERS, FILE, HEADER, MATCH, MISSING, ON_BUSY, POLICY, REQUEST},
@@ -10,12 +10,12 @@ use super::{
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) value_type: ValueType,
-    /// What counts when it is not written; `None`: it has to be.
+    /// The default; `None` if the field is required.
     pub(crate) default: Option<&'static str>,
     pub(crate) doc: &'static str,
-    /// Whether `[defaults]` may say it for all rules.
+    /// Whether `[defaults]` may set it for all rules.
     pub(crate) inherited: bool,
-    /// Why a rule for an attribute cannot say it.
+    /// Why a rule for an attribute cannot set it.
     pub(crate) not_on_attributes: Option<&'static str>,
 }
 
@@ -48,7 +48,7 @@ impl Table {
         Self::Answer,
     ];
 
-    /// How it is written in a file.
+    /// Returns the table's header in a file.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::File => "the file",

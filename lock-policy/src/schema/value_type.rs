@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::table::Table;
 
-/// What may stand for a field.
+/// The type of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueType {
     /// The number 1.
@@ -13,23 +13,23 @@ pub(crate) enum ValueType {
     Texts(&'static str),
     Word(&'static [&'static str]),
     Words(&'static [&'static str]),
-    /// From so many to a year.
+    /// From this minimum to a year.
     Duration(Duration),
     Flag,
     Count,
-    /// One of these, or any of 400 to 599 when there are none.
+    /// One of these, or any from 400 to 599 if the list is empty.
     Status(&'static [u16]),
     Enforce,
     Table(Table),
     /// `[[name]]`.
     Tables(Table),
-    /// One or an array of them.
+    /// One table or an array of tables.
     OneOrMore(Table),
     WordOrTable(&'static [&'static str], Table),
 }
 
 impl ValueType {
-    /// What is legal, for errors and documentation.
+    /// Describes the legal values, for errors and documentation.
     pub(crate) fn expected(self) -> String {
         match self {
             Self::Version => "the number 1".to_owned(),

@@ -1,4 +1,4 @@
-//! What a layer, an attribute and a rule of a policy file choose from.
+//! The choices that a layer, an attribute and a rule of a policy file share.
 
 use lock_core::LockKey;
 
@@ -9,38 +9,37 @@ pub enum HoldUntil {
     /// When the handler has returned its response, before the body is sent.
     #[default]
     Handler,
-    /// When the response's body has ended: its last frame, trailers included, was handed to the
+    /// When the response's body has ended: its last frame, trailers included, was passed to the
     /// server; it failed; or it was dropped, as for a `HEAD`, an upgrade (with the `101`), or a
-    /// client that hung up. A client that reads slowly holds it: set a
-    /// `max_hold`.
+    /// disconnected client. A client that reads slowly holds the lock: set a `max_hold`.
     Body,
 }
 
-/// What becomes of a handler whose client has hung up, or whose request timed out further out.
+/// What happens to a handler when its client disconnects, or its request times out further out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnDisconnect {
-    /// It is dropped where it stands, and the lock is released.
+    /// It is dropped at its current `.await`, and the lock is released.
     #[default]
     Cancel,
-    /// It runs to its end under its lock, in a task of its own on Tokio's runtime; the lock is
-    /// released then. Who leaves while still waiting for the lock is not served.
+    /// It runs to its end under its lock, in a separate task on Tokio's runtime, and the lock is
+    /// released then. A request whose client disconnects while it waits for the lock is not served.
     Finish,
 }
 
-/// What becomes of a handler whose lock was lost.
+/// What happens to a handler when its lock is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnLost {
-    /// It is dropped where it stands, and the answer is `lock-lost`.
+    /// It is dropped at its current `.await`, and the answer is `lock-lost`.
     #[default]
     Cancel,
-    /// It goes on, and its answer is the request's: for handlers that watch
-    /// `Locked::lost` themselves.
+    /// It continues, and its answer is the request's: for handlers that watch `Locked::lost`
+    /// themselves.
     Signal,
 }
 
-/// What becomes of a request while the lock store does not answer.
+/// What happens to a request while the lock store does not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnStoreDown {
@@ -49,10 +48,10 @@ pub enum OnStoreDown {
     Closed,
     /// It runs without a lock.
     Open,
-    /// It runs under a lock of this process alone: replicas do not exclude each other, nor do those
-    /// who still have such a lock exclude those who have the store's again. While another request of
-    /// this process has the store's lock from before, which lasts for a lease at most, it is refused
-    /// as `lock-unavailable`.
+    /// It runs under a lock in the memory of this process. Replicas do not exclude each other, and
+    /// a request with such a lock does not exclude one that gets the store's lock after the store's
+    /// recovery. While another request of this process still holds the store's lock, for a lease at
+    /// most, it is refused as `lock-unavailable`.
     Local,
 }
 
@@ -60,32 +59,32 @@ pub enum OnStoreDown {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Release {
-    /// It does not: the release goes its way in the background.
+    /// It does not wait: the release is sent in the background.
     #[default]
     Background,
-    /// It does, until the store has confirmed: the client's next request finds the lock free in
-    /// whichever replica it comes to.
+    /// It waits until the store has confirmed the release, so the client's next request finds the
+    /// lock free in any replica.
     BeforeResponse,
 }
 
-/// For which requests a lock counts.
+/// For which requests a lock is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Enforce {
-    /// For all.
+    /// For all requests.
     #[default]
     On,
-    /// For none: what would have waited, been refused or overlapped is measured under keys of its
-    /// own, and every request runs, even one that does not name its lock.
+    /// For no request. Waits, refusals and overlaps are measured under separate keys, and every
+    /// request runs, even one without a key.
     Shadow,
-    /// For none, and nothing is measured.
+    /// For no request, and without measurement.
     Off,
-    /// For that percentage of the *keys*, always the same ones in every process; the others are in
+    /// For that percentage of the *keys*, the same keys in every process; the others are in
     /// [`Shadow`](Self::Shadow). A percentage of requests would exclude nothing.
     Percent(u8),
 }
 
-/// What becomes of a request that lacks what names its lock: a query parameter, a header, a cookie.
+/// What happens to a request that lacks a value of its key: a query parameter, a header, a cookie.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnMissingKey {
@@ -94,11 +93,11 @@ pub enum OnMissingKey {
     Reject,
     /// It runs without a lock.
     Skip,
-    /// It is locked under this key, together with all others like it.
+    /// It is locked under this key, which all such requests share.
     Constant(LockKey),
 }
 
-/// Why a request runs without its lock, as its policy says.
+/// The reason why a request runs without its lock, as its policy allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unlocked {
@@ -106,17 +105,17 @@ pub enum Unlocked {
     Shadow,
     /// [`Enforce::Off`](crate::Enforce::Off).
     Off,
-    /// [`OnStoreDown::Open`](crate::OnStoreDown::Open), and the store does not answer.
+    /// [`OnStoreDown::Open`](crate::OnStoreDown::Open), and the store does not respond.
     Open,
-    /// [`OnStoreDown::Local`](crate::OnStoreDown::Local), and the store does not answer: the lock is
-    /// held in this process alone.
+    /// [`OnStoreDown::Local`](crate::OnStoreDown::Local), and the store does not respond: the lock
+    /// is held in this process only.
     Local,
-    /// The request does not name its lock, and the policy lets such requests pass.
+    /// The request lacks its key, and the policy allows such requests.
     NoKey,
 }
 
 impl Unlocked {
-    /// The name in logs, metrics and the header `lock-degraded`.
+    /// Returns the name in logs, metrics and the header `lock-degraded`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -129,7 +128,7 @@ impl Unlocked {
     }
 }
 
-/// What a request would have met with.
+/// The result that an enforced lock would have had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShadowOutcome {
     /// The lock was free.
@@ -138,12 +137,12 @@ pub enum ShadowOutcome {
     Wait,
     /// The request would have been refused.
     Refuse,
-    /// The store did not answer, or the shadow's key is no key.
+    /// The store did not respond, or the shadow's key is invalid.
     NotMeasured,
 }
 
 impl ShadowOutcome {
-    /// The label in metrics.
+    /// Returns the label in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! `LOCK_TOWER_ENFORCE`: what an operator says over every file and every line of code.
+//! `LOCK_TOWER_ENFORCE`: overrides files and code for an operator.
 
 use std::{collections::BTreeMap, env, sync::LazyLock};
 
@@ -17,13 +17,13 @@ static SWITCH: LazyLock<KillSwitch> = LazyLock::new(|| {
     })
 });
 
-/// How the lock of that name is enforced: as the environment says, else as it was configured. The
-/// environment is read once.
+/// Returns how the lock of that name is enforced: as the environment sets, or else as configured.
+/// The environment is read once.
 pub fn in_force(name: &str, configured: Enforce) -> Enforce {
     SWITCH.said(name).unwrap_or(configured)
 }
 
-/// Reads the environment, and says in the log what stands above a file with these names.
+/// Reads the environment, and logs what overrides a file with these names.
 pub fn announce<'n>(names: impl Iterator<Item = &'n str>) {
     if *SWITCH == KillSwitch::default() {
         return;

@@ -1,5 +1,5 @@
-//! How a request's lock is taken, kept and given up: what a layer, an attribute and a rule of a
-//! policy file can each say of it.
+//! How a request's lock is acquired, held and released: the settings that a layer, an attribute and
+//! a rule of a policy file share.
 
 pub(crate) mod enums;
 pub mod kill_switch;
@@ -20,12 +20,12 @@ pub use mode::LockMode;
 pub use name::LockName;
 pub use outcome::Outcome;
 
-/// What is said of one lock; `None`: nothing, so the default counts.
+/// The settings of one lock; `None` for the default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LockSettings {
     /// How long to wait for other holders.
     pub wait: Option<Duration>,
-    /// Kept for the handler of the time that the request has.
+    /// The time reserved for the handler before the request's deadline.
     pub reserve: Option<Duration>,
     /// How long the store keeps the lock after the last renewal.
     pub lease: Option<Duration>,
@@ -45,29 +45,29 @@ pub struct LockSettings {
     pub on_disconnect: Option<OnDisconnect>,
     /// What happens to the handler when the lock is lost.
     pub on_lost: Option<OnLost>,
-    /// What happens to requests while the store does not answer.
+    /// What happens to requests while the store does not respond.
     pub on_store_down: Option<OnStoreDown>,
     /// Whether the response waits for the release.
     pub release: Option<Release>,
-    /// For which requests the lock counts.
+    /// For which requests the lock is enforced.
     pub enforce: Option<Enforce>,
     /// How answers differ from the table.
     pub answers: BTreeMap<Outcome, AnswerOverride>,
 }
 
-/// How the answer to an outcome differs from the table's; `None`: not at all.
+/// How the answer to an outcome differs from the table's; `None` for no difference.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnswerOverride {
     /// The status.
     pub status: Option<StatusCode>,
     /// The text for the client.
     pub detail: Option<Arc<str>>,
-    /// The name of a function that gives the answer instead.
+    /// The name of a function that answers instead.
     pub fallback: Option<Arc<str>>,
 }
 
 impl LockSettings {
-    /// This, and what it does not say from `base`.
+    /// Returns these settings, with `base` for those that are not set.
     pub fn or(self, base: &LockSettings) -> LockSettings {
         let mut answers = base.answers.clone();
         answers.extend(self.answers);
@@ -90,7 +90,7 @@ impl LockSettings {
         }
     }
 
-    /// Has an acquisition be what is said here. A dead store costs no request its timeout.
+    /// Applies the settings to an acquisition, and makes it fail fast while the store is down.
     pub fn applied_to(&self, acquire: Acquire<OneOrMany>) -> Acquire<OneOrMany> {
         let mut acquire = acquire.fail_fast(true);
         if let Some(wait) = self.wait {

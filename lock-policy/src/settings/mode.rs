@@ -1,23 +1,23 @@
 use http::Method;
 use lock_core::{Kind, Mode};
 
-/// Which lock a layer takes for a request.
+/// Whether a layer's lock reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum LockMode {
-    /// The read lock: requests that read run together, and never beside one that writes.
+    /// The read lock: readers run concurrently, but never with a writer.
     Read,
     /// The write lock: one request at a time.
     Write,
     /// By the request's method: `GET`, `HEAD` and `OPTIONS`, which HTTP defines to change nothing,
-    /// take the read lock, and every other method the write lock. What a layer does unless told
-    /// otherwise. On a kind without readers, the write lock for every method.
+    /// take the read lock, and every other method the write lock. The default of a layer. On a kind
+    /// without readers, the write lock for every method.
     #[default]
     ByMethod,
 }
 
 impl LockMode {
-    /// The mode for a request with this method, on a kind with readers.
+    /// Returns the mode for a request with this method, on a kind with readers.
     #[must_use]
     pub fn of(self, method: &Method) -> Mode {
         match self {
@@ -30,7 +30,7 @@ impl LockMode {
         }
     }
 
-    /// Every mode that a request on this kind may have.
+    /// Returns every mode that a request on this kind may have.
     #[doc(hidden)]
     #[must_use]
     pub fn possible(self, kind: Kind) -> &'static [Mode] {
@@ -41,8 +41,8 @@ impl LockMode {
         }
     }
 
-    /// The mode for a request on this kind. A reader that was asked for stays one, even on a kind
-    /// without readers: that is a mistake, to be told.
+    /// Returns the mode for a request on this kind. An explicit read stays a read, even on a kind
+    /// without readers, so that the mistake is reported.
     #[doc(hidden)]
     #[must_use]
     pub fn on(self, kind: Kind, method: &Method) -> Mode {

@@ -1,11 +1,11 @@
 use std::{fmt, ops::Deref, sync::Arc};
 
-/// What logs and problem documents call a lock: a layer's name, or an attribute's.
+/// The name of a lock in logs and problem documents: a layer's or an attribute's.
 #[derive(Debug, Clone)]
 pub enum LockName {
-    /// Of the program.
+    /// A name in the program.
     Fixed(&'static str),
-    /// Of a file, or set by the program.
+    /// A name from a file, or set by the program.
     Shared(Arc<str>),
 }
 

@@ -1,7 +1,7 @@
 use http::StatusCode;
 use lock_core::AcquireError;
 
-/// Why a request was not carried out under its lock, and so how it is answered.
+/// The reason why a request was not carried out under its lock, which determines its answer.
 ///
 /// | outcome | status | problem type | headers | `executed` | what the client may do |
 /// |---|---|---|---|---|---|
@@ -21,10 +21,10 @@ use lock_core::AcquireError;
 /// `lock` (the lock's name, never its key), `kind`, `mode`, `executed`, `retry_after_ms` beside a
 /// `Retry-After`, and `request_id` if the request had an `x-request-id`.
 ///
-/// `executed` speaks of the handler: `false` says that it was not even called.
+/// `executed` describes the handler: `false` means that it was not even called.
 ///
-/// A response that is such an answer has its `Outcome` among its extensions, for middleware that
-/// counts them or says it in other words.
+/// A response of this kind has its `Outcome` among its extensions, for middleware that counts or
+/// rewrites such answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -33,21 +33,21 @@ pub enum Outcome {
     /// Too many requests of this process wait for this lock, or for all of them together, or the
     /// request's deadline leaves it no time to wait and work.
     Overloaded,
-    /// Whoever sends the request has as many locks as its limit allows.
+    /// The sender of the request has as many locks as its limit allows.
     OverLimit,
-    /// The lock store does not answer.
+    /// The lock store does not respond.
     Unavailable,
     /// The lock client is shutting down.
     Draining,
     /// The lock was lost while the handler ran, and the handler was cancelled.
     Lost,
-    /// The request lacks what names the lock.
+    /// The request lacks a value that names the lock.
     KeyMissing,
-    /// A value of the request cannot stand in a lock's key.
+    /// A value of the request is invalid in a lock's key.
     KeyInvalid,
-    /// The header by which a client may shorten its time is no number of milliseconds.
+    /// The header by which a client may shorten its deadline is not a number of milliseconds.
     DeadlineInvalid,
-    /// The service is at fault.
+    /// The service is misconfigured.
     Misconfigured,
 }
 
@@ -66,7 +66,7 @@ impl Outcome {
         Self::Misconfigured,
     ];
 
-    /// The status of the answer.
+    /// Returns the status of the answer.
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
@@ -80,7 +80,7 @@ impl Outcome {
         }
     }
 
-    /// The last part of the problem type, such as `lock-busy`: a label for metrics.
+    /// Returns the last part of the problem type, such as `lock-busy`: a label for metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl Outcome {
     }
 }
 
-/// The outcome of a request whose lock was refused with this error.
+/// Returns the outcome of a request whose lock was refused with this error.
 impl From<&AcquireError> for Outcome {
     fn from(error: &AcquireError) -> Self {
         match error {

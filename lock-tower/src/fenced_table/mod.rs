@@ -40,7 +40,7 @@ use identifier::{column, table};
 ///
 /// 1. The first statement of the work *claims* the row, before anything of it is read or decided.
 /// 2. What the decision rests on is read by the claim or after it.
-/// 3. Every later write asks for the claim: `fence = $token`.
+/// 3. Every later write checks the claim: `fence = $token`.
 /// 4. A statement that meets no row ends the work: see [`Claimed::Stale`].
 ///
 /// A claim excludes all holders with an earlier token, including those that have claimed before.

@@ -68,7 +68,7 @@ impl Rejection {
     }
 
     pub(crate) fn over_limit(caller: &Caller, most: usize) -> Self {
-        let why = format!("whoever sends the request may have {most} locks at once");
+        let why = format!("the sender of the request may have {most} locks at once");
         Self::new(Outcome::OverLimit, caller).because(why)
     }
 
@@ -84,7 +84,7 @@ impl Rejection {
                 ..rejection
             },
             AcquireError::Overloaded(over) if over.is_total() => {
-                rejection.because("as many wait for locks as may in all: `max_waiters_total`")
+                rejection.because("too many acquisitions wait for locks in this process (`max_waiters_total`)")
             }
             AcquireError::Overloaded(_) | AcquireError::Draining => rejection,
             AcquireError::Unavailable(unavailable) => rejection.because(unavailable.to_string()),

@@ -18,7 +18,7 @@ pub(crate) fn read(name: &HeaderName, headers: &HeaderMap) -> Result<Option<Dura
     match digits.and_then(|digits| digits.parse().ok()) {
         Some(milliseconds) => Ok(Some(Duration::from_millis(milliseconds))),
         None => Err(format!(
-            "the header `{name}` is no whole number of milliseconds from 0 to {}",
+            "the header `{name}` is not a whole number of milliseconds from 0 to {}",
             u64::MAX
         )),
     }

@@ -14,7 +14,7 @@
 //!
 //! | span | lasts | and has at its end |
 //! |---|---|---|
-//! | `lock.wait` | while a request asks for its lock | `outcome` as above, or `left`; `waited_ms` |
+//! | `lock.wait` | while a request waits for its lock | `outcome` as above, or `left`; `waited_ms` |
 //! | `lock.hold` | while it works under it | `end`: `done`, `lost` or `cancelled` (dropped before its end, by a timeout, a panic, or a client that hung up); `reason` of a loss; `held_ms` |
 
 use std::sync::Arc;

@@ -41,7 +41,7 @@ struct Entrance {
 }
 
 /// A section that ends when this guard is dropped: from [`Overlaps::write`] or [`Overlaps::read`].
-#[must_use = "whoever is inside leaves as soon as this is dropped"]
+#[must_use = "the section ends as soon as this is dropped"]
 #[derive(Debug)]
 pub struct OverlapGuard {
     overlaps: Overlaps,
