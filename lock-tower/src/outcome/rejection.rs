@@ -83,9 +83,9 @@ impl Rejection {
                 ),
                 ..rejection
             },
-            AcquireError::Overloaded(over) if over.is_total() => {
-                rejection.because("too many acquisitions wait for locks in this process (`max_waiters_total`)")
-            }
+            AcquireError::Overloaded(over) if over.is_total() => rejection.because(
+                "too many acquisitions wait for locks in this process (`max_waiters_total`)",
+            ),
             AcquireError::Overloaded(_) | AcquireError::Draining => rejection,
             AcquireError::Unavailable(unavailable) => rejection.because(unavailable.to_string()),
             AcquireError::Lost(lost) => Self { granted: false, ..Self::lost(caller, lost) },
