@@ -128,11 +128,11 @@ async fn somebody_else_is_busy_until_he_leaves() {
     let overlaps = Overlaps::new();
     let layer = RequestLockLayer::new(locks.client(), "order:{id}").unwrap();
     let app = Router::new().route("/orders/{id}", put(async || {})).route_layer(layer);
-    let somebody = locks.hold_reading("order:7").await;
+    let reader = locks.hold_reading("order:7").await;
     // Longer than any lease: it is renewed.
     locks.pass(Duration::from_secs(3600)).await;
     call(&app, "PUT", "/orders/7").await.assert_problem(423, "lock-busy");
-    drop(somebody);
+    drop(reader);
     assert_eq!(call(&app, "PUT", "/orders/7").await.status, 200);
     drop(overlaps);
 }

@@ -1,6 +1,6 @@
 //! A lock that is held until the response's body has ended: over real sockets.
 //!
-//! The lease is an hour, so whoever gets the lock afterwards got it from a release.
+//! The lease is an hour, so a later acquisition succeeds only because of a release.
 
 use std::{
     future::poll_fn,
@@ -116,7 +116,7 @@ impl World {
         guard.unwrap()
     }
 
-    /// A client that asks for a stream and has its first part.
+    /// Starts a client that requests a stream and has received its first part.
     async fn streaming(&mut self) -> (Client, Feed) {
         let address = serve(self.app.clone()).await;
         let mut client = Client::ask_with(address, "GET", "/fed/7", "te: trailers\r\n").await;
@@ -190,7 +190,7 @@ async fn an_answer_without_a_body_releases_before_anybody_reads_it() {
     drop(world.released().await);
 }
 
-/// Who has taken the last frame may keep the body: there is nothing more to ask it for.
+/// A client that has received the last frame may keep the body: the lock is released.
 #[tokio::test]
 async fn the_last_frame_releases() {
     let world = world(|lock| lock);
@@ -262,7 +262,7 @@ async fn events_hold_it_until_the_client_leaves() {
     drop(world.released().await);
 }
 
-/// Nobody may take the half that was sent for the whole.
+/// A client must not mistake the first half of a body for the whole.
 #[tokio::test]
 async fn a_lock_that_is_lost_cuts_the_stream_short() {
     let logs = Logs::collect();
@@ -312,7 +312,7 @@ async fn a_loss_that_is_only_signalled_cuts_nothing() {
     assert_eq!(all, "all");
 }
 
-/// Who does not read holds the lock; `max_hold` is what bounds it.
+/// A client that does not read holds the lock; `max_hold` bounds it.
 #[tokio::test]
 async fn a_client_that_does_not_read_holds_it_until_max_hold() {
     let world = world(|lock| lock.max_hold(Duration::from_secs(2)));

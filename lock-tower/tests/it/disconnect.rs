@@ -1,4 +1,4 @@
-//! A handler that is finished whoever has gone.
+//! A handler that runs to its end after its client has disconnected.
 
 use std::{sync::Arc, time::Duration};
 
@@ -145,7 +145,7 @@ async fn its_panic_after_everybody_has_gone_releases() {
     let mut world = world(|lock| lock);
     abandoned(&mut world).await;
     world.assert_held().await;
-    // Whoever waits for a permit of a closed semaphore unwraps an error.
+    // Acquiring a permit of a closed semaphore returns an error, which the handler unwraps.
     world.goes_on.close();
     drop(world.released().await);
 }

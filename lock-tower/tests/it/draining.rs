@@ -41,7 +41,7 @@ async fn those_inside_finish_the_others_are_sent_away_and_everything_is_released
     let grants_nothing_more = locks.clone();
     let shutdown = tokio::spawn(async move { grants_nothing_more.shutdown(NEVER).await });
 
-    // Who waits is sent away at once, and so is who comes, for whatever key.
+    // Waiting requests are refused at once, and so are new ones, for any key.
     let mut sent_away = vec![waits.rest().await];
     sent_away.push(Client::ask_with(address, "PUT", "/work/8", "").await.rest().await);
     for answer in sent_away {
@@ -51,7 +51,7 @@ async fn those_inside_finish_the_others_are_sent_away_and_everything_is_released
     }
     stop.send(()).unwrap();
     tokio::task::yield_now().await;
-    assert!(!shutdown.is_finished() && !server.is_finished(), "somebody is at work");
+    assert!(!shutdown.is_finished() && !server.is_finished(), "a request is at work");
 
     goes_on.add_permits(1);
     assert!(inside.rest().await.ends_with("done"));
@@ -59,5 +59,5 @@ async fn those_inside_finish_the_others_are_sent_away_and_everything_is_released
     shutdown.await.unwrap().unwrap();
     let others = LockClient::builder().in_memory_on(&store);
     assert!(!others.is_locked("order:7", Mode::Write).await.unwrap());
-    assert!(began.try_recv().is_err(), "nobody else was served");
+    assert!(began.try_recv().is_err(), "no other request was served");
 }

@@ -1,6 +1,6 @@
 //! However a request ends, its lock is released at once: over real sockets.
 //!
-//! The lease is an hour, so whoever gets the lock afterwards got it from a release.
+//! The lease is an hour, so a later acquisition succeeds only because of a release.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -21,7 +21,7 @@ use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 struct Server {
     address: SocketAddr,
     locks: LockClient,
-    /// Hears from each handler when it has begun.
+    /// Receives a message from each handler when it has begun.
     begun: mpsc::UnboundedReceiver<()>,
 }
 
@@ -123,7 +123,7 @@ async fn a_panic_that_is_caught_releases() {
     server.assert_released().await;
 }
 
-/// Without a socket: the clock stands still until everybody waits.
+/// Without a socket: the paused clock advances only when all tasks wait.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_releases() {
     let locks = LockClient::builder().lease(NEVER).in_memory();
@@ -157,8 +157,9 @@ async fn a_refusal_is_a_whole_answer() {
     assert!(text.contains("\"urn:lock-tower:problem:lock-draining\""), "{text}");
 }
 
-/// Who has a 200 and asks again at once, without waiting, is never told that the lock is busy: here
-/// at once means that no other task has run in between, so that nothing can have been released.
+/// A client that has received a 200 and repeats the request at once, without waiting, never
+/// receives busy. At once means that no other task has run in between, so the release cannot have
+/// been sent.
 #[tokio::test]
 async fn the_next_request_is_ordered_behind_the_last_ones_release() {
     let locks = LockClient::in_memory();

@@ -100,7 +100,7 @@ async fn after_the_request_there_is_nothing_to_keep() {
     drop(world.locks.write("order:7").try_acquire().await.unwrap());
 }
 
-/// Not even by one who asked while the request was at its end.
+/// Not even a request whose acquisition was pending when the first request ended.
 #[tokio::test]
 async fn whoever_is_overtaken_by_the_end_keeps_nothing() {
     let store = MemoryStore::new();

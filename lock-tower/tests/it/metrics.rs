@@ -15,7 +15,7 @@ use lock_tower::{
 use metrics_util::MetricKind;
 use tower::Layer;
 
-/// A part of every key, which nobody but the store may see.
+/// A part of every key, which only the store may see.
 const SECRET: &str = "jane-roe";
 
 fn layer(locks: &LockClient) -> RequestLockLayer {
@@ -232,7 +232,7 @@ async fn waiters_are_counted_as_long_as_they_wait() {
     futures_util::future::join_all(requests).await;
     assert_eq!(metrics.value(WAITERS), 0.0);
     let waits = r#"lock_wait_seconds{policy="order",mode="write"}"#;
-    assert_eq!(metrics.value(waits), 1.0, "who left has not waited for an answer");
+    assert_eq!(metrics.value(waits), 1.0, "a client that left has not waited for an answer");
 }
 
 /// As many policies are at work, so many series there are: keys and clients add nothing.

@@ -59,7 +59,7 @@ async fn busy() {
     let ms = assert_retry_after(&answer);
     assert!((750..=1_250).contains(&ms), "a second, jittered, as nothing was observed: {ms}");
     assert!(!answer.headers.contains_key("connection"));
-    assert!(!answer.text.contains("order:7"), "the key is nobody's business");
+    assert!(!answer.text.contains("order:7"), "the key must not leak");
 
     let lines = logs.lines();
     let [line] = &lines[..] else { panic!("one line: {lines:?}") };
@@ -118,7 +118,7 @@ async fn overloaded() {
 #[tokio::test]
 async fn unavailable() {
     let logs = Logs::collect();
-    // A port on which nobody listens: it was free a moment ago.
+    // A port without a listener: it was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let locks = LockClient::connect_lazy(&format!("redis://127.0.0.1:{port}/")).unwrap();
     let app = router(layer(&locks).wait(NEVER));
@@ -243,7 +243,7 @@ async fn misconfigured() {
     let lines = logs.lines();
     let [line] = &lines[..] else { panic!("one line: {lines:?}") };
     assert!(line.contains("ERROR") && line.contains("lease"), "{line}");
-    assert!(!answer.text.contains("1ms"), "how we are set up is nobody's business");
+    assert!(!answer.text.contains("1ms"), "the configuration must not leak");
 }
 
 /// A store that has no kind of lock at all.
@@ -277,7 +277,7 @@ async fn a_kind_that_the_store_lacks_is_misconfigured() {
     let answer = call(&app, "PUT", "/orders/7").await;
 
     answer.assert_problem(500, "lock-misconfigured");
-    assert!(!answer.text.contains("support"), "how we are set up is nobody's business");
+    assert!(!answer.text.contains("support"), "the configuration must not leak");
     let lines = logs.lines();
     let told = |line: &String| line.contains("does not support read_write locks");
     assert!(lines.iter().any(told), "{lines:?}");

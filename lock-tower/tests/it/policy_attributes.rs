@@ -287,7 +287,7 @@ async fn outside_of_the_layer_the_file_says_nothing() {
     assert!(take(&locks.another_replica(), 7).await.is_err());
 }
 
-/// A lock that does not count, or is tried out, refuses nobody.
+/// A lock that is off or in shadow mode rejects no request.
 #[tokio::test]
 async fn a_function_whose_key_is_none_runs_where_its_lock_does_not_count() {
     let path = format!("/named/{}", "x".repeat(600));

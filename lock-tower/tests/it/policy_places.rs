@@ -178,7 +178,7 @@ async fn a_nested_service_is_locked_by_its_path() {
     assert_eq!(call(&app, "PUT", "/files/a").await.status, 200);
 }
 
-/// A rule that is tried out refuses nobody, wherever its layer stands.
+/// A rule in shadow mode rejects no request, wherever its layer is.
 #[tokio::test]
 async fn shadow_refuses_nobody_for_its_place() {
     let text = "version = 1\n[[policy]]\nname = \"order\"\nmatch = { path = \"/orders/{id}\" }\n\

@@ -217,7 +217,7 @@ async fn requests_keep_what_they_began_with() {
     drop(held);
     assert_eq!(patient.await.unwrap().text, "done");
 
-    // Under another key, who is inside still is.
+    // Under a different key, the earlier request still runs.
     let app = world.app.clone();
     let at_work = tokio::spawn(async move { call(&app, "PUT", "/orders/7").await });
     world.locks.pass(WORK / 2).await;
@@ -253,7 +253,7 @@ async fn hold_times_are_carried_over() {
 async fn watching_sees_every_way_a_file_is_changed() {
     let logs = Logs::collect_of_other_threads();
     let world = world(&order(""));
-    // Changed after it was read, and before anybody watched.
+    // Changed after it was read, and before it was watched.
     fs::write(&world.path, order("wait = \"2s\"")).unwrap();
     world.policies.watch();
     world.sees_version(2).await;

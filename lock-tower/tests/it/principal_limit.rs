@@ -24,7 +24,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 #[derive(Clone)]
 struct User(String);
 
-/// As a service does it: who cannot say who it is gets nowhere near a lock.
+/// As a service does it: a request without credentials is answered before any lock.
 async fn authenticate(mut request: Request, next: Next) -> Response {
     let user = request.headers().get("x-user").and_then(|user| user.to_str().ok());
     let Some(user) = user.map(str::to_owned) else {

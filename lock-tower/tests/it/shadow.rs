@@ -1,4 +1,4 @@
-//! A lock that is tried out: it measures, and is in nobody's way.
+//! A lock in shadow mode: it measures and delays no request.
 
 use std::{sync::Arc, time::Duration};
 

@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use lock_tower::{Enforce, HoldUntil, LockClient, MemoryStore, RequestLockLayer};
 use tower::ServiceExt;
 
-/// A part of every key, which nobody but the store may see.
+/// A part of every key, which only the store may see.
 const SECRET: &str = "jane-roe";
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -197,7 +197,7 @@ async fn shutdown_ends_local_locks_too() {
     shutdown.await.unwrap().unwrap();
 }
 
-/// A wait that is over says nothing of the store, and for all that is known somebody holds the lock.
+/// An expired wait does not mean that the store is down: the lock may be held.
 #[tokio::test(start_paused = true)]
 async fn a_last_try_that_is_answered_too_late_is_not_a_store_that_is_down() {
     for on_store_down in [OnStoreDown::Open, OnStoreDown::Local] {
@@ -304,7 +304,7 @@ async fn a_function_within_a_request_fails_fast() {
     assert!(call(&app, "PUT", "/7").await.text.contains("being probed"), "it was not asked again");
 }
 
-/// Who has learnt too late that there is no store is not worked on either.
+/// A request that learns too late that the store is down is not served either.
 #[tokio::test(start_paused = true)]
 async fn open_is_not_beyond_the_requests_deadline() {
     let mut world = world(Some(OnStoreDown::Open));

@@ -11,7 +11,7 @@ thread_local! {
     static LINES: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// What the threads say that nobody collects, once somebody wants it.
+/// The log lines of threads on which no test collects, while a test collects them.
 static OTHERS: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
 impl Logs {
@@ -21,8 +21,8 @@ impl Logs {
         Self(false)
     }
 
-    /// Collects what threads say on which no test collects, such as those for blocking work: of
-    /// other tests too.
+    /// Collects the log lines of threads on which no test collects, such as those for blocking
+    /// work, including those of other tests.
     pub fn collect_of_other_threads() -> Self {
         subscribe();
         OTHERS.lock().unwrap().get_or_insert_default();
@@ -36,7 +36,7 @@ impl Logs {
         ours.map(str::to_owned).collect()
     }
 
-    /// All that was logged by anybody.
+    /// Returns all collected log lines.
     pub fn text(&self) -> String {
         let bytes = match self.0 {
             true => OTHERS.lock().unwrap().clone(),

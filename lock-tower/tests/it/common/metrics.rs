@@ -51,7 +51,7 @@ impl Metrics {
         seen.clone()
     }
 
-    /// Zero for a series that nobody has touched.
+    /// Returns a series' value; zero if it was never touched.
     pub fn value(&self, series: &str) -> f64 {
         let found = self.all().into_iter().find(|metric| metric.series == series);
         found.map_or(0.0, |metric| metric.value)

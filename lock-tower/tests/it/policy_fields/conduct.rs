@@ -78,7 +78,7 @@ async fn policy_on_store_down() {
     }
 }
 
-/// Nobody else runs between the answer and the look: a release in the background has not been sent.
+/// No other task runs between the answer and the check, so a background release has not been sent.
 #[tokio::test(start_paused = true)]
 async fn policy_release() {
     let world = plain();

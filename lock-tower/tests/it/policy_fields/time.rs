@@ -96,7 +96,7 @@ async fn policy_max_waiters() {
     }
 }
 
-/// Whether the next of those who wait has the lock without a word to the store.
+/// Whether the next waiter gets the lock without contacting the store.
 async fn is_handed_over(world: &mut World) -> bool {
     let client = world.locks.client().clone();
     let held = client.write("order:7").acquire().await.unwrap();
