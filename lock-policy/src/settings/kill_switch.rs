@@ -30,7 +30,7 @@ pub fn announce<'n>(names: impl Iterator<Item = &'n str>) {
     }
     let unknown = SWITCH.unknown(names);
     let (all, named) = (&SWITCH.all, &SWITCH.named);
-    tracing::warn!(target: "lock_tower", ?all, ?named, "{VARIABLE} stands above the policy file");
+    tracing::warn!(target: "lock_tower", ?all, ?named, "{VARIABLE} overrides the policy file");
     if !unknown.is_empty() {
         tracing::warn!(
             target: "lock_tower",

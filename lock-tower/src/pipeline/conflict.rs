@@ -18,7 +18,7 @@ pub(crate) fn told(
             let outer = called(context.enclosing(key, |lock| lock.mode == Mode::Read));
             format!(
                 "{outer} reads the key that `{name}` asks to write in the same request, which \
-                 would wait for itself for ever: let the outer one take the write lock, or the \
+                 would wait for itself forever: let the outer one take the write lock, or the \
                  inner one read"
             )
         }
@@ -26,7 +26,7 @@ pub(crate) fn told(
             let outer = called(context.enclosing(key, |_| true));
             format!(
                 "{outer} holds the key that `{name}` asks for in the same request; a {kind} lock \
-                 would wait for itself for ever: lock the key once, or use a reentrant kind"
+                 would wait for itself forever: lock the key once, or use a reentrant kind"
             )
         }
         AcquireError::WrongKind(wrong) => {

@@ -141,7 +141,7 @@ impl RequestHold {
         record::lost(&self.policy.name, cause);
         if self.only_signals() {
             let (policy, route) = (&*self.policy.name, self.context.caller.route());
-            tracing::warn!(policy, route, %cause, "lock lost: the handler was told and went on");
+            tracing::warn!(policy, route, %cause, "lock lost: the handler was notified and continued");
         }
     }
 }

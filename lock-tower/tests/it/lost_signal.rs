@@ -40,7 +40,7 @@ async fn the_handler_goes_on_and_the_answer_is_marked() {
     assert_eq!(metrics.value(&requests("granted")), 1.0);
     let lines = logs.lines();
     assert!(
-        lines.iter().any(|line| line.contains("WARN") && line.contains("went on")),
+        lines.iter().any(|line| line.contains("WARN") && line.contains("continued")),
         "{lines:?}"
     );
     assert!(!logs.text().contains("order:7"), "{}", logs.text());

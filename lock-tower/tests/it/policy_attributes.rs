@@ -267,7 +267,7 @@ fn told_at_the_start() {
     let logs = Logs::collect();
     let _no_request_yet = policies(&TestLocks::new(), &rule("order", ""));
     let text = logs.text();
-    assert!(text.contains("LOCK_TOWER_ENFORCE stands above the policy file"), "{text}");
+    assert!(text.contains("LOCK_TOWER_ENFORCE overrides the policy file"), "{text}");
     assert!(text.contains("names what the policy file does not have: oder;"), "{text}");
 }
 
