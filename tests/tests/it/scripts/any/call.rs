@@ -1,0 +1,73 @@
+//! Calls of any/*.
+
+use std::fmt::Display;
+
+use crate::scripts::support::call::{Call, HOUR};
+use crate::scripts::support::keys::{
+    ALIVE, ASKED, CHANNEL, DEADLINES, LEASES, LINE, LOCK, LOCK_CHANNEL, QUEUE, SEMAPHORE_CHANNEL,
+    TAG, TOKEN, TURN,
+};
+
+pub(crate) fn inspect() -> Call {
+    let args: [(_, &dyn Display); 1] = [("tag", &TAG)];
+    let keys = [LOCK, LINE, QUEUE, DEADLINES, ALIVE, TOKEN, LEASES];
+    Call::new("any/inspect", keys, args)
+}
+
+pub(crate) fn force_release() -> Call {
+    let keys = [
+        LOCK,
+        LINE,
+        QUEUE,
+        DEADLINES,
+        ALIVE,
+        TOKEN,
+        LEASES,
+        LOCK_CHANNEL,
+        CHANNEL,
+        TURN,
+        SEMAPHORE_CHANNEL,
+    ];
+    let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("token_ttl", &HOUR)];
+    Call::new("any/force_release", keys, args)
+}
+
+pub(crate) fn request_release() -> Call {
+    let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("ttl", &HOUR)];
+    Call::new("any/request_release", [LOCK, ASKED, LEASES], args)
+}
+
+pub(crate) fn asked(owner: &str) -> Call {
+    let args: [(_, &dyn Display); 1] = [("owner", &owner)];
+    Call::new("any/asked", [ASKED], args)
+}
+
+/// All of these acquires in one; the further keys of their releases are put in.
+pub(crate) fn acquire_all(members: &[Call]) -> Call {
+    let mut all = Call { script: "any/acquire_all", keys: Vec::new(), args: Vec::new() };
+    for member in members {
+        let mut member = member.clone();
+        // The lock's name stands first; side keys of another lock are made from it.
+        let name = member.keys[0].clone();
+        let more = match member.script {
+            "fair_read_write/acquire" => Some(format!("redisson_rwlock:{{{name}}}")),
+            _ => None,
+        };
+        member.keys.extend(more);
+        all.args.push(("which", member.script.to_owned()));
+        all.args.push(("keys", member.keys.len().to_string()));
+        all.args.push(("args", member.said().len().to_string()));
+        all.keys.extend(member.keys.clone());
+        all.args.extend(member.said().to_vec());
+    }
+    all
+}
+
+/// The same call for the lock `lock:<name>` instead of `lock:k`.
+pub(crate) fn of(name: &str, call: Call) -> Call {
+    let mut call = call;
+    for text in call.keys.iter_mut().chain(call.args.iter_mut().map(|(_, value)| value)) {
+        *text = text.replace("lock:k", &format!("lock:{name}"));
+    }
+    call
+}

@@ -1,0 +1,6 @@
+//! any/*: the scripts for locks of every kind.
+
+mod acquire_all;
+mod acquire_all_call;
+pub(crate) mod call;
+mod management;

@@ -1,0 +1,170 @@
+//! Arguments that no script may act on.
+
+use crate::scripts::support::call::{
+    Call, LEASE, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,
+    renew_write, upgrade,
+};
+use crate::scripts::support::keys::lock;
+use crate::scripts::support::store::Store;
+use crate::scripts::{
+    any::call as any_call, fair::call as fair_call, fair_read_write::call as fair_rw_call,
+    plain::call as plain_call, semaphore::call as semaphore_call,
+};
+
+/// Redis would refuse some of them after the first write, or take them for no lease at all.
+pub(crate) const NO_NUMBERS: &[&str] = &[
+    "-1",
+    "1.5",
+    "abc",
+    "",
+    " ",
+    "9223372036854775807",
+    "nan",
+    "-nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "1e-5",
+    "31536000001",
+    "0x",
+    "1,5",
+    "１",
+];
+
+/// Each call with its numbers, and whether 0 is one of them.
+fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
+    vec![
+        (
+            acquire_read("a:1", 1),
+            &[
+                ("lease", false),
+                ("holds", false),
+                ("place_ms", true),
+                ("waited_ms", true),
+                ("token_ttl", true),
+            ],
+        ),
+        (
+            acquire_write("a:1", 1),
+            &[
+                ("lease", false),
+                ("holds", false),
+                ("place_ms", true),
+                ("waited_ms", true),
+                ("token_ttl", true),
+            ],
+        ),
+        (release_read("a:1", 0).with("queued", 1), &[("holds", true)]),
+        (release_write("a:1", 0).with("queued", 1), &[("holds", true)]),
+        (
+            upgrade("a:1", 0, 1),
+            &[("lease", false), ("read_holds", true), ("write_holds", false), ("token_ttl", true)],
+        ),
+        (
+            plain_call::acquire("a:1", 1),
+            &[
+                ("lease", false),
+                ("holds", false),
+                ("place_ms", true),
+                ("waited_ms", true),
+                ("token_ttl", true),
+            ],
+        ),
+        (
+            fair_rw_call::write("a:1"),
+            &[
+                ("mode", false),
+                ("lease", false),
+                ("holds", false),
+                ("place_ms", true),
+                ("token_ttl", true),
+            ],
+        ),
+        (fair_rw_call::leave("read", "a:1"), &[("mode", false), ("holds", true)]),
+        (any_call::force_release(), &[("token_ttl", true)]),
+        (any_call::request_release(), &[("ttl", false)]),
+        (
+            semaphore_call::wait(1, 2),
+            &[("lease", false), ("total", true), ("place_ms", true), ("waited_ms", true)],
+        ),
+        (semaphore_call::resize(2, 0), &[("total", true)]),
+        (
+            fair_call::acquire("a:1", 1),
+            &[
+                ("lease", false),
+                ("holds", false),
+                ("place_ms", true),
+                ("wait_ms", false),
+                ("token_ttl", true),
+            ],
+        ),
+        (fair_call::leave("a:1"), &[("holds", true)]),
+        (plain_call::release("a:1", 0).with("queued", 1), &[("holds", true)]),
+        (downgrade("a:1", 1, 0), &[("lease", false), ("read_holds", false), ("write_holds", true)]),
+    ]
+}
+
+/// What a call names its owner, if it has one.
+fn owner(call: &Call) -> Option<&'static str> {
+    let names = call.args.iter().map(|(name, _)| *name);
+    names.into_iter().find(|name| ["owner", "permit"].contains(name))
+}
+
+async fn refuses_all(store: &mut Store) {
+    let before = store.keys().await;
+    for (call, numbers) in calls() {
+        for (name, zero) in numbers {
+            let zero = (!zero).then_some(&"0");
+            for value in NO_NUMBERS.iter().chain(zero) {
+                let call = call.with(name, value);
+                assert_eq!(store.ask(&call).await, ["INVALID"], "{name} {value:?} in {call:?}");
+            }
+        }
+        if let Some(owner) = owner(&call) {
+            assert_eq!(store.ask(&call.with(owner, "")).await, ["INVALID"], "{call:?}");
+        }
+    }
+    for call in
+        [renew_read("a:1"), renew_write("a:1"), plain_call::renew("a:1"), semaphore_call::renew(1)]
+    {
+        for value in NO_NUMBERS.iter().chain(&["0"]) {
+            let call = call.with("lease", value);
+            assert_eq!(store.ask(&call).await, ["RENEWED", "-1"], "{call:?}");
+        }
+        let nobody = call.with(owner(&call).unwrap(), "");
+        assert_eq!(store.ask(&nobody).await, ["RENEWED", "0"]);
+    }
+    store.unchanged_since(&before).await;
+    assert!(store.told().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_free_lock_stays_free() {
+    let mut store = Store::start().await;
+    refuses_all(&mut store).await;
+    assert!(store.keys().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_read_lock_stays_as_it_is() {
+    let mut store = Store::start().await;
+    store.granted(&acquire_read("a:1", 1)).await;
+    store.granted(&acquire_read("b:2", 1)).await;
+    assert_eq!(store.refused(&acquire_write("a:1", 1), "BUSY", LEASE).await, ["1"]);
+    refuses_all(&mut store).await;
+}
+
+#[tokio::test]
+async fn a_write_lock_stays_as_it_is() {
+    let mut store = Store::start().await;
+    store.granted(&acquire_write("a:1", 1)).await;
+    refuses_all(&mut store).await;
+}
+
+#[tokio::test]
+async fn a_waiter_takes_no_place() {
+    let mut store = Store::start().await;
+    store.granted(&acquire_write("b:2", 1)).await;
+    refuses_all(&mut store).await;
+    store.stands([lock("b:2:write=1 mode=write", LEASE)]).await;
+}

@@ -1,0 +1,13 @@
+//! What holds for the scripts of every kind of lock: arguments, headers, costs, tokens, memory.
+
+pub(crate) mod arguments;
+mod bounds;
+mod clock_backwards;
+mod command_counts;
+mod fencing_token;
+mod foreign_key;
+mod headers;
+mod memory_limit;
+mod quick;
+mod sharded;
+mod wire_arguments;

@@ -1,0 +1,5 @@
+//! lock/*: locks with one holder.
+
+pub(crate) mod call;
+mod defects;
+mod steps;

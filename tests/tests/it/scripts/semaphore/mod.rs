@@ -1,0 +1,6 @@
+//! semaphore/*: permits.
+
+pub(crate) mod call;
+mod edges;
+mod queue;
+pub(crate) mod steps;
