@@ -116,7 +116,7 @@ mod tests {
     use crate::types::LockKey;
 
     #[tokio::test(start_paused = true)]
-    async fn a_place_is_kept_while_somebody_needs_it_and_no_longer() {
+    async fn a_place_is_kept_only_while_needed() {
         let client = LockClient::in_memory();
         let (scope, own) = (client.scope(), client.engine().owners.client());
         let key = |name: String| LockKey::try_from(name).expect("a key");

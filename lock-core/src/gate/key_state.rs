@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_kept_for_those_who_wait_for_leavers_no_more() {
+    fn waiters_for_leavers_are_forgotten_when_they_stop() {
         let mut state = KeyState::<()>::default();
         state.enter(Access::StoreQueued);
         let number = state.start_release();

@@ -45,7 +45,7 @@ fn first_come_first_served_and_readers_together() {
 }
 
 #[test]
-fn who_gives_up_blocks_nobody() {
+fn a_caller_that_gives_up_blocks_no_other() {
     let gate = Gate::<()>::new(10, usize::MAX);
     let first = admitted(gate.enter(&key(), Access::Read, true, None, None));
     let writer = queued(gate.enter(&key(), Access::Write, true, None, None));
@@ -85,7 +85,7 @@ fn upgrade_needs_the_sole_reader() {
 }
 
 #[test]
-fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
+fn a_wait_for_leavers_excludes_later_leavers() {
     let gate = Gate::<()>::new(10, usize::MAX);
     let mut first = admitted(gate.enter(&key(), Access::StoreQueued, true, None, None));
     let mut second = admitted(gate.enter(&key(), Access::StoreQueued, true, None, None));
@@ -104,7 +104,7 @@ fn who_waits_for_those_that_leave_does_not_wait_for_those_that_follow() {
 }
 
 #[test]
-fn who_only_asks_for_a_permit_is_kept_back_by_those_alone_who_wait_for_one() {
+fn a_permit_request_yields_only_to_permit_waiters() {
     let gate = Gate::<()>::new(10, usize::MAX);
     let mut asking = admitted(gate.enter(&key(), Access::SingleContender, true, None, None));
     drop(admitted(gate.enter(&key(), Access::SingleContender, false, None, None)));
@@ -124,7 +124,7 @@ fn who_only_asks_for_a_permit_is_kept_back_by_those_alone_who_wait_for_one() {
 }
 
 #[test]
-fn who_lets_fewer_wait_is_refused_sooner() {
+fn a_smaller_queue_limit_refuses_sooner() {
     let gate = Gate::<()>::new(10, usize::MAX);
     let enter = |most| gate.enter(&key(), Access::Write, true, most, None);
     let mut first = admitted(enter(Some(0)));
@@ -146,7 +146,7 @@ fn who_lets_fewer_wait_is_refused_sooner() {
 }
 
 #[test]
-fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
+fn a_refused_caller_waits_in_the_store_queue() {
     let gate = Gate::<()>::new(10, usize::MAX);
     let enter = |most| gate.enter(&key(), Access::StoreQueued, true, most, None);
     let mut first = admitted(enter(Some(1)));
@@ -165,7 +165,7 @@ fn who_stands_in_the_stores_line_waits_once_it_is_refused() {
 }
 
 #[test]
-fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
+fn waiters_before_all_keys_are_bounded_and_counted() {
     let gate = Gate::<()>::new(10, 2);
     let other = LockKey::try_from("other").expect("a key");
     let write = |key: &LockKey| gate.enter(key, Access::Write, true, None, None);
@@ -208,7 +208,7 @@ fn waiters_before_all_keys_are_bounded_and_counted_until_they_leave() {
 }
 
 #[test]
-fn who_left_the_queue_takes_up_no_room() {
+fn a_left_queue_place_takes_no_room() {
     let gate = Gate::<()>::new(10, usize::MAX);
     let enter = || gate.enter(&key(), Access::Write, true, Some(2), None);
     let first = admitted(enter());
@@ -238,7 +238,7 @@ fn the_hurried_wait_together_only_to_read_together() {
 }
 
 #[test]
-fn who_has_left_the_stores_line_is_no_crowd_and_who_only_asks_is_never_kept_back() {
+fn past_store_waiters_do_not_count_and_tries_pass() {
     let gate = Gate::<()>::new(10, usize::MAX);
     let enter = |access, waits| gate.enter(&key(), access, waits, Some(1), None);
     let mut waiting = admitted(enter(Access::StoreQueued, true));
@@ -256,7 +256,7 @@ fn who_has_left_the_stores_line_is_no_crowd_and_who_only_asks_is_never_kept_back
 }
 
 #[test]
-fn a_bounded_number_stands_in_the_stores_line_until_the_store_confirms_that_they_left() {
+fn the_store_queue_is_bounded_until_leaves_are_confirmed() {
     let gate = Gate::<()>::new(1_000, usize::MAX);
     let enter = || gate.enter(&key(), Access::StoreQueued, true, None, None);
     let mut state: Vec<_> = (0..MAX_IN_LINE).map(|_| admitted(enter())).collect();
@@ -274,7 +274,7 @@ fn a_bounded_number_stands_in_the_stores_line_until_the_store_confirms_that_they
 }
 
 #[test]
-fn a_waiter_that_gives_up_takes_up_no_room_while_its_release_is_on_its_way() {
+fn a_waiter_that_gives_up_takes_no_room_during_release() {
     let gate = Gate::<()>::new(1, usize::MAX);
     let enter = || gate.enter(&key(), Access::StoreQueued, true, None, None);
     let mut gives_up = admitted(enter());
@@ -286,7 +286,7 @@ fn a_waiter_that_gives_up_takes_up_no_room_while_its_release_is_on_its_way() {
 }
 
 #[test]
-fn a_new_place_in_the_stores_line_waits_until_leavers_are_sent_on_their_way() {
+fn new_store_queue_places_wait_until_leavers_are_sent() {
     let gate = Gate::<()>::new(10, usize::MAX);
     let enter = |waits| gate.enter(&key(), Access::StoreQueued, waits, None, None);
     let (mut one, mut other) = (admitted(enter(true)), admitted(enter(true)));

@@ -355,7 +355,7 @@ mod tests {
     use crate::client::LockClient;
 
     #[tokio::test]
-    async fn a_loss_stays_told_though_another_that_begins_to_listen_has_looked_before_it() {
+    async fn a_loss_is_reported_to_later_listeners() {
         let client = LockClient::in_memory();
         let guard = client.write("k").acquire().await.expect("it is free");
         let told = guard.hold().changes();

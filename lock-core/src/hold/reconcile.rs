@@ -296,7 +296,7 @@ mod tests {
     use crate::client::LockClient;
 
     #[tokio::test(start_paused = true)]
-    async fn a_lease_is_written_off_when_its_time_is_over_and_in_no_hurry_a_while_after_that() {
+    async fn a_lease_is_written_off_at_its_end_or_after_the_grace() {
         let client = LockClient::in_memory();
         let guard = client.write("k").acquire().await.expect("it is free");
         let mut state = guard.hold().lease.state();

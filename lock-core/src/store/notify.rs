@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subscription_that_takes_time_is_waited_for_and_every_change_of_it_wakes() {
+    fn slow_subscriptions_are_awaited_and_changes_wake() {
         let sender = WakeupSender::unsubscribed();
         let mut receiver = sender.subscribe();
         assert!(receiver.subscribed().now_or_never().is_none(), "not subscribed yet");

@@ -162,7 +162,7 @@ mod tests {
 
     #[cfg(feature = "test-util")]
     #[test]
-    fn whoever_is_known_by_name_has_it() {
+    fn an_owner_id_keeps_its_name() {
         let permit = "0123456789abcdef0123456789abcdef";
         for name in ["u:1", "u", "u:0", "u:v:7", "u:x", "", "0123456789abcdef", permit] {
             assert_eq!(OwnerId::of_name(name).to_string(), name);

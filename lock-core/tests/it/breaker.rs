@@ -21,7 +21,7 @@ fn reason(refused: Result<lock_core::LockGuard, AcquireError>) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_opens_by_whoever_was_not_answered_and_closes_by_a_probe() {
+async fn unanswered_calls_open_it_and_a_probe_closes_it() {
     let (store, client) = new();
     let ask = |key: &str, fast| client.write(key).fail_fast(fast).acquire();
     drop(ask("k", true).await.unwrap());
@@ -48,7 +48,7 @@ async fn it_opens_by_whoever_was_not_answered_and_closes_by_a_probe() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stands_in_the_queue_when_it_opens_is_told_too() {
+async fn a_queued_caller_is_told_when_it_opens() {
     let (store, client) = new();
     let guard = client.write("k").lease(SECOND).acquire().await.unwrap();
     let ask = || client.write("k").wait(SECOND * 60).fail_fast(true).acquire();
@@ -65,7 +65,7 @@ async fn who_stands_in_the_queue_when_it_opens_is_told_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stands_in_the_queue_while_the_store_is_down_is_told_without_waiting_on() {
+async fn a_queued_caller_is_told_at_once_while_the_store_is_down() {
     let (store, client) = new();
     let guard = client.write("k").acquire().await.unwrap();
     let waiting = tokio::spawn(client.write("k").wait(SECOND * 60).acquire());
@@ -117,7 +117,7 @@ async fn while_the_store_is_down_nothing_changes_and_holds_run_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_enters_its_own_lock_once_more_fails_fast_too() {
+async fn reentry_fails_fast_too() {
     let (store, client) = new();
     let scope = client.scope();
     let again = || scope.write("k").fail_fast(true).acquire();
@@ -139,7 +139,7 @@ async fn who_enters_its_own_lock_once_more_fails_fast_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_another_key_has_shown_counts_for_who_enters_its_own_lock_once_more() {
+async fn failures_of_another_key_count_for_reentry() {
     for mode in [Mode::Read, Mode::Write] {
         let (store, client) = new();
         let scope = client.scope();

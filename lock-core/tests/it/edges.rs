@@ -52,7 +52,7 @@ async fn a_write_entered_again_keeps_the_reads_inside_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_inner_acquisition_asks_for_counts_and_what_it_does_not_ask_changes_nothing() {
+async fn inner_options_override_only_what_they_set() {
     let client = LockClient::in_memory();
     let scope = client.scope();
     let _outer = scope.write("a").renew(false).lease(ms(1_000)).acquire().await.unwrap();
@@ -198,7 +198,7 @@ fn a_client_fails_with_the_reason_once_its_runtime_has_ended() {
 }
 
 #[test]
-fn a_client_that_is_built_outside_a_runtime_lives_on_the_first_that_uses_it() {
+fn a_client_built_outside_a_runtime_uses_its_first_one() {
     let client = LockClient::in_memory();
     let (first, second) = (runtime(), runtime());
     let guard = first.block_on(client.write("k").acquire()).unwrap();
@@ -213,7 +213,7 @@ fn a_client_that_is_built_outside_a_runtime_lives_on_the_first_that_uses_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_lets_nobody_wait_still_locks_what_is_free() {
+async fn a_free_lock_is_acquired_with_no_waiters_allowed() {
     let client = LockClient::builder().max_waiters(0).in_memory();
     for kind in [Kind::ReadWrite, Kind::Fair, Kind::FairReadWrite] {
         let lock = || client.lock(Mode::Write, kind.as_str()).kind(kind);
@@ -267,7 +267,7 @@ async fn a_write_that_became_a_read_lets_local_readers_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn inside_a_write_what_is_released_lets_nobody_in() {
+async fn a_release_inside_a_write_admits_no_other() {
     let client = LockClient::in_memory();
     let scope = client.scope();
     let write = scope.write("k").acquire().await.unwrap();
@@ -281,7 +281,7 @@ async fn inside_a_write_what_is_released_lets_nobody_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scope_that_reads_enters_to_read_and_is_told_that_it_cannot_write() {
+async fn a_reading_scope_is_told_that_it_cannot_write() {
     let client = LockClient::in_memory();
     let scope = client.scope();
     let outer = scope.read("k").acquire().await.unwrap();
@@ -292,7 +292,7 @@ async fn a_scope_that_reads_enters_to_read_and_is_told_that_it_cannot_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_just_released_and_asks_again_does_not_meet_itself() {
+async fn a_caller_is_not_refused_by_its_own_release() {
     let client = LockClient::in_memory();
     for kind in [Kind::Fair, Kind::FairReadWrite, Kind::ReadWrite] {
         let ask = || client.lock(Mode::Write, kind.as_str()).kind(kind);

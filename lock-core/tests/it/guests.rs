@@ -28,7 +28,7 @@ async fn reads(client: &LockClient) -> Vec<u32> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_refused_and_joins_afterwards_has_waited() {
+async fn a_refused_caller_that_joins_later_has_waited() {
     let store = MemoryStore::new();
     let (here, there) = (client(&store), client(&store));
     let written = there.write("k").acquire().await.unwrap();
@@ -86,7 +86,7 @@ async fn a_guest_that_ends_leaves_as_often_as_it_has_entered() {
 
 /// With a `max_hold` the first is a guest of what it was granted, and has the place inside with it.
 #[tokio::test(start_paused = true)]
-async fn whoever_tries_to_write_waits_for_nobody_when_one_of_several_guests_has_gone() {
+async fn an_upgrade_try_waits_for_no_guest_after_one_left() {
     let store = MemoryStore::new();
     let client = client(&store);
     let first = client.read("k").max_hold(LONG).acquire().await.unwrap();
@@ -98,7 +98,7 @@ async fn whoever_tries_to_write_waits_for_nobody_when_one_of_several_guests_has_
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_not_write_takes_nothing_away_from_those_it_reads_with() {
+async fn a_refused_upgrade_keeps_the_other_reads_held() {
     for host_goes in [false, true] {
         let store = MemoryStore::new();
         let client = client(&store);
@@ -123,7 +123,7 @@ async fn who_may_not_write_takes_nothing_away_from_those_it_reads_with() {
 
 /// The reader beside them requested a hold of its own.
 #[tokio::test(start_paused = true)]
-async fn what_a_guest_has_left_just_before_it_asks_to_write_is_released_though_it_may_not() {
+async fn an_earlier_guests_read_is_released_despite_a_refused_upgrade() {
     let store = MemoryStore::new();
     let client = client(&store);
     let (host, scope) = (read(&client).await, client.scope());
@@ -142,7 +142,7 @@ async fn what_a_guest_has_left_just_before_it_asks_to_write_is_released_though_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_joins_a_hold_of_which_renewal_has_no_news() {
+async fn a_hold_without_renewal_news_is_not_joined() {
     for down in [false, true] {
         let store = MemoryStore::new();
         let client = client(&store);

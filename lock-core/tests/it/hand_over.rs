@@ -87,7 +87,7 @@ async fn one_grant_is_good_for_as_many_turns_as_were_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_taken_over_is_renewed_as_if_it_had_been_held_all_along() {
+async fn a_taken_over_hold_is_renewed_as_before() {
     let store = MemoryStore::new();
     let client = client(&store);
     let (guard, mut line) = hot(&client, 1).await;
@@ -168,7 +168,7 @@ async fn a_lost_hold_is_not_handed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_over_has_waited_though_the_first_did_not_queue() {
+async fn a_takeover_counts_as_waiting_without_a_queue() {
     let store = MemoryStore::new();
     let (here, there) = (client(&store), client(&store));
     let elsewhere = there.write("k").acquire().await.unwrap();
@@ -184,7 +184,7 @@ async fn who_takes_over_has_waited_though_the_first_did_not_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_that_fails_says_for_how_long_the_store_may_have_it_since_the_first_turn() {
+async fn a_failed_release_reports_its_longest_remaining_hold() {
     let store = MemoryStore::new();
     let client = client(&store);
     let (guard, mut line) = hot(&client, 1).await;
@@ -214,7 +214,7 @@ async fn max_hold_counts_for_each_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leaves_with_a_hold_on_its_way_leaves_it_to_the_next() {
+async fn an_abandoned_hold_on_its_way_goes_to_the_next() {
     let store = MemoryStore::new();
     let client = client(&store);
     let first = client.write("k").acquire().await.unwrap();
@@ -238,7 +238,7 @@ async fn who_leaves_with_a_hold_on_its_way_leaves_it_to_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_for_it_too_late_does_not_have_it() {
+async fn a_late_taker_does_not_get_the_hold() {
     let store = MemoryStore::new();
     let client = client(&store);
     let first = client.write("k").acquire().await.unwrap();
@@ -274,7 +274,7 @@ async fn a_client_that_shuts_down_hands_nothing_over() {
 
 /// A waiter without a place in the store: a client of Redisson, or one that only tries.
 #[tokio::test(start_paused = true)]
-async fn after_its_turns_a_process_lets_others_try_before_it_asks_again() {
+async fn a_process_yields_after_its_turns() {
     let store = MemoryStore::new();
     let (client, other) = (client(&store), client(&store));
     for (held_for, comes_in) in [(40, true), (16, true), (15, false), (0, false)] {
@@ -303,7 +303,7 @@ async fn after_its_turns_a_process_lets_others_try_before_it_asks_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_releases_does_not_wait_until_the_next_one_looks() {
+async fn a_release_does_not_wait_for_the_next_caller() {
     let client = client(&MemoryStore::new());
     let first = client.write("k").acquire().await.unwrap();
     let waiter = waits(client.write("k")).await;

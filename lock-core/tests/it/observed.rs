@@ -26,7 +26,7 @@ async fn handed_over(holder: &LockClient, client: &LockClient, kind: Kind) -> Lo
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_had_to_wait_says_so() {
+async fn a_caller_that_waited_reports_it() {
     let (_, here, there) = two_clients();
     for kind in [Kind::ReadWrite, Kind::FairReadWrite, Kind::Fair] {
         for holder in [&here, &there] {

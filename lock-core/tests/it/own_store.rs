@@ -142,7 +142,7 @@ async fn several_locks_are_taken_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn looking_is_refused_and_nobody_asks_for_a_release() {
+async fn inspection_refused_means_no_release_request() {
     let client = client(&Bare::default());
     let guard = client.write("k").acquire().await.unwrap();
     assert!(matches!(client.inspect("k").await, Err(InspectError::Unsupported(_))));

@@ -109,7 +109,7 @@ async fn work_ends_with_the_majority() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_restarted_empty_is_not_counted_for_the_longest_lease() {
+async fn an_empty_restarted_server_is_excluded_for_the_longest_lease() {
     let world = World::new(3);
     let (here, there) = (world.red_lock().await, world.red_lock().await);
     // Held on two servers, of which one loses its locks: without shunning, a second majority would

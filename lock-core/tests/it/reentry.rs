@@ -6,7 +6,7 @@ use lock_core::{AcquireError, Kind, LockClient, MemoryStore, Mode};
 use tokio::time::sleep;
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_reentrant_or_of_another_kind_is_refused_and_held_on() {
+async fn a_wrong_kind_or_reentry_is_refused_and_the_hold_kept() {
     let client = LockClient::in_memory();
     let scope = client.scope();
     let ask = |kind| scope.lock(Mode::Write, "k").kind(kind).acquire();
@@ -20,7 +20,7 @@ async fn what_is_not_reentrant_or_of_another_kind_is_refused_and_held_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_asked_while_nobody_knows_what_became_of_an_earlier_release() {
+async fn no_request_is_sent_while_an_earlier_release_is_unknown() {
     for mode in [Mode::Read, Mode::Write] {
         let store = MemoryStore::new();
         let client = LockClient::builder().in_memory_on(&store);

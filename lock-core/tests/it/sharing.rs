@@ -30,7 +30,7 @@ async fn holders(client: &LockClient) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_renewed_for_as_long_as_anybody_reads() {
+async fn it_is_renewed_while_any_reader_remains() {
     let store = MemoryStore::new();
     let client = client(&store);
     let (host, guest) = (read(&client).await, read(&client).await);
@@ -46,7 +46,7 @@ async fn it_is_renewed_for_as_long_as_anybody_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_renewed_ends_for_all_with_the_lease_of_the_first() {
+async fn an_unrenewable_hold_ends_for_all_with_the_first_lease() {
     for host_goes in [false, true] {
         let store = MemoryStore::new();
         let client = client(&store);
@@ -72,7 +72,7 @@ async fn what_cannot_be_renewed_ends_for_all_with_the_lease_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_store_knows_no_more_is_told_to_all_at_the_next_renewal() {
+async fn a_hold_unknown_to_the_store_is_reported_at_renewal() {
     for host_goes in [false, true] {
         let store = MemoryStore::new();
         let client = client(&store);
@@ -88,7 +88,7 @@ async fn what_the_store_knows_no_more_is_told_to_all_at_the_next_renewal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_third_of_the_lease_or_the_time_to_stand_back_nobody_joins() {
+async fn joining_ends_after_a_third_of_the_lease_or_the_yield_time() {
     let store = MemoryStore::new();
     let timeout =
         |most| LockClient::builder().lease(LEASE).fairness_timeout(most).in_memory_on(&store);
@@ -105,7 +105,7 @@ async fn after_a_third_of_the_lease_or_the_time_to_stand_back_nobody_joins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn max_hold_counts_for_each_and_takes_nobody_along() {
+async fn max_hold_ends_one_guest_and_no_other() {
     let store = MemoryStore::new();
     let client = client(&store);
     let ask = |most: Duration| client.read("k").max_hold(most).acquire();
@@ -191,7 +191,7 @@ async fn asking(link: &Arc<ConstantFaults>, store: &MemoryStore) -> LockClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_first_ones_answer_has_it_though_the_first_leaves_at_once() {
+async fn joiners_get_the_first_reply_though_the_first_caller_leaves() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let (here, there) = (asking(&link, &store).await, client(&store));
     let begun = Instant::now();
@@ -207,7 +207,7 @@ async fn who_waits_for_the_first_ones_answer_has_it_though_the_first_leaves_at_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_granted_stays_for_who_has_not_come_yet() {
+async fn a_grant_stays_for_callers_on_their_way() {
     for comes in [true, false] {
         let (store, link) = (MemoryStore::new(), Arc::default());
         let (here, there) = (asking(&link, &store).await, client(&store));
@@ -227,7 +227,7 @@ async fn what_was_granted_stays_for_who_has_not_come_yet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_never_comes_keeps_nothing_locked() {
+async fn an_absent_caller_keeps_nothing_locked() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let (here, there) = (asking(&link, &store).await, client(&store));
     let (mut host, mut late) = (Box::pin(read(&here)), Box::pin(read(&here)));
@@ -242,7 +242,7 @@ async fn who_never_comes_keeps_nothing_locked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_lost_before_anybody_has_come_is_given_up() {
+async fn a_hold_lost_before_any_caller_came_is_dropped() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let here = asking(&link, &store).await;
     let (mut host, mut late) = (Box::pin(read(&here)), Box::pin(read(&here)));
@@ -280,7 +280,7 @@ async fn where_the_first_gives_up_the_others_ask_for_themselves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_the_first_is_refused_the_others_ask_for_themselves_at_once() {
+async fn joiners_ask_for_themselves_after_the_first_is_refused() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let (here, there) = (asking(&link, &store).await, client(&store));
     let written = there.write("k").acquire().await.unwrap();

@@ -90,7 +90,7 @@ async fn several_locks_are_held_as_long_as_the_first_to_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_holds_is_asked_to_release_and_nobody_else() {
+async fn only_the_holder_gets_the_release_request() {
     let (_, here, there) = two_clients();
     let guard = here.write("k").acquire().await.unwrap();
     let permit = here.semaphore("s", 1).permit().acquire().await.unwrap();
@@ -151,7 +151,7 @@ async fn what_is_held_is_listed_and_semaphores_always() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_in_this_process_is_counted_until_it_gives_up() {
+async fn a_local_waiter_is_counted_until_it_gives_up() {
     let (_, here, _) = two_clients();
     let held = here.write("k").acquire().await.unwrap();
     assert_eq!(here.health().await.waiting, 0);

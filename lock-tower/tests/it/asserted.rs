@@ -79,7 +79,7 @@ async fn shipped(Path(id): Path<u64>) -> &'static str {
 }
 
 #[tokio::test]
-async fn where_a_policy_lets_requests_run_without_their_lock_it_passes() {
+async fn a_policy_that_runs_unlocked_lets_requests_pass() {
     for enforce in [Enforce::On, Enforce::Shadow, Enforce::Off, Enforce::Percent(0)] {
         let layer = RequestLockLayer::new(LockClient::in_memory(), "order:{id}").unwrap();
         let handler = |Path(id): Path<u64>| async move { ship(id).await };
@@ -123,7 +123,7 @@ async fn overlaps_are_seen_and_prevented() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_else_is_busy_until_he_leaves() {
+async fn another_caller_is_busy_until_the_first_leaves() {
     let locks = TestLocks::new();
     let overlaps = Overlaps::new();
     let layer = RequestLockLayer::new(locks.client(), "order:{id}").unwrap();

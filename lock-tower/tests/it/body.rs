@@ -177,7 +177,7 @@ async fn the_answer_to_a_head_releases() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_body_releases_before_anybody_reads_it() {
+async fn an_answer_without_a_body_releases_before_it_is_read() {
     let world = world(|lock| lock);
     for path in ["/empty/7", "/upgrade/7"] {
         let response = world.app.clone().oneshot(request("GET", path)).await.unwrap();

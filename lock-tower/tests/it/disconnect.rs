@@ -103,7 +103,7 @@ async fn it_runs_to_its_end_under_its_lock() {
 }
 
 #[tokio::test]
-async fn who_stays_has_the_answer() {
+async fn a_connected_client_gets_the_answer() {
     let mut world = world(|lock| lock);
     world.goes_on.add_permits(1);
     assert_eq!(call(&world.app, "PUT", "/work/7").await.text, "done");
@@ -141,7 +141,7 @@ async fn its_panic_is_the_requests() {
 }
 
 #[tokio::test]
-async fn its_panic_after_everybody_has_gone_releases() {
+async fn a_panic_after_all_clients_left_releases() {
     let mut world = world(|lock| lock);
     abandoned(&mut world).await;
     world.assert_held().await;
@@ -178,7 +178,7 @@ async fn a_loss_ends_it() {
 }
 
 #[tokio::test]
-async fn who_leaves_the_queue_is_not_served() {
+async fn a_client_that_left_the_queue_is_not_served() {
     let mut world = world(|lock| lock);
     let guard = world.locks.write("order:7").acquire().await.unwrap();
     let request = tokio::spawn(world.app.clone().oneshot(request("PUT", "/work/7")));

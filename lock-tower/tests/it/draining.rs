@@ -11,7 +11,7 @@ use tokio::{
 };
 
 #[tokio::test]
-async fn those_inside_finish_the_others_are_sent_away_and_everything_is_released() {
+async fn shutdown_finishes_running_requests_and_refuses_the_rest() {
     let store = MemoryStore::new();
     let locks = LockClient::builder().in_memory_on(&store);
     let lock = RequestLockLayer::new(locks.clone(), "order:{id}").unwrap().wait(NEVER);

@@ -159,7 +159,7 @@ async fn a_readers_token_is_later_than_any_earlier_writers() {
 }
 
 #[tokio::test]
-async fn who_is_refused_for_want_of_a_token_is_counted_once() {
+async fn a_refusal_for_a_missing_token_is_counted_once() {
     let metrics = Metrics::collect();
     let app = Router::new()
         .route("/attribute/{from}/{to}", any(transfer))

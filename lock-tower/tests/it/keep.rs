@@ -102,7 +102,7 @@ async fn after_the_request_there_is_nothing_to_keep() {
 
 /// Not even a request whose acquisition was pending when the first request ended.
 #[tokio::test]
-async fn whoever_is_overtaken_by_the_end_keeps_nothing() {
+async fn a_keep_overtaken_by_the_end_keeps_nothing() {
     let store = MemoryStore::new();
     let locks = LockClient::builder().in_memory_on(&store);
     let (show, mut seen) = mpsc::unbounded_channel();

@@ -76,7 +76,7 @@ async fn it_tells_of_the_innermost_lock() {
 }
 
 #[tokio::test]
-async fn it_tells_of_a_lock_whose_key_is_in_the_body() {
+async fn a_lock_with_a_key_from_the_body_is_reported() {
     let app = Router::new()
         .route("/orders/{id}", any(body))
         .route("/alone", any(body_alone))

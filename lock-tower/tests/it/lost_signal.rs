@@ -61,7 +61,7 @@ async fn unless_told_so_a_loss_cancels_and_counts_as_much() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_keeps_the_lock_is_not_marked() {
+async fn a_kept_lock_is_not_marked() {
     let metrics = Metrics::collect();
     for on_lost in [OnLost::Signal, OnLost::Cancel] {
         let answer = call(&app(on_lost), "PUT", "/quick/7").await;

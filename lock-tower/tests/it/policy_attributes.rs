@@ -289,7 +289,7 @@ async fn outside_of_the_layer_the_file_says_nothing() {
 
 /// A lock that is off or in shadow mode rejects no request.
 #[tokio::test]
-async fn a_function_whose_key_is_none_runs_where_its_lock_does_not_count() {
+async fn a_function_without_a_key_runs_unlocked() {
     let path = format!("/named/{}", "x".repeat(600));
     for (enforce, status) in [("on", 400), ("shadow", 200), ("off", 200), ("50%", 200)] {
         let locks = TestLocks::new();

@@ -180,7 +180,7 @@ async fn a_nested_service_is_locked_by_its_path() {
 
 /// A rule in shadow mode rejects no request, wherever its layer is.
 #[tokio::test]
-async fn shadow_refuses_nobody_for_its_place() {
+async fn shadow_mode_refuses_no_request_for_its_place() {
     let text = "version = 1\n[[policy]]\nname = \"order\"\nmatch = { path = \"/orders/{id}\" }\n\
         key = \"order\"\nenforce = \"shadow\"\n";
     let policies = Policies::builder(LockClient::in_memory()).parse("locks.toml", text).unwrap();
@@ -196,7 +196,7 @@ async fn inner() -> &'static str {
 
 /// An attribute finds its client whether or not the request has a lock of the file's.
 #[tokio::test(start_paused = true)]
-async fn who_has_no_policy_has_a_scope() {
+async fn a_request_without_a_policy_has_a_scope() {
     let text = "version = 1\n[[policy]]\nname = \"skipped\"\nmatch = { path = \"/skipped\" }\n\
         key = \"{query.q}\"\non_missing_key = \"skip\"\n";
     let locks = TestLocks::new();

@@ -152,7 +152,7 @@ fn rules(order: &str, line: &str, attribute: &str) -> String {
 }
 
 #[test]
-fn rules_that_would_lock_otherwise_are_refused_unless_they_are_named() {
+fn rules_that_change_locking_are_refused_unless_named() {
     let before = rules("key = \"a:{id}\"", "key = \"b:{id}\"\nmode = \"write\"", "");
     let world = world(&format!("version = 1\n{before}"));
     let otherwise = rules(

@@ -126,7 +126,7 @@ async fn authentication_comes_before_the_lock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leaves_panics_or_is_refused_counts_no_longer() {
+async fn left_panicked_and_refused_requests_no_longer_count() {
     let mut world = World::of(layer());
     let holds = world.at_work("jane", "/orders/1").await;
     for _ in 0..3 {
@@ -176,7 +176,7 @@ async fn each_key_counts_and_nothing_is_taken_of_what_is_too_much() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_not_limited_and_what_does_not_count_pass() {
+async fn unlimited_and_uncounted_requests_pass() {
     let mut world = World::of(layer());
     for path in ["/orders/1", "/orders/2", "/orders/3"] {
         drop(world.at_work("nobody", path).await);

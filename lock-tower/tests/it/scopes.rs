@@ -102,7 +102,7 @@ async fn a_locked_function_inside_a_locked_handler_enters() {
 }
 
 #[tokio::test]
-async fn an_attribute_that_writes_inside_a_layer_that_reads_is_a_mistake() {
+async fn a_writing_attribute_inside_a_reading_layer_is_an_error() {
     let logs = Logs::collect();
     let locks = LockClient::in_memory();
     let app = Router::new()

@@ -211,7 +211,7 @@ async fn a_request_without_a_key_passes_and_counts_as_refused() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_down_and_a_client_that_shuts_down_are_in_nobodys_way() {
+async fn a_down_store_and_a_shut_down_client_block_no_request() {
     let (metrics, store) = (Metrics::collect(), MemoryStore::new());
     let mut replica = in_shadow(&store);
     store.set_down(true);

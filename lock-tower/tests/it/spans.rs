@@ -104,7 +104,7 @@ async fn a_hold_until_the_body_has_ended_ends_with_it() {
 
 /// An answer to a `HEAD` has come to its end, whatever would have been its body.
 #[tokio::test]
-async fn an_answer_whose_body_nobody_wants_is_not_cancelled() {
+async fn an_answer_with_an_unread_body_is_not_cancelled() {
     let spans = Spans::collect();
     let lock = layer(&LockClient::in_memory()).hold_until(HoldUntil::Body);
     let app = Router::new().route("/whole/{id}", get(|| async { "whole" })).route_layer(lock);

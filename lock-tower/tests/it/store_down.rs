@@ -199,7 +199,7 @@ async fn shutdown_ends_local_locks_too() {
 
 /// An expired wait does not mean that the store is down: the lock may be held.
 #[tokio::test(start_paused = true)]
-async fn a_last_try_that_is_answered_too_late_is_not_a_store_that_is_down() {
+async fn a_late_reply_to_the_last_try_is_not_a_down_store() {
     for on_store_down in [OnStoreDown::Open, OnStoreDown::Local] {
         let store = MemoryStore::new();
         let replica = LockClient::builder().in_memory_on(&store);
@@ -219,7 +219,7 @@ async fn a_last_try_that_is_answered_too_late_is_not_a_store_that_is_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn local_locks_exclude_who_still_holds_the_stores_lock_here() {
+async fn local_locks_exclude_local_holders_of_the_store_lock() {
     let mut world = world(Some(OnStoreDown::Local));
     let (first, lock) = world.at_work("/orders/7").await;
     world.store.set_down(true);
@@ -243,7 +243,7 @@ async fn local_locks_exclude_who_still_holds_the_stores_lock_here() {
 
 /// A request enters its own lock as well while the store is down.
 #[tokio::test]
-async fn who_holds_the_stores_lock_enters_a_local_one() {
+async fn the_store_lock_holder_enters_a_local_lock() {
     let store = MemoryStore::new();
     let locks = LockClient::builder().in_memory_on(&store);
     let layer = RequestLockLayer::new(locks, "order:{id}").unwrap().wait(Duration::ZERO);

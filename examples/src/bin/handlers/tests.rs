@@ -26,7 +26,7 @@ async fn an_order_is_paid_once() {
 
 /// The test takes the lock with the same key, and so shows what the handler locks.
 #[tokio::test(start_paused = true)]
-async fn who_finds_an_order_locked_is_told_so_and_changes_nothing() {
+async fn a_locked_order_is_reported_and_unchanged() {
     let app = app(LockClient::in_memory());
     let other = app.locks.write("order:7").acquire().await.unwrap();
     let router = router(app.clone());
@@ -39,7 +39,7 @@ async fn who_finds_an_order_locked_is_told_so_and_changes_nothing() {
 
 /// With its own store a test can take the lock away.
 #[tokio::test(start_paused = true)]
-async fn who_loses_the_lock_charges_nobody() {
+async fn a_lost_lock_charges_no_customer() {
     let store = MemoryStore::new();
     let lease = Duration::from_millis(300);
     let app = app(LockClient::builder().lease(lease).in_memory_on(&store));

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hold_that_is_being_renewed_stays_known_and_is_looked_at_at_its_end() {
+    async fn a_hold_under_renewal_is_checked_at_its_end() {
         let client = LockClient::in_memory();
         let guard = client.write("k").acquire().await.expect("it is free");
         let schedule = &client.engine().schedule;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_a_hold_over_stands_where_it_stood() {
+    async fn a_taken_over_hold_keeps_its_position() {
         let client = LockClient::in_memory();
         let (former, next) = one_behind(&client, client.write("k")).await;
         let (owner, place) = (former.hold().lease.owner.clone(), former.hold().lease.state().due);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_a_hold_over_is_looked_at_when_its_own_time_is_over() {
+    async fn a_taken_over_hold_is_checked_at_its_own_deadline() {
         let client = LockClient::in_memory();
         let most = Duration::from_secs(1);
         let (former, next) = one_behind(&client, client.write("k").max_hold(most)).await;
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_over_what_is_being_renewed_is_not_left_until_its_end() {
+    async fn a_hold_taken_over_during_renewal_is_checked_before_its_end() {
         let client = LockClient::in_memory();
         let (former, next) = one_behind(&client, client.write("k")).await;
         let schedule = &client.engine().schedule;

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_kept_for_those_who_listen_no_more() {
+    fn past_listeners_leave_nothing_behind() {
         let mut ears = Subscribers::default();
         let key = |number| LockKey::try_from(format!("k{number}")).expect("a key");
         let mut hears = ears.listen(WakeTopic::ReleaseRequest(key(0)));

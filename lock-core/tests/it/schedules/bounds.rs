@@ -8,7 +8,7 @@ use crate::schedules::world::{COMMAND_TIMEOUT, World, ms};
 const NEVER: Delivery = Delivery { taken: None, answered: None };
 
 #[tokio::test(start_paused = true)]
-async fn a_try_waits_for_its_own_process_no_longer_than_one_command_may_take() {
+async fn a_try_waits_for_its_process_at_most_one_command() {
     let world = World::new(NEVER);
     let _held = world.there.semaphore("s", 1).permit().acquire().await.unwrap();
     let ask = || world.here.semaphore("s", 1).permit();
@@ -27,7 +27,7 @@ async fn a_try_waits_for_its_own_process_no_longer_than_one_command_may_take() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_locks_are_not_granted_when_one_of_them_was_lost_while_another_was_waited_for() {
+async fn several_locks_fail_when_one_is_lost_during_the_wait() {
     let store = MemoryStore::new();
     let here = lock_core::LockClient::builder().in_memory_on(&store);
     let there = lock_core::LockClient::builder().in_memory_on(&store);
@@ -47,7 +47,7 @@ async fn several_locks_are_not_granted_when_one_of_them_was_lost_while_another_w
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_enters_what_the_store_is_silent_about_is_not_told_that_others_hold_it() {
+async fn reentry_into_an_unknown_hold_is_not_reported_as_busy() {
     for wait in [ms(0), ms(800)] {
         let world = World::new(NEVER);
         let scope = world.here.scope();

@@ -109,7 +109,7 @@ async fn a_scope_goes_on_entering_what_it_holds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_the_store_down_it_ends_by_its_deadline_and_by_itself_when_the_store_is_up_again() {
+async fn with_the_store_down_it_ends_by_its_deadline_and_recovers() {
     let store = MemoryStore::new();
     let client = || LockClient::builder().lease(LEASE).in_memory_on(&store);
     for up_after in [None, Some(ms(400))] {

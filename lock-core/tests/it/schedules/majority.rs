@@ -76,7 +76,7 @@ async fn the_slower_ones_get_as_long_again_as_the_majority_took() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_not_waited_for_who_cannot_make_a_majority_any_more() {
+async fn a_server_outside_any_majority_is_not_awaited() {
     let servers = Servers::new(3).await;
     let other = |server: usize| LockClient::builder().in_memory_on(&servers.stores[server]);
     let one = other(0).non_reentrant("k").acquire().await.unwrap();
@@ -90,7 +90,7 @@ async fn it_is_not_waited_for_who_cannot_make_a_majority_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_refused_by_one_is_told_that_it_is_busy_and_by_none_that_it_is_down() {
+async fn one_refusal_means_busy_and_none_means_down() {
     let servers = Servers::new(3).await;
     servers.set(&[Delivery::AT_ONCE, NEVER, NEVER]);
     let refused = servers.red_lock.lock("k").try_acquire().await.unwrap_err();
@@ -104,7 +104,7 @@ async fn who_is_refused_by_one_is_told_that_it_is_busy_and_by_none_that_it_is_do
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_majority_that_confirms_the_release_is_enough_and_less_is_not() {
+async fn a_majority_suffices_to_confirm_a_release() {
     let servers = Servers::new(3).await;
     for (deliveries, confirmed) in [
         ([Delivery::AT_ONCE, Delivery::AT_ONCE, NEVER], true),
@@ -127,7 +127,7 @@ async fn a_majority_that_confirms_the_release_is_enough_and_less_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_that_restarted_count_again_as_soon_as_the_longest_lease_is_over() {
+async fn restarted_servers_count_after_the_longest_lease() {
     let servers = Servers::new(3).await;
     servers.stores[0].restart();
     servers.stores[1].restart();
@@ -151,7 +151,7 @@ impl FaultPlan for Counted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_asks_a_few_times_a_second() {
+async fn a_waiter_polls_a_few_times_a_second() {
     let (counted, stores) = (Arc::<Counted>::default(), [0; 3].map(|_| MemoryStore::new()));
     let behind = |store| scripted(LockClient::builder(), store, Arc::clone(&counted) as _);
     let clients = stores.iter().map(behind).collect();

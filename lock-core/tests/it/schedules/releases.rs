@@ -8,7 +8,7 @@ use crate::schedules::world::{LEASE, World, ms};
 const NEVER: Delivery = Delivery { taken: None, answered: None };
 
 #[tokio::test(start_paused = true)]
-async fn an_upgrade_that_never_took_place_is_no_loss_when_its_guard_is_released() {
+async fn an_upgrade_that_never_happened_is_no_loss() {
     let world = World::new(NEVER);
     let mut guard = world.here.read("k").acquire().await.unwrap();
     world.begin();
@@ -21,7 +21,7 @@ async fn an_upgrade_that_never_took_place_is_no_loss_when_its_guard_is_released(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_store_that_stood_still_carries_out_late_is_released_all_the_same() {
+async fn late_work_of_a_stalled_store_is_released() {
     let late = LEASE + ms(500);
     let world = World::new(Delivery { taken: Some(late), answered: None });
     world.begin();
@@ -35,7 +35,7 @@ async fn what_a_store_that_stood_still_carries_out_late_is_released_all_the_same
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_asked_for_before_a_shutdown_is_released_after_it_while_it_may_be_held() {
+async fn requests_before_a_shutdown_are_released_after_it() {
     let world = World::new(Delivery { taken: Some(ms(0)), answered: None });
     world.begin();
     let refused = world.here.write("k").acquire().await.unwrap_err();
@@ -49,7 +49,7 @@ async fn what_was_asked_for_before_a_shutdown_is_released_after_it_while_it_may_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_has_vanished_is_told_to_whoever_releases_it() {
+async fn a_release_reports_a_vanished_lock() {
     let world = World::new(NEVER);
     let guard = world.here.write("k").acquire().await.unwrap();
     world.there.force_release("k").await.unwrap();
@@ -58,7 +58,7 @@ async fn a_lock_that_has_vanished_is_told_to_whoever_releases_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_has_vanished_is_told_when_an_inner_one_is_taken_back() {
+async fn an_undone_inner_acquisition_reports_a_vanished_lock() {
     let world = World::new(NEVER);
     let scope = world.here.scope();
     let outer = scope.write("k").renew(false).acquire().await.unwrap();

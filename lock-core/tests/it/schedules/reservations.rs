@@ -43,7 +43,7 @@ async fn no_other_takes_the_lock_before_the_waiter_it_is_reserved_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_that_does_not_come_is_passed_over_when_the_reservation_ends() {
+async fn an_absent_waiter_is_skipped_when_its_reservation_ends() {
     let world = World::new(NEVER);
     let held = world.there.write("k").acquire().await.unwrap();
     let waiting = waits(&world.here);
@@ -59,7 +59,7 @@ async fn a_waiter_that_does_not_come_is_passed_over_when_the_reservation_ends() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_dropped_after_any_poll_passes_on_what_was_reserved_for_it() {
+async fn a_dropped_waiter_passes_its_reservation_on() {
     let mut polls = 0;
     loop {
         let world = World::new(SLOW);

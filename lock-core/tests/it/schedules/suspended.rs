@@ -20,7 +20,7 @@ fn at_once() -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whenever_and_however_long_the_lock_is_renewed_or_its_loss_told_and_never_two_hold_it() {
+async fn a_suspended_holder_is_renewed_or_told_and_never_overlaps() {
     let (mut renewed, mut lost) = (0, 0);
     for moment in (0..2_100).step_by(70) {
         for length in (0..4_200).step_by(140) {
@@ -71,7 +71,7 @@ async fn work_under_a_lock_does_not_run_one_step_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_granted_before_and_is_heard_of_after_it_is_given_back() {
+async fn a_late_reply_of_an_earlier_grant_is_released() {
     let world = at_once();
     world.set(Delivery { taken: Some(ms(10)), answered: Some(ms(100)) });
     let asked = tokio::spawn(world.here.write("k").acquire());

@@ -39,7 +39,7 @@ async fn the_last_try_may_be_answered_a_little_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_fair_line_who_is_refused_again_keeps_its_place() {
+async fn a_refused_fair_waiter_keeps_its_place() {
     let world = World::new(Delivery::AT_ONCE);
     let held = world.there.fair("k").acquire().await.unwrap();
     let first = tokio::spawn(world.here.fair("k").wait(LONG).acquire());
@@ -56,7 +56,7 @@ async fn in_a_fair_line_who_is_refused_again_keeps_its_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_refused_elsewhere_gives_up_its_place_in_a_fair_line() {
+async fn a_refusal_elsewhere_gives_up_a_fair_place() {
     let world = World::new(Delivery::AT_ONCE);
     let (here, there) = (&world.here, &world.there);
     let held = there.fair("b").acquire().await.unwrap();
@@ -78,7 +78,7 @@ async fn who_is_refused_elsewhere_gives_up_its_place_in_a_fair_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_nobody_may_wait_a_refusal_is_the_last() {
+async fn a_refusal_is_final_without_waiting_allowed() {
     let world = World::new(Delivery::AT_ONCE);
     let held = world.there.fair("k").acquire().await.unwrap();
     let ask = || world.here.fair("k").max_waiters(0).wait(LONG);
@@ -122,7 +122,7 @@ async fn a_crowd_of_readers_in_a_fair_line_enters_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_mark_of_a_waiter_that_is_gone_says_nothing_of_the_kind_and_holds_others_back() {
+async fn the_mark_of_a_gone_waiter_makes_other_kinds_busy() {
     for (kind, other) in [(Kind::ReadWrite, Kind::Reentrant), (Kind::Reentrant, Kind::ReadWrite)] {
         let world = World::new(NEVER);
         let held = world.there.write("k").kind(kind).acquire().await.unwrap();

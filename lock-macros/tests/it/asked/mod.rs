@@ -237,7 +237,7 @@ async fn values_are_canonical_and_encoded() {
 }
 
 #[tokio::test]
-async fn the_placeholder_whose_value_is_refused_is_told() {
+async fn the_placeholder_with_the_refused_value_is_named() {
     for (order, text, id, told) in [
         ("x", "Ann", "0", "the value of `body.order.id` is not of type u64"),
         ("7", "", "0", "the value of `text` is empty"),

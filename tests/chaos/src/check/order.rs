@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_passed_over_is_found() {
+    fn a_skipped_waiter_is_found() {
         let ordered = verdict(Access::Write, 2 * SECOND, 3 * SECOND);
         assert_eq!((ordered.findings.len(), ordered.pairs_in_order), (0, 1));
         assert_eq!(verdict(Access::Write, 3 * SECOND, 2 * SECOND).findings.len(), 1);

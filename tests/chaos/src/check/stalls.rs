@@ -146,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_before_a_free_lock_is_found() {
+    fn a_waiter_before_a_free_lock_is_found() {
         assert_eq!(stalls(11 * SECOND), 0);
         assert_eq!(stalls(SECOND), 1);
     }
 
     #[test]
-    fn who_inherits_late_is_found() {
+    fn a_late_successor_is_found() {
         let inherited = |after: Nanos| {
             let killed = Hold {
                 killed: Some(SECOND),

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_on_after_its_own_write_keeps_its_token() {
+    fn a_reader_after_its_own_write_keeps_its_token() {
         let write = Hold { token: Some(5), ..hold(0, Access::Write, 0, 1) };
         let read = Hold { token: Some(5), ask: write.ask, ..hold(0, Access::Read, 2, 3) };
         assert!(verdict_of(check, &past(vec![write, read]), &quiet()).findings.is_empty());

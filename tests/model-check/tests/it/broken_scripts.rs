@@ -92,7 +92,7 @@ fn owners_that_are_used_twice_are_found_out() {
 /// Where the user may not say that an old connection is dead: what was asked for there at once may
 /// arrive after one of the locks was released, and be refused. Then it takes the other one back too.
 #[test]
-fn several_that_are_asked_for_by_an_old_connection_are_found_out() {
+fn multi_locks_requested_by_an_old_connection_are_found() {
     let named = |name| bounds::several().into_iter().find(|setup| setup.name == name);
     let mut setup = named("several locks: late").expect("a model");
     setup.ends_connections = false;

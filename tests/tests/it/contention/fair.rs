@@ -47,7 +47,7 @@ async fn in_order_of_arrival(
 }
 
 #[tokio::test]
-async fn a_hundred_waiters_of_ten_processes_are_served_in_order_of_arrival() {
+async fn waiters_of_ten_processes_are_served_in_order_of_arrival() {
     in_order_of_arrival("fair", QUEUE, "LLEN", |waiters| waiters).await;
 }
 
@@ -58,7 +58,7 @@ async fn so_are_those_of_a_fair_read_write_lock() {
 }
 
 #[tokio::test]
-async fn a_dead_head_costs_the_next_its_place_in_line_and_not_redissons_five_minutes() {
+async fn a_dead_head_costs_its_place_ttl_and_not_five_minutes() {
     let crowd = Crowd::start(3).await;
     let [holder, dead, next] = crowd.members.as_slice() else { panic!("three") };
     holder.say("hold fair k");

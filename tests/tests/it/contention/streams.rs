@@ -45,7 +45,7 @@ async fn a_reader_is_let_in_among_eight_processes_of_writers() {
 }
 
 #[tokio::test]
-async fn a_marked_writer_goes_before_every_reader_that_came_after_its_mark() {
+async fn a_marked_writer_precedes_later_readers() {
     let crowd = Crowd::start(9).await;
     let (writer, readers) = crowd.members.split_first().unwrap();
     for reader in readers {

@@ -86,7 +86,7 @@ async fn what_it_held_keeps_no_other_release_waiting() {
 }
 
 #[tokio::test]
-async fn who_fails_fast_is_refused_in_the_slots_of_a_dead_node_alone() {
+async fn fail_fast_refuses_only_in_the_slots_of_a_dead_node() {
     let cluster = partial().await;
     let client = client(&cluster.url()).await;
     let keys = keys(&cluster).await;

@@ -8,7 +8,7 @@ use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
 use crate::deployments::{LONG, client, lock_keys};
 
 #[tokio::test]
-async fn a_lock_that_is_lost_while_another_is_waited_for_is_not_granted() {
+async fn a_multi_lock_fails_when_one_is_lost_during_the_wait() {
     let cluster = RedisCluster::start().await;
     let (here, there) = (client(&cluster.url()).await, client(&cluster.url()).await);
     let blocking = there.write("b").acquire().await.unwrap();

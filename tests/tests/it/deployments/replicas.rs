@@ -61,7 +61,7 @@ async fn without_a_replica_nothing_is_granted_and_nothing_left() {
 }
 
 #[tokio::test]
-async fn an_upgrade_that_nobody_confirms_is_taken_back() {
+async fn an_unconfirmed_upgrade_is_undone() {
     let (primary, replica) = with_replica().await;
     let client = careful(&primary, 1, Duration::from_millis(300)).await;
     let mut guard = client.read("k").acquire().await.unwrap();
@@ -77,7 +77,7 @@ async fn an_upgrade_that_nobody_confirms_is_taken_back() {
 }
 
 #[tokio::test]
-async fn who_waits_for_replicas_holds_up_nobody_else() {
+async fn waiting_for_replicas_blocks_no_other_caller() {
     let server = RedisServer::start().await;
     let slow = careful(&server, 1, PATIENCE * 4).await;
     let waiting: Vec<_> =
@@ -112,7 +112,7 @@ async fn a_primary_that_was_demoted_and_still_answers_is_left() {
 }
 
 #[tokio::test]
-async fn a_forgotten_connection_is_replaced_though_another_was_given_up() {
+async fn a_forgotten_connection_is_replaced_after_another_is_dropped() {
     let (primary, _replica) = with_replica().await;
     let way = Turnout::to(primary.addr()).await;
     let builder = LockClient::builder().wait_for_replicas(1, PATIENCE);
@@ -133,7 +133,7 @@ async fn a_forgotten_connection_is_replaced_though_another_was_given_up() {
 
 /// Grants go another way than releases, and would overtake one that is still under way there.
 #[tokio::test]
-async fn nothing_is_granted_while_a_release_of_the_same_hold_may_come_late() {
+async fn no_grant_while_a_release_of_the_same_hold_may_be_late() {
     let (primary, _replica) = with_replica().await;
     let proxy = Proxy::start(primary.addr()).await;
     let ms = Duration::from_millis;

@@ -21,7 +21,7 @@ const KEYS: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn nobody_is_ever_sent_elsewhere() {
+async fn no_command_is_redirected() {
     let cluster = RedisCluster::start().await;
     let client = client(&cluster.url()).await;
     for key in KEYS {

@@ -38,7 +38,7 @@ async fn a_response_does_not_wait_for_its_release() {
 }
 
 #[tokio::test]
-async fn who_got_an_answer_and_asks_again_at_once_is_never_busy() {
+async fn a_client_that_retries_after_its_reply_is_never_busy() {
     let redis = RedisServer::start().await;
     let client = LockClient::connect(&redis.url()).await.unwrap();
     let lock = RequestLockLayer::new(client, "job").unwrap().wait(Duration::ZERO);

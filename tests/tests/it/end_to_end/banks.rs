@@ -46,7 +46,7 @@ async fn all_is_released(cli: &Cli) {
 }
 
 #[tokio::test]
-async fn requests_are_served_in_the_order_in_which_they_came_to_either_process() {
+async fn both_processes_serve_requests_in_order_of_arrival() {
     const REQUESTS: usize = 8;
     let redis = RedisServer::start().await;
     let data = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ async fn slow_client(redis: &RedisServer) -> (lock_tests::Proxy, LockClient) {
 }
 
 #[tokio::test]
-async fn whoever_has_the_response_finds_the_lock_free_everywhere() {
+async fn after_the_response_the_lock_is_free_everywhere() {
     for on_disconnect in [OnDisconnect::Cancel, OnDisconnect::Finish] {
         let redis = RedisServer::start().await;
         let (proxy, locks) = slow_client(&redis).await;

@@ -97,7 +97,7 @@ async fn a_handler_that_panics() {
 }
 
 #[tokio::test]
-async fn a_handler_whose_panic_is_caught() {
+async fn a_handler_with_a_caught_panic() {
     let mut world = World::new(|router| router.layer(CatchPanicLayer::new())).await;
     let url = world.service.url("/job");
     let request = tokio::spawn(async move { http::post(&url, "").await });

@@ -30,7 +30,7 @@ async fn sells_again(shop: &Shop, redis: &RedisServer) {
 }
 
 #[tokio::test]
-async fn while_redis_is_down_requests_are_refused_and_afterwards_served_again() {
+async fn requests_are_refused_while_redis_is_down_then_served() {
     let mut redis = RedisServer::start().await;
     let data = tempfile::tempdir().unwrap();
     let shop = Shop::open(&redis, data.path(), 100).await;
@@ -44,7 +44,7 @@ async fn while_redis_is_down_requests_are_refused_and_afterwards_served_again() 
 }
 
 #[tokio::test]
-async fn while_redis_is_silent_requests_are_refused_and_afterwards_served_again() {
+async fn requests_are_refused_while_redis_is_silent_then_served() {
     let redis = RedisServer::start().await;
     let data = tempfile::tempdir().unwrap();
     let shop = Shop::open(&redis, data.path(), 100).await;

@@ -8,7 +8,7 @@ use crate::end_to_end::{
 };
 
 #[tokio::test]
-async fn two_hundred_units_are_sold_to_two_hundred_of_three_hundred_buyers() {
+async fn two_hundred_units_go_to_two_hundred_of_300_buyers() {
     let redis = RedisServer::start().await;
     let data = tempfile::tempdir().unwrap();
     let here = Shop::open(&redis, data.path(), 200).await;

@@ -20,7 +20,7 @@ async fn malformed_urls() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
+async fn no_server_at_the_address() {
     let port = free_port();
     let error = refused(&format!("redis://127.0.0.1:{port}")).await;
     assert!(matches!(error, ConnectError::Unreachable { .. }), "{error}");

@@ -51,7 +51,7 @@ async fn a_thousand_waiters_of_one_process_ask_as_one() {
 }
 
 #[tokio::test]
-async fn a_lock_that_goes_round_in_one_process_costs_a_tenth_of_a_command_a_turn() {
+async fn local_handoffs_cost_a_tenth_of_a_command_a_turn() {
     const TURNS: u64 = 50;
     let server = RedisServer::start().await;
     let cli = server.cli().await;

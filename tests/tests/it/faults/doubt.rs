@@ -42,7 +42,7 @@ async fn a_guard_dropped_during_an_upgrade_is_not_counted_again() {
 }
 
 #[tokio::test]
-async fn an_inner_read_that_was_cancelled_costs_nobody_the_write() {
+async fn a_cancelled_inner_read_does_not_cost_the_write() {
     let (_server, _proxy, here, _) = pair().await;
     let scope = here.scope();
     for round in 0..20 {
@@ -59,7 +59,7 @@ async fn an_inner_read_that_was_cancelled_costs_nobody_the_write() {
 }
 
 #[tokio::test]
-async fn an_outage_during_an_inner_read_costs_nobody_the_write() {
+async fn an_outage_during_an_inner_read_does_not_cost_the_write() {
     let (_server, proxy, here, _) = pair().await;
     let scope = here.scope();
     let write = scope.write("k").acquire().await.unwrap();
@@ -76,7 +76,7 @@ async fn an_outage_during_an_inner_read_costs_nobody_the_write() {
 }
 
 #[tokio::test]
-async fn a_read_that_may_have_been_released_is_not_entered_for_nothing() {
+async fn a_read_that_may_be_released_is_not_entered_in_vain() {
     let (_server, proxy, here, there) = pair().await;
     let scope = here.scope();
     let write = scope.write("k").acquire().await.unwrap();
@@ -219,7 +219,7 @@ async fn a_wait_that_ends_while_the_outcome_is_unknown_says_so() {
 }
 
 #[tokio::test]
-async fn an_upgrade_that_is_taken_back_is_believed_in_for_no_longer_than_redis_has_it() {
+async fn an_undone_upgrade_is_believed_only_while_redis_has_it() {
     unless_stalled(async || {
         for renew in [false, true] {
             let (_server, proxy, here, there) = pair().await;
@@ -239,7 +239,7 @@ async fn an_upgrade_that_is_taken_back_is_believed_in_for_no_longer_than_redis_h
 }
 
 #[tokio::test]
-async fn a_read_outlives_a_write_whose_release_was_not_confirmed() {
+async fn a_read_outlives_a_write_with_an_unconfirmed_release() {
     unless_stalled(async || {
         let (server, proxy, here, there) = pair().await;
         let (mut writes, mut reads) = (Vec::new(), Vec::new());

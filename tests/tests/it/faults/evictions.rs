@@ -8,7 +8,7 @@ use lock_tests::{LIMIT, RedisServer, bounded, eventually};
 use crate::faults::{LONG, client};
 
 #[tokio::test]
-async fn a_read_whose_own_key_is_gone_is_lost_and_no_other_is() {
+async fn a_read_without_its_own_key_is_lost_alone() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let (here, there) = (client(&server).await, client(&server).await);
@@ -45,7 +45,7 @@ async fn a_read_whose_own_key_is_gone_is_lost_and_no_other_is() {
 }
 
 #[tokio::test]
-async fn a_read_whose_key_went_while_others_left_is_told() {
+async fn a_read_key_lost_while_others_left_is_reported() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let (here, there) = (client(&server).await, client(&server).await);

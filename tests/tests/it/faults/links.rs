@@ -26,7 +26,7 @@ async fn a_reply_that_was_lost_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_reentry_whose_reply_was_lost_counts_once() {
+async fn a_reentry_with_a_lost_reply_counts_once() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
     let client = client_at(&server.url_through(&proxy)).await;

@@ -8,7 +8,7 @@ use lock_tests::{LIMIT, RedisServer, Stopwatch, bounded, eventually};
 use crate::faults::{LONG, NEVER, REFUSED, client, lock_keys, nothing_stays};
 
 #[tokio::test]
-async fn stopped_redis_is_told_within_the_command_timeout_and_service_goes_on_after() {
+async fn a_stopped_redis_is_reported_within_the_command_timeout() {
     let mut server = RedisServer::start().await;
     let client = client(&server).await;
     server.kill();
@@ -126,7 +126,7 @@ async fn scripts_that_redis_forgot_are_loaded_again() {
 }
 
 #[tokio::test]
-async fn at_the_memory_limit_nothing_new_is_locked_and_everything_is_released() {
+async fn the_memory_limit_refuses_new_locks_and_allows_releases() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let client = client(&server).await;
@@ -143,7 +143,7 @@ async fn at_the_memory_limit_nothing_new_is_locked_and_everything_is_released() 
 }
 
 #[tokio::test]
-async fn after_a_restart_without_data_every_lock_is_lost_and_later_ones_are_renewed() {
+async fn a_restart_without_data_loses_locks_and_renews_later_ones() {
     let mut server = RedisServer::start().await;
     let client = client(&server).await;
     let lease = Duration::from_secs(3);

@@ -27,7 +27,7 @@ async fn is_given_up(holder: &LockClient, waiter: &LockClient, cli: &Cli, kind: 
 }
 
 #[tokio::test]
-async fn one_whose_confirmation_was_lost_is_given_up() {
+async fn a_place_with_a_lost_confirmation_is_given_up() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let proxy = server.proxy().await;

@@ -94,7 +94,7 @@ async fn a_right_that_is_missing_is_found_at_the_start_and_named() {
 
 /// Every grant would fail.
 #[tokio::test]
-async fn who_waits_for_replicas_needs_the_right_to() {
+async fn waiting_for_replicas_needs_the_right_to_wait() {
     let server = RedisServer::start().await;
     let url = user_without(&server, "nothing").await;
     let careful = LockClient::builder().wait_for_replicas(1, Duration::from_millis(100));
@@ -162,7 +162,7 @@ async fn a_lazy_client_grants_nothing_until_the_right_is_given() {
 }
 
 #[tokio::test]
-async fn listing_is_for_those_who_may_scan() {
+async fn listing_requires_the_right_to_scan() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let mut user = vec!["ACL", "SETUSER", "locks", "on", ">secret", "resetchannels", "-@all"];

@@ -28,7 +28,7 @@ fn holds_outlive_the_runtime_that_acquired_them() {
 }
 
 #[test]
-fn a_client_whose_runtime_has_ended_says_so_at_once_and_what_it_held_ends_with_its_lease() {
+fn a_client_of_an_ended_runtime_reports_it_at_once() {
     let (keeper, own) = (runtime(), runtime());
     let server = keeper.block_on(RedisServer::start());
     let client = own.block_on(client_at(&server.url()));

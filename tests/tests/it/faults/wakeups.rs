@@ -8,7 +8,7 @@ use lock_tests::{LIMIT, RedisServer, bounded, eventually};
 use crate::faults::{LONG, client};
 
 #[tokio::test]
-async fn a_release_told_while_nobody_could_hear_is_noticed() {
+async fn a_missed_release_message_is_noticed() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let (here, there) = (client(&server).await, client(&server).await);
@@ -26,7 +26,7 @@ async fn a_release_told_while_nobody_could_hear_is_noticed() {
 }
 
 #[tokio::test]
-async fn channels_are_forgotten_when_nobody_waits() {
+async fn channels_without_waiters_are_forgotten() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let (here, there) = (client(&server).await, client(&server).await);

@@ -47,7 +47,7 @@ async fn the_url_carries_the_password_that_the_server_asks_for() {
 }
 
 #[tokio::test]
-async fn a_server_that_keeps_its_data_can_be_restarted_with_and_without_them() {
+async fn a_persistent_server_restarts_with_or_without_its_data() {
     let keeps = ["--appendonly", "yes"];
     let mut server = RedisServer::builder().args(keeps).start().await;
     let () = server.cli().await.query(&["SET", "key", "value"]).await;
@@ -59,7 +59,7 @@ async fn a_server_that_keeps_its_data_can_be_restarted_with_and_without_them() {
 }
 
 #[tokio::test]
-async fn a_restarted_server_is_a_new_process_on_the_old_port_without_data() {
+async fn a_restarted_server_is_a_new_process_on_the_old_port() {
     let mut server = RedisServer::start().await;
     let (port, pid) = (server.port(), server.pid());
     let old = server.cli().await;

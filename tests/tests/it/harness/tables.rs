@@ -179,7 +179,7 @@ fn what_is_wrong_with_a_table_is_found() {
     for right in [
         "`harness::tables::what_is_wrong_with_a_table_is_found`",
         "`conformance::matrix::between_processes`, `edges::times_beyond_all_bounds_do_no_harm`",
-        "`lock_core::gate::tests::who_gives_up_blocks_nobody`",
+        "`lock_core::gate::tests::a_caller_that_gives_up_blocks_no_other`",
         "`ends::a_client_that_hangs_up_releases`",
         "Not built: nobody asked for it",
     ] {

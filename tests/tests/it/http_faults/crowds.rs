@@ -95,7 +95,7 @@ async fn ten_thousand_connections_wait_for_one_key() {
 }
 
 #[tokio::test]
-async fn who_comes_when_as_many_wait_as_may_is_refused_at_once() {
+async fn a_caller_beyond_the_waiter_limit_is_refused_at_once() {
     raise_file_limit(FILES);
     let world = World::new().await;
     let locks = LockClient::connect(&world.redis.url()).await.unwrap();

@@ -14,7 +14,7 @@ use crate::http_faults::{
 const PATH: &str = "/work/k/4";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_leaves_whenever_and_however_is_forgotten_and_the_others_are_served() {
+async fn disconnected_clients_release_their_locks() {
     let world = Arc::new(World::new().await);
     let mut clients = JoinSet::new();
     for number in 0..400_u64 {

@@ -7,7 +7,7 @@ use crate::http_faults::{asking::head, world::World};
 
 /// A client that has closed its side is one that has left: the server says so by closing, too.
 #[tokio::test]
-async fn who_has_closed_its_side_leaves_nothing_waiting_or_locked() {
+async fn a_closed_client_leaves_nothing_waiting_or_locked() {
     let world = World::new().await;
     let mut inside = world.raw(0).await;
     inside.send(&head("/work/k/60000", 0)).await;
@@ -30,7 +30,7 @@ async fn who_has_closed_its_side_leaves_nothing_waiting_or_locked() {
 
 /// Nobody can know of it: it is served as if it were there, and the lock is given back.
 #[tokio::test]
-async fn who_has_vanished_without_a_word_is_served_and_gives_the_lock_back() {
+async fn a_silently_vanished_client_is_served_and_releases() {
     let world = World::new().await;
     let proxies = [
         Proxy::start(([127, 0, 0, 1], world.replicas[0].port).into()).await,

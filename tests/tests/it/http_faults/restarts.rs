@@ -15,7 +15,7 @@ use crate::http_faults::{
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_request_is_lost_or_unlocked_while_replicas_are_restarted_in_turn() {
+async fn rolling_restarts_of_replicas_lose_no_request_or_lock() {
     let world = Arc::new(RwLock::new(World::new().await));
     let ends = Arc::new(AtomicBool::new(false));
     let mut clients = JoinSet::new();

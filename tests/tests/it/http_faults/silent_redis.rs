@@ -12,7 +12,7 @@ const LEASE: Duration = ms(1_000);
 const COMMAND_TIMEOUT: Duration = ms(500);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everybody_is_told_and_everything_goes_on_when_it_answers_again() {
+async fn all_callers_are_told_and_continue_when_redis_answers_again() {
     let world = Arc::new(World::with(LEASE, COMMAND_TIMEOUT).await);
     let ask = |replica: usize, path: &'static str| {
         let world = Arc::clone(&world);
@@ -56,7 +56,7 @@ async fn everybody_is_told_and_everything_goes_on_when_it_answers_again() {
 
 /// It hangs now and then for a moment, under load.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn moments_of_silence_under_load_let_nobody_in_beside_another() {
+async fn silences_under_load_admit_no_second_holder() {
     let world = Arc::new(World::with(LEASE, COMMAND_TIMEOUT).await);
     let mut clients = JoinSet::new();
     for number in 0..12_u64 {

@@ -46,7 +46,7 @@ async fn an_upload_that_is_broken_off_gives_its_lock_back_at_once() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_what_is_sent_under_the_lock_is_not_sent_the_rest() {
+async fn a_slow_reader_under_the_lock_is_sent_no_more() {
     let world = World::new().await;
     let mut slow = world.raw(0).await;
     slow.send(&head("/download/k", 0)).await;
@@ -60,7 +60,7 @@ async fn who_does_not_read_what_is_sent_under_the_lock_is_not_sent_the_rest() {
 }
 
 #[tokio::test]
-async fn who_leaves_while_it_reads_gives_the_lock_back_at_once() {
+async fn a_client_that_leaves_while_reading_releases_at_once() {
     let world = World::new().await;
     for _ in 0..5 {
         let mut reader = world.raw(0).await;

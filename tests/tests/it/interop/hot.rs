@@ -18,7 +18,7 @@ const JAVA_TURNS: u64 = 20;
 const BETWEEN_JAVAS: u64 = 8 * 64;
 
 #[tokio::test]
-async fn java_gets_its_turns_beside_tasks_that_hand_over_to_each_other() {
+async fn java_gets_turns_beside_tasks_with_local_handoff() {
     let world = World::start(Redisson::Current).await;
     let pair = world.pair().await;
     for kind in ["reentrant", "write"] {
@@ -46,7 +46,7 @@ const TURNS_OF_EACH_PROCESS: u64 = 1_000;
 
 /// Who releases gives the lock to the next of ours, and Java is none of them.
 #[tokio::test]
-async fn java_gets_its_turns_beside_processes_that_give_it_to_each_other() {
+async fn java_gets_turns_beside_processes_with_handoff() {
     let world = World::start(Redisson::Current).await;
     let java = world.peer(Java).await;
     let rust = join_all([Rust; 3].map(|language| world.peer(language))).await;

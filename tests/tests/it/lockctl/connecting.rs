@@ -83,7 +83,7 @@ async fn which_redis_is_meant() {
 }
 
 #[tokio::test]
-async fn it_says_who_it_is_and_leaves_nothing() {
+async fn it_identifies_itself_and_leaves_nothing() {
     let redis = RedisServer::start().await;
     let cli = redis.cli().await;
     // It comes as far as its first script, and stays there to be looked at.

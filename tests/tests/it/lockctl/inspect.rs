@@ -160,7 +160,7 @@ async fn a_crowd_fits_on_one_screen() {
 }
 
 #[tokio::test]
-async fn nobody_holds_it() {
+async fn a_lock_without_a_holder_is_reported() {
     let redis = RedisServer::start().await;
     let seen = run_at(&redis.url(), &["inspect", "k"]).await;
     assert_eq!((seen.code, seen.out.as_str()), (3, "k: not held\n"));

@@ -51,7 +51,7 @@ async fn taken_away_with_a_token_that_makes_the_holder_stale() {
 }
 
 #[tokio::test]
-async fn what_nobody_holds() {
+async fn releasing_a_lock_without_a_holder() {
     let redis = RedisServer::start().await;
     for how in ["--force", "--ask"] {
         let none = run_at(&redis.url(), &["release", "k", how]).await;

@@ -44,7 +44,7 @@ async fn a_client_that_hangs_up_while_the_work_runs_gives_both_back() {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_while_it_waits_gives_the_old_lock_back() {
+async fn a_client_that_hangs_up_while_waiting_releases_the_old_lock() {
     with_each_old_lock(async |kind: OldKind| {
         let scene = Scene::new(kind, LONG).await;
         let inside = Inside::of(scene.replica(Two).await).await;

@@ -47,7 +47,7 @@ async fn work_stops_when_the_old_lock_is_lost() {
 }
 
 #[tokio::test]
-async fn an_old_lock_that_somebody_else_has_taken_is_left_to_them() {
+async fn an_old_lock_taken_by_another_is_left_alone() {
     with_each_old_lock(async |kind: OldKind| {
         let scene = Scene::new(kind, Duration::from_secs(4)).await;
         let inside = Inside::of(scene.replica(One).await).await;

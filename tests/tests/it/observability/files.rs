@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::observability::documented;
 
 #[test]
-fn the_page_for_those_on_call_speaks_of_every_metric_and_of_no_other() {
+fn the_on_call_page_covers_exactly_the_existing_metrics() {
     let page = include_str!("../../../../docs/operating.md");
     let words = page.split('`').skip(1).step_by(2);
     let words = words.filter(|word| word.starts_with("lock_") && !word.contains("::"));

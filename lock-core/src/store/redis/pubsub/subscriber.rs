@@ -338,7 +338,7 @@ mod tests {
     use crate::store::redis::{connect::RedisOptions, discovery::Fixed};
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_waits_for_is_forgotten_though_nothing_can_be_heard() {
+    async fn unwanted_topics_are_forgotten_without_a_connection() {
         let nowhere = Endpoint::Tcp("127.0.0.1".to_owned(), 1);
         let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
         let server = Server::new(nowhere, &login, None, &options, "");

@@ -9,7 +9,7 @@ use super::socket::Socket;
 use super::{OK, SET};
 
 #[tokio::test]
-async fn a_half_closed_way_to_the_client_ends_in_order_and_the_other_goes_on() {
+async fn a_half_closed_client_side_ends_in_order() {
     let server = RedisServer::start().await;
     let (proxy, cli) = (server.proxy().await, server.cli().await);
     let mut socket = Socket::established(&proxy).await;
@@ -32,7 +32,7 @@ async fn a_half_closed_way_to_the_server_is_its_end() {
 }
 
 #[tokio::test]
-async fn a_forgotten_connection_is_gone_at_the_server_and_silent_at_the_client() {
+async fn a_forgotten_connection_is_gone_and_silent() {
     let server = RedisServer::start().await;
     let (proxy, cli) = (server.proxy().await, server.cli().await);
     let mut socket = Socket::established(&proxy).await;

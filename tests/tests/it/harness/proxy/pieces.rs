@@ -18,7 +18,7 @@ async fn what_is_sliced_arrives_whole() {
 }
 
 #[tokio::test]
-async fn an_announced_server_is_reached_through_the_proxy_of_the_same_digit() {
+async fn an_announced_server_is_reached_by_the_same_digit() {
     let setup = SentinelSetup::start().await;
     let asked = Proxy::in_front_of(setup.sentinel(0).addr(), 7).await;
     let before = Proxy::in_front_of(setup.first().addr(), 7).await;
@@ -33,7 +33,7 @@ async fn an_announced_server_is_reached_through_the_proxy_of_the_same_digit() {
 }
 
 #[tokio::test]
-async fn the_address_is_another_wherever_it_stands_and_however_it_is_cut() {
+async fn the_address_is_replaced_in_every_position_and_split() {
     let server = RedisServer::start().await;
     let slicing = server.proxy().await;
     let spelling = Proxy::in_front_of(slicing.addr(), 7).await;

@@ -14,7 +14,7 @@ use crate::scripts::{
 
 /// The message is a hint: what it tells of has happened, and waiters find the lock free by looking.
 #[tokio::test]
-async fn without_publish_a_release_counts_and_nobody_is_told() {
+async fn without_publish_a_release_counts_and_is_not_announced() {
     let mut store = Store::start().await;
     for missing in ["+publish", "&redisson_rwlock:{lock:*"] {
         let cli = user(&store, &[missing]).await;
@@ -74,7 +74,7 @@ async fn without_pexpire_an_acquire_fails_and_leaves_nothing() {
 
 /// Nor a place in line, or a request to release.
 #[tokio::test]
-async fn without_pexpire_nobody_stands_in_line_for_ever() {
+async fn without_pexpire_no_waiter_is_queued_for_ever() {
     for (held, waits, leave) in [
         (fair_call::acquire("a:1", 1), fair_call::acquire("b:2", 1), fair_call::release("a:1", 0)),
         (

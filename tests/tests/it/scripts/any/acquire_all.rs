@@ -158,7 +158,7 @@ async fn a_hold_further_out_stays() {
 
 /// They heard of the last release; now somebody was there in between and is gone again.
 #[tokio::test]
-async fn a_grant_taken_back_is_told_to_those_who_wait() {
+async fn an_undone_grant_is_announced_to_waiters() {
     let mut store = Store::start().await;
     for sort in SORTS {
         clear(&mut store).await;
@@ -227,7 +227,7 @@ async fn another_kind_is_refused_and_stays_as_it_is() {
 
 /// The model check's `several locks: tokens of another kind`: it was held on by nobody who knew of it.
 #[tokio::test]
-async fn what_a_lost_reply_had_granted_goes_where_its_tokens_are_another_kind() {
+async fn a_lost_grant_is_undone_where_tokens_are_another_kind() {
     let mut store = Store::start().await;
     for sort in SORTS.into_iter().filter(|sort| sort.counted) {
         clear(&mut store).await;

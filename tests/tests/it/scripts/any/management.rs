@@ -286,7 +286,7 @@ async fn a_lock_is_taken_away_at_the_memory_limit() {
 }
 
 #[tokio::test]
-async fn every_holder_is_asked_to_release_and_nobody_else() {
+async fn only_holders_get_the_release_request() {
     let mut store = Store::start().await;
     assert_eq!(store.ask(&request_release()).await, ["ASKED", "0"]);
     store.stands([]).await;
@@ -335,7 +335,7 @@ async fn something_else_under_the_name_of_the_request() {
 
 /// A lock that is asked for again and again must not be remembered by everybody who ever had it.
 #[tokio::test]
-async fn a_request_forgets_those_who_have_released_since() {
+async fn a_release_request_forgets_past_holders() {
     let store = Store::start().await;
     for owner in ["a:1", "b:2"] {
         store.granted(&plain_call::acquire(owner, 1)).await;

@@ -6,7 +6,7 @@ use crate::scripts::support::call::{acquire_read, acquire_write, release_write};
 use crate::scripts::support::store::Store;
 
 #[tokio::test]
-async fn who_is_refused_looks_at_the_time_and_the_line_once() {
+async fn a_refused_caller_reads_the_time_and_the_queue_once() {
     // A lock with one holder is a hash to look at itself.
     for (acquire, hashes) in [(plain_call::acquire as fn(&str, u32) -> _, 2), (acquire_write, 1)] {
         let store = Store::start().await;

@@ -42,7 +42,7 @@ async fn every_outermost_grant_has_a_greater_one() {
 }
 
 #[tokio::test]
-async fn what_is_reserved_for_later_turns_is_nobody_elses() {
+async fn a_reservation_for_later_turns_is_exclusive() {
     for [first, next] in [
         [acquire_write("a:1", 1), acquire_write("b:2", 1)],
         [plain_call::acquire("a:1", 1), plain_call::acquire("b:2", 1)],
@@ -126,7 +126,7 @@ async fn its_own_ttl_is_asked_for() {
 }
 
 #[tokio::test]
-async fn the_greatest_is_the_last_that_a_lua_number_tells_from_the_next() {
+async fn the_greatest_is_the_last_exact_lua_number() {
     let store = Store::start().await;
     store.set(&["SET", TOKEN, "9007199254740990"]).await;
     assert_eq!(store.granted(&acquire_write("a:1", 1)).await, 9_007_199_254_740_991);

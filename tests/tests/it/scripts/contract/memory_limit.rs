@@ -24,7 +24,7 @@ async fn nothing_is_granted_and_nothing_left() {
 }
 
 #[tokio::test]
-async fn a_held_lock_stays_as_it_is_for_those_who_want_more() {
+async fn a_held_lock_is_unchanged_when_more_is_refused() {
     let store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
     store.fill().await;
@@ -40,7 +40,7 @@ async fn a_held_lock_stays_as_it_is_for_those_who_want_more() {
 }
 
 #[tokio::test]
-async fn nobody_queues_behind_a_writer() {
+async fn no_caller_queues_behind_a_writer() {
     let store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
     store.fill().await;

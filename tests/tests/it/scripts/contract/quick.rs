@@ -105,7 +105,7 @@ async fn is_the_same(store: &mut Store, before: &[Vec<&str>], call: &Call) -> Ve
 }
 
 #[tokio::test]
-async fn whatever_stands_for_a_token_it_takes_the_lock_as_the_whole_script_does() {
+async fn whatever_replaces_a_token_is_treated_like_the_whole_script() {
     let mut store = Store::start().await;
     let values = [
         "41",
@@ -216,7 +216,7 @@ async fn whatever_is_held_it_releases_as_the_whole_script_does() {
 }
 
 #[tokio::test]
-async fn one_reader_of_a_crowd_leaves_as_the_whole_script_has_it_leave() {
+async fn one_reader_of_many_leaves_like_the_whole_script() {
     let mut store = Store::start().await;
     let own = format!("{}:1", reads("a:1"));
     for others in [8, 9, 10] {
@@ -253,7 +253,7 @@ async fn tokens_for_later_turns_are_left_to_the_whole_script() {
 
 /// Lua reads numbers that Redis does not.
 #[tokio::test]
-async fn a_number_that_redis_does_not_read_is_left_to_the_whole_script() {
+async fn a_number_unreadable_to_redis_goes_to_the_whole_script() {
     for acquire in ACQUIRES {
         let store = Store::start().await;
         store.granted(&acquire("a:1", 1).with("lease", "6e5").with("token_ttl", "36e5")).await;

@@ -60,7 +60,7 @@ async fn costs(store: &Store, steps: &[(Call, &str)]) -> Vec<BTreeMap<String, u6
 }
 
 #[tokio::test]
-async fn a_step_of_a_fair_lock_costs_the_same_in_a_long_line_as_in_a_short_one() {
+async fn a_fair_step_costs_the_same_in_long_and_short_queues() {
     let steps = [
         (fair_call::acquire("n:1", 1), "BUSY"),
         (fair_call::acquire("n:1", 1), "BUSY"),
@@ -93,7 +93,7 @@ async fn nor_does_it_cost_more_beside_redisson() {
 }
 
 #[tokio::test]
-async fn a_step_of_a_fair_read_write_lock_costs_the_same_in_a_long_line_as_in_a_short_one() {
+async fn a_fair_read_write_step_costs_the_same_in_any_queue() {
     let writers = [
         (write("n:1"), "BUSY"),
         (write("n:1"), "BUSY"),

@@ -20,7 +20,7 @@ async fn f1_a_dead_waiter_blocked_a_free_lock_for_minutes() {
 /// No clock but Redis' counts, and what a skewed one wrote stops nobody for longer than a place
 /// lives. (A dead waiter of Java's still does: its deadline is all there is.)
 #[tokio::test]
-async fn f2_a_waiter_whose_clock_was_ahead_blocked_the_lock_after_its_death() {
+async fn f2_a_dead_waiter_with_a_fast_clock_blocked_the_lock() {
     let store = queued(&["b:2"]).await;
     let ahead = (store.now().await + 3_600_000).to_string();
     store.set(&["ZADD", DEADLINES, &ahead, "b:2"]).await;
@@ -95,7 +95,7 @@ async fn f7_a_lost_message_cost_the_whole_lease() {
 
 /// Every waiter behind a dead head was told to look again in 0 ms, and did.
 #[tokio::test]
-async fn a_dead_head_made_everybody_else_ask_without_end() {
+async fn a_dead_head_made_all_others_poll_without_end() {
     let store = queued(&["b:2", "c:3"]).await;
     store.expire().await;
     let left: i64 = store.ask(&acquire("c:3", 1)).await[1].parse().unwrap();
@@ -103,7 +103,7 @@ async fn a_dead_head_made_everybody_else_ask_without_end() {
 }
 
 #[tokio::test]
-async fn anybodys_unlock_of_an_expired_lock_was_a_success() {
+async fn a_foreign_unlock_of_an_expired_lock_was_a_success() {
     let store = queued(&["b:2"]).await;
     store.expire().await;
     for owner in ["a:1", "x:9"] {

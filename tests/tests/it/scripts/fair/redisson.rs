@@ -66,7 +66,7 @@ async fn grants_and_leavers_ahead_cost_ours_no_place() {
 
 /// Its place lives on by its own sign, whatever Redisson's deadline for it has come to.
 #[tokio::test]
-async fn a_deadline_that_runs_out_is_pushed_on_for_every_waiter_of_redissons_ahead() {
+async fn an_expired_deadline_is_extended_for_redisson_waiters_ahead() {
     let store = queued(&["b:2"]).await;
     assert!(Acquire.ask(&store, "j:1").await.is_some());
     store.refused(&acquire("c:3", 1), "BUSY", LEASE).await;
@@ -84,7 +84,7 @@ async fn a_deadline_that_runs_out_is_pushed_on_for_every_waiter_of_redissons_ahe
 
 /// However many of ours stand ahead of it: it counts no wait for them, but one for the first.
 #[tokio::test]
-async fn a_java_waiter_that_died_behind_ours_is_passed_by_one_wait_later_at_most() {
+async fn a_dead_java_waiter_behind_ours_is_skipped_within_one_wait() {
     let ours: Vec<String> = (1..50).map(|waiter| format!("w:{waiter}")).collect();
     let store = queued(&ours.iter().map(String::as_str).collect::<Vec<_>>()).await;
     assert!(Acquire.ask(&store, "j:1").await.is_some());
@@ -182,7 +182,7 @@ async fn the_last_of_ours_leaves_java_its_queue_for_ever() {
 }
 
 #[tokio::test]
-async fn a_java_head_whose_deadline_is_over_is_dropped() {
+async fn a_java_head_past_its_deadline_is_dropped() {
     let mut store = queued(&[]).await;
     assert!(Acquire.ask(&store, "j:1").await.is_some());
     store.refused(&acquire("b:2", 1), "BUSY", LEASE).await;
@@ -206,7 +206,7 @@ async fn one_that_java_passed_by_queues_again() {
 }
 
 #[tokio::test]
-async fn a_sign_of_life_that_is_lost_leaves_our_waiter_dead_and_javas_alive() {
+async fn a_lost_keep_alive_ends_our_waiter_and_not_javas() {
     let ours = "0b0b0b0b-0b0b-8b0b-8b0b-0b0b0b0b0b0b:7";
     let javas = "0b0b0b0b-0b0b-4b0b-8b0b-0b0b0b0b0b0b:7";
     for (waiter, status) in [(ours, "GRANTED"), (javas, "BUSY")] {

@@ -125,7 +125,7 @@ async fn a_grant_leaves_the_deadlines_of_those_behind_as_they_are() {
 }
 
 #[tokio::test]
-async fn who_is_not_next_on_a_free_lock_hears_how_long_the_next_one_may_take() {
+async fn a_caller_not_next_on_a_free_lock_learns_the_next_ones_time() {
     let store = queued(&["b:2", "c:3"]).await;
     store.expire().await;
     for place in [0, PLACE] {
@@ -136,7 +136,7 @@ async fn who_is_not_next_on_a_free_lock_hears_how_long_the_next_one_may_take() {
 }
 
 #[tokio::test]
-async fn who_does_not_wait_never_queues_and_passes_nobody() {
+async fn a_try_never_queues_and_overtakes_no_waiter() {
     let store = Store::start().await;
     let attempt = |owner| acquire(owner, 1).with("place_ms", 0);
     store.granted(&attempt("a:1")).await;
@@ -208,7 +208,7 @@ async fn a_head_that_leaves_a_free_lock_passes_its_turn_on() {
 }
 
 #[tokio::test]
-async fn those_that_leave_together_are_gone_and_the_next_one_is_woken_once() {
+async fn waiters_that_leave_together_wake_the_next_once() {
     let mut store = queued(&["b:2", "c:3", "d:4", "e:5"]).await;
     for _asked in 0..2 {
         assert_eq!(store.ask(&leave_together(&["d:4", "b:2"])).await, ["LEFT"]);
@@ -259,7 +259,7 @@ async fn the_dead_are_dropped_from_the_head_and_the_next_one_is_told() {
 }
 
 #[tokio::test]
-async fn one_that_comes_late_keeps_its_place_unless_somebody_has_missed_it() {
+async fn a_late_waiter_keeps_its_place_unless_it_was_missed() {
     let store = queued(&["b:2", "c:3"]).await;
     dies(&store, "b:2").await;
     assert_eq!(store.refused(&acquire("b:2", 1), "BUSY", LEASE).await, ["1"]);

@@ -11,7 +11,7 @@ const OURS: &str = "0b0b0b0b-0b0b-8b0b-8b0b-0b0b0b0b0b0b:7";
 const JAVAS: &str = "0b0b0b0b-0b0b-4b0b-8b0b-0b0b0b0b0b0b:7";
 
 #[tokio::test]
-async fn the_plain_read_write_lock_of_the_name_is_another_kind_and_the_reverse() {
+async fn the_plain_read_write_lock_is_another_kind_and_the_reverse() {
     for plain in [acquire_read, acquire_write] {
         let mut store = Store::start().await;
         store.granted(&plain(OURS, 1)).await;
@@ -36,7 +36,7 @@ async fn the_plain_read_write_lock_of_the_name_is_another_kind_and_the_reverse()
 
 /// It knows no other read/write lock, and cannot see the line.
 #[tokio::test]
-async fn java_holds_as_anybody_and_hears_of_releases() {
+async fn java_holds_as_any_owner_and_is_notified_of_releases() {
     let mut store = Store::start().await;
     assert_eq!(Java::Read.ask(&store, JAVAS).await, None);
     store.granted(&read("r:1")).await;

@@ -230,7 +230,7 @@ async fn at_the_memory_limit_nothing_new_is_granted_and_nothing_left() {
 }
 
 #[tokio::test]
-async fn at_the_memory_limit_nobody_queues() {
+async fn at_the_memory_limit_no_caller_queues() {
     let store = Store::start().await;
     store.granted(&write("a:1")).await;
     store.fill().await;
@@ -245,7 +245,7 @@ async fn at_the_memory_limit_nobody_queues() {
 }
 
 #[tokio::test]
-async fn at_the_memory_limit_what_is_held_can_be_kept_turned_and_given_back() {
+async fn at_the_memory_limit_holds_can_be_kept_turned_and_released() {
     let mut store = Store::start().await;
     store.granted(&write("a:1")).await;
     for call in [read("b:2"), write("c:3")] {

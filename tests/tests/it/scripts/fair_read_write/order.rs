@@ -94,7 +94,7 @@ async fn it_is_held_as_any_read_write_lock_and_known_by_its_line() {
 }
 
 #[tokio::test]
-async fn readers_before_a_writer_enter_together_and_those_after_it_wait() {
+async fn readers_before_a_writer_enter_together_and_later_ones_wait() {
     let mut store = in_line(&["r:1", "r:2", "w:3", "r:4", "w:5"]).await;
     assert_eq!(store.ask(&end("w:0")).await, ["FREED"]);
     assert_eq!(turns(&mut store).await, ["r:1", "r:2"]);
@@ -180,7 +180,7 @@ async fn arrival_is_numbered_by_redis_clock_and_always_later() {
 }
 
 #[tokio::test]
-async fn who_does_not_wait_never_queues_and_passes_nobody() {
+async fn a_try_never_queues_and_overtakes_no_waiter() {
     let store = in_line(&["w:1"]).await;
     for owner in ["r:8", "w:9"] {
         let attempt = ask(owner).with("place_ms", 0);
@@ -198,7 +198,7 @@ async fn who_does_not_wait_never_queues_and_passes_nobody() {
 }
 
 #[tokio::test]
-async fn re_entry_passes_the_line_and_the_line_lives_as_long_as_the_lock() {
+async fn reentry_passes_the_queue_that_lives_as_long_as_the_lock() {
     let store = in_line(&["w:1", "r:2"]).await;
     for _asked in 0..2 {
         let again = acquire("write", "w:0", 2).with("lease", LONGER);
@@ -259,7 +259,7 @@ async fn one_renewal_serves_many_locks() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_leaves_lets_in_whom_it_kept_out() {
+async fn a_waiter_that_leaves_admits_those_it_kept_out() {
     let mut store = Store::start().await;
     store.granted(&ask("r:0")).await;
     for waiter in ["w:1", "r:2", "r:3", "w:4"] {
@@ -278,7 +278,7 @@ async fn a_waiter_that_leaves_lets_in_whom_it_kept_out() {
 }
 
 #[tokio::test]
-async fn the_dead_stand_in_nobodys_way() {
+async fn dead_waiters_block_no_caller() {
     let mut store = in_line(&["w:1", "r:2", "w:3", "r:4"]).await;
     for dead in ["w:1", "w:3"] {
         dies(&store, dead).await;
@@ -299,7 +299,7 @@ async fn the_dead_stand_in_nobodys_way() {
 
 /// Nobody released: the holder has died too.
 #[tokio::test]
-async fn who_asks_finds_the_dead_and_tells_who_is_next() {
+async fn a_request_skips_the_dead_and_reports_the_next() {
     let mut store = in_line(&["w:1", "r:2", "r:3", "w:4"]).await;
     store.expire().await;
     dies(&store, "w:1").await;
@@ -311,7 +311,7 @@ async fn who_asks_finds_the_dead_and_tells_who_is_next() {
 }
 
 #[tokio::test]
-async fn one_that_comes_late_keeps_its_place_unless_somebody_has_missed_it() {
+async fn a_late_waiter_keeps_its_place_unless_it_was_missed() {
     let store = in_line(&["w:1", "w:2"]).await;
     dies(&store, "w:1").await;
     assert_eq!(store.refused(&ask("w:1"), "BUSY", LEASE).await, ["1"]);
@@ -338,7 +338,7 @@ async fn a_dead_holder_and_a_dead_line_leave_nothing_for_ever() {
 }
 
 #[tokio::test]
-async fn a_downgrade_lets_the_readers_in_that_are_next_and_an_upgrade_keeps_the_line() {
+async fn a_downgrade_admits_readers_and_an_upgrade_keeps_the_queue() {
     let mut store = in_line(&["r:1", "r:2", "w:3", "r:4"]).await;
     assert_eq!(store.ask(&downgrade("w:0", 1, 0)).await, ["RELEASED"]);
     assert_eq!(turns(&mut store).await, ["r:1", "r:2"]);
@@ -354,7 +354,7 @@ async fn a_downgrade_lets_the_readers_in_that_are_next_and_an_upgrade_keeps_the_
 }
 
 #[tokio::test]
-async fn a_writer_whose_reads_stay_lets_readers_in() {
+async fn a_writer_with_remaining_reads_admits_readers() {
     let mut store = in_line(&["r:1", "w:2"]).await;
     assert_eq!(store.ask(&acquire("read", "w:0", 1)).await, ["GRANTED", ""]);
     assert_eq!(store.ask(&end("w:0")).await, ["RELEASED"]);

@@ -18,7 +18,7 @@ async fn held_with(waiters: &[Call]) -> Store {
 
 /// However many died, one release finds the next that lives.
 #[tokio::test]
-async fn dead_waiters_stop_nobody() {
+async fn dead_waiters_block_no_request() {
     for dead in [1, 40] {
         let mut store = Store::start().await;
         store.granted(&write("a:1")).await;
@@ -40,7 +40,7 @@ async fn dead_waiters_stop_nobody() {
 
 /// The holder died too: nobody released.
 #[tokio::test]
-async fn who_asks_finds_the_dead_and_calls_the_next() {
+async fn a_request_skips_the_dead_and_calls_the_next() {
     let mut store = held_with(&[write("b:2"), read("c:3"), read("d:4"), write("e:5")]).await;
     store.expire().await;
     dies(&store, "write:b:2").await;
@@ -66,7 +66,7 @@ async fn half_a_place_is_a_dead_one() {
 }
 
 #[tokio::test]
-async fn who_comes_back_from_the_dead_stands_where_it_stood_or_last() {
+async fn a_returning_dead_waiter_keeps_its_place_or_is_last() {
     let store = held_with(&[write("b:2"), write("c:3")]).await;
     dies(&store, "write:b:2").await;
     // Nobody has noticed.
@@ -137,7 +137,7 @@ async fn a_waiter_that_leaves_a_held_lock_leaves_the_line() {
 }
 
 #[tokio::test]
-async fn who_takes_no_place_passes_nobody() {
+async fn a_caller_without_a_place_overtakes_no_waiter() {
     let mut store = held_with(&[write("b:2")]).await;
     assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
     store.told_where().await;

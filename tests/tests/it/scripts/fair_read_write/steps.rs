@@ -197,7 +197,7 @@ async fn a_downgrade_lets_in_the_readers_before_the_first_writer() {
 }
 
 #[tokio::test]
-async fn a_downgrade_with_a_writer_next_lets_nobody_in() {
+async fn a_downgrade_with_a_writer_next_admits_no_caller() {
     let mut store = Store::start().await;
     store.granted(&write("a:1")).await;
     store.refused(&write("b:2"), "BUSY", LEASE).await;

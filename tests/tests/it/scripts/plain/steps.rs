@@ -110,7 +110,7 @@ async fn nothing_to_release_is_gone() {
 }
 
 #[tokio::test]
-async fn a_renewal_never_shortens_and_tells_who_has_lost() {
+async fn a_renewal_never_shortens_and_reports_lost_permits() {
     let store = Store::start().await;
     store.granted(&acquire("a:1", 1)).await;
     for lease in [LONGER, LEASE] {
@@ -183,7 +183,7 @@ async fn a_waiter_that_leaves_takes_its_place_along() {
 }
 
 #[tokio::test]
-async fn a_read_write_lock_of_the_name_is_another_kind_and_the_reverse() {
+async fn a_plain_read_write_lock_is_another_kind_and_the_reverse() {
     for other in [acquire_read("b:2", 1), acquire_write("b:2", 1)] {
         let mut store = Store::start().await;
         store.granted(&other).await;

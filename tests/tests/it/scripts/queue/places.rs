@@ -59,7 +59,7 @@ async fn a_waiter_renews_its_place_and_waits_since_when_it_came() {
 }
 
 #[tokio::test]
-async fn every_waiter_has_one_and_the_one_that_has_waited_longest_is_first() {
+async fn each_waiter_has_one_and_the_longest_waiter_is_first() {
     let store = held(WAITERS[1]).await;
     for (call, waited) in [
         (acquire_write("b:2", 1), 5_000),

@@ -126,7 +126,7 @@ async fn the_next_waiter_takes_it_itself_then() {
 
 /// A lease that ended tells nothing: whichever caller comes first passes the lock on.
 #[tokio::test]
-async fn a_free_lock_that_is_not_reserved_yet_is_passed_on_by_any_caller() {
+async fn any_caller_passes_on_a_free_unreserved_lock() {
     for waiter in ALL_WAITERS {
         let mut store = held(waiter).await;
         stand(&store, &[("write:b:2", -9_000, PLACE_MS)]).await;
@@ -226,7 +226,7 @@ async fn the_last_reader_passes_the_lock_on_whatever_it_leaves_behind() {
 }
 
 #[tokio::test]
-async fn a_reader_behind_no_writer_shares_what_is_reserved_for_readers() {
+async fn a_reader_behind_no_writer_shares_reader_reservations() {
     let store = held(WAITERS[0]).await;
     stand(&store, &[("read:b:2", -9_000, PLACE_MS)]).await;
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["FREED"]);
@@ -239,7 +239,7 @@ async fn a_reader_behind_no_writer_shares_what_is_reserved_for_readers() {
 }
 
 #[tokio::test]
-async fn a_lock_that_becomes_a_read_lock_goes_to_the_readers_that_are_next() {
+async fn a_lock_turned_to_read_goes_to_the_next_readers() {
     let becomes: [fn() -> Call; 2] = [|| downgrade("a:1", 1, 0), || release_write("a:1", 0)];
     for step in becomes {
         let mut store = held(WAITERS[0]).await;
@@ -347,7 +347,7 @@ async fn a_reader_that_holds_already_does_not_yield() {
 }
 
 #[tokio::test]
-async fn a_writer_re_enters_its_own_write_whichever_waiter_stands_there() {
+async fn a_writer_reenters_its_own_write_before_any_waiter() {
     for waiter in WAITERS {
         let store = waiting(waiter).await;
         store.granted(&acquire_write("a:1", 1)).await;

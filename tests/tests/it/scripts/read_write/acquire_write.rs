@@ -99,7 +99,7 @@ async fn the_own_read_is_in_the_way_too() {
 }
 
 #[tokio::test]
-async fn a_reader_whose_key_has_no_ttl_lives_as_long_as_the_lock() {
+async fn a_reader_key_without_ttl_lives_as_long_as_the_lock() {
     let store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
     store.set(&["PERSIST", &read("a:1", 1, LEASE).name]).await;
@@ -126,7 +126,7 @@ async fn dead_readers_are_forgotten() {
 }
 
 #[tokio::test]
-async fn a_count_that_is_nobodys_is_not_counted_down() {
+async fn a_count_without_an_owner_is_not_decreased() {
     for count in ["inf", "1e300", "nan", "words"] {
         let store = Store::start().await;
         store.set(&["HSET", LOCK, "mode", "read", "a:1", count]).await;

@@ -33,7 +33,7 @@ async fn b8_a_living_reader_kept_the_dead_alive() {
 }
 
 #[tokio::test]
-async fn b9_nobody_was_told_of_a_write_that_became_a_read() {
+async fn b9_a_write_that_became_a_read_was_not_announced() {
     let mut store = Store::start().await;
     for give_up_the_write in [release_write("a:1", 0), downgrade("a:1", 1, 0)] {
         store.granted(&acquire_write("a:1", 1)).await;
@@ -105,7 +105,7 @@ async fn b16_readers_in_turn_starved_a_writer() {
 
 /// Kept: its lease is over. It hears of that, and can touch nothing of the next owner's.
 #[tokio::test]
-async fn b17_the_last_living_reader_frees_the_lock_under_a_stopped_one() {
+async fn b17_the_last_living_reader_releases_under_a_stopped_one() {
     let store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
     store.granted(&acquire_read("b:2", 1)).await;

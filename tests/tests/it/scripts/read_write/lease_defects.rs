@@ -49,7 +49,7 @@ async fn b5_a_lease_that_redis_refuses_left_a_lock_for_ever() {
 }
 
 #[tokio::test]
-async fn b6_a_lease_of_nothing_was_granted_to_everybody() {
+async fn b6_an_empty_lease_was_granted_to_every_caller() {
     let store = Store::start().await;
     for lease in ["0", "-1"] {
         for owner in ["a:1", "b:2"] {

@@ -98,7 +98,7 @@ async fn a_lapsed_read_inside_the_own_write_can_still_be_released() {
 }
 
 #[tokio::test]
-async fn a_read_that_never_was_is_as_good_as_released_inside_the_own_write() {
+async fn a_missing_read_counts_as_released_inside_the_own_write() {
     let mut store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
     let before = store.keys().await;

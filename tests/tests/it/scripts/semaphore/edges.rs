@@ -24,14 +24,14 @@ async fn a_lease_of_redissons_without_end_stays_so() {
 }
 
 #[tokio::test]
-async fn nobody_hears_when_none_is_out_and_none_is_free() {
+async fn no_message_when_none_is_out_and_none_is_free() {
     let store = Store::start().await;
     assert_eq!(store.ask(&acquire(1, 0)).await, ["BUSY", "-1", "0"]);
     stand(&store, 0, &[]).await;
 }
 
 #[tokio::test]
-async fn a_semaphore_whose_number_is_gone_is_made_from_what_is_out() {
+async fn a_semaphore_without_its_number_is_rebuilt_from_its_leases() {
     let mut store = Store::start().await;
     for number in [1, 2, 3] {
         store.ask(&acquire(number, 5)).await;

@@ -65,7 +65,7 @@ async fn a_refused_caller_takes_a_place_by_its_permit() {
 }
 
 #[tokio::test]
-async fn as_many_are_woken_as_permits_are_free_and_each_comes_for_its_own() {
+async fn as_many_waiters_are_woken_as_permits_are_free() {
     let mut store = all_out(2).await;
     for (number, free) in [(1, 1), (2, 2)] {
         assert_eq!(store.ask(&release(number)).await, ["FREED"]);
@@ -129,7 +129,7 @@ async fn a_caller_that_has_waited_longer_comes_before_them() {
 }
 
 #[tokio::test]
-async fn leases_that_are_over_more_permits_and_a_forced_release_are_passed_on() {
+async fn expired_added_and_force_released_permits_are_passed_on() {
     for (step, free) in [(acquire(20, 2), 2), (resize(4, 0), 2), (force_release(), 2)] {
         let mut store = all_out(2).await;
         if step.script == "semaphore/acquire" {

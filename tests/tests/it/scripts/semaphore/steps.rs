@@ -85,7 +85,7 @@ async fn a_permit_given_back_is_free_and_told_once() {
 }
 
 #[tokio::test]
-async fn leases_that_are_over_are_taken_back_by_whoever_comes() {
+async fn any_caller_takes_expired_leases_back() {
     let mut store = Store::start().await;
     for number in [1, 2, 3] {
         store.ask(&acquire(number, 3)).await;
@@ -108,7 +108,7 @@ async fn leases_that_are_over_are_taken_back_by_whoever_comes() {
 }
 
 #[tokio::test]
-async fn a_renewal_never_shortens_and_tells_who_has_lost() {
+async fn a_renewal_never_shortens_and_reports_lost_permits() {
     let store = Store::start().await;
     store.ask(&acquire(1, 2)).await;
     for lease in [LONGER, LEASE] {
