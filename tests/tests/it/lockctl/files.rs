@@ -116,6 +116,6 @@ async fn the_schema_is_the_librarys() {
 
 #[tokio::test]
 async fn the_repositorys_files_are_right() {
-    let right = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/right/order-of-rules.toml");
+    let right = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/valid/order-of-rules.toml");
     assert_eq!(run(&["check", &right.display().to_string()]).await.code, 0);
 }

@@ -1,8 +1,8 @@
-//! Policy files, from outside: what is wrong with them, what is right, their schema.
+//! Policy files, from outside: which are invalid, which are valid, their schema.
 
 mod explain;
 mod files;
+mod invalid;
 mod reading;
-mod right;
 mod schema;
-mod wrong;
+mod valid;

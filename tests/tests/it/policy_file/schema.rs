@@ -22,9 +22,9 @@ fn the_published_schema_is_the_one_in_the_code() {
 }
 
 #[test]
-fn right_files_are_valid() {
+fn valid_files_match_the_schema() {
     let schema = jsonschema::validator_for(&PolicyFile::schema()).unwrap();
-    for file in files("right") {
+    for file in files("valid") {
         let errors: Vec<_> =
             schema.iter_errors(&json(&file).unwrap()).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{}: {errors:?}", file.name);
@@ -32,9 +32,9 @@ fn right_files_are_valid() {
 }
 
 #[test]
-fn wrong_files_are_invalid_where_a_schema_can_tell() {
+fn invalid_files_fail_the_schema_where_it_can_tell() {
     let schema = jsonschema::validator_for(&PolicyFile::schema()).unwrap();
-    let valid: Vec<_> = files("wrong")
+    let valid: Vec<_> = files("invalid")
         .into_iter()
         .filter(|file| json(file).is_some_and(|json| schema.is_valid(&json)))
         .map(|file| file.name)

@@ -5,8 +5,8 @@ use lock_tower::policy_file::PolicyFile;
 use crate::policy_file::files::files;
 
 #[test]
-fn every_right_file_is_accepted() {
-    let files = files("right");
+fn every_valid_file_is_accepted() {
+    let files = files("valid");
     assert!(files.len() >= 5);
     for file in files {
         let read = file.parse().unwrap_or_else(|errors| panic!("{errors}"));

@@ -1,12 +1,12 @@
-//! Each wrong file is told as its `.stderr` has it. `LOCK_TOWER_OVERWRITE=1` writes those anew.
+//! Each invalid file gives the errors in its `.stderr`. `LOCK_TOWER_OVERWRITE=1` writes those anew.
 
 use std::{env, fs};
 
 use crate::policy_file::files::files;
 
 #[test]
-fn every_wrong_file_is_told_as_it_is_written_down() {
-    let files = files("wrong");
+fn every_invalid_file_gives_its_expected_errors() {
+    let files = files("invalid");
     assert!(files.len() >= 44, "{}", files.len());
     let mut differ = Vec::new();
     for file in &files {
@@ -26,7 +26,7 @@ fn every_wrong_file_is_told_as_it_is_written_down() {
 
 #[test]
 fn errors_come_in_the_order_of_the_file_and_say_where_they_are() {
-    for file in files("wrong") {
+    for file in files("invalid") {
         let errors = file.parse().unwrap_err();
         let places: Vec<_> = errors.iter().map(|error| (error.line, error.column)).collect();
         assert!(places.is_sorted(), "{}: {places:?}", file.name);
