@@ -120,8 +120,9 @@ fn stand_in_queue<'a>(
             if let Ok(turn) = tokio::time::timeout_at(limit, place.admitted()).await {
                 return turn.ok_or(AcquireError::Draining);
             }
-            // While the store cannot be reached, no permit ahead comes free. Without this check the
-            // waiters of a key would wait out their whole time behind one that fails again and again.
+            // While the store cannot be reached, no permit ahead becomes free. Without this check
+            // the waiters of a key would wait out their whole time behind one that fails again and
+            // again.
             if let Err(why) = engine.store.connection_status() {
                 engine.open_breaker(&request.key, LeaseInstant::now());
                 return Err(why.silence().into());

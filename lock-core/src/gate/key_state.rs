@@ -223,8 +223,8 @@ impl<T: Tenant> KeyState<T> {
         });
     }
 
-    /// Resolves when the releases that are pending now are confirmed; `None` if there are none. Later
-    /// releases do not count, or a busy key would never let the caller go on.
+    /// Resolves when the releases that are pending now are confirmed; `None` if there are none.
+    /// Later releases do not count: otherwise the caller would wait forever on a busy key.
     pub(super) fn pending_releases(&mut self) -> Option<oneshot::Receiver<()>> {
         let (last, remaining) = (self.left_so_far, self.releasing);
         if remaining == 0 {

@@ -157,9 +157,9 @@ impl<T: Tenant> Gate<T> {
         // contender, no permit is free, and the attempt is refused here.
         let asks_only = access == Access::SingleContender && !waits && !state.refused;
         let access = if asks_only { Access::StoreQueued } else { access };
-        // Where the queue is in the store, an attempt that does not wait goes to the store first:
-        // places there may belong to waiters that have given up. Waiters are refused here once as many
-        // of this process wait at the store as may.
+        // If the queue is in the store, an attempt that does not wait is sent to the store first:
+        // places there may belong to waiters that have given up. Waiters are refused here once as
+        // many of this process wait at the store as may.
         let (refused, in_line) = (state.waiting_at_store as usize, state.in_line());
         let full = refused >= most_waiting.max(1) || in_line > most_waiting;
         if access == Access::StoreQueued && waits && full {
@@ -222,8 +222,8 @@ impl<T: Tenant> Gate<T> {
             let next = self.lock().get_mut(key).and_then(|state| state.next_in_queue(accepts));
             let Some(next) = next else { return Some(handoff) };
             match next.admit.send(Admission::Handoff(handoff)) {
-                // The waiter was cancelled between the look and the send: without a second look the
-                // lease would be released although another waiter could have had it.
+                // The waiter was cancelled between the check and the send: without a second check
+                // the lease would be released although another waiter could have had it.
                 Err(Admission::Handoff(back)) => handoff = back,
                 Ok(()) | Err(Admission::Contend(_)) => return None,
             }

@@ -33,7 +33,7 @@ impl<T: Tenant> QueuePlace<T> {
 impl<T: Tenant> Drop for QueuePlace<T> {
     fn drop(&mut self) {
         if let Some(admitted) = self.admitted.take() {
-            // Closed before the queue is looked at: an admission that was sent at this moment is dropped
+            // Closed before the queue is read: an admission that was sent at this moment is dropped
             // with the channel, and its permit admits the next waiter.
             drop(admitted);
             // The waiter behind may fit now.

@@ -100,7 +100,7 @@ impl Lease {
     /// Waits until `look` returns a value for the state.
     pub(crate) async fn until<T>(&self, mut look: impl FnMut(&mut LeaseInner) -> Option<T>) -> T {
         loop {
-            // Created before the look at the state: a change between the look and the wait would
+            // Created before the state is checked: a change between the check and the wait would
             // otherwise notify no task, and this one would sleep although it is due.
             let changed = self.changed.notified();
             if let Some(found) = look(&mut self.state()) {

@@ -1,10 +1,10 @@
 //! Waiters of fair kinds that give up, gathered by key: those of one key leave the store's line in one
 //! command.
 //!
-//! A client has at most one such command per key in flight. Waiters that give up meanwhile go
-//! together in the next one, so many that give up at once cost the store few commands. New places
-//! in the line wait at the gate until that command is sent. Otherwise a line with a quick turnover
-//! of waiters would hold more places of waiters that are gone than of live ones.
+//! A client has at most one such command per key in flight. Waiters that give up meanwhile leave
+//! together in the next one, so many that give up at once cost the store few commands. New
+//! places in the line wait at the gate until that command is sent. Otherwise a line with a quick
+//! turnover of waiters would hold more places of waiters that are gone than of live ones.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -75,7 +75,8 @@ impl LockRequest {
     }
 }
 
-/// A lease without holds that the store still has. Dropped, it goes to the next waiter or back.
+/// A lease without holds that the store still has. On drop it is passed to the next waiter or
+/// released.
 #[derive(Debug)]
 pub(crate) struct Handoff(Option<Arc<Lease>>);
 

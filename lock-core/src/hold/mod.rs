@@ -2,7 +2,7 @@
 //!
 //! A *lease* is what the store has, a *hold* what the program has. Most leases have one hold. Guards
 //! of one scope share a hold (re-entry), readers of one process have holds of their own on one lease
-//! ([`shared_read`]), and a lease whose last hold has ended may go to the next waiter's hold
+//! ([`shared_read`]), and a lease whose last hold has ended may be passed to the next waiter's hold
 //! ([`local_handoff`]). A hold ends once and for all: its lease may have others by then.
 
 mod circuit_breaker;
@@ -79,7 +79,7 @@ pub(crate) struct HoldInner {
 /// How a hold has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HoldEnd {
-    /// Its last guard has gone.
+    /// Its last guard was dropped.
     Released,
     /// The same, and the lease is with the next waiter of this process.
     HandedOff,
@@ -137,7 +137,7 @@ impl Hold {
             _ => None,
         };
         changed.send_if_modified(|notified| {
-            // A loss that was sent since the look above stays: this look is older, and must not
+            // A loss that was sent since the check above stays: the check is older, and must not
             // overwrite it with none.
             let is_news = notified.is_none() && lost.is_some();
             *notified = notified.or(lost);
@@ -240,8 +240,8 @@ impl Hold {
         self.lease.proceed(next);
     }
 
-    /// From here on it is lost. Under the lock of its lease, so that nothing counts it any more when
-    /// its guards go.
+    /// Marks it as lost. Called under the lock of its lease, so that nothing counts it any more
+    /// when its guards are dropped.
     pub(super) fn mark_lost(&self, lease: &LeaseInner, cause: LostCause) {
         let permit = {
             let mut own = self.state();

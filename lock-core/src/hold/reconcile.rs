@@ -27,13 +27,13 @@ use crate::{
     types::{LostCause, Mode, Unavailable},
 };
 
-/// Releases asked for at once: enough to fill a connection, few enough to bound its memory. Those
-/// that failed and are tried again later do not count, or a part of the store that is gone would keep
-/// the others waiting.
+/// Releases in flight at once: enough to fill a connection, few enough to bound its memory.
+/// Releases that failed and are retried later do not count: otherwise an unreachable shard would
+/// keep the releases of other shards waiting.
 const MAX_AT_ONCE: usize = 512;
 const FIRST_RETRY: Duration = Duration::from_millis(10);
 const MAX_BACKOFF: Duration = Duration::from_millis(250);
-/// How long after the lease a release is retried: a store that stood still may carry out late an
+/// How long after the lease a release is retried: a store that stood still may execute late an
 /// acquisition that was sent before.
 const RELEASE_GRACE: Duration = Duration::from_secs(60);
 
@@ -110,8 +110,8 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
     }
 }
 
-/// A release that is under way. If the task panics or is dropped, the lease goes back into the queue:
-/// otherwise it would stay in the store until it expires.
+/// A release in flight. If the task panics or is dropped, the lease returns to the queue: otherwise
+/// it would stay in the store until it expires.
 pub(super) struct PendingRelease {
     queue: Arc<ReconcileQueue>,
     lease: Option<Arc<Lease>>,

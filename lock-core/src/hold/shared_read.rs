@@ -130,8 +130,9 @@ impl JoinTicket {
         }
         state.sharing.expected -= 1;
         self.used = true;
-        // Its permit goes along, so that it counts as a reader at the gate at every moment: a local
-        // writer would otherwise be admitted in between. The rest of its own lease is given up.
+        // Its permit is moved too, so that it counts as a reader at the gate at every moment: a
+        // local writer would otherwise be admitted in between. The rest of its own lease is given
+        // up.
         Some(state.add_hold(&self.lease, request, permit, waited))
     }
 }

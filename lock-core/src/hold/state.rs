@@ -58,7 +58,7 @@ pub(crate) struct LeaseInner {
     pub(crate) valid_until: LeaseInstant,
     /// After this the store cannot have anything more for us.
     pub(crate) stored_until: LeaseInstant,
-    /// How its renewals go.
+    /// The course of its renewals.
     pub(crate) renewal: LeaseState,
     /// The least that was left of its validity when a renewal was confirmed.
     pub(crate) least_remaining: Option<Duration>,
@@ -89,7 +89,7 @@ pub(crate) enum Next {
     Nothing,
     /// The store has more than the holds want.
     Reconcile,
-    /// The lease may go to a waiter that this fits.
+    /// The lease may be passed to a waiter with this key.
     HandOff(HandoffKey),
 }
 
@@ -141,8 +141,8 @@ impl LeaseInner {
         self.remote == self.desired() && !self.mode_in_doubt && self.in_line.is_none()
     }
 
-    /// Whether a step of unknown outcome may still be on its way. What is granted may go another way,
-    /// and must not overtake it.
+    /// Whether a step of unknown outcome may still be in flight. A later command may use another
+    /// connection, and must not overtake it.
     pub(crate) fn in_doubt(&self) -> bool {
         self.mode_in_doubt || self.confirmed != self.remote
     }
@@ -221,7 +221,8 @@ impl LeaseInner {
         }
     }
 
-    /// The store has confirmed the lease by an answer to what was sent at `sent`, which came by `now`.
+    /// The store has confirmed the lease by an answer to a command that was sent at `sent`; the
+    /// answer had arrived by `now`.
     pub(crate) fn confirm(&mut self, sent: LeaseInstant, lease: Duration, now: LeaseInstant) {
         self.confirmed_at = self.confirmed_at.max(sent);
         // Counted from the send, not from the answer: the store may have executed the command at any
@@ -230,7 +231,7 @@ impl LeaseInner {
         self.stored_until = self.stored_until.max(now.after(self.length));
     }
 
-    /// Something is sent now that may give us a lease, whenever it is carried out.
+    /// A command is sent now that may acquire or extend the lease, whenever it is executed.
     pub(crate) fn may_be_stored(&mut self, sent: LeaseInstant, lease: Duration) {
         self.stored_until = self.stored_until.max(sent.after(lease));
     }
@@ -279,7 +280,7 @@ impl LiveHolds {
     }
 
     pub(crate) fn count(&self) -> u32 {
-        // Holds are owned by their guards, and removed from here before the last guard goes.
+        // Holds are owned by their guards, and removed from here before the last guard is dropped.
         let joined = u32::try_from(self.joined.len()).unwrap_or(u32::MAX);
         joined + u32::from(self.first.strong_count() > 0)
     }

@@ -66,7 +66,7 @@ impl Fixture for Bare {
     }
 }
 
-/// The cases that need no more than these features say so.
+/// The cases that require only these features.
 #[tokio::test]
 async fn what_it_has_works_as_elsewhere() {
     let count = conformance::run(async || Bare::default()).await;

@@ -31,7 +31,7 @@ async fn a_view_says_the_strongest_mode() {
     assert_eq!(guard.view().mode(), Mode::Write);
     assert!(is_fresh(guard.view().remaining()));
     let seen = here.inspect("k").await.unwrap();
-    assert!(seen.complete, "one holder is no crowd");
+    assert!(seen.complete, "one holder is listed completely");
     assert_eq!(seen.fencing_token, Some(guard.fencing_token()));
     assert!(here.inspect("free").await.unwrap().complete);
     guard.downgrade().await.unwrap();

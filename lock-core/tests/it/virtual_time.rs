@@ -152,7 +152,7 @@ async fn nothing_is_left_of_a_dropped_acquisition() {
         let waiting = there.write("k").wait(SECOND * 60).acquire();
         assert!(tokio::time::timeout(SECOND, waiting).await.is_err());
     }
-    // The writer's place went with it: a reader enters at once.
+    // The writer's place was removed with it: a reader enters at once.
     let started = Instant::now();
     here.read("k").acquire().await.unwrap().release().await.unwrap();
     let other = LockClient::in_memory();
@@ -173,7 +173,7 @@ async fn a_signal_tells_of_a_loss_when_the_guard_is_gone() {
     store.remove(guard.key());
     guard.protect(std::future::pending::<()>()).await.unwrap_err();
     drop(guard);
-    // The releaser lets go of the hold before the signal is looked at.
+    // The releaser drops the hold before the signal is checked.
     sleep(SECOND).await;
     let told = tokio::time::timeout(SECOND, lost).await.expect("told");
     assert_eq!(told.cause(), LostCause::Refused);

@@ -39,7 +39,7 @@ pub(crate) struct Batch {
 /// What leases must have in common.
 type Alike = (Kind, Mode, u16);
 
-/// Sorts what is due: leases at their end are lost, those to be renewed go into batches.
+/// Sorts the due leases: expired ones are lost, the others are put into batches.
 pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
     let now = LeaseInstant::now();
     let mut alike: HashMap<Alike, Vec<DueLease>> = HashMap::new();
@@ -101,7 +101,7 @@ impl Batch {
 }
 
 impl Lease {
-    /// When it must be looked at next.
+    /// When it must be checked next.
     pub(crate) fn due(&self) -> LeaseInstant {
         let state = self.state();
         let end = state.end();

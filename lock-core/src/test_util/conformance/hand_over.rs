@@ -40,8 +40,8 @@ async fn line(client: &LockClient, kind: Kind, count: usize) -> Vec<Waiter> {
     line
 }
 
-/// Holds it with others behind: released, it goes to the next of them and from there on without
-/// the store.
+/// Holds it with other waiters behind: released, it passes to the next of them, and from there on
+/// without the store.
 async fn held_with_a_line(
     client: &LockClient,
     kind: Kind,
@@ -186,7 +186,7 @@ pub(super) async fn others_get_in_between(world: World) {
         let before = turns.load(Ordering::SeqCst);
         let guard = soon(there.write("k").wait(LONG).acquire()).await.unwrap();
         let waited_for = turns.load(Ordering::SeqCst) - before;
-        // Twice the eight that wait, once for the grant that stands, once for one that came first.
+        // Twice the eight waiters, plus one for the current grant and one for the earlier one.
         assert!(waited_for <= 2 * (2 * 8 + 1), "{waited_for} turns");
         guard.release().await.unwrap();
     }

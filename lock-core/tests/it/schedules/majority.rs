@@ -58,7 +58,7 @@ async fn it_is_more_than_half() {
 
 #[tokio::test(start_paused = true)]
 async fn the_slower_ones_get_as_long_again_as_the_majority_took() {
-    // A question takes one latency, and after the grant another one says which server it was.
+    // A command takes one latency, and after the grant another one identifies the server.
     for (latencies, held, took) in [
         ([5, 40, 60], 3, 120),
         ([5, 40, 75], 3, 150),

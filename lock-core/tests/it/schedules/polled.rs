@@ -7,7 +7,8 @@ use std::{
     time::Duration,
 };
 
-/// What is not ready after so long waits for something that does not come, or does the same again.
+/// A future that is not ready after this time waits for an event that never happens, or repeats
+/// itself.
 const QUIET: Duration = Duration::from_secs(8);
 
 /// The outcome of a future that was dropped after a number of polls, if it was not ready by then.

@@ -4,7 +4,8 @@
 //! A seed gives the same plan and the same links; only what Tokio, hash maps and RedLock draw for
 //! themselves differs, so a rare failure may need a few runs to show again.
 //!
-//! `LOCK_SCHEDULES` says how many of each family are tried, `LOCK_SCHEDULES_SEED` the first one's seed.
+//! `LOCK_SCHEDULES` sets how many of each family are tried, `LOCK_SCHEDULES_SEED` the first one's
+//! seed.
 
 mod actor;
 mod link;

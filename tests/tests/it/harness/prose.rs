@@ -11,7 +11,7 @@ const WORDS: [&str; 7] = ["who", "whoever", "whom", "nobody", "somebody", "anybo
 /// all string literals (errors, logs, help). The goal is 2 and 0.
 const SOURCES: [(&str, usize, usize); 7] = [
     ("lock-key/src", 0, 0),
-    ("lock-core/src", 53, 7),
+    ("lock-core/src", 17, 0),
     ("lock-policy/src", 0, 0),
     ("lock-macros/src", 0, 0),
     ("lock-tower/src", 0, 0),

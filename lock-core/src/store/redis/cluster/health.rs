@@ -32,7 +32,7 @@ impl Cluster {
         });
         let mut answers = asked.collect::<FuturesUnordered<_>>();
         let mut slowest = None::<Duration>;
-        let nobody = Err(match self.why_down.lock().clone() {
+        let unanswered = Err(match self.why_down.lock().clone() {
             why if why.is_empty() => Unavailable::unsent(format!("no node of {self} answers")),
             why => Unavailable::unsent(why),
         });
@@ -53,6 +53,6 @@ impl Cluster {
         amiss.sort();
         // Most problems affect all nodes: each is reported once.
         amiss.dedup();
-        (slowest.map_or(nobody, Ok), amiss)
+        (slowest.map_or(unanswered, Ok), amiss)
     }
 }

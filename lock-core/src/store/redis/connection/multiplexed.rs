@@ -54,7 +54,7 @@ impl ConnectionId {
 /// Why a command got no answer over a connection.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The connection is dead; whether the command was carried out is unknown.
+    /// The connection is dead; whether the command was executed is unknown.
     ConnectionLost,
     ServerError(RedisError),
 }
@@ -88,7 +88,7 @@ impl Connection {
         tokio::spawn({
             let dead = dead.clone();
             async move {
-                // The sender goes with the connection, so this ends with it in any case.
+                // The sender is dropped with the connection, so this ends with it in any case.
                 while let Some(push) = pushed.recv().await {
                     if push.kind == PushKind::Disconnection {
                         break;

@@ -155,7 +155,7 @@ impl PrimaryError {
         }
     }
 
-    /// A server's own error is preferred to one that says a Sentinel does not know the primary.
+    /// A server's own error is more useful than a Sentinel's report that it has no primary.
     fn add_server_error(&mut self, error: ConnectError) {
         let refused = matches!(error, ConnectError::Refused { .. });
         if !self.add_server_error || refused {

@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
             waiting.abort();
         }
         if !matches!(ended, Polled::Ready(Ok(()))) {
-            // To be called again, to go on waiting.
+            // Called again, it continues to wait.
             world.here.shutdown(LONG).await.unwrap();
         }
         ended.is_over()

@@ -16,7 +16,7 @@ use super::{
 
 /// How much longer than its wait an acquisition waits for its last answer.
 const LAST_ANSWER: Duration = Duration::from_millis(50);
-/// Timers go by the millisecond.
+/// Timers have a resolution of one millisecond.
 const TICK: Duration = Duration::from_millis(2);
 
 enum Held {

@@ -25,9 +25,9 @@ use crate::schedules::world::free;
 pub(super) enum Family {
     Good,
     Bad,
-    /// Bad, and most of all readers of one process come together.
+    /// Faulty links, and mostly readers of one process at the same time.
     Readers,
-    /// Bad, and clients and machines come to their ends.
+    /// Faulty links, and clients and machines that end.
     Ends,
 }
 
