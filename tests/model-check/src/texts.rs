@@ -27,7 +27,7 @@ impl Texts {
         Self::new(scripts.collect())
     }
 
-    /// What Redis would get if a file of the scripts, `shared/waiters` say, had another text.
+    /// What Redis would get if a file of the scripts, `lib/waiters` say, had another text.
     ///
     /// # Panics
     ///
@@ -69,7 +69,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lock-core/src/store/redis/scripts")
 }
 
-/// A file of the scripts, `shared/waiters` say.
+/// A file of the scripts, `lib/waiters` say.
 ///
 /// # Panics
 ///

@@ -6,7 +6,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a dead waiter blocks a free lock",
         defect: "F1",
-        file: "shared/queue",
+        file: "lib/queue",
         from: "redis.call('zadd', alive, now + place_ms, waiter)",
         to: "redis.call('zadd', alive, now + 300000, waiter)",
         model: "fair: two",
@@ -14,7 +14,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a queue without TTL",
         defect: "F5",
-        file: "shared/queue",
+        file: "lib/queue",
         from: "    redis.call('pexpire', queue, ttl_ms)\n",
         to: "",
         model: "fair: two",
@@ -22,7 +22,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "deadlines without TTL",
         defect: "F5",
-        file: "shared/queue",
+        file: "lib/queue",
         from: "    redis.call('pexpire', deadlines, ttl_ms)\n",
         to: "",
         model: "fair: two",
@@ -38,7 +38,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "dead waiters are never passed by",
         defect: "",
-        file: "shared/queue",
+        file: "lib/queue",
         from: "if left_ms > 0 or waiter == caller or",
         to: "if true or waiter == caller or",
         model: "fair: three",
@@ -46,7 +46,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a late waiter loses a place that delayed no other",
         defect: "",
-        file: "shared/queue",
+        file: "lib/queue",
         from: "if left_ms > 0 or waiter == caller or",
         to: "if left_ms > 0 or",
         model: "fair: two",
@@ -62,8 +62,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a fair release notifies no waiter",
         defect: "F7",
-        file: "shared/queue",
-        from: "  if head then tell(channel .. ':' .. head, '0') end\n",
+        file: "lib/queue",
+        from: "  if head then publish(channel .. ':' .. head, '0') end\n",
         to: "",
         model: "fair: two",
     },
@@ -94,15 +94,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a line without TTL",
         defect: "",
-        file: "shared/line",
-        from: "  if redis.call('pttl', line) < ttl_ms + LINE_SLACK_MS then end_in(line, ttl_ms + LINE_SLACK_MS) end\n",
+        file: "lib/fair_queue",
+        from: "  if redis.call('pttl', line) < ttl_ms + LINE_SLACK_MS then set_ttl(line, ttl_ms + LINE_SLACK_MS) end\n",
         to: "",
         model: "fair read/write: two",
     },
     Mutant {
         name: "dead places stand forever",
         defect: "F1",
-        file: "shared/line",
+        file: "lib/fair_queue",
         from: "return math.max(tonumber(redis.call('zscore', alive, waiter) or 0) - now, 0)",
         to: "return 1",
         model: "fair read/write: two",
@@ -182,7 +182,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a reader waits for writers behind it",
         defect: "",
-        file: "shared/line",
+        file: "lib/fair_queue",
         from: "    if number and -negated > number then return false, met_dead end\n",
         to: "",
         model: "fair read/write: two",

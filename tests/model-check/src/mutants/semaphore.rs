@@ -38,7 +38,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "leases that are over are not taken back",
         defect: "",
-        file: "shared/permits",
+        file: "lib/permits",
         from: "  return redis.call('zremrangebyscore', leases, '-inf', now)\n",
         to: "  return 0\n",
         model: "semaphore: three",
@@ -86,7 +86,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "permits that are taken away are not counted",
         defect: "",
-        file: "any/force_release",
+        file: "common/force_release",
         from: "    redis.call('incrby', lock, out)\n",
         to: "",
         model: "semaphore: taken away",
@@ -110,7 +110,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "one waiter is woken for any number of permits",
         defect: "",
-        file: "shared/waiters",
+        file: "lib/waiters",
         from: "math.min(free, #waiters)",
         to: "math.min(1, #waiters)",
         model: "semaphore: taken away",

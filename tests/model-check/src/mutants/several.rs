@@ -6,7 +6,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "what was granted before a refusal stays",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "return give_back(spared) or {'REFUSED', nonce",
         to: "return {'REFUSED', nonce",
         model: "several locks: two",
@@ -14,7 +14,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "what was granted before an error stays",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "    give_back()\n    return failed",
         to: "    return failed",
         model: "several locks: an error",
@@ -22,7 +22,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "what an earlier call was granted stays",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "for at = #members, 1, -1 do",
         to: "for at = but or #members, 1, -1 do",
         model: "several locks: late",
@@ -30,7 +30,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the one before the refused is spared",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "give_back(spared) or",
         to: "give_back(at - 1) or",
         model: "several locks: two",
@@ -38,7 +38,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the refused one is given back too",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "give_back(spared) or",
         to: "give_back() or",
         model: "several fair locks: two",
@@ -46,7 +46,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "it is counted wrong which was refused",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "'REFUSED', nonce, at, unpack",
         to: "'REFUSED', nonce, at - 1, unpack",
         model: "several locks: two",
@@ -54,7 +54,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "holds further out are given back too",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "member.kind.holds and (member.args[member.kind.holds] or 1) - 1",
         to: "member.kind.holds and 0",
         model: "several locks: nested",
@@ -62,7 +62,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "as many holds are left as were asked for",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "(member.args[member.kind.holds] or 1) - 1",
         to: "(member.args[member.kind.holds] or 1)",
         model: "several locks: two",
@@ -70,7 +70,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "members are not looked at before the first one writes",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "if not is_valid(member) then",
         to: "if false then",
         model: "several locks: two",
@@ -78,7 +78,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "tokens come in another order",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "granted[at + 2] = reply[3]",
         to: "granted[#members + 3 - at] = reply[3]",
         model: "several locks: two",
@@ -86,7 +86,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a refusal is a grant",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "if reply[1] ~= 'GRANTED' then",
         to: "if false then",
         model: "several locks: two",
@@ -94,7 +94,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "each member's first hold is asked for",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "member.args[at + 1] = ARGV[arg_at + at]",
         to: "member.args[at + 1] = at + 1 == kind.holds and '1' or ARGV[arg_at + at]",
         model: "several locks: nested",
@@ -102,15 +102,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a lock that is given back is told elsewhere",
         defect: "",
-        file: "any/acquire_all",
-        from: "lock_release({keys[1], keys[4], keys[2]}",
-        to: "lock_release({keys[1], keys[2], keys[2]}",
+        file: "common/acquire_all",
+        from: "exclusive_release({keys[1], keys[4], keys[2]}",
+        to: "exclusive_release({keys[1], keys[2], keys[2]}",
         model: "several locks: two",
     },
     Mutant {
         name: "a read that is given back is told elsewhere",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "read_write_release_read({keys[1], keys[4], keys[5], keys[2]}",
         to: "read_write_release_read({keys[1], keys[4], keys[2], keys[2]}",
         model: "several read/write locks: two",
@@ -118,7 +118,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a write that is given back is told elsewhere",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "read_write_release_write({keys[1], keys[4], keys[2]}",
         to: "read_write_release_write({keys[1], keys[2], keys[2]}",
         model: "several read/write locks: two",
@@ -126,7 +126,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the wrong mode of a fair read/write lock is given back",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "{nonce, args[2], args[3], holds, '0'}",
         to: "{nonce, args[2], 'write', holds, '0'}",
         model: "several fair read/write locks: two",
@@ -134,7 +134,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a fair lock that is given back notifies no waiter",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "fair_release({keys[1], keys[2], keys[3], keys[4], keys[6]}",
         to: "fair_release({keys[1], keys[2], keys[3], keys[4], keys[5]}",
         model: "several fair locks: two",
@@ -142,7 +142,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a permit is not given back",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "return semaphore_release(keys, {nonce, args[2]})",
         to: "return {'FREED', nonce}",
         model: "several semaphores: two",
@@ -150,7 +150,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "one of another kind keeps what it had",
         defect: "",
-        file: "any/acquire_all",
+        file: "common/acquire_all",
         from: "reply[1] ~= 'WRONG_KIND' and at",
         to: "at",
         model: "several locks: tokens of another kind",

@@ -6,7 +6,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a lock that is held is taken",
         defect: "",
-        file: "lock/acquire",
+        file: "exclusive/acquire",
         from: "local first = not taken and",
         to: "taken = false local first =",
         model: "reentrant: two",
@@ -14,7 +14,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a lock without TTL",
         defect: "B5",
-        file: "lock/acquire",
+        file: "exclusive/acquire",
         from: "redis.call('hset', lock, owner, '1')\nend_in(lock, lease_ms)\n",
         to: "redis.call('hset', lock, owner, '1')\n",
         model: "reentrant: two",
@@ -22,7 +22,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a waiter does not stand back",
         defect: "",
-        file: "lock/acquire",
+        file: "exclusive/acquire",
         from: "ahead_of(waiters, me, waited_ms)",
         to: "nil",
         model: "reentrant: three",
@@ -30,7 +30,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a re-entry shortens the lock",
         defect: "C7",
-        file: "shared/sole",
+        file: "lib/exclusive",
         from: "math.max(lease_ms, redis.call('pttl', lock))",
         to: "lease_ms",
         model: "reentrant: late",
@@ -38,7 +38,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a re-entry does not see that its hold is gone",
         defect: "",
-        file: "lock/acquire",
+        file: "exclusive/acquire",
         from: "if holds > 1 then return {'LOST', nonce} end\n",
         to: "",
         model: "reentrant: taken away",
@@ -46,7 +46,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a foreign owner releases",
         defect: "",
-        file: "shared/sole",
+        file: "lib/exclusive",
         from: "  local held = held_by(lock, owner) or 0\n",
         to: "  local held = redis.call('exists', lock)\n",
         model: "reentrant: two",
@@ -54,7 +54,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a release that is asked again releases another hold",
         defect: "C6",
-        file: "shared/sole",
+        file: "lib/exclusive",
         from: "  if held == holds then return 'RELEASED' end\n  if holds == 0 then",
         to: "  if holds < held then holds = held - 1 else holds = math.max(held - 1, 0) end\n  if holds == 0 then",
         model: "reentrant: late",
@@ -62,7 +62,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a release notifies no waiter",
         defect: "",
-        file: "lock/release",
+        file: "exclusive/release",
         from: "if status == 'FREED' then pass_on(line, true, channel, '0') end\n",
         to: "",
         model: "reentrant: late",
@@ -70,7 +70,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a renewal looks at the lock alone",
         defect: "B2",
-        file: "lock/renew",
+        file: "exclusive/renew",
         from: "if state[1] or tonumber(state[2] or 0) < 1 then return 0 end",
         to: "if redis.call('exists', lock) == 0 then return 0 end",
         model: "reentrant: late",
@@ -78,7 +78,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a renewal shortens",
         defect: "",
-        file: "lock/renew",
+        file: "exclusive/renew",
         from: "local ttl_ms = renewed_ms(left_ms, lease_ms)",
         to: "local ttl_ms = lease_ms",
         model: "reentrant: late",
@@ -86,7 +86,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a renewal does nothing",
         defect: "",
-        file: "lock/renew",
+        file: "exclusive/renew",
         from: "if ttl_ms ~= left_ms then redis.call('pexpire', lock, ttl_ms) end",
         to: "",
         model: "reentrant: two",
@@ -94,7 +94,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a lock that is taken away has no new token",
         defect: "",
-        file: "any/force_release",
+        file: "common/force_release",
         from: "local fence = next_token(token, token_ttl_ms)",
         to: "local fence = '1'",
         model: "reentrant: taken away",
@@ -102,7 +102,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a lock that is taken away stays",
         defect: "",
-        file: "any/force_release",
+        file: "common/force_release",
         from: "  redis.call('del', lock)\n  pass_on(line, true, lock_channel, '0')\n",
         to: "  pass_on(line, true, lock_channel, '0')\n",
         model: "reentrant: taken away",
@@ -110,7 +110,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no waiter is notified of a lock that is taken away",
         defect: "",
-        file: "any/force_release",
+        file: "common/force_release",
         from: "  redis.call('del', lock)\n  pass_on(line, true, lock_channel, '0')\n",
         to: "  redis.call('del', lock)\n",
         model: "reentrant: taken away",
@@ -118,7 +118,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no waiter is notified of a read/write lock that is taken away",
         defect: "",
-        file: "any/force_release",
+        file: "common/force_release",
         from: "  pass_on(line, true, rw_channel, '1')\n",
         to: "",
         model: "read/write: taken away",
@@ -126,7 +126,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a lock is reserved forever",
         defect: "",
-        file: "shared/waiters",
+        file: "lib/waiters",
         from: "now_ms() + RESERVED_MS) end",
         to: "now_ms() + 3600000) end",
         model: "reentrant: three",
@@ -134,7 +134,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a lock is reserved for waiters whose place is over",
         defect: "",
-        file: "shared/waiters",
+        file: "lib/waiters",
         from: "if since and tonumber(ends) <= now_ms() then",
         to: "if since and tonumber(ends) <= now_ms() - 100000 then",
         model: "reentrant: three",
@@ -142,7 +142,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a lock is reserved for one that has left",
         defect: "",
-        file: "shared/waiters",
+        file: "lib/waiters",
         from: "  if redis.pcall('hdel', line, me) ~= 1 then return end\n",
         to: "  if redis.pcall('hget', line, me) == false then return end\n",
         model: "reentrant: two",
@@ -150,7 +150,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "nothing is reserved",
         defect: "",
-        file: "shared/waiters",
+        file: "lib/waiters",
         from: "    if not is_reserved(waiter) then keep_place(line, waiter.name, waiter.since, now_ms() + RESERVED_MS) end\n",
         to: "",
         model: "reentrant: two",
@@ -158,7 +158,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "all waiters are woken",
         defect: "",
-        file: "shared/waiters",
+        file: "lib/waiters",
         from: "string.rep('0', (10 * tens + ones) % 32 + 1) .. message",
         to: "message",
         model: "reentrant: two",
@@ -166,7 +166,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the one that has waited least is first",
         defect: "",
-        file: "shared/waiters",
+        file: "lib/waiters",
         from: "return one.since < other.since",
         to: "return one.since > other.since",
         model: "reentrant: three",
@@ -174,7 +174,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a waiter that renews its place waits from then on",
         defect: "",
-        file: "shared/waiters",
+        file: "lib/waiters",
         from: "  local since = since_of(own, waited_ms)\n  if not own and #waiters",
         to: "  local since = now_ms()\n  if not own and #waiters",
         model: "reentrant: two",
@@ -182,7 +182,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a client that finds a free lock and is not next notifies no waiter",
         defect: "",
-        file: "lock/acquire",
+        file: "exclusive/acquire",
         from: "  if first and not is_reserved(first) then pass_on(line, true, channel, '0') end\n",
         to: "",
         model: "reentrant: three",
@@ -190,7 +190,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a waiter that takes a lock stays in line",
         defect: "",
-        file: "lock/acquire",
+        file: "exclusive/acquire",
         from: "enter(line, waiters, me)\n",
         to: "",
         model: "reentrant: two",
@@ -198,7 +198,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a lock is taken while it is reserved for another",
         defect: "",
-        file: "lock/acquire",
+        file: "exclusive/acquire",
         from: "local first = not taken and ahead_of(waiters, me, waited_ms)\n",
         to: "local first = not taken and ahead_of(waiters, me, waited_ms)\nif first and is_reserved(first) then first = nil end\n",
         model: "reentrant: three",

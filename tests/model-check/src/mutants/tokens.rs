@@ -6,7 +6,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "tokens are counted from the last alone",
         defect: "",
-        file: "shared/next_token",
+        file: "lib/next_token",
         from: "if last >= token then",
         to: "if true then",
         model: "fenced: tokens stay",
@@ -14,7 +14,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "tokens follow the clock alone",
         defect: "",
-        file: "shared/next_token",
+        file: "lib/next_token",
         from: "if last >= token then",
         to: "if false then",
         model: "reentrant: two",
@@ -22,7 +22,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a token is not kept",
         defect: "",
-        file: "shared/next_token",
+        file: "lib/next_token",
         from: "    redis.call('set', key, reserved, 'px', ttl_ms)\n",
         to: "",
         model: "reentrant: two",
@@ -30,7 +30,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a token stays forever",
         defect: "",
-        file: "shared/next_token",
+        file: "lib/next_token",
         from: "    redis.call('set', key, reserved, 'px', ttl_ms)\n",
         to: "    redis.call('set', key, reserved)\n",
         model: "reentrant: two",
@@ -38,7 +38,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a permanent token is given an end",
         defect: "",
-        file: "shared/next_token",
+        file: "lib/next_token",
         from: "if ttl_ms == 0 or (stored and redis.call('pttl', key) == -1) then",
         to: "if ttl_ms == 0 and not stored then",
         model: "fenced: tokens stay",
@@ -46,7 +46,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "tokens are written as Lua writes numbers",
         defect: "",
-        file: "shared/next_token",
+        file: "lib/next_token",
         from: "return text",
         to: "return tostring(token)",
         model: "reentrant: two",
@@ -54,7 +54,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a grant that is asked again has the old token",
         defect: "",
-        file: "lock/acquire",
+        file: "exclusive/acquire",
         from: "    fence = next_token(token, token_ttl_ms, turns)\n    if not fence",
         to: "    fence = redis.call('get', token)\n    if not fence",
         model: "reentrant: late",

@@ -61,7 +61,7 @@ impl Reply {
         }
     }
 
-    /// As a list, also from what is quick, which says its parts with spaces between.
+    /// As a list, also from a fast path, which returns its parts with spaces between.
     #[must_use]
     pub fn in_parts(self) -> Self {
         match self {

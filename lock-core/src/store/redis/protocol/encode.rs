@@ -84,7 +84,7 @@ impl Encoder {
                     .arg(&names.tag)
             }
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
-                let call = ScriptCall::new(&scripts::LOCK_ACQUIRE)
+                let call = ScriptCall::new(&scripts::EXCLUSIVE_ACQUIRE)
                     .key(&names.lock)
                     .key(names.line())
                     .key(names.token())
@@ -117,7 +117,7 @@ impl Encoder {
         }
     }
 
-    /// All or none of them, in one script: see `any/acquire_all`.
+    /// All or none of them, in one script: see `common/acquire_all`.
     pub(crate) fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall {
         commands.iter().fold(ScriptCall::new(&scripts::ACQUIRE_ALL), |call, step| {
             let names = self.names(&step.key);
@@ -156,7 +156,7 @@ impl Encoder {
                 .number(step.holds)
                 .flag(step.in_line),
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
-                let call = ScriptCall::new(&scripts::LOCK_RELEASE).key(&names.lock);
+                let call = ScriptCall::new(&scripts::EXCLUSIVE_RELEASE).key(&names.lock);
                 rest_by_default(call.key(names.lock_channel()))
             }
             (Kind::Fair, _) => {
@@ -215,7 +215,7 @@ impl Encoder {
                 ScriptCall::new(&scripts::FAIR_READ_WRITE_RENEW).arg(mode.as_str())
             }
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced | Kind::Fair, _) => {
-                ScriptCall::new(&scripts::LOCK_RENEW)
+                ScriptCall::new(&scripts::EXCLUSIVE_RENEW)
             }
             (Kind::Semaphore, _) => ScriptCall::new(&scripts::SEMAPHORE_RENEW),
         };
@@ -307,7 +307,9 @@ impl Encoder {
     }
 
     pub(crate) fn release_requested(&self, holder: &Holder) -> ScriptCall {
-        ScriptCall::new(&scripts::ASKED).key(self.names(&holder.key).asked()).owner(&holder.owner)
+        ScriptCall::new(&scripts::RELEASE_REQUESTED)
+            .key(self.names(&holder.key).asked())
+            .owner(&holder.owner)
     }
 
     pub(crate) fn set_permits(
@@ -358,7 +360,7 @@ fn converted(call: ScriptCall, step: &ConvertCommand) -> ScriptCall {
 
 /// The number of a waiter among those that share a channel, so that each can be woken alone: a
 /// message for one waiter has as many leading zeros as the end of its owner's name encodes, see
-/// `shared/waiters`.
+/// `lib/waiters`.
 pub(crate) fn wake_number(topic: &WakeTopic) -> Option<u8> {
     let WakeTopic::Turn(holder) = topic else { return None };
     if holder.kind.is_fair() {

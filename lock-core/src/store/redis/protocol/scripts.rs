@@ -43,12 +43,12 @@ impl Deref for LockScript {
 }
 
 macro_rules! composed {
-    ($sharded:literal $path:literal $(quick [$($quick:literal)+])? [$($shared:literal)*]
+    ($sharded:literal $path:literal $(fast_path [$($fast:literal)+])? [$($lib:literal)*]
         [$($folder:literal / $verb:literal)*]) => {
         concat!(
             "local SHARDED = ", $sharded, "\n\n",
-            $("do\n", $(include_str!(concat!("../scripts/quick/", $quick, ".lua")),)+ "end\n\n",)?
-            $(include_str!(concat!("../scripts/shared/", $shared, ".lua")),)*
+            $("do\n", $(include_str!(concat!("../scripts/fast_path/", $fast, ".lua")),)+ "end\n\n",)?
+            $(include_str!(concat!("../scripts/lib/", $lib, ".lua")),)*
             $(
                 "local function ", $folder, "_", $verb, "(KEYS, ARGV)\n",
                 include_str!(concat!("../scripts/", $folder, "/", $verb, ".lua")),
@@ -61,7 +61,7 @@ macro_rules! composed {
 
 macro_rules! scripts {
     ($(
-        $name:ident = $path:literal $(quick $($quick:literal)+)? $(with $($shared:literal)+)?
+        $name:ident = $path:literal $(fast_path $($fast:literal)+)? $(with $($lib:literal)+)?
         $(calling $($folder:literal / $verb:literal)*)?;
     )*) => {
         $(
@@ -74,12 +74,12 @@ macro_rules! scripts {
 
         mod plain {
             $(pub(crate) const $name: &str =
-                composed!("false" $path $(quick [$($quick)+])? [$($($shared)+)?] [$($($folder / $verb)*)?]);)*
+                composed!("false" $path $(fast_path [$($fast)+])? [$($($lib)+)?] [$($($folder / $verb)*)?]);)*
         }
 
         mod sharded {
             $(pub(crate) const $name: &str =
-                composed!("true" $path $(quick [$($quick)+])? [$($($shared)+)?] [$($($folder / $verb)*)?]);)*
+                composed!("true" $path $(fast_path [$($fast)+])? [$($($lib)+)?] [$($($folder / $verb)*)?]);)*
         }
 
         /// Every script for a single server, for tests of single scripts.
@@ -104,60 +104,60 @@ macro_rules! scripts {
 }
 
 scripts! {
-    ACQUIRE_READ = "read_write/acquire_read" quick "token" "acquire_read"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "waiters" "hold_reads";
-    ACQUIRE_WRITE = "read_write/acquire_write" quick "token" "acquire_write"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "waiters" "readers" "hold_reads" "tag";
-    RENEW_READ = "read_write/renew_read" with "whole" "renewed";
-    RENEW_WRITE = "read_write/renew_write" with "whole" "renewed" "hold_reads";
-    RELEASE_READ = "read_write/release_read" quick "release_read"
-        with "whole" "clock" "tell" "waiters" "readers" "tag";
-    RELEASE_WRITE = "read_write/release_write" quick "release_write"
-        with "whole" "clock" "tell" "waiters" "tag";
-    UPGRADE = "read_write/upgrade" with "whole" "clock" "next_token" "readers" "hold_reads";
-    DOWNGRADE = "read_write/downgrade" with "whole" "clock" "tell" "waiters" "hold_reads";
-    LOCK_ACQUIRE = "lock/acquire" quick "token" "acquire"
-        with "whole" "end_in" "clock" "tell" "next_token" "waiters" "sole";
-    LOCK_RELEASE = "lock/release" quick "release"
-        with "whole" "clock" "tell" "waiters" "sole";
-    LOCK_RENEW = "lock/renew" with "whole" "renewed";
+    ACQUIRE_READ = "read_write/acquire_read" fast_path "token" "acquire_read"
+        with "parse_int" "set_ttl" "fields" "clock" "publish" "next_token" "waiters" "hold_reads";
+    ACQUIRE_WRITE = "read_write/acquire_write" fast_path "token" "acquire_write"
+        with "parse_int" "set_ttl" "fields" "clock" "publish" "next_token" "waiters" "readers" "hold_reads" "tag";
+    RENEW_READ = "read_write/renew_read" with "parse_int" "renewed";
+    RENEW_WRITE = "read_write/renew_write" with "parse_int" "renewed" "hold_reads";
+    RELEASE_READ = "read_write/release_read" fast_path "release_read"
+        with "parse_int" "clock" "publish" "waiters" "readers" "tag";
+    RELEASE_WRITE = "read_write/release_write" fast_path "release_write"
+        with "parse_int" "clock" "publish" "waiters" "tag";
+    UPGRADE = "read_write/upgrade" with "parse_int" "clock" "next_token" "readers" "hold_reads";
+    DOWNGRADE = "read_write/downgrade" with "parse_int" "clock" "publish" "waiters" "hold_reads";
+    EXCLUSIVE_ACQUIRE = "exclusive/acquire" fast_path "token" "acquire"
+        with "parse_int" "set_ttl" "clock" "publish" "next_token" "waiters" "exclusive";
+    EXCLUSIVE_RELEASE = "exclusive/release" fast_path "release"
+        with "parse_int" "clock" "publish" "waiters" "exclusive";
+    EXCLUSIVE_RENEW = "exclusive/renew" with "parse_int" "renewed";
     FAIR_READ_WRITE_ACQUIRE = "fair_read_write/acquire"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "waiters" "readers" "hold_reads" "tag" "line" "ours" "held_by_ours"
+        with "parse_int" "set_ttl" "fields" "clock" "publish" "next_token" "waiters" "readers" "hold_reads" "tag" "fair_queue" "own_client" "held_by_own_client"
         calling "read_write"/"acquire_read" "read_write"/"acquire_write";
     FAIR_READ_WRITE_RELEASE = "fair_read_write/release"
-        with "whole" "end_in" "clock" "tell" "waiters" "readers" "tag" "line" "turns"
+        with "parse_int" "set_ttl" "clock" "publish" "waiters" "readers" "tag" "fair_queue" "wake_next"
         calling "read_write"/"release_read" "read_write"/"release_write";
     FAIR_READ_WRITE_LEAVE = "fair_read_write/leave"
-        with "whole" "end_in" "clock" "tell" "waiters" "readers" "tag" "line" "turns"
+        with "parse_int" "set_ttl" "clock" "publish" "waiters" "readers" "tag" "fair_queue" "wake_next"
         calling "read_write"/"release_read" "read_write"/"release_write";
     FAIR_READ_WRITE_UPGRADE = "fair_read_write/upgrade"
-        with "whole" "end_in" "clock" "tell" "next_token" "readers" "hold_reads" "line"
+        with "parse_int" "set_ttl" "clock" "publish" "next_token" "readers" "hold_reads" "fair_queue"
         calling "read_write"/"upgrade";
     FAIR_READ_WRITE_DOWNGRADE = "fair_read_write/downgrade"
-        with "whole" "end_in" "clock" "tell" "waiters" "hold_reads" "line" "turns"
+        with "parse_int" "set_ttl" "clock" "publish" "waiters" "hold_reads" "fair_queue" "wake_next"
         calling "read_write"/"downgrade";
     FAIR_READ_WRITE_RENEW = "fair_read_write/renew"
-        with "whole" "end_in" "clock" "renewed" "tell" "hold_reads" "line"
+        with "parse_int" "set_ttl" "clock" "renewed" "publish" "hold_reads" "fair_queue"
         calling "read_write"/"renew_read" "read_write"/"renew_write";
-    FAIR_ACQUIRE = "fair/acquire" with "whole" "end_in" "clock" "next_token" "tell" "sole" "ours" "queue";
-    FAIR_RELEASE = "fair/release" with "whole" "end_in" "clock" "tell" "sole" "ours" "queue";
-    FAIR_LEAVE = "fair/leave" with "whole" "end_in" "clock" "tell" "sole" "ours" "queue";
-    SEMAPHORE_ACQUIRE = "semaphore/acquire" with "whole" "end_in" "clock" "tell" "waiters" "permits";
-    SEMAPHORE_RELEASE = "semaphore/release" with "whole" "clock" "tell" "waiters" "permits";
-    SEMAPHORE_RENEW = "semaphore/renew" with "whole" "clock" "renewed";
-    SEMAPHORE_RESIZE = "semaphore/resize" with "whole" "clock" "tell" "waiters" "permits";
-    ACQUIRE_ALL = "any/acquire_all"
-        with "whole" "end_in" "fields" "clock" "tell" "next_token" "waiters" "readers" "hold_reads" "tag" "sole" "ours" "queue"
-            "permits" "line" "turns" "held_by_ours"
+    FAIR_ACQUIRE = "fair/acquire" with "parse_int" "set_ttl" "clock" "next_token" "publish" "exclusive" "own_client" "queue";
+    FAIR_RELEASE = "fair/release" with "parse_int" "set_ttl" "clock" "publish" "exclusive" "own_client" "queue";
+    FAIR_LEAVE = "fair/leave" with "parse_int" "set_ttl" "clock" "publish" "exclusive" "own_client" "queue";
+    SEMAPHORE_ACQUIRE = "semaphore/acquire" with "parse_int" "set_ttl" "clock" "publish" "waiters" "permits";
+    SEMAPHORE_RELEASE = "semaphore/release" with "parse_int" "clock" "publish" "waiters" "permits";
+    SEMAPHORE_RENEW = "semaphore/renew" with "parse_int" "clock" "renewed";
+    SEMAPHORE_RESIZE = "semaphore/resize" with "parse_int" "clock" "publish" "waiters" "permits";
+    ACQUIRE_ALL = "common/acquire_all"
+        with "parse_int" "set_ttl" "fields" "clock" "publish" "next_token" "waiters" "readers" "hold_reads" "tag" "exclusive" "own_client" "queue"
+            "permits" "fair_queue" "wake_next" "held_by_own_client"
         calling "read_write"/"acquire_read" "read_write"/"release_read"
             "read_write"/"acquire_write" "read_write"/"release_write"
-            "lock"/"acquire" "lock"/"release"
+            "exclusive"/"acquire" "exclusive"/"release"
             "fair"/"acquire" "fair"/"release"
             "fair_read_write"/"acquire" "fair_read_write"/"release"
             "semaphore"/"acquire" "semaphore"/"release";
-    INSPECT = "any/inspect" with "whole" "end_in" "clock" "tell" "next_token" "waiters" "sole" "ours" "queue" "line" "readers" "permits" "holders";
-    FORCE_RELEASE = "any/force_release" with "whole" "end_in" "clock" "tell" "next_token" "waiters" "sole" "ours" "queue" "line" "turns" "readers" "permits" "holders";
-    REQUEST_RELEASE = "any/request_release" with "whole" "end_in" "clock" "tell" "sole" "readers" "permits" "holders";
-    ASKED = "any/asked";
-    MISSING_RIGHTS = "any/missing_rights" with "tell";
+    INSPECT = "common/inspect" with "parse_int" "set_ttl" "clock" "publish" "next_token" "waiters" "exclusive" "own_client" "queue" "fair_queue" "readers" "permits" "holders";
+    FORCE_RELEASE = "common/force_release" with "parse_int" "set_ttl" "clock" "publish" "next_token" "waiters" "exclusive" "own_client" "queue" "fair_queue" "wake_next" "readers" "permits" "holders";
+    REQUEST_RELEASE = "common/request_release" with "parse_int" "set_ttl" "clock" "publish" "exclusive" "readers" "permits" "holders";
+    RELEASE_REQUESTED = "common/release_requested";
+    MISSING_RIGHTS = "common/missing_rights" with "publish";
 }

@@ -37,7 +37,7 @@ fn missing_rights() -> Call {
     let mut args: Vec<(&str, &dyn Display)> = vec![("lock", &NAMES[0]), ("count", &count)];
     args.extend(NAMES[1..].iter().chain(&CHANNELS).map(|name| ("", name as &dyn Display)));
     let args = args.into_iter().map(|(name, value)| (name, value.to_string())).collect();
-    Call { script: "any/missing_rights", keys: Vec::new(), args }
+    Call { script: "common/missing_rights", keys: Vec::new(), args }
 }
 
 /// The commands that a script calls.
@@ -49,7 +49,7 @@ fn called(text: &str) -> BTreeSet<String> {
 #[test]
 fn it_asks_for_every_command_that_a_script_calls() {
     for scripts in [SCRIPTS, SHARDED_SCRIPTS] {
-        let itself = scripts.iter().find(|script| script.name == "any/missing_rights").unwrap();
+        let itself = scripts.iter().find(|script| script.name == "common/missing_rights").unwrap();
         let asked = itself.text.split("{'").skip(1);
         let asked = asked.filter_map(|rest| Some(rest.split_once('\'')?.0.to_owned()));
         let asked: BTreeSet<_> = asked.chain(called(itself.text)).collect();

@@ -1,4 +1,4 @@
-//! any/acquire_all: several locks, all or none.
+//! common/acquire_all: several locks, all or none.
 
 use lock_tests::Cli;
 
@@ -290,7 +290,7 @@ async fn members_that_are_none_write_nothing() {
     assert_eq!(store.ask(&acquire_all(&[])).await, ["INVALID"]);
     for pair in pairs() {
         let whole = acquire_all(&pair);
-        let mut wrong = vec![whole.with("name", "lock/release"), whole.with("name", "")];
+        let mut wrong = vec![whole.with("name", "exclusive/release"), whole.with("name", "")];
         for count in ["-1", "0", "1", "5.5", "x", "", "nan", "1e400", "99"] {
             wrong.push(whole.with("count", count));
         }
@@ -305,7 +305,7 @@ async fn members_that_are_none_write_nothing() {
         more.keys.push("lock:3".into());
         wrong.push(more);
         let mut more = whole.clone();
-        more.args.push(("name", "lock/acquire".into()));
+        more.args.push(("name", "exclusive/acquire".into()));
         wrong.push(more);
         for call in wrong {
             assert_eq!(store.ask(&call).await, ["INVALID"], "{call:?}");

@@ -1,4 +1,4 @@
-//! Calls of any/acquire_all, for locks of every kind under names of their own.
+//! Calls of common/acquire_all, for locks of every kind under names of their own.
 
 use crate::scripts::support::call::{Call, acquire_read, acquire_write};
 use crate::scripts::support::keys::{CHANNEL, LOCK_CHANNEL, SEMAPHORE_CHANNEL, TURN};
@@ -136,7 +136,7 @@ impl Member {
 
 pub(crate) fn acquire_all(members: &[Member]) -> Call {
     Call {
-        script: "any/acquire_all",
+        script: "common/acquire_all",
         keys: members.iter().flat_map(Member::keys).collect(),
         args: members.iter().flat_map(Member::args).collect(),
     }

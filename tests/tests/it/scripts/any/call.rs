@@ -1,4 +1,4 @@
-//! Calls of any/*.
+//! Calls of common/*.
 
 use std::fmt::Display;
 
@@ -11,7 +11,7 @@ use crate::scripts::support::keys::{
 pub(crate) fn inspect() -> Call {
     let args: [(_, &dyn Display); 1] = [("tag", &TAG)];
     let keys = [LOCK, LINE, QUEUE, DEADLINES, ALIVE, TOKEN, LEASES];
-    Call::new("any/inspect", keys, args)
+    Call::new("common/inspect", keys, args)
 }
 
 pub(crate) fn force_release() -> Call {
@@ -29,22 +29,22 @@ pub(crate) fn force_release() -> Call {
         SEMAPHORE_CHANNEL,
     ];
     let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("token_ttl", &HOUR)];
-    Call::new("any/force_release", keys, args)
+    Call::new("common/force_release", keys, args)
 }
 
 pub(crate) fn request_release() -> Call {
     let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("ttl", &HOUR)];
-    Call::new("any/request_release", [LOCK, ASKED, LEASES], args)
+    Call::new("common/request_release", [LOCK, ASKED, LEASES], args)
 }
 
 pub(crate) fn asked(owner: &str) -> Call {
     let args: [(_, &dyn Display); 1] = [("owner", &owner)];
-    Call::new("any/asked", [ASKED], args)
+    Call::new("common/release_requested", [ASKED], args)
 }
 
 /// All of these acquires in one; the further keys of their releases are put in.
 pub(crate) fn acquire_all(members: &[Call]) -> Call {
-    let mut all = Call { script: "any/acquire_all", keys: Vec::new(), args: Vec::new() };
+    let mut all = Call { script: "common/acquire_all", keys: Vec::new(), args: Vec::new() };
     for member in members {
         let mut member = member.clone();
         // The lock's name stands first; side keys of another lock are made from it.

@@ -1,4 +1,4 @@
-//! any/inspect, any/force_release, any/request_release and any/asked, on every kind.
+//! common/inspect, common/force_release, common/request_release and common/release_requested, on every kind.
 
 use redis::Value;
 

@@ -1,4 +1,4 @@
-//! Fencing tokens: shared/next_token, through the scripts that grant.
+//! Fencing tokens: lib/next_token, through the scripts that grant.
 
 use crate::scripts::plain::call as plain_call;
 use crate::scripts::support::call::{

@@ -32,9 +32,9 @@ fn files() -> Vec<(String, String)> {
     files
 }
 
-/// Not shared functions, and not what is quick.
+/// Neither functions of `lib/` nor fast paths.
 fn is_script(name: &str) -> bool {
-    !name.starts_with("shared/") && !name.starts_with("quick/")
+    !name.starts_with("lib/") && !name.starts_with("fast_path/")
 }
 
 fn scripts() -> Vec<(String, String)> {
@@ -60,15 +60,15 @@ fn every_file_says_its_name_first() {
     }
 }
 
-/// What is quick stands first, in a block of its own.
-fn behind_the_quick<'a>(text: &'a str, files: &[(String, String)]) -> Option<&'a str> {
+/// The fast path comes first, in a block of its own.
+fn after_fast_path<'a>(text: &'a str, files: &[(String, String)]) -> Option<&'a str> {
     let Some(mut block) = text.strip_prefix("do\n") else { return Some(text) };
     loop {
         if let Some(behind) = block.strip_prefix("end\n\n") {
             return Some(behind);
         }
-        let mut quick = files.iter().filter(|(name, _)| name.starts_with("quick/"));
-        block = quick.find_map(|(_, text)| block.strip_prefix(text.as_str()))?;
+        let mut fast_paths = files.iter().filter(|(name, _)| name.starts_with("fast_path/"));
+        block = fast_paths.find_map(|(_, text)| block.strip_prefix(text.as_str()))?;
     }
 }
 
@@ -77,7 +77,7 @@ fn used<'a>(mut before: &'a str, files: &[(String, String)]) -> Option<&'a str> 
     while !before.is_empty() {
         before = files.iter().find_map(|(name, text)| {
             let function = name.replace('/', "_");
-            match name.strip_prefix("shared/") {
+            match name.strip_prefix("lib/") {
                 Some(_) => before.strip_prefix(text.as_str()),
                 None => before
                     .strip_prefix(&format!("local function {function}(KEYS, ARGV)\n"))?
@@ -101,7 +101,7 @@ fn every_script_is_sent_to_redis_whole_and_after_what_it_uses() {
             let (_, text) = files.iter().find(|(name, _)| name == script.name).expect("its file");
             let before = script.text.strip_suffix(text.as_str()).expect("the file comes last");
             let before = before.strip_prefix(opening).expect("whether shards are told comes first");
-            let before = behind_the_quick(before, &files).expect("the quick in one block");
+            let before = after_fast_path(before, &files).expect("the fast path in one block");
             assert_eq!(used(before, &files), Some(""), "{}", script.name);
         }
     }
@@ -109,7 +109,7 @@ fn every_script_is_sent_to_redis_whole_and_after_what_it_uses() {
 
 #[test]
 fn shared_files_only_define_and_take_nothing() {
-    for (name, text) in files().iter().filter(|(name, _)| name.starts_with("shared/")) {
+    for (name, text) in files().iter().filter(|(name, _)| name.starts_with("lib/")) {
         assert!(!text.contains("KEYS") && !text.contains("ARGV"), "{name}");
         let effect = |line: &&str| line.starts_with("redis.") || line.starts_with("return");
         assert_eq!(text.lines().filter(effect).count(), 0, "{name}");
@@ -117,10 +117,10 @@ fn shared_files_only_define_and_take_nothing() {
     }
 }
 
-/// Messages go through `tell`, or a cluster's shards would not hear of them.
+/// Messages go through `publish`, or subscribers of a cluster's shards would not receive them.
 #[test]
-fn nothing_is_published_but_by_tell() {
-    let tells = |name: &str| name == "shared/tell" || name.starts_with("quick/release");
+fn only_publish_sends_messages() {
+    let tells = |name: &str| name == "lib/publish" || name.starts_with("fast_path/release");
     for (name, text) in files().iter().filter(|(name, _)| !tells(name)) {
         assert!(!text.contains("publish'"), "{name}");
     }
@@ -161,7 +161,8 @@ fn arguments_are_named_at_the_top_and_nowhere_else() {
         let after_names = code.skip_while(|line| line.starts_with("local "));
         let raw = after_names.filter(|line| line.contains("KEYS") || line.contains("ARGV")).count();
         // These walk over their arguments.
-        let walks = name.contains("/renew") || name.contains("/leave") || name == "any/acquire_all";
+        let walks =
+            name.contains("/renew") || name.contains("/leave") || name == "common/acquire_all";
         assert_eq!(raw > 0, walks, "{name}");
     }
 }

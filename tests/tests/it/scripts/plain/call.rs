@@ -7,7 +7,7 @@ use crate::scripts::support::keys::{LINE, LOCK, LOCK_CHANNEL, TOKEN};
 
 pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
     Call::new(
-        "lock/acquire",
+        "exclusive/acquire",
         [LOCK, LINE, TOKEN, LOCK_CHANNEL],
         [
             ("owner", &owner),
@@ -24,7 +24,7 @@ pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
 
 pub(crate) fn release(owner: &str, holds: u32) -> Call {
     Call::new(
-        "lock/release",
+        "exclusive/release",
         [LOCK, LOCK_CHANNEL, LINE],
         [("owner", &owner), ("holds", &holds), ("queued", &0)],
     )
@@ -32,5 +32,5 @@ pub(crate) fn release(owner: &str, holds: u32) -> Call {
 
 pub(crate) fn renew(owner: &str) -> Call {
     let args: [(_, &dyn Display); 2] = [("owner", &owner), ("lease", &LEASE)];
-    Call::new("lock/renew", [LOCK], args)
+    Call::new("exclusive/renew", [LOCK], args)
 }

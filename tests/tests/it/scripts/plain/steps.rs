@@ -1,4 +1,4 @@
-//! lock/acquire, lock/release and lock/renew: a lock with one holder.
+//! exclusive/acquire, exclusive/release and exclusive/renew: a lock with one holder.
 
 use crate::scripts::plain::call::{acquire, release, renew};
 use crate::scripts::support::call::{HOUR, LEASE, LONGER, acquire_read, acquire_write};

@@ -10,7 +10,7 @@ use crate::scripts::support::waiter::{
     ALL_WAITERS, WAITERS, held, places, stand, waiting, waiting_writer,
 };
 
-/// The waiters in order, as `any/inspect` lists them.
+/// The waiters in order, as `common/inspect` lists them.
 async fn in_order(store: &Store) -> String {
     store.ask(&inspect()).await.pop().unwrap()
 }

@@ -23,12 +23,12 @@
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, queue, deadlines, alive, token, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local nonce, owner = ARGV[1], ARGV[2]
-local lease_ms, holds = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 1, MOST_HOLDS)
-local place_ms, wait_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6], 1, MOST_LEASE_MS)
-local token_ttl_ms = whole(ARGV[7], 0, MOST_LEASE_MS)
+local lease_ms, holds = parse_int(ARGV[3], 1, MOST_LEASE_MS), parse_int(ARGV[4], 1, MOST_HOLDS)
+local place_ms, wait_ms = parse_int(ARGV[5], 0, MOST_LEASE_MS), parse_int(ARGV[6], 1, MOST_LEASE_MS)
+local token_ttl_ms = parse_int(ARGV[7], 0, MOST_LEASE_MS)
 if not (lease_ms and holds and place_ms and wait_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
 
-local held, taken = sole(lock, owner)
+local held, taken = exclusive_holds(lock, owner)
 if not held or not is_queue(queue, deadlines, alive) then return {'WRONG_KIND', nonce} end
 
 if held > 0 then
@@ -51,7 +51,7 @@ if not taken and (not head or head == owner) then
   drop_heads(queue, deadlines, alive, dead)
   leave_queue(queue, deadlines, alive, owner)
   redis.call('hset', lock, owner, '1')
-  end_in(lock, lease_ms)
+  set_ttl(lock, lease_ms)
   return {'GRANTED', nonce, fence}
 end
 
@@ -61,7 +61,7 @@ if place_ms > 0 then
   stand_in_queue(queue, deadlines, alive, owner, now, taken and math.max(left_ms, 0) or 0, place_ms, wait_ms)
 end
 local queued = redis.call('zscore', deadlines, owner) and 1 or 0
-if not taken and dead > 0 then tell(channel .. ':' .. head, '0') end
+if not taken and dead > 0 then publish(channel .. ':' .. head, '0') end
 -- At least 1: whoever looks again at once would do so without end.
 if left_ms ~= -1 or not taken then left_ms = math.max(left_ms, 1) end
 return {'BUSY', nonce, left_ms, queued}

@@ -18,7 +18,7 @@
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
 local lock, queue, deadlines, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local nonce, owner, holds = ARGV[1], ARGV[2], whole(ARGV[3], 0, MOST_HOLDS)
+local nonce, owner, holds = ARGV[1], ARGV[2], parse_int(ARGV[3], 0, MOST_HOLDS)
 local queued = ARGV[4] == '1'
 if not holds or owner == '' then return {'INVALID', nonce} end
 

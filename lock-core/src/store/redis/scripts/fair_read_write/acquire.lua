@@ -5,7 +5,7 @@
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:n
--- KEYS[3] line    zset    mode:owner of each waiter -> number of arrival; see shared/line
+-- KEYS[3] line    zset    mode:owner of each waiter -> number of arrival; see lib/fair_queue
 -- KEYS[4] alive   zset    mode:owner -> epoch ms until which its place lives
 -- KEYS[5] token   string  last fencing token
 -- KEYS[6] turn    prefix  of the waiters' channels turn:owner, told 1
@@ -25,22 +25,22 @@
 --         {INVALID, nonce}
 local lock, reads, line, alive, token, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local nonce, owner, mode = ARGV[1], ARGV[2], ARGV[3]
-local lease_ms, holds = whole(ARGV[4], 1, MOST_LEASE_MS), whole(ARGV[5], 1, MOST_HOLDS)
-local place_ms, token_ttl_ms = whole(ARGV[6], 0, MOST_LEASE_MS), whole(ARGV[7], 0, MOST_LEASE_MS)
+local lease_ms, holds = parse_int(ARGV[4], 1, MOST_LEASE_MS), parse_int(ARGV[5], 1, MOST_HOLDS)
+local place_ms, token_ttl_ms = parse_int(ARGV[6], 0, MOST_LEASE_MS), parse_int(ARGV[7], 0, MOST_LEASE_MS)
 local tag = ARGV[8]
 if not (lease_ms and holds and place_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
 if mode ~= 'read' and mode ~= 'write' then return {'INVALID', nonce} end
 
 local state = redis.pcall('hmget', lock, 'mode', owner, owner .. ':write')
 if state.err then return string.find(state.err, 'WRONGTYPE') and {'WRONG_KIND', nonce} or state end
-local held_as, own_reads, own_writes = state[1], whole(state[2], 1, MOST_HOLDS), whole(state[3], 1, MOST_HOLDS)
+local held_as, own_reads, own_writes = state[1], parse_int(state[2], 1, MOST_HOLDS), parse_int(state[3], 1, MOST_HOLDS)
 if held_as ~= 'read' and held_as ~= 'write' and redis.call('exists', lock) == 1 then return {'WRONG_KIND', nonce} end
 own_reads = own_reads and mode == 'read' and (own_writes or redis.call('exists', reads .. ':1') == 1)
 local inside = own_writes or own_reads
 
 local stands = line_stands(line, alive)
 if stands == nil then return {'WRONG_KIND', nonce} end
-if held_as and not (stands or inside) and held_by_ours(lock, tag, held_as) then return {'WRONG_KIND', nonce} end
+if held_as and not (stands or inside) and held_by_own_client(lock, tag, held_as) then return {'WRONG_KIND', nonce} end
 
 local me = mode .. ':' .. owner
 local blocked, met_dead = false, false
@@ -81,7 +81,7 @@ local queued = place_ms > 0
 if queued then
   keep_line(line, math.max(place_ms, redis.call('pttl', lock)))
   redis.call('zadd', alive, string.format('%.0f', now_ms() + place_ms), me)
-  if redis.call('pttl', alive) < place_ms then end_in(alive, place_ms) end
+  if redis.call('pttl', alive) < place_ms then set_ttl(alive, place_ms) end
   if not redis.call('zscore', line, me) then
     local last = redis.call('zrange', line, -1, -1, 'withscores')[2] or 0
     enter_line(line, mode, owner, math.max(last + 1, (now_us())))

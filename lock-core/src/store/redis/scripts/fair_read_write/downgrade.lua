@@ -5,7 +5,7 @@
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
 -- KEYS[3] channel  channel  where releases are told: 1 for a write
--- KEYS[4] line     zset     mode:owner of each waiter -> number of arrival; see shared/line
+-- KEYS[4] line     zset     mode:owner of each waiter -> number of arrival; see lib/fair_queue
 -- KEYS[5] alive    zset     mode:owner -> epoch ms until which its place lives
 -- KEYS[6] turn     prefix   of the waiters' channels turn:owner, told 1
 -- ARGV[1] nonce

@@ -4,7 +4,7 @@
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] channel  channel  where releases are told: 0 for a read, 1 for a write
--- KEYS[3] line     zset     mode:owner of each waiter -> number of arrival; see shared/line
+-- KEYS[3] line     zset     mode:owner of each waiter -> number of arrival; see lib/fair_queue
 -- KEYS[4] alive    zset     mode:owner -> epoch ms until which its place lives
 -- KEYS[5] turn     prefix   of the waiters' channels turn:owner, told 1
 -- ARGV[1] nonce

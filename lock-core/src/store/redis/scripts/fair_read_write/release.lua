@@ -5,7 +5,7 @@
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
 -- KEYS[3] channel  channel  where releases are told: 0 for a read, 1 for a write
--- KEYS[4] line     zset     mode:owner of each waiter -> number of arrival; see shared/line
+-- KEYS[4] line     zset     mode:owner of each waiter -> number of arrival; see lib/fair_queue
 -- KEYS[5] alive    zset     mode:owner -> epoch ms until which its place lives
 -- KEYS[6] turn     prefix   of the waiters' channels turn:owner, told 1
 -- ARGV[1] nonce
@@ -19,7 +19,7 @@
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
 local lock, reads, channel, line, alive, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local nonce, owner, mode, holds = ARGV[1], ARGV[2], ARGV[3], whole(ARGV[4], 0, MOST_HOLDS)
+local nonce, owner, mode, holds = ARGV[1], ARGV[2], ARGV[3], parse_int(ARGV[4], 0, MOST_HOLDS)
 local queued = ARGV[5] == '1'
 if not holds or owner == '' then return {'INVALID', nonce} end
 if mode ~= 'read' and mode ~= 'write' then return {'INVALID', nonce} end

@@ -1,9 +1,9 @@
 -- fair_read_write/renew: gives holds of one mode their lease again, and lets the line stand for as
--- long as the lock. A lease is never shortened (but see shared/renewed). One foreign or broken key spoils only its own answer.
+-- long as the lock. A lease is never shortened (but see lib/renewed). One foreign or broken key spoils only its own answer.
 --
 -- KEYS[3i-2] lock   hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[3i-1] reads  prefix  of the owner's keys reads:1 .. reads:n
--- KEYS[3i]   line   zset    mode:owner of each waiter -> number of arrival; see shared/line
+-- KEYS[3i]   line   zset    mode:owner of each waiter -> number of arrival; see lib/fair_queue
 -- ARGV[1]    nonce
 -- ARGV[2]    mode   read or write
 -- ARGV[2i+1] owner

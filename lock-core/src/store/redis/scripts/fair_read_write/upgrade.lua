@@ -3,7 +3,7 @@
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:n
 -- KEYS[3] token   string  last fencing token
--- KEYS[4] line    zset    mode:owner of each waiter -> number of arrival; see shared/line
+-- KEYS[4] line    zset    mode:owner of each waiter -> number of arrival; see lib/fair_queue
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms

@@ -27,9 +27,9 @@
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, line, token, reads, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local nonce, owner = ARGV[1], ARGV[2]
-local lease_ms, token_ttl_ms = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 0, MOST_LEASE_MS)
-local place_ms, waited_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
-local yields, holds = (ARGV[7] or '1') == '1', whole(ARGV[8] or 1, 1, MOST_HOLDS)
+local lease_ms, token_ttl_ms = parse_int(ARGV[3], 1, MOST_LEASE_MS), parse_int(ARGV[4], 0, MOST_LEASE_MS)
+local place_ms, waited_ms = parse_int(ARGV[5], 0, MOST_LEASE_MS), parse_int(ARGV[6] or 0, 0, MOST_LEASE_MS)
+local yields, holds = (ARGV[7] or '1') == '1', parse_int(ARGV[8] or 1, 1, MOST_HOLDS)
 if not (lease_ms and holds and place_ms and waited_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
 
 local me = 'read:' .. owner
@@ -77,7 +77,7 @@ if mode then
   redis.call('hset', lock, owner, math.max(held, holds))
 else
   redis.call('hset', lock, 'mode', 'read', owner, holds)
-  end_in(lock, lease_ms)
+  set_ttl(lock, lease_ms)
 end
 hold_reads(reads, math.max(held, holds), lease_ms)
 enter(line, waiters, me)

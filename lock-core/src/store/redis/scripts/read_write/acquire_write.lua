@@ -25,10 +25,10 @@
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, line, token, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, owner = ARGV[1], ARGV[2]
-local lease_ms, token_ttl_ms = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 0, MOST_LEASE_MS)
-local place_ms, waited_ms = whole(ARGV[5], 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
-local holds = whole(ARGV[8] or 1, 1, MOST_HOLDS)
-local turns = whole(ARGV[9] or 0, 0, MOST_HOLDS)
+local lease_ms, token_ttl_ms = parse_int(ARGV[3], 1, MOST_LEASE_MS), parse_int(ARGV[4], 0, MOST_LEASE_MS)
+local place_ms, waited_ms = parse_int(ARGV[5], 0, MOST_LEASE_MS), parse_int(ARGV[6] or 0, 0, MOST_LEASE_MS)
+local holds = parse_int(ARGV[8] or 1, 1, MOST_HOLDS)
+local turns = parse_int(ARGV[9] or 0, 0, MOST_HOLDS)
 if not (lease_ms and holds and place_ms and waited_ms and token_ttl_ms and turns) or owner == '' then return {'INVALID', nonce} end
 
 local own, me = owner .. ':write', 'write:' .. owner
@@ -80,6 +80,6 @@ end
 local fence = next_token(token, token_ttl_ms, turns)
 if not fence then return {'WRONG_KIND', nonce} end
 redis.call('hset', lock, 'mode', 'write', own, '1')
-end_in(lock, lease_ms)
+set_ttl(lock, lease_ms)
 enter(line, waiters, me)
 return {'GRANTED', nonce, fence}

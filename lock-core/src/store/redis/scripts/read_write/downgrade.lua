@@ -16,8 +16,8 @@
 --         {LOST, nonce} when the owner's hold is gone
 --         {INVALID, nonce}
 local lock, reads, channel, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local nonce, owner, lease_ms = ARGV[1], ARGV[2], whole(ARGV[3], 1, MOST_LEASE_MS)
-local read_holds, write_holds = whole(ARGV[4], 1, MOST_HOLDS), whole(ARGV[5], 0, MOST_HOLDS)
+local nonce, owner, lease_ms = ARGV[1], ARGV[2], parse_int(ARGV[3], 1, MOST_LEASE_MS)
+local read_holds, write_holds = parse_int(ARGV[4], 1, MOST_HOLDS), parse_int(ARGV[5], 0, MOST_HOLDS)
 if not (lease_ms and read_holds and write_holds) or owner == '' then return {'INVALID', nonce} end
 
 local own = owner .. ':write'

@@ -16,7 +16,7 @@
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
 local lock, channel, line = KEYS[1], KEYS[2], KEYS[3]
-local nonce, owner, holds, queued = ARGV[1], ARGV[2], whole(ARGV[3] or 0, 0, MOST_HOLDS), ARGV[4] == '1'
+local nonce, owner, holds, queued = ARGV[1], ARGV[2], parse_int(ARGV[3] or 0, 0, MOST_HOLDS), ARGV[4] == '1'
 if not holds or owner == '' then return {'INVALID', nonce} end
 
 if queued then leave(lock, line, 'write:' .. owner, channel, '1') end

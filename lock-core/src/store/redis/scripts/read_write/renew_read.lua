@@ -1,6 +1,6 @@
 -- read_write/renew_read: gives read holds their lease again. A hold is renewed only when every key
 -- of it is still there: one that lapsed while other readers kept the lock alive is told so.
--- A lease is never shortened (but see shared/renewed).
+-- A lease is never shortened (but see lib/renewed).
 -- One foreign or broken key spoils only its own answer.
 --
 -- KEYS[2i-1] lock   hash    mode, owner -> reads
@@ -36,7 +36,7 @@ end
 
 local reply = {'RENEWED', nonce}
 for at = 1, #KEYS / 2 do
-  local lease_ms = whole(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
+  local lease_ms = parse_int(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
   local done, renewed = false, -1
   if lease_ms then done, renewed = pcall(renew, KEYS[2 * at - 1], KEYS[2 * at], ARGV[2 * at], lease_ms) end
   reply[#reply + 1] = done and renewed or -1

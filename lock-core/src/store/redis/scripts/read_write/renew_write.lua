@@ -1,5 +1,5 @@
 -- read_write/renew_write: gives write holds, and the same owner's reads inside them, their lease
--- again. A lease is never shortened (but see shared/renewed). One foreign or broken key spoils only its own answer.
+-- again. A lease is never shortened (but see lib/renewed). One foreign or broken key spoils only its own answer.
 --
 -- KEYS[2i-1] lock   hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2i]   reads  prefix  of the owner's keys reads:1 .. reads:n
@@ -21,7 +21,7 @@ end
 
 local reply = {'RENEWED', nonce}
 for at = 1, #KEYS / 2 do
-  local lease_ms = whole(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
+  local lease_ms = parse_int(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
   local done, renewed = false, -1
   if lease_ms then done, renewed = pcall(renew, KEYS[2 * at - 1], KEYS[2 * at], ARGV[2 * at], lease_ms) end
   reply[#reply + 1] = done and renewed or -1

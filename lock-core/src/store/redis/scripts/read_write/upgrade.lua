@@ -18,9 +18,9 @@
 --         {LOST, nonce} when the owner's hold is gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, reads, token = KEYS[1], KEYS[2], KEYS[3]
-local nonce, owner, lease_ms = ARGV[1], ARGV[2], whole(ARGV[3], 1, MOST_LEASE_MS)
-local read_holds, write_holds = whole(ARGV[4], 0, MOST_HOLDS), whole(ARGV[5], 1, MOST_HOLDS)
-local token_ttl_ms, tag = whole(ARGV[6], 0, MOST_LEASE_MS), ARGV[7]
+local nonce, owner, lease_ms = ARGV[1], ARGV[2], parse_int(ARGV[3], 1, MOST_LEASE_MS)
+local read_holds, write_holds = parse_int(ARGV[4], 0, MOST_HOLDS), parse_int(ARGV[5], 1, MOST_HOLDS)
+local token_ttl_ms, tag = parse_int(ARGV[6], 0, MOST_LEASE_MS), ARGV[7]
 if not (lease_ms and read_holds and write_holds and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
 
 local state = redis.pcall('hmget', lock, 'mode', owner, owner .. ':write')

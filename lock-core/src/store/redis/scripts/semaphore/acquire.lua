@@ -20,8 +20,8 @@
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local permits, leases, channel, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, permit = ARGV[1], ARGV[2]
-local lease_ms, total = whole(ARGV[3], 1, MOST_LEASE_MS), whole(ARGV[4], 0, MOST_PERMITS)
-local place_ms, waited_ms = whole(ARGV[5] or 0, 0, MOST_LEASE_MS), whole(ARGV[6] or 0, 0, MOST_LEASE_MS)
+local lease_ms, total = parse_int(ARGV[3], 1, MOST_LEASE_MS), parse_int(ARGV[4], 0, MOST_PERMITS)
+local place_ms, waited_ms = parse_int(ARGV[5] or 0, 0, MOST_LEASE_MS), parse_int(ARGV[6] or 0, 0, MOST_LEASE_MS)
 if not (lease_ms and total and place_ms and waited_ms) or permit == '' then return {'INVALID', nonce} end
 
 local free, out = permits_of(permits, leases)

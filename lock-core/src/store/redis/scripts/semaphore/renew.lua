@@ -1,5 +1,5 @@
 -- semaphore/renew: gives permits their lease again. A lease is never shortened (but see
--- shared/renewed), and one that is over is lost. One foreign or broken key spoils only its own answer.
+-- lib/renewed), and one that is over is lost. One foreign or broken key spoils only its own answer.
 --
 -- KEYS[i]    leases  zset    permit -> epoch ms at which its lease ends
 -- ARGV[1]    nonce
@@ -22,7 +22,7 @@ end
 
 local reply = {'RENEWED', nonce}
 for at = 1, #KEYS do
-  local lease_ms = whole(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
+  local lease_ms = parse_int(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
   local done, renewed = false, -1
   if lease_ms then done, renewed = pcall(renew, KEYS[at], ARGV[2 * at], lease_ms) end
   reply[#reply + 1] = done and renewed or -1

@@ -12,7 +12,7 @@
 -- Returns {RESIZED, nonce, free permits, 1 if that is another number than before}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local permits, leases, channel, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local nonce, total, only_missing = ARGV[1], whole(ARGV[2], 0, MOST_PERMITS), ARGV[3] == '1'
+local nonce, total, only_missing = ARGV[1], parse_int(ARGV[2], 0, MOST_PERMITS), ARGV[3] == '1'
 if not total then return {'INVALID', nonce} end
 
 local before, out = permits_of(permits, leases)

@@ -1,0 +1,28 @@
+-- exclusive/renew: gives holds of locks with one holder, fair ones too, their lease again. A lease is
+-- never shortened (but see lib/renewed). One foreign or broken key spoils only its own answer.
+--
+-- KEYS[i]    lock   hash    owner -> holds
+-- ARGV[1]    nonce
+-- ARGV[2i]   owner
+-- ARGV[2i+1] lease  ms
+--
+-- Returns {RENEWED, nonce, one 1 (renewed), 0 (lost) or -1 (failed, state unknown) per hold}
+local nonce = ARGV[1]
+
+local function renew(lock, owner, lease_ms)
+  local state = redis.call('hmget', lock, 'mode', owner)
+  if state[1] or tonumber(state[2] or 0) < 1 then return 0 end
+  local left_ms = redis.call('pttl', lock)
+  local ttl_ms = renewed_ms(left_ms, lease_ms)
+  if ttl_ms ~= left_ms then redis.call('pexpire', lock, ttl_ms) end
+  return 1
+end
+
+local reply = {'RENEWED', nonce}
+for at = 1, #KEYS do
+  local lease_ms = parse_int(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
+  local done, renewed = false, -1
+  if lease_ms then done, renewed = pcall(renew, KEYS[at], ARGV[2 * at], lease_ms) end
+  reply[#reply + 1] = done and renewed or -1
+end
+return reply

@@ -1,0 +1,72 @@
+-- lib/holders: whoever holds what stands under a lock's name, of whatever kind. Writes nothing.
+local MOST_LISTED = 1024
+
+local function hex(bytes)
+  return (string.gsub(bytes, '.', function(byte) return string.format('%02x', string.byte(byte)) end))
+end
+
+local function permit_holders(leases, free, now)
+  local found = {shape = 'semaphore', mode = '', left_ms = -2, holders = {}, complete = true}
+  found.free = free + redis.call('zcount', leases, '-inf', now)
+  local live = redis.call('zrangebyscore', leases, '(' .. string.format('%.0f', now), '+inf', 'withscores', 'limit', 0, MOST_LISTED + 1)
+  for at = 1, #live, 2 do
+    if #found.holders == MOST_LISTED then
+      found.complete = false
+      break
+    end
+    local ends = tonumber(live[at + 1])
+    local left_ms = ends < NEVER and ends - now or -1
+    found.holders[#found.holders + 1] = {hex(live[at]), 0, 1, left_ms}
+    found.left_ms = left_ms
+  end
+  return found
+end
+
+local function read_write_holders(lock, tag, mode)
+  local fields, complete = fields_of(lock)
+  local found = {shape = 'read_write', mode = mode, left_ms = redis.call('pttl', lock), holders = {}, complete = complete}
+  local writes, writer = 0, nil
+  for at = 1, #fields, 2 do
+    if mode == 'write' and string.sub(fields[at], -6) == ':write' then
+      writer, writes = string.sub(fields[at], 1, -7), tonumber(fields[at + 1]) or 0
+    end
+  end
+  if writer then found.holders[1] = {writer, 0, writes, found.left_ms} end
+  for at = 1, #fields, 2 do
+    local owner = fields[at]
+    local reads = reads_in(owner, fields[at + 1])
+    if reads and owner == writer then
+      found.holders[1][2] = reads
+    elseif reads then
+      local left_ms = reading_ms(lock, tag, owner, reads)
+      if left_ms >= 0 and #found.holders == MOST_LISTED then
+        found.complete = false
+      elseif left_ms >= 0 then
+        found.holders[#found.holders + 1] = {owner, reads, 0, left_ms}
+      end
+    end
+  end
+  if #found.holders == 0 and found.complete then found.mode, found.left_ms = '', -2 end
+  return found
+end
+
+-- shape: free, read_write, sole or semaphore; mode; left_ms, -2 when nobody holds it and -1 for no
+-- end; free permits of a semaphore; holders {owner, reads, writes, ms left}; whether these are all.
+-- Nil when something else stands there.
+local function holders_of(lock, leases, tag, now)
+  local type_of = redis.call('type', lock).ok
+  if type_of == 'string' or type_of == 'none' then
+    local free, out = permits_of(lock, leases)
+    if free == false and type_of == 'string' then return nil end
+    if free or (out or 0) > 0 then return permit_holders(leases, free or 0, now) end
+    return {shape = 'free', mode = '', left_ms = -2, holders = {}, complete = true}
+  end
+  if type_of ~= 'hash' then return nil end
+  local mode = redis.call('hget', lock, 'mode')
+  if mode == 'read' or mode == 'write' then return read_write_holders(lock, tag, mode) end
+  if mode or not exclusive_holds(lock, '') then return nil end
+  local owner, holds = unpack(redis.call('hgetall', lock))
+  local left_ms = redis.call('pttl', lock)
+  return {shape = 'exclusive', mode = 'write', left_ms = left_ms, holders = {{owner, 0, tonumber(holds), left_ms}}, complete = true}
+end
+

@@ -1,0 +1,7 @@
+-- lib/parse_int: a number from an argument, or nil unless it is whole and within bounds.
+local MOST_LEASE_MS, MOST_HOLDS = 31536000000, 1000000
+local function parse_int(text, least, most)
+  local number = tonumber(text)
+  if number and number >= least and number <= most and number % 1 == 0 then return number end
+end
+

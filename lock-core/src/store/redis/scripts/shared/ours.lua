@@ -1,6 +1,0 @@
--- shared/ours: whether an owner is a client of this library: our UUIDs are of version 8, Redisson's
--- of version 4.
-local function is_ours(owner)
-  return string.match(owner, '^%x+%-%x+%-8%x+%-%x+%-%x+:%d+$') ~= nil
-end
-
