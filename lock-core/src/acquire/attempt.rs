@@ -57,7 +57,7 @@ impl Attempt {
     pub(crate) async fn send(
         &mut self,
         requests: &[LockRequest],
-        patience: WaitDeadline,
+        wait_deadline: WaitDeadline,
         yields: bool,
         limit: Option<Instant>,
     ) -> Result<Tried, AcquireError> {
@@ -68,9 +68,11 @@ impl Attempt {
             .leases
             .iter()
             .zip(requests)
-            .map(|(lease, request)| lease.first_step(request, patience, sent_at, yields, alone))
+            .map(|(lease, request)| {
+                lease.first_step(request, wait_deadline, sent_at, yields, alone)
+            })
             .collect();
-        let asked = async {
+        let command = async {
             match <[AcquireCommand; 1]>::try_from(steps) {
                 Ok([step]) => Ok(match first.engine.store.acquire(step).await? {
                     Acquired::Granted(token) => AcquiredAll::Granted(vec![token]),
@@ -81,17 +83,18 @@ impl Attempt {
         };
         let answer = match limit {
             Some(limit) => {
-                let answer = tokio::time::timeout_at(limit, asked).await;
+                let answer = tokio::time::timeout_at(limit, command).await;
                 answer.unwrap_or_else(|_| Err(Unavailable::late().into()))
             }
-            None => asked.await,
+            None => command.await,
         };
         if let Err(why) = &answer
             && why.is_silent()
         {
             first.engine.open_breaker(&first.key, sent_at);
         }
-        let longest = requests.iter().map(|request| request.terms.lease).max().unwrap_or_default();
+        let longest =
+            requests.iter().map(|request| request.hold_options.lease).max().unwrap_or_default();
         if let Err(StoreError::Unsupported(what)) = answer {
             // The store has executed nothing, so nothing is released: a release would be answered as
             // unsupported too, and retried until the lease has ended.
@@ -131,12 +134,12 @@ impl Lease {
     fn first_step(
         &self,
         request: &LockRequest,
-        patience: WaitDeadline,
+        wait_deadline: WaitDeadline,
         sent: LeaseInstant,
         yields: bool,
         alone: bool,
     ) -> AcquireCommand {
-        let waits = patience.deadline.is_some();
+        let waits = wait_deadline.deadline.is_some();
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
         let place = waits.then_some(PLACE);
         let reserves = alone && self.engine.store.reserves_tokens();
@@ -146,15 +149,15 @@ impl Lease {
             state.handoffs.left = handoffs;
             *state.remote.of_mut(request.mode) = 1;
             state.in_line = waits.then_some(request.mode);
-            state.may_be_stored(sent, request.terms.lease);
+            state.may_be_stored(sent, request.hold_options.lease);
         }
         AcquireCommand {
             yields,
             place,
-            waited: patience.asked_at.elapsed(),
+            waited: wait_deadline.started_at.elapsed(),
             turns: handoffs,
             permits: request.permits,
-            ..AcquireCommand::new(self.holder(), request.mode, request.terms.lease)
+            ..AcquireCommand::new(self.holder(), request.mode, request.hold_options.lease)
         }
     }
 
@@ -188,7 +191,7 @@ impl Lease {
     pub(crate) fn waits(&self, request: &LockRequest) -> Result<(), Overloaded> {
         let mut state = self.state();
         let Some(permit) = &mut state.permit else { return Ok(()) };
-        permit.wait(request.asked.max_waiters)
+        permit.wait(request.options.max_waiters)
     }
 
     pub(crate) fn waits_no_more(&self) {

@@ -24,7 +24,7 @@ pub(crate) fn enter<'a>(
     engine: &'a Arc<ClientInner>,
     scope: Option<Arc<ScopeHolds>>,
     requests: &'a [LockRequest],
-    patience: WaitDeadline,
+    wait_deadline: WaitDeadline,
 ) -> impl Future<Output = Result<Vec<LockGuard>, AcquireError>> + Send + 'a {
     if cfg!(debug_assertions) {
         let held = scope.as_ref().map(|scope| scope.held(engine.owners.client()));
@@ -34,10 +34,10 @@ pub(crate) fn enter<'a>(
         engine.tasks.attach_runtime()?;
         match (scope, requests) {
             (None, [_]) => {
-                let holds = wait_loop::acquire(engine, requests, &patience).await?;
+                let holds = wait_loop::acquire(engine, requests, &wait_deadline).await?;
                 Ok(guards(engine, holds, requests).collect())
             }
-            (scope, _) => Box::pin(enter_all(engine, scope, requests, patience)).await,
+            (scope, _) => Box::pin(enter_all(engine, scope, requests, wait_deadline)).await,
         }
     }
 }
@@ -46,11 +46,11 @@ async fn enter_all(
     engine: &Arc<ClientInner>,
     scope: Option<Arc<ScopeHolds>>,
     requests: &[LockRequest],
-    patience: WaitDeadline,
+    wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let guards = match scope {
-        Some(scope) => enter_in(engine, &scope, requests, patience).await?,
-        None => acquire_anew(engine, requests, patience).await?,
+        Some(scope) => enter_in(engine, &scope, requests, wait_deadline).await?,
+        None => acquire_anew(engine, requests, wait_deadline).await?,
     };
     // While the last of several was waited for, the lease of the first may have ended: the caller must
     // not start work that is not covered by all of them.
@@ -64,7 +64,7 @@ async fn enter_in(
     engine: &Arc<ClientInner>,
     scope: &ScopeHolds,
     requests: &[LockRequest],
-    patience: WaitDeadline,
+    wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let place = |request: &LockRequest| {
         // Every permit of a semaphore is acquired separately.
@@ -78,14 +78,14 @@ async fn enter_in(
     let mut turns = Vec::with_capacity(places.len());
     for (place, request) in places.iter().zip(requests) {
         let Some(place) = place else { continue };
-        let turn_by = patience.or_within(engine.settings.command_timeout);
+        let turn_by = wait_deadline.or_within(engine.settings.command_timeout);
         let turn = tokio::time::timeout_at(turn_by, place.turn.lock()).await;
-        turns.push(turn.map_err(|_| patience.busy(request, None))?);
+        turns.push(turn.map_err(|_| wait_deadline.busy(request, None))?);
     }
     let mut guards: Vec<Option<LockGuard>> = Vec::with_capacity(requests.len());
     for (place, request) in places.iter().zip(requests) {
         guards.push(match place.as_ref().and_then(|place| place.hold()) {
-            Some(hold) if reenter(&hold, request, patience).await? => {
+            Some(hold) if reenter(&hold, request, wait_deadline).await? => {
                 Some(LockGuard::new(hold, request.mode))
             }
             _ => None,
@@ -100,7 +100,7 @@ async fn enter_in(
     let mut anew = if missing.is_empty() {
         Vec::new().into_iter()
     } else {
-        let anew = pin!(acquire_anew(engine, &missing, patience));
+        let anew = pin!(acquire_anew(engine, &missing, wait_deadline));
         unless_lost(guards.iter().flatten(), anew).await??.into_iter()
     };
     let all = guards.into_iter().zip(&places).map(|(guard, place)| {
@@ -120,7 +120,7 @@ async fn enter_in(
 async fn acquire_anew(
     engine: &Arc<ClientInner>,
     requests: &[LockRequest],
-    patience: WaitDeadline,
+    wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let at_once = match requests {
         [_] => 1,
@@ -131,7 +131,7 @@ async fn acquire_anew(
     };
     let mut all = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
-        let acquired = pin!(wait_loop::acquire(engine, requests, &patience));
+        let acquired = pin!(wait_loop::acquire(engine, requests, &wait_deadline));
         let holds = unless_lost(all.iter(), acquired).await??;
         all.extend(guards(engine, holds, requests));
     }

@@ -54,14 +54,14 @@ fn may_be_entered(hold: &Hold, request: &LockRequest) -> Result<(), AcquireError
 pub(crate) async fn reenter(
     hold: &Arc<Hold>,
     request: &LockRequest,
-    patience: WaitDeadline,
+    wait_deadline: WaitDeadline,
 ) -> Result<bool, AcquireError> {
     let (mode, lease) = (request.mode, &hold.lease);
     let engine = &lease.engine;
     if hold.check().is_ok() {
         may_be_entered(hold, request)?;
     }
-    let limit = patience.or_within(engine.settings.command_timeout).max(Instant::now());
+    let limit = wait_deadline.or_within(engine.settings.command_timeout).max(Instant::now());
     let settled = tokio::time::timeout_at(limit, settled_step(hold, request)).await;
     // Not busy: no other holder is in the way, but the missing answer to an earlier step.
     let _step = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
@@ -79,7 +79,7 @@ pub(crate) async fn reenter(
             return Ok(false);
         }
         may_be_entered(hold, request)?;
-        let length = request.asked.lease.map_or(state.length, |asked| asked.max(state.length));
+        let length = request.options.lease.map_or(state.length, |lease| lease.max(state.length));
         let holds = state.desired().of(mode) + 1;
         let remote = state.remote.of_mut(mode);
         *remote = holds.max(*remote);

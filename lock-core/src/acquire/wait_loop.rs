@@ -28,7 +28,7 @@ const LAST_ANSWER: Duration = Duration::from_millis(50);
 pub(crate) fn acquire<'a>(
     engine: &'a Arc<ClientInner>,
     requests: &'a [LockRequest],
-    patience: &'a WaitDeadline,
+    wait_deadline: &'a WaitDeadline,
 ) -> impl Future<Output = Result<Vec<Arc<Hold>>, AcquireError>> + Send + 'a {
     async move {
         let mut attempt = Attempt::default();
@@ -37,11 +37,11 @@ pub(crate) fn acquire<'a>(
             // Several locks are acquired in one command: none of them is taken by a hand-off, or the
             // others would be waited for while that one is held.
             let takes = requests.len() == 1;
-            match pass_gate(engine, request, patience, takes).await? {
+            match pass_gate(engine, request, wait_deadline, takes).await? {
                 Admission::Contend(permit) => {
                     let not_before = permit.defer_until();
                     attempt.leases.push(Lease::new(engine, request, permit));
-                    if let (Some(until), Some(deadline)) = (not_before, patience.deadline) {
+                    if let (Some(until), Some(deadline)) = (not_before, wait_deadline.deadline) {
                         // Waiters of other processes have waited while the lock was handed off here.
                         // Without this pause the attempt of this process, which needs no wake-up,
                         // would always come first.
@@ -49,7 +49,8 @@ pub(crate) fn acquire<'a>(
                     }
                 }
                 Admission::Handoff(handoff) => {
-                    let hold = handoff.take(request).ok_or_else(|| late(request.terms.lease))?;
+                    let hold =
+                        handoff.take(request).ok_or_else(|| late(request.hold_options.lease))?;
                     return Ok(vec![hold]);
                 }
             }
@@ -58,7 +59,7 @@ pub(crate) fn acquire<'a>(
         // task run that releases what it dropped.
         tokio::task::coop::consume_budget().await;
         // Boxed, because most waiters stay in the queue before this and do not need its memory.
-        Box::pin(unless_draining(engine, contend(engine, requests, *patience, attempt))).await
+        Box::pin(unless_draining(engine, contend(engine, requests, *wait_deadline, attempt))).await
     }
 }
 
@@ -77,23 +78,23 @@ async fn unless_draining<T>(
 fn pass_gate<'a>(
     engine: &'a Arc<ClientInner>,
     request: &'a LockRequest,
-    patience: &'a WaitDeadline,
+    wait_deadline: &'a WaitDeadline,
     takes: bool,
 ) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
     async move {
-        leavers_gone(engine, request, patience).await;
+        leavers_gone(engine, request, wait_deadline).await;
         let takes = if takes { request.handoff_key() } else { None };
-        match patience.enter(&engine.gate, request, takes)? {
+        match wait_deadline.enter(&engine.gate, request, takes)? {
             Entered::Admitted(permit) => Ok(Admission::Contend(permit)),
-            Entered::Queued(place) => stand_in_queue(engine, request, patience, place).await,
+            Entered::Queued(place) => stand_in_queue(engine, request, wait_deadline, place).await,
         }
     }
 }
 
 /// A caller that has just released the lock must not be refused because its own release is still in
 /// flight: an attempt that does not wait lets the release be confirmed first.
-async fn leavers_gone(engine: &ClientInner, request: &LockRequest, patience: &WaitDeadline) {
-    let only_looks = patience.deadline.is_none() || request.asked.max_waiters == Some(0);
+async fn leavers_gone(engine: &ClientInner, request: &LockRequest, wait_deadline: &WaitDeadline) {
+    let only_looks = wait_deadline.deadline.is_none() || request.options.max_waiters == Some(0);
     if only_looks
         && matches!(
             Access::of(request.kind, request.mode),
@@ -101,8 +102,8 @@ async fn leavers_gone(engine: &ClientInner, request: &LockRequest, patience: &Wa
         )
         && let Some(leavers) = engine.gate.pending_releases(&request.key)
     {
-        let limit = patience.asked_at + engine.settings.command_timeout;
-        let limit = patience.deadline.map_or(limit, |deadline| deadline.min(limit));
+        let limit = wait_deadline.started_at + engine.settings.command_timeout;
+        let limit = wait_deadline.deadline.map_or(limit, |deadline| deadline.min(limit));
         let _ = tokio::time::timeout_at(limit, leavers).await;
     }
 }
@@ -110,13 +111,13 @@ async fn leavers_gone(engine: &ClientInner, request: &LockRequest, patience: &Wa
 fn stand_in_queue<'a>(
     engine: &'a Arc<ClientInner>,
     request: &'a LockRequest,
-    patience: &'a WaitDeadline,
+    wait_deadline: &'a WaitDeadline,
     mut place: QueuePlace<Lease>,
 ) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
     async move {
         loop {
             let look_up = Instant::now() + engine.settings.command_timeout;
-            let limit = patience.or_within(engine.settings.command_timeout).min(look_up);
+            let limit = wait_deadline.or_within(engine.settings.command_timeout).min(look_up);
             if let Ok(turn) = tokio::time::timeout_at(limit, place.admitted()).await {
                 return turn.ok_or(AcquireError::Draining);
             }
@@ -128,12 +129,12 @@ fn stand_in_queue<'a>(
                 return Err(why.silence().into());
             }
             engine.check_breaker(request)?;
-            if patience.deadline.is_none() {
+            if wait_deadline.deadline.is_none() {
                 let why = "an earlier release of this process is not confirmed";
                 return Err(Unavailable::unsent(why).into());
             }
-            if patience.is_over() {
-                return Err(patience.busy(request, None));
+            if wait_deadline.is_over() {
+                return Err(wait_deadline.busy(request, None));
             }
         }
     }
@@ -176,7 +177,7 @@ impl Listeners {
 async fn contend(
     engine: &Arc<ClientInner>,
     requests: &[LockRequest],
-    patience: WaitDeadline,
+    wait_deadline: WaitDeadline,
     mut attempt: Attempt,
 ) -> Result<Vec<Arc<Hold>>, AcquireError> {
     let mut listeners = Listeners(Vec::new());
@@ -185,12 +186,12 @@ async fn contend(
     let mut last: Option<usize> = None;
     loop {
         if let ([own], [request]) = (attempt.leases.as_slice(), requests)
-            && let Some(hold) = share(own, request, patience).await?
+            && let Some(hold) = share(own, request, wait_deadline).await?
         {
             return Ok(vec![hold]);
         }
         let yields = yields_until.is_none_or(|until| Instant::now() < until);
-        let (at, answer, sent) = match attempt.send(requests, patience, yields, limit).await? {
+        let (at, answer, sent) = match attempt.send(requests, wait_deadline, yields, limit).await? {
             Tried::Granted(holds) => return Ok(holds),
             Tried::Refused { at, answer, sent } => (at, answer, sent),
         };
@@ -219,18 +220,18 @@ async fn contend(
                 return Err(AcquireError::Lost(Lost { key, cause }));
             }
         };
-        if patience.is_over() {
-            return Err(patience.busy(request, holder_remaining));
+        if wait_deadline.is_over() {
+            return Err(wait_deadline.busy(request, holder_remaining));
         }
         attempt.leases[at].waits(request)?;
-        let deadline = patience.or_within(Duration::ZERO);
+        let deadline = wait_deadline.or_within(Duration::ZERO);
         limit = Some(deadline + LAST_ANSWER);
         // The store counts in milliseconds: at the very end of the holder's lease the attempt would be
         // refused once more.
         let due = Instant::now() + look_again + Duration::from_millis(1);
         listeners.wait(at, &attempt.leases[at], sent, due, deadline).await;
-        if patience.is_over() {
-            return Err(patience.busy(request, holder_remaining));
+        if wait_deadline.is_over() {
+            return Err(wait_deadline.busy(request, holder_remaining));
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::types::{AcquireError, AcquireOptions, CallSite, Kind, LockError};
 
-/// Something lockable that is asked for: one lock (from [`LockClient::read`],
+/// An acquisition that is being prepared: of one lock (from [`LockClient::read`],
 /// [`LockClient::write`] and the like), several at once ([`LockClient::multi_lock`]), a permit of a
 /// semaphore ([`Semaphore::permit`]) or a lock on a majority of servers ([`RedLock::lock`]).
 ///
@@ -20,7 +20,7 @@ use crate::types::{AcquireError, AcquireOptions, CallSite, Kind, LockError};
 ///     .lease(Duration::from_secs(10))
 ///     .acquire()
 ///     .await?;
-/// // ... nobody else, in any process, holds "order:42" ...
+/// // ... no other caller, in any process, holds "order:42" ...
 /// guard.release().await?;
 /// # Ok(()) }
 /// ```
@@ -30,24 +30,29 @@ use crate::types::{AcquireError, AcquireOptions, CallSite, Kind, LockError};
 /// [`LockClient::multi_lock`]: crate::LockClient::multi_lock
 /// [`Semaphore::permit`]: crate::Semaphore::permit
 /// [`RedLock::lock`]: crate::RedLock::lock
-#[must_use = "nothing is asked for until acquire, try_acquire or run is awaited"]
+#[must_use = "nothing is options for until acquire, try_acquire or run is awaited"]
 #[derive(Debug, Clone)]
 pub struct Acquire<T = SingleLock> {
     pub(crate) target: T,
     scope: Option<Scope>,
     wait: Duration,
-    asked: AcquireOptions,
+    options: AcquireOptions,
 }
 
 impl<T: Lockable> Acquire<T> {
     #[track_caller]
     pub(crate) fn new(target: T) -> Self {
         let wait = target.client().engine().settings.wait;
-        Self { target, scope: Scope::current(), wait, asked: AcquireOptions::at(CallSite::here()) }
+        Self {
+            target,
+            scope: Scope::current(),
+            wait,
+            options: AcquireOptions::at(CallSite::here()),
+        }
     }
 
-    /// How long [`acquire`](Self::acquire) waits for other holders, from the call, on this process'
-    /// clock. Zero waits for nobody, as [`try_acquire`](Self::try_acquire). Default: the client's,
+    /// Sets how long [`acquire`](Self::acquire) waits for other holders, from the call, on this process'
+    /// clock. With zero it does not wait, as [`try_acquire`](Self::try_acquire). Default: the client's,
     /// which is 1 s unless set.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
@@ -60,60 +65,60 @@ impl<T: Lockable> Acquire<T> {
         self
     }
 
-    /// How long Redis keeps the lock after the last sign of life, on Redis' clock, from 100 ms to a
-    /// year. It says how long others are shut out when this process dies, not how long the work may
-    /// take: renewal goes on in any case. Default: the client's, which is 30 s unless set.
+    /// Sets how long Redis keeps the lock after the last renewal, on Redis' clock, from 100 ms to a
+    /// year. The lease bounds how long others are shut out when this process dies, not how long the
+    /// work may take: the lease is renewed until the guard is released. Default: the client's, which is 30 s unless set.
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.asked.lease = Some(lease);
+        self.options.lease = Some(lease);
         self
     }
 
-    /// Whether the lease is renewed while the guard lives. Without it the lock is lost when the
+    /// Sets whether the lease is renewed while the guard lives. Without it the lock is lost when the
     /// lease ends. Default: `true`.
     pub fn renew(mut self, renew: bool) -> Self {
-        self.asked.renew = Some(renew);
+        self.options.renew = Some(renew);
         self
     }
 
-    /// The longest that the lock may be held, from the grant, on this process' clock. When it is
-    /// over, the lock is lost and released at once. Default: no limit.
+    /// Limits how long the lock may be held, from the grant, on this process' clock. When that time
+    /// is over, the lock is lost and released at once. Default: no limit.
     pub fn max_hold(mut self, max_hold: Duration) -> Self {
-        self.asked.max_hold = Some(max_hold);
+        self.options.max_hold = Some(max_hold);
         self
     }
 
-    /// How often the lock may go from one waiter of this process to the next, without the store,
-    /// before others get it. A lock that is written (or has one holder; not a fair one) does so twice
-    /// as often as waiters stood behind the first when it was granted, at most this many times, and
-    /// for a third of the lease at most. Each hold is a lock of its own, with its own guard and
+    /// Limits how often the lock may be handed from one waiter of this process to the next, without
+    /// the store, before other processes get it. A write lock or a lock with one holder, unless it is
+    /// fair, is handed on up to twice for each waiter that stood behind the first when it was granted,
+    /// at most this many times, and for a third of the lease at most. Each hold is a lock of its own, with its own guard and
     /// fencing token.
     ///
-    /// Zero: every acquisition asks the store. Default: the client's
+    /// Zero: every acquisition goes to the store. Default: the client's
     /// [`max_local_handoffs`](crate::LockClientBuilder::max_local_handoffs), which is 63, the most,
     /// unless set.
     pub fn max_local_handoffs(mut self, max_local_handoffs: u32) -> Self {
-        self.asked.max_local_handoffs = Some(max_local_handoffs);
+        self.options.max_local_handoffs = Some(max_local_handoffs);
         self
     }
 
-    /// How many readers of this process may read under one hold of the store, with guards of their
-    /// own and one fencing token: those who come while the first of them asks or reads, with the same
-    /// lease and renewed, for a third of it and the client's
-    /// [`fairness_timeout`](crate::LockClientBuilder::fairness_timeout) at most. A writer of another process waits
-    /// for one read and one more at the most. A fair read/write lock is never shared.
+    /// Limits how many readers of this process may share one hold of the store, with guards of their
+    /// own and one fencing token. A reader joins if it arrives while the first reader acquires or reads,
+    /// has the same lease, and renews it. Readers may join for a third of the lease, and at most for the
+    /// client's [`fairness_timeout`](crate::LockClientBuilder::fairness_timeout). A writer of another
+    /// process waits for at most one read and one more. A fair read/write lock is never shared.
     ///
-    /// One: every reader asks the store. Default: the client's
+    /// One: every reader goes to the store. Default: the client's
     /// [`max_shared_readers`](crate::LockClientBuilder::max_shared_readers), which is 64, the most,
     /// unless set.
     pub fn max_shared_readers(mut self, max_shared_readers: u32) -> Self {
-        self.asked.max_shared_readers = Some(max_shared_readers);
+        self.options.max_shared_readers = Some(max_shared_readers);
         self
     }
 
-    /// How many acquisitions of this process may wait for this key, or for one of these keys, before
-    /// this one is refused at once as [`Overloaded`](AcquireError::Overloaded), instead of becoming
-    /// one more. With zero it waits for nobody: what is free is still granted, and so is what this
-    /// process is about to release. Waiters of other processes do not count. Default: the client's
+    /// Limits how many acquisitions of this process may wait for this key, or for one of these keys:
+    /// beyond the limit this one is refused at once as [`Overloaded`](AcquireError::Overloaded). With
+    /// zero it does not wait: a lock that is free is still granted, and so is one that this process is
+    /// about to release. Waiters of other processes do not count. Default: the client's
     /// [`max_waiters`](crate::LockClientBuilder::max_waiters).
     ///
     /// ```
@@ -126,16 +131,17 @@ impl<T: Lockable> Acquire<T> {
     /// # Ok(()) }
     /// ```
     pub fn max_waiters(mut self, max_waiters: usize) -> Self {
-        self.asked.max_waiters = Some(max_waiters);
+        self.options.max_waiters = Some(max_waiters);
         self
     }
 
-    /// Whether this acquisition fails as [`Unavailable`](AcquireError::Unavailable) at once, and not
+    /// Sets whether this acquisition fails as [`Unavailable`](AcquireError::Unavailable) at once, and not
     /// after the command timeout, while the store is known not to answer: from the first acquisition
-    /// of this client that was not answered until a probe in the background is, every 250 ms. In a
-    /// cluster that is known slot by slot. Default: `false`, every acquisition asks.
+    /// of this client that was not answered until a probe in the background, every 250 ms, is
+    /// answered. In a cluster this is tracked for each slot. Default: `false`, every acquisition goes
+    /// to the store.
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
-        self.asked.fail_fast = fail_fast;
+        self.options.fail_fast = fail_fast;
         self
     }
 
@@ -145,37 +151,37 @@ impl<T: Lockable> Acquire<T> {
         self
     }
 
-    /// Names the place that asks, instead of where this was made in the source: for code that asks
-    /// on behalf of an attribute or a policy. See [`LockClient::lock_order_inversions`].
+    /// Names the place that acquires, instead of where this was called in the source: for code that
+    /// acquires on behalf of an attribute or a policy. See [`LockClient::lock_order_inversions`].
     ///
     /// [`LockClient::lock_order_inversions`]: crate::LockClient::lock_order_inversions
     #[doc(hidden)]
     pub fn called_from(mut self, name: &str) -> Self {
-        self.asked.site = CallSite::named(name);
+        self.options.site = CallSite::named(name);
         self
     }
 
-    /// Says nothing of the order of locks: for code that goes on while this waits, and has said in
-    /// which order it is asked for before.
+    /// Leaves this acquisition out of the check of the lock order: for code that goes on while this
+    /// waits, and whose order was recorded before.
     #[doc(hidden)]
     pub fn out_of_order(mut self) -> Self {
-        self.asked.in_order = false;
+        self.options.in_order = false;
         self
     }
 
-    /// Acquires it, waiting for other holders for as long as [`wait`](Self::wait) says.
+    /// Acquires it, waiting for other holders for at most [`wait`](Self::wait).
     ///
-    /// Waiters of one process for one key are served first come first served, and only the first
-    /// of them asks Redis, if the holder does not leave it the lock as it is (see
-    /// [`max_local_handoffs`](Self::max_local_handoffs)). Between processes one may be overtaken; but of those who are refused the
-    /// one that has waited longest is next, so neither readers nor writers starve, as long as single
+    /// Waiters of one process for one key are served in order of arrival, and only the first of them
+    /// goes to Redis, unless the holder hands it the lock (see
+    /// [`max_local_handoffs`](Self::max_local_handoffs)). Between processes a waiter may be overtaken;
+    /// but of the waiters that were refused the one that has waited longest is next, so neither readers nor writers starve, as long as single
     /// holds are shorter than the client's [`fairness_timeout`](crate::LockClientBuilder::fairness_timeout). The fair
     /// kinds serve all waiters of all processes in order of their arrival at Redis.
     ///
     /// # Errors
     ///
-    /// See [`AcquireError`]: after all of them but [`Unavailable`](AcquireError::Unavailable)
-    /// nothing is held.
+    /// See [`AcquireError`]: after all of them except
+    /// [`Unavailable`](AcquireError::Unavailable) nothing is held.
     ///
     /// # Cancel safety
     ///
@@ -184,29 +190,28 @@ impl<T: Lockable> Acquire<T> {
     /// free when the lease ends.
     pub fn acquire(self) -> impl Future<Output = Result<T::Guard, AcquireError>> + Send {
         // No async function, which would have room for all of this twice.
-        self.target.acquire(self.asked, self.scope, self.wait)
+        self.target.acquire(self.options, self.scope, self.wait)
     }
 
-    /// Acquires it if nobody else holds it and nobody who waits is next, and never waits for
-    /// another holder. (It does wait for the answer, and for a release of this very process that is
-    /// on its way.)
+    /// Acquires it if it is free and no waiter is next, and never waits for another holder. (It does
+    /// wait for the store's answer, and for a release by this process that is under way.)
     ///
     /// # Errors
     ///
-    /// See [`AcquireError`]: after all of them but [`Unavailable`](AcquireError::Unavailable)
-    /// nothing is held.
+    /// See [`AcquireError`]: after all of them except
+    /// [`Unavailable`](AcquireError::Unavailable) nothing is held.
     ///
     /// # Cancel safety
     ///
     /// As for [`acquire`](Self::acquire).
     pub fn try_acquire(self) -> impl Future<Output = Result<T::Guard, AcquireError>> + Send {
-        self.target.acquire(self.asked, self.scope, Duration::ZERO)
+        self.target.acquire(self.options, self.scope, Duration::ZERO)
     }
 
     /// Acquires it, runs `work` for as long as it is held, and releases it in the background.
     ///
     /// Inside, the lock is reentrant: the work runs in the scope of the acquisition, or in one of
-    /// its own. When the lock is lost, the work is dropped where it stands.
+    /// its own. When the lock is lost, the work is dropped at its next `.await`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -232,8 +237,8 @@ impl<T: Lockable> Acquire<T> {
 }
 
 impl Acquire<SingleLock> {
-    /// What kind of lock it is: for code in which that is known at run time only. Default:
-    /// [`Kind::ReadWrite`], or what the method that made this says.
+    /// Sets the kind of lock: for code in which it is known at run time only. Default:
+    /// [`Kind::ReadWrite`], or the kind of the method that made this.
     pub fn kind(mut self, kind: Kind) -> Self {
         self.target.kind = kind;
         self

@@ -10,9 +10,9 @@ use crate::{
 };
 
 impl LockClient {
-    /// Whether anybody, in any process, holds `key` in this mode; of kinds without readers, and of
-    /// semaphores, whoever holds them writes. True at the moment of looking, so good for a dashboard
-    /// and useless as a condition.
+    /// Returns whether `key` is held in this mode, in any process. A holder of a kind without readers,
+    /// or of a semaphore, counts as a writer. The answer may be outdated when it arrives: use it for a
+    /// dashboard, not as a condition.
     ///
     /// # Errors
     ///
@@ -25,7 +25,7 @@ impl LockClient {
         })
     }
 
-    /// Whether the ambient [`Scope`] holds `key` in this mode, as the store sees it. False outside
+    /// Returns whether the ambient [`Scope`] holds `key` in this mode, as the store sees it. False outside
     /// a scope.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl LockClient {
         Ok(self.hold_count(key, mode).await? > 0)
     }
 
-    /// How many times the ambient [`Scope`] holds `key` in this mode, as the store sees it. Zero
+    /// Returns how many times the ambient [`Scope`] holds `key` in this mode, as the store sees it. Zero
     /// outside a scope.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl LockClient {
         Ok(stored.min(hold.state().guards.of(mode)))
     }
 
-    /// Looks at a lock: who holds it, for how long still, and who waits.
+    /// Returns the holders of a lock, what is left of their leases, and the waiters.
     ///
     /// # Errors
     ///
@@ -95,19 +95,19 @@ impl LockClient {
         })
     }
 
-    /// Takes a lock away from whoever holds it, wakes those who wait for it, and makes the holder's
-    /// fencing token stale. The holder learns of it at its next renewal and is
-    /// [lost](crate::LockGuard::lost) then; until then it may go on, so let the resource refuse it
-    /// by the token.
+    /// Takes a lock away from its holders, wakes its waiters, and makes the fencing tokens of the
+    /// holders stale. A holder finds out at its next renewal, and its lock is
+    /// [lost](crate::LockGuard::lost) then. Until then it may go on, so let the resource refuse it by
+    /// the token.
     ///
     /// # Errors
     ///
-    /// See [`InspectError`]. After [`InspectError::Unavailable`] it may have been done; it may be
-    /// asked again, but then it may take the lock from the next holder.
+    /// See [`InspectError`]. After [`InspectError::Unavailable`] the lock may have been released. A second
+    /// call may then take it from the next holder.
     ///
     /// # Cancel safety
     ///
-    /// It may have been done.
+    /// If the future is dropped, the lock may have been released.
     pub async fn force_release(
         &self,
         key: impl IntoLockKey,
@@ -117,10 +117,11 @@ impl LockClient {
         Ok(forced.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
-    /// Asks whoever holds `key` to release it, and says how many there are: readers of one process
-    /// who [share](crate::Acquire::max_shared_readers) what the store has for them count as one. It is for the holders to
-    /// listen ([`LockGuard::release_requested`](crate::LockGuard::release_requested)) and to follow:
-    /// nothing is taken from anybody. Those who hold it later are not meant.
+    /// Requests the holders of `key` to release it, and returns how many there are: readers of one
+    /// process that [share](crate::Acquire::max_shared_readers) a hold of the store count as one. The
+    /// holders are notified through
+    /// [`LockGuard::release_requested`](crate::LockGuard::release_requested) and decide: the lock is not
+    /// taken away. Later holders do not receive the request.
     ///
     /// # Errors
     ///
@@ -128,11 +129,11 @@ impl LockClient {
     ///
     /// # Cancel safety
     ///
-    /// The holders may have been asked.
+    /// If the future is dropped, the request may have been made.
     pub async fn request_release(&self, key: impl IntoLockKey) -> Result<u32, InspectError> {
         let key: LockKey = key.into_lock_key()?;
-        let asked = self.engine().admin()?.request_release(key.clone()).await?;
-        Ok(asked.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
+        let requested = self.engine().admin()?.request_release(key.clone()).await?;
+        Ok(requested.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
     async fn standing(&self, key: &LockKey) -> Result<LockSnapshot, InspectError> {

@@ -4,8 +4,8 @@ use super::LockClient;
 use crate::types::{InspectError, KeyList};
 
 impl LockClient {
-    /// Lists the locks whose keys begin with `prefix` (of this client's own prefix nothing need be
-    /// said) and that somebody holds, or that are semaphores: at most `limit` of them.
+    /// Lists the locks whose keys begin with `prefix` (without this client's own
+    /// prefix) and that are held, or that are semaphores: at most `limit` of them.
     ///
     /// **For the operator's hand, not for programs**: on Redis it walks through all keys of every
     /// server, those of other applications too, in steps of a thousand (SCAN, never KEYS). After a

@@ -9,11 +9,11 @@ use crate::{
     hold::{LockRequest, WaitDeadline},
     types::{
         AcquireError, AcquireOptions, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode,
-        Unsupported, check_terms,
+        Unsupported, check_hold_options,
     },
 };
 
-/// What an [`Acquire`](crate::Acquire) can ask for. Nobody else can implement it.
+/// What an [`Acquire`](crate::Acquire) can acquire. Other crates cannot implement it.
 pub trait Lockable: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
     /// Proof that it is held.
     type Guard: Send;
@@ -24,7 +24,7 @@ pub trait Lockable: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
     #[doc(hidden)]
     fn acquire(
         self,
-        asked: AcquireOptions,
+        options: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> impl Future<Output = Result<Self::Guard, AcquireError>> + Send;
@@ -52,7 +52,7 @@ pub struct SingleLock {
 
 impl SingleLock {
     /// Checks everything that can be checked before anything is sent.
-    pub(crate) fn request(self, asked: AcquireOptions) -> Result<LockRequest, AcquireError> {
+    pub(crate) fn request(self, options: AcquireOptions) -> Result<LockRequest, AcquireError> {
         let (kind, mode) = (self.kind, self.mode);
         if !kind.supports(mode) {
             let why = format!("a {kind} lock has no {mode} mode: write it, or use read_write");
@@ -62,17 +62,18 @@ impl SingleLock {
             let why = "a semaphore without permits or not from LockClient::semaphore: it would never be granted";
             return Err(InvalidOptions(why.to_owned()).into());
         }
-        let terms = asked.terms(&self.client.engine().settings);
-        check_terms(&terms)?;
+        let hold_options = options.hold_options(&self.client.engine().settings);
+        check_hold_options(&hold_options)?;
         if let Some(lease) = self.client.engine().store.session_lease()
-            && lease != terms.lease
+            && lease != hold_options.lease
         {
-            let asked = terms.lease;
-            let what =
-                format!("a lease of {asked:?}: every lock has the lease of its session, {lease:?}");
+            let longer = hold_options.lease;
+            let what = format!(
+                "a lease of {longer:?}: every lock has the lease of its session, {lease:?}"
+            );
             return Err(Unsupported::new(what).into());
         }
-        Ok(LockRequest { kind, key: self.key?, mode, permits: self.permits, asked, terms })
+        Ok(LockRequest { kind, key: self.key?, mode, permits: self.permits, options, hold_options })
     }
 }
 
@@ -87,15 +88,15 @@ impl Lockable for SingleLock {
 
     fn acquire(
         self,
-        asked: AcquireOptions,
+        options: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send {
         let client = self.client.clone();
         // Before the future: an async function would have room for it twice, and thousands wait.
-        let request = self.request(asked);
+        let request = self.request(options);
         async move {
-            let patience = WaitDeadline::of(wait);
+            let wait_deadline = WaitDeadline::of(wait);
             let requests = match &request {
                 Ok(request) => slice::from_ref(request),
                 Err(refusal) => return Err(refusal.clone()),
@@ -104,7 +105,7 @@ impl Lockable for SingleLock {
                 client.engine(),
                 scope.map(|scope| scope.holds()),
                 requests,
-                patience,
+                wait_deadline,
             )
             .await?;
             Ok(guards.pop().expect("BUG: a grant without a guard"))

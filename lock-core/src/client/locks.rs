@@ -1,4 +1,4 @@
-//! What a client can be asked for: one method per kind of lock.
+//! What a client can acquire: one method per kind of lock.
 
 use super::{
     LockClient,
@@ -94,7 +94,7 @@ impl LockClient {
 
     /// A semaphore of `permits` permits under `key`: Redisson's `getPermitExpirableSemaphore`.
     ///
-    /// The number counts for the first who asks; [`Semaphore::set_permits`] changes it later.
+    /// The first acquisition sets the number; [`Semaphore::set_permits`] changes it later.
     #[must_use]
     pub fn semaphore(&self, key: impl IntoLockKey, permits: u32) -> Semaphore {
         Semaphore::new(self, key.into_lock_key(), permits)

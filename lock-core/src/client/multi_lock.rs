@@ -53,7 +53,7 @@ impl MultiLock {
     }
 
     /// What is asked for, in the order of the keys.
-    fn requests(self, asked: AcquireOptions) -> Result<Vec<LockRequest>, AcquireError> {
+    fn requests(self, options: AcquireOptions) -> Result<Vec<LockRequest>, AcquireError> {
         let invalid = |why: String| Err(InvalidOptions(why).into());
         if self.members.is_empty() {
             return invalid("a multi-lock without members locks nothing".to_owned());
@@ -64,7 +64,7 @@ impl MultiLock {
             if *member.client.engine().owners.client() != client {
                 return invalid("a multi-lock's members must be of its own client".to_owned());
             }
-            requests.push(member.request(asked.clone())?);
+            requests.push(member.request(options.clone())?);
         }
         requests.sort_by(|one, other| one.key.cmp(&other.key));
         if let Some(twice) = requests.windows(2).find(|pair| pair[0].key == pair[1].key) {
@@ -85,16 +85,20 @@ impl Lockable for MultiLock {
 
     async fn acquire(
         self,
-        asked: AcquireOptions,
+        options: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> Result<MultiGuard, AcquireError> {
-        let patience = WaitDeadline::of(wait);
+        let wait_deadline = WaitDeadline::of(wait);
         let client = self.client.clone();
-        let requests = self.requests(asked)?;
-        let guards =
-            acquire::enter(client.engine(), scope.map(|scope| scope.holds()), &requests, patience)
-                .await?;
+        let requests = self.requests(options)?;
+        let guards = acquire::enter(
+            client.engine(),
+            scope.map(|scope| scope.holds()),
+            &requests,
+            wait_deadline,
+        )
+        .await?;
         Ok(MultiGuard(Guards::Many(guards)))
     }
 
@@ -127,14 +131,14 @@ impl Lockable for OneOrMany {
 
     fn acquire(
         self,
-        asked: AcquireOptions,
+        options: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send {
         match self {
-            Self::One(lock) => Either::Left(lock.acquire(asked, scope, wait).map_ok(Into::into)),
+            Self::One(lock) => Either::Left(lock.acquire(options, scope, wait).map_ok(Into::into)),
             // Rare, and has memory of its own: requests for one lock need no room for it.
-            Self::Many(locks) => Either::Right(locks.acquire(asked, scope, wait).boxed()),
+            Self::Many(locks) => Either::Right(locks.acquire(options, scope, wait).boxed()),
         }
     }
 
@@ -238,7 +242,7 @@ impl MultiGuard {
         run_while_held(self.lost(), check, work).await
     }
 
-    /// Resolves when somebody asks for one of them back: see [`LockGuard::release_requested`].
+    /// Resolves when the release of one of them is requested: see [`LockGuard::release_requested`].
     ///
     /// # Cancel safety
     ///

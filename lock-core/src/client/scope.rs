@@ -12,9 +12,9 @@ tokio::task_local! {
 
 /// One logical thread of work, such as one request: within it locks are reentrant.
 ///
-/// | the scope holds | and asks to read | and asks to write |
+/// | the scope holds | and acquires to read | and acquires to write |
 /// |---|---|---|
-/// | nothing | waits for writers | waits for everybody |
+/// | nothing | waits for writers | waits for readers and writers |
 /// | read | enters again | [`AcquireError::ReadHeld`](crate::AcquireError::ReadHeld) at once |
 /// | write | enters again | enters again |
 ///

@@ -89,12 +89,12 @@ impl Lockable for Semaphore {
 
     async fn acquire(
         self,
-        asked: AcquireOptions,
+        options: AcquireOptions,
         _scope: Option<Scope>,
         wait: Duration,
     ) -> Result<PermitGuard, AcquireError> {
         // Never in a scope: every permit is one more.
-        self.0.acquire(asked, None, wait).await.map(PermitGuard)
+        self.0.acquire(options, None, wait).await.map(PermitGuard)
     }
 
     async fn protect<F: Future>(guard: &PermitGuard, work: F) -> Result<F::Output, Lost> {
@@ -153,7 +153,7 @@ impl PermitGuard {
         self.0.protect(work).await
     }
 
-    /// Resolves when somebody asks for the permits back: see [`LockGuard::release_requested`].
+    /// Resolves when the release of the permits is requested: see [`LockGuard::release_requested`].
     ///
     /// # Cancel safety
     ///

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{hold::Hold, runtime::lease_clock, types::Lost};
 
-/// Resolves when a lock is lost, before the store can grant it to somebody else.
+/// Resolves when a lock is lost, before the store can grant it to another owner.
 ///
 /// It needs no network: the holder's own clock ends the lease. After a pause of the process it is
 /// ready at the first poll. It never resolves once the lock was released, so race it against the

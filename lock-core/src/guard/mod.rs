@@ -138,11 +138,11 @@ impl LockGuard {
         self.view.clone()
     }
 
-    /// Resolves when somebody asks for the lock back with
+    /// Resolves when the release of the lock is requested with
     /// [`LockClient::request_release`](crate::LockClient::request_release): finish soon and release.
-    /// Nothing is taken away from who does not.
+    /// The lock is not taken away from a holder that does not release it.
     ///
-    /// A request is heard at once; one that was made earlier, or while the store could not be
+    /// A request is received at once; one that was made earlier, or while the store could not be
     /// reached, within seconds.
     ///
     /// # Cancel safety
@@ -180,8 +180,8 @@ impl LockGuard {
     }
 
     /// Turns this read guard into a write guard, if no other reader is there, neither here nor in
-    /// another process. Never waits for other readers: two who did would wait for each other for
-    /// ever. The fencing token is a new one.
+    /// another process. Never waits for other readers: two that did would wait for each other
+    /// forever. The fencing token is a new one.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use crate::{
     types::{FencingToken, LeaseState, LockKey, Lost, Mode},
 };
 
-/// A look at a lock that somebody else's guard holds: it keeps nothing held.
+/// A view of a lock that another guard holds. It does not keep the lock held.
 ///
 /// For code that works under a lock which a caller has taken, such as a handler behind a layer.
 /// Get one from [`LockGuard::view`](crate::LockGuard::view). Cheap to clone.

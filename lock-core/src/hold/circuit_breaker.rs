@@ -50,7 +50,7 @@ impl Breaker {
 impl ClientInner {
     /// Refuses an acquisition that fails fast while the store is known not to answer.
     pub(crate) fn check_breaker(&self, request: &LockRequest) -> Result<(), Unavailable> {
-        if !request.asked.fail_fast
+        if !request.options.fail_fast
             || !self.breaker.lock().open.contains(&self.store.shard(&request.key))
         {
             return Ok(());

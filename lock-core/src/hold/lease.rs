@@ -50,6 +50,25 @@ impl Drop for ReconcileOnDrop<'_> {
     }
 }
 
+/// The right to send the store a lease's next step, until this is dropped: one at a time.
+#[derive(Debug)]
+pub(crate) struct StepPermit(Arc<Lease>);
+
+impl StepPermit {
+    pub(super) fn lease(&self) -> &Arc<Lease> {
+        &self.0
+    }
+}
+
+impl Drop for StepPermit {
+    fn drop(&mut self) {
+        self.0.state().stepping = false;
+        // All waiters are notified: if one alone were, and its future was not polled, the others would
+        // wait although the right is free.
+        self.0.announce();
+    }
+}
+
 impl fmt::Debug for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
@@ -108,6 +127,21 @@ impl Lease {
             }
             changed.await;
         }
+    }
+
+    /// Waits for the right to send the lease's next step. Steps of one lease never overlap: two that
+    /// are on their way at once may be executed in either order, so the answer to the earlier one could
+    /// be taken for that of the later one, and a release could be executed before the acquisition that
+    /// it is meant to undo.
+    pub(crate) async fn step(self: &Arc<Self>) -> StepPermit {
+        self.until(LeaseInner::begin_step).await;
+        StepPermit(Arc::clone(self))
+    }
+
+    /// Returns the right to the next step, or `None` if another step is under way.
+    pub(crate) fn try_step(self: &Arc<Self>) -> Option<StepPermit> {
+        self.state().begin_step()?;
+        Some(StepPermit(Arc::clone(self)))
     }
 
     /// The store has granted what was sent at `sent`. Waiting readers may join.
@@ -229,5 +263,55 @@ impl Lease {
         self.engine.give_back(permit);
         self.announce();
         true
+    }
+}
+
+impl LeaseInner {
+    fn begin_step(&mut self) -> Option<()> {
+        (!std::mem::replace(&mut self.stepping, true)).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use crate::client::LockClient;
+
+    #[tokio::test]
+    async fn steps_are_taken_one_at_a_time_and_none_is_forgotten() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let lease = &guard.hold().lease;
+        let first = lease.try_step().expect("no other has it");
+        assert!(lease.try_step().is_none());
+        let (mut gives_up, mut waits, mut last) =
+            (Box::pin(lease.step()), Box::pin(lease.step()), Box::pin(lease.step()));
+        for waiter in [&mut gives_up, &mut waits, &mut last] {
+            assert!(waiter.now_or_never().is_none());
+        }
+        drop(first);
+        // It was notified, and leaves before it is polled.
+        drop(gives_up);
+        let second = (&mut waits).now_or_never().expect("it is next");
+        assert!((&mut last).now_or_never().is_none());
+        drop(second);
+        assert!(last.now_or_never().is_some());
+        assert!(lease.try_step().is_some());
+    }
+
+    #[tokio::test]
+    async fn steps_wait_for_no_waiter_that_is_not_polled() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let lease = &guard.hold().lease;
+        let first = lease.try_step().expect("no other has it");
+        let (mut idle, mut waits) = (Box::pin(lease.step()), Box::pin(lease.step()));
+        for waiter in [&mut idle, &mut waits] {
+            assert!(waiter.now_or_never().is_none());
+        }
+        drop(first);
+        assert!(waits.now_or_never().is_some());
+        drop(idle);
     }
 }

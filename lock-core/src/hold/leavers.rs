@@ -14,7 +14,7 @@ use std::{
 
 use futures_util::poll;
 
-use super::{reconcile::PendingRelease, state::LeaseInner, step_permit::StepPermit};
+use super::{lease::StepPermit, reconcile::PendingRelease, state::LeaseInner};
 use crate::{
     runtime::LeaseInstant,
     store::LeaveCommand,

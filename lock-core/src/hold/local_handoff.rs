@@ -60,11 +60,15 @@ impl LockRequest {
     pub(crate) fn handoff_key(&self) -> Option<HandoffKey> {
         let takes =
             Access::of(self.kind, self.mode) == Access::Write && self.max_local_handoffs() > 0;
-        takes.then_some(HandoffKey { kind: self.kind, length: self.terms.lease })
+        takes.then_some(HandoffKey { kind: self.kind, length: self.hold_options.lease })
     }
 
     fn max_local_handoffs(&self) -> u32 {
-        if self.terms.renew { self.terms.max_local_handoffs.min(MAX_LOCAL_HANDOFFS) } else { 0 }
+        if self.hold_options.renew {
+            self.hold_options.max_local_handoffs.min(MAX_LOCAL_HANDOFFS)
+        } else {
+            0
+        }
     }
 
     /// How many hand-offs to reserve if this many waiters are behind it: twice the hand-offs of all

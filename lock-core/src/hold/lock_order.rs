@@ -27,7 +27,7 @@ const MAX_INVERSIONS: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockOrderInversion {
     held: LockKey,
-    asked: LockKey,
+    requested: LockKey,
     nestings: Vec<Nesting>,
 }
 
@@ -42,7 +42,7 @@ impl LockOrderInversion {
     /// The keys of the acquisition that closed the cycle: what it held, and what it requested.
     #[must_use]
     pub fn keys(&self) -> (&LockKey, &LockKey) {
-        (&self.held, &self.asked)
+        (&self.held, &self.requested)
     }
 
     /// Where the locks were acquired while others were held, such as `src/orders.rs:12:5` or the
@@ -83,16 +83,17 @@ impl LockOrder {
     pub(crate) fn note(&self, held: &[(LockKey, CallSite)], requests: &[LockRequest]) {
         let anew: Vec<_> = requests
             .iter()
-            .filter(|request| request.asked.in_order)
+            .filter(|request| request.options.in_order)
             .filter(|request| held.iter().all(|(key, _)| *key != request.key))
-            .map(|request| (request.key.clone(), request.asked.site.clone()))
+            .map(|request| (request.key.clone(), request.options.site.clone()))
             .collect();
-        let outer = held.iter().flat_map(|held| anew.iter().map(move |asked| (held, asked)));
+        let outer =
+            held.iter().flat_map(|held| anew.iter().map(move |requested| (held, requested)));
         // Members are acquired one after another: what follows the next follows this one too.
         let members = anew.windows(2).map(|pair| (&pair[0], &pair[1]));
         let mut seen = self.0.lock();
-        for (held, asked) in outer.chain(members) {
-            seen.note(held, asked);
+        for (held, requested) in outer.chain(members) {
+            seen.note(held, requested);
         }
     }
 
@@ -102,27 +103,28 @@ impl LockOrder {
 }
 
 impl Nestings {
-    fn note(&mut self, held: &(LockKey, CallSite), asked: &(LockKey, CallSite)) {
-        let nesting = Nesting { asked_at: asked.1.clone(), held_at: held.1.clone() };
-        let (held, asked) = (&held.0, &asked.0);
-        if self.edges.get(held).is_some_and(|asked_then| asked_then.contains_key(asked)) {
+    fn note(&mut self, held: &(LockKey, CallSite), requested: &(LockKey, CallSite)) {
+        let nesting = Nesting { asked_at: requested.1.clone(), held_at: held.1.clone() };
+        let (held, requested) = (&held.0, &requested.0);
+        if self.edges.get(held).is_some_and(|requested_then| requested_then.contains_key(requested))
+        {
             return;
         }
-        if let Some(way_back) = self.way(asked, held) {
-            self.tell(held, asked, &nesting, way_back);
+        if let Some(way_back) = self.way(requested, held) {
+            self.tell(held, requested, &nesting, way_back);
         }
         if self.oldest.len() == MAX_EDGES {
             self.forget_oldest();
         }
-        self.oldest.push_back((held.clone(), asked.clone()));
-        self.edges.entry(held.clone()).or_default().insert(asked.clone(), nesting);
+        self.oldest.push_back((held.clone(), requested.clone()));
+        self.edges.entry(held.clone()).or_default().insert(requested.clone(), nesting);
     }
 
     fn forget_oldest(&mut self) {
-        let Some((held, asked)) = self.oldest.pop_front() else { return };
-        if let Some(asked_then) = self.edges.get_mut(&held) {
-            asked_then.remove(&asked);
-            if asked_then.is_empty() {
+        let Some((held, requested)) = self.oldest.pop_front() else { return };
+        if let Some(requested_then) = self.edges.get_mut(&held) {
+            requested_then.remove(&requested);
+            if requested_then.is_empty() {
                 self.edges.remove(&held);
             }
         }
@@ -133,29 +135,36 @@ impl Nestings {
         let mut came_from: HashMap<&LockKey, (&LockKey, &Nesting)> = HashMap::new();
         let mut next = VecDeque::from([from]);
         while let Some(key) = next.pop_front() {
-            for (asked, nesting) in self.edges.get(key).into_iter().flatten() {
-                if asked == from || came_from.contains_key(asked) {
+            for (requested, nesting) in self.edges.get(key).into_iter().flatten() {
+                if requested == from || came_from.contains_key(requested) {
                     continue;
                 }
-                came_from.insert(asked, (key, nesting));
-                if asked == to {
+                came_from.insert(requested, (key, nesting));
+                if requested == to {
                     let steps =
                         std::iter::successors(came_from.get(to), |(key, _)| came_from.get(key));
                     return Some(steps.map(|(_, nesting)| (*nesting).clone()).collect());
                 }
                 if came_from.len() < FARTHEST {
-                    next.push_back(asked);
+                    next.push_back(requested);
                 }
             }
         }
         None
     }
 
-    fn tell(&mut self, held: &LockKey, asked: &LockKey, here: &Nesting, way_back: Vec<Nesting>) {
+    fn tell(
+        &mut self,
+        held: &LockKey,
+        requested: &LockKey,
+        here: &Nesting,
+        way_back: Vec<Nesting>,
+    ) {
         let mut nestings = vec![here.clone()];
         nestings.extend(way_back);
         nestings.dedup();
-        let inversion = LockOrderInversion { held: held.clone(), asked: asked.clone(), nestings };
+        let inversion =
+            LockOrderInversion { held: held.clone(), requested: requested.clone(), nestings };
         if self.told.len() < MAX_INVERSIONS
             && self.told.insert(inversion.call_sites().into_iter().collect())
         {

@@ -17,7 +17,6 @@ mod renewal;
 mod request;
 mod shared_read;
 mod state;
-mod step_permit;
 
 use std::{
     sync::{Arc, MutexGuard, OnceLock},
@@ -34,13 +33,12 @@ use crate::{
     types::{CallSite, FencingToken, Lost, LostCause, Mode, ReleaseError, Unavailable},
 };
 pub(crate) use client_inner::ClientInner;
-pub(crate) use lease::{Lease, ReconcileOnDrop};
+pub(crate) use lease::{Lease, ReconcileOnDrop, StepPermit};
 pub use lock_order::LockOrderInversion;
 pub(crate) use mode_change::UNCONFIRMED;
 pub(crate) use request::{Entered, LockRequest, WaitDeadline};
 pub(crate) use shared_read::share;
 pub(crate) use state::{LeaseInner, Next, Stage};
-pub(crate) use step_permit::StepPermit;
 
 /// The gate and the permits of leases.
 pub(crate) type Gate = gate::Gate<Lease>;
@@ -108,14 +106,14 @@ impl Hold {
         let state = HoldInner {
             guards,
             token,
-            max_hold: request.terms.max_hold,
+            max_hold: request.hold_options.max_hold,
             end: None,
             least_remaining: None,
             permit,
         };
         Self {
             lease: Arc::clone(lease),
-            site: request.asked.site.clone(),
+            site: request.options.site.clone(),
             waited,
             granted_at: LeaseInstant::now(),
             state: Mutex::new(state),
@@ -310,14 +308,14 @@ impl Hold {
         }
         // The longest lease that was requested wins, for all guards of the hold.
         lease.length = length;
-        lease.renews |= request.asked.renew.unwrap_or(false);
+        lease.renews |= request.options.renew.unwrap_or(false);
         *lease.confirmed.of_mut(mode) = holds;
         let effective = self.lease.engine.effective_lease(length, lease.remote);
         lease.confirm(sent, effective, LeaseInstant::now());
         *lease.holds.guards.of_mut(mode) += 1;
         let mut own = self.state();
         *own.guards.of_mut(mode) += 1;
-        own.max_hold = own.max_hold.map(|most| request.asked.max_hold.unwrap_or(most).max(most));
+        own.max_hold = own.max_hold.map(|most| request.options.max_hold.unwrap_or(most).max(most));
         Ok(true)
     }
 

@@ -49,6 +49,8 @@ pub(crate) struct ReconcileQueue {
 impl ReconcileQueue {
     pub(crate) fn push(&self, lease: Arc<Lease>) {
         self.leases.lock().push_back(lease);
+        // After the push, and kept as a permit if the task is not waiting: a lease that arrives between
+        // the task's last look at the queue and its wait would otherwise stay until the next one comes.
         self.pushed.notify_one();
     }
 
@@ -170,6 +172,8 @@ async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
             match next {
                 Some(step) => step.take(&lease, sent).await,
                 None => {
+                    // The step that was under way has settled the lease meanwhile: nothing is left to
+                    // send, and the next look finishes it.
                     tokio::task::yield_now().await;
                     continue;
                 }
@@ -200,7 +204,9 @@ impl LeaseInner {
             // Without a read to return to, releasing both modes covers every outcome of the change.
             self.mode_in_doubt = false;
         }
-        // Reads first: a write released over a read would be a downgrade and wake every waiter.
+        // Reads first: if the write went first while a read of the same owner is still in the store, the
+        // lock would become a read lock for a moment. Readers of other processes would be woken and
+        // admitted, and a writer that is next would wait for them although the lock is about to be free.
         for mode in [Mode::Read, Mode::Write] {
             let in_line = self.in_line == Some(mode);
             if self.remote.of(mode) > desired.of(mode) || in_line {

@@ -18,9 +18,9 @@ pub(crate) struct LockRequest {
     pub(crate) mode: Mode,
     /// The permits that a semaphore is created with.
     pub(crate) permits: u32,
-    pub(crate) asked: AcquireOptions,
+    pub(crate) options: AcquireOptions,
     /// The options of the hold if this is its outermost acquisition.
-    pub(crate) terms: HoldOptions,
+    pub(crate) hold_options: HoldOptions,
 }
 
 /// What the gate lets an acquisition do.
@@ -32,17 +32,17 @@ pub(crate) enum Entered<T: Tenant> {
 /// How long an acquisition may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitDeadline {
-    pub(crate) asked_at: Instant,
-    /// `None`: does not wait.
+    pub(crate) started_at: Instant,
+    /// `None`: do not wait.
     pub(crate) deadline: Option<Instant>,
 }
 
 impl WaitDeadline {
     /// Starts now; zero does not wait.
     pub(crate) fn of(wait: Duration) -> Self {
-        let asked_at = Instant::now();
-        let deadline = (!wait.is_zero()).then(|| asked_at + wait.min(MAX_DURATION));
-        Self { asked_at, deadline }
+        let started_at = Instant::now();
+        let deadline = (!wait.is_zero()).then(|| started_at + wait.min(MAX_DURATION));
+        Self { started_at, deadline }
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -52,7 +52,7 @@ impl WaitDeadline {
     /// The deadline, or `limit` after the request if the caller does not wait: for waits that
     /// depend on this process alone.
     pub(crate) fn or_within(&self, limit: Duration) -> Instant {
-        self.deadline.unwrap_or(self.asked_at + limit)
+        self.deadline.unwrap_or(self.started_at + limit)
     }
 
     /// Enters the gate of a key, or its queue.
@@ -63,7 +63,7 @@ impl WaitDeadline {
         takes: Option<HandoffKey>,
     ) -> Result<Entered<T>, AcquireError> {
         let (key, access) = (&request.key, Access::of(request.kind, request.mode));
-        let (waits, most_waiting) = (self.deadline.is_some(), request.asked.max_waiters);
+        let (waits, most_waiting) = (self.deadline.is_some(), request.options.max_waiters);
         let overloaded = |waiters, in_all| Overloaded { key: key.clone(), waiters, in_all };
         match gate.enter(key, access, waits, most_waiting, takes) {
             EnterResult::Admitted(permit) => Ok(Entered::Admitted(permit)),
@@ -79,7 +79,7 @@ impl WaitDeadline {
         AcquireError::Busy(Busy {
             key: request.key.clone(),
             mode: request.mode,
-            waited: self.asked_at.elapsed(),
+            waited: self.started_at.elapsed(),
             holder_remaining: remaining,
         })
     }

@@ -42,8 +42,8 @@ impl LockRequest {
     /// How many other readers it may share its lease with.
     fn places(&self) -> u32 {
         let alike = self.kind == Kind::ReadWrite && self.mode == Mode::Read;
-        let most = self.terms.max_shared_readers.min(MAX_SHARED_READERS).saturating_sub(1);
-        if alike && self.terms.renew { most } else { 0 }
+        let most = self.hold_options.max_shared_readers.min(MAX_SHARED_READERS).saturating_sub(1);
+        if alike && self.hold_options.renew { most } else { 0 }
     }
 }
 
@@ -52,14 +52,14 @@ impl LockRequest {
 pub(crate) async fn share(
     own: &Arc<Lease>,
     request: &LockRequest,
-    patience: WaitDeadline,
+    wait_deadline: WaitDeadline,
 ) -> Result<Option<Arc<Hold>>, Unavailable> {
     if request.places() == 0 {
         return Ok(None);
     }
     let Some(ticket) = lead_or_join(own, request) else { return Ok(None) };
     let one_command = own.engine.settings.command_timeout;
-    let limit = patience.or_within(one_command).min(Instant::now() + one_command);
+    let limit = wait_deadline.or_within(one_command).min(Instant::now() + one_command);
     let granted = ticket.lease.until(LeaseInner::granted_to_joiners);
     if tokio::time::timeout_at(limit, granted).await.unwrap_or(false)
         && let Some(hold) = ticket.join(own, request)
@@ -177,7 +177,7 @@ impl LeaseInner {
                 in_time && self.can_be_joined(now)
             }
         };
-        if !open || self.length != request.terms.lease || self.sharing.places == 0 {
+        if !open || self.length != request.hold_options.lease || self.sharing.places == 0 {
             return false;
         }
         self.sharing.places -= 1;

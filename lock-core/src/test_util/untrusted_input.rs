@@ -36,7 +36,7 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
     let _ = MissingRights::parse(&value, "lock:");
     let reply = Reply::new(value);
     let _ = (reply.released(), reply.renewed(), reply.downgraded(), reply.standing());
-    let _ = (reply.forced(), reply.asked(), reply.resized());
+    let _ = (reply.forced(), reply.requested(), reply.resized());
     let granted = [
         reply.is_grant(),
         matches!(reply.acquired(), Ok(crate::store::Acquired::Granted(_))),
@@ -83,11 +83,11 @@ pub fn slots(prefix: &str, key: &LockKey) -> BTreeSet<u16> {
         names.reads("u:1"),
         names.leases(),
         names.token(),
-        names.line(),
+        names.waiters(),
         names.queue(),
         names.deadlines(),
         names.alive(),
-        names.asked(),
+        names.release_request(),
         names.channel(),
         names.lock_channel(),
         names.semaphore_channel(),

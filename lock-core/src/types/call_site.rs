@@ -1,10 +1,10 @@
-//! Where in the program a lock is asked for. Release builds do not know.
+//! Where in the program a lock is acquired. Release builds do not know.
 
 use std::fmt;
 #[cfg(debug_assertions)]
 use std::{panic::Location, sync::Arc};
 
-/// Where in the program a lock is asked for.
+/// Where in the program a lock is acquired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallSite(#[cfg(debug_assertions)] Site);
 

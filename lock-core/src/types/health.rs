@@ -41,6 +41,6 @@ pub enum LeaseState {
     Renewed,
     /// The last renewal failed or was not answered. It is tried again; the lock is still held.
     Unknown,
-    /// Over: somebody else may hold the lock.
+    /// Over: another owner may hold the lock.
     Lost,
 }

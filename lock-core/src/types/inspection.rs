@@ -8,15 +8,15 @@ use super::{fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// `None`: nobody holds it and nobody waits. The plain kinds share one shape: with waiters in
+    /// `None`: it has neither holders nor waiters. The plain kinds share one shape: with waiters in
     /// line it is [`Kind::Fair`], with a permanent token [`Kind::Fenced`], else [`Kind::Reentrant`].
     pub kind: Option<Kind>,
     /// How it is held; `None`: not at all.
     pub mode: Option<Mode>,
-    /// Who holds it.
+    /// The holders.
     pub holders: Vec<HolderInfo>,
     /// What is left of the lease that ends last, on the store's clock; a holder that lives renews
-    /// it. `None`: nobody holds it, or it has no end.
+    /// it. `None`: it is not held, or the lease has no end.
     pub remaining: Option<Duration>,
     /// The waiters that the store knows: of the fair kinds in order, up to 64 of each process; of
     /// the others the one that is next. Waiters that stand behind another one of their own process
@@ -59,7 +59,7 @@ pub struct WaiterInfo {
     pub mode: Mode,
 }
 
-/// Who a client said it is: see [`client_name`](crate::LockClientBuilder::client_name).
+/// The name that a client has given itself: see [`client_name`](crate::LockClientBuilder::client_name).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientInfo {
@@ -73,10 +73,10 @@ pub struct ClientInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForcedRelease {
-    /// Whether anybody held the lock.
+    /// Whether the lock was held.
     pub was_held: bool,
-    /// Exceeds every token handed out before: claim the resource with it, and whoever lost the lock
-    /// is refused there. A semaphore has none.
+    /// Exceeds every token handed out before: claim the resource with it, and the holder that lost the
+    /// lock is refused there. A semaphore has none.
     pub fencing_token: Option<FencingToken>,
 }
 

@@ -121,7 +121,7 @@ fn check(text: &str) -> Result<(), KeyError> {
 
 /// What can name a lock: a text, or a key that was checked before.
 ///
-/// A text that is no key is refused when the lock is asked for.
+/// A text that is not a valid key is refused when the lock is acquired.
 pub trait IntoLockKey {
     /// Checks the text.
     ///

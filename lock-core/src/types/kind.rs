@@ -8,8 +8,8 @@ use super::mode::Mode;
 /// Kinds that cannot be confused on the wire refuse each other
 /// ([`WrongKind`](crate::AcquireError::WrongKind)). The plain ones ([`Reentrant`](Self::Reentrant),
 /// [`NonReentrant`](Self::NonReentrant), [`Fair`](Self::Fair) and [`Fenced`](Self::Fenced)) share one
-/// shape, as in Redisson: they exclude each other, but a waiter of one may not hear the release of
-/// another, and who is first in a fair line is overtaken by those who know of no line.
+/// shape, as in Redisson: they exclude each other, but a waiter of one may not be notified of the release of
+/// another, and the first waiter in a fair line is overtaken by acquisitions of kinds without a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {

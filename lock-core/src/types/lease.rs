@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The lease when none is asked for.
+/// The default lease.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 /// The shortest lease.
 pub const MIN_LEASE: Duration = Duration::from_millis(100);

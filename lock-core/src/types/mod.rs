@@ -28,7 +28,8 @@ pub use mode::Mode;
 #[cfg(feature = "redis")]
 pub(crate) use options::check_lease;
 pub(crate) use options::{
-    AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS, check_terms,
+    AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS,
+    check_hold_options,
 };
 pub use options::{
     DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT, DEFAULT_MAX_WAITERS,

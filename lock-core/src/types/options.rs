@@ -8,7 +8,7 @@ use crate::types::{CallSite, DEFAULT_LEASE, InvalidOptions, MAX_LEASE, MIN_LEASE
 pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
 /// How many readers of this process may read on one lease.
 pub(crate) const MAX_SHARED_READERS: u32 = 64;
-/// How long an acquisition waits when nothing else is asked for.
+/// How long an acquisition waits by default.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 /// How long one command may take before the store counts as unavailable.
 pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
@@ -62,12 +62,12 @@ pub(crate) fn check_lease(name: &str, lease: Duration) -> Result<(), InvalidOpti
     )))
 }
 
-pub(crate) fn check_terms(terms: &HoldOptions) -> Result<(), InvalidOptions> {
-    check_lease("lease", terms.lease)?;
-    terms.max_hold.map_or(Ok(()), |most| check_lease("max_hold", most))
+pub(crate) fn check_hold_options(hold_options: &HoldOptions) -> Result<(), InvalidOptions> {
+    check_lease("lease", hold_options.lease)?;
+    hold_options.max_hold.map_or(Ok(()), |most| check_lease("max_hold", most))
 }
 
-/// What a hold lives by.
+/// The options of a hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HoldOptions {
     pub(crate) lease: Duration,
@@ -79,7 +79,7 @@ pub(crate) struct HoldOptions {
     pub(crate) max_shared_readers: u32,
 }
 
-/// What one acquisition has asked for.
+/// The options of one acquisition.
 #[derive(Debug, Clone)]
 pub struct AcquireOptions {
     pub(crate) lease: Option<Duration>,
@@ -87,16 +87,16 @@ pub struct AcquireOptions {
     pub(crate) max_hold: Option<Duration>,
     pub(crate) max_local_handoffs: Option<u32>,
     pub(crate) max_shared_readers: Option<u32>,
-    /// `None`: as many as the client says.
+    /// `None`: the limit of the client.
     pub(crate) max_waiters: Option<usize>,
     pub(crate) fail_fast: bool,
     pub(crate) site: CallSite,
-    /// Whether the order in which it is asked for says anything.
+    /// Whether it takes part in the check of the lock order.
     pub(crate) in_order: bool,
 }
 
 impl AcquireOptions {
-    /// Nothing but what is usual.
+    /// The defaults.
     pub(crate) fn at(site: CallSite) -> Self {
         Self {
             lease: None,
@@ -111,8 +111,8 @@ impl AcquireOptions {
         }
     }
 
-    /// The terms of an outermost acquisition.
-    pub(crate) fn terms(&self, settings: &ClientConfig) -> HoldOptions {
+    /// The options of the hold of an outermost acquisition.
+    pub(crate) fn hold_options(&self, settings: &ClientConfig) -> HoldOptions {
         HoldOptions {
             lease: self.lease.unwrap_or(settings.lease),
             renew: self.renew.unwrap_or(true),

@@ -1,4 +1,4 @@
-//! Who holds a lock, as Redis knows it: `<client uuid>:<decimal>`, the shape that Redisson writes.
+//! The holder of a lock, as Redis stores it: `<client uuid>:<decimal>`, the shape that Redisson writes.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use std::{
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ClientId(Arc<str>);
 
-/// Not to be seen: whoever knows it could release what the client holds.
+/// Not shown: code that knows it could release what the client holds.
 impl fmt::Debug for ClientId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ClientId(..)")

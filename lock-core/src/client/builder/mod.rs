@@ -78,8 +78,8 @@ impl LockClientBuilder {
         self
     }
 
-    /// How many acquisitions of this process may wait for one key before others are refused as
-    /// [`Overloaded`](crate::AcquireError::Overloaded); with zero nobody waits. For a single
+    /// Limits how many acquisitions of this process may wait for one key; others are refused as
+    /// [`Overloaded`](crate::AcquireError::Overloaded). With zero no acquisition waits. For a single
     /// acquisition see [`Acquire::max_waiters`](crate::Acquire::max_waiters). Default: 1,024.
     pub fn max_waiters(mut self, max_waiters: usize) -> Self {
         self.settings.max_waiters = max_waiters;
@@ -89,7 +89,7 @@ impl LockClientBuilder {
     /// How many acquisitions of this process may wait before all keys together; others are refused
     /// as [`Overloaded`](crate::AcquireError::Overloaded) at once. It bounds the memory that many
     /// requests for many keys can take, where [`max_waiters`](Self::max_waiters) bounds those for
-    /// one. Who has waited for others of this process already is not sent away. Default: 65,536.
+    /// one. An acquisition that has already waited for others of this process is not refused. Default: 65,536.
     pub fn max_waiters_total(mut self, max_waiters: usize) -> Self {
         self.settings.max_waiters_total = max_waiters;
         self

@@ -34,7 +34,7 @@ impl LockClientBuilder {
         self
     }
 
-    /// Who this process is, for the engineer who asks which instance holds a lock: kept in Redis
+    /// Names this process, so that an operator can see which instance holds a lock: kept in Redis
     /// under `lock_client:<uuid>` and as the connections' names. Control characters and spaces
     /// become `-`, in the connections' names all that is not ASCII. Default: the program's name, and the
     /// host's with the process' number.
@@ -66,17 +66,17 @@ impl LockClientBuilder {
         self
     }
 
-    /// Who this client is to the Sentinels of a `redis+sentinel://` URL; user and password in the
-    /// URL are those for the servers they watch over. Default: nobody.
+    /// Sets the user and password for the Sentinels of a `redis+sentinel://` URL; those in the URL are
+    /// for the servers that the Sentinels monitor. Default: none.
     pub fn sentinel_credentials(mut self, user: Option<&str>, password: impl Into<String>) -> Self {
         let user = user.map(ToOwned::to_owned);
         self.redis.sentinel_credentials = Some(Credentials { user, password: password.into() });
         self
     }
 
-    /// Whether a connection is refused whose user lacks a right that the lock scripts need. Without
-    /// it a command that Redis refuses halfway may leave a lock behind that nobody frees. Turn it off
-    /// for a client that only looks, such as an operator's. Default: `true`.
+    /// Sets whether a connection is refused if its user lacks a right that the lock scripts need.
+    /// Without this check, a script that Redis refuses halfway may leave a lock that is never released.
+    /// Turn it off for a client that only inspects locks, such as an operator's. Default: `true`.
     pub fn check_rights(mut self, check: bool) -> Self {
         self.redis.check_rights = check;
         self
@@ -128,7 +128,7 @@ impl LockClientBuilder {
     /// Connects to several independent Redis servers, for locks that a majority of them must grant.
     /// A minority may be out of reach; they are connected to in the background.
     ///
-    /// The [lease](Self::lease) set here is the longest that can be asked for: a server that has
+    /// The [lease](Self::lease) set here is the longest that an acquisition can have: a server that has
     /// restarted is not counted for as long, since it may have forgotten one. So every process that
     /// shares the locks must set the same. Set it short: with servers that have all just been started,
     /// nothing is granted until it has passed.

@@ -60,7 +60,7 @@ impl RedLock {
         Ok(Self(Arc::new(Servers { clients, gate })))
     }
 
-    /// Refuses two addresses of one server. Who does not answer now is found out when it grants.
+    /// Refuses two addresses of one server. A server that does not answer now is checked when it grants.
     pub(crate) async fn check_distinct(&self) -> Result<(), InvalidOptions> {
         let identities = self.0.clients.iter().map(|client| client.engine().store.identity());
         let mut ids = HashSet::new();
@@ -141,11 +141,11 @@ impl Lockable for RedLockTarget {
 
     async fn acquire(
         self,
-        asked: AcquireOptions,
+        options: AcquireOptions,
         scope: Option<Scope>,
         wait: Duration,
     ) -> Result<RedLockGuard, AcquireError> {
-        let patience = WaitDeadline::of(wait);
+        let wait_deadline = WaitDeadline::of(wait);
         let servers = self.servers;
         let on = |client: &LockClient| SingleLock {
             client: client.clone(),
@@ -154,12 +154,12 @@ impl Lockable for RedLockTarget {
             mode: Mode::Write,
             permits: 0,
         };
-        let request = on(&servers.clients[0]).request(asked.clone())?;
-        if request.terms.lease > servers.longest_lease() {
+        let request = on(&servers.clients[0]).request(options.clone())?;
+        if request.hold_options.lease > servers.longest_lease() {
             return Err(InvalidOptions(format!(
                 "a lease of {:?} is longer than the {:?} of this RedLock, for which servers that \
                  restarted are not counted: set a longer one where it is built",
-                request.terms.lease,
+                request.hold_options.lease,
                 servers.longest_lease()
             ))
             .into());
@@ -173,14 +173,14 @@ impl Lockable for RedLockTarget {
             return Err(AcquireError::AlreadyHeld { key: request.key });
         }
         let members: Vec<_> = servers.clients.iter().map(on).collect();
-        let round = Round { servers: &servers, members: &members, asked, scope: &scope };
+        let round = Round { servers: &servers, members: &members, options, scope: &scope };
         let mut draining = servers.clients[0].engine().draining.subscribe();
         let granted = tokio::select! {
             biased;
             _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
             granted = async {
-                let mut permit = admitted(&servers, &request, patience).await?;
-                let guards = round.until_granted(&request, patience, &mut permit).await?;
+                let mut permit = admitted(&servers, &request, wait_deadline).await?;
+                let guards = round.until_granted(&request, wait_deadline, &mut permit).await?;
                 permit.wait_no_more();
                 Ok((permit, guards))
             } => granted,
@@ -198,14 +198,14 @@ impl Lockable for RedLockTarget {
 async fn admitted(
     servers: &Servers,
     request: &LockRequest,
-    patience: WaitDeadline,
+    wait_deadline: WaitDeadline,
 ) -> Result<Permit<()>, AcquireError> {
-    match patience.enter(&servers.gate, request, None)? {
+    match wait_deadline.enter(&servers.gate, request, None)? {
         Entered::Admitted(permit) => Ok(permit),
         Entered::Queued(mut place) => {
-            let limit = patience.or_within(Duration::ZERO);
+            let limit = wait_deadline.or_within(Duration::ZERO);
             let admitted = tokio::time::timeout_at(limit, place.admitted()).await;
-            let turn = admitted.map_err(|_| patience.busy(request, None))?;
+            let turn = admitted.map_err(|_| wait_deadline.busy(request, None))?;
             turn.map(Admission::permit).ok_or(AcquireError::Draining)
         }
     }

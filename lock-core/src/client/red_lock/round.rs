@@ -32,7 +32,7 @@ const RETRY: Duration = Duration::from_millis(200);
 pub(crate) struct Round<'a> {
     pub(crate) servers: &'a Servers,
     pub(crate) members: &'a [SingleLock],
-    pub(crate) asked: AcquireOptions,
+    pub(crate) options: AcquireOptions,
     pub(crate) scope: &'a Option<Scope>,
 }
 
@@ -68,7 +68,7 @@ impl Round<'_> {
     pub(crate) async fn until_granted(
         &self,
         request: &LockRequest,
-        patience: WaitDeadline,
+        wait_deadline: WaitDeadline,
         permit: &mut Permit<()>,
     ) -> Result<Vec<LockGuard>, AcquireError> {
         let mut wakeups: Vec<WakeupReceiver> = Vec::new();
@@ -83,17 +83,17 @@ impl Round<'_> {
             if let Some(other) = answers.other {
                 return Err(other);
             }
-            if patience.is_over() {
+            if wait_deadline.is_over() {
                 return Err(match answers.unavailable {
                     Some(unavailable) if answers.refused == 0 => unavailable.into(),
-                    _ => patience.busy(request, None),
+                    _ => wait_deadline.busy(request, None),
                 });
             }
-            permit.wait(request.asked.max_waiters)?;
+            permit.wait(request.options.max_waiters)?;
             if wakeups.is_empty() {
                 wakeups = self.listen(request);
             }
-            let limit = patience.or_within(Duration::ZERO);
+            let limit = wait_deadline.or_within(Duration::ZERO);
             tokio::time::sleep_until(limit.min(Instant::now() + jittered(STAND_BACK))).await;
             let woken = select_all(wakeups.iter_mut().map(|wakeups| Box::pin(wakeups.woken())));
             let again = limit.min(Instant::now() + jittered(RETRY));
@@ -114,24 +114,24 @@ impl Round<'_> {
         self.members.iter().map(wakeups).collect()
     }
 
-    /// Asks all servers at once, and waits until it is clear what comes of it. Whoever has not
-    /// answered then, or answers that it was restarted, is given back what it may have granted.
+    /// Sends the acquisition to all servers at once, and waits until the outcome is certain. On a server
+    /// that has not answered by then, or that was restarted, it is released.
     async fn ask_all(&self) -> Answers {
         let started = Instant::now();
         let mut answers = Answers::default();
-        let mut asked: FuturesUnordered<_> =
+        let mut pending: FuturesUnordered<_> =
             self.members.iter().map(|member| self.ask(member.clone())).collect();
         let mut enough_at = None;
         loop {
             let limit = enough_at.unwrap_or(started + MAX_LEASE);
-            let Ok(Some(answer)) = tokio::time::timeout_at(limit, asked.next()).await else {
+            let Ok(Some(answer)) = tokio::time::timeout_at(limit, pending.next()).await else {
                 return answers;
             };
             answers.add(answer);
             if answers.granted.len() >= self.servers.majority() && enough_at.is_none() {
                 enough_at = Some(Instant::now() + started.elapsed().max(LEAST_GRACE));
             }
-            let lost = self.members.len() - asked.len() - answers.granted.len();
+            let lost = self.members.len() - pending.len() - answers.granted.len();
             if self.members.len() - lost < self.servers.majority() {
                 return answers;
             }
@@ -140,7 +140,8 @@ impl Round<'_> {
 
     async fn ask(&self, member: SingleLock) -> Result<(LockGuard, StoreIdentity), AcquireError> {
         let store = Arc::clone(&member.client.engine().store);
-        let guard = member.acquire(self.asked.clone(), self.scope.clone(), Duration::ZERO).await?;
+        let guard =
+            member.acquire(self.options.clone(), self.scope.clone(), Duration::ZERO).await?;
         // After the grant: a server that was up for so long now was up when it granted.
         let identity = store.identity().await?;
         let longest = self.servers.longest_lease();

@@ -257,12 +257,13 @@ impl StoreAdmin for RedisStore {
 
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
         let call = self.call(self.encoder.request_release(&key));
-        async move { Ok(self.ask(&call).await?.asked()?) }.boxed()
+        async move { Ok(self.ask(&call).await?.requested()?) }.boxed()
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
         let call = self.call(self.encoder.release_requested(&holder));
-        async move { Ok(self.ask(&call).await?.asked()?.is_some_and(|asked| asked > 0)) }.boxed()
+        async move { Ok(self.ask(&call).await?.requested()?.is_some_and(|asked| asked > 0)) }
+            .boxed()
     }
 }
 

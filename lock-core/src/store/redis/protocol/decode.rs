@@ -183,8 +183,8 @@ impl Reply {
         }
     }
 
-    /// How many holders were requested to release.
-    pub(crate) fn asked(&self) -> Result<Option<u32>, Unavailable> {
+    /// The number of holders that were requested to release.
+    pub(crate) fn requested(&self) -> Result<Option<u32>, Unavailable> {
         let number = self.number(2).and_then(|number| u32::try_from(number).ok());
         match (self.status()?, number) {
             ("ASKED", Some(number)) => Ok(Some(number)),

@@ -53,7 +53,7 @@ impl Encoder {
             (Kind::ReadWrite, Mode::Read) => {
                 let call = ScriptCall::new(&scripts::ACQUIRE_READ)
                     .key(&names.lock)
-                    .key(names.line())
+                    .key(names.waiters())
                     .key(names.token())
                     .key(names.reads(owner))
                     .key(names.channel());
@@ -62,7 +62,7 @@ impl Encoder {
             (Kind::ReadWrite, Mode::Write) => {
                 let call = ScriptCall::new(&scripts::ACQUIRE_WRITE)
                     .key(&names.lock)
-                    .key(names.line())
+                    .key(names.waiters())
                     .key(names.token())
                     .key(names.channel());
                 more(takes(call)).number(step.turns).omit_trailing_defaults(&FIRST_ATTEMPT)
@@ -71,7 +71,7 @@ impl Encoder {
                 let call = ScriptCall::new(&scripts::FAIR_READ_WRITE_ACQUIRE)
                     .key(&names.lock)
                     .key(names.reads(owner))
-                    .key(names.line())
+                    .key(names.waiters())
                     .key(names.alive())
                     .key(names.token())
                     .key(names.turn());
@@ -86,7 +86,7 @@ impl Encoder {
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
                 let call = ScriptCall::new(&scripts::EXCLUSIVE_ACQUIRE)
                     .key(&names.lock)
-                    .key(names.line())
+                    .key(names.waiters())
                     .key(names.token())
                     .key(names.lock_channel());
                 more(takes(call)).number(step.turns).omit_trailing_defaults(&FIRST_ATTEMPT)
@@ -134,7 +134,7 @@ impl Encoder {
         let names = self.names(key);
         let rest = |call: ScriptCall| call.owner(owner).number(step.holds).flag(step.in_line);
         let rest_by_default =
-            |call: ScriptCall| rest(call.key(names.line())).omit_trailing_defaults(&["0", "0"]);
+            |call: ScriptCall| rest(call.key(names.waiters())).omit_trailing_defaults(&["0", "0"]);
         match (kind, step.mode) {
             (Kind::ReadWrite, Mode::Read) => {
                 let call = ScriptCall::new(&scripts::RELEASE_READ).key(&names.lock);
@@ -148,7 +148,7 @@ impl Encoder {
                 .key(&names.lock)
                 .key(names.reads(owner))
                 .key(names.channel())
-                .key(names.line())
+                .key(names.waiters())
                 .key(names.alive())
                 .key(names.turn())
                 .owner(owner)
@@ -193,7 +193,7 @@ impl Encoder {
                 let call = ScriptCall::new(&scripts::FAIR_READ_WRITE_LEAVE)
                     .key(&names.lock)
                     .key(names.channel())
-                    .key(names.line())
+                    .key(names.waiters())
                     .key(names.alive())
                     .key(names.turn());
                 let waiter = |call: ScriptCall, (owner, mode): &(OwnerId, Mode)| {
@@ -225,7 +225,7 @@ impl Encoder {
                 Kind::Semaphore => call.key(names.leases()).arg(permit(owner)),
                 Kind::ReadWrite => call.key(&names.lock).key(names.reads(owner)).owner(owner),
                 Kind::FairReadWrite => {
-                    call.key(&names.lock).key(names.reads(owner)).key(names.line()).owner(owner)
+                    call.key(&names.lock).key(names.reads(owner)).key(names.waiters()).owner(owner)
                 }
                 _ => call.key(&names.lock).owner(owner),
             };
@@ -245,7 +245,7 @@ impl Encoder {
         .key(&names.lock)
         .key(names.reads(&step.holder.owner))
         .key(names.token());
-        let call = if fair { call.key(names.line()) } else { call };
+        let call = if fair { call.key(names.waiters()) } else { call };
         converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
     }
 
@@ -260,7 +260,7 @@ impl Encoder {
         .key(&names.lock)
         .key(names.reads(&step.holder.owner))
         .key(names.channel());
-        let call = call.key(names.line());
+        let call = call.key(names.waiters());
         let call = if fair { call.key(names.alive()).key(names.turn()) } else { call };
         converted(call, step)
     }
@@ -269,7 +269,7 @@ impl Encoder {
     pub(crate) fn channel(&self, topic: WakeTopic) -> String {
         let holder = match topic {
             WakeTopic::Turn(holder) => holder,
-            WakeTopic::ReleaseRequest(key) => return self.names(&key).asked(),
+            WakeTopic::ReleaseRequest(key) => return self.names(&key).release_request(),
         };
         let names = self.names(&holder.key);
         match holder.kind {
@@ -298,7 +298,7 @@ impl Encoder {
         let names = self.names(key);
         ScriptCall::new(&scripts::REQUEST_RELEASE)
             .key(&names.lock)
-            .key(names.asked())
+            .key(names.release_request())
             .key(names.leases())
             .arg(&names.tag)
             .ms(REQUEST_TTL)
@@ -308,7 +308,7 @@ impl Encoder {
 
     pub(crate) fn release_requested(&self, holder: &Holder) -> ScriptCall {
         ScriptCall::new(&scripts::RELEASE_REQUESTED)
-            .key(self.names(&holder.key).asked())
+            .key(self.names(&holder.key).release_request())
             .owner(&holder.owner)
     }
 
@@ -328,7 +328,7 @@ impl Encoder {
             .key(&names.lock)
             .key(names.leases())
             .key(names.semaphore_channel())
-            .key(names.line())
+            .key(names.waiters())
     }
 }
 
@@ -346,7 +346,7 @@ pub(crate) fn inspect(names: &LockNames) -> ScriptCall {
 fn whatever_stands(script: &'static LockScript, names: &LockNames) -> ScriptCall {
     ScriptCall::new(script)
         .key(&names.lock)
-        .key(names.line())
+        .key(names.waiters())
         .key(names.queue())
         .key(names.deadlines())
         .key(names.alive())

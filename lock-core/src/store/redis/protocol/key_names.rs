@@ -46,8 +46,8 @@ impl LockNames {
         Self { tag: format!("{{{lock}}}"), lock }
     }
 
-    /// A lock that no client can acquire: to check the user's rights.
-    fn of_nobody(prefix: &str) -> Self {
+    /// A lock that no client can take, to check what the user may do.
+    fn untaken(prefix: &str) -> Self {
         // No key has a control character.
         let lock = format!("{prefix}\u{1}rights");
         Self { tag: format!("{{{lock}}}"), lock }
@@ -74,12 +74,11 @@ impl LockNames {
     }
 
     /// The waiters, except those of a fair lock with one holder.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn waiters(&self) -> String {
         self.named("lock_waiters")
     }
 
-    /// The channel on which releases of a plain lock are published; `:O` follows for a waiter of a
-    /// fair one.
+    /// The channel of the releases of a plain lock; `:O` follows for a waiter of a fair one.
     pub(crate) fn lock_channel(&self) -> String {
         self.named("redisson_lock__channel")
     }
@@ -110,12 +109,12 @@ impl LockNames {
         self.named("redisson_sc")
     }
 
-    /// The owners that were requested to release, and the channel on which that is published.
-    pub(crate) fn asked(&self) -> String {
+    /// The owners that are requested to release, and the channel where that is told.
+    pub(crate) fn release_request(&self) -> String {
         self.named("lock_asked")
     }
 
-    /// A waiter's own channel, made from `lock_channel` or `turn`.
+    /// The channel of one waiter, of `lock_channel` or of `turn`.
     pub(crate) fn of_waiter(channel: &str, owner: impl fmt::Display) -> String {
         format!("{channel}:{owner}")
     }
@@ -135,7 +134,7 @@ pub(crate) struct NamePattern {
 
 /// Every kind of key under a prefix; the locks themselves come first.
 pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
-    let names = LockNames::of_nobody(prefix);
+    let names = LockNames::untaken(prefix);
     let behind = |name: String| NamePattern { name, pattern: format!("~{{{prefix}*") };
     let mut patterns = vec![
         NamePattern { name: names.lock.clone(), pattern: format!("~{prefix}*") },
@@ -151,13 +150,13 @@ pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
 
 /// Every kind of channel under a prefix.
 pub(crate) fn channel_patterns(prefix: &str) -> Vec<NamePattern> {
-    let names = LockNames::of_nobody(prefix);
+    let names = LockNames::untaken(prefix);
     let channels = [
         names.channel(),
         names.lock_channel(),
         names.semaphore_channel(),
         names.turn(),
-        names.asked(),
+        names.release_request(),
     ];
     let patterns = channels.map(|name| {
         let pattern = format!("&{}{{{prefix}*", name.trim_end_matches(&names.tag));
@@ -212,12 +211,12 @@ mod tests {
                 for beside in [
                     format!("{}:1", names.reads("u:1")),
                     names.token(),
-                    names.line(),
+                    names.waiters(),
                     names.queue(),
                     names.deadlines(),
                     names.alive(),
                     names.leases(),
-                    names.asked(),
+                    names.release_request(),
                     client("u"),
                 ] {
                     assert_eq!(key_of(prefix, &beside), None, "{beside}");
@@ -242,13 +241,13 @@ mod tests {
         assert_eq!(plain.semaphore_channel(), "redisson_sc:{lock:order:42}");
         assert_eq!(plain.alive(), "lock_alive:{lock:order:42}");
         assert_eq!(LockNames::of_waiter(&plain.turn(), "u:1"), "lock_turn:{lock:order:42}:u:1");
-        assert_eq!(plain.asked(), "lock_asked:{lock:order:42}");
+        assert_eq!(plain.release_request(), "lock_asked:{lock:order:42}");
         let tagged = names("order:{42}");
         assert_eq!(
             tagged.tag, "lock:order:{42}",
             "Redisson adds no braces to a name that has some"
         );
         assert_eq!(tagged.token(), "redisson_lock_token:lock:order:{42}");
-        assert_eq!(tagged.line(), "lock_waiters:lock:order:{42}");
+        assert_eq!(tagged.waiters(), "lock_waiters:lock:order:{42}");
     }
 }
