@@ -127,7 +127,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a write without TTL",
         defect: "B5",
         file: "read_write/acquire_write",
-        from: "redis.call('hset', lock, 'mode', 'write', own, '1')\nend_in(lock, lease_ms)\n",
+        from: "redis.call('hset', lock, 'mode', 'write', own, '1')\nset_ttl(lock, lease_ms)\n",
         to: "redis.call('hset', lock, 'mode', 'write', own, '1')\n",
         model: "read/write: two",
     },

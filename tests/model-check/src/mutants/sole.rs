@@ -15,7 +15,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a lock without TTL",
         defect: "B5",
         file: "exclusive/acquire",
-        from: "redis.call('hset', lock, owner, '1')\nend_in(lock, lease_ms)\n",
+        from: "redis.call('hset', lock, owner, '1')\nset_ttl(lock, lease_ms)\n",
         to: "redis.call('hset', lock, owner, '1')\n",
         model: "reentrant: two",
     },
