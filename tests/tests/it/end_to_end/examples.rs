@@ -26,7 +26,7 @@ async fn handlers_charge_an_order_once() {
 #[tokio::test]
 async fn locks_outside_http_exclude_and_reenter() {
     let output = output_of("examples", "outside_http").await;
-    assert_says(&output, &["released", "so nobody writes", "under the caller's own lock"]);
+    assert_says(&output, &["released", "so none may write", "under the caller's own lock"]);
 }
 
 #[tokio::test]
