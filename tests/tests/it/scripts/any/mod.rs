@@ -1,4 +1,4 @@
-//! any/*: the scripts for locks of every kind.
+//! common/*: the scripts for locks of every kind.
 
 mod acquire_all;
 mod acquire_all_call;

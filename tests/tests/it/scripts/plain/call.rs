@@ -1,4 +1,4 @@
-//! Calls of lock/*.
+//! Calls of exclusive/*.
 
 use std::fmt::Display;
 

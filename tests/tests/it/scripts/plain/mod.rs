@@ -1,4 +1,4 @@
-//! lock/*: locks with one holder.
+//! exclusive/*: locks with one holder.
 
 pub(crate) mod call;
 mod defects;

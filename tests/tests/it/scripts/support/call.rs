@@ -45,10 +45,10 @@ impl Call {
     /// them off, and what is quick in a script answers no other calls.
     pub(crate) fn said(&self) -> &[(&'static str, String)] {
         let granted: &[_] = match self.script.split_once('/') {
-            Some(("lock" | "read_write", verb)) if verb.starts_with("acquire") => {
+            Some(("exclusive" | "read_write", verb)) if verb.starts_with("acquire") => {
                 &[("waited_ms", "0"), ("yields", "1"), ("holds", "1"), ("turns", "0")]
             }
-            Some(("lock" | "read_write", verb)) if verb.starts_with("release") => {
+            Some(("exclusive" | "read_write", verb)) if verb.starts_with("release") => {
                 &[("holds", "0"), ("queued", "0")]
             }
             Some(("semaphore", "acquire")) => &[("place_ms", "0"), ("waited_ms", "0")],
