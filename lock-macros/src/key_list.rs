@@ -8,12 +8,12 @@ use syn::{Error, Expr, LitStr, Result, Token, bracketed};
 
 /// The value of `keys`. The elements are checked later, so that the error points at the one that is not
 /// a string.
-pub(crate) struct KeyList {
+pub(crate) struct KeysOption {
     span: Span,
     elements: Punctuated<Expr, Token![,]>,
 }
 
-impl Parse for KeyList {
+impl Parse for KeysOption {
     fn parse(input: ParseStream) -> Result<Self> {
         let content;
         let span = bracketed!(content in input).span.join();
@@ -22,7 +22,7 @@ impl Parse for KeyList {
 }
 
 /// Returns the templates of all keys, which exactly one of the options must have set.
-pub(crate) fn templates(key: Option<LitStr>, keys: Option<KeyList>) -> Result<Vec<LitStr>> {
+pub(crate) fn templates(key: Option<LitStr>, keys: Option<KeysOption>) -> Result<Vec<LitStr>> {
     match (key, keys) {
         (Some(key), None) => Ok(vec![key]),
         (None, Some(keys)) => keys.templates(),
@@ -36,7 +36,7 @@ pub(crate) fn templates(key: Option<LitStr>, keys: Option<KeyList>) -> Result<Ve
     }
 }
 
-impl KeyList {
+impl KeysOption {
     fn templates(self) -> Result<Vec<LitStr>> {
         if self.elements.is_empty() {
             return Err(Error::new(

@@ -17,7 +17,7 @@ use crate::suggest::did_you_mean;
 pub(crate) struct LockedFn {
     pub(crate) item: FnItem,
     pub(crate) client: Client,
-    pub(crate) lock: Lock,
+    pub(crate) lock: LockOptions,
     /// The path of the library.
     pub(crate) krate: Path,
 }
@@ -33,7 +33,7 @@ pub(crate) enum Client {
 }
 
 /// The lock that each call acquires.
-pub(crate) struct Lock {
+pub(crate) struct LockOptions {
     /// At least one: all of them are locked, or none.
     pub(crate) keys: Vec<Key>,
     pub(crate) kind: Kind,
@@ -66,7 +66,7 @@ impl LockedFn {
         Ok(Self {
             item,
             client: args.client.map_or(Client::Layer, client),
-            lock: Lock {
+            lock: LockOptions {
                 keys,
                 kind,
                 mode: args.mode.as_ref().map_or(Ok(Mode::Write), |word| mode(word, kind))?,

@@ -7,11 +7,11 @@ use syn::ext::IdentExt;
 use lock_key::PlaceholderType;
 
 use crate::key::{Key, KeyPiece, KeyValue};
-use crate::model::{Lock, Mode, OptionDuration};
+use crate::model::{LockOptions, Mode, OptionDuration};
 use crate::names::Names;
 
 /// `let __spec = ...;`
-pub(crate) fn spec(lock: &Lock, function: &Ident, names: &Names) -> TokenStream {
+pub(crate) fn spec(lock: &LockOptions, function: &Ident, names: &Names) -> TokenStream {
     let local = names.local("__spec");
     let spec = names.path("Spec");
     let name = match &lock.name {

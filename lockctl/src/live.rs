@@ -5,7 +5,7 @@ use std::{env, time::Duration};
 use lock_core::{ConnectError, InspectError, LockClient};
 use serde_json::{Value, json};
 
-use crate::outcome::{CommandResult, Failure};
+use crate::outcome::{CommandError, CommandResult};
 
 const VARIABLE: &str = "REDIS_URL";
 /// Longer than a service's command timeout: an operator may use `lockctl` because Redis is slow.
@@ -44,8 +44,8 @@ impl ServerArgs {
     ) -> CommandResult {
         let (url, from) = self.url()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime =
-            runtime.map_err(|why| Failure::redis(format!("no connection can be opened: {why}")))?;
+        let runtime = runtime
+            .map_err(|why| CommandError::redis(format!("no connection can be opened: {why}")))?;
         runtime.block_on(async {
             let connected = self.builder().connect(&url).await;
             let locks = connected.map_err(|why| not_connected(&why, from))?;
@@ -57,13 +57,13 @@ impl ServerArgs {
         })
     }
 
-    fn url(&self) -> Result<(String, &'static str), Failure> {
+    fn url(&self) -> Result<(String, &'static str), CommandError> {
         if let Some(url) = &self.redis {
             return Ok((url.clone(), "--redis"));
         }
         match env::var(VARIABLE) {
             Ok(url) if !url.is_empty() => Ok((url, VARIABLE)),
-            _ => Err(Failure::usage(&format!(
+            _ => Err(CommandError::usage(&format!(
                 "no Redis is named: set {VARIABLE} to the services' Redis, or use --redis URL"
             ))),
         }
@@ -93,24 +93,24 @@ impl Live {
 }
 
 /// Converts the reason why a lock could not be inspected or released.
-pub(crate) fn not_done(why: &InspectError) -> Failure {
+pub(crate) fn not_done(why: &InspectError) -> CommandError {
     match why {
-        InspectError::Key(why) => Failure::usage(&why.to_string()),
-        InspectError::WrongKind(why) => Failure::not_a_lock(format!(
+        InspectError::Key(why) => CommandError::usage(&why.to_string()),
+        InspectError::WrongKind(why) => CommandError::not_a_lock(format!(
             "\"{}\" holds something that is not a lock, and was left unchanged: is that the key, \
              and --prefix the services' prefix?",
             why.key()
         )),
-        why => Failure::redis(why.to_string()),
+        why => CommandError::redis(why.to_string()),
     }
 }
 
-fn not_connected(why: &ConnectError, from: &str) -> Failure {
+fn not_connected(why: &ConnectError, from: &str) -> CommandError {
     let told = format!("{why} (the URL is that of {from})");
     match why {
-        ConnectError::InvalidUrl { .. } => Failure::usage(&told),
-        ConnectError::InvalidOptions(why) => Failure::usage(&why.to_string()),
-        _ => Failure::redis(told),
+        ConnectError::InvalidUrl { .. } => CommandError::usage(&told),
+        ConnectError::InvalidOptions(why) => CommandError::usage(&why.to_string()),
+        _ => CommandError::redis(told),
     }
 }
 

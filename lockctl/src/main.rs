@@ -16,7 +16,7 @@ use clap::Parser;
 
 use crate::{
     args::Args,
-    outcome::{Answer, Failure},
+    outcome::{CommandError, CommandOutput},
 };
 
 fn main() -> ExitCode {
@@ -25,9 +25,9 @@ fn main() -> ExitCode {
         Err(refusal) if refusal.use_stderr() => {
             let typed = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
             let refusal = live::without_typed_secrets(&refusal.to_string(), typed);
-            (args::ask_for_json(std::env::args_os()), Err(Failure::usage(&refusal)))
+            (args::ask_for_json(std::env::args_os()), Err(CommandError::usage(&refusal)))
         }
-        Err(help) => (false, Ok(Answer::help(&help.to_string()))),
+        Err(help) => (false, Ok(CommandOutput::help(&help.to_string()))),
     };
     output::print(outcome, json)
 }

@@ -14,11 +14,11 @@ pub(crate) enum Exit {
     Output = 5,
 }
 
-pub(crate) type CommandResult = Result<Answer, Failure>;
+pub(crate) type CommandResult = Result<CommandOutput, CommandError>;
 
 /// The result of a command that was executed.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct CommandOutput {
     pub(crate) exit: Exit,
     /// Printed on stdout unless empty.
     pub(crate) text: String,
@@ -30,7 +30,7 @@ pub(crate) struct Answer {
 
 /// The reason why a command failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandError {
     pub(crate) exit: Exit,
     /// For programs; the help text has the list.
     pub(crate) kind: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Failure {
     pub(crate) errors: Option<Value>,
 }
 
-impl Answer {
+impl CommandOutput {
     /// The output of `--help` or `--version`, which is never JSON.
     pub(crate) fn help(text: &str) -> Self {
         let text = text.trim_end().to_owned();
@@ -47,7 +47,7 @@ impl Answer {
     }
 }
 
-impl Failure {
+impl CommandError {
     pub(crate) fn usage(message: &str) -> Self {
         let message = message.trim_end();
         let message = message.strip_prefix("error: ").unwrap_or(message).to_owned();
@@ -72,7 +72,7 @@ impl Failure {
     }
 }
 
-impl From<PolicyErrors> for Failure {
+impl From<PolicyErrors> for CommandError {
     fn from(errors: PolicyErrors) -> Self {
         let (message, errors) = (errors.to_string(), Some(errors.to_json()));
         Self { exit: Exit::Wrong, kind: "file", message, errors }

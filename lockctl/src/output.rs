@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::outcome::{CommandResult, Exit, Failure};
+use crate::outcome::{CommandError, CommandResult, Exit};
 
 /// Prints the outcome and returns its exit code.
 pub(crate) fn print(outcome: CommandResult, as_json: bool) -> ExitCode {
@@ -36,7 +36,7 @@ pub(crate) fn pretty(json: &Value) -> String {
     format!("{json:#}")
 }
 
-fn in_words(failure: &Failure) -> String {
+fn in_words(failure: &CommandError) -> String {
     match failure.errors {
         // The errors of the library already begin with the place and "error".
         Some(_) => failure.message.clone(),

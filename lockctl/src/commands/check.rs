@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use lock_policy::{PolicyErrors, PolicyFile};
 use serde_json::{Value, json};
 
-use crate::outcome::{Answer, CommandResult, Exit};
+use crate::outcome::{CommandOutput, CommandResult, Exit};
 
 const FIELDS: &str = "\
 Environment variables in a file are replaced by those of this process.
@@ -38,7 +38,7 @@ impl Args {
                 }
             }
         }
-        Ok(Answer {
+        Ok(CommandOutput {
             exit: if wrong.is_empty() { Exit::Done } else { Exit::Wrong },
             text: right.join("\n"),
             note: wrong.join("\n\n"),

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use lock_policy::PolicyFile;
 
-use crate::outcome::{Answer, CommandResult, Exit};
+use crate::outcome::{CommandOutput, CommandResult, Exit};
 
 const FIELDS: &str = "\
 Values that only the service knows (claims, extensions) stay placeholders in the keys. The
@@ -38,7 +38,7 @@ impl Args {
             headers.append(name, value.clone());
         }
         let explanation = file.explain(&self.method, &self.path, &headers);
-        Ok(Answer {
+        Ok(CommandOutput {
             exit: if explanation.rule().is_some() { Exit::Done } else { Exit::Nothing },
             text: explanation.to_string(),
             note: String::new(),

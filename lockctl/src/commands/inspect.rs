@@ -3,7 +3,7 @@ use serde_json::json;
 
 use crate::{
     live::{Live, ServerArgs, not_done},
-    outcome::{Answer, CommandResult, Exit},
+    outcome::{CommandOutput, CommandResult, Exit},
     participants::{self, holders_to_json, left, millis, waiters_to_json},
 };
 
@@ -37,8 +37,8 @@ impl Args {
         })
     }
 
-    fn answer(&self, live: &Live, seen: &Inspection) -> Answer {
-        Answer {
+    fn answer(&self, live: &Live, seen: &Inspection) -> CommandOutput {
+        CommandOutput {
             exit: if seen.kind.is_some() { Exit::Done } else { Exit::Nothing },
             text: self.screen(seen),
             note: live.note(),

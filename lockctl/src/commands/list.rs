@@ -3,7 +3,7 @@ use serde_json::json;
 
 use crate::{
     live::{Live, ServerArgs, not_done},
-    outcome::{Answer, CommandResult, Exit},
+    outcome::{CommandOutput, CommandResult, Exit},
 };
 
 const FIELDS: &str = "\
@@ -38,7 +38,7 @@ impl Args {
         })
     }
 
-    fn answer(&self, live: &Live, listing: &KeyList) -> Answer {
+    fn answer(&self, live: &Live, listing: &KeyList) -> CommandOutput {
         let keys: Vec<_> = listing.keys.iter().map(|key| key.as_str()).collect();
         let (exit, said) = match keys.len() {
             count if !listing.complete => (
@@ -52,7 +52,7 @@ impl Args {
             0 => (Exit::Nothing, format!("no lock's key begins with \"{}\"", self.key_prefix)),
             count => (Exit::Done, format!("{count} in total")),
         };
-        Answer {
+        CommandOutput {
             exit,
             text: keys.join("\n"),
             note: format!("{}\n{said}", live.note()),

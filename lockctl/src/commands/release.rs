@@ -3,7 +3,7 @@ use serde_json::json;
 
 use crate::{
     live::{Live, ServerArgs, not_done},
-    outcome::{Answer, CommandResult, Exit, Failure},
+    outcome::{CommandError, CommandOutput, CommandResult, Exit},
     participants::{self, holders_to_json},
 };
 
@@ -39,7 +39,7 @@ impl Args {
         match (self.force, self.ask) {
             (true, _) => self.server.carry_out(async |live| self.take(live).await),
             (_, true) => self.server.carry_out(async |live| self.ask(live).await),
-            _ => Err(Failure::usage(&format!(
+            _ => Err(CommandError::usage(&format!(
                 "release needs --ask or --force: forcing takes \"{0}\" away from holders that may be \
                  at work, and go on until their next renewal\n\n\
                  To ask the holders to release it:  lockctl release '{0}' --ask\n\
@@ -61,7 +61,7 @@ impl Args {
             }
             failure
         })?;
-        Ok(Answer {
+        Ok(CommandOutput {
             exit: if forced.was_held { Exit::Done } else { Exit::Nothing },
             text: self.told(&before, forced),
             note: live.note(),
@@ -116,7 +116,7 @@ impl Args {
                 self.key
             ),
         };
-        Ok(Answer {
+        Ok(CommandOutput {
             exit: if asked > 0 { Exit::Done } else { Exit::Nothing },
             text,
             note: live.note(),

@@ -1,7 +1,7 @@
 use lock_policy::PolicyFile;
 
 use crate::{
-    outcome::{Answer, CommandResult, Exit},
+    outcome::{CommandOutput, CommandResult, Exit},
     output::pretty,
 };
 
@@ -13,6 +13,6 @@ impl Args {
     #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as every command")]
     pub(crate) fn run(&self) -> CommandResult {
         let json = PolicyFile::schema();
-        Ok(Answer { exit: Exit::Done, text: pretty(&json), note: String::new(), json })
+        Ok(CommandOutput { exit: Exit::Done, text: pretty(&json), note: String::new(), json })
     }
 }
