@@ -5,8 +5,9 @@ use std::{future::Future, sync::Arc, time::Duration};
 pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 
 use crate::{
-    client::{Acquire, LockClientBuilder, MultiLock, Scope},
-    types::{AcquireError, IntoLockKey, InvalidOptions, LockError, LockKey},
+    client::{Acquire, LockClientBuilder, MultiGuard, MultiLock, Scope},
+    guard::LockGuard,
+    types::{AcquireError, CallSite, IntoLockKey, InvalidOptions, LockError, LockKey},
 };
 pub use crate::{
     client::{LockClient, OneOrMany},
@@ -43,7 +44,7 @@ impl Spec {
     /// A value that cannot be part of a key.
     pub fn acquire(self, client: &LockClient) -> Result<Acquire<OneOrMany>, ValueError> {
         let mut acquire =
-            lock_keys(client, self.kind, self.mode, self.keys?).called_from(self.name);
+            called_from(lock_keys(client, self.kind, self.mode, self.keys?), self.name);
         if let Some(wait) = self.wait {
             acquire = acquire.wait(wait);
         }
@@ -78,6 +79,38 @@ pub fn lock_keys<K: IntoLockKey + Ord>(
     all.sort();
     all.dedup();
     Acquire::new(OneOrMany::Many(MultiLock::new(client, all.into_iter().map(lock))))
+}
+
+/// Names the place that acquires, instead of where the acquisition was made in the source: an
+/// attribute or a policy. [`LockClient::lock_order_inversions`] reports it.
+pub fn called_from<T>(mut acquire: Acquire<T>, name: &str) -> Acquire<T> {
+    acquire.options.site = CallSite::named(name);
+    acquire
+}
+
+/// Leaves an acquisition out of the check of the lock order: for code that continues while the
+/// acquisition waits, and whose order was recorded before.
+pub fn out_of_order<T>(mut acquire: Acquire<T>) -> Acquire<T> {
+    acquire.options.in_order = false;
+    acquire
+}
+
+/// Shortens the wait to `limit` if it is longer.
+pub fn wait_at_most<T>(mut acquire: Acquire<T>, limit: Duration) -> Acquire<T> {
+    acquire.wait = acquire.wait.min(limit);
+    acquire
+}
+
+/// Whether others were in the way of any of these locks: see [`LockGuard::waited`].
+#[must_use]
+pub fn waited(guard: &MultiGuard) -> bool {
+    guard.guards().iter().any(LockGuard::waited)
+}
+
+/// The closest call of all their renewals so far: see [`LockGuard::least_remaining`].
+#[must_use]
+pub fn least_remaining(guard: &MultiGuard) -> Option<Duration> {
+    guard.guards().iter().filter_map(LockGuard::least_remaining).min()
 }
 
 /// An error of the layers above.

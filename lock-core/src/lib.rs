@@ -30,15 +30,13 @@ pub use client::{
 };
 pub use guard::{LockGuard, LockView, LostSignal};
 pub use hold::LockOrderInversion;
-pub use lock_key::{KeyPart, MAX_KEY_BYTES, Template, TemplateError, ValueError};
+pub use lock_key::ValueError;
 pub use store::memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use store::redis::connect::{ConnectError, Tls};
 pub use types::{
-    AcquireError, Busy, ClientInfo, DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT,
-    DEFAULT_LEASE, DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_TOTAL, DEFAULT_WAIT, DowngradeError,
-    FencingToken, ForcedRelease, Health, HolderInfo, InspectError, Inspection, IntoLockKey,
-    InvalidOptions, KeyError, KeyList, Kind, LeaseState, LockError, LockKey, Lost, LostCause,
-    MAX_LEASE, MIN_LEASE, Mode, Overloaded, ReleaseError, ShutdownError, Unavailable, UnknownKind,
-    Unsupported, UpgradeError, WaiterInfo, WrongKind,
+    AcquireError, Busy, ClientInfo, DowngradeError, FencingToken, ForcedRelease, Health,
+    HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, KeyList, Kind,
+    LeaseState, LockError, LockKey, Lost, LostCause, Mode, Overloaded, ReleaseError, ShutdownError,
+    Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo, WrongKind,
 };

@@ -1,5 +1,8 @@
 use std::{fmt, time::Duration};
 
+/// The shortest lease: 100 ms. A shorter one, renewed at a third of its time, could not be kept up.
+pub const MIN_LEASE: Duration = Duration::from_millis(100);
+
 /// The longest duration of an option: 365 days.
 pub const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 

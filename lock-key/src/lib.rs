@@ -67,7 +67,7 @@ mod value_error;
 mod writer;
 
 pub use brace::{BraceError, BraceFault, check_braces};
-pub use duration::{DurationError, MAX_DURATION, parse_duration};
+pub use duration::{DurationError, MAX_DURATION, MIN_LEASE, parse_duration};
 pub use part::KeyPart;
 pub use placeholder::{Placeholder, PlaceholderType, UnknownPlaceholderType};
 pub use template::{RenderError, Segment, Template};

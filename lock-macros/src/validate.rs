@@ -1,13 +1,9 @@
 //! Every rule for a function and its options, one function each.
 
-use std::time::Duration;
-
+use lock_key::MIN_LEASE;
 use syn::{Error, FnArg, PatType, Result, ReturnType, Type};
 
 use crate::model::{Client, LockedFn};
-
-/// The minimum lease: below it, renewal at a third of the lease would be too slow.
-const MIN_LEASE: Duration = Duration::from_millis(100);
 
 impl LockedFn {
     /// Returns the error of the first broken rule.

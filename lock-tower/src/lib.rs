@@ -119,19 +119,20 @@ pub use extract::locked::Locked;
 pub use fenced_table::{Claimed, FencedTable, InvalidName, SqlPlaceholders};
 pub use lock_core::store;
 pub use lock_core::{
-    Acquire, AcquireError, Busy, ClientInfo, DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT,
-    DEFAULT_LEASE, DEFAULT_MAX_WAITERS, DEFAULT_MAX_WAITERS_TOTAL, DEFAULT_WAIT, DowngradeError,
-    FencingToken, ForcedRelease, Health, HolderInfo, InspectError, Inspection, IntoLockKey,
-    InvalidOptions, KeyError, KeyList, KeyPart, Kind, LeaseState, LockClient, LockClientBuilder,
-    LockError, LockGuard, LockKey, LockOrderInversion, LockView, Lockable, Lost, LostCause,
-    LostSignal, MAX_KEY_BYTES, MAX_LEASE, MIN_LEASE, Member, MemoryStore, Mode, MultiGuard,
+    Acquire, AcquireError, Busy, ClientInfo, DowngradeError, FencingToken, ForcedRelease, Health,
+    HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, KeyList, Kind,
+    LeaseState, LockClient, LockClientBuilder, LockError, LockGuard, LockKey, LockOrderInversion,
+    LockView, Lockable, Lost, LostCause, LostSignal, Member, MemoryStore, Mode, MultiGuard,
     MultiLock, Overloaded, PermitGuard, RedLock, RedLockGuard, RedLockTarget, ReleaseError, Scope,
-    Semaphore, ShutdownError, SingleLock, Template, TemplateError, Unavailable, UnknownKind,
-    Unsupported, UpgradeError, ValueError, WaiterInfo, WrongKind,
+    Semaphore, ShutdownError, SingleLock, Unavailable, UnknownKind, Unsupported, UpgradeError,
+    ValueError, WaiterInfo, WrongKind,
 };
 #[cfg(feature = "redis")]
 pub use lock_core::{ConnectError, Tls};
-pub use lock_key::{KeyWriter, Placeholder, PlaceholderType, RenderError};
+pub use lock_key::{
+    KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,
+    TemplateError,
+};
 #[cfg(feature = "macros")]
 pub use lock_macros::distributed_lock;
 pub use lock_policy::{

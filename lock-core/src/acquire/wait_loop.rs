@@ -59,19 +59,7 @@ pub(crate) fn acquire<'a>(
         // task run that releases what it dropped.
         tokio::task::coop::consume_budget().await;
         // Boxed, because most waiters stay in the queue before this and do not need its memory.
-        Box::pin(unless_draining(engine, contend(engine, requests, *wait_deadline, attempt))).await
-    }
-}
-
-async fn unless_draining<T>(
-    engine: &ClientInner,
-    granted: impl Future<Output = Result<T, AcquireError>>,
-) -> Result<T, AcquireError> {
-    let mut draining = engine.draining.subscribe();
-    tokio::select! {
-        biased;
-        _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
-        granted = granted => granted,
+        Box::pin(engine.unless_draining(contend(engine, requests, *wait_deadline, attempt))).await
     }
 }
 

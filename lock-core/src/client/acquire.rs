@@ -35,8 +35,8 @@ use crate::types::{AcquireError, AcquireOptions, CallSite, Kind, LockError};
 pub struct Acquire<T = SingleLock> {
     pub(crate) target: T,
     scope: Option<Scope>,
-    wait: Duration,
-    options: AcquireOptions,
+    pub(crate) wait: Duration,
+    pub(crate) options: AcquireOptions,
 }
 
 impl<T: Lockable> Acquire<T> {
@@ -56,12 +56,6 @@ impl<T: Lockable> Acquire<T> {
     /// which is 1 s unless set.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
-        self
-    }
-
-    /// Shortens the wait to `limit` where it is longer: for a caller whose own time is limited.
-    pub fn wait_at_most(mut self, limit: Duration) -> Self {
-        self.wait = self.wait.min(limit);
         self
     }
 
@@ -148,24 +142,6 @@ impl<T: Lockable> Acquire<T> {
     /// Acquires in `scope` instead of the ambient one.
     pub fn in_scope(mut self, scope: &Scope) -> Self {
         self.scope = Some(scope.clone());
-        self
-    }
-
-    /// Names the place that acquires, instead of where this was called in the source: for code that
-    /// acquires on behalf of an attribute or a policy. See [`LockClient::lock_order_inversions`].
-    ///
-    /// [`LockClient::lock_order_inversions`]: crate::LockClient::lock_order_inversions
-    #[doc(hidden)]
-    pub fn called_from(mut self, name: &str) -> Self {
-        self.options.site = CallSite::named(name);
-        self
-    }
-
-    /// Leaves this acquisition out of the check of the lock order: for code that goes on while this
-    /// waits, and whose order was recorded before.
-    #[doc(hidden)]
-    pub fn out_of_order(mut self) -> Self {
-        self.options.in_order = false;
         self
     }
 

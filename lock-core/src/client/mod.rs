@@ -83,18 +83,6 @@ impl LockClient {
         Self::builder().connect(url).await
     }
 
-    /// As [`connect`](Self::connect), but connects in the background: until that succeeds,
-    /// acquisitions fail as unavailable, and say why. What `connect` refuses is looked at over every
-    /// new connection.
-    ///
-    /// # Errors
-    ///
-    /// [`ConnectError`] when the URL is malformed.
-    #[cfg(feature = "redis")]
-    pub fn connect_lazy(url: &str) -> Result<Self, ConnectError> {
-        Self::builder().connect_lazy(url)
-    }
-
     /// A client with other settings than the defaults.
     pub fn builder() -> LockClientBuilder {
         LockClientBuilder::default()

@@ -166,7 +166,7 @@ impl From<LockGuard> for MultiGuard {
 }
 
 impl MultiGuard {
-    fn guards(&self) -> &[LockGuard] {
+    pub(crate) fn guards(&self) -> &[LockGuard] {
         match &self.0 {
             Guards::One(guard) => slice::from_ref(guard),
             Guards::Many(guards) => guards,
@@ -197,18 +197,6 @@ impl MultiGuard {
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.guards().iter().map(LockGuard::remaining).min().unwrap_or_default()
-    }
-
-    /// Whether others were in the way of any of them: see [`LockView::waited`].
-    #[must_use]
-    pub fn waited(&self) -> bool {
-        self.guards().iter().any(LockGuard::waited)
-    }
-
-    /// The closest call of all their renewals so far: see [`LockView::least_remaining`].
-    #[must_use]
-    pub fn least_remaining(&self) -> Option<Duration> {
-        self.guards().iter().filter_map(LockGuard::least_remaining).min()
     }
 
     /// Whether all of them are still held at this moment.

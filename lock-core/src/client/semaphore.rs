@@ -11,8 +11,8 @@ use super::{
 use crate::{
     guard::{LockGuard, LostSignal},
     types::{
-        AcquireError, AcquireOptions, InspectError, KeyError, Kind, LeaseState, LockKey, Lost,
-        Mode, ReleaseError, WrongKind,
+        AcquireError, AcquireOptions, InspectError, KeyError, Kind, LockKey, Lost, Mode,
+        ReleaseError, WrongKind,
     },
 };
 
@@ -121,12 +121,6 @@ impl PermitGuard {
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.0.remaining()
-    }
-
-    /// What is known of the lease.
-    #[must_use]
-    pub fn state(&self) -> LeaseState {
-        self.0.state()
     }
 
     /// Whether the permit is still held at this moment.

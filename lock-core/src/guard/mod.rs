@@ -78,22 +78,26 @@ impl LockGuard {
         self.view.remaining()
     }
 
-    /// Whether others were in the way before the lock was granted: see [`LockView::waited`].
+    /// Whether others were in the way before the lock was granted: the outermost acquisition of this
+    /// hold had to queue in this process, or was refused by the store at least once. So it was
+    /// handed over, and not simply free.
     #[must_use]
     pub fn waited(&self) -> bool {
-        self.view.waited()
+        self.hold().waited
     }
 
-    /// The closest call of its renewals so far: see [`LockView::least_remaining`].
+    /// The closest call so far: the least time for which the lock could still be
+    /// [relied upon](Self::remaining), leaving `max_hold` aside, at the moment when a renewal was
+    /// confirmed. Zero once renewal has failed until the end of the lease. `None`: never renewed.
     #[must_use]
     pub fn least_remaining(&self) -> Option<Duration> {
-        self.view.least_remaining()
+        self.hold().least_remaining()
     }
 
     /// What is known of the lease.
     #[must_use]
     pub fn state(&self) -> LeaseState {
-        self.view.state()
+        if self.is_held() { self.hold().lease.state().renewal } else { LeaseState::Lost }
     }
 
     /// Whether the lock is still held at this moment.

@@ -10,7 +10,7 @@ use super::lost_signal::LostSignal;
 use crate::{
     hold::Hold,
     runtime::LeaseInstant,
-    types::{FencingToken, LeaseState, LockKey, Lost, Mode},
+    types::{FencingToken, LockKey, Lost, Mode},
 };
 
 /// A view of a lock that another guard holds. It does not keep the lock held.
@@ -51,28 +51,6 @@ impl LockView {
         } else {
             Duration::ZERO
         }
-    }
-
-    /// Whether others were in the way before the lock was granted: the outermost acquisition of this
-    /// hold had to queue in this process, or was refused by the store at least once. So it was
-    /// handed over, and not simply free.
-    #[must_use]
-    pub fn waited(&self) -> bool {
-        self.hold.waited
-    }
-
-    /// The closest call so far: the least time for which the lock could still be
-    /// [relied upon](Self::remaining), leaving `max_hold` aside, at the moment when a renewal was
-    /// confirmed. Zero once renewal has failed until the end of the lease. `None`: never renewed.
-    #[must_use]
-    pub fn least_remaining(&self) -> Option<Duration> {
-        self.hold.least_remaining()
-    }
-
-    /// What is known of the lease.
-    #[must_use]
-    pub fn state(&self) -> LeaseState {
-        if self.is_held() { self.hold.lease.state().renewal } else { LeaseState::Lost }
     }
 
     /// Whether the lock is held at this moment: not released, not lost.

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     runtime::Tasks,
     store::{Holds, LockStore, StoreAdmin},
-    types::{ClientConfig, Owners, StoreError, Unsupported},
+    types::{AcquireError, ClientConfig, Owners, StoreError, Unsupported},
 };
 
 #[derive(Debug)]
@@ -52,14 +52,8 @@ impl ClientInner {
         tasks: Arc<Tasks>,
     ) -> Arc<Self> {
         let (schedule, queue) = (Arc::<Schedule>::default(), Arc::<ReconcileQueue>::default());
-        tasks.spawn_supervised({
-            let schedule = Arc::clone(&schedule);
-            move || renewal::work(Arc::clone(&schedule))
-        });
-        tasks.spawn_supervised({
-            let queue = Arc::clone(&queue);
-            move || reconcile::work(Arc::clone(&queue))
-        });
+        tasks.spawn_task_of(&schedule, renewal::work);
+        tasks.spawn_task_of(&queue, reconcile::work);
         Arc::new(Self {
             owners,
             store,
@@ -89,6 +83,19 @@ impl ClientInner {
         self.tasks.attach_runtime()?;
         let supported = self.store.supports_mode_changes();
         if supported { Ok(()) } else { Err(Unsupported::new("upgrades and downgrades").into()) }
+    }
+
+    /// Returns the outcome of an acquisition, unless the client is shut down first.
+    pub(crate) async fn unless_draining<T>(
+        &self,
+        acquired: impl Future<Output = Result<T, AcquireError>>,
+    ) -> Result<T, AcquireError> {
+        let mut draining = self.draining.subscribe();
+        tokio::select! {
+            biased;
+            _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
+            acquired = acquired => acquired,
+        }
     }
 
     /// Queues this lease so that the store is brought down to what its holds want.

@@ -189,17 +189,17 @@ async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
 }
 
 /// One command that brings the store closer to what is desired.
-enum Step {
+enum ReconcileStep {
     TakeBack(Holds),
     Release { mode: Mode, holds: u32, in_line: bool },
 }
 
 impl LeaseInner {
-    fn next_step(&mut self) -> Option<Step> {
+    fn next_step(&mut self) -> Option<ReconcileStep> {
         let desired = self.desired();
         if self.mode_in_doubt {
             if desired.read > 0 {
-                return Some(Step::TakeBack(desired));
+                return Some(ReconcileStep::TakeBack(desired));
             }
             // Without a read to return to, releasing both modes covers every outcome of the change.
             self.mode_in_doubt = false;
@@ -210,7 +210,7 @@ impl LeaseInner {
         for mode in [Mode::Read, Mode::Write] {
             let in_line = self.in_line == Some(mode);
             if self.remote.of(mode) > desired.of(mode) || in_line {
-                return Some(Step::Release { mode, holds: desired.of(mode), in_line });
+                return Some(ReconcileStep::Release { mode, holds: desired.of(mode), in_line });
             }
         }
         None
@@ -228,11 +228,11 @@ impl LeaseInner {
     }
 }
 
-impl Step {
+impl ReconcileStep {
     async fn take(self, lease: &Arc<Lease>, sent: LeaseInstant) -> Result<(), Unavailable> {
         let gone = match self {
-            Step::TakeBack(after) => Self::take_back(lease, sent, after).await?,
-            Step::Release { mode, holds, in_line } => {
+            ReconcileStep::TakeBack(after) => Self::take_back(lease, sent, after).await?,
+            ReconcileStep::Release { mode, holds, in_line } => {
                 Self::release(lease, sent, mode, holds, in_line).await?
             }
         };

@@ -81,6 +81,19 @@ impl Tasks {
         }
     }
 
+    /// [Spawns](Self::spawn_supervised) a task of `owner`, which stays alive as long as the task.
+    pub(crate) fn spawn_task_of<
+        T: Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    >(
+        &self,
+        owner: &Arc<T>,
+        task: impl Fn(Arc<T>) -> F + Send + 'static,
+    ) {
+        let owner = Arc::clone(owner);
+        self.spawn_supervised(move || task(Arc::clone(&owner)));
+    }
+
     fn start_unassigned(&self) {
         if let Ok(current) = Handle::try_current() {
             let _ = self.runtime.set(current);

@@ -162,7 +162,7 @@ impl LeaveCommand {
     }
 
     /// Returns the equivalent releases, one for each waiter.
-    pub fn releases(self) -> impl Iterator<Item = ReleaseCommand> + Send {
+    pub(crate) fn releases(self) -> impl Iterator<Item = ReleaseCommand> + Send {
         let Self { kind, key, waiters } = self;
         waiters.into_iter().map(move |(owner, mode)| ReleaseCommand {
             holder: Holder::new(kind, key.clone(), owner),

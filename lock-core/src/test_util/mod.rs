@@ -24,21 +24,31 @@ pub use crate::store::redis::protocol::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
 pub use eventually::{LIMIT, bounded, eventually};
 pub use faulty_store::{CommandKind, ConstantFaults, Delivery, FaultPlan, client as scripted};
 #[cfg(feature = "redis")]
-pub use script_calls::{Caller, PlainCall};
+pub use script_calls::{PlainCall, ScriptCaller};
 pub use stopwatch::{Stopwatch, beat_on_each_processor, unless_stalled};
 pub use store_probe::{
     Answer, Ask, ProbedHolder, ProbedLock, Step, StepOwner, StoreProbe, Unanswered,
 };
 
 use crate::{
-    client::LockClient,
-    types::{LockKey, LostCause, lease},
+    client::{LockClient, RedLock},
+    types::{InvalidOptions, LockKey, LostCause, lease},
 };
 
 /// Returns for how long a lease is relied upon after its command was sent.
 #[must_use]
 pub fn validity(lease: Duration) -> Duration {
     lease::validity(lease)
+}
+
+/// As [`LockClientBuilder::red_lock_in_memory`](crate::LockClientBuilder::red_lock_in_memory), on
+/// clients that a test has built, each with a store of its own.
+///
+/// # Errors
+///
+/// When there are fewer than three clients, or two have the same store.
+pub async fn red_lock_of(clients: Vec<LockClient>) -> Result<RedLock, InvalidOptions> {
+    RedLock::of_distinct(clients).await
 }
 
 /// Takes every hold of this client on this key away, in the client and in the store, as if the

@@ -21,13 +21,13 @@ pub struct PlainCall {
 
 /// One owner on one key, of a client without a prefix.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub struct ScriptCaller {
     kind: Kind,
     key: LockKey,
     owner: OwnerId,
 }
 
-impl Caller {
+impl ScriptCaller {
     /// An owner of this name; a permit's has 32 hexadecimal digits.
     #[must_use]
     pub fn new(kind: Kind, key: &LockKey, owner: &str) -> Self {

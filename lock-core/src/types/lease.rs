@@ -3,11 +3,7 @@
 use std::time::Duration;
 
 /// The default lease.
-pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
-/// The shortest lease.
-pub const MIN_LEASE: Duration = Duration::from_millis(100);
-/// The longest lease: 365 days.
-pub const MAX_LEASE: Duration = lock_key::MAX_DURATION;
+pub(crate) const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 
 /// What the holder's clock must leave unused at the end of a lease, so that a holder knows of its
 /// loss before Redis can grant the lock to another: a twentieth of the lease, at least 10 ms, at

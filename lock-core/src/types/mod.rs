@@ -23,17 +23,12 @@ pub use health::{Health, LeaseState};
 pub use inspection::{ClientInfo, ForcedRelease, HolderInfo, Inspection, KeyList, WaiterInfo};
 pub use key::{IntoLockKey, KeyError, LockKey};
 pub use kind::{Kind, UnknownKind};
-pub use lease::{DEFAULT_LEASE, MAX_LEASE, MIN_LEASE};
 pub use mode::Mode;
-#[cfg(feature = "redis")]
-pub(crate) use options::check_lease;
 pub(crate) use options::{
     AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS,
     check_hold_options,
 };
-pub use options::{
-    DEFAULT_COMMAND_TIMEOUT, DEFAULT_FAIRNESS_TIMEOUT, DEFAULT_MAX_WAITERS,
-    DEFAULT_MAX_WAITERS_TOTAL, DEFAULT_WAIT,
-};
+#[cfg(feature = "redis")]
+pub(crate) use options::{DEFAULT_COMMAND_TIMEOUT, check_lease};
 pub use owner::OwnerId;
 pub(crate) use owner::{ClientId, Owners};

@@ -2,24 +2,26 @@
 
 use std::time::Duration;
 
-use crate::types::{CallSite, DEFAULT_LEASE, InvalidOptions, MAX_LEASE, MIN_LEASE};
+use lock_key::{MAX_DURATION, MIN_LEASE};
+
+use crate::types::{CallSite, InvalidOptions, lease::DEFAULT_LEASE};
 
 /// How often one grant of the store may go on to the next waiter of this process.
 pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
 /// How many readers of this process may read on one lease.
 pub(crate) const MAX_SHARED_READERS: u32 = 64;
 /// How long an acquisition waits by default.
-pub const DEFAULT_WAIT: Duration = Duration::from_secs(1);
+const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 /// How long one command may take before the store counts as unavailable.
-pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
+pub(crate) const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 /// For how long an acquisition stands back behind others that have waited for longer.
-pub const DEFAULT_FAIRNESS_TIMEOUT: Duration = Duration::from_secs(1);
+const DEFAULT_FAIRNESS_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many acquisitions of one process may wait for one key.
-pub const DEFAULT_MAX_WAITERS: usize = 1024;
+const DEFAULT_MAX_WAITERS: usize = 1024;
 
 /// How many acquisitions of one process may wait, before all keys together: far more than wait in a
 /// service that is well, and no more than fit into some hundred megabytes.
-pub const DEFAULT_MAX_WAITERS_TOTAL: usize = 65_536;
+const DEFAULT_MAX_WAITERS_TOTAL: usize = 65_536;
 
 /// How the engine works, as the builder has it.
 #[derive(Debug, Clone)]
@@ -54,7 +56,7 @@ impl Default for ClientConfig {
 }
 
 pub(crate) fn check_lease(name: &str, lease: Duration) -> Result<(), InvalidOptions> {
-    if (MIN_LEASE..=MAX_LEASE).contains(&lease) {
+    if (MIN_LEASE..=MAX_DURATION).contains(&lease) {
         return Ok(());
     }
     Err(InvalidOptions(format!(

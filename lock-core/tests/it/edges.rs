@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use futures_util::{FutureExt, poll};
-use lock_core::{AcquireError, Kind, LockClient, LostCause, MAX_LEASE, MemoryStore, Mode};
+use lock_core::{AcquireError, Kind, LockClient, LostCause, MemoryStore, Mode};
 use tokio::time::sleep;
+
+/// The longest lease.
+const A_YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -81,7 +84,7 @@ async fn a_signal_is_ready_at_the_first_poll_after_a_pause() {
 async fn times_beyond_all_bounds_do_no_harm() {
     let client =
         LockClient::builder().command_timeout(Duration::MAX).wait(Duration::MAX).in_memory();
-    let guard = client.write("k").lease(MAX_LEASE).max_hold(MAX_LEASE).acquire().await.unwrap();
+    let guard = client.write("k").lease(A_YEAR).max_hold(A_YEAR).acquire().await.unwrap();
     assert!(client.write("k").wait(ms(10)).acquire().await.is_err());
     assert!(client.write("k").lease(Duration::MAX).acquire().await.is_err());
     drop(guard);

@@ -5,8 +5,8 @@ mod explanation;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, Request, Uri, request::Parts};
-use lock_core::{Mode, Template};
-use lock_key::{KeyWriter, Placeholder, Segment};
+use lock_core::Mode;
+use lock_key::{KeyWriter, Placeholder, Segment, Template};
 use percent_encoding::percent_decode_str;
 
 use crate::{

@@ -1,7 +1,7 @@
 use std::{borrow::Cow, convert::Infallible, error::Error, fmt};
 
-use lock_core::{KeyError, ValueError};
-use lock_key::RenderError;
+use lock_core::KeyError;
+use lock_key::{RenderError, ValueError};
 
 use crate::settings::Outcome;
 

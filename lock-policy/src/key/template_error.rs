@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use lock_core::TemplateError;
+use lock_key::TemplateError;
 use thiserror::Error;
 
 /// The error for text that is not a layer's key template, or for an invalid list of templates.

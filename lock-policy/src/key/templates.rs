@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use lock_core::{LockKey, Template};
-use lock_key::Placeholder;
+use lock_core::LockKey;
+use lock_key::{Placeholder, Template};
 use sha2::{Digest, Sha256};
 
 use super::{

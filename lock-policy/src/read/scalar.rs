@@ -3,8 +3,7 @@
 use std::{ops::Range, time::Duration};
 
 use http::StatusCode;
-use lock_core::MIN_LEASE;
-use lock_key::{DurationError, parse_duration};
+use lock_key::{DurationError, MIN_LEASE, parse_duration};
 
 use super::{enforce::enforce, spanned_text::Text, value::Value};
 use crate::{

@@ -1,7 +1,6 @@
 //! The keys of a rule.
 
-use lock_core::Template;
-use lock_key::Placeholder;
+use lock_key::{Placeholder, Template};
 
 use crate::{
     diagnostics::{Diagnostic, closest},

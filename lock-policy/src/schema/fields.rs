@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use lock_core::{Kind, MIN_LEASE};
+use lock_core::Kind;
+use lock_key::MIN_LEASE;
 
 use super::{
     table::{Field, Table},

@@ -1,7 +1,7 @@
 use std::{future::Future, time::Duration};
 
 use lock_core::{
-    __private::{OneOrMany, Spec, ValueError, lock_keys},
+    __private::{OneOrMany, Spec, ValueError, called_from, lock_keys},
     Acquire, LockClient, LockError, LockKey,
 };
 use lock_policy::{
@@ -70,7 +70,7 @@ pub async fn run<F: Future>(
     let EnforcementSplit { enforced, shadowed } = split(enforce, &keys);
     let mut shadow = (!shadowed.is_empty()).then(|| {
         let acquire = settings.applied_to(lock_keys(client, policy.kind, mode, shadowed));
-        let acquire = acquire.in_scope(&context.scope).called_from(&policy.name);
+        let acquire = called_from(acquire.in_scope(&context.scope), &policy.name);
         Shadow::new(policy.name.clone(), acquire)
     });
     let body = inside.run(Shadow::beside(shadow.as_mut(), body));

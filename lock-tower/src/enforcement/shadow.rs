@@ -8,7 +8,10 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use lock_core::{__private::OneOrMany, Acquire, AcquireError, MultiGuard};
+use lock_core::{
+    __private::{OneOrMany, out_of_order},
+    Acquire, AcquireError, MultiGuard,
+};
 use lock_policy::__private::{LockName, ShadowOutcome};
 
 use crate::telemetry::record;
@@ -51,7 +54,7 @@ impl Shadow {
             finding.would = ShadowOutcome::Wait;
             // The work continues meanwhile and may have acquired locks that are ordered after this
             // one.
-            match acquire.out_of_order().acquire().await {
+            match out_of_order(acquire).acquire().await {
                 Ok(guard) => return Some(guard),
                 Err(AcquireError::Busy(_) | AcquireError::Overloaded(_)) => {
                     finding.would = ShadowOutcome::Refuse;

@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc, task::Context};
 
-use lock_core::{Lost, LostCause, Mode, MultiGuard};
+use lock_core::{__private::least_remaining, Lost, LostCause, Mode, MultiGuard};
 use lock_policy::{OnLost, Release, Unlocked};
 use tokio::time::Instant;
 use tracing::Span;
@@ -125,7 +125,7 @@ impl RequestHold {
         if self.unlocked.is_none() {
             self.policy.holds.observe(self.mode, held);
         }
-        record::held(&self.policy.name, self.mode, held, guard.least_remaining());
+        record::held(&self.policy.name, self.mode, held, least_remaining(&guard));
         if let Some(cause) = lost {
             self.observe_loss(cause);
         }

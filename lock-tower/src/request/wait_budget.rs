@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use lock_core::{__private::OneOrMany, Acquire};
+use lock_core::{
+    __private::{OneOrMany, wait_at_most},
+    Acquire,
+};
 use tokio::time::Instant;
 
 use super::deadline::RequestDeadline;
@@ -31,7 +34,7 @@ impl WaitBudget {
     pub(crate) fn limit(self, acquire: Acquire<OneOrMany>) -> Option<Acquire<OneOrMany>> {
         match self {
             Self::Unlimited => Some(acquire),
-            Self::AtMost(left) => Some(acquire.wait_at_most(left)),
+            Self::AtMost(left) => Some(wait_at_most(acquire, left)),
             Self::None => None,
         }
     }

@@ -1,13 +1,21 @@
 //! Metrics, spans and logs of requests' locks.
 
-mod lock_label;
 pub mod metrics;
 pub(crate) mod record;
 pub(crate) mod spans;
 
 use std::time::Duration;
 
-pub(crate) use lock_label::LockLabel;
+use lock_core::{Kind, Mode};
+use lock_policy::__private::LockName;
+
+/// The description of a lock in logs, metrics, spans and problem documents. Never contains its key.
+#[derive(Debug, Clone)]
+pub(crate) struct LockLabel {
+    pub(crate) name: LockName,
+    pub(crate) kind: Kind,
+    pub(crate) mode: Mode,
+}
 
 /// Converts to whole milliseconds.
 pub(crate) fn milliseconds(duration: Duration) -> u64 {

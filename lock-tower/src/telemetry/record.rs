@@ -69,7 +69,7 @@ pub(crate) fn granted(policy: &LockName, mode: Mode) {
 
 /// Records a granted lock, and whether it came from a local handoff.
 pub(crate) fn waited(policy: &LockName, guard: &MultiGuard) {
-    if guard.waited() {
+    if lock_core::__private::waited(guard) {
         counter!(metrics::HANDOVERS, "policy" => label(policy)).increment(1);
     }
 }

@@ -120,7 +120,7 @@ async fn unavailable() {
     let logs = Logs::collect();
     // A port without a listener: it was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let locks = LockClient::connect_lazy(&format!("redis://127.0.0.1:{port}/")).unwrap();
+    let locks = LockClient::builder().connect_lazy(&format!("redis://127.0.0.1:{port}/")).unwrap();
     let app = router(layer(&locks).wait(NEVER));
 
     let answer = call(&app, "PUT", "/orders/7").await;

@@ -154,16 +154,7 @@ impl LockClientBuilder {
         &self.settings
     }
 
-    /// As [`red_lock_in_memory`](Self::red_lock_in_memory), on clients that a test has made, each of
-    /// a store of its own.
-    #[doc(hidden)]
-    pub async fn red_lock_of(clients: Vec<LockClient>) -> Result<RedLock, InvalidOptions> {
-        let red_lock = RedLock::new(clients)?;
-        red_lock.check_distinct().await?;
-        Ok(red_lock)
-    }
-
-    /// As [`red_lock`](Self::red_lock), on stores in memory.
+    /// As [`red_lock`](Self::red_lock), on stores in memory: for tests of a service.
     ///
     /// # Errors
     ///
@@ -172,8 +163,8 @@ impl LockClientBuilder {
         self,
         stores: &[MemoryStore],
     ) -> Result<RedLock, InvalidOptions> {
-        Self::red_lock_of(stores.iter().map(|store| self.clone().in_memory_on(store)).collect())
-            .await
+        let clients = stores.iter().map(|store| self.clone().in_memory_on(store)).collect();
+        RedLock::of_distinct(clients).await
     }
 
     fn start(self, owners: Owners, store: Arc<dyn LockStore>, tasks: Arc<Tasks>) -> LockClient {

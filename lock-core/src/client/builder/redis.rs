@@ -6,7 +6,10 @@ use futures_util::future::join_all;
 
 use super::{LONGEST_TIMEOUT, LockClientBuilder, beginnings};
 use crate::{
-    client::{LockClient, red_lock::RedLock},
+    client::{
+        LockClient,
+        red_lock::{RedLock, majority},
+    },
     store::redis::{
         self,
         connect::{ConnectError, Credentials, RedisOptions, Tls},
@@ -113,7 +116,9 @@ impl LockClientBuilder {
         Ok(self.start(owners, Arc::new(store), tasks))
     }
 
-    /// Connects in the background: see [`LockClient::connect_lazy`].
+    /// As [`connect`](Self::connect), but connects in the background: for a service that must start
+    /// while Redis is down. Until the connection is established, acquisitions fail as unavailable,
+    /// with the reason. What `connect` refuses is checked over every new connection.
     ///
     /// # Errors
     ///
@@ -165,7 +170,7 @@ impl LockClientBuilder {
         }
         let red_lock = RedLock::new(clients)?;
         if let Some(why) = failed.pop()
-            && urls.len() - failed.len() - 1 < red_lock.majority()
+            && urls.len() - failed.len() - 1 < majority(urls.len())
         {
             return Err(why);
         }

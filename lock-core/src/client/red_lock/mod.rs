@@ -27,6 +27,11 @@ use round::Round;
 /// With fewer, not one server may fail.
 const LEAST_SERVERS: usize = 3;
 
+/// How many of these servers must grant.
+pub(crate) fn majority(servers: usize) -> usize {
+    servers / 2 + 1
+}
+
 /// A lock service on several independent Redis servers, of which a majority must grant: from
 /// [`LockClientBuilder::red_lock`](crate::LockClientBuilder::red_lock).
 ///
@@ -60,6 +65,13 @@ impl RedLock {
         Ok(Self(Arc::new(Servers { clients, gate })))
     }
 
+    /// On clients of different servers.
+    pub(crate) async fn of_distinct(clients: Vec<LockClient>) -> Result<Self, InvalidOptions> {
+        let red_lock = Self::new(clients)?;
+        red_lock.check_distinct().await?;
+        Ok(red_lock)
+    }
+
     /// Refuses two addresses of one server. A server that does not answer now is checked when it grants.
     pub(crate) async fn check_distinct(&self) -> Result<(), InvalidOptions> {
         let identities = self.0.clients.iter().map(|client| client.engine().store.identity());
@@ -80,12 +92,6 @@ impl RedLock {
     #[track_caller]
     pub fn lock(&self, key: impl IntoLockKey) -> Acquire<RedLockTarget> {
         Acquire::new(RedLockTarget { servers: Arc::clone(&self.0), key: key.into_lock_key() })
-    }
-
-    /// How many servers must grant.
-    #[must_use]
-    pub fn majority(&self) -> usize {
-        self.0.majority()
     }
 
     /// The client of each server, to look at its [`health`](LockClient::health).
@@ -113,7 +119,7 @@ impl RedLock {
 
 impl Servers {
     fn majority(&self) -> usize {
-        self.clients.len() / 2 + 1
+        majority(self.clients.len())
     }
 
     /// The longest lease that may be asked for, which is how long a server that has restarted
@@ -174,18 +180,13 @@ impl Lockable for RedLockTarget {
         }
         let members: Vec<_> = servers.clients.iter().map(on).collect();
         let round = Round { servers: &servers, members: &members, options, scope: &scope };
-        let mut draining = servers.clients[0].engine().draining.subscribe();
-        let granted = tokio::select! {
-            biased;
-            _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
-            granted = async {
-                let mut permit = admitted(&servers, &request, wait_deadline).await?;
-                let guards = round.until_granted(&request, wait_deadline, &mut permit).await?;
-                permit.wait_no_more();
-                Ok((permit, guards))
-            } => granted,
+        let granted = async {
+            let mut permit = admitted(&servers, &request, wait_deadline).await?;
+            let guards = round.until_granted(&request, wait_deadline, &mut permit).await?;
+            permit.wait_no_more();
+            Ok((permit, guards))
         };
-        let (permit, guards) = granted?;
+        let (permit, guards) = servers.clients[0].engine().unless_draining(granted).await?;
         let majority = servers.majority();
         Ok(RedLockGuard { key: request.key, guards, majority, _permit: permit })
     }
@@ -207,6 +208,16 @@ async fn admitted(
             let admitted = tokio::time::timeout_at(limit, place.admitted()).await;
             let turn = admitted.map_err(|_| wait_deadline.busy(request, None))?;
             turn.map(Admission::permit).ok_or(AcquireError::Draining)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_majority_is_more_than_half() {
+        for (servers, majority) in [(3, 2), (4, 3), (5, 3), (6, 4), (7, 4)] {
+            assert_eq!(super::majority(servers), majority, "of {servers}");
         }
     }
 }

@@ -6,6 +6,7 @@ use futures_util::{
     future::select_all,
     stream::{FuturesUnordered, StreamExt},
 };
+use lock_key::MAX_DURATION;
 use tokio::time::Instant;
 
 use super::{Servers, guard::remaining};
@@ -16,7 +17,7 @@ use crate::{
     hold::{LockRequest, WaitDeadline},
     runtime::jittered,
     store::{Holder, StoreIdentity, WakeTopic, WakeupReceiver},
-    types::{AcquireError, AcquireOptions, Kind, MAX_LEASE, OwnerId, Unavailable},
+    types::{AcquireError, AcquireOptions, Kind, OwnerId, Unavailable},
 };
 
 /// What the slower servers get once a majority has granted, at the least.
@@ -123,7 +124,7 @@ impl Round<'_> {
             self.members.iter().map(|member| self.ask(member.clone())).collect();
         let mut enough_at = None;
         loop {
-            let limit = enough_at.unwrap_or(started + MAX_LEASE);
+            let limit = enough_at.unwrap_or(started + MAX_DURATION);
             let Ok(Some(answer)) = tokio::time::timeout_at(limit, pending.next()).await else {
                 return answers;
             };
@@ -166,7 +167,7 @@ mod tests {
         let mut answers = Answers::default();
         for (key, id) in [("a", "one"), ("b", "one"), ("c", "other")] {
             let guard = client.write(key).acquire().await.expect("it is free");
-            answers.add(Ok((guard, StoreIdentity { id: id.to_owned(), up: MAX_LEASE })));
+            answers.add(Ok((guard, StoreIdentity { id: id.to_owned(), up: MAX_DURATION })));
         }
         assert_eq!((answers.granted.len(), answers.refused), (2, 1));
         drop(client.write("b").wait(RETRY).acquire().await.expect("it is given back"));

@@ -117,12 +117,7 @@ impl LockRules for Exclusive {
         if step.holder.kind == Kind::Fair {
             return self.release_in_line(step, context);
         }
-        let left = step.in_line && self.waiters.leave(&step.holder.owner);
-        let (released, opened) = self.holders.release(step, context.now);
-        if left || opened {
-            self.waiters.pass_on(&self.holders, context);
-        }
-        released
+        self.waiters.release(&mut self.holders, step, context)
     }
 
     fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
@@ -144,10 +139,7 @@ impl LockRules for Exclusive {
     }
 
     fn take_away(&mut self, context: &mut StepContext<'_>) {
-        let held = std::mem::take(&mut self.holders);
-        if !held.is_free() {
-            self.waiters.pass_on(&self.holders, context);
-        }
+        self.waiters.take_away(&mut self.holders, context);
         self.tell_head(context);
     }
 }

@@ -106,8 +106,7 @@ impl LockRules for FairReadWrite {
     }
 
     fn upgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {
-        let refused = self.holders.upgrade(step, context.now);
-        refused.unwrap_or_else(|| Upgraded::Granted(context.token()))
+        self.holders.upgrade(step, context)
     }
 
     fn downgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Downgraded {

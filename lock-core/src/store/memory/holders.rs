@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::rules::StepContext;
 use crate::{
     runtime::LeaseInstant,
     store::{
@@ -177,20 +178,23 @@ impl Holders {
         Renewal::Renewed
     }
 
-    /// Returns `None` when it is granted and a token is due.
-    pub(crate) fn upgrade(&mut self, step: &ConvertCommand, now: LeaseInstant) -> Option<Upgraded> {
+    pub(crate) fn upgrade(
+        &mut self,
+        step: &ConvertCommand,
+        context: &mut StepContext<'_>,
+    ) -> Upgraded {
         let owner = &step.holder.owner;
         let held = self.holds(owner);
         if held.write < step.after.write {
             if held.write + 1 < step.after.write || held.read <= step.after.read {
-                return Some(Upgraded::Lost);
+                return Upgraded::Lost;
             }
             if held.write == 0 && self.reads.keys().any(|other| other != owner) {
-                return Some(Upgraded::NotSole);
+                return Upgraded::NotSole;
             }
         }
-        self.convert(owner, step.after, now.after(step.lease));
-        None
+        self.convert(owner, step.after, context.now.after(step.lease));
+        Upgraded::Granted(context.token())
     }
 
     /// Also returns whether readers that were excluded may enter now.

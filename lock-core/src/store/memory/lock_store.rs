@@ -146,10 +146,6 @@ impl LockStore for MemoryStore {
         self.ask(|keys| keys.release(&step))
     }
 
-    fn shard(&self, _key: &LockKey) -> u16 {
-        0
-    }
-
     fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
         self.ask(|keys| step.releases().for_each(|release| _ = keys.release(&release)))
     }
@@ -219,10 +215,6 @@ impl LockStore for MemoryStore {
         let round_trip = self.keys().up().map(|()| Duration::ZERO);
         let health = StoreHealth { kind: "memory", round_trip, warnings: Vec::new() };
         ready(health).boxed()
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        ready(()).boxed()
     }
 
     fn admin(&self) -> Option<&dyn StoreAdmin> {

@@ -45,12 +45,7 @@ impl LockRules for ReadWrite {
     }
 
     fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
-        let left = step.in_line && self.waiters.leave(&step.holder.owner);
-        let (released, opened) = self.holders.release(step, context.now);
-        if left || opened {
-            self.waiters.pass_on(&self.holders, context);
-        }
-        released
+        self.waiters.release(&mut self.holders, step, context)
     }
 
     fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
@@ -58,8 +53,7 @@ impl LockRules for ReadWrite {
     }
 
     fn upgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {
-        let refused = self.holders.upgrade(step, context.now);
-        refused.unwrap_or_else(|| Upgraded::Granted(context.token()))
+        self.holders.upgrade(step, context)
     }
 
     fn downgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Downgraded {
@@ -79,9 +73,6 @@ impl LockRules for ReadWrite {
     }
 
     fn take_away(&mut self, context: &mut StepContext<'_>) {
-        let held = std::mem::take(&mut self.holders);
-        if !held.is_free() {
-            self.waiters.pass_on(&self.holders, context);
-        }
+        self.waiters.take_away(&mut self.holders, context);
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     runtime::LeaseInstant,
-    store::{AcquireCommand, Acquired, WaiterSnapshot},
+    store::{AcquireCommand, Acquired, ReleaseCommand, Released, WaiterSnapshot},
     types::{Mode, OwnerId},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 const RESERVED: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
-struct Waiter {
+struct WaiterEntry {
     owner: OwnerId,
     mode: Mode,
     since: LeaseInstant,
@@ -26,7 +26,7 @@ struct Waiter {
 
 /// In order, the first first.
 #[derive(Debug, Default)]
-pub(crate) struct Waiters(Vec<Waiter>);
+pub(crate) struct Waiters(Vec<WaiterEntry>);
 
 impl Waiters {
     /// Removes all places once the last one has expired. Other expired places are removed when a
@@ -37,7 +37,7 @@ impl Waiters {
         }
     }
 
-    fn live(&self, now: LeaseInstant) -> impl Iterator<Item = &Waiter> {
+    fn live(&self, now: LeaseInstant) -> impl Iterator<Item = &WaiterEntry> {
         self.0.iter().filter(move |waiter| waiter.until > now)
     }
 
@@ -81,7 +81,7 @@ impl Waiters {
             Some(own) if own.owner == step.owner => own.until = until,
             _ => {
                 let (owner, mode, since) = (step.owner.clone(), step.mode, now.before(step.waited));
-                self.0.insert(at, Waiter { owner, mode, since, until });
+                self.0.insert(at, WaiterEntry { owner, mode, since, until });
             }
         }
         true
@@ -95,7 +95,7 @@ impl Waiters {
 
     /// The first waiter that a caller must let pass: it has waited longer, and it or the caller
     /// writes.
-    fn ahead_of(&self, step: &AcquireCommand, now: LeaseInstant) -> Option<&Waiter> {
+    fn ahead_of(&self, step: &AcquireCommand, now: LeaseInstant) -> Option<&WaiterEntry> {
         let mut longer = self.live(now).take(self.rank(step, now));
         longer.find(|waiter| waiter.mode == Mode::Write || step.mode == Mode::Write)
     }
@@ -119,6 +119,29 @@ impl Waiters {
             Some(Mode::Write) => {}
             Some(Mode::Read) => self.wake_first(readers, context),
             None => self.wake_first(readers.max(1), context),
+        }
+    }
+
+    /// Releases a hold, or gives up a place; what becomes free is reserved for the next waiters.
+    pub(crate) fn release(
+        &mut self,
+        holders: &mut Holders,
+        step: &ReleaseCommand,
+        context: &mut StepContext<'_>,
+    ) -> Released {
+        let left = step.in_line && self.leave(&step.holder.owner);
+        let (released, opened) = holders.release(step, context.now);
+        if left || opened {
+            self.pass_on(holders, context);
+        }
+        released
+    }
+
+    /// Removes all holders, as an operator does.
+    pub(crate) fn take_away(&mut self, holders: &mut Holders, context: &mut StepContext<'_>) {
+        let held = std::mem::take(holders);
+        if !held.is_free() {
+            self.pass_on(holders, context);
         }
     }
 

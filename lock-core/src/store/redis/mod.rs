@@ -101,14 +101,8 @@ impl ConnectPlan {
             Arc::new(Subscriber::new(self.discovery(), ChannelFilter::All, Arc::clone(&channels)));
         let managed =
             Arc::new(ManagedConnection::new(self.discovery(), Arc::clone(&self.name), first));
-        tasks.spawn_supervised({
-            let managed = Arc::clone(&managed);
-            move || Arc::clone(&managed).supervise()
-        });
-        tasks.spawn_supervised({
-            let subscriber = Arc::clone(&subscriber);
-            move || Arc::clone(&subscriber).run()
-        });
+        tasks.spawn_task_of(&managed, ManagedConnection::supervise);
+        tasks.spawn_task_of(&subscriber, Subscriber::run);
         let dispatcher = Dispatcher::new(
             Topology::Single(managed),
             Some(subscriber),
@@ -123,17 +117,12 @@ impl ConnectPlan {
     }
 
     fn start_cluster(self, cluster: Arc<Cluster>, tasks: &Arc<Tasks>) -> RedisStore {
-        tasks.spawn_supervised({
-            let cluster = Arc::clone(&cluster);
-            move || Arc::clone(&cluster).maintain()
-        });
+        tasks.spawn_task_of(&cluster, Cluster::maintain);
         let channels = Arc::clone(&cluster.channels);
         let topology = Topology::Cluster(cluster);
         let dispatcher = Arc::new(Dispatcher::new(topology, None, self.options.command_timeout));
-        tasks.spawn_supervised({
-            let (dispatcher, name) = (Arc::clone(&dispatcher), Arc::clone(&self.name));
-            move || Arc::clone(&dispatcher).keep_name(Arc::clone(&name))
-        });
+        let name = Arc::clone(&self.name);
+        tasks.spawn_task_of(&dispatcher, move |dispatcher| dispatcher.keep_name(Arc::clone(&name)));
         self.store(dispatcher, channels)
     }
 

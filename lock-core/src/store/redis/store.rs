@@ -109,9 +109,9 @@ impl LockStore for RedisStore {
         shards.all(|shard| Some(shard) == first)
     }
 
-    fn acquire_all(&self, encoder: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
-        let call = self.call(self.encoder.acquire_all(&encoder));
-        async move { Ok(self.ask_for_grant(&call).await?.acquired_all(encoder.len())?) }.boxed()
+    fn acquire_all(&self, commands: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
+        let call = self.call(self.encoder.acquire_all(&commands));
+        async move { Ok(self.ask_for_grant(&call).await?.acquired_all(commands.len())?) }.boxed()
     }
 
     fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
@@ -142,8 +142,8 @@ impl LockStore for RedisStore {
         }
     }
 
-    fn renew(&self, mode: Mode, encoder: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
-        let call = self.call(self.encoder.renew(mode, &encoder));
+    fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        let call = self.call(self.encoder.renew(mode, &commands));
         async move { Ok(self.ask(&call).await?.renewed()?) }.boxed()
     }
 

@@ -28,10 +28,10 @@ async fn owner(client: &LockClient) -> String {
     holders.remove(0).owner
 }
 
-type Waiter = JoinHandle<Result<LockGuard, AcquireError>>;
+type WaiterTask = JoinHandle<Result<LockGuard, AcquireError>>;
 
 /// How many waiters there are, one after the other.
-async fn line(client: &LockClient, kind: Kind, count: usize) -> Vec<Waiter> {
+async fn line(client: &LockClient, kind: Kind, count: usize) -> Vec<WaiterTask> {
     let mut line = Vec::new();
     for number in 1..=count {
         line.push(tokio::spawn(written(client, kind, "k").wait(LONG).acquire()));
@@ -46,7 +46,7 @@ async fn held_with_a_line(
     client: &LockClient,
     kind: Kind,
     behind: usize,
-) -> (LockGuard, Vec<Waiter>) {
+) -> (LockGuard, Vec<WaiterTask>) {
     let first = written(client, kind, "k").acquire().await.unwrap();
     let mut line = line(client, kind, behind + 1).await;
     first.release().await.unwrap();
@@ -145,7 +145,7 @@ pub(super) async fn a_hold_that_was_changed_is_not_handed_over(world: World) {
 }
 
 /// Adds a waiter behind the one that waits.
-async fn line_behind(client: &LockClient, behind: usize) -> Vec<Waiter> {
+async fn line_behind(client: &LockClient, behind: usize) -> Vec<WaiterTask> {
     let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
     eventually("it waits", LIMIT, async || client.health().await.waiting == behind + 1).await;
     vec![waiter]

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use lock_core::{
     LockClient, LockClientBuilder, MemoryStore, RedLock,
-    test_util::{ConstantFaults, Delivery, FaultPlan, scripted},
+    test_util::{ConstantFaults, Delivery, FaultPlan, red_lock_of, scripted},
 };
 use tokio::time::Instant;
 
@@ -63,7 +63,7 @@ impl World {
     pub(crate) async fn red_lock(&self) -> (RedLock, Vec<LockClient>) {
         let stores: Vec<_> = std::iter::repeat_with(MemoryStore::new).take(3).collect();
         let behind = |store| scripted(builder(), store, Arc::clone(&self.link) as _);
-        let red_lock = LockClientBuilder::red_lock_of(stores.iter().map(behind).collect()).await;
+        let red_lock = red_lock_of(stores.iter().map(behind).collect()).await;
         let beside = stores.iter().map(|store| builder().in_memory_on(store)).collect();
         (red_lock.unwrap(), beside)
     }

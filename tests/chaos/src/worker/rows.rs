@@ -7,7 +7,8 @@ use futures_util::{
     FutureExt,
     stream::{self, StreamExt},
 };
-use lock_core::{AcquireError, MAX_KEY_BYTES, MAX_LEASE, ReleaseError};
+use lock_core::{AcquireError, ReleaseError};
+use lock_key::{MAX_DURATION, MAX_KEY_BYTES};
 use tokio::time::sleep;
 
 use super::{OnPurpose, Worker, acquire::refusal, hold::Looked, turn::Turn};
@@ -179,7 +180,7 @@ async fn ask_for_keys_that_are_too_long(worker: &Worker) {
 
 async fn ask_for_leases_out_of_bounds(worker: &Worker) {
     let moment = Duration::from_millis(1);
-    for lease in [Duration::ZERO, moment, MAX_LEASE + moment, Duration::MAX] {
+    for lease in [Duration::ZERO, moment, MAX_DURATION + moment, Duration::MAX] {
         let refused = worker.locks.write("read_write:0").lease(lease).try_acquire().await;
         if !matches!(refused, Err(AcquireError::InvalidOptions(_))) {
             worker.wrong(format!("a lease of {lease:?} was not refused"));

@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use lock_core::{
     Kind, Mode,
-    test_util::{Caller, PlainCall, Step},
+    test_util::{PlainCall, ScriptCaller, Step},
 };
 
 use super::{
@@ -45,7 +45,7 @@ pub(super) struct Calls {
     names: &'static LockNames,
     permits: u32,
     newcomers_lease: i64,
-    callers: Vec<Caller>,
+    callers: Vec<ScriptCaller>,
     made: RefCell<HashMap<Asked, Prepared>>,
 }
 

@@ -3,7 +3,7 @@
 //! An owner is told by one byte of its name that occurs in no other name: so states that differ in
 //! the names of clients alone are found to be the same.
 
-use lock_core::{Kind, test_util::Caller};
+use lock_core::{Kind, test_util::ScriptCaller};
 
 use lock_core::LockKey;
 
@@ -54,22 +54,22 @@ pub(crate) fn owner(kind: Kind, number: u8) -> Vec<u8> {
 }
 
 /// Whoever asks for this lock under that name.
-pub(crate) fn caller(kind: Kind, names: &LockNames, number: u8) -> Caller {
+pub(crate) fn caller(kind: Kind, names: &LockNames, number: u8) -> ScriptCaller {
     let bytes = owner(kind, number);
     let name = match kind {
         Kind::Semaphore => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         _ => String::from_utf8(bytes).expect("BUG: an owner's name is text"),
     };
-    Caller::new(kind, &names.lock_key(), &name)
+    ScriptCaller::new(kind, &names.lock_key(), &name)
 }
 
 /// Somebody who was never there.
-pub(crate) fn newcomer(kind: Kind, names: &LockNames, number: u32) -> Caller {
+pub(crate) fn newcomer(kind: Kind, names: &LockNames, number: u32) -> ScriptCaller {
     let name = match kind {
         Kind::Semaphore => format!("{:032x}", number + 1),
         _ => format!("0-0-80-0-a:{}", number + 1),
     };
-    Caller::new(kind, &names.lock_key(), &name)
+    ScriptCaller::new(kind, &names.lock_key(), &name)
 }
 
 impl LockNames {

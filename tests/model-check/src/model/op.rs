@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{
     Mode,
-    test_util::{Ask, Caller, PlainCall, Step},
+    test_util::{Ask, PlainCall, ScriptCaller, Step},
 };
 
 use super::{setup, world::Holds};
@@ -53,11 +53,11 @@ pub(crate) const NONCE: &str = "7";
 
 impl Op {
     /// As a client sends it.
-    pub(crate) fn call(self, permits: u32, caller: &Caller) -> PlainCall {
+    pub(crate) fn call(self, permits: u32, caller: &ScriptCaller) -> PlainCall {
         let step = match self {
             Self::Acquire { .. } => Step::Acquire(self.ask(permits)),
             Self::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },
-            Self::Leave { mode } => return Caller::leave(&[(caller, mode)], NONCE),
+            Self::Leave { mode } => return ScriptCaller::leave(&[(caller, mode)], NONCE),
             Self::Renew { mode, lease } => Step::Renew { mode, lease: span(lease) },
             Self::Upgrade { after: Holds { reads, writes }, lease } => {
                 Step::Upgrade { reads, writes, lease: span(lease) }

@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use lock_core::{
     Mode,
-    test_util::{Caller, PlainCall},
+    test_util::{PlainCall, ScriptCaller},
 };
 
 use super::{
@@ -87,6 +87,6 @@ impl Calls {
         let of = |at: usize| newcomer(self.setup.kinds[at], &SEVERAL[at], 0);
         let ask = |at: usize| alone.ask(self.setup.side(at).permits);
         let (callers, asks) = ([of(0), of(1)], [ask(0), ask(1)]);
-        Caller::call_all(&[(&callers[0], asks[0]), (&callers[1], asks[1])], NONCE)
+        ScriptCaller::call_all(&[(&callers[0], asks[0]), (&callers[1], asks[1])], NONCE)
     }
 }

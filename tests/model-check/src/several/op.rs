@@ -2,7 +2,7 @@
 
 use lock_core::{
     Mode,
-    test_util::{Caller, PlainCall},
+    test_util::{PlainCall, ScriptCaller},
 };
 
 use super::setup::{LEASE_MS, Setup};
@@ -59,9 +59,9 @@ impl Op {
         let side = |at: usize| setup.side(at);
         match self {
             Self::All([a, b]) => {
-                let callers: [Caller; 2] = [of(0, a.owner), of(1, b.owner)];
+                let callers: [ScriptCaller; 2] = [of(0, a.owner), of(1, b.owner)];
                 let ask = |at: usize, ask: Ask| ask.alone().ask(side(at).permits);
-                Caller::call_all(&[(&callers[0], ask(0, a)), (&callers[1], ask(1, b))], NONCE)
+                ScriptCaller::call_all(&[(&callers[0], ask(0, a)), (&callers[1], ask(1, b))], NONCE)
             }
             Self::One(at, ask) => ask.alone().call(side(at).permits, &of(at, ask.owner)),
             Self::Release { at, owner, mode, holds, in_line } => {

@@ -39,7 +39,7 @@ async fn one_address_is_enough_and_dead_ones_do_no_harm() {
 #[tokio::test]
 async fn a_lazy_client_finds_the_cluster_by_itself() {
     let cluster = RedisCluster::start().await;
-    let client = LockClient::connect_lazy(&cluster.url()).unwrap();
+    let client = LockClient::builder().connect_lazy(&cluster.url()).unwrap();
     eventually("connected", LIMIT, async || client.write("k").acquire().await.is_ok()).await;
 }
 
@@ -65,7 +65,7 @@ async fn a_server_that_is_no_cluster_and_a_node_that_is() {
 
     let cluster = RedisCluster::start().await;
     // Whether this node has the slot of the probe or not: one of its locks is elsewhere.
-    let client = LockClient::connect_lazy(&cluster.node(0).url()).unwrap();
+    let client = LockClient::builder().connect_lazy(&cluster.node(0).url()).unwrap();
     let mut told = false;
     for number in 0..30 {
         if let Err(error) = client.write(format!("k:{number}")).acquire().await {

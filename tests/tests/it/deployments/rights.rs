@@ -70,7 +70,7 @@ async fn a_right_that_one_node_of_a_cluster_does_not_give_is_named() {
         let cli = cluster.cli(node).await;
         let _: String = cli.query(&["ACL", "SETUSER", "locks", "-pexpire"]).await;
         let url = cluster.url().replace("redis+cluster://", "redis+cluster://locks:secret@");
-        let client = LockClient::connect_lazy(&url).unwrap();
+        let client = LockClient::builder().connect_lazy(&url).unwrap();
         let mut key = 0;
         eventually("the reason", LIMIT, async || {
             key += 1;

@@ -15,7 +15,7 @@ async fn malformed_urls() {
         let error = refused(url).await;
         assert!(matches!(error, ConnectError::InvalidUrl { .. }), "{url:?}: {error}");
         assert!(error.to_string().contains("redis://[user:password@]host"), "{error}");
-        assert!(LockClient::connect_lazy(url).is_err());
+        assert!(LockClient::builder().connect_lazy(url).is_err());
     }
 }
 
@@ -30,7 +30,7 @@ async fn no_server_at_the_address() {
 #[tokio::test]
 async fn a_lazy_client_needs_no_server_to_begin_with() {
     let port = free_port();
-    let client = LockClient::connect_lazy(&format!("redis://127.0.0.1:{port}")).unwrap();
+    let client = LockClient::builder().connect_lazy(&format!("redis://127.0.0.1:{port}")).unwrap();
     let error = bounded(LIMIT, client.write("k").wait(LIMIT).acquire()).await.unwrap_err();
     let AcquireError::Unavailable(why) = &error else { panic!("{error}") };
     assert!(why.to_string().contains("no Redis answers"), "{why}");
@@ -60,8 +60,9 @@ async fn wrong_passwords_are_told_and_not_repeated() {
     }
     let error = refused(&format!("redis://{}", server.addr())).await;
     assert!(matches!(error, ConnectError::Refused { .. }), "no password at all: {error:?}");
-    let lazy =
-        LockClient::connect_lazy(&format!("redis://:falsch-5678@{}", server.addr())).unwrap();
+    let lazy = LockClient::builder()
+        .connect_lazy(&format!("redis://:falsch-5678@{}", server.addr()))
+        .unwrap();
     let error = lazy.write("k").acquire().await.unwrap_err();
     assert!(matches!(error, AcquireError::Unavailable(_)));
     for text in [error.to_string(), format!("{error:?}"), format!("{lazy:?}")] {
@@ -76,7 +77,7 @@ async fn a_server_that_repeats_what_it_does_not_know() {
     let server = builder.args(["--rename-command", "HELLO", ""]).start().await;
     let error = refused(&server.url()).await;
     assert!(matches!(error, ConnectError::Unsuitable { .. }), "{error:?}");
-    let lazy = LockClient::connect_lazy(&server.url()).unwrap();
+    let lazy = LockClient::builder().connect_lazy(&server.url()).unwrap();
     let unavailable = lazy.write("k").acquire().await.unwrap_err();
     let texts = [error.to_string(), format!("{error:?}"), unavailable.to_string()];
     for text in texts.into_iter().chain([format!("{unavailable:?}")]) {

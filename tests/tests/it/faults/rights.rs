@@ -150,7 +150,8 @@ async fn a_client_that_only_looks_needs_no_right_to_write() {
 async fn a_lazy_client_grants_nothing_until_the_right_is_given() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let client = LockClient::connect_lazy(&user_without(&server, "+pexpire").await).unwrap();
+    let client =
+        LockClient::builder().connect_lazy(&user_without(&server, "+pexpire").await).unwrap();
     eventually("the reason", LIMIT, async || {
         let refused = client.write("k").acquire().await.unwrap_err().to_string();
         refused.contains("ACL SETUSER <user> +pexpire")

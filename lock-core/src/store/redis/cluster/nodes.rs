@@ -59,8 +59,7 @@ impl Cluster {
         if self.closed.is_cancelled() {
             managed.close();
         } else if let Some(tasks) = self.tasks.upgrade() {
-            let kept = Arc::clone(&managed);
-            tasks.spawn_supervised(move || Arc::clone(&kept).supervise());
+            tasks.spawn_task_of(&managed, ManagedConnection::supervise);
         }
         managed
     }
@@ -72,8 +71,7 @@ impl Cluster {
     ) -> Arc<Subscriber> {
         let subscriber = Arc::new(Subscriber::new(discovery, filter, Arc::clone(&self.channels)));
         if let Some(tasks) = self.tasks.upgrade() {
-            let kept = Arc::clone(&subscriber);
-            tasks.spawn_supervised(move || Arc::clone(&kept).run());
+            tasks.spawn_task_of(&subscriber, Subscriber::run);
         }
         subscriber
     }

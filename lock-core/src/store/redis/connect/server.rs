@@ -11,8 +11,8 @@ use std::{
 };
 
 use redis::{
-    AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisError,
-    ServerErrorKind, aio::MultiplexedConnection,
+    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, ProtocolVersion, PushInfo,
+    RedisConnectionInfo, RedisError, RedisResult, ServerErrorKind, aio::MultiplexedConnection,
 };
 use tokio::{sync::mpsc, task::AbortHandle};
 
@@ -155,6 +155,19 @@ impl Server {
                 )),
             Err(_) => Err(self.timeout_error()),
         }
+    }
+
+    /// Opens a connection for one command, and closes it.
+    pub(crate) async fn ask_once<T: FromRedisValue>(
+        &self,
+        command: &Cmd,
+    ) -> Result<RedisResult<T>, ConnectError> {
+        let (pushes, _pushed) = mpsc::unbounded_channel();
+        let transport = self.open(pushes).await?;
+        let mut connection = transport.clone();
+        let answer = command.query_async(&mut connection);
+        let answer = tokio::time::timeout(self.connect_timeout, answer).await;
+        answer.map_err(|_| self.timeout_error())
     }
 
     fn dial_error(&self, error: DialError) -> ConnectError {

@@ -7,7 +7,7 @@ use futures_util::{
     future::BoxFuture,
     stream::{FuturesUnordered, StreamExt},
 };
-use tokio::{sync::mpsc, time::Instant};
+use tokio::time::Instant;
 
 use super::Discovery;
 use crate::store::redis::connect::{ConnectError, Endpoint, Server, is_replica};
@@ -112,20 +112,15 @@ impl Sentinels {
     }
 
     async fn ask(&self, sentinel: &Server) -> Result<Endpoint, ConnectError> {
-        let (pushes, _pushed) = mpsc::unbounded_channel();
-        let connection = sentinel.open(pushes).await?;
         let words = ["GET-MASTER-ADDR-BY-NAME", &self.name];
         let ask = redis::cmd("SENTINEL").arg(&words).to_owned();
-        let mut connection = connection.clone();
-        let answer = ask.query_async::<Option<(String, u16)>>(&mut connection);
-        match tokio::time::timeout(sentinel.connect_timeout, answer).await {
-            Ok(Ok(Some((host, port)))) => Ok(Endpoint::announced(&host, port, &sentinel.endpoint)),
-            Ok(Ok(None)) => Err(sentinel.unreachable_error(format!(
+        match sentinel.ask_once::<Option<(String, u16)>>(&ask).await? {
+            Ok(Some((host, port))) => Ok(Endpoint::announced(&host, port, &sentinel.endpoint)),
+            Ok(None) => Err(sentinel.unreachable_error(format!(
                 "this Sentinel knows no primary of the name {:?}",
                 self.name
             ))),
-            Ok(Err(error)) => Err(sentinel.server_error(error)),
-            Err(_) => Err(sentinel.timeout_error()),
+            Err(error) => Err(sentinel.server_error(error)),
         }
     }
 }
@@ -144,13 +139,13 @@ fn vote(votes: &mut Vec<(Endpoint, usize)>, endpoint: Endpoint) -> usize {
 #[derive(Default)]
 struct PrimaryError {
     error: Option<ConnectError>,
-    add_server_error: bool,
+    is_of_server: bool,
 }
 
 impl PrimaryError {
     fn add_sentinel_error(&mut self, error: ConnectError) {
         let refused = matches!(error, ConnectError::Refused { .. });
-        if self.error.is_none() || (refused && !self.add_server_error) {
+        if self.error.is_none() || (refused && !self.is_of_server) {
             self.error = Some(error);
         }
     }
@@ -158,28 +153,22 @@ impl PrimaryError {
     /// A server's own error is more useful than a Sentinel's report that it has no primary.
     fn add_server_error(&mut self, error: ConnectError) {
         let refused = matches!(error, ConnectError::Refused { .. });
-        if !self.add_server_error || refused {
+        if !self.is_of_server || refused {
             self.error = Some(error);
         }
-        self.add_server_error = true;
+        self.is_of_server = true;
     }
 }
 
 /// Checks a server's role. If the user may not read it, a replica is detected when it refuses to
 /// write.
 async fn confirm(server: &Server) -> Result<(), ConnectError> {
-    let (pushes, _pushed) = mpsc::unbounded_channel();
-    let connection = server.open(pushes).await?;
-    let mut connection = connection.clone();
     let ask = redis::cmd("INFO").arg("replication").to_owned();
-    let role = ask.query_async::<String>(&mut connection);
-    match tokio::time::timeout(server.connect_timeout, role).await {
-        Ok(Ok(role)) if is_replica(&role) => Err(server.unreachable_error(
+    match server.ask_once::<String>(&ask).await? {
+        Ok(role) if is_replica(&role) => Err(server.unreachable_error(
             "the Sentinels' primary is a replica: a failover is under way".to_owned(),
         )),
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) if error.is_connection_dropped() => Err(server.timeout_error()),
-        Ok(Err(_)) => Ok(()),
-        Err(_) => Err(server.timeout_error()),
+        Err(error) if error.is_connection_dropped() => Err(server.timeout_error()),
+        Ok(_) | Err(_) => Ok(()),
     }
 }

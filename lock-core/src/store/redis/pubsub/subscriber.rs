@@ -51,7 +51,7 @@ pub(crate) struct Subscriber {
     channels: Arc<Channels>,
     closed: CancellationToken,
     /// The log already reports that subscribing is refused.
-    response: AtomicBool,
+    warned: AtomicBool,
 }
 
 /// Which channels a connection subscribes to.
@@ -122,7 +122,7 @@ impl Subscriber {
             filter,
             channels,
             closed: CancellationToken::new(),
-            response: AtomicBool::new(false),
+            warned: AtomicBool::new(false),
         }
     }
 
@@ -269,7 +269,7 @@ impl Subscriber {
             }
             (ErrorClass::Transient { .. }, _) => Subscribed::Later,
             _ => {
-                if !self.response.swap(true, Ordering::Relaxed) {
+                if !self.warned.swap(true, Ordering::Relaxed) {
                     tracing::warn!(redis = %server.address, %error, "cannot subscribe: waiters poll");
                 }
                 // A channel that the user may not subscribe to is tried again at the next tick, and

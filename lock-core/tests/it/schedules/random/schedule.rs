@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use lock_core::{Kind, LockClient, LockClientBuilder, MemoryStore, RedLock, test_util::scripted};
+use lock_core::{
+    Kind, LockClient, LockClientBuilder, MemoryStore, RedLock,
+    test_util::{red_lock_of, scripted},
+};
 use tokio::{runtime, task::JoinSet, time::sleep};
 
 use super::{
@@ -106,7 +109,7 @@ async fn play(family: Family, seed: u64) -> Report {
             scripted(builder(), store, link)
         });
         let [client, servers @ ..] = clients;
-        let red_lock = LockClientBuilder::red_lock_of(servers.into()).await.unwrap();
+        let red_lock = red_lock_of(servers.into()).await.unwrap();
         let draining = AtomicBool::new(false);
         processes.push(Arc::new(Process { kinds: plan.kinds, client, red_lock, draining }));
     }

@@ -4,7 +4,7 @@ use std::{mem::discriminant, time::Duration};
 
 use lock_core::{
     Kind, LockKey, Mode,
-    test_util::{Ask, Caller, PlainCall, SCRIPTS, Step},
+    test_util::{Ask, PlainCall, SCRIPTS, ScriptCaller, Step},
 };
 use lock_model_check::{lua::Interpreter, redis::Redis, texts::Texts};
 use proptest::{
@@ -117,7 +117,7 @@ fn happens(kind: Kind) -> impl Strategy<Value = Happens> {
     ]
 }
 
-fn caller(kind: Kind, owner: &str) -> Caller {
+fn caller(kind: Kind, owner: &str) -> ScriptCaller {
     let key = LockKey::try_from("k").expect("a key");
     // Sixteen bytes that are text, in hexadecimal digits.
     let permit = || format!("permit-number-{owner}{owner}");
@@ -125,7 +125,7 @@ fn caller(kind: Kind, owner: &str) -> Caller {
         Kind::Semaphore => permit().bytes().map(|byte| format!("{byte:02x}")).collect(),
         _ => format!("0-0-80-0-{owner}:1"),
     };
-    Caller::new(kind, &key, &name)
+    ScriptCaller::new(kind, &key, &name)
 }
 
 /// What a read/write lock alone can be asked for is asked of no other.
@@ -169,7 +169,7 @@ impl Both<'_> {
                 let callers: Vec<_> =
                     kinds.iter().map(|(kind, owner)| caller(*kind, owner)).collect();
                 let members: Vec<_> = callers.iter().map(|caller| (caller, *ask)).collect();
-                Caller::call_all(&members, "7")
+                ScriptCaller::call_all(&members, "7")
             }
             Happens::InTheWay(words) => {
                 let bytes: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().into()).collect();

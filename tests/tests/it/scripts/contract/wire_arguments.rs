@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::LockKey;
 use lock_core::{
     Kind, Mode,
-    test_util::{Ask, Caller, Step},
+    test_util::{Ask, ScriptCaller, Step},
 };
 
 use crate::scripts::plain::call as plain_call;
@@ -34,7 +34,7 @@ fn first_try(mode: Mode) -> Ask {
 /// The keys and arguments that a client sends, but for the nonce.
 fn sent(kind: Kind, step: Step) -> (Vec<String>, Vec<String>) {
     let key = LockKey::try_from("lock:k").unwrap();
-    let call = Caller::new(kind, &key, "a:1").call(step, "nonce");
+    let call = ScriptCaller::new(kind, &key, "a:1").call(step, "nonce");
     let args = call.args.into_iter().skip(1);
     (call.keys, args.map(|arg| String::from_utf8(arg).unwrap()).collect())
 }
