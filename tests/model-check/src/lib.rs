@@ -11,6 +11,7 @@ pub mod lua;
 pub mod model;
 pub mod mutants;
 pub mod redis;
+mod search;
 pub mod several;
 pub mod texts;
 pub mod verdict;

@@ -53,7 +53,7 @@ pub fn check_some(setup: Setup, texts: Texts, transitions: usize) -> Verdict {
     let name = setup.name;
     let locks = Locks::new(setup, texts);
     let end = |world: &<Locks as Model>::State| shown(&world.redis, &world.clients);
-    run(name, &locks, transitions, end, || locks.tell())
+    run(name, &locks, transitions, end, || locks.search.tell())
 }
 
 /// The same of several locks together.
@@ -62,7 +62,7 @@ pub fn check_several(setup: several::Setup, texts: Texts, transitions: usize) ->
     let name = setup.name;
     let locks = Several::new(setup, texts);
     let end = |world: &<Several as Model>::State| shown(&world.redis, &world.clients);
-    run(name, &locks, transitions, end, || locks.tell())
+    run(name, &locks, transitions, end, || locks.search.tell())
 }
 
 fn shown(redis: &Redis, clients: &[impl fmt::Debug]) -> String {

@@ -1,6 +1,6 @@
 //! The calls of a model, each made once by the client's own code and then run again and again.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, hash::Hash, rc::Rc};
 
 use lock_core::{
     Kind, Mode,
@@ -34,19 +34,56 @@ pub(super) enum Asked {
 /// Leases that Redis would refuse after the first write, or take for none at all.
 pub(crate) const NONSENSE: &[&str] = &["0", "-1", "1.5", "abc", "", "9223372036854775807"];
 
+/// A lease that [`with_nonsense`] replaces.
+pub(crate) const PLACEHOLDER_LEASE: i64 = 77_777;
+
+/// The call with one of the [`NONSENSE`] leases, for its last lock.
+pub(crate) fn with_nonsense(mut call: PlainCall, which: usize) -> PlainCall {
+    let placeholder = PLACEHOLDER_LEASE.to_string().into_bytes();
+    let lease = call.args.iter_mut().rfind(|arg| **arg == placeholder);
+    *lease.expect("BUG: a lease is asked for") = NONSENSE[which].into();
+    call
+}
+
+/// Runs calls, each of which is made once.
+pub(crate) struct CallCache<A> {
+    lua: Rc<Interpreter>,
+    made: RefCell<HashMap<A, Prepared>>,
+}
+
+impl<A: Copy + Eq + Hash> CallCache<A> {
+    pub(crate) fn new(texts: &Texts) -> Self {
+        Self { lua: Interpreter::of_thread(texts), made: RefCell::default() }
+    }
+
+    pub(crate) fn run(
+        &self,
+        redis: &mut Redis,
+        asked: A,
+        make: impl FnOnce() -> PlainCall,
+    ) -> Reply {
+        let call = self.made.borrow().get(&asked).cloned();
+        let call = call.unwrap_or_else(|| {
+            let call = self.lua.prepare(&make());
+            self.made.borrow_mut().insert(asked, call.clone());
+            call
+        });
+        self.lua.run_prepared(redis, &call).in_parts()
+    }
+}
+
 thread_local! {
     static LATEST: RefCell<Option<(u64, Rc<Calls>)>> = const { RefCell::new(None) };
 }
 
 /// Of one thread.
 pub(super) struct Calls {
-    lua: Rc<Interpreter>,
+    made: CallCache<Asked>,
     kind: Kind,
     names: &'static LockNames,
     permits: u32,
     newcomers_lease: i64,
     callers: Vec<ScriptCaller>,
-    made: RefCell<HashMap<Asked, Prepared>>,
 }
 
 impl Calls {
@@ -61,40 +98,26 @@ impl Calls {
     fn new(setup: &Setup, texts: &Texts) -> Self {
         let numbers = 0..u8::try_from(SYMBOLS.len()).unwrap_or_default();
         Self {
-            lua: Interpreter::of_thread(texts),
+            made: CallCache::new(texts),
             kind: setup.kind,
             names: setup.names,
             permits: setup.permits,
             newcomers_lease: setup.longest_lease(),
             callers: numbers.map(|number| names::caller(setup.kind, setup.names, number)).collect(),
-            made: RefCell::default(),
         }
     }
 
     pub(super) fn run(&self, redis: &mut Redis, asked: Asked) -> Reply {
-        let call = self.made.borrow().get(&asked).cloned();
-        let call = call.unwrap_or_else(|| {
-            let call = self.make(asked);
-            self.made.borrow_mut().insert(asked, call.clone());
-            call
-        });
-        self.lua.run_prepared(redis, &call).in_parts()
+        self.made.run(redis, asked, || self.make(asked))
     }
 
-    fn make(&self, asked: Asked) -> Prepared {
-        let call = match asked {
+    fn make(&self, asked: Asked) -> PlainCall {
+        match asked {
             Asked::By(owner, op) => op.call(self.permits, &self.callers[usize::from(owner)]),
             Asked::TakeAway => self.callers[0].call(Step::TakeAway, NONCE),
             Asked::Newcomer(number) => self.newcomer(number, self.newcomers_lease),
-            Asked::Nonsense(which) => {
-                let said = b"77777";
-                let mut call = self.newcomer(0, 77_777);
-                let lease = call.args.iter_mut().find(|arg| *arg == said);
-                *lease.expect("BUG: a lease is asked for") = NONSENSE[which].into();
-                call
-            }
-        };
-        self.lua.prepare(&call)
+            Asked::Nonsense(which) => with_nonsense(self.newcomer(0, PLACEHOLDER_LEASE), which),
+        }
     }
 
     fn newcomer(&self, number: u32, lease: i64) -> PlainCall {

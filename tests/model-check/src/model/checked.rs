@@ -1,10 +1,9 @@
 //! The model as the checker sees it: what may happen next, and what must be so.
 
-use std::sync::atomic::Ordering;
-
 use stateright::{Model, Property};
 
 use super::{Action, Locks, World, Wrong, deed, everywhere, standing::Standing};
+use crate::search::unbroken;
 
 impl Model for Locks {
     type State = World;
@@ -15,7 +14,7 @@ impl Model for Locks {
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        if self.enough.load(Ordering::Relaxed) && !self.telling.load(Ordering::Relaxed) {
+        if self.search.is_over() {
             return;
         }
         let is_over = world.operations >= self.setup.operations;
@@ -57,30 +56,22 @@ impl Model for Locks {
             let standing = Standing::of(&next.redis, self.setup.kind, self.setup.names);
             next.wrong = everywhere::judge(&self.setup, &next, &standing);
         }
-        if next.wrong.is_some() {
-            self.enough.store(true, Ordering::Relaxed);
-        }
+        self.search.keeps(next.wrong.is_none());
         Some(next)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        macro_rules! rules {
-            ($($wrong:ident)*) => {
-                vec![$(Property::always(Wrong::$wrong.rule(), |_, world: &World| {
-                    world.wrong != Some(Wrong::$wrong)
-                }),)*]
-            };
-        }
-        let mut rules = rules![
+        let mut rules = unbroken![
             Exclusion CutShort Endless Reply Token FalseGrant FalseRenewal FalseLoss FalseRefusal FalseTime
             FalseRelease NotTold Overtaken StillWaits Permits
         ];
         rules.push(Property::always(Wrong::Arguments.rule(), |locks: &Self, world: &World| {
-            locks.keeps(everywhere::is_picky(world, &locks.calls()))
+            locks.search.keeps(everywhere::is_picky(world, &locks.calls()))
         }));
         rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
             let calls = locks.calls();
-            locks.keeps(world.wrong.is_some() || everywhere::is_freed(&locks.setup, world, &calls))
+            let is_freed = || everywhere::is_freed(&locks.setup, world, &calls);
+            locks.search.keeps(world.wrong.is_some() || is_freed())
         }));
         rules
     }

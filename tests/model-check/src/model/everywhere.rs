@@ -111,11 +111,16 @@ pub(super) fn is_freed(setup: &Setup, world: &World, calls: &Calls) -> bool {
 /// Arguments that are none change nothing and are refused.
 pub(super) fn is_picky(world: &World, calls: &Calls) -> bool {
     // What a script says to them does not depend on much.
-    world.operations > 1
-        || (0..NONSENSE.len()).all(|which| {
-            let mut redis = world.redis.clone();
-            let reply = calls.run(&mut redis, Asked::Nonsense(which));
-            let is_refused = reply.parts().first().and_then(Reply::text) == Some("INVALID");
-            is_refused && redis == world.redis
-        })
+    let run = |redis: &mut Redis, which| calls.run(redis, Asked::Nonsense(which));
+    world.operations > 1 || refuses_nonsense(&world.redis, run)
+}
+
+/// Whether a call with each [nonsense](NONSENSE) is refused and changes nothing.
+pub(crate) fn refuses_nonsense(before: &Redis, run: impl Fn(&mut Redis, usize) -> Reply) -> bool {
+    (0..NONSENSE.len()).all(|which| {
+        let mut redis = before.clone();
+        let reply = run(&mut redis, which);
+        let is_refused = reply.parts().first().and_then(Reply::text) == Some("INVALID");
+        is_refused && redis == *before
+    })
 }

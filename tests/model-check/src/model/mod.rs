@@ -14,16 +14,10 @@ pub(crate) mod rules;
 pub(crate) mod setup;
 pub(crate) mod standing;
 mod told;
-mod world;
+pub(crate) mod world;
 mod wrong;
 
-use std::{
-    rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-};
+use std::rc::Rc;
 
 pub use deed::Deed;
 pub use op::Op;
@@ -31,14 +25,14 @@ pub use setup::Setup;
 pub use world::{Client, Hold, Holds, World};
 pub use wrong::Wrong;
 
-use crate::{redis::Reply, texts::Texts};
+use crate::{redis::Reply, search::Search, texts::Texts};
 use calls::{Asked, Calls};
 use deed::Whose;
 use rules::Step;
 use standing::Standing;
 
 /// For how long somebody waits makes no difference beyond this.
-const LONG_WAIT_MS: i64 = 2_000;
+pub(crate) const LONG_WAIT_MS: i64 = 2_000;
 
 /// No failover is over within a microsecond.
 const FAILOVER_MS: i64 = 1_000;
@@ -67,36 +61,18 @@ pub enum Action {
 pub struct Locks {
     setup: Setup,
     texts: Texts,
-    id: u64,
-    /// A rule is broken: what is known will do.
-    enough: Arc<AtomicBool>,
-    /// Paths are told: nothing is enough.
-    telling: Arc<AtomicBool>,
+    pub(crate) search: Search,
 }
 
 impl Locks {
     /// Within these bounds.
     #[must_use]
     pub fn new(setup: Setup, texts: Texts) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { setup, texts, id, enough: Arc::default(), telling: Arc::default() }
-    }
-
-    /// From here on it is only asked how it came to what was found.
-    pub(crate) fn tell(&self) {
-        self.telling.store(true, Ordering::Relaxed);
-    }
-
-    fn keeps(&self, is_kept: bool) -> bool {
-        if !is_kept {
-            self.enough.store(true, Ordering::Relaxed);
-        }
-        is_kept
+        Self { setup, texts, search: Search::new() }
     }
 
     fn calls(&self) -> Rc<Calls> {
-        Calls::of_thread(self.id, &self.setup, &self.texts)
+        Calls::of_thread(self.search.id, &self.setup, &self.texts)
     }
 
     /// Runs a step, and says what came of it; what is wrong with it stays in the world.

@@ -6,7 +6,7 @@ use super::{op::Op, wrong::Wrong};
 use crate::redis::Redis;
 
 /// When the clock starts, in microseconds: numbers as long as they are in these years.
-const START_US: i64 = 1_700_000_000_000_000;
+pub(crate) const START_US: i64 = 1_700_000_000_000_000;
 
 /// How many holds of each mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! The calls of a model, each made once by the client's own code and then run again and again.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
+use std::{cell::RefCell, rc::Rc};
 
 use lock_core::{
     Mode,
@@ -12,10 +12,9 @@ use super::{
     setup::{LEASE_MS, Setup},
 };
 use crate::{
-    lua::{Interpreter, Prepared},
     model::{
         Op as Alone,
-        calls::NONSENSE,
+        calls::{CallCache, PLACEHOLDER_LEASE, with_nonsense},
         names::{SEVERAL, newcomer},
         op::NONCE,
     },
@@ -39,9 +38,8 @@ thread_local! {
 
 /// Of one thread.
 pub(super) struct Calls {
-    lua: Rc<Interpreter>,
     setup: Setup,
-    made: RefCell<HashMap<Asked, Prepared>>,
+    made: CallCache<Asked>,
 }
 
 impl Calls {
@@ -50,34 +48,21 @@ impl Calls {
         LATEST.with_borrow_mut(|latest| match latest {
             Some((id, calls)) if *id == model => Rc::clone(calls),
             _ => {
-                let (lua, made) = (Interpreter::of_thread(texts), RefCell::default());
-                let new = Rc::new(Self { lua, setup: setup.clone(), made });
+                let new = Rc::new(Self { setup: setup.clone(), made: CallCache::new(texts) });
                 Rc::clone(&latest.insert((model, new)).1)
             }
         })
     }
 
     pub(super) fn run(&self, redis: &mut Redis, asked: Asked) -> Reply {
-        let call = self.made.borrow().get(&asked).cloned();
-        let call = call.unwrap_or_else(|| {
-            let call = self.lua.prepare(&self.make(asked));
-            self.made.borrow_mut().insert(asked, call.clone());
-            call
-        });
-        self.lua.run_prepared(redis, &call).in_parts()
+        self.made.run(redis, asked, || self.make(asked))
     }
 
     fn make(&self, asked: Asked) -> PlainCall {
         match asked {
             Asked::By(op) => op.call(&self.setup),
             Asked::Newcomer => self.newcomer(LEASE_MS),
-            Asked::Nonsense(which) => {
-                let said = b"77777";
-                let mut call = self.newcomer(77_777);
-                let lease = call.args.iter_mut().rfind(|arg| *arg == said);
-                *lease.expect("BUG: a lease is asked for") = NONSENSE[which].into();
-                call
-            }
+            Asked::Nonsense(which) => with_nonsense(self.newcomer(PLACEHOLDER_LEASE), which),
         }
     }
 

@@ -11,8 +11,7 @@ use super::{
 use crate::{
     model::{
         Setup as Side, Wrong,
-        calls::NONSENSE,
-        everywhere::{adds_up, may_stay},
+        everywhere::{adds_up, may_stay, refuses_nonsense},
         names::{SEVERAL, owner},
         setup::PLACE,
         standing::Standing,
@@ -85,12 +84,7 @@ pub(super) fn is_freed(setup: &Setup, sides: &[Side; 2], world: &World, calls: &
 
 /// A lease of the second lock that is none changes nothing, of the first one neither.
 pub(super) fn is_picky(world: &World, calls: &Calls) -> bool {
-    let refuses = |which: usize| {
-        let mut redis: Redis = world.redis.clone();
-        let reply = calls.run(&mut redis, Asked::Nonsense(which));
-        let is_refused = reply.parts().first().and_then(Reply::text) == Some("INVALID");
-        is_refused && redis == world.redis
-    };
     // What a script says to them does not depend on much.
-    world.operations > 1 || (0..NONSENSE.len()).all(refuses)
+    let run = |redis: &mut Redis, which| calls.run(redis, Asked::Nonsense(which));
+    world.operations > 1 || refuses_nonsense(&world.redis, run)
 }

@@ -9,13 +9,7 @@ mod rules;
 mod setup;
 mod world;
 
-use std::{
-    rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-};
+use std::rc::Rc;
 
 use stateright::{Model, Property};
 
@@ -27,6 +21,7 @@ pub use world::{Client, Hold, World};
 use crate::{
     model::{Setup as Side, Wrong, names::SEVERAL, replies},
     redis::Reply,
+    search::{Search, unbroken},
     texts::Texts,
 };
 use calls::{Asked, Calls};
@@ -56,36 +51,19 @@ pub struct Several {
     setup: Setup,
     sides: [Side; 2],
     texts: Texts,
-    id: u64,
-    /// A rule is broken: what is known will do.
-    enough: Arc<AtomicBool>,
-    /// Paths are told: nothing is enough.
-    telling: Arc<AtomicBool>,
+    pub(crate) search: Search,
 }
 
 impl Several {
     /// Within these bounds.
     #[must_use]
     pub fn new(setup: Setup, texts: Texts) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let (id, sides) = (NEXT.fetch_add(1, Ordering::Relaxed), [setup.side(0), setup.side(1)]);
-        Self { setup, sides, texts, id, enough: Arc::default(), telling: Arc::default() }
-    }
-
-    /// From here on it is only asked how it came to what was found.
-    pub(crate) fn tell(&self) {
-        self.telling.store(true, Ordering::Relaxed);
-    }
-
-    fn keeps(&self, is_kept: bool) -> bool {
-        if !is_kept {
-            self.enough.store(true, Ordering::Relaxed);
-        }
-        is_kept
+        let sides = [setup.side(0), setup.side(1)];
+        Self { setup, sides, texts, search: Search::new() }
     }
 
     fn calls(&self) -> Rc<Calls> {
-        Calls::of_thread(self.id, &self.setup, &self.texts)
+        Calls::of_thread(self.search.id, &self.setup, &self.texts)
     }
 
     /// Runs a step, and says what came of it; what is wrong with it stays in the world.
@@ -185,7 +163,7 @@ impl Model for Several {
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        if self.enough.load(Ordering::Relaxed) && !self.telling.load(Ordering::Relaxed) {
+        if self.search.is_over() {
             return;
         }
         let is_over = world.operations >= self.setup.operations;
@@ -221,31 +199,22 @@ impl Model for Several {
         if next.wrong.is_none() {
             next.wrong = everywhere::judge(&self.setup, &self.sides, &next);
         }
-        if next.wrong.is_some() {
-            self.enough.store(true, Ordering::Relaxed);
-        }
+        self.search.keeps(next.wrong.is_none());
         Some(next)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        macro_rules! rules {
-            ($($wrong:ident)*) => {
-                vec![$(Property::always(Wrong::$wrong.rule(), |_, world: &World| {
-                    world.wrong != Some(Wrong::$wrong)
-                }),)*]
-            };
-        }
-        let mut rules = rules![
+        let mut rules = unbroken![
             Exclusion CutShort Endless Reply Token FalseGrant FalseLoss FalseRefusal FalseTime
             FalseRelease NotTold Overtaken StillWaits Permits Half AsAlone
         ];
         rules.push(Property::always(Wrong::Arguments.rule(), |locks: &Self, world: &World| {
-            locks.keeps(everywhere::is_picky(world, &locks.calls()))
+            locks.search.keeps(everywhere::is_picky(world, &locks.calls()))
         }));
         rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
             let (calls, is_broken) = (locks.calls(), world.wrong.is_some());
-            locks
-                .keeps(is_broken || everywhere::is_freed(&locks.setup, &locks.sides, world, &calls))
+            let is_freed = || everywhere::is_freed(&locks.setup, &locks.sides, world, &calls);
+            locks.search.keeps(is_broken || is_freed())
         }));
         rules
     }

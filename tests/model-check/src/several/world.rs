@@ -7,20 +7,15 @@ use lock_core::{Mode, test_util::validity};
 use super::{op::Ask, setup::LEASE_MS};
 use crate::{
     model::{
-        Wrong,
+        LONG_WAIT_MS, Wrong,
         deed::owners,
         fingerprint::print,
         names::{SEVERAL, SYMBOLS},
         op::span,
+        world::START_US,
     },
     redis::Redis,
 };
-
-/// When the clock starts, in microseconds: numbers as long as they are in these years.
-const START_US: i64 = 1_700_000_000_000_000;
-
-/// For how long somebody waits makes no difference beyond this.
-const LONG_WAIT_MS: i64 = 2_000;
 
 /// What a client knows of one owner on one lock.
 #[derive(Debug, Clone, PartialEq)]
