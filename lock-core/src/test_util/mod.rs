@@ -20,7 +20,10 @@ use std::time::Duration;
 
 pub use crate::runtime::lease_clock::suspend;
 #[cfg(feature = "redis")]
-pub use crate::store::redis::protocol::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
+pub use crate::store::redis::{
+    native::NATIVE_SCRIPTS,
+    protocol::{SCRIPTS, SHARDED_SCRIPTS, ScriptText},
+};
 pub use eventually::{LIMIT, bounded, eventually};
 pub use faulty_store::{CommandKind, ConstantFaults, Delivery, FaultPlan, client as scripted};
 #[cfg(feature = "redis")]

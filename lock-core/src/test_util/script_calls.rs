@@ -4,7 +4,7 @@ use super::store_probe::{Ask, Step};
 use crate::{
     store::{
         ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
-        redis::protocol::{Encoder, ScriptCall},
+        redis::protocol::{Encoder, ScriptCall, Wire},
     },
     types::{Kind, LockKey, Mode, OwnerId},
 };

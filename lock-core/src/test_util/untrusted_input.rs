@@ -12,7 +12,7 @@ use crate::{
         connect::{Endpoint, RedisOptions, Server, Url},
         connection::{ConnectionId, MissingRights, client_name},
         discovery::Fixed,
-        protocol::{LockNames, Reply, decode, slot_of},
+        protocol::{Encoder, LockNames, Reply, Wire, decode, slot_of},
         pubsub::{ChannelFilter, Channels, Subscriber},
     },
     types::LockKey,
@@ -33,7 +33,7 @@ pub struct SeenReply {
 pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
     let value = parse_redis_value(sent).ok()?;
     let answers = decode::answers(&value, nonce).is_ok();
-    let _ = MissingRights::parse(&value, "lock:");
+    let _ = MissingRights::parse(&value, &*wire());
     let reply = Reply::new(value);
     let _ = (reply.released(), reply.renewed(), reply.downgraded(), reply.standing());
     let _ = (reply.forced(), reply.requested(), reply.resized());
@@ -67,7 +67,7 @@ pub fn push(sent: &[u8], channel: &str) -> bool {
     let mut wakeups = channels.listen(channel.to_owned(), 0, None);
     wakeups.listen();
     let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
-    let server = Server::new(Endpoint::Tcp("h".to_owned(), 1), &login, None, &options, "");
+    let server = Server::new(Endpoint::Tcp("h".to_owned(), 1), &login, None, &options, &wire(), "");
     let subscriber =
         Subscriber::new(Box::new(Fixed(Arc::new(server))), ChannelFilter::All, channels);
     subscriber.on_push(&PushInfo { kind, data }, &mut [channel.to_owned()].into());
@@ -106,4 +106,8 @@ pub fn shown(url: &str) -> String {
         }
         Err(refused) => format!("{refused} {refused:?}"),
     }
+}
+
+fn wire() -> Arc<dyn Wire> {
+    Arc::new(Encoder { prefix: "lock:".to_owned(), permanent_tokens: false })
 }

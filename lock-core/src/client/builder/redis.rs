@@ -55,6 +55,13 @@ impl LockClientBuilder {
         self
     }
 
+    /// Our own wire instead of Redisson's.
+    #[doc(hidden)]
+    pub fn native_wire(mut self) -> Self {
+        self.redis.redissons_wire = false;
+        self
+    }
+
     /// What sharing locks with Redisson needs: no prefix, so that `client.write("x")` and Java's
     /// `getReadWriteLock("x")` are one lock; a [watchdog](Self::redisson_watchdog) of 30 s; and
     /// [permanent tokens](Self::permanent_tokens).

@@ -1,6 +1,13 @@
 //! From a request to its answer: over which connection, how often, and for how long.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use redis::{RedisError, Value};
 use tokio::time::Instant;
@@ -32,6 +39,7 @@ pub(crate) struct Dispatcher {
     /// The subscriber, unless the nodes have subscribers of their own.
     subscriber: Option<Arc<Subscriber>>,
     closed: CancellationToken,
+    nonces: AtomicU64,
 }
 
 impl fmt::Display for Dispatcher {
@@ -50,6 +58,8 @@ pub(crate) struct Dispatched {
     pub(crate) again: bool,
     /// How many replicas have the write, if that was requested.
     pub(crate) replicas: Option<i64>,
+    /// The connection that carried it, unless replicas were waited for.
+    pub(crate) over: Arc<Connection>,
 }
 
 /// The progress of a request.
@@ -69,7 +79,25 @@ impl Dispatcher {
         subscriber: Option<Arc<Subscriber>>,
         command_timeout: Duration,
     ) -> Self {
-        Self { topology, command_timeout, subscriber, closed: CancellationToken::new() }
+        let (closed, nonces) = (CancellationToken::new(), AtomicU64::new(1));
+        Self { topology, command_timeout, subscriber, closed, nonces }
+    }
+
+    /// A text that no other answer to this client carries.
+    pub(crate) fn nonce(&self) -> String {
+        self.nonces.fetch_add(1, Ordering::Relaxed).to_string()
+    }
+
+    /// The connection to the node that has the slot, if there is one.
+    pub(crate) fn connection_now(&self, slot: u16) -> Option<Arc<Connection>> {
+        match &self.topology {
+            Topology::Single(managed) => Some(managed.now()?.1),
+            Topology::Cluster(cluster) => cluster.connection_now(slot),
+        }
+    }
+
+    pub(crate) fn no_answer(&self, limit: Duration) -> Unavailable {
+        Unavailable::unsent(format!("no answer from {self} within {limit:?}")).silence()
     }
 
     pub(crate) fn close(&self) {
@@ -165,7 +193,10 @@ impl Dispatcher {
             };
             match answer {
                 Ok(Response { answer, replicas }) => match check(&answer) {
-                    Ok(()) => return Ok(Dispatched { answer, again: state.again, replicas }),
+                    Ok(()) => {
+                        let again = state.again;
+                        return Ok(Dispatched { answer, again, replicas, over: connection });
+                    }
                     Err(strange) => {
                         connection.dead.cancel();
                         return Err(strange);

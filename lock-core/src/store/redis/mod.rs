@@ -5,12 +5,13 @@ pub(crate) mod connect;
 pub(crate) mod connection;
 pub(crate) mod discovery;
 mod dispatcher;
+pub(crate) mod native;
 pub(crate) mod protocol;
 pub(crate) mod pubsub;
 mod scan;
 mod store;
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::Arc;
 
 use redis::RedisConnectionInfo;
 
@@ -20,9 +21,10 @@ use connect::{ConnectError, Connector, Deployment, RedisOptions, Server, Url};
 use connection::{ClientName, Connection, FirstConnection, ManagedConnection, check_server};
 use discovery::{Discovery, Fixed, Sentinels};
 use dispatcher::{Dispatcher, Topology};
-use protocol::Encoder;
+use native::{NativeWire, Refusals, Writer};
+use protocol::{Encoder, Wire};
 use pubsub::{ChannelFilter, Channels, Subscriber};
-use store::RedisStore;
+use store::{Native, RedisStore};
 
 /// Fails when Redis cannot be reached or used.
 pub(crate) async fn connect(
@@ -63,6 +65,8 @@ struct ConnectPlan {
     url: Url,
     options: RedisOptions,
     name: Arc<ClientName>,
+    wire: Arc<dyn Wire>,
+    native: Option<Arc<NativeWire>>,
     /// The first server of the URL.
     server: Server,
 }
@@ -73,8 +77,16 @@ impl ConnectPlan {
         let url = Url::parse(url)?;
         let tls = url.encrypted.then(|| Connector::new(&options.tls)).transpose()?;
         let first = url.endpoints[0].clone();
-        let server = Server::new(first, &url.login, tls, &options, &name.connection);
-        Ok(Self { url, options, name, server })
+        let prefix = options.prefix.clone();
+        let in_cluster = url.deployment == Deployment::Cluster;
+        let native = (!options.redissons_wire)
+            .then(|| Arc::new(NativeWire::new(prefix.clone(), client, in_cluster)));
+        let wire: Arc<dyn Wire> = match &native {
+            Some(native) => Arc::<NativeWire>::clone(native),
+            None => Arc::new(Encoder { prefix, permanent_tokens: options.permanent_tokens }),
+        };
+        let server = Server::new(first, &url.login, tls, &options, &wire, &name.connection);
+        Ok(Self { url, options, name, wire, native, server })
     }
 
     fn discovery(&self) -> Box<dyn Discovery> {
@@ -108,7 +120,7 @@ impl ConnectPlan {
             Some(subscriber),
             self.options.command_timeout,
         );
-        self.store(Arc::new(dispatcher), channels)
+        self.store(Arc::new(dispatcher), channels, tasks)
     }
 
     fn cluster(&self, tasks: &Arc<Tasks>) -> Arc<Cluster> {
@@ -123,20 +135,26 @@ impl ConnectPlan {
         let dispatcher = Arc::new(Dispatcher::new(topology, None, self.options.command_timeout));
         let name = Arc::clone(&self.name);
         tasks.spawn_task_of(&dispatcher, move |dispatcher| dispatcher.keep_name(Arc::clone(&name)));
-        self.store(dispatcher, channels)
+        self.store(dispatcher, channels, tasks)
     }
 
-    fn store(self, dispatcher: Arc<Dispatcher>, channels: Arc<Channels>) -> RedisStore {
+    fn store(
+        self,
+        dispatcher: Arc<Dispatcher>,
+        channels: Arc<Channels>,
+        tasks: &Arc<Tasks>,
+    ) -> RedisStore {
+        let native = self.native.map(|wire| {
+            let writer = Writer::start(Arc::clone(&wire), Arc::clone(&dispatcher), tasks);
+            Native { wire, writer, refusals: Refusals::new() }
+        });
         RedisStore {
             dispatcher,
             channels,
             name: self.name,
-            encoder: Encoder {
-                prefix: self.options.prefix,
-                permanent_tokens: self.options.permanent_tokens,
-            },
+            wire: self.wire,
             replicas: self.options.replicas,
-            nonces: AtomicU64::new(1),
+            native,
         }
     }
 }

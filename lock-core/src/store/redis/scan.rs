@@ -8,7 +8,7 @@ use super::{
     connect::reason,
     connection::{Failure, ManagedConnection},
     dispatcher::Topology,
-    protocol::key_names,
+    protocol::Wire,
     store::RedisStore,
 };
 use crate::types::{KeyList, LockKey, Unavailable};
@@ -20,7 +20,7 @@ const MAX_STEPS: usize = 1_000;
 
 /// The progress of a listing.
 struct Found<'a> {
-    client_prefix: &'a str,
+    wire: &'a dyn Wire,
     pattern: String,
     limit: usize,
     steps_left: usize,
@@ -45,7 +45,7 @@ impl Found<'_> {
             .map_err(|why| Unavailable::because("SCAN was answered strangely", why))?;
         // A name that is not text does not belong to this library.
         let names = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
-        self.keys.extend(names.filter_map(|name| key_names::key_of(self.client_prefix, name)));
+        self.keys.extend(names.filter_map(|name| self.wire.key_of(name)));
         Ok(cursor)
     }
 
@@ -57,10 +57,10 @@ impl Found<'_> {
 
 impl RedisStore {
     pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<KeyList, Unavailable> {
-        let client_prefix = self.encoder.prefix.as_str();
+        let client_prefix = self.wire.prefix();
         let pattern = format!("{}*", literally(&format!("{client_prefix}{prefix}")));
         let (steps_left, keys) = (MAX_STEPS, BTreeSet::new());
-        let mut found = Found { client_prefix, pattern, limit, steps_left, keys };
+        let mut found = Found { wire: &*self.wire, pattern, limit, steps_left, keys };
         let Topology::Cluster(cluster) = &self.dispatcher.topology else {
             let complete = self.scan(None, &mut found).await?;
             return Ok(found.listing(complete));

@@ -1,13 +1,6 @@
 //! The locks in one Redis: every command is one script call over the connection.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt,
@@ -17,9 +10,10 @@ use redis::Value;
 use tokio::time::Instant;
 
 use super::{
-    connection::{ClientName, client_name},
+    connection::{ClientName, Connection, client_name},
     dispatcher::{Dispatched, Dispatcher, Topology},
-    protocol::{Encoder, LockNames, Replicas, Reply, Request, ScriptCall, decode, encode, slot_of},
+    native::{NativeWire, Refusals, Tried, Writer},
+    protocol::{Replicas, Reply, Request, ScriptCall, Wire, decode, slot_of},
     pubsub::Channels,
 };
 use crate::{
@@ -28,7 +22,7 @@ use crate::{
         LeaveCommand, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
         StoreAdmin, StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
-    types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, Unavailable},
+    types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, Unavailable},
 };
 
 /// The longest time that a shutdown takes beyond its deadline, however long the command timeout is.
@@ -38,9 +32,24 @@ pub(crate) struct RedisStore {
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) name: Arc<ClientName>,
-    pub(crate) encoder: Encoder,
+    pub(crate) wire: Arc<dyn Wire>,
     pub(crate) replicas: Option<Replicas>,
-    pub(crate) nonces: AtomicU64,
+    pub(crate) native: Option<Native>,
+}
+
+/// What only the native wire has.
+pub(crate) struct Native {
+    pub(crate) wire: Arc<NativeWire>,
+    pub(crate) writer: Writer,
+    pub(crate) refusals: Refusals,
+}
+
+impl Native {
+    /// Whether a plain try is worth a command: for an outermost hold of a lock that was not refused
+    /// a moment ago. A semaphore has no value that one holder alone puts there.
+    fn may_be_free(&self, step: &AcquireCommand) -> bool {
+        step.holds == 1 && step.kind != Kind::Semaphore && !self.refusals.is_recent(&step.key)
+    }
 }
 
 /// Shows the address only: anyone with a client's number could release what the client holds.
@@ -53,7 +62,7 @@ impl fmt::Debug for RedisStore {
 impl RedisStore {
     /// Gives a call a nonce, so that its answer cannot be mistaken for another one.
     fn call(&self, mut call: ScriptCall) -> ScriptCall {
-        call.nonce = self.nonces.fetch_add(1, Ordering::Relaxed).to_string();
+        call.nonce = self.dispatcher.nonce();
         call
     }
 
@@ -62,7 +71,10 @@ impl RedisStore {
     }
 
     /// A grant counts only once enough replicas have it, if that is configured.
-    async fn ask_for_grant(&self, call: &ScriptCall) -> Result<Reply, Unavailable> {
+    async fn ask_for_grant(
+        &self,
+        call: &ScriptCall,
+    ) -> Result<(Reply, Arc<Connection>), Unavailable> {
         let answered = self.put(call, self.replicas).await?;
         let reply = Reply::new(answered.answer);
         let confirmed = answered.replicas.unwrap_or_default();
@@ -73,7 +85,7 @@ impl RedisStore {
                     wanted.count, wanted.timeout
                 )))
             }
-            _ => Ok(reply),
+            _ => Ok((reply, answered.over)),
         }
     }
 
@@ -99,8 +111,35 @@ impl RedisStore {
 
 impl LockStore for RedisStore {
     fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
-        let call = self.call(self.encoder.acquire(&step));
-        async move { Ok(self.ask_for_grant(&call).await?.acquired()?) }.boxed()
+        async move {
+            if let Some(native) = self.native.as_ref().filter(|native| native.may_be_free(&step))
+                && self.replicas.is_none()
+            {
+                match native.writer.try_free(step.clone()).await {
+                    Tried::Granted(token) => return Ok(Acquired::Granted(Some(token))),
+                    Tried::Failed(why) => return Err(why.into()),
+                    Tried::Refused => native.refusals.add(&step.key),
+                    Tried::Unknown => {}
+                }
+            }
+            let call = self.call(self.wire.acquire(&step));
+            let sent = Instant::now();
+            let (reply, over) = self.ask_for_grant(&call).await?;
+            let answer = reply.acquired()?;
+            match (answer, &self.native) {
+                (Acquired::Granted(Some(token)), Some(native)) => {
+                    let counter = native.wire.counter(native.wire.slot_of(&step.key));
+                    counter.granted(token, step.turns);
+                    counter.raised(&over, sent);
+                }
+                (Acquired::Busy { .. } | Acquired::Yield { .. }, Some(native)) => {
+                    native.refusals.add(&step.key);
+                }
+                _ => {}
+            }
+            Ok(answer)
+        }
+        .boxed()
     }
 
     fn supports_atomic_multi(&self, keys: &[&LockKey]) -> bool {
@@ -110,17 +149,32 @@ impl LockStore for RedisStore {
     }
 
     fn acquire_all(&self, commands: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
-        let call = self.call(self.encoder.acquire_all(&commands));
-        async move { Ok(self.ask_for_grant(&call).await?.acquired_all(commands.len())?) }.boxed()
+        let call = self.call(self.wire.acquire_all(&commands));
+        async move {
+            let answer = self.ask_for_grant(&call).await?.0.acquired_all(commands.len())?;
+            if let AcquiredAll::Granted(tokens) = &answer {
+                let granted =
+                    commands.iter().zip(tokens).filter_map(|(step, token)| Some((step, (*token)?)));
+                granted.for_each(|(step, token)| self.wire.granted(&step.key, token, step.turns));
+            }
+            Ok(answer)
+        }
+        .boxed()
     }
 
     fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
-        let call = self.call(self.encoder.release(&step));
         async move {
-            let answered = self.put(&call, None).await?;
-            Ok(match Reply::new(answered.answer).released()? {
+            let (released, again) = match &self.native {
+                Some(native) => native.writer.release(step).await?,
+                None => {
+                    let call = self.call(self.wire.release(&step));
+                    let answered = self.put(&call, None).await?;
+                    (Reply::new(answered.answer).released()?, answered.again)
+                }
+            };
+            Ok(match released {
                 // After a retry the first attempt may have released it already.
-                Released::Gone if answered.again => Released::StillHeld,
+                Released::Gone if again => Released::StillHeld,
                 released => released,
             })
         }
@@ -128,7 +182,7 @@ impl LockStore for RedisStore {
     }
 
     fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
-        let Some(call) = self.encoder.leave(&step) else {
+        let Some(call) = self.wire.leave(&step) else {
             return store::leave_one_by_one(self, step);
         };
         let call = self.call(call);
@@ -138,12 +192,12 @@ impl LockStore for RedisStore {
     fn shard(&self, key: &LockKey) -> u16 {
         match self.dispatcher.topology {
             Topology::Single(_) => 0,
-            Topology::Cluster(_) => slot_of(self.encoder.names(key).lock.as_bytes()),
+            Topology::Cluster(_) => slot_of(self.wire.lock_name(key).as_bytes()),
         }
     }
 
     fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
-        let call = self.call(self.encoder.renew(mode, &commands));
+        let call = self.call(self.wire.renew(mode, &commands));
         async move { Ok(self.ask(&call).await?.renewed()?) }.boxed()
     }
 
@@ -156,12 +210,19 @@ impl LockStore for RedisStore {
     }
 
     fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
-        let call = self.call(self.encoder.upgrade(&step));
-        async move { Ok(self.ask_for_grant(&call).await?.upgraded()?) }.boxed()
+        let call = self.call(self.wire.upgrade(&step));
+        async move {
+            let answer = self.ask_for_grant(&call).await?.0.upgraded()?;
+            if let Upgraded::Granted(token) = answer {
+                self.wire.granted(&step.holder.key, token, 0);
+            }
+            Ok(answer)
+        }
+        .boxed()
     }
 
     fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
-        let call = self.call(self.encoder.downgrade(&step));
+        let call = self.call(self.wire.downgrade(&step));
         async move { Ok(self.ask(&call).await?.downgraded()?) }.boxed()
     }
 
@@ -171,13 +232,12 @@ impl LockStore for RedisStore {
         permits: u32,
         only_missing: bool,
     ) -> StoreFuture<'_, Option<i64>> {
-        let call = self.call(self.encoder.set_permits(&key, permits, only_missing));
+        let call = self.call(self.wire.set_permits(&key, permits, only_missing));
         async move { Ok(self.ask(&call).await?.resized()?) }.boxed()
     }
 
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
-        let number = encode::wake_number(&topic);
-        let channel = self.encoder.channel(topic);
+        let (channel, number) = self.wire.channel(topic);
         let slot = slot_of(channel.as_bytes());
         self.channels.listen(channel, slot, number)
     }
@@ -204,8 +264,8 @@ impl LockStore for RedisStore {
             let (round_trip, warnings) = match &self.dispatcher.topology {
                 Topology::Single(managed) => {
                     let sent = Instant::now();
-                    let probe = encode::inspect(&LockNames::probe(&self.encoder.prefix));
-                    let round_trip = self.ask(&self.call(probe)).await.map(|_| sent.elapsed());
+                    let probe = self.call(self.wire.probe());
+                    let round_trip = self.ask(&probe).await.map(|_| sent.elapsed());
                     (round_trip, managed.warnings.all())
                 }
                 Topology::Cluster(cluster) => cluster.health(self.dispatcher.command_timeout).await,
@@ -233,7 +293,7 @@ impl LockStore for RedisStore {
 
 impl StoreAdmin for RedisStore {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        let call = self.call(encode::inspect(&self.encoder.names(&key)));
+        let call = self.call(self.wire.inspect(&key));
         async move { Ok(self.ask(&call).await?.standing()?) }.boxed()
     }
 
@@ -251,17 +311,17 @@ impl StoreAdmin for RedisStore {
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        let call = self.call(self.encoder.force_release(&key));
+        let call = self.call(self.wire.force_release(&key));
         async move { Ok(self.ask(&call).await?.forced()?) }.boxed()
     }
 
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        let call = self.call(self.encoder.request_release(&key));
+        let call = self.call(self.wire.request_release(&key));
         async move { Ok(self.ask(&call).await?.requested()?) }.boxed()
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
-        let call = self.call(self.encoder.release_requested(&holder));
+        let call = self.call(self.wire.release_requested(&holder));
         async move { Ok(self.ask(&call).await?.requested()?.is_some_and(|asked| asked > 0)) }
             .boxed()
     }

@@ -58,6 +58,13 @@ pub trait Fixture: Send + Sync + 'static {
     /// call may be made on any runtime; the client lives on that one.
     fn client(&self, builder: LockClientBuilder) -> BoxFuture<'_, LockClient>;
 
+    /// Returns whether the store tells every kind from every other, so that a key that is held as one
+    /// plain kind is a wrong kind for another. If not, the kinds without readers share one state, and
+    /// wait for each other. Default: `false`.
+    fn tells_kinds_apart(&self) -> bool {
+        false
+    }
+
     /// Takes a lock away from its holder, which learns of it at its next renewal.
     fn remove(&self, key: LockKey) -> BoxFuture<'_, ()>;
 

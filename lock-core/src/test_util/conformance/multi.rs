@@ -86,6 +86,7 @@ pub(super) async fn nothing_is_left_after_refusals(world: World) {
         let kind = match refusing {
             "read" | "write" => Kind::ReadWrite,
             "fair" => Kind::Fair,
+            "fenced" => Kind::Fenced,
             "fair_write" => Kind::FairReadWrite,
             _ => Kind::Reentrant,
         };

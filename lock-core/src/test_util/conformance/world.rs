@@ -43,6 +43,10 @@ impl World {
         self.0.supports(kind.into())
     }
 
+    pub(super) fn tells_kinds_apart(&self) -> bool {
+        self.0.tells_kinds_apart()
+    }
+
     /// The kinds that the store supports and that can be written.
     pub(super) fn locks(&self) -> Vec<Kind> {
         LOCKS.into_iter().filter(|kind| self.supports(*kind)).collect()

@@ -10,6 +10,8 @@ pub(crate) enum Deployment {
     Memory(MemoryStore),
     Redis(RedisServer),
     Cluster(RedisCluster),
+    Native(RedisServer),
+    NativeCluster(RedisCluster),
 }
 
 impl Deployment {
@@ -25,12 +27,22 @@ impl Deployment {
         Self::Cluster(RedisCluster::start().await)
     }
 
+    pub(crate) async fn native() -> Self {
+        Self::Native(RedisServer::start().await)
+    }
+
+    pub(crate) async fn native_cluster() -> Self {
+        Self::NativeCluster(RedisCluster::start().await)
+    }
+
     /// Deletes a name from the server on which the lock of a key is.
     async fn delete(&self, key: &LockKey, name: &str) -> bool {
         let server = match self {
             Self::Memory(_) => return false,
-            Self::Redis(server) => server,
-            Self::Cluster(cluster) => cluster.primary_of(&format!("lock:{key}")).await,
+            Self::Redis(server) | Self::Native(server) => server,
+            Self::Cluster(cluster) | Self::NativeCluster(cluster) => {
+                cluster.primary_of(&format!("lock:{key}")).await
+            }
         };
         server.cli().await.del(name).await
     }
@@ -44,10 +56,18 @@ impl Fixture for Deployment {
             Self::Memory(store) => {
                 return std::future::ready(builder.in_memory_on(store)).boxed();
             }
-            Self::Redis(server) => server.url(),
-            Self::Cluster(cluster) => cluster.url(),
+            Self::Redis(server) | Self::Native(server) => server.url(),
+            Self::Cluster(cluster) | Self::NativeCluster(cluster) => cluster.url(),
+        };
+        let patient = match self {
+            Self::Native(_) | Self::NativeCluster(_) => patient.native_wire(),
+            _ => patient,
         };
         async move { patient.connect(&url).await.unwrap() }.boxed()
+    }
+
+    fn tells_kinds_apart(&self) -> bool {
+        matches!(self, Self::Native(_) | Self::NativeCluster(_))
     }
 
     fn remove(&self, key: LockKey) -> BoxFuture<'_, ()> {

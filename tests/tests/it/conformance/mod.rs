@@ -10,6 +10,8 @@ macro_rules! on_every_store {
             on_one_store! { memory $module $($case)* }
             on_one_store! { redis $module $($case)* }
             on_one_store! { cluster $module $($case)* }
+            on_one_store! { native $module $($case)* }
+            on_one_store! { native_cluster $module $($case)* }
         })*
     };
 }

@@ -181,6 +181,12 @@ impl Cluster {
         }
     }
 
+    /// The connection for a slot, if there is one.
+    pub(crate) fn connection_now(self: &Arc<Self>, slot: u16) -> Option<Arc<Connection>> {
+        let owner = self.map.borrow().owner(slot).cloned()?;
+        Some(self.managed(&owner).now()?.1)
+    }
+
     /// Some node that is connected.
     pub(crate) fn any_node(&self) -> Result<Arc<Server>, ConnectError> {
         let (connections, _) = self.connections();

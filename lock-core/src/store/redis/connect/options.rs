@@ -12,6 +12,8 @@ pub(crate) struct RedisOptions {
     pub(crate) prefix: String,
     pub(crate) command_timeout: Duration,
     pub(crate) connect_timeout: Duration,
+    /// Redisson's keys, fields and messages instead of our own.
+    pub(crate) redissons_wire: bool,
     pub(crate) permanent_tokens: bool,
     pub(crate) service: Option<String>,
     pub(crate) instance: Option<String>,
@@ -40,6 +42,7 @@ impl Default for RedisOptions {
             prefix: "lock:".to_owned(),
             command_timeout: DEFAULT_COMMAND_TIMEOUT,
             connect_timeout: Duration::from_secs(2),
+            redissons_wire: true,
             permanent_tokens: false,
             service: None,
             instance: None,

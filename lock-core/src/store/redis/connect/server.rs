@@ -23,6 +23,7 @@ use super::{
     options::RedisOptions,
     tls::{self, Connector},
 };
+use crate::store::redis::protocol::Wire;
 
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -31,8 +32,7 @@ pub(crate) struct Server {
     pub(crate) address: String,
     pub(crate) connect_timeout: Duration,
     pub(crate) in_cluster: bool,
-    /// The prefix of all lock names.
-    pub(crate) prefix: Arc<str>,
+    pub(crate) wire: Arc<dyn Wire>,
     /// Whether the user must have every right that the scripts need.
     pub(crate) check_rights: bool,
     /// Whether grants wait for replicas.
@@ -82,6 +82,7 @@ impl Server {
         login: &RedisConnectionInfo,
         tls: Option<Connector>,
         options: &RedisOptions,
+        wire: &Arc<dyn Wire>,
         name: &str,
     ) -> Self {
         let login = login.clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
@@ -90,7 +91,7 @@ impl Server {
             endpoint,
             connect_timeout: options.connect_timeout,
             in_cluster: false,
-            prefix: options.prefix.as_str().into(),
+            wire: Arc::clone(wire),
             check_rights: options.check_rights,
             waits: options.replicas.is_some(),
             tls,

@@ -6,7 +6,7 @@ use redis::Value;
 use super::multiplexed::{Connection, Failure};
 use crate::store::redis::{
     connect::{ConnectError, Server},
-    protocol::{NamePattern, Request, ScriptCall, SendOptions, decode, key_names, scripts},
+    protocol::{NamePattern, Request, ScriptCall, SendOptions, Wire, decode},
 };
 
 /// The rights that are missing, as `ACL SETUSER` takes them.
@@ -27,7 +27,7 @@ impl MissingRights {
         if !server.check_rights {
             return Ok(Self::default());
         }
-        let asked = call(&server.prefix);
+        let asked = call(&*server.wire);
         let request = Request::Script(&asked);
         let answers = async {
             let response = connection.ask(&request, SendOptions::default()).await?;
@@ -37,7 +37,7 @@ impl MissingRights {
             Ok(Ok((response, may_not_wait))) => {
                 match decode::answers(&response.answer, &asked.nonce) {
                     Ok(()) => {
-                        let mut missing = Self::parse(&response.answer, &server.prefix);
+                        let mut missing = Self::parse(&response.answer, &*server.wire);
                         missing.needed.extend(may_not_wait.then(|| "+wait".to_owned()));
                         Ok(missing)
                     }
@@ -77,7 +77,7 @@ impl MissingRights {
         })
     }
 
-    pub(crate) fn parse(answer: &Value, prefix: &str) -> Self {
+    pub(crate) fn parse(answer: &Value, wire: &dyn Wire) -> Self {
         let Value::Array(parts) = answer else { return Self::default() };
         let list = |at: usize| match parts.get(at) {
             Some(Value::Array(items)) => items.as_slice(),
@@ -89,8 +89,8 @@ impl MissingRights {
             let right = format!("+{}", String::from_utf8_lossy(command));
             if right.ends_with("publish") { &mut to_publish } else { &mut needed }.push(right);
         }
-        needed.extend(patterns(list(3), 0, key_names::key_patterns(prefix)));
-        to_publish.extend(patterns(list(4), 1, key_names::channel_patterns(prefix)));
+        needed.extend(patterns(list(3), 0, wire.key_patterns()));
+        to_publish.extend(patterns(list(4), 1, wire.channel_patterns()));
         Self { needed, to_publish }
     }
 }
@@ -104,13 +104,13 @@ async fn may_not_wait(connection: &Connection) -> Result<bool, Failure> {
     }
 }
 
-fn call(prefix: &str) -> ScriptCall {
+fn call(wire: &dyn Wire) -> ScriptCall {
     let names = |patterns: Vec<NamePattern>| patterns.into_iter().map(|sort| sort.name);
-    let mut keys = names(key_names::key_patterns(prefix));
-    let mut call = ScriptCall::new(&scripts::MISSING_RIGHTS).arg(keys.next().unwrap_or_default());
+    let mut keys = names(wire.key_patterns());
+    let mut call = ScriptCall::new(wire.missing_rights()).arg(keys.next().unwrap_or_default());
     call = call.arg(keys.len().to_string());
     call.nonce = "rights".to_owned();
-    keys.chain(names(key_names::channel_patterns(prefix))).fold(call, ScriptCall::arg)
+    keys.chain(names(wire.channel_patterns())).fold(call, ScriptCall::arg)
 }
 
 /// The patterns with these numbers, each once: several kinds of names can share one.

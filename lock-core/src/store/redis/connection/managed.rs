@@ -23,7 +23,7 @@ use crate::{
     store::redis::{
         connect::{ConnectError, Server, is_replica},
         discovery::Discovery,
-        protocol::{LockNames, Request, SendOptions, encode},
+        protocol::{Request, SendOptions},
     },
     types::Unavailable,
 };
@@ -239,7 +239,7 @@ pub(crate) async fn check_server(
 ) -> Result<MissingRights, ConnectError> {
     let missing = MissingRights::find(connection, server).await?;
     missing.check(server)?;
-    let mut probe = encode::inspect(&LockNames::probe(&server.prefix));
+    let mut probe = server.wire.probe();
     probe.nonce = "probe".to_owned();
     let info = redis::cmd("INFO").arg("replication").to_owned();
     let asked = async {

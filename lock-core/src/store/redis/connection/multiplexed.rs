@@ -14,7 +14,7 @@ use crate::{
     runtime::Mutex,
     store::redis::{
         connect::{ConnectError, Server, Transport},
-        protocol::{Request, SendOptions, scripts},
+        protocol::{Request, SendOptions},
     },
 };
 
@@ -76,7 +76,7 @@ impl Connection {
             let info = info.query_async::<String>(&mut asking).await;
             let sharded = server.in_cluster && has_shard_channels(&mut asking).await;
             let mut scripts = redis::pipe();
-            for script in if sharded { scripts::all_sharded() } else { scripts::all() } {
+            for script in server.wire.scripts(sharded) {
                 scripts.load_script(script).ignore();
             }
             (info, sharded, scripts.exec_async(&mut loading).await)
@@ -165,6 +165,13 @@ impl Connection {
             None => None,
         };
         Ok(Response { answer, replicas })
+    }
+
+    /// Sends several commands in one write; returns the answer or the server's error of each.
+    pub(crate) async fn ask_all(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Failure> {
+        let mut transport = self.transport.clone();
+        let answers = transport.send_packed_commands(pipeline, 0, pipeline.len());
+        self.wait_for(answers).await
     }
 
     async fn wait_for<T>(

@@ -44,6 +44,16 @@ pub(crate) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
     Err(Unavailable::unsent("an answer was to another question: the connection is replaced"))
 }
 
+/// The outcome of each of several releases.
+pub(crate) fn released_all(answer: &Value) -> Vec<Result<Released, Unavailable>> {
+    let Value::Array(parts) = answer else { return Vec::new() };
+    let outcomes = parts.iter().skip(2).map(|part| {
+        let alone = vec![Value::Nil, Value::Nil, part.clone()];
+        Reply::List(alone).released_at(2)
+    });
+    outcomes.collect()
+}
+
 impl Reply {
     pub(crate) fn new(value: Value) -> Self {
         match value {
@@ -78,6 +88,16 @@ impl Reply {
             "FREED" => Released::Freed,
             "RELEASED" => Released::StillHeld,
             "GONE" => Released::Gone,
+            "DONE" => self.released_at(2)?,
+            _ => return Err(self.strange()),
+        })
+    }
+
+    fn released_at(&self, at: usize) -> Result<Released, Unavailable> {
+        Ok(match self.text(at) {
+            Some("FREED") => Released::Freed,
+            Some("HELD") => Released::StillHeld,
+            Some("GONE") => Released::Gone,
             _ => return Err(self.strange()),
         })
     }
@@ -128,7 +148,10 @@ impl Reply {
                 Ok(AcquiredAll::Granted(tokens.collect()))
             }
             ("REFUSED", Some(at)) if at > 0 => {
-                let own = Reply::List(self.parts().get(3..).unwrap_or_default().to_vec());
+                let own = match self.parts() {
+                    [_, _, _, Value::BulkString(words)] => Reply::Text(words.clone()),
+                    parts => Reply::List(parts.get(3..).unwrap_or_default().to_vec()),
+                };
                 Ok(AcquiredAll::Refused { at: at - 1, answer: own.acquired()? })
             }
             _ => Err(self.strange()),

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use redis::Script;
+
 use super::{
-    key_names::LockNames,
+    key_names::{self, LockNames, NamePattern},
     request::ScriptCall,
     scripts::{self, LockScript},
+    wire::Wire,
 };
 use crate::{
     store::{
@@ -44,7 +47,53 @@ impl Encoder {
         if permanent { Duration::ZERO } else { TOKEN_TTL }
     }
 
-    pub(crate) fn acquire(&self, step: &AcquireCommand) -> ScriptCall {
+    fn semaphore(&self, script: &'static LockScript, names: &LockNames) -> ScriptCall {
+        ScriptCall::new(script)
+            .key(&names.lock)
+            .key(names.leases())
+            .key(names.semaphore_channel())
+            .key(names.waiters())
+    }
+}
+
+impl Wire for Encoder {
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    fn lock_name(&self, key: &LockKey) -> String {
+        self.names(key).lock
+    }
+
+    fn key_of(&self, name: &str) -> Option<LockKey> {
+        key_names::key_of(&self.prefix, name)
+    }
+
+    fn scripts(&self, sharded: bool) -> Vec<&'static Script> {
+        if sharded { scripts::all_sharded() } else { scripts::all() }
+    }
+
+    fn missing_rights(&self) -> &'static LockScript {
+        &scripts::MISSING_RIGHTS
+    }
+
+    fn key_patterns(&self) -> Vec<NamePattern> {
+        key_names::key_patterns(&self.prefix)
+    }
+
+    fn channel_patterns(&self) -> Vec<NamePattern> {
+        key_names::channel_patterns(&self.prefix)
+    }
+
+    fn probe(&self) -> ScriptCall {
+        inspect(&LockNames::probe(&self.prefix))
+    }
+
+    fn inspect(&self, key: &LockKey) -> ScriptCall {
+        inspect(&self.names(key))
+    }
+
+    fn acquire(&self, step: &AcquireCommand) -> ScriptCall {
         let (names, owner) = (self.names(&step.key), &step.owner);
         let (place, token_ttl) = (step.place.unwrap_or_default(), self.token_ttl(step.kind));
         let takes = |call: ScriptCall| call.owner(owner).ms(step.lease).ms(token_ttl).ms(place);
@@ -117,8 +166,7 @@ impl Encoder {
         }
     }
 
-    /// All or none of them, in one script: see `common/acquire_all`.
-    pub(crate) fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall {
+    fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall {
         commands.iter().fold(ScriptCall::new(&scripts::ACQUIRE_ALL), |call, step| {
             let names = self.names(&step.key);
             let member = self.acquire(step);
@@ -129,7 +177,7 @@ impl Encoder {
         })
     }
 
-    pub(crate) fn release(&self, step: &ReleaseCommand) -> ScriptCall {
+    fn release(&self, step: &ReleaseCommand) -> ScriptCall {
         let Holder { kind, key, owner } = &step.holder;
         let names = self.names(key);
         let rest = |call: ScriptCall| call.owner(owner).number(step.holds).flag(step.in_line);
@@ -176,8 +224,7 @@ impl Encoder {
         }
     }
 
-    /// All waiters in one script; `None` for the kinds that have no such script.
-    pub(crate) fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
+    fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
         let names = self.names(&step.key);
         Some(match step.kind {
             Kind::Fair => {
@@ -205,8 +252,7 @@ impl Encoder {
         })
     }
 
-    /// All commands are of one kind and mode.
-    pub(crate) fn renew(&self, mode: Mode, commands: &[RenewCommand]) -> ScriptCall {
+    fn renew(&self, mode: Mode, commands: &[RenewCommand]) -> ScriptCall {
         let kind = commands.first().map_or(Kind::ReadWrite, |step| step.holder.kind);
         let mut call = match (kind, mode) {
             (Kind::ReadWrite, Mode::Read) => ScriptCall::new(&scripts::RENEW_READ),
@@ -234,7 +280,7 @@ impl Encoder {
         call
     }
 
-    pub(crate) fn upgrade(&self, step: &ConvertCommand) -> ScriptCall {
+    fn upgrade(&self, step: &ConvertCommand) -> ScriptCall {
         let names = self.names(&step.holder.key);
         let fair = step.holder.kind == Kind::FairReadWrite;
         let call = ScriptCall::new(if fair {
@@ -249,7 +295,7 @@ impl Encoder {
         converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
     }
 
-    pub(crate) fn downgrade(&self, step: &ConvertCommand) -> ScriptCall {
+    fn downgrade(&self, step: &ConvertCommand) -> ScriptCall {
         let names = self.names(&step.holder.key);
         let fair = step.holder.kind == Kind::FairReadWrite;
         let call = ScriptCall::new(if fair {
@@ -265,23 +311,24 @@ impl Encoder {
         converted(call, step)
     }
 
-    /// The channel of a topic.
-    pub(crate) fn channel(&self, topic: WakeTopic) -> String {
+    fn channel(&self, topic: WakeTopic) -> (String, Option<u8>) {
+        let number = wake_number(&topic);
         let holder = match topic {
             WakeTopic::Turn(holder) => holder,
-            WakeTopic::ReleaseRequest(key) => return self.names(&key).release_request(),
+            WakeTopic::ReleaseRequest(key) => return (self.names(&key).release_request(), None),
         };
         let names = self.names(&holder.key);
-        match holder.kind {
+        let channel = match holder.kind {
             Kind::ReadWrite => names.channel(),
             Kind::FairReadWrite => LockNames::of_waiter(&names.turn(), &holder.owner),
             Kind::Fair => LockNames::of_waiter(&names.lock_channel(), &holder.owner),
             Kind::Semaphore => names.semaphore_channel(),
             Kind::Reentrant | Kind::NonReentrant | Kind::Fenced => names.lock_channel(),
-        }
+        };
+        (channel, number)
     }
 
-    pub(crate) fn force_release(&self, key: &LockKey) -> ScriptCall {
+    fn force_release(&self, key: &LockKey) -> ScriptCall {
         let names = self.names(key);
         whatever_stands(&scripts::FORCE_RELEASE, &names)
             .key(names.lock_channel())
@@ -294,7 +341,7 @@ impl Encoder {
             .non_idempotent()
     }
 
-    pub(crate) fn request_release(&self, key: &LockKey) -> ScriptCall {
+    fn request_release(&self, key: &LockKey) -> ScriptCall {
         let names = self.names(key);
         ScriptCall::new(&scripts::REQUEST_RELEASE)
             .key(&names.lock)
@@ -306,29 +353,16 @@ impl Encoder {
             .non_idempotent()
     }
 
-    pub(crate) fn release_requested(&self, holder: &Holder) -> ScriptCall {
+    fn release_requested(&self, holder: &Holder) -> ScriptCall {
         ScriptCall::new(&scripts::RELEASE_REQUESTED)
             .key(self.names(&holder.key).release_request())
             .owner(&holder.owner)
     }
 
-    pub(crate) fn set_permits(
-        &self,
-        key: &LockKey,
-        permits: u32,
-        only_missing: bool,
-    ) -> ScriptCall {
+    fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall {
         self.semaphore(&scripts::SEMAPHORE_RESIZE, &self.names(key))
             .number(permits)
             .flag(only_missing)
-    }
-
-    fn semaphore(&self, script: &'static LockScript, names: &LockNames) -> ScriptCall {
-        ScriptCall::new(script)
-            .key(&names.lock)
-            .key(names.leases())
-            .key(names.semaphore_channel())
-            .key(names.waiters())
     }
 }
 
@@ -338,7 +372,7 @@ fn waited(step: &AcquireCommand) -> Duration {
 }
 
 /// Inspects a key, whatever kind of lock it is.
-pub(crate) fn inspect(names: &LockNames) -> ScriptCall {
+fn inspect(names: &LockNames) -> ScriptCall {
     whatever_stands(&scripts::INSPECT, names).arg(&names.tag)
 }
 
@@ -361,7 +395,7 @@ fn converted(call: ScriptCall, step: &ConvertCommand) -> ScriptCall {
 /// The number of a waiter among those that share a channel, so that each can be woken alone: a
 /// message for one waiter has as many leading zeros as the end of its owner's name encodes, see
 /// `lib/waiters`.
-pub(crate) fn wake_number(topic: &WakeTopic) -> Option<u8> {
+fn wake_number(topic: &WakeTopic) -> Option<u8> {
     let WakeTopic::Turn(holder) = topic else { return None };
     if holder.kind.is_fair() {
         return None;

@@ -28,6 +28,14 @@ pub(crate) struct LockScript {
 }
 
 impl LockScript {
+    pub(crate) const fn new(
+        name: &'static str,
+        plain: fn() -> Script,
+        sharded: fn() -> Script,
+    ) -> Self {
+        Self { name, plain: LazyLock::new(plain), sharded: LazyLock::new(sharded) }
+    }
+
     /// The form for a cluster that has shard channels: Redis 7 and later.
     pub(crate) fn sharded(&self) -> &Script {
         &self.sharded
@@ -65,11 +73,11 @@ macro_rules! scripts {
         $(calling $($folder:literal / $verb:literal)*)?;
     )*) => {
         $(
-            pub(crate) static $name: LockScript = LockScript {
-                name: $path,
-                plain: LazyLock::new(|| Script::new(plain::$name)),
-                sharded: LazyLock::new(|| Script::new(sharded::$name)),
-            };
+            pub(crate) static $name: LockScript = LockScript::new(
+                $path,
+                || Script::new(plain::$name),
+                || Script::new(sharded::$name),
+            );
         )*
 
         mod plain {

@@ -1,0 +1,288 @@
+//! Encodes commands for the native wire: the script of each, with its keys and arguments.
+
+use std::time::Duration;
+
+use redis::{Pipeline, Script};
+
+use super::{counter::Counter, key_names, scripts};
+use crate::{
+    store::{
+        AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
+        WakeTopic,
+        redis::protocol::{LockScript, NamePattern, SLOTS, ScriptCall, Wire, slot_of},
+    },
+    types::{ClientId, FencingToken, Kind, LockKey, Mode, OwnerId},
+};
+
+/// How many waiters of one client on one lock can each be woken alone; among more, some share a
+/// number.
+const WAKE_NUMBERS: u32 = 32;
+/// How long a request to release lasts at least, however short the lease is: a holder that listens
+/// but has missed the message polls every three seconds.
+const REQUEST_TTL: Duration = Duration::from_secs(6);
+
+#[derive(Debug)]
+pub(crate) struct NativeWire {
+    prefix: String,
+    client: ClientId,
+    /// One, or in a cluster one for each slot.
+    counters: Vec<Counter>,
+}
+
+impl NativeWire {
+    pub(crate) fn new(prefix: String, client: &ClientId, in_cluster: bool) -> Self {
+        let counters = if in_cluster { usize::from(SLOTS) } else { 1 };
+        let counters = std::iter::repeat_with(Counter::default).take(counters).collect();
+        Self { prefix, client: client.clone(), counters }
+    }
+
+    /// A lock's name, the name of its counter, and the greatest token that is known of it.
+    fn counted(&self, key: &LockKey) -> (String, String, u64) {
+        let lock = self.lock_name(key);
+        let slot = self.slot(&lock);
+        (lock, key_names::counter(&self.prefix, slot), self.counter(slot.unwrap_or(0)).known())
+    }
+
+    fn slot(&self, lock: &str) -> Option<u16> {
+        (self.counters.len() > 1).then(|| slot_of(lock.as_bytes()))
+    }
+
+    /// The slot of a lock; 0 on a single server.
+    pub(crate) fn slot_of(&self, key: &LockKey) -> u16 {
+        self.slot(&self.lock_name(key)).unwrap_or(0)
+    }
+
+    pub(crate) fn counter(&self, slot: u16) -> &Counter {
+        &self.counters[usize::from(slot)]
+    }
+
+    /// Takes a lock that is free: see `lib/value`.
+    pub(super) fn set_free(&self, batch: &mut Pipeline, step: &AcquireCommand) {
+        batch
+            .cmd("SET")
+            .arg(self.lock_name(&step.key))
+            .arg(self.value(&step.holder(), step.mode))
+            .arg("NX")
+            .arg("PX")
+            .arg(whole_ms(step.lease));
+    }
+
+    /// Takes so many tokens.
+    pub(super) fn take_tokens(&self, batch: &mut Pipeline, slot: u16, count: u64) {
+        let slot = (self.counters.len() > 1).then_some(slot);
+        batch.cmd("INCRBY").arg(key_names::counter(&self.prefix, slot)).arg(count);
+    }
+
+    pub(super) fn release_all<'a>(
+        &self,
+        steps: impl Iterator<Item = &'a ReleaseCommand>,
+    ) -> ScriptCall {
+        steps.fold(ScriptCall::new(&scripts::RELEASE), |call, step| {
+            call.key(self.lock_name(&step.holder.key))
+                .arg(self.value(&step.holder, step.mode))
+                .number(step.holds)
+                .flag(step.in_line)
+        })
+    }
+
+    /// An owner as it stands in Redis: the name of its client comes first, so that a waiter's
+    /// message goes to its client alone.
+    fn owner(&self, owner: &OwnerId) -> String {
+        match owner.client() {
+            Some(_) => owner.to_string(),
+            None => format!("{}:{owner}", self.client.as_str()),
+        }
+    }
+
+    /// The value of a lock that this owner alone holds once, without waiters.
+    fn value(&self, holder: &Holder, mode: Mode) -> String {
+        let mode = if mode == Mode::Read { 'r' } else { 'w' };
+        format!("lt1{}{mode}{}", letter(holder.kind), self.owner(&holder.owner))
+    }
+
+    fn acquired(&self, call: ScriptCall, step: &AcquireCommand) -> ScriptCall {
+        let (lock, counter, known) = self.counted(&step.key);
+        call.key(lock)
+            .key(counter)
+            .arg(self.owner(&step.owner))
+            .arg(letter(step.kind))
+            .arg(step.mode.as_str())
+            .ms(step.lease)
+            .number(step.holds)
+            .ms(step.place.unwrap_or_default())
+            .flag(step.yields)
+            .number(step.turns)
+            .number(known)
+            .number(step.permits)
+    }
+
+    fn convert(&self, step: &ConvertCommand, to: Mode) -> ScriptCall {
+        let (lock, counter, known) = self.counted(&step.holder.key);
+        ScriptCall::new(&scripts::CONVERT)
+            .key(lock)
+            .key(counter)
+            .arg(self.owner(&step.holder.owner))
+            .arg(letter(step.holder.kind))
+            .arg(to.as_str())
+            .ms(step.lease)
+            .number(step.after.read)
+            .number(step.after.write)
+            .number(known)
+    }
+}
+
+impl Wire for NativeWire {
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    fn lock_name(&self, key: &LockKey) -> String {
+        key_names::lock(&self.prefix, key)
+    }
+
+    fn key_of(&self, name: &str) -> Option<LockKey> {
+        key_names::key_of(&self.prefix, name)
+    }
+
+    fn scripts(&self, sharded: bool) -> Vec<&'static Script> {
+        if sharded { scripts::all_sharded() } else { scripts::all() }
+    }
+
+    fn missing_rights(&self) -> &'static LockScript {
+        &scripts::MISSING_RIGHTS
+    }
+
+    fn key_patterns(&self) -> Vec<NamePattern> {
+        key_names::key_patterns(&self.prefix)
+    }
+
+    fn channel_patterns(&self) -> Vec<NamePattern> {
+        key_names::channel_patterns(&self.prefix)
+    }
+
+    fn probe(&self) -> ScriptCall {
+        let lock = format!("{}probe", self.prefix);
+        let counter = key_names::counter(&self.prefix, self.slot(&lock));
+        ScriptCall::new(&scripts::INSPECT).key(lock).key(counter)
+    }
+
+    fn acquire(&self, step: &AcquireCommand) -> ScriptCall {
+        self.acquired(ScriptCall::new(&scripts::ACQUIRE), step)
+    }
+
+    fn acquire_all(&self, steps: &[AcquireCommand]) -> ScriptCall {
+        let call = ScriptCall::new(&scripts::ACQUIRE_ALL);
+        steps.iter().fold(call, |call, step| self.acquired(call, step))
+    }
+
+    fn granted(&self, key: &LockKey, token: FencingToken, more: u32) {
+        self.counter(self.slot_of(key)).granted(token, more);
+    }
+
+    fn release(&self, step: &ReleaseCommand) -> ScriptCall {
+        self.release_all(std::iter::once(step))
+    }
+
+    fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
+        let call =
+            ScriptCall::new(&scripts::LEAVE).key(self.lock_name(&step.key)).arg(letter(step.kind));
+        let waiters = step.waiters.iter();
+        Some(
+            waiters
+                .fold(call, |call, (owner, mode)| call.arg(self.owner(owner)).arg(mode.as_str())),
+        )
+    }
+
+    fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> ScriptCall {
+        steps.iter().fold(ScriptCall::new(&scripts::RENEW), |call, step| {
+            call.key(self.lock_name(&step.holder.key))
+                .arg(self.owner(&step.holder.owner))
+                .arg(letter(step.holder.kind))
+                .arg(mode.as_str())
+                .ms(step.lease)
+        })
+    }
+
+    fn upgrade(&self, step: &ConvertCommand) -> ScriptCall {
+        self.convert(step, Mode::Write)
+    }
+
+    fn downgrade(&self, step: &ConvertCommand) -> ScriptCall {
+        self.convert(step, Mode::Read)
+    }
+
+    fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall {
+        ScriptCall::new(&scripts::RESIZE)
+            .key(self.lock_name(key))
+            .number(permits)
+            .flag(only_missing)
+    }
+
+    fn channel(&self, topic: WakeTopic) -> (String, Option<u8>) {
+        match topic {
+            WakeTopic::ReleaseRequest(key) => {
+                (key_names::release_request(&self.lock_name(&key)), None)
+            }
+            WakeTopic::Turn(holder) => {
+                let channel = key_names::wake(&self.lock_name(&holder.key), self.client.as_str());
+                (channel, wake_number(&self.owner(&holder.owner)))
+            }
+        }
+    }
+
+    fn inspect(&self, key: &LockKey) -> ScriptCall {
+        let (lock, counter, _) = self.counted(key);
+        ScriptCall::new(&scripts::INSPECT).key(lock).key(counter)
+    }
+
+    fn force_release(&self, key: &LockKey) -> ScriptCall {
+        let (lock, counter, known) = self.counted(key);
+        // The second time it would take the lock from the next holder.
+        ScriptCall::new(&scripts::FORCE_RELEASE)
+            .key(lock)
+            .key(counter)
+            .number(known)
+            .non_idempotent()
+    }
+
+    fn request_release(&self, key: &LockKey) -> ScriptCall {
+        let lock = self.lock_name(key);
+        let asked = key_names::release_request(&lock);
+        // The second time it would send the request to the next holder.
+        ScriptCall::new(&scripts::REQUEST_RELEASE)
+            .key(lock)
+            .key(asked)
+            .ms(REQUEST_TTL)
+            .non_idempotent()
+    }
+
+    fn release_requested(&self, holder: &Holder) -> ScriptCall {
+        ScriptCall::new(&scripts::RELEASE_REQUESTED)
+            .key(key_names::release_request(&self.lock_name(&holder.key)))
+            .arg(self.owner(&holder.owner))
+    }
+}
+
+/// Rounded up: a lease is never shorter than requested.
+fn whole_ms(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// The letter of a kind in a lock's value.
+fn letter(kind: Kind) -> &'static str {
+    match kind {
+        Kind::ReadWrite => "r",
+        Kind::FairReadWrite => "q",
+        Kind::Reentrant => "e",
+        Kind::NonReentrant => "n",
+        Kind::Fair => "f",
+        Kind::Fenced => "t",
+        Kind::Semaphore => "s",
+    }
+}
+
+/// The number in a message for this waiter: see `lib/line`.
+fn wake_number(owner: &str) -> Option<u8> {
+    let [.., tens, ones] = owner.as_bytes() else { return None };
+    u8::try_from((10 * u32::from(*tens) + u32::from(*ones)) % WAKE_NUMBERS).ok()
+}

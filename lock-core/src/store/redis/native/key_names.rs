@@ -1,0 +1,140 @@
+//! Every name that the native wire writes to Redis, with its type and meaning.
+//!
+//! `N` is the client's prefix and the lock's key; `B` is `N` in braces, unless `N` has a hash tag of
+//! its own. All names of one lock are in one slot of a cluster. `O` is an owner. A place is `r:O` or
+//! `w:O`. The scripts derive the names of a line from `N`: see `lib/value`.
+//!
+//! | name | type | content |
+//! |---|---|---|
+//! | `N` | string, with TTL | the one holder of a lock, or that waiters stand in line: see `lib/value` |
+//! | `N` | sorted set, with TTL | several readers, or a semaphore's permits in use: owner -> epoch ms at which its lease ends |
+//! | `lock_line:B` | sorted set, with TTL | place of each waiter -> number of arrival |
+//! | `lock_places:B` | sorted set, with TTL | place of each waiter -> epoch ms until which it lives |
+//! | `lock_wake:B:<client>` | channel | a waiter of this client may try again |
+//! | `lock_permits:B` | string, kept forever | how many permits a semaphore has |
+//! | `lock_asked:B` | set, with TTL; channel | owners that were requested to release; a message when there is one |
+//! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | the last fencing token of all locks there |
+//! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
+
+use std::sync::LazyLock;
+
+use crate::{
+    store::redis::protocol::{NamePattern, SLOTS, slot_of},
+    types::LockKey,
+};
+
+/// The text before the tag in the names that are not locks.
+const BESIDE: [&str; 6] =
+    ["lock_line:", "lock_places:", "lock_wake:", "lock_permits:", "lock_asked:", "lock_token:"];
+
+pub(crate) fn lock(prefix: &str, key: &LockKey) -> String {
+    [prefix, key.as_str()].concat()
+}
+
+/// The name of something that belongs to a lock.
+fn beside(what: &str, lock: &str) -> String {
+    if lock.contains('{') { [what, lock].concat() } else { [what, "{", lock, "}"].concat() }
+}
+
+pub(crate) fn release_request(lock: &str) -> String {
+    beside("lock_asked:", lock)
+}
+
+/// The channel of a client's waiters.
+pub(crate) fn wake(lock: &str, client: &str) -> String {
+    [&beside("lock_wake:", lock), ":", client].concat()
+}
+
+/// The counter of a slot; without one, of the whole server.
+pub(crate) fn counter(prefix: &str, slot: Option<u16>) -> String {
+    match slot {
+        None => format!("lock_token:{prefix}"),
+        Some(slot) => format!("lock_token:{prefix}{{{}}}", TAGS[usize::from(slot)]),
+    }
+}
+
+/// For each slot of a cluster the least number that is in it.
+static TAGS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    let slots = usize::from(SLOTS);
+    let (mut tags, mut missing) = (vec![None; slots], slots);
+    for number in 0_u32.. {
+        let tag = &mut tags[usize::from(slot_of(number.to_string().as_bytes()))];
+        if tag.is_none() {
+            *tag = Some(number);
+            missing -= 1;
+            if missing == 0 {
+                break;
+            }
+        }
+    }
+    tags.into_iter().flatten().collect()
+});
+
+/// The key whose lock has this name, if it is the name of a lock of a client with this prefix.
+pub(crate) fn key_of(prefix: &str, name: &str) -> Option<LockKey> {
+    if BESIDE.iter().any(|what| name.starts_with(what)) || name.starts_with("lock_client:") {
+        return None;
+    }
+    LockKey::try_from(name.strip_prefix(prefix)?).ok()
+}
+
+/// Every kind of key under a prefix; the locks themselves come first.
+pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
+    // No key has a control character.
+    let lock = format!("{prefix}\u{1}rights");
+    let behind = |what: &str| NamePattern {
+        name: beside(what, &lock),
+        pattern: format!("~{what}{{{prefix}*"),
+    };
+    vec![
+        NamePattern { name: lock.clone(), pattern: format!("~{prefix}*") },
+        behind("lock_line:"),
+        behind("lock_places:"),
+        behind("lock_permits:"),
+        behind("lock_asked:"),
+        NamePattern {
+            name: format!("lock_token:{prefix}\u{1}"),
+            pattern: format!("~lock_token:{prefix}*"),
+        },
+    ]
+}
+
+/// Every kind of channel under a prefix.
+pub(crate) fn channel_patterns(prefix: &str) -> Vec<NamePattern> {
+    let lock = format!("{prefix}\u{1}rights");
+    ["lock_wake:", "lock_asked:"]
+        .map(|what| NamePattern {
+            name: beside(what, &lock),
+            pattern: format!("&{what}{{{prefix}*"),
+        })
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_has_a_counter_of_its_own() {
+        for slot in [0, 1, 8_191, SLOTS - 1] {
+            assert_eq!(slot_of(counter("lock:", Some(slot)).as_bytes()), slot);
+        }
+        assert_eq!(counter("lock:", None), "lock_token:lock:");
+    }
+
+    #[test]
+    fn names_beside_a_lock_are_in_its_slot_and_are_not_locks() {
+        for key in ["order:42", "order:{42}", "{42}:x", "a:timeout", "k*[?"] {
+            let key = LockKey::try_from(key).expect("a key");
+            for prefix in ["", "lock:", "lock_"] {
+                let lock = lock(prefix, &key);
+                assert_eq!(key_of(prefix, &lock), Some(key.clone()));
+                for name in [release_request(&lock), wake(&lock, "u"), beside("lock_line:", &lock)]
+                {
+                    assert_eq!(slot_of(name.as_bytes()), slot_of(lock.as_bytes()));
+                    assert_eq!(key_of(prefix, &name), None, "{name}");
+                }
+            }
+        }
+    }
+}

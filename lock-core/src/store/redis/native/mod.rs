@@ -1,0 +1,14 @@
+//! Our own wire on Redis: one value holds a lock, and a free lock has no key.
+
+mod counter;
+mod encode;
+mod key_names;
+mod refusals;
+mod scripts;
+mod writer;
+
+pub(crate) use encode::NativeWire;
+pub(crate) use refusals::Refusals;
+#[cfg(feature = "test-util")]
+pub use scripts::SCRIPTS as NATIVE_SCRIPTS;
+pub(crate) use writer::{Tried, Writer};

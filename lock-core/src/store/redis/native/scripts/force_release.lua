@@ -1,0 +1,34 @@
+-- force_release: takes a lock away from whatever owners hold it, and gives all of a semaphore's permits
+-- back. Waiters keep their places, and what is free is reserved for those that are next. Every fencing
+-- token given out before is stale. Works at Redis' memory limit: the first write only deletes.
+--
+-- KEYS[1] lock     string or zset  its holders; the names of its line derive from it: see lib/value
+-- KEYS[2] counter  string   last fencing token
+-- ARGV[1] nonce
+-- ARGV[2] floor    the greatest token that the caller knows
+--
+-- Returns {FREED, nonce, new token ('' for a semaphore)}
+--         {GONE, nonce, new token ('' for a semaphore)} it had no holder
+--         {WRONG_KIND, nonce} {INVALID, nonce} and nothing is deleted
+local nonce, floor = ARGV[1], parse_int(ARGV[2], 0, MOST_TOKEN)
+if not floor then return {'INVALID', nonce} end
+local s, failed = read_lock(KEYS[1])
+if failed then return failed end
+if not s then return {'WRONG_KIND', nonce} end
+
+local status = count_holders(s) > 0 and 'FREED' or 'GONE'
+local permits = redis.pcall('get', s.permits)
+permits = type(permits) == 'string' and parse_int(permits, 0, MOST_HOLDS)
+if permits then s.kind = s.kind or 's' end
+redis.call('del', s.lock)
+local fence = ''
+if s.kind ~= 's' then
+  fence = next_token(KEYS[2], floor, 0)
+  if not fence then return {'WRONG_KIND', nonce} end
+end
+s.set, s.owner, s.reads, s.writes, s.deadline = nil, nil, 0, 0, nil
+if s.kind then
+  wake_next(s, permits)
+  write_lock(s)
+end
+return {status, nonce, fence}

@@ -1,0 +1,42 @@
+-- inspect: what stands in Redis for a lock of whatever kind.
+--
+-- KEYS[1] lock     string or zset  its holders; the names of its line derive from it: see lib/value
+-- KEYS[2] counter  string  last fencing token
+-- ARGV[1] nonce
+--
+-- Returns {STATE, nonce, kind, mode, ms left (-2: free), free permits (-1: no semaphore), token ('':
+--          none), 1 if all are listed, holders, waiters}
+--         {WRONG_KIND, nonce}
+-- kind     '' when there are neither holders nor waiters
+-- mode     '' (free), read or write
+-- holders  {owner, reads, writes, ms left} of those whose time is not over
+-- waiters  {owner, mode} in order, of those whose place is not over
+local NAMES = {
+  e = 'reentrant', n = 'non_reentrant', f = 'fair', t = 'fenced', r = 'read_write', q = 'fair_read_write', s = 'semaphore',
+}
+local nonce = ARGV[1]
+local s, failed = read_lock(KEYS[1])
+if failed then return failed end
+if not s then return {'WRONG_KIND', nonce} end
+local permits = redis.pcall('get', s.permits)
+permits = type(permits) == 'string' and parse_int(permits, 0, MOST_HOLDS)
+if permits and not s.kind then s.kind = 's' end
+
+local holders, complete = list_holders(s)
+local waiters = {}
+local places = s.waited and first_places(s, 4 * MOST_LISTED) or {}
+for _, place in ipairs(places) do
+  if left_of(s, place) > 0 then
+    if #waiters == MOST_LISTED then complete = false break end
+    waiters[#waiters + 1] = {string.sub(place, 3), is_reader(place) and 'read' or 'write'}
+  end
+end
+local kind, mode, left_ms, free = s.kind or '', '', -2, -1
+if #holders > 0 then
+  left_ms = longest_deadline(s) - now_ms()
+  mode = s.writes == 0 and s.kind ~= 's' and 'read' or 'write'
+end
+if kind == 's' then free = (permits or 0) - #holders elseif #holders + #waiters == 0 then kind = '' end
+local fence = redis.pcall('get', KEYS[2])
+fence = kind ~= 's' and type(fence) == 'string' and parse_int(fence, 0, MOST_TOKEN) and fence or ''
+return {'STATE', nonce, NAMES[kind] or '', mode, left_ms, free, fence, complete and 1 or 0, holders, waiters}

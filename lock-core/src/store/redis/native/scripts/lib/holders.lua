@@ -1,0 +1,18 @@
+-- lib/holders: the holders of a lock, for those who look. Writes nothing.
+local MOST_LISTED = 1024
+
+-- {owner, reads, writes, ms left} of each, and whether these are all.
+local function list_holders(s)
+  if not s.set then
+    if not s.owner then return {}, true end
+    return {{s.owner, s.reads, s.writes, deadline_of(s) - now_ms()}}, true
+  end
+  local holders = {}
+  local live = redis.call('zrangebyscore', s.lock, live_from(), '+inf', 'withscores', 'limit', 0, MOST_LISTED + 1)
+  for at = 1, math.min(#live, 2 * MOST_LISTED), 2 do
+    local reads, writes = holds_of(s, live[at])
+    holders[#holders + 1] = {live[at], reads, writes, live[at + 1] - now_ms()}
+  end
+  return holders, #live <= 2 * MOST_LISTED
+end
+

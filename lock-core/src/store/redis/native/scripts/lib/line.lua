@@ -1,0 +1,123 @@
+-- lib/line: the waiters of a lock, in order of arrival. A place is `r:<owner>` or `w:<owner>`. `line` has
+-- its number of arrival, a place that writes once more as `-w:<owner>` with that number negated: so the
+-- writer that is next before a reader is found without a look at the readers between them. `ends` has
+-- the time (epoch ms) until which the place lives unless its waiter renews it.
+--
+-- A lock that becomes free is reserved for the waiters that are next: no other caller passes a live
+-- place. For kinds that are not fair the reserved places are cut down to RESERVED_MS, so a waiter that
+-- does not come holds the others back no longer than that. A message is a hint; what counts is the place.
+local MOST_WOKEN = 100
+
+local function is_fair(kind)
+  return kind == 'f' or kind == 'q'
+end
+
+local function is_reader(place)
+  return string.sub(place, 1, 2) == 'r:'
+end
+
+local function place_of(mode, owner)
+  return string.sub(mode, 1, 1) .. ':' .. owner
+end
+
+-- Says whether the waiter stood there.
+local function leave_line(s, place)
+  if not s.waited then return false end
+  redis.call('zrem', s.ends, place)
+  return redis.call('zrem', s.line, place, '-' .. place) > 0
+end
+
+-- Removes places whose time is over, but the caller's own: one that comes back late keeps its place if no
+-- other has missed it. Says whether there were any.
+local function drop_dead(s, own)
+  local met = false
+  if not s.waited then return met end
+  for _, place in ipairs(redis.call('zrangebyscore', s.ends, '-inf', string.format('%.0f', now_ms()))) do
+    if place ~= own then met = leave_line(s, place) end
+  end
+  return met
+end
+
+local function first_places(s, count)
+  return redis.call('zrangebyscore', s.line, 0, '+inf', 'limit', 0, count)
+end
+
+local function left_of(s, place)
+  return tonumber(redis.call('zscore', s.ends, place) or 0) - now_ms()
+end
+
+-- The place that a caller must let pass: a reader the last writer before it, a writer the first of all.
+local function place_ahead(s, own)
+  if not s.waited then return nil end
+  local first = first_places(s, 1)[1]
+  if not first or first == own or not is_reader(own) then return first ~= own and first or nil end
+  local writer, negated = unpack(redis.call('zrevrangebyscore', s.line, '(0', '-inf', 'withscores', 'limit', 0, 1))
+  if not writer then return nil end
+  local number = tonumber(redis.call('zscore', s.line, own))
+  if number and -negated > number then return nil end
+  return string.sub(writer, 2)
+end
+
+-- How many places are before the caller's; all of them where it has none.
+local function rank_of(s, own)
+  if not s.waited then return 0 end
+  local number = redis.call('zscore', s.line, own)
+  return redis.call('zcount', s.line, 0, number and '(' .. number or '+inf')
+end
+
+-- Takes a place at the end, or renews the one that is there. Says 1 if the caller has a place.
+local function stand(s, own, place_ms)
+  if place_ms == 0 then return 0 end
+  if not redis.call('zscore', s.line, own) then
+    local last = tonumber(redis.call('zrevrange', s.line, 0, 0, 'withscores')[2] or 0)
+    local number = string.format('%.0f', math.max(last + 1, (now_us())))
+    redis.call('zadd', s.line, number, own)
+    if not is_reader(own) then redis.call('zadd', s.line, '-' .. number, '-' .. own) end
+  end
+  redis.call('zadd', s.ends, now_ms() + place_ms, own)
+  for _, key in ipairs({s.line, s.ends}) do
+    if redis.call('pttl', key) < place_ms then redis.call('pexpire', key, place_ms) end
+  end
+  s.waited = true
+  return 1
+end
+
+-- Wakes one waiter: on its client's channel of this lock, by a message with as many zeros as the end of
+-- its owner's name counts; of its process only the waiters that count the same try.
+local function wake(s, place)
+  if not is_fair(s.kind) and left_of(s, place) > RESERVED_MS then
+    redis.call('zadd', s.ends, now_ms() + RESERVED_MS, place)
+  end
+  local tens, ones = string.byte(place, -2, -1)
+  publish(s.wake .. ':' .. string.match(place, '^%a:([^:]*)'), string.rep('0', (10 * tens + ones) % 32 + 1) .. '1')
+end
+
+local function wake_readers(s)
+  for _, place in ipairs(first_places(s, MOST_WOKEN)) do
+    if not is_reader(place) then return end
+    wake(s, place)
+  end
+end
+
+-- A reader that has left the line to enter wakes the reader behind it, if none has yet.
+local function wake_reader_behind(s)
+  local first = first_places(s, 1)[1]
+  if first and is_reader(first) and left_of(s, first) > RESERVED_MS then wake(s, first) end
+end
+
+-- Reserves the lock for the waiters that are next, and wakes them: the first, if it writes, or all readers
+-- before the next writer; of a semaphore as many as there are permits.
+local function wake_next(s, permits)
+  if not s.waited or s.writes > 0 then return end
+  local holders = count_holders(s)
+  if s.kind == 's' then
+    if permits > holders then
+      for _, place in ipairs(first_places(s, permits - holders)) do wake(s, place) end
+    end
+    return
+  end
+  local first = first_places(s, 1)[1]
+  if not first then return end
+  if is_reader(first) then wake_readers(s) elseif holders == 0 then wake(s, first) end
+end
+

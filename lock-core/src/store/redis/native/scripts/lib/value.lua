@@ -1,0 +1,176 @@
+-- lib/value: what stands under a lock's name, and who holds the lock.
+--
+-- A string, while at most one owner holds the lock:
+--   lt1KM<owner>                               held, and no waiter is known; the key's TTL is the lease
+--   lt1KM<owner> <reads> <writes> <deadline>   held until the deadline (epoch ms), with waiters or re-entries
+--   lt1K-                                      held by no owner; waiters stand in line
+-- K is the letter of the kind, M is r or w. A free lock without waiters has no key, so SET NX takes it;
+-- with waiters the key lives as long as their places, so SET NX is refused.
+--
+-- A sorted set, while several owners read, and for a semaphore's permits: owner -> epoch ms at which
+-- its lease ends. Beside them `#kind:K` -> 0, and `#<owner>` -> reads of an owner that has more than
+-- one: both are less than any time.
+--
+-- `s` is a lock as it was read: its names, `kind`, and `set`, or `owner` with `reads`, `writes` and
+-- `deadline` (nil: as the key's TTL). `waited`: waiters may stand in line.
+local MOST_COUNT = 1000000
+
+-- What is left of a lock's key is what is left of its lease.
+local function deadline_of(s)
+  if not s.deadline then s.deadline = now_ms() + math.max(redis.call('pttl', s.lock), 0) end
+  return s.deadline
+end
+
+-- The ends of leases that are still to come.
+local function live_from()
+  return string.format('(%.0f', now_ms())
+end
+
+local function read_set(s, kind)
+  local first = redis.pcall('zrange', s.lock, 0, 0)
+  if first.err and not string.find(first.err, 'WRONGTYPE') then return nil, first end
+  local stored = string.match(first[1] or '', '^#kind:(%a)$')
+  if not stored or (kind and stored ~= kind) then return nil end
+  s.kind, s.set, s.waited = stored, true, redis.call('exists', s.line) == 1
+  local over = redis.call('zrangebyscore', s.lock, '(' .. MOST_COUNT, string.format('%.0f', now_ms()))
+  for _, owner in ipairs(over) do redis.call('zrem', s.lock, owner, '#' .. owner) end
+  s.ended = #over
+  return s
+end
+
+-- Reads a lock; all its names are in the slot of the first. Nil when something else stands there, or a lock of another kind; an error besides when
+-- Redis refused to look.
+local function read_lock(lock, kind)
+  local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+  local s = {
+    lock = lock, line = 'lock_line:' .. tag, ends = 'lock_places:' .. tag, wake = 'lock_wake:' .. tag,
+    permits = 'lock_permits:' .. tag, kind = kind, reads = 0, writes = 0, ended = 0,
+  }
+  local value = redis.pcall('get', s.lock)
+  if type(value) == 'table' then
+    if not string.find(value.err, 'WRONGTYPE') then return nil, value end
+    return read_set(s, kind)
+  end
+  if not value then
+    s.waited = redis.call('exists', s.line) == 1
+    return s
+  end
+  local stored, mode, rest = string.match(value, '^lt1(%a)([rw%-])(.*)$')
+  if not stored or (kind and stored ~= kind) then return nil end
+  s.kind = stored
+  local owner, reads, writes, deadline = string.match(rest, '^(%S+) (%d+) (%d+) (%d+)$')
+  if owner then
+    s.waited = redis.call('exists', s.line) == 1
+    if tonumber(deadline) > now_ms() then
+      s.owner, s.reads, s.writes, s.deadline = owner, tonumber(reads), tonumber(writes), tonumber(deadline)
+    else
+      s.ended = 1
+    end
+  elseif mode == '-' then
+    s.waited = true
+  else
+    s.owner, s.reads, s.writes = rest, mode == 'r' and 1 or 0, mode == 'w' and 1 or 0
+  end
+  return s
+end
+
+-- An owner's reads and writes.
+local function holds_of(s, owner)
+  if not s.set then
+    if s.owner == owner then return s.reads, s.writes end
+    return 0, 0
+  end
+  if not redis.call('zscore', s.lock, owner) then return 0, 0 end
+  if s.kind == 's' then return 0, 1 end
+  return tonumber(redis.call('zscore', s.lock, '#' .. owner) or 1), 0
+end
+
+-- How many owners hold the lock.
+local function count_holders(s)
+  if s.set then return redis.call('zcount', s.lock, live_from(), '+inf') end
+  return s.owner and 1 or 0
+end
+
+-- When the last lease ends; nil when none is left.
+local function longest_deadline(s)
+  if not s.set then return s.owner and deadline_of(s) end
+  local last = tonumber(redis.call('zrevrange', s.lock, 0, 0, 'withscores')[2])
+  return last > MOST_COUNT and last or nil
+end
+
+-- When the first lease of a set ends; nil when none is left.
+local function first_deadline(s)
+  return s.set and tonumber(redis.call('zrangebyscore', s.lock, live_from(), '+inf', 'withscores', 'limit', 0, 1)[2])
+end
+
+local function put_in_set(s, owner, reads, deadline)
+  redis.call('zadd', s.lock, deadline, owner)
+  if reads > 1 then redis.call('zadd', s.lock, reads, '#' .. owner) else redis.call('zrem', s.lock, '#' .. owner) end
+end
+
+-- Gives an owner exactly these holds, for as long as it had them and at least until `deadline`.
+local function hold(s, owner, reads, writes, deadline)
+  if s.set then
+    local before = tonumber(redis.call('zscore', s.lock, owner) or 0)
+    if s.kind == 's' or writes == 0 then
+      put_in_set(s, owner, reads, math.max(before, deadline))
+      return
+    end
+    -- The last reader of several writes now.
+    redis.call('del', s.lock)
+    s.set, s.deadline = nil, before
+  elseif s.kind == 's' or (s.owner and s.owner ~= owner) then
+    local first, first_reads, first_deadline = s.owner, s.reads, s.owner and deadline_of(s)
+    redis.call('del', s.lock)
+    redis.call('zadd', s.lock, 0, '#kind:' .. s.kind)
+    s.set, s.owner = true, nil
+    if first then put_in_set(s, first, first_reads, first_deadline) end
+    put_in_set(s, owner, reads, deadline)
+    return
+  end
+  local before = s.owner and deadline_of(s) or s.deadline or 0
+  s.owner, s.reads, s.writes, s.deadline = owner, reads, writes, math.max(before, deadline)
+end
+
+-- Redis refuses at its memory limit what may need more memory, unless the script has written before. A
+-- deletion is never refused, and this one deletes nothing.
+local function begin_write(s)
+  redis.call('zrem', s.ends, '')
+end
+
+-- Takes all holds from an owner.
+local function let_go(s, owner)
+  if s.set then
+    redis.call('zrem', s.lock, owner, '#' .. owner)
+  else
+    redis.call('del', s.lock)
+    s.owner, s.reads, s.writes, s.deadline = nil, 0, 0, nil
+  end
+end
+
+local function value_of(s)
+  local value = MARK .. s.kind .. (s.writes > 0 and 'w' or 'r') .. s.owner
+  if not s.waited and s.reads + s.writes == 1 then return value end
+  return value .. string.format(' %.0f %.0f %.0f', s.reads, s.writes, s.deadline)
+end
+
+-- Writes the lock as it is now. The key lives as long as the last lease; and where waiters stand in
+-- line, as long as the last of their places, and for a moment after the last lease, in which the first
+-- of them can come.
+local function write_lock(s)
+  local last_place = s.waited and tonumber(redis.call('zrevrange', s.ends, 0, 0, 'withscores')[2])
+  s.waited = last_place and last_place > now_ms()
+  local deadline = longest_deadline(s)
+  local lives_until = deadline
+  if s.waited then lives_until = math.max(deadline and deadline + RESERVED_MS or 0, last_place) end
+  if deadline and s.set then
+    redis.call('pexpire', s.lock, lives_until - now_ms())
+  elseif deadline then
+    redis.call('set', s.lock, value_of(s), 'px', string.format('%.0f', lives_until - now_ms()))
+  elseif s.waited then
+    redis.call('set', s.lock, MARK .. s.kind .. '-', 'px', string.format('%.0f', lives_until - now_ms()))
+  else
+    redis.call('del', s.lock)
+  end
+end
+

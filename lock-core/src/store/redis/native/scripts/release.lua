@@ -1,0 +1,49 @@
+-- release: brings owners' holds of locks down to a number, each on a lock of its own, and takes the owners
+-- out of the line. A lock that is free then is reserved for the waiters that are next. Asking again
+-- changes nothing. Works at Redis' memory limit: the first write only deletes. One foreign or broken key
+-- spoils only its own answer. What the fast path has released already is in `answers`.
+--
+-- KEYS[i] lock       string or zset  its holders; the names of its line derive from it: see lib/value
+-- ARGV[1] nonce
+-- ARGV[3i-1] value   what stands there when the owner holds it once, in the mode to be released, and no
+--                    other waits: see lib/value
+-- ARGV[3i]   holds   the owner's holds of that mode once released
+-- ARGV[3i+1] queued  1: the owner may stand in line
+--
+-- Returns {DONE, nonce, for each lock one of
+--          FREED     the owner was its last holder (of a permit: it held it)
+--          HELD      the lock is still held, by the owner or others
+--          GONE      the holds had ended before
+--          or what was wrong}
+local function release(lock, value, holds, queued)
+  local kind, letter, owner = string.match(value, '^lt1(%a)([rw])(.+)$')
+  if not kind or not holds then return 'INVALID' end
+  local s, failed = read_lock(lock, kind)
+  if failed then return failed.err end
+  if not s then return 'GONE' end
+  local changed = queued and leave_line(s, letter .. ':' .. owner)
+  local reads, writes = holds_of(s, owner)
+  local held = letter == 'r' and reads or writes
+  local status, opens = 'HELD', changed
+  if (letter == 'r' and reads + writes or held) == 0 or held < holds then
+    status = 'GONE'
+  elseif held > holds then
+    changed = true
+    begin_write(s)
+    if letter == 'r' then reads = holds else writes = holds end
+    if reads + writes > 0 then hold(s, owner, reads, writes, 0) else let_go(s, owner) end
+    opens = opens or letter == 'w' and holds == 0
+    if kind == 's' or count_holders(s) == 0 then status, opens = 'FREED', true end
+  end
+  if opens or s.ended > 0 then wake_next(s, kind == 's' and permits_of(s.permits, 0)) end
+  if changed or s.ended > 0 then write_lock(s) end
+  return status
+end
+
+for at, lock in ipairs(KEYS) do
+  if not answers[at + 2] then
+    local done, status = pcall(release, lock, ARGV[3 * at - 1], parse_int(ARGV[3 * at], 0, MOST_HOLDS), ARGV[3 * at + 1] == '1')
+    answers[at + 2] = done and status or (type(status) == 'table' and status.err or tostring(status))
+  end
+end
+return answers

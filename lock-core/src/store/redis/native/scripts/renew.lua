@@ -1,0 +1,64 @@
+-- renew: gives holds their lease again. A lease is never shortened (but see lib/renewed). One foreign or
+-- broken key spoils only its own answer.
+--
+-- KEYS[i]    lock   string or zset  its holders: see lib/value
+-- ARGV[1]    nonce
+-- ARGV[4i-2] owner
+-- ARGV[4i-1] kind   its letter
+-- ARGV[4i]   mode   read or write: what the owner must hold
+-- ARGV[4i+1] lease  ms
+--
+-- Returns {RENEWED, nonce, one 1 (renewed), 0 (lost) or -1 (failed, state unknown) per hold}
+local nonce = ARGV[1]
+
+-- The key must live as long as the places of waiters too, which is seen by how long it lives now.
+local function live_for(lock, ttl_ms)
+  if redis.call('pttl', lock) < ttl_ms then redis.call('pexpire', lock, ttl_ms) end
+end
+
+local function renew_in_set(lock, owner, lease_ms)
+  local left_ms = tonumber(redis.call('zscore', lock, owner) or 0) - now_ms()
+  if left_ms <= 0 then return 0 end
+  local ttl_ms = renewed_ms(left_ms, lease_ms)
+  -- Deletes nothing: Redis lets a script that has begun to write go on at its memory limit.
+  redis.call('zrem', lock, '')
+  redis.call('zadd', lock, now_ms() + ttl_ms, owner)
+  live_for(lock, ttl_ms + RESERVED_MS)
+  return 1
+end
+
+local function renew(lock, owner, kind, mode, lease_ms)
+  local value = redis.pcall('get', lock)
+  if type(value) == 'table' then
+    if not string.find(value.err, 'WRONGTYPE') then return -1 end
+    if redis.call('zscore', lock, '#kind:' .. kind) == false then return 0 end
+    if mode == 'write' and kind ~= 's' then return 0 end
+    return renew_in_set(lock, owner, lease_ms)
+  end
+  if value == MARK .. kind .. string.sub(mode, 1, 1) .. owner then
+    local left_ms = redis.call('pttl', lock)
+    local ttl_ms = renewed_ms(left_ms, lease_ms)
+    if ttl_ms ~= left_ms then redis.call('pexpire', lock, ttl_ms) end
+    return 1
+  end
+  local before, holder, reads, writes, deadline = string.match(value or '', '^lt1(%a)[rw](%S+) (%d+) (%d+) (%d+)$')
+  if before ~= kind or holder ~= owner or tonumber(mode == 'read' and reads or writes) == 0 then return 0 end
+  local left_ms = tonumber(deadline) - now_ms()
+  if left_ms <= 0 then return 0 end
+  local ttl_ms = renewed_ms(left_ms, lease_ms)
+  local renewed = string.gsub(value, '%d+$', string.format('%.0f', now_ms() + ttl_ms))
+  local lives_ms = math.max(redis.call('pttl', lock), ttl_ms + RESERVED_MS)
+  -- As a deletion this is not refused at Redis' memory limit, and then neither is what follows.
+  redis.call('del', lock)
+  redis.call('set', lock, renewed, 'px', string.format('%.0f', lives_ms))
+  return 1
+end
+
+local reply = {'RENEWED', nonce}
+for at = 1, #KEYS do
+  local lease_ms = parse_int(ARGV[4 * at + 1], 1, MOST_LEASE_MS)
+  local done, renewed = false, -1
+  if lease_ms then done, renewed = pcall(renew, KEYS[at], ARGV[4 * at - 2], ARGV[4 * at - 1], ARGV[4 * at], lease_ms) end
+  reply[#reply + 1] = done and renewed or -1
+end
+return reply

@@ -1,0 +1,58 @@
+use std::fmt;
+
+use redis::Script;
+
+use super::{key_names::NamePattern, request::ScriptCall, scripts::LockScript};
+use crate::{
+    store::{
+        AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
+        WakeTopic,
+    },
+    types::{FencingToken, LockKey, Mode},
+};
+
+/// How locks stand in Redis: the names of their keys, the scripts, and the script call of each
+/// command. All clients of a lock must use the same wire.
+pub(crate) trait Wire: fmt::Debug + Send + Sync {
+    /// The prefix of all locks' names.
+    fn prefix(&self) -> &str;
+    /// The key under which a lock stands, which determines its slot.
+    fn lock_name(&self, key: &LockKey) -> String;
+    /// The key whose lock has this name, if it is the name of a lock of a client with this prefix.
+    fn key_of(&self, name: &str) -> Option<LockKey>;
+
+    /// Every script, to be loaded into a server.
+    fn scripts(&self, sharded: bool) -> Vec<&'static Script>;
+    /// The script that finds out which rights the user lacks.
+    fn missing_rights(&self) -> &'static LockScript;
+    /// Every kind of key; the locks themselves come first.
+    fn key_patterns(&self) -> Vec<NamePattern>;
+    /// Every kind of channel.
+    fn channel_patterns(&self) -> Vec<NamePattern>;
+    /// Inspects a lock that is never acquired: shows whether scripts run.
+    fn probe(&self) -> ScriptCall;
+
+    fn acquire(&self, step: &AcquireCommand) -> ScriptCall;
+    /// All or none of them, in one script.
+    fn acquire_all(&self, steps: &[AcquireCommand]) -> ScriptCall;
+    /// A token was granted, and so many in reserve after it.
+    fn granted(&self, key: &LockKey, token: FencingToken, more: u32) {
+        let _ = (key, token, more);
+    }
+    fn release(&self, step: &ReleaseCommand) -> ScriptCall;
+    /// All waiters in one script; `None` for the kinds that have no such script.
+    fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall>;
+    /// All commands are of one kind and mode.
+    fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> ScriptCall;
+    fn upgrade(&self, step: &ConvertCommand) -> ScriptCall;
+    fn downgrade(&self, step: &ConvertCommand) -> ScriptCall;
+    fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall;
+
+    /// The channel of a topic, and the number of a waiter among those that share the channel.
+    fn channel(&self, topic: WakeTopic) -> (String, Option<u8>);
+
+    fn inspect(&self, key: &LockKey) -> ScriptCall;
+    fn force_release(&self, key: &LockKey) -> ScriptCall;
+    fn request_release(&self, key: &LockKey) -> ScriptCall;
+    fn release_requested(&self, holder: &Holder) -> ScriptCall;
+}
