@@ -31,7 +31,8 @@ const SWAPS: &[(&str, &str)] = &[
 ];
 
 /// Lines that are left out.
-const DROPPED: &[&str] = &["redis.call('", "publish(", "leave_", "hold_reads(", "keep_line("];
+const DROPPED: &[&str] =
+    &["redis.call('", "publish(", "leave_", "hold_reads(", "extend_fair_queue("];
 
 /// How far each model is looked at.
 const ENOUGH: usize = 60_000;

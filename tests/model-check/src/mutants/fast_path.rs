@@ -119,7 +119,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a quick release drops the outer holds",
         defect: "",
         file: "fast_path/release",
-        from: "if not says_more and owner ~= '' and",
+        from: "if not extra_arg and owner ~= '' and",
         to: "if owner ~= '' and",
         model: "reentrant: late",
     },

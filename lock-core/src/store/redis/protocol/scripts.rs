@@ -130,41 +130,41 @@ scripts! {
         with "parse_int" "clock" "publish" "waiters" "exclusive";
     EXCLUSIVE_RENEW = "exclusive/renew" with "parse_int" "renewed";
     FAIR_READ_WRITE_ACQUIRE = "fair_read_write/acquire"
-        with "parse_int" "set_ttl" "fields" "clock" "publish" "next_token" "waiters" "readers" "hold_reads" "tag" "fair_queue" "own_client" "held_by_own_client"
+        with "parse_int" "set_ttl" "fields" "clock" "publish" "next_token" "waiters" "readers" "hold_reads" "tag" "fair_read_write_queue" "own_client" "held_by_own_client"
         calling "read_write"/"acquire_read" "read_write"/"acquire_write";
     FAIR_READ_WRITE_RELEASE = "fair_read_write/release"
-        with "parse_int" "set_ttl" "clock" "publish" "waiters" "readers" "tag" "fair_queue" "wake_next"
+        with "parse_int" "set_ttl" "clock" "publish" "waiters" "readers" "tag" "fair_read_write_queue" "wake_next"
         calling "read_write"/"release_read" "read_write"/"release_write";
     FAIR_READ_WRITE_LEAVE = "fair_read_write/leave"
-        with "parse_int" "set_ttl" "clock" "publish" "waiters" "readers" "tag" "fair_queue" "wake_next"
+        with "parse_int" "set_ttl" "clock" "publish" "waiters" "readers" "tag" "fair_read_write_queue" "wake_next"
         calling "read_write"/"release_read" "read_write"/"release_write";
     FAIR_READ_WRITE_UPGRADE = "fair_read_write/upgrade"
-        with "parse_int" "set_ttl" "clock" "publish" "next_token" "readers" "hold_reads" "fair_queue"
+        with "parse_int" "set_ttl" "clock" "publish" "next_token" "readers" "hold_reads" "fair_read_write_queue"
         calling "read_write"/"upgrade";
     FAIR_READ_WRITE_DOWNGRADE = "fair_read_write/downgrade"
-        with "parse_int" "set_ttl" "clock" "publish" "waiters" "hold_reads" "fair_queue" "wake_next"
+        with "parse_int" "set_ttl" "clock" "publish" "waiters" "hold_reads" "fair_read_write_queue" "wake_next"
         calling "read_write"/"downgrade";
     FAIR_READ_WRITE_RENEW = "fair_read_write/renew"
-        with "parse_int" "set_ttl" "clock" "renewed" "publish" "hold_reads" "fair_queue"
+        with "parse_int" "set_ttl" "clock" "renewed" "publish" "hold_reads" "fair_read_write_queue"
         calling "read_write"/"renew_read" "read_write"/"renew_write";
-    FAIR_ACQUIRE = "fair/acquire" with "parse_int" "set_ttl" "clock" "next_token" "publish" "exclusive" "own_client" "queue";
-    FAIR_RELEASE = "fair/release" with "parse_int" "set_ttl" "clock" "publish" "exclusive" "own_client" "queue";
-    FAIR_LEAVE = "fair/leave" with "parse_int" "set_ttl" "clock" "publish" "exclusive" "own_client" "queue";
+    FAIR_ACQUIRE = "fair/acquire" with "parse_int" "set_ttl" "clock" "next_token" "publish" "exclusive" "own_client" "fair_lock_queue";
+    FAIR_RELEASE = "fair/release" with "parse_int" "set_ttl" "clock" "publish" "exclusive" "own_client" "fair_lock_queue";
+    FAIR_LEAVE = "fair/leave" with "parse_int" "set_ttl" "clock" "publish" "exclusive" "own_client" "fair_lock_queue";
     SEMAPHORE_ACQUIRE = "semaphore/acquire" with "parse_int" "set_ttl" "clock" "publish" "waiters" "permits";
     SEMAPHORE_RELEASE = "semaphore/release" with "parse_int" "clock" "publish" "waiters" "permits";
     SEMAPHORE_RENEW = "semaphore/renew" with "parse_int" "clock" "renewed";
     SEMAPHORE_RESIZE = "semaphore/resize" with "parse_int" "clock" "publish" "waiters" "permits";
     ACQUIRE_ALL = "common/acquire_all"
-        with "parse_int" "set_ttl" "fields" "clock" "publish" "next_token" "waiters" "readers" "hold_reads" "tag" "exclusive" "own_client" "queue"
-            "permits" "fair_queue" "wake_next" "held_by_own_client"
+        with "parse_int" "set_ttl" "fields" "clock" "publish" "next_token" "waiters" "readers" "hold_reads" "tag" "exclusive" "own_client" "fair_lock_queue"
+            "permits" "fair_read_write_queue" "wake_next" "held_by_own_client"
         calling "read_write"/"acquire_read" "read_write"/"release_read"
             "read_write"/"acquire_write" "read_write"/"release_write"
             "exclusive"/"acquire" "exclusive"/"release"
             "fair"/"acquire" "fair"/"release"
             "fair_read_write"/"acquire" "fair_read_write"/"release"
             "semaphore"/"acquire" "semaphore"/"release";
-    INSPECT = "common/inspect" with "parse_int" "set_ttl" "clock" "publish" "next_token" "waiters" "exclusive" "own_client" "queue" "fair_queue" "readers" "permits" "holders";
-    FORCE_RELEASE = "common/force_release" with "parse_int" "set_ttl" "clock" "publish" "next_token" "waiters" "exclusive" "own_client" "queue" "fair_queue" "wake_next" "readers" "permits" "holders";
+    INSPECT = "common/inspect" with "parse_int" "set_ttl" "clock" "publish" "next_token" "waiters" "exclusive" "own_client" "fair_lock_queue" "fair_read_write_queue" "readers" "permits" "holders";
+    FORCE_RELEASE = "common/force_release" with "parse_int" "set_ttl" "clock" "publish" "next_token" "waiters" "exclusive" "own_client" "fair_lock_queue" "fair_read_write_queue" "wake_next" "readers" "permits" "holders";
     REQUEST_RELEASE = "common/request_release" with "parse_int" "set_ttl" "clock" "publish" "exclusive" "readers" "permits" "holders";
     RELEASE_REQUESTED = "common/release_requested";
     MISSING_RIGHTS = "common/missing_rights" with "publish";

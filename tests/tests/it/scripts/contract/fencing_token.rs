@@ -48,10 +48,10 @@ async fn a_reservation_for_later_turns_is_exclusive() {
         [plain_call::acquire("a:1", 1), plain_call::acquire("b:2", 1)],
     ] {
         let store = Store::start().await;
-        // Ahead of the clock, which says nothing then.
+        // Ahead of the clock, which does not count then.
         let ahead = now_us(&store).await + 1_000_000_000;
         store.set(&["SET", TOKEN, &ahead.to_string(), "PX", "600000"]).await;
-        let granted = store.ask(&first.with("turns", 30)).await;
+        let granted = store.ask(&first.with("reserved_tokens", 30)).await;
         assert_eq!(granted, ["GRANTED", &(ahead + 1).to_string()]);
         assert_eq!(store.cli.string(TOKEN).await.unwrap(), (ahead + 31).to_string());
         store.expire().await;
@@ -59,14 +59,17 @@ async fn a_reservation_for_later_turns_is_exclusive() {
     }
     let store = Store::start().await;
     for turns in ["-1", "1.5", "x", "1000001"] {
-        let call = acquire_write("a:1", 1).with("turns", turns);
+        let call = acquire_write("a:1", 1).with("reserved_tokens", turns);
         assert_eq!(store.ask(&call).await, ["INVALID"]);
     }
     store.stands([]).await;
     // Where the numbers end, all of them must fit.
     store.set(&["SET", TOKEN, "9007199254740960"]).await;
-    assert_eq!(store.ask(&acquire_write("a:1", 1).with("turns", 31)).await, ["WRONG_KIND"]);
-    assert_eq!(store.ask(&acquire_write("a:1", 1).with("turns", 30)).await[0], "GRANTED");
+    assert_eq!(
+        store.ask(&acquire_write("a:1", 1).with("reserved_tokens", 31)).await,
+        ["WRONG_KIND"]
+    );
+    assert_eq!(store.ask(&acquire_write("a:1", 1).with("reserved_tokens", 30)).await[0], "GRANTED");
 }
 
 #[tokio::test]
@@ -113,7 +116,7 @@ async fn a_counter_of_redissons_goes_on_without_a_ttl() {
 }
 
 #[tokio::test]
-async fn its_own_ttl_is_asked_for() {
+async fn the_requested_ttl_is_set() {
     let store = Store::start().await;
     store.granted(&acquire_write("a:1", 1).with("token_ttl", LONGER)).await;
     assert!(within(store.cli.pttl(TOKEN).await, LONGER));

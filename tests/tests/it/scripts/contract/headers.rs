@@ -54,7 +54,7 @@ fn highest<'a>(array: &str, lines: impl Iterator<Item = &'a str>) -> u32 {
 }
 
 #[test]
-fn every_file_says_its_name_first() {
+fn every_file_begins_with_its_name() {
     for (name, text) in files() {
         assert!(text.starts_with(&format!("-- {name}: ")), "{name}");
     }
@@ -127,7 +127,7 @@ fn only_publish_sends_messages() {
 }
 
 #[test]
-fn every_script_says_what_it_returns() {
+fn every_header_lists_the_replies() {
     for (name, text) in scripts() {
         let mut header = text.lines().take_while(is_header);
         assert!(header.any(|line| line.starts_with("-- Returns {")), "{name}");

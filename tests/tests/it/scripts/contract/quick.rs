@@ -62,7 +62,7 @@ fn minutes(ms: i64) -> i64 {
     (ms + 59_999).div_euclid(60_000)
 }
 
-/// Every key with its minutes, and instead of a token that this reply tells that it is that one.
+/// Every key with its minutes, and with a marker instead of the token that this reply contains.
 async fn left_by(store: &Store, reply: &[String]) -> Vec<Key> {
     let mut keys: Vec<_> = store.keys().await.into_iter().map(Key::timeless).collect();
     for key in &mut keys {
@@ -77,7 +77,7 @@ async fn left_by(store: &Store, reply: &[String]) -> Vec<Key> {
     keys
 }
 
-/// What it says and leaves, after these commands.
+/// Its reply and the keys that it leaves, after these commands.
 async fn outcome(store: &mut Store, before: &[Vec<&str>], call: &Call) -> (Vec<String>, Vec<Key>) {
     store.set(&["FLUSHALL"]).await;
     for command in before {
@@ -92,7 +92,7 @@ async fn outcome(store: &mut Store, before: &[Vec<&str>], call: &Call) -> (Vec<S
     (reply, left)
 }
 
-/// Whatever stood there before; says what both say.
+/// For any earlier state; returns the reply of both.
 async fn is_the_same(store: &mut Store, before: &[Vec<&str>], call: &Call) -> Vec<String> {
     let (short, left) = outcome(store, before, call).await;
     let (long, expected) = outcome(store, before, &whole(call)).await;
@@ -243,7 +243,7 @@ async fn one_reader_of_many_leaves_like_the_whole_script() {
 async fn tokens_for_later_turns_are_left_to_the_whole_script() {
     let store = Store::start().await;
     for acquire in &ACQUIRES[..2] {
-        let reply = store.ask(&acquire("a:1", 1).with("turns", 30)).await;
+        let reply = store.ask(&acquire("a:1", 1).with("reserved_tokens", 30)).await;
         let [_, token] = reply.as_slice() else { panic!("{reply:?}") };
         let stored: u64 = store.cli.string(TOKEN).await.unwrap().parse().unwrap();
         assert_eq!(stored, token.parse::<u64>().unwrap() + 30);
@@ -264,7 +264,7 @@ async fn a_number_unreadable_to_redis_goes_to_the_whole_script() {
     }
 }
 
-/// Redis tells the microseconds without zeros before them.
+/// Redis returns the microseconds without leading zeros.
 #[tokio::test]
 async fn a_token_early_in_a_second_has_all_its_digits() {
     let clock = "

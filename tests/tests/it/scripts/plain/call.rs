@@ -17,7 +17,7 @@ pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
             ("waited_ms", &0),
             ("yields", &1),
             ("holds", &holds),
-            ("turns", &0),
+            ("reserved_tokens", &0),
         ],
     )
 }

@@ -41,12 +41,12 @@ impl Call {
         call
     }
 
-    /// The arguments but for the last ones that say what the script takes for granted: clients leave
+    /// The arguments without the last ones that equal the script's defaults: clients leave
     /// them off, and what is quick in a script answers no other calls.
     pub(crate) fn said(&self) -> &[(&'static str, String)] {
         let granted: &[_] = match self.script.split_once('/') {
             Some(("exclusive" | "read_write", verb)) if verb.starts_with("acquire") => {
-                &[("waited_ms", "0"), ("yields", "1"), ("holds", "1"), ("turns", "0")]
+                &[("waited_ms", "0"), ("yields", "1"), ("holds", "1"), ("reserved_tokens", "0")]
             }
             Some(("exclusive" | "read_write", verb)) if verb.starts_with("release") => {
                 &[("holds", "0"), ("queued", "0")]
@@ -66,7 +66,7 @@ impl Call {
         script.expect("a script of this name").text
     }
 
-    /// EVAL or EVALSHA, as `how` says with the text or its digest.
+    /// EVAL or EVALSHA: `how` has the command with the text or its digest.
     pub(crate) fn words(&self, how: [&str; 2], nonce: &str) -> Vec<String> {
         let mut words = how.map(String::from).to_vec();
         words.push(self.keys.len().to_string());
@@ -110,7 +110,7 @@ pub(crate) fn acquire_write(owner: &str, holds: u32) -> Call {
             ("waited_ms", &0),
             ("yields", &1),
             ("holds", &holds),
-            ("turns", &0),
+            ("reserved_tokens", &0),
         ],
     )
 }

@@ -1,27 +1,27 @@
--- common/acquire_all: takes one hold of each of several locks, or none. Each is asked for as its own
--- acquire script asks, in order, up to the first that is not granted; then no hold is left that
--- this call asks for, whether this call or an earlier one with a lost reply was granted it: each
--- owner is brought back to one hold less, and what is free then is reserved for those that wait.
--- Holds further out stay, and so does the place in line of the one that was refused. Asking again
--- for what was granted grants it.
+-- common/acquire_all: acquires one hold of each of several locks, or none. Runs each lock's own acquire
+-- script, in order, up to the first that is not granted. Then it releases every hold that this call
+-- requests, also one that an earlier call with a lost reply was granted: each owner has one hold less
+-- than requested, and locks that are free then are reserved for their waiters. Outer holds remain, and
+-- so does the place in line of the refused member. Repeating the call for granted holds grants them
+-- again.
 --
--- KEYS, the members' one after another: the keys of the member's acquire script, and after those of
--- fair_read_write/acquire the channel where releases are told
+-- KEYS, one member after another: the keys of the member's acquire script, and after those of
+-- fair_read_write/acquire the channel where releases are published
 -- ARGV[1] nonce
--- then for each member: the name of its acquire script, as above; the number of its keys; the number
--- of its arguments; and these: the acquire script's without the nonce, of which the last may be missing
--- where that script says so
+-- then for each member: the name of its acquire script; the number of its keys; the number of its
+-- arguments; and the arguments of the acquire script without the nonce, the last of which may be
+-- missing if that script allows it
 --
 -- Returns {GRANTED, nonce, token of each member ('' for re-entry and for a permit)}
---         {REFUSED, nonce, which member (1 is the first), that member's own reply: status, nonce, ...}
+--         {REFUSED, nonce, number of the member (from 1), that member's own reply: status, nonce, ...}
 --         {INVALID, nonce}
 local nonce = ARGV[1]
 
--- By name: how many keys, how many arguments at least and at most, what the arguments must be (counted
--- as in the acquire script's header, where the nonce is the first), and how to come down to that many
--- holds.
+-- By name: the number of keys, the least and the largest number of arguments, the bounds of arguments
+-- (numbered as in the acquire script's header, where the nonce is the first), and how to release down to
+-- a number of holds.
 local LEASE, HOLDS, ANY_MS = {1, MOST_LEASE_MS}, {1, MOST_HOLDS}, {0, MOST_LEASE_MS}
-local TURNS = {0, MOST_HOLDS}
+local RESERVED = {0, MOST_HOLDS}
 local KINDS = {
   ['read_write/acquire_read'] = {
     keys = 5, args = {4, 7}, holds = 8,
@@ -33,7 +33,7 @@ local KINDS = {
   },
   ['read_write/acquire_write'] = {
     keys = 4, args = {4, 8}, holds = 8,
-    numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = TURNS},
+    numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = RESERVED},
     acquire = read_write_acquire_write,
     release = function(keys, args, holds)
       return read_write_release_write({keys[1], keys[4], keys[2]}, {nonce, args[2], holds})
@@ -41,7 +41,7 @@ local KINDS = {
   },
   ['exclusive/acquire'] = {
     keys = 4, args = {4, 8}, holds = 8,
-    numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = TURNS},
+    numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = RESERVED},
     acquire = exclusive_acquire,
     release = function(keys, args, holds)
       return exclusive_release({keys[1], keys[4], keys[2]}, {nonce, args[2], holds})
@@ -69,7 +69,7 @@ local KINDS = {
   },
 }
 
--- Before the first member writes, so that no later one can be found wrong.
+-- All members are validated before the first one writes.
 local function is_valid(member)
   local kind, args = member.kind, member.args
   for at, bounds in pairs(kind.numbers) do
@@ -94,38 +94,39 @@ while arg_at < #ARGV do
 end
 if #members == 0 or key_at ~= #KEYS then return {'INVALID', nonce} end
 
--- An error of Redis stops one member, and must not leave the others held.
+-- Catches an error of one member, so that the others can still be released.
 local function attempt(step, member, holds)
   local ran, reply = pcall(step, member.keys, member.args, holds)
   if ran and not reply.err then return reply end
   return nil, type(reply) == 'table' and reply or redis.error_reply(reply)
 end
 
--- The last one first: holds of one lock end from the inside. Says what went wrong, if anything did.
-local function give_back(but)
-  local wrong
+-- Releases all members except `spared`, the last first: nested holds of one lock end from the inside.
+-- Returns the first error, if any.
+local function release_all(spared)
+  local first_error
   for at = #members, 1, -1 do
     local member = members[at]
     local holds = member.kind.holds and (member.args[member.kind.holds] or 1) - 1
-    if at ~= but then
+    if at ~= spared then
       local _, failed = attempt(member.kind.release, member, holds)
-      wrong = wrong or failed
+      first_error = first_error or failed
     end
   end
-  return wrong
+  return first_error
 end
 
 local granted = {'GRANTED', nonce}
 for at, member in ipairs(members) do
   local reply, failed = attempt(member.kind.acquire, member)
   if failed then
-    give_back()
+    release_all()
     return failed
   end
   if reply[1] ~= 'GRANTED' then
-    -- An earlier call may have been granted it, before its tokens became somebody else's.
+    -- If its token key has another type now, an earlier call may still have been granted this member.
     local spared = reply[1] ~= 'WRONG_KIND' and at
-    return give_back(spared) or {'REFUSED', nonce, at, unpack(reply)}
+    return release_all(spared) or {'REFUSED', nonce, at, unpack(reply)}
   end
   granted[at + 2] = reply[3]
 end

@@ -1,23 +1,23 @@
--- common/inspect: what stands in Redis for a lock of whatever kind. Writes nothing.
+-- common/inspect: returns the state of a lock of any kind. Writes nothing.
 --
 -- KEYS[1] lock       hash or string  of the read/write lock, the lock with one holder, the semaphore
--- KEYS[2] line       hash or zset  those that wait; in a fair read/write lock by their arrival
--- KEYS[3] queue      list    who waits for a fair lock
+-- KEYS[2] line       hash or zset  waiters; of a fair read/write lock in order of arrival
+-- KEYS[3] queue      list    waiters of a fair lock
 -- KEYS[4] deadlines  zset    of Redisson's waiters
--- KEYS[5] alive      zset    of ours
+-- KEYS[5] alive      zset    of this library's waiters
 -- KEYS[6] token      string  last fencing token
 -- KEYS[7] leases     zset    of a semaphore's permits
 -- ARGV[1] nonce
 -- ARGV[2] tag        prefix of every owner's read keys
 --
--- Returns {STATE, nonce, kind, mode, ms left (-2: free, -1: no limit), free permits (-1: no semaphore),
---          token ('': none), 1 if all are listed, holders, waiters}
+-- Returns {STATE, nonce, kind, mode, ms left (-2: free, -1: no limit), free permits (-1: not a semaphore),
+--          token ('': none), 1 if the lists are complete, holders, waiters}
 --         {WRONG_KIND, nonce}
 -- kind     '' (free), read_write, fair_read_write, reentrant, fair, fenced or semaphore. A lock with
---          one holder is fair when somebody queues, fenced when its tokens stay for ever.
+--          one holder is fair when its queue has waiters, fenced when its tokens are permanent.
 -- mode     '' (free, and for a semaphore), read or write
--- holders  {owner (of a permit: 32 hex digits), reads, writes, ms left} of those whose time is not over
--- waiters  {owner, mode} in order, of those whose place is not over
+-- holders  {owner (of a permit: 32 hex digits), reads, writes, ms left} of live holders
+-- waiters  {owner, mode} of live waiters, in order
 local lock, line, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local nonce, tag = ARGV[1], ARGV[2]
 
@@ -25,10 +25,10 @@ local now = now_ms()
 local found = holders_of(lock, leases, tag, now)
 if not found then return {'WRONG_KIND', nonce} end
 
-local MOST_SEEN = 4 * MOST_LISTED
+local MOST_VISITED = 4 * MOST_LISTED
 local waiters, complete = {}, found.complete
 local function list(entries, mode, left)
-  if #entries == MOST_SEEN then complete = false end
+  if #entries == MOST_VISITED then complete = false end
   for _, entry in ipairs(entries) do
     if left(entry) > 0 then
       if #waiters == MOST_LISTED then
@@ -40,11 +40,11 @@ local function list(entries, mode, left)
   end
 end
 
-local fair_line = line_stands(line, alive)
+local fair_line = has_fair_queue(line, alive)
 if fair_line then
-  list(redis.call('zrangebyscore', line, '(0', '+inf', 'limit', 0, MOST_SEEN), nil, function(entry) return place_left(alive, entry, now) end)
-elseif is_queue(queue, deadlines, alive) then
-  list(redis.call('lrange', queue, 0, MOST_SEEN - 1), 'write', function(waiter) return waiter_left_ms(deadlines, alive, waiter, now) end)
+  list(redis.call('zrangebyscore', line, '(0', '+inf', 'limit', 0, MOST_VISITED), nil, function(entry) return place_left_ms(alive, entry, now) end)
+elseif is_fair_lock_queue(queue, deadlines, alive) then
+  list(redis.call('lrange', queue, 0, MOST_VISITED - 1), 'write', function(waiter) return waiter_left_ms(deadlines, alive, waiter, now) end)
 end
 local queued = #waiters > 0
 if not queued then

@@ -1,18 +1,20 @@
--- common/missing_rights: what the user may not do of all that the scripts do. Every command is asked
--- for in a way that changes nothing, under names that no lock has; what two of them make is deleted
--- at once. On a node of a cluster that has none of the names too: rights are looked at first.
+-- common/missing_rights: finds the commands, keys and channels of the scripts that the user has no right
+-- to. Runs every command in a form that changes nothing, on names that no lock has; the keys that two
+-- commands create are deleted at once. Works on any node of a cluster, because Redis checks rights
+-- before slots.
 --
 -- ARGV[1] nonce
 -- ARGV[2] lock   a name that no lock has
--- ARGV[3] count  how many names of other keys follow, then channels
+-- ARGV[3] count  number of names of other keys that follow, before the channels
 --
--- Returns {RIGHTS, nonce, missing commands, numbers of the names (0: lock) and numbers of the
---          channels, both as they follow, that the user may not use}
+-- Returns {RIGHTS, nonce, refused commands, numbers of the refused names (0: lock), numbers of the
+--          refused channels}, both numbered in the order of the arguments
 local nonce, lock, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local names = {unpack(ARGV, 4)}
 
--- A time to live can be given to what is there, but a key that may not be deleted would stay.
-local ASKS = {
+-- These create no key. The commands that do are in CREATING, because a key without the right to DEL
+-- would remain.
+local HARMLESS = {
   {'time'}, {'exists', lock}, {'type', lock}, {'del', lock}, {'pexpire', lock, 1}, {'pttl', lock}, {'persist', lock},
   {'get', lock}, {'set', lock, '', 'xx'}, {'incrby', lock, 'no number'},
   {'hget', lock, ''}, {'hmget', lock, ''}, {'hset', lock, '', '', 'no value'}, {'hdel', lock, ''}, {'hlen', lock},
@@ -22,13 +24,13 @@ local ASKS = {
   {'zrank', lock, ''}, {'zrem', lock, ''}, {'zremrangebyscore', lock, 0, 0}, {'zscore', lock, ''},
   {'scard', lock}, {'sismember', lock, ''},
 }
-local MAKES = {{'rpush', lock, ''}, {'sadd', lock, ''}}
+local CREATING = {{'rpush', lock, ''}, {'sadd', lock, ''}}
 
 local commands, keys, channels, denied = {}, {}, {}, {}
 
--- What of it is refused for want of a right: a command, a key or a channel. Redis says so in other
--- words from version to version.
-local function lacks(answer)
+-- Returns what the user has no right to: 'command', 'key' or 'channel'; nil if the error is another one.
+-- The text of the error differs between versions of Redis.
+local function refused_part(answer)
   local why = type(answer) == 'table' and answer.err or ''
   if not (string.find(why, 'user executing the script') or string.find(why, 'ACL failure') or string.find(why, 'NOPERM')) then
     return nil
@@ -42,34 +44,34 @@ local function deny(command)
   denied[command] = true
 end
 
-local function ask(ask_for)
-  local answer = redis.pcall(unpack(ask_for))
-  local lacking = lacks(answer)
-  if lacking == 'command' then deny(ask_for[1]) end
-  if lacking == 'key' and not keys[1] then keys[1] = 0 end
+local function probe(command)
+  local answer = redis.pcall(unpack(command))
+  local refused = refused_part(answer)
+  if refused == 'command' then deny(command[1]) end
+  if refused == 'key' and not keys[1] then keys[1] = 0 end
   return answer
 end
 
-for _, ask_for in ipairs(ASKS) do ask(ask_for) end
+for _, command in ipairs(HARMLESS) do probe(command) end
 if not denied['del'] and not keys[1] then
-  for _, make in ipairs(MAKES) do
-    if ask(make) == 1 then redis.call('del', lock) end
+  for _, command in ipairs(CREATING) do
+    if probe(command) == 1 then redis.call('del', lock) end
   end
 end
 
--- One that only reads and one that only writes: Redis 7 knows rights to either.
+-- Tests reading and writing separately: Redis 7 has a right for each.
 local function may_use(name)
-  return lacks(redis.pcall('pttl', name)) ~= 'key' and lacks(redis.pcall('pexpire', name, 1)) ~= 'key'
+  return refused_part(redis.pcall('pttl', name)) ~= 'key' and refused_part(redis.pcall('pexpire', name, 1)) ~= 'key'
 end
 
 for at, name in ipairs(names) do
   if at <= count then
     if not may_use(name) then keys[#keys + 1] = at end
   else
-    local told, shard = publish(name, '')
-    if lacks(told) == 'command' then deny("publish") end
-    if lacks(shard) == 'command' then deny("spublish") end
-    if lacks(told) == 'channel' or lacks(shard) == 'channel' then channels[#channels + 1] = at - count end
+    local plain, shard = publish(name, '')
+    if refused_part(plain) == 'command' then deny("publish") end
+    if refused_part(shard) == 'command' then deny("spublish") end
+    if refused_part(plain) == 'channel' or refused_part(shard) == 'channel' then channels[#channels + 1] = at - count end
   end
 end
 return {'RIGHTS', nonce, commands, keys, channels}

@@ -1,15 +1,15 @@
--- common/release_requested: whether a holder was asked to release its lock. Writes nothing.
+-- common/release_requested: returns whether the release of an owner's lock was requested. Writes nothing.
 --
--- KEYS[1] asked  set  owners that were asked; a semaphore's permits in hex
+-- KEYS[1] requests  set  owners whose release was requested; a semaphore's permits in hex
 -- ARGV[1] nonce
 -- ARGV[2] owner
 --
 -- Returns {ASKED, nonce, 1 or 0}
-local asked = KEYS[1]
+local requests = KEYS[1]
 local nonce, owner = ARGV[1], ARGV[2]
-local is_asked = redis.pcall('sismember', asked, owner)
-if type(is_asked) == 'table' then
-  if not string.find(is_asked.err, 'WRONGTYPE') then return is_asked end
-  is_asked = 0
+local requested = redis.pcall('sismember', requests, owner)
+if type(requested) == 'table' then
+  if not string.find(requested.err, 'WRONGTYPE') then return requested end
+  requested = 0
 end
-return {'ASKED', nonce, is_asked}
+return {'ASKED', nonce, requested}

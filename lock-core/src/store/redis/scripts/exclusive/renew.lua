@@ -1,5 +1,5 @@
--- exclusive/renew: gives holds of locks with one holder, fair ones too, their lease again. A lease is
--- never shortened (but see lib/renewed). One foreign or broken key spoils only its own answer.
+-- exclusive/renew: extends the leases of holds of locks with one holder, fair ones included. A lease is
+-- never shortened (exception: lib/renewed). A foreign or broken key affects only its own result.
 --
 -- KEYS[i]    lock   hash    owner -> holds
 -- ARGV[1]    nonce

@@ -1,24 +1,25 @@
--- fair/acquire: takes an owner's hold number `holds` of a fair lock, if nobody else holds it and
--- nobody stands before the caller in the queue. Asking again for a hold that was granted grants it,
--- and re-entry passes the queue. Waiters that have died are dropped from its head; who is then next
--- on a free lock is told.
+-- fair/acquire: acquires an owner's hold number `holds` of a fair lock, unless another owner holds it or
+-- a live waiter is before the caller in the queue. Repeating the call for a granted hold grants it
+-- again. Re-entry bypasses the queue. Dead waiters are dropped from the head; if the lock is free, the
+-- new head is woken.
 --
 -- KEYS[1] lock       hash     owner -> holds
 -- KEYS[2] queue      list     waiting owners, next first
 -- KEYS[3] deadlines  zset     owner -> epoch ms after which Redisson passes it by
--- KEYS[4] alive      zset     owner -> epoch ms until which a waiter of ours lives unless it asks again
+-- KEYS[4] alive      zset     owner -> epoch ms at which the place of this library's waiter ends unless renewed
 -- KEYS[5] token      string   last fencing token
--- KEYS[6] channel    prefix   of the waiters' channels channel:owner, which are told 0
+-- KEYS[6] channel    prefix   of the waiters' channels channel:owner, which get 0
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
 -- ARGV[4] holds   this owner's holds once granted; 1 is the outermost
--- ARGV[5] place_ms  life of the caller's place in the queue unless it asks again, 0: does not queue
--- ARGV[6] wait_ms   what Redisson counts for each of its waiters in the queue
--- ARGV[7] token_ttl  ms, 0: for ever
+-- ARGV[5] place_ms  life of the caller's place in the queue unless renewed, 0: takes none
+-- ARGV[6] wait_ms   what Redisson adds to the deadline for each of its waiters
+-- ARGV[7] token_ttl  ms, 0: no expiry
 --
 -- Returns {GRANTED, nonce, token ('' on re-entry)}
---         {BUSY, nonce, ms until it is worth looking again unless told (-1: no limit), 1 if the caller stands in the queue}
+--         {BUSY, nonce, ms after which to retry unless woken (-1: no limit), 1 if the caller is in the
+--          queue}
 --         {LOST, nonce} when the owner's earlier holds are gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, queue, deadlines, alive, token, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -29,7 +30,7 @@ local token_ttl_ms = parse_int(ARGV[7], 0, MOST_LEASE_MS)
 if not (lease_ms and holds and place_ms and wait_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
 
 local held, taken = exclusive_holds(lock, owner)
-if not held or not is_queue(queue, deadlines, alive) then return {'WRONG_KIND', nonce} end
+if not held or not is_fair_lock_queue(queue, deadlines, alive) then return {'WRONG_KIND', nonce} end
 
 if held > 0 then
   if held < holds - 1 then return {'LOST', nonce} end
@@ -38,30 +39,30 @@ if held > 0 then
     fence = next_token(token, token_ttl_ms)
     if not fence then return {'WRONG_KIND', nonce} end
   end
-  hold_again(lock, owner, math.max(held, holds), lease_ms)
+  add_hold(lock, owner, math.max(held, holds), lease_ms)
   return {'GRANTED', nonce, fence}
 end
 if holds > 1 then return {'LOST', nonce} end
 
 local now = now_ms()
-local head, head_left_ms, dead = head_of(queue, deadlines, alive, now, owner)
+local head, head_left_ms, dead = first_live_waiter(queue, deadlines, alive, now, owner)
 if not taken and (not head or head == owner) then
   local fence = next_token(token, token_ttl_ms)
   if not fence then return {'WRONG_KIND', nonce} end
-  drop_heads(queue, deadlines, alive, dead)
+  drop_dead_heads(queue, deadlines, alive, dead)
   leave_queue(queue, deadlines, alive, owner)
   redis.call('hset', lock, owner, '1')
   set_ttl(lock, lease_ms)
   return {'GRANTED', nonce, fence}
 end
 
-drop_heads(queue, deadlines, alive, dead)
+drop_dead_heads(queue, deadlines, alive, dead)
 local left_ms = taken and redis.call('pttl', lock) or head_left_ms
 if place_ms > 0 then
-  stand_in_queue(queue, deadlines, alive, owner, now, taken and math.max(left_ms, 0) or 0, place_ms, wait_ms)
+  join_or_renew_queue_place(queue, deadlines, alive, owner, now, taken and math.max(left_ms, 0) or 0, place_ms, wait_ms)
 end
 local queued = redis.call('zscore', deadlines, owner) and 1 or 0
 if not taken and dead > 0 then publish(channel .. ':' .. head, '0') end
--- At least 1: whoever looks again at once would do so without end.
+-- At least 1: with 0 the caller would retry without a pause.
 if left_ms ~= -1 or not taken then left_ms = math.max(left_ms, 1) end
 return {'BUSY', nonce, left_ms, queued}

@@ -1,13 +1,13 @@
--- fair_read_write/downgrade: turns one of an owner's write holds into a read hold. With the last
--- write gone the lock becomes a read lock, and the readers before the first writer in line are told.
--- All others stay behind. Asking again changes nothing.
+-- fair_read_write/downgrade: turns one of an owner's write holds into a read hold. If that was the last
+-- write, the lock becomes a read lock, and the readers before the first writer in the queue are woken.
+-- Repeating the call changes nothing.
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
--- KEYS[3] channel  channel  where releases are told: 1 for a write
--- KEYS[4] line     zset     mode:owner of each waiter -> number of arrival; see lib/fair_queue
+-- KEYS[3] channel  channel  where releases are published: 1 for a write
+-- KEYS[4] line     zset     mode:owner of each waiter -> number of arrival; see lib/fair_read_write_queue
 -- KEYS[5] alive    zset     mode:owner -> epoch ms until which its place lives
--- KEYS[6] turn     prefix   of the waiters' channels turn:owner, told 1
+-- KEYS[6] turn     prefix   of the waiters' channels turn:owner, which get 1
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease    ms
@@ -21,12 +21,12 @@ local lock, reads, channel, line, alive, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[
 local nonce, owner, lease_ms, read_holds, write_holds = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local before = mode_of(lock)
--- The plain step looks for waiters; this name is nobody's key.
+-- The called script checks for waiters; no key has this name, so it finds none.
 local no_line = reads
 local reply = read_write_downgrade({lock, reads, channel, no_line}, {nonce, owner, lease_ms, read_holds, write_holds})
-local stands = line_stands(line, alive)
-if reply[1] == 'RELEASED' and stands ~= nil then
-  keep_line(line, redis.call('pttl', lock))
-  if mode_of(lock) ~= before then pass_turn(lock, line, alive, turn) end
+local has_queue = has_fair_queue(line, alive)
+if reply[1] == 'RELEASED' and has_queue ~= nil then
+  extend_fair_queue(line, redis.call('pttl', lock))
+  if mode_of(lock) ~= before then wake_next(lock, line, alive, turn) end
 end
 return reply

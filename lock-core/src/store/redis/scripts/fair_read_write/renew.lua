@@ -1,9 +1,10 @@
--- fair_read_write/renew: gives holds of one mode their lease again, and lets the line stand for as
--- long as the lock. A lease is never shortened (but see lib/renewed). One foreign or broken key spoils only its own answer.
+-- fair_read_write/renew: extends the leases of holds of one mode, and keeps the queue as long as the
+-- lock. A lease is never shortened (exception: lib/renewed). A foreign or broken key affects only its
+-- own result.
 --
 -- KEYS[3i-2] lock   hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[3i-1] reads  prefix  of the owner's keys reads:1 .. reads:n
--- KEYS[3i]   line   zset    mode:owner of each waiter -> number of arrival; see lib/fair_queue
+-- KEYS[3i]   line   zset    mode:owner of each waiter -> number of arrival; see lib/fair_read_write_queue
 -- ARGV[1]    nonce
 -- ARGV[2]    mode   read or write
 -- ARGV[2i+1] owner
@@ -21,9 +22,9 @@ for at = 1, #KEYS / 3 do
 end
 local reply = mode == 'read' and read_write_renew_read(keys, args) or read_write_renew_write(keys, args)
 
--- A line that cannot be kept costs nobody the hold.
+-- If the queue's TTL cannot be set, the hold is still renewed.
 local function keep(lock, line)
-  if line_stands(line, line) ~= nil then keep_line(line, redis.call('pttl', lock)) end
+  if has_fair_queue(line, line) ~= nil then extend_fair_queue(line, redis.call('pttl', lock)) end
 end
 for at = 1, #KEYS / 3 do
   if reply[at + 2] == 1 then pcall(keep, KEYS[3 * at - 2], KEYS[3 * at]) end

@@ -1,19 +1,19 @@
--- fair_read_write/upgrade: read_write/upgrade of a fair lock, whose line lives as long as it does.
+-- fair_read_write/upgrade: read_write/upgrade of a fair lock; keeps the queue as long as the lock.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:n
 -- KEYS[3] token   string  last fencing token
--- KEYS[4] line    zset    mode:owner of each waiter -> number of arrival; see lib/fair_queue
+-- KEYS[4] line    zset    mode:owner of each waiter -> number of arrival; see lib/fair_read_write_queue
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
 -- ARGV[4] read_holds   the owner's reads once upgraded
 -- ARGV[5] write_holds  the owner's writes once upgraded
--- ARGV[6] token_ttl  ms, 0: for ever
+-- ARGV[6] token_ttl  ms, 0: no expiry
 -- ARGV[7] tag     prefix of every owner's read keys
 --
 -- Returns {GRANTED, nonce, token}
---         {BUSY, nonce, ms the longest other reader still has}
+--         {BUSY, nonce, ms left of the longest other reader's lease}
 --         {LOST, nonce} when the owner's hold is gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, reads, token, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -22,5 +22,5 @@ local write_holds, token_ttl_ms, tag = ARGV[5], ARGV[6], ARGV[7]
 
 local reply = read_write_upgrade(
   {lock, reads, token}, {nonce, owner, lease_ms, read_holds, write_holds, token_ttl_ms, tag})
-if reply[1] == 'GRANTED' and line_stands(line, line) ~= nil then keep_line(line, redis.call('pttl', lock)) end
+if reply[1] == 'GRANTED' and has_fair_queue(line, line) ~= nil then extend_fair_queue(line, redis.call('pttl', lock)) end
 return reply

@@ -1,4 +1,4 @@
--- fast_path/acquire_read: takes a read/write lock that nobody holds and nobody waits for: see
+-- fast_path/acquire_read: acquires a free read/write lock that has no waiters: see
 -- read_write/acquire_read.
 --
 -- KEYS[4] reads   prefix  of the owner's keys reads:1 .. reads:holds
@@ -11,6 +11,6 @@ if fence then
     redis.call('set', reads .. ':1', '1', 'px', lease)
     return 'GRANTED ' .. nonce .. ' ' .. fence
   end
-  -- It must not stay for ever; the whole script says why.
+  -- A lock without a TTL would never expire. The full script reports the error.
   redis.call('del', lock)
 end

@@ -1,8 +1,8 @@
--- fast_path/token: the fencing token of a first hold of a lock that nobody holds and nobody waits for,
--- stored as lib/next_token stores it: `fence`. nil where the call is any other, or anything is out
--- of the ordinary: then nothing is written, and the whole script answers. What is quick makes no
--- function: to make those of a whole script costs as much as to grant. And it answers in one text, the
--- parts of the whole script's list with spaces between: a list costs as much as a command.
+-- fast_path/token: sets `fence` to the fencing token of a first hold of a free lock without waiters, and
+-- stores it as lib/next_token does. In every other case `fence` is nil, nothing is written, and the
+-- full script answers. A fast path defines no functions: defining those of a full script costs as much
+-- as granting. It replies with one text, the parts of the full script's list separated by spaces: a
+-- list costs as much as a command.
 --
 -- KEYS[1] lock    hash    of any kind
 -- KEYS[2] line    hash    mode:owner of each waiter -> since:until
@@ -10,19 +10,19 @@
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
--- ARGV[4] token_ttl  ms, 0: for ever
--- ARGV[5] place_ms  as in the whole script
--- ARGV[6] waited_ms  as in the whole script
--- ARGV[7] yields  makes no difference where nobody waits
--- ARGV[8] holds   1, or missing; another is left to the whole script
--- ARGV[9] turns   0, or missing; others are left to the whole script
+-- ARGV[4] token_ttl  ms, 0: no expiry
+-- ARGV[5] place_ms  as in the full script
+-- ARGV[6] waited_ms  as in the full script
+-- ARGV[7] yields  ignored: there are no waiters
+-- ARGV[8] holds   1 (the default); for any other the full script answers
+-- ARGV[9] reserved_tokens  0 (the default); for any other the full script answers
 local lock, line, token = KEYS[1], KEYS[2], KEYS[3]
 local nonce, owner, lease, token_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local lease_ms, token_ttl_ms, place_ms, waited_ms = tonumber(lease), tonumber(token_ttl), tonumber(ARGV[5]), tonumber(ARGV[6] or 0)
-local holds, turns = ARGV[8], ARGV[9]
+local holds, reserved_tokens = ARGV[8], ARGV[9]
 local MOST_MS = 31536000000 -- lib/parse_int's MOST_LEASE_MS
 local fence
-if owner ~= '' and (not holds or holds == '1') and (not turns or turns == '0')
+if owner ~= '' and (not holds or holds == '1') and (not reserved_tokens or reserved_tokens == '0')
   and lease_ms and token_ttl_ms and place_ms and waited_ms
   and lease_ms >= 1 and lease_ms <= MOST_MS and lease_ms % 1 == 0
   and token_ttl_ms >= 0 and token_ttl_ms <= MOST_MS and token_ttl_ms % 1 == 0

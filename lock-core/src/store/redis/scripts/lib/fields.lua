@@ -1,5 +1,5 @@
--- lib/fields: some fields of a lock's hash; `free` where nothing stands under its name, which one
--- short look tells; `err` where something else does.
+-- lib/fields: returns some fields of a lock's hash, `free` if the key does not exist (found with one
+-- cheap command), or `err` if the key has another type.
 local function fields_named(lock, ...)
   local count = redis.pcall('hlen', lock)
   if count == 0 then return {free = true} end

@@ -1,4 +1,4 @@
--- lib/holders: whoever holds what stands under a lock's name, of whatever kind. Writes nothing.
+-- lib/holders: the holders of a lock of any kind. Writes nothing.
 local MOST_LISTED = 1024
 
 local function hex(bytes)
@@ -23,7 +23,7 @@ local function permit_holders(leases, free, now)
 end
 
 local function read_write_holders(lock, tag, mode)
-  local fields, complete = fields_of(lock)
+  local fields, complete = all_fields(lock)
   local found = {shape = 'read_write', mode = mode, left_ms = redis.call('pttl', lock), holders = {}, complete = complete}
   local writes, writer = 0, nil
   for at = 1, #fields, 2 do
@@ -34,11 +34,11 @@ local function read_write_holders(lock, tag, mode)
   if writer then found.holders[1] = {writer, 0, writes, found.left_ms} end
   for at = 1, #fields, 2 do
     local owner = fields[at]
-    local reads = reads_in(owner, fields[at + 1])
+    local reads = read_count(owner, fields[at + 1])
     if reads and owner == writer then
       found.holders[1][2] = reads
     elseif reads then
-      local left_ms = reading_ms(lock, tag, owner, reads)
+      local left_ms = read_left_ms(lock, tag, owner, reads)
       if left_ms >= 0 and #found.holders == MOST_LISTED then
         found.complete = false
       elseif left_ms >= 0 then
@@ -50,9 +50,9 @@ local function read_write_holders(lock, tag, mode)
   return found
 end
 
--- shape: free, read_write, sole or semaphore; mode; left_ms, -2 when nobody holds it and -1 for no
--- end; free permits of a semaphore; holders {owner, reads, writes, ms left}; whether these are all.
--- Nil when something else stands there.
+-- Returns the shape (free, read_write, exclusive or semaphore), the mode, left_ms (-2: free, -1: no
+-- expiry), the free permits of a semaphore, the holders {owner, reads, writes, ms left}, and whether
+-- the list is complete. Nil when the key is not a lock.
 local function holders_of(lock, leases, tag, now)
   local type_of = redis.call('type', lock).ok
   if type_of == 'string' or type_of == 'none' then

@@ -1,4 +1,4 @@
--- lib/parse_int: a number from an argument, or nil unless it is whole and within bounds.
+-- lib/parse_int: parses an argument; nil unless it is an integer within bounds.
 local MOST_LEASE_MS, MOST_HOLDS = 31536000000, 1000000
 local function parse_int(text, least, most)
   local number = tonumber(text)

@@ -1,9 +1,9 @@
--- lib/permits: a semaphore as Redisson keeps it: the number of free permits, and the permits that
--- are out with the time at which each lease ends. Neither key has a TTL.
+-- lib/permits: a semaphore in Redisson's form: the number of free permits, and the acquired permits
+-- with the time at which each lease ends. Neither key has a TTL.
 local MOST_PERMITS = 2 ^ 32 - 1
 
--- The number of free permits (nil: nobody has said yet) and how many leases stand, ended ones
--- counted; false when something else stands under one of the names.
+-- Returns the number of free permits (nil: the semaphore has no number yet) and the number of leases,
+-- including ended ones; false when one of the keys has another type.
 local function permits_of(permits, leases)
   local free, out = redis.pcall('get', permits), redis.pcall('zcard', leases)
   if type(free) == 'table' or type(out) == 'table' then
@@ -20,9 +20,9 @@ local function permits_of(permits, leases)
   return free, out
 end
 
--- Leases that are over are taken back; how many there were. Nothing that is held can be missed for
--- want of memory: the first write only deletes.
-local function take_back_over(leases, now)
+-- Removes leases that have ended, and returns their number. Works at Redis' memory limit: the first
+-- write only deletes.
+local function remove_expired_leases(leases, now)
   return redis.call('zremrangebyscore', leases, '-inf', now)
 end
 

@@ -1,8 +1,8 @@
--- lib/publish: publishes a message. In a cluster of Redis 7 also to those who listen to the shard,
--- as Redisson does there; both reach a listener of either sort. Who may not publish is refused here
--- and nowhere else: what the message tells of has happened, and those who wait find out by looking.
+-- lib/publish: publishes a message; in a cluster of Redis 7 also on the shard channel, as Redisson
+-- does there, so that subscribers of both sorts receive it. A missing right to publish is ignored: the
+-- change has been made already, and waiters find it by polling.
 local function publish(channel, message)
-  local told = redis.pcall('publish', channel, message)
-  return told, SHARDED and redis.pcall('spublish', channel, message)
+  local published = redis.pcall('publish', channel, message)
+  return published, SHARDED and redis.pcall('spublish', channel, message)
 end
 

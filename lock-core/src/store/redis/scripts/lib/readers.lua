@@ -1,10 +1,10 @@
--- lib/readers: the read owners of a lock but `own`: the longest time (ms) that any of them still
--- has, how many live, the fields of those whose time is over, and whether all were looked at (a
--- scan is capped, so that no crowd of readers can hold up the server).
-local MOST_READERS, MOST_COUNT = 1024, 1000000 -- a larger count is nobody's, and would never end
+-- lib/readers: the read owners of a lock, except `own`: the longest time left (ms), the number of live
+-- ones, the fields of those whose time is over, and whether the list is complete (the scan is limited,
+-- so that many readers cannot block the server).
+local MOST_READERS, MOST_COUNT = 1024, 1000000 -- a larger count is not a client's; the loop over it would block
 
--- What an owner's read holds still have, at most; below 0 when its time is over.
-local function reading_ms(lock, tag, owner, holds)
+-- Returns the longest time (ms) left of an owner's read holds; below 0 when all have ended.
+local function read_left_ms(lock, tag, owner, holds)
   local remaining = -2
   for hold = holds, 1, -1 do
     local left = redis.call('pttl', tag .. ':' .. owner .. ':rwlock_timeout:' .. hold)
@@ -14,26 +14,26 @@ local function reading_ms(lock, tag, owner, holds)
   return remaining
 end
 
--- Fields and values in turn, and whether these are all.
-local function fields_of(lock)
+-- Returns fields and values alternately, and whether the list is complete.
+local function all_fields(lock)
   if redis.call('hlen', lock) <= MOST_READERS then return redis.call('hgetall', lock), true end
   return redis.call('hscan', lock, '0', 'count', MOST_READERS)[2], false
 end
 
--- The number of an owner's read holds that a field tells of; nil for any other field.
-local function reads_in(owner, value)
+-- Returns the number of an owner's read holds in a field; nil for any other field.
+local function read_count(owner, value)
   local holds = tonumber(value)
   if owner ~= 'mode' and holds and holds <= MOST_COUNT and string.sub(owner, -6) ~= ':write' then return holds end
 end
 
-local function readers(lock, tag, own)
-  local fields, complete = fields_of(lock)
+local function other_readers(lock, tag, own)
+  local fields, complete = all_fields(lock)
   local longest, live, dead = 0, 0, {}
   for at = 1, #fields, 2 do
     local owner = fields[at]
-    local holds = reads_in(owner, fields[at + 1])
+    local holds = read_count(owner, fields[at + 1])
     if holds and owner ~= own then
-      local remaining = reading_ms(lock, tag, owner, holds)
+      local remaining = read_left_ms(lock, tag, owner, holds)
       if remaining >= 0 then
         live, longest = live + 1, math.max(longest, remaining)
       else

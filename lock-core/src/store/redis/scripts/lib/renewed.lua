@@ -1,6 +1,6 @@
--- lib/renewed: the time (ms) that a renewal leaves: never less than is left, unless Redis' clock
--- must have been set back. A renewal tells the longest lease that its owner has asked for, but one
--- that comes late may not know of the last; so only what is far beyond is taken for a jump.
+-- lib/renewed: the TTL (ms) that a renewal sets: never less than the current one, unless Redis' clock
+-- was set back. A renewal carries the longest lease that its owner has requested, but a late one may
+-- carry an older, shorter lease. So only a TTL that exceeds the lease by far counts as a clock jump.
 local JUMP_MS = 1800000
 local function renewed_ms(left_ms, lease_ms)
   if left_ms > lease_ms + JUMP_MS then return lease_ms end

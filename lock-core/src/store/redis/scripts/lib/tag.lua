@@ -1,5 +1,5 @@
--- lib/tag: how an owner's read keys begin, from any name that stands beside the lock: all of them
--- end with the lock's tag. Few calls need it, and every argument of a call costs.
+-- lib/tag: the prefix of an owner's read keys, from the name of any other key of the lock: all of them
+-- end with the lock's tag. It is not an argument, because few calls need it and each argument costs.
 local function tag_of(beside)
   return string.match(beside, ':(.*)$')
 end

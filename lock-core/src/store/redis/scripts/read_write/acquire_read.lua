@@ -1,27 +1,26 @@
--- read_write/acquire_read: takes an owner's read hold number `holds`, unless another owner writes
--- or a writer waits that came before: a free lock is then reserved for that, and one that others
--- read is refused where the caller yields. A caller that is refused takes a place in line. Asking
--- again for a hold that was granted grants it. A lock that stands as a fair read/write lock is of
--- another kind.
+-- read_write/acquire_read: acquires an owner's read hold number `holds`, unless another owner writes or
+-- an earlier writer waits. A free lock is then reserved for that writer; a lock that others read is
+-- refused if the caller yields. A refused caller takes a place in line. Repeating the call for a
+-- granted hold grants it again. A fair read/write lock of the same name is of another kind.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] line    hash    mode:owner of each waiter -> since:until
 -- KEYS[3] token   string  last fencing token
 -- KEYS[4] reads   prefix  of the owner's keys reads:1 .. reads:holds (strings, one per read hold)
--- KEYS[5] channel  channel  where releases are told: 1
+-- KEYS[5] channel  channel  where releases are published: 1
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
--- ARGV[4] token_ttl  ms, 0: for ever
+-- ARGV[4] token_ttl  ms, 0: no expiry
 -- ARGV[5] place_ms  life of the place that a refused reader takes or renews, 0: takes none
--- ARGV[6] waited_ms  for how long this owner has waited; missing: 0
--- ARGV[7] yields  1, or missing: stand back behind a writer ahead while others read; 0: do not
--- ARGV[8] holds   this owner's read holds once granted; 1, or missing, is the outermost
+-- ARGV[6] waited_ms  how long this owner has waited; 0 if missing
+-- ARGV[7] yields  1 (the default): wait behind an earlier writer even while others read; 0: do not
+-- ARGV[8] holds   this owner's read holds once granted; 1 (the default) is the outermost
 --
 -- Returns {GRANTED, nonce, token ('' on re-entry)}
---         {BUSY, nonce, ms the writer, or the place of the writer ahead, still has (-1: no limit), 1 if the
---          caller has a place}
---         {YIELD, nonce, ms the place of the writer ahead still has, 1 if the caller has a place} while
+--         {BUSY, nonce, ms left of the writer's lease or of the earlier writer's place (-1: no limit), 1 if
+--          the caller has a place}
+--         {YIELD, nonce, ms left of the earlier writer's place, 1 if the caller has a place} while
 --         others read
 --         {LOST, nonce} when the owner's earlier holds are gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
@@ -47,7 +46,7 @@ elseif mode == 'write' then
     if holds > 1 then return {'LOST', nonce} end
     local waiters = waiters_in(line)
     if waiters.fair then return {'WRONG_KIND', nonce} end
-    return {'BUSY', nonce, redis.call('pttl', lock), stand(line, waiters, me, waited_ms, place_ms)}
+    return {'BUSY', nonce, redis.call('pttl', lock), take_place(line, waiters, me, waited_ms, place_ms)}
   end
 elseif mode or not state.free then
   return {'WRONG_KIND', nonce}
@@ -58,11 +57,11 @@ local outermost = holds == 1 and writes == 0
 local waiters = outermost and waiters_in(line) or {}
 if held == 0 and outermost then
   if waiters.fair then return {'WRONG_KIND', nonce} end
-  local first = ahead_of(waiters, me, waited_ms)
+  local first = first_ahead_of(waiters, me, waited_ms)
   if first and (yields or not mode) then
-    local stands = stand(line, waiters, me, waited_ms, place_ms)
-    if not mode and not is_reserved(waiters[1]) then pass_on(line, true, channel, '1') end
-    return {mode and 'YIELD' or 'BUSY', nonce, left_of(first), stands}
+    local has_place = take_place(line, waiters, me, waited_ms, place_ms)
+    if not mode and not is_reserved(waiters[1]) then reserve_for_next(line, true, channel, '1') end
+    return {mode and 'YIELD' or 'BUSY', nonce, left_ms_of(first), has_place}
   end
 end
 
@@ -80,5 +79,5 @@ else
   set_ttl(lock, lease_ms)
 end
 hold_reads(reads, math.max(held, holds), lease_ms)
-enter(line, waiters, me)
+leave_granted(line, waiters, me)
 return {'GRANTED', nonce, fence}

@@ -1,26 +1,26 @@
--- read_write/acquire_write: takes an owner's write hold number `holds`, unless another owner holds
--- the lock or another waiter came before: a free lock is then reserved for those that are next. A
--- caller that is refused takes a place in line. Readers whose time is over are forgotten. Asking
--- again for a hold that was granted grants it. The owner's reads inside live as long as the lock. A
--- lock that stands as a fair read/write lock is of another kind.
+-- read_write/acquire_write: acquires an owner's write hold number `holds`, unless another owner holds the
+-- lock or an earlier waiter is first. A free lock is then reserved for the next waiters. A refused
+-- caller takes a place in line. Readers whose leases have ended are removed. Repeating the call for a
+-- granted hold grants it again. The owner's reads inside its write last as long as the lock. A fair
+-- read/write lock of the same name is of another kind.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] line    hash    mode:owner of each waiter -> since:until
 -- KEYS[3] token   string  last fencing token
--- KEYS[4] channel  channel  where releases are told: 1
+-- KEYS[4] channel  channel  where releases are published: 1
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
--- ARGV[4] token_ttl  ms, 0: for ever
+-- ARGV[4] token_ttl  ms, 0: no expiry
 -- ARGV[5] place_ms  life of the place that a refused writer takes or renews, 0: takes none
--- ARGV[6] waited_ms  for how long this owner has waited; missing: 0
--- ARGV[7] yields  makes no difference here
--- ARGV[8] holds   this owner's write holds once granted; 1, or missing, is the outermost
--- ARGV[9] turns  tokens to keep in reserve after the one that is granted; none where it is missing
+-- ARGV[6] waited_ms  how long this owner has waited; 0 if missing
+-- ARGV[7] yields  ignored here
+-- ARGV[8] holds   this owner's write holds once granted; 1 (the default) is the outermost
+-- ARGV[9] reserved_tokens  tokens to reserve after the granted one; 0 if missing
 --
 -- Returns {GRANTED, nonce, token ('' on re-entry)}
---         {BUSY, nonce, ms the longest holder, or the place of the first, still has (-1: no limit), 1 if the
---          caller has a place}
+--         {BUSY, nonce, ms left of the longest holder's lease or of the first waiter's place (-1: no limit),
+--          1 if the caller has a place}
 --         {LOST, nonce} when the owner's earlier holds are gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, line, token, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -28,8 +28,8 @@ local nonce, owner = ARGV[1], ARGV[2]
 local lease_ms, token_ttl_ms = parse_int(ARGV[3], 1, MOST_LEASE_MS), parse_int(ARGV[4], 0, MOST_LEASE_MS)
 local place_ms, waited_ms = parse_int(ARGV[5], 0, MOST_LEASE_MS), parse_int(ARGV[6] or 0, 0, MOST_LEASE_MS)
 local holds = parse_int(ARGV[8] or 1, 1, MOST_HOLDS)
-local turns = parse_int(ARGV[9] or 0, 0, MOST_HOLDS)
-if not (lease_ms and holds and place_ms and waited_ms and token_ttl_ms and turns) or owner == '' then return {'INVALID', nonce} end
+local reserved_tokens = parse_int(ARGV[9] or 0, 0, MOST_HOLDS)
+if not (lease_ms and holds and place_ms and waited_ms and token_ttl_ms and reserved_tokens) or owner == '' then return {'INVALID', nonce} end
 
 local own, me = owner .. ':write', 'write:' .. owner
 local state = fields_named(lock, 'mode', own, owner)
@@ -40,7 +40,7 @@ if mode == 'write' and held > 0 then
   if held < holds - 1 then return {'LOST', nonce} end
   local fence = ''
   if holds == 1 then
-    fence = next_token(token, token_ttl_ms, turns)
+    fence = next_token(token, token_ttl_ms, reserved_tokens)
     if not fence then return {'WRONG_KIND', nonce} end
   end
   local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
@@ -55,12 +55,12 @@ if holds > 1 then return {'LOST', nonce} end
 local waiters = waiters_in(line)
 if waiters.fair then return {'WRONG_KIND', nonce} end
 local function refused(left_ms)
-  return {'BUSY', nonce, left_ms, stand(line, waiters, me, waited_ms, place_ms)}
+  return {'BUSY', nonce, left_ms, take_place(line, waiters, me, waited_ms, place_ms)}
 end
 if mode == 'write' then return refused(redis.call('pttl', lock)) end
 
 if mode == 'read' then
-  local longest_ms, live, dead, complete = readers(lock, tag_of(token))
+  local longest_ms, live, dead, complete = other_readers(lock, tag_of(token))
   for at = 1, #dead do redis.call('hdel', lock, dead[at]) end
   if live > 0 or not complete then
     if complete and redis.call('pttl', lock) > longest_ms then redis.call('pexpire', lock, math.max(longest_ms, 1)) end
@@ -70,16 +70,16 @@ if mode == 'read' then
   redis.call('del', lock)
 end
 
-local first = ahead_of(waiters, me, waited_ms)
+local first = first_ahead_of(waiters, me, waited_ms)
 if first then
-  local reply = refused(left_of(first))
-  if not is_reserved(first) then pass_on(line, true, channel, '1') end
+  local reply = refused(left_ms_of(first))
+  if not is_reserved(first) then reserve_for_next(line, true, channel, '1') end
   return reply
 end
 
-local fence = next_token(token, token_ttl_ms, turns)
+local fence = next_token(token, token_ttl_ms, reserved_tokens)
 if not fence then return {'WRONG_KIND', nonce} end
 redis.call('hset', lock, 'mode', 'write', own, '1')
 set_ttl(lock, lease_ms)
-enter(line, waiters, me)
+leave_granted(line, waiters, me)
 return {'GRANTED', nonce, fence}

@@ -1,10 +1,10 @@
--- read_write/downgrade: turns one of an owner's write holds into a read hold. With the last write
--- gone the lock becomes a read lock, and the readers that are next are woken. Asking again changes
--- nothing, so this also takes back an upgrade of which nobody knows whether it happened.
+-- read_write/downgrade: turns one of an owner's write holds into a read hold. If that was the last write,
+-- the lock becomes a read lock, and the next readers are woken. Repeating the call changes nothing, so
+-- a client can also use it to undo an upgrade with an unknown outcome.
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads    prefix   of the owner's keys reads:1 .. reads:n
--- KEYS[3] channel  channel  where releases are told: 1 for a write
+-- KEYS[3] channel  channel  where releases are published: 1 for a write
 -- KEYS[4] line     hash     mode:owner of each waiter -> since:until
 -- ARGV[1] nonce
 -- ARGV[2] owner
@@ -28,10 +28,10 @@ if writes <= write_holds then
   local kept = writes == write_holds and held >= read_holds
   kept = kept and (writes > 0 or redis.call('exists', reads .. ':1') == 1)
   if not kept then return {'LOST', nonce} end
-  -- The caller believes in a whole lease from here on, whatever it was before.
+  -- The caller counts on a whole lease from now on, so the TTL must not be shorter.
   local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
   redis.call('pexpire', lock, ttl_ms)
-  -- Among other readers the lock may live for longer than the caller's reads.
+  -- With other readers the lock's TTL may be longer than that of the caller's reads.
   if writes == 0 then ttl_ms = math.max(lease_ms, redis.call('pttl', reads .. ':1')) end
   hold_reads(reads, held, ttl_ms)
   return {'RELEASED', nonce}
@@ -46,6 +46,6 @@ if write_holds > 0 then
 else
   redis.call('hdel', lock, own)
   redis.call('hset', lock, 'mode', 'read')
-  pass_on(line, false, channel, '1')
+  reserve_for_next(line, false, channel, '1')
 end
 return {'RELEASED', nonce}

@@ -1,17 +1,17 @@
--- read_write/release_write: brings an owner's write holds down to `holds`, and takes the owner out
--- of the line. A lock that is free then is reserved for those that are next; when the owner still
--- reads, the lock becomes a read lock, and the readers that are next are woken. Asking again
--- changes nothing. Works at Redis' memory limit: the first write only deletes.
+-- read_write/release_write: reduces an owner's write holds to `holds`, and removes the owner from the
+-- line. A lock that is free then is reserved for the next waiters. If the owner still reads, the lock
+-- becomes a read lock, and the next readers are woken. Repeating the call changes nothing. Works at
+-- Redis' memory limit: the first write only deletes.
 --
 -- KEYS[1] lock     hash     mode, owner -> reads, owner:write -> writes
--- KEYS[2] channel  channel  where releases are told: 1
+-- KEYS[2] channel  channel  where releases are published: 1
 -- KEYS[3] line     hash     mode:owner of each waiter -> since:until
 -- ARGV[1] nonce
 -- ARGV[2] owner
--- ARGV[3] holds    the owner's write holds once released; 0 where it is missing
--- ARGV[4] queued   1: the owner may stand in line; 0, or missing: it does not
+-- ARGV[3] holds    the owner's write holds once released; 0 if missing
+-- ARGV[4] queued   1: the owner may be in line; 0 (the default): it is not
 --
--- Returns {FREED, nonce} the owner was its last holder: nobody holds it now
+-- Returns {FREED, nonce} the owner was the last holder: the lock is free now
 --         {RELEASED, nonce} the owner still does
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
@@ -19,7 +19,7 @@ local lock, channel, line = KEYS[1], KEYS[2], KEYS[3]
 local nonce, owner, holds, queued = ARGV[1], ARGV[2], parse_int(ARGV[3] or 0, 0, MOST_HOLDS), ARGV[4] == '1'
 if not holds or owner == '' then return {'INVALID', nonce} end
 
-if queued then leave(lock, line, 'write:' .. owner, channel, '1') end
+if queued then give_up_place(lock, line, 'write:' .. owner, channel, '1') end
 
 local own = owner .. ':write'
 local state = redis.pcall('hmget', lock, 'mode', own, owner)
@@ -38,9 +38,9 @@ if reading_ms > 0 then
   redis.call('hdel', lock, own)
   redis.call('hset', lock, 'mode', 'read')
   redis.call('pexpire', lock, reading_ms)
-  pass_on(line, false, channel, '1')
+  reserve_for_next(line, false, channel, '1')
   return {'RELEASED', nonce}
 end
 redis.call('del', lock)
-pass_on(line, true, channel, '1')
+reserve_for_next(line, true, channel, '1')
 return {'FREED', nonce}

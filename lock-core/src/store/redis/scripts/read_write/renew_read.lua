@@ -1,7 +1,7 @@
--- read_write/renew_read: gives read holds their lease again. A hold is renewed only when every key
--- of it is still there: one that lapsed while other readers kept the lock alive is told so.
--- A lease is never shortened (but see lib/renewed).
--- One foreign or broken key spoils only its own answer.
+-- read_write/renew_read: extends the leases of read holds. A hold is renewed only if all its keys still
+-- exist; one that expired while other readers kept the lock alive is reported as lost.
+-- A lease is never shortened (exception: lib/renewed).
+-- A foreign or broken key affects only its own result.
 --
 -- KEYS[2i-1] lock   hash    mode, owner -> reads
 -- KEYS[2i]   reads  prefix  of the owner's keys reads:1 .. reads:n
@@ -27,7 +27,8 @@ local function renew(lock, reads, owner, lease_ms)
     longest_ms = math.max(longest_ms, ttl_ms)
   end
   local left_ms = redis.call('pttl', lock)
-  -- Beside other readers it stays too long: their own keys say who still reads.
+  -- With other readers the TTL is never shortened. It may be too long then, but each reader's own keys
+  -- end in time.
   local alone = redis.call('hlen', lock) == 2
   local ttl_ms = alone and renewed_ms(left_ms, longest_ms) or math.max(left_ms, longest_ms)
   if ttl_ms ~= left_ms then redis.call('pexpire', lock, ttl_ms) end

@@ -1,5 +1,6 @@
--- read_write/renew_write: gives write holds, and the same owner's reads inside them, their lease
--- again. A lease is never shortened (but see lib/renewed). One foreign or broken key spoils only its own answer.
+-- read_write/renew_write: extends the leases of write holds, and of the same owner's reads inside them.
+-- A lease is never shortened (exception: lib/renewed). A foreign or broken key affects only its own
+-- result.
 --
 -- KEYS[2i-1] lock   hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2i]   reads  prefix  of the owner's keys reads:1 .. reads:n

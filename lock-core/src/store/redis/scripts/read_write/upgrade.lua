@@ -1,6 +1,6 @@
--- read_write/upgrade: turns one of an owner's read holds into a write hold, if nobody else reads.
--- Readers whose time is over are forgotten. Asking again for what was granted grants it. The
--- owner's reads that stay live as long as the lock.
+-- read_write/upgrade: turns one of an owner's read holds into a write hold, unless others read. Readers
+-- whose leases have ended are removed. Repeating the call for a granted upgrade grants it again. The
+-- owner's remaining reads last as long as the lock.
 --
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:n
@@ -10,11 +10,11 @@
 -- ARGV[3] lease   ms
 -- ARGV[4] read_holds   the owner's reads once upgraded
 -- ARGV[5] write_holds  the owner's writes once upgraded
--- ARGV[6] token_ttl  ms, 0: for ever
+-- ARGV[6] token_ttl  ms, 0: no expiry
 -- ARGV[7] tag     prefix of every owner's read keys
 --
 -- Returns {GRANTED, nonce, token}
---         {BUSY, nonce, ms the longest other reader still has}
+--         {BUSY, nonce, ms left of the longest other reader's lease}
 --         {LOST, nonce} when the owner's hold is gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, reads, token = KEYS[1], KEYS[2], KEYS[3]
@@ -31,7 +31,7 @@ if writes < write_holds then
   if writes < write_holds - 1 or held <= read_holds then return {'LOST', nonce} end
   if writes == 0 and redis.call('exists', reads .. ':1') == 0 then return {'LOST', nonce} end
   if writes == 0 and redis.call('hlen', lock) > 2 then
-    local longest_ms, live, dead, complete = readers(lock, tag, owner)
+    local longest_ms, live, dead, complete = other_readers(lock, tag, owner)
     for at = 1, #dead do redis.call('hdel', lock, dead[at]) end
     if live > 0 or not complete then
       return {'BUSY', nonce, complete and longest_ms or redis.call('pttl', lock)}

@@ -1,21 +1,21 @@
--- semaphore/acquire: takes one permit, if one is free once the leases that are over are taken back,
--- and one for each waiter that came before is left. A caller that is refused takes a place in line.
--- Asking again for a permit that was granted grants it, and its lease is never shortened. A
--- semaphore that does not exist is made.
+-- semaphore/acquire: acquires one permit, if more are free than there are earlier waiters. Leases that
+-- have ended are removed first. A refused caller takes a place in line. Repeating the call for a
+-- granted permit grants it again; its lease is never shortened. Creates the semaphore if it does not
+-- exist.
 --
 -- KEYS[1] permits  string   free permits
 -- KEYS[2] leases   zset     permit -> epoch ms at which its lease ends
--- KEYS[3] channel  channel  where free permits are told: their number
+-- KEYS[3] channel  channel  where the number of free permits is published
 -- KEYS[4] line     hash     write:permit of each waiter -> since:until
 -- ARGV[1] nonce
 -- ARGV[2] permit   the owner, 16 bytes
 -- ARGV[3] lease    ms
--- ARGV[4] total    permits of a semaphore that does not exist yet, those that are out counted
--- ARGV[5] place_ms  life of the place that a refused caller takes or renews, 0 or missing: takes none
--- ARGV[6] waited_ms  for how long the caller has waited; missing: 0
+-- ARGV[4] total    permits of a semaphore that does not exist yet, including acquired ones
+-- ARGV[5] place_ms  life of the place that a refused caller takes or renews, 0 (the default): takes none
+-- ARGV[6] waited_ms  how long the caller has waited; 0 if missing
 --
 -- Returns {GRANTED, nonce, ''}
---         {BUSY, nonce, ms until the next lease, or the place of the first, ends (-1: none does), 1 if the
+--         {BUSY, nonce, ms until the next lease or the first waiter's place ends (-1: none does), 1 if the
 --          caller has a place}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local permits, leases, channel, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -41,20 +41,20 @@ free = free and free + over or total - (out - over)
 local me, waiters = 'write:' .. permit, waiters_in(line)
 local granted = free > rank_of(waiters, me, waited_ms)
 if granted then redis.call('zadd', leases, now + lease_ms, permit) end
--- The permit's own lease that was over has been written anew.
-if over > 0 then take_back_over(leases, now) end
+-- The caller's own ended lease was replaced above, so it is not removed here.
+if over > 0 then remove_expired_leases(leases, now) end
 local left = granted and free - 1 or free
 if left ~= before then redis.call('set', permits, string.format('%.0f', left)) end
-if granted then enter(line, waiters, me) end
-local stands = granted and 0 or stand(line, waiters, me, waited_ms, place_ms)
+if granted then leave_granted(line, waiters, me) end
+local has_place = granted and 0 or take_place(line, waiters, me, waited_ms, place_ms)
 if left > 0 then
   local next_ones = #waiters > 0 and waiters_in(line) or waiters
   local is_due = #next_ones > 0 and not is_reserved(next_ones[1])
-  -- Redisson waits for a semaphore that does not exist until it is told of one.
-  if over > 0 or not before or is_due then pass_on_permits(line, left, channel) end
+  -- Redisson waits for a message when the semaphore does not exist.
+  if over > 0 or not before or is_due then reserve_permits(line, left, channel) end
 end
 if granted then return {'GRANTED', nonce, ''} end
-if left > 0 then return {'BUSY', nonce, left_of(waiters[1]), stands} end
+if left > 0 then return {'BUSY', nonce, left_ms_of(waiters[1]), has_place} end
 
 local next_end = tonumber(redis.call('zrange', leases, 0, 0, 'withscores')[2] or NEVER)
-return {'BUSY', nonce, next_end < NEVER and math.max(next_end - now, 1) or -1, stands}
+return {'BUSY', nonce, next_end < NEVER and math.max(next_end - now, 1) or -1, has_place}

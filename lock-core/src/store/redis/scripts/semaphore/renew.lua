@@ -1,5 +1,5 @@
--- semaphore/renew: gives permits their lease again. A lease is never shortened (but see
--- lib/renewed), and one that is over is lost. One foreign or broken key spoils only its own answer.
+-- semaphore/renew: extends the leases of permits. A lease is never shortened (exception:
+-- lib/renewed), and one that has ended is lost. A foreign or broken key affects only its own result.
 --
 -- KEYS[i]    leases  zset    permit -> epoch ms at which its lease ends
 -- ARGV[1]    nonce
@@ -14,7 +14,7 @@ local function renew(leases, permit, lease_ms)
   local ends = tonumber(redis.call('zscore', leases, permit) or 0)
   if ends <= now then return 0 end
   if ends >= NEVER then return 1 end
-  -- It has no TTL; Redis lets a script that has begun to write go on at its memory limit.
+  -- Changes nothing: Redis lets a script that has begun to write continue at its memory limit.
   redis.call('persist', leases)
   redis.call('zadd', leases, now + renewed_ms(ends - now, lease_ms), permit)
   return 1
