@@ -118,13 +118,13 @@ impl fmt::Display for TemplateFault {
             }
             Self::BadDefault(ty) => write!(
                 f,
-                "this default is no value of type {ty}; write 1 to {MAX_VALUE_BYTES} bytes of that \
+                "this default is not a value of type {ty}; write 1 to {MAX_VALUE_BYTES} bytes of that \
                  type, such as `{{name:u64|default=1}}`"
             ),
             Self::HashTag(fault) => fault.fmt(f),
             Self::Ambiguous { left, right } => write!(
                 f,
-                "nothing tells where `{left}` ends and `{right}` begins, so different values \
+                "nothing shows where `{left}` ends and `{right}` begins, so different values \
                  could make one key; separate them by a character that no value contains, \
                  such as `:`"
             ),

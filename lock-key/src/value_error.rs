@@ -84,7 +84,7 @@ impl fmt::Display for ValueFault {
             Self::NotADigest => {
                 write!(
                     f,
-                    "is no digest; a hashed placeholder takes {DIGEST_BYTES} lower-case hex digits"
+                    "is not a digest; a hashed placeholder takes {DIGEST_BYTES} lower-case hex digits"
                 )
             }
             Self::NotOfType { expected } => write!(f, "is not of type {expected}"),

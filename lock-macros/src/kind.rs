@@ -47,14 +47,14 @@ impl Kind {
         })
     }
 
-    /// Checks that the kind has readers; `asked` is the place of the option that needs them.
-    pub(crate) fn check_readers(self, asked: Span) -> Result<()> {
+    /// Checks that the kind has readers; `option` is the place of the option that needs them.
+    pub(crate) fn check_readers(self, option: Span) -> Result<()> {
         if self.has_readers {
             return Ok(());
         }
         let word = self.word;
         Err(Error::new(
-            asked,
+            option,
             format!(
                 "a {word} lock has one holder and no readers: leave `mode` out, or use the kind \
                  read_write or fair_read_write"

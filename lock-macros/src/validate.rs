@@ -92,7 +92,7 @@ impl LockedFn {
             None => Ok(()),
             Some(argument) => Err(Error::new_spanned(
                 &argument.ty,
-                "no request gives a handler this type; if the function is no handler, name the \
+                "no request gives a handler this type; if the function is not a handler, name the \
                  client, such as `client = locks`",
             )),
         }
@@ -120,7 +120,7 @@ impl LockedFn {
             ReturnType::Default => Err(Error::new(
                 self.item.sig.ident.span(),
                 "a function with `client = ...` returns a `Result` whose error implements \
-                 `From<LockError>`: that is how a lock that was not got, or was lost, is told",
+                 `From<LockError>`: that is how it reports a lock that was not acquired, or was lost",
             )),
         }
     }

@@ -62,6 +62,6 @@ impl Command {
 
 /// Returns whether `--json` is among arguments that could not be parsed: a caller that wants JSON
 /// gets the usage error as JSON too.
-pub(crate) fn ask_for_json(mut args: impl Iterator<Item = OsString>) -> bool {
+pub(crate) fn wants_json(mut args: impl Iterator<Item = OsString>) -> bool {
     args.any(|arg| arg == "--json")
 }

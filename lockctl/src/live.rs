@@ -106,11 +106,11 @@ pub(crate) fn not_done(why: &InspectError) -> CommandError {
 }
 
 fn not_connected(why: &ConnectError, from: &str) -> CommandError {
-    let told = format!("{why} (the URL is that of {from})");
+    let message = format!("{why} (the URL is that of {from})");
     match why {
-        ConnectError::InvalidUrl { .. } => CommandError::usage(&told),
+        ConnectError::InvalidUrl { .. } => CommandError::usage(&message),
         ConnectError::InvalidOptions(why) => CommandError::usage(&why.to_string()),
-        _ => CommandError::redis(told),
+        _ => CommandError::redis(message),
     }
 }
 
@@ -125,8 +125,8 @@ pub(crate) fn without_typed_secrets(refusal: &str, typed: impl Iterator<Item = S
     })
 }
 
-/// Removes user, password and query from a URL; returns an empty text where they cannot be told
-/// from the rest.
+/// Removes user, password and query from a URL; returns an empty text if they cannot be
+/// separated from the rest.
 fn without_secrets(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
     if !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') {

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Err(refusal) if refusal.use_stderr() => {
             let typed = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
             let refusal = live::without_typed_secrets(&refusal.to_string(), typed);
-            (args::ask_for_json(std::env::args_os()), Err(CommandError::usage(&refusal)))
+            (args::wants_json(std::env::args_os()), Err(CommandError::usage(&refusal)))
         }
         Err(help) => (false, Ok(CommandOutput::help(&help.to_string()))),
     };

@@ -24,8 +24,8 @@ pub(crate) fn print(outcome: CommandResult, as_json: bool) -> ExitCode {
         // The reader, such as `head`, needs no more output.
         Err(why) if why.kind() == ErrorKind::BrokenPipe => exit,
         Err(why) => {
-            let told = format!("error: the output cannot be written: {why}");
-            let _ = write_line(io::stderr().lock(), &told);
+            let message = format!("error: the output cannot be written: {why}");
+            let _ = write_line(io::stderr().lock(), &message);
             Exit::Output
         }
     };

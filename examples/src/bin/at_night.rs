@@ -18,10 +18,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // A holder that listens for release requests.
     let listening = tokio::spawn(async move {
         guard.release_requested().await;
-        println!("the holder was asked, and releases");
+        println!("the holder has the request, and releases");
         guard.release().await
     });
-    println!("{} holder is asked", locks.request_release("report").await?);
+    println!("{} holder gets the request", locks.request_release("report").await?);
     listening.await??;
 
     // A holder that does not.
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let forced = locks.force_release("report").await?;
     let (old, new) = (guard.fencing_token(), forced.fencing_token);
     println!("taken away; its token {old} is stale, since {new:?} was given out");
-    println!("the holder is told: {}", guard.lost().await);
+    println!("the holder is notified: {}", guard.lost().await);
     locks.shutdown(Duration::from_secs(5)).await?;
     Ok(())
 }

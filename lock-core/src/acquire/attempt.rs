@@ -155,7 +155,7 @@ impl Lease {
             yields,
             place,
             waited: wait_deadline.started_at.elapsed(),
-            turns: handoffs,
+            reserved_tokens: handoffs,
             permits: request.permits,
             ..AcquireCommand::new(self.holder(), request.mode, request.hold_options.lease)
         }
@@ -168,7 +168,7 @@ impl Lease {
         now < sent.after(lease::validity(effective))
     }
 
-    /// Records a refusal: of this lease, or of another in the same command, which says nothing about
+    /// Records a refusal: of this lease, or of another in the same command, which does not change
     /// this one's place in the queue.
     fn refused(&self, request: &LockRequest, own: Option<Acquired>) {
         self.on_refused();
@@ -202,7 +202,7 @@ impl Lease {
 
     /// Gives up the place in line of one of several locks, since another one is in the way now:
     /// other waiters would be held back from a lock that this acquisition no longer waits for.
-    /// Without an answer the place expires by itself.
+    /// Without an answer the place expires.
     pub(crate) async fn leave_line(&self) {
         let in_line = self.state().in_line;
         let Some(mode) = in_line else { return };

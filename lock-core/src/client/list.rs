@@ -9,10 +9,10 @@ impl LockClient {
     ///
     /// **For the operator's hand, not for programs**: on Redis it walks through all keys of every
     /// server, those of other applications too, in steps of a thousand (SCAN, never KEYS). After a
-    /// thousand steps in all, or as soon as there are more than `limit`, it ends and says that it is
-    /// not [complete](KeyList::complete). What is taken or released meanwhile may be listed or not. A client without
-    /// a prefix, as beside Redisson, cannot tell locks from other keys by their names and lists
-    /// both: [`inspect`](Self::inspect) can.
+    /// thousand steps in total, or as soon as there are more than `limit`, it ends, and the list is
+    /// not [complete](KeyList::complete). Locks acquired or released meanwhile may be listed or
+    /// not. A client without a prefix, as beside Redisson, cannot distinguish locks from other keys
+    /// by their names and lists both; [`inspect`](Self::inspect) distinguishes them.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -10,63 +10,64 @@ use super::{
 use crate::types::{IntoLockKey, Kind, Mode};
 
 impl LockClient {
-    /// Asks for the read lock on `key`: shared with other readers, never with a writer.
+    /// Prepares to acquire the read lock on `key`: shared with other readers, never with a writer.
     #[track_caller]
     pub fn read(&self, key: impl IntoLockKey) -> Acquire {
-        self.ask(Kind::ReadWrite, Mode::Read, key)
+        self.single(Kind::ReadWrite, Mode::Read, key)
     }
 
-    /// Asks for the write lock on `key`: exclusive.
+    /// Prepares to acquire the write lock on `key`: exclusive.
     #[track_caller]
     pub fn write(&self, key: impl IntoLockKey) -> Acquire {
-        self.ask(Kind::ReadWrite, Mode::Write, key)
+        self.single(Kind::ReadWrite, Mode::Write, key)
     }
 
-    /// Asks for the read/write lock on `key` in a mode that is known at run time only.
+    /// Prepares to acquire the read/write lock on `key` in a mode that is known at run time only.
     #[track_caller]
     pub fn lock(&self, mode: Mode, key: impl IntoLockKey) -> Acquire {
-        self.ask(Kind::ReadWrite, mode, key)
+        self.single(Kind::ReadWrite, mode, key)
     }
 
-    /// Asks for the [fair](Kind::FairReadWrite) read lock on `key`: shared with other readers, in
-    /// order of arrival, so behind every writer that came before.
+    /// Prepares to acquire the [fair](Kind::FairReadWrite) read lock on `key`: shared with other
+    /// readers, in order of arrival, so behind every writer that came before.
     #[track_caller]
     pub fn fair_read(&self, key: impl IntoLockKey) -> Acquire {
-        self.ask(Kind::FairReadWrite, Mode::Read, key)
+        self.single(Kind::FairReadWrite, Mode::Read, key)
     }
 
-    /// Asks for the [fair](Kind::FairReadWrite) write lock on `key`: exclusive, in order of arrival.
+    /// Prepares to acquire the [fair](Kind::FairReadWrite) write lock on `key`: exclusive, in order
+    /// of arrival.
     #[track_caller]
     pub fn fair_write(&self, key: impl IntoLockKey) -> Acquire {
-        self.ask(Kind::FairReadWrite, Mode::Write, key)
+        self.single(Kind::FairReadWrite, Mode::Write, key)
     }
 
-    /// Asks for the [reentrant](Kind::Reentrant) lock on `key`: Redisson's `getLock`.
+    /// Prepares to acquire the [reentrant](Kind::Reentrant) lock on `key`: Redisson's `getLock`.
     #[track_caller]
     pub fn reentrant(&self, key: impl IntoLockKey) -> Acquire {
-        self.ask(Kind::Reentrant, Mode::Write, key)
+        self.single(Kind::Reentrant, Mode::Write, key)
     }
 
-    /// Asks for the [non-reentrant](Kind::NonReentrant) lock on `key`: a scope that holds it is
-    /// refused at once.
+    /// Prepares to acquire the [non-reentrant](Kind::NonReentrant) lock on `key`: a scope that
+    /// holds it is refused at once.
     #[track_caller]
     pub fn non_reentrant(&self, key: impl IntoLockKey) -> Acquire {
-        self.ask(Kind::NonReentrant, Mode::Write, key)
+        self.single(Kind::NonReentrant, Mode::Write, key)
     }
 
-    /// Asks for the [fair](Kind::Fair) lock on `key`: Redisson's `getFairLock`.
+    /// Prepares to acquire the [fair](Kind::Fair) lock on `key`: Redisson's `getFairLock`.
     #[track_caller]
     pub fn fair(&self, key: impl IntoLockKey) -> Acquire {
-        self.ask(Kind::Fair, Mode::Write, key)
+        self.single(Kind::Fair, Mode::Write, key)
     }
 
-    /// Asks for the [fenced](Kind::Fenced) lock on `key`: Redisson's `getFencedLock`.
+    /// Prepares to acquire the [fenced](Kind::Fenced) lock on `key`: Redisson's `getFencedLock`.
     #[track_caller]
     pub fn fenced(&self, key: impl IntoLockKey) -> Acquire {
-        self.ask(Kind::Fenced, Mode::Write, key)
+        self.single(Kind::Fenced, Mode::Write, key)
     }
 
-    /// Asks for several locks at once, all or nothing.
+    /// Prepares to acquire several locks at once, all or nothing.
     ///
     /// Where one command of the store can take them all (always in memory and on one server; in a
     /// cluster when their keys share a hash tag) no other process is shut out of the rest while one
@@ -101,7 +102,7 @@ impl LockClient {
     }
 
     #[track_caller]
-    fn ask(&self, kind: Kind, mode: Mode, key: impl IntoLockKey) -> Acquire {
+    fn single(&self, kind: Kind, mode: Mode, key: impl IntoLockKey) -> Acquire {
         let (client, key) = (self.clone(), key.into_lock_key());
         Acquire::new(SingleLock { client, kind, key, mode, permits: 0 })
     }

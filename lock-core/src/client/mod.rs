@@ -4,7 +4,7 @@ pub(crate) mod acquire;
 mod builder;
 mod inspect;
 mod list;
-mod lock_order;
+mod lock_order_inversions;
 pub(crate) mod lockable;
 mod locks;
 pub(crate) mod multi_lock;
@@ -50,7 +50,7 @@ pub use semaphore::{PermitGuard, Semaphore};
 /// used: its background tasks, which renew and release, run there. It may be used from other runtimes
 /// for as long as that one lives (and is driven: a current-thread runtime outside `block_on` holds the
 /// tasks up). Afterwards every acquisition fails as [unavailable](crate::AcquireError::Unavailable),
-/// with a message that says so, and what was held ends with its lease.
+/// with the reason in its message, and held locks end with their leases.
 ///
 /// Call [`shutdown`](Self::shutdown) before the process ends, or what was dropped last may stay locked
 /// until its lease ends.
@@ -60,8 +60,8 @@ pub struct LockClient(Arc<ClientInner>);
 impl LockClient {
     /// A client with a store of its own in memory: for one process, for tests, for trying out.
     ///
-    /// It behaves as on Redis, but for what only a network can do. It follows Tokio's clock, a
-    /// paused one too.
+    /// It behaves as on Redis, except for faults of a network. It follows Tokio's clock, a paused
+    /// one too.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::builder().in_memory()
@@ -131,7 +131,7 @@ impl LockClient {
     ///
     /// The client grants nothing more; call it again to go on waiting.
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
-        // Where it has ended, what is held says so.
+        // If the runtime has ended, the locks that are still held are reported below.
         let _ = self.0.tasks.attach_runtime();
         self.0.draining.send_replace(true);
         self.0.gate.close();

@@ -24,7 +24,8 @@ use crate::{
     },
 };
 
-/// One of the locks of a [multi-lock](LockClient::multi_lock): made from what asks for it alone.
+/// One of the locks of a [multi-lock](LockClient::multi_lock): made from the [`Acquire`] of a
+/// single lock.
 #[derive(Debug, Clone)]
 pub struct Member(pub(crate) SingleLock);
 
@@ -52,7 +53,7 @@ impl MultiLock {
         Self { client: client.clone(), members: members.collect() }
     }
 
-    /// What is asked for, in the order of the keys.
+    /// Returns one request per lock, in the order of the keys.
     fn requests(self, options: AcquireOptions) -> Result<Vec<LockRequest>, AcquireError> {
         let invalid = |why: String| Err(InvalidOptions(why).into());
         if self.members.is_empty() {
@@ -185,8 +186,8 @@ impl MultiGuard {
         guard.hold().state().token
     }
 
-    /// Looks at the single locks, in the order of their keys, that can be handed around and keep
-    /// nothing held. Permits of semaphores are not among them.
+    /// Returns views of the single locks, in the order of their keys. A view can be passed around
+    /// and keeps nothing held. Permits of semaphores are not among them.
     pub fn views(&self) -> impl Iterator<Item = LockView> {
         let locks = self.guards().iter().filter(|guard| guard.hold().lease.kind != Kind::Semaphore);
         locks.map(LockGuard::view)

@@ -18,14 +18,14 @@ tokio::task_local! {
 /// | read | enters again | [`AcquireError::ReadHeld`](crate::AcquireError::ReadHeld) at once |
 /// | write | enters again | enters again |
 ///
-/// Two acquisitions of one scope never wait for each other: two writes that it asks for at the same
-/// time (with `join!`) both enter. Work that must exclude itself belongs into two scopes, or into
+/// Two acquisitions of one scope never wait for each other: two writes that it acquires at the same
+/// time (with `join!`) both enter. Work that must exclude itself belongs in two scopes, or in
 /// none: without a scope every acquisition excludes every other.
 ///
-/// Lease and `max_hold` belong to the scope's hold on a key, not to each guard: the longest asked
-/// for wins.
+/// Lease and `max_hold` belong to the scope's hold on a key, not to each guard: the longest
+/// requested value wins.
 ///
-/// [`run`](Self::run) makes a scope ambient: inside it, acquisitions use it by themselves. A task
+/// [`run`](Self::run) makes a scope ambient: inside it, acquisitions use it automatically. A task
 /// that is spawned inside does *not* inherit it. Cheap to clone.
 ///
 /// ```
@@ -81,19 +81,19 @@ impl Scope {
         &self.0.client
     }
 
-    /// Asks for the read lock on `key`, in this scope: see [`LockClient::read`].
+    /// Prepares to acquire the read lock on `key`, in this scope: see [`LockClient::read`].
     #[track_caller]
     pub fn read(&self, key: impl IntoLockKey) -> Acquire {
         self.lock(Mode::Read, key)
     }
 
-    /// Asks for the write lock on `key`, in this scope: see [`LockClient::write`].
+    /// Prepares to acquire the write lock on `key`, in this scope: see [`LockClient::write`].
     #[track_caller]
     pub fn write(&self, key: impl IntoLockKey) -> Acquire {
         self.lock(Mode::Write, key)
     }
 
-    /// Asks for the lock on `key` in a mode that is known at run time only.
+    /// Prepares to acquire the lock on `key` in a mode that is known at run time only.
     #[track_caller]
     pub fn lock(&self, mode: Mode, key: impl IntoLockKey) -> Acquire {
         self.0.client.lock(mode, key).in_scope(self)

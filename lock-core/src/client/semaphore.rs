@@ -39,15 +39,15 @@ impl Semaphore {
         Self(SingleLock { client, kind, key, mode, permits })
     }
 
-    /// Asks for one permit.
+    /// Prepares to acquire one permit.
     #[track_caller]
     pub fn permit(&self) -> Acquire<Semaphore> {
         Acquire::new(self.clone())
     }
 
-    /// Makes it a semaphore of `permits` permits from now on, those in use counted. With more in
-    /// use than that, the next are granted when enough were returned. Says how many are free then,
-    /// which is negative while too many are in use.
+    /// Sets the number of permits, including those in use. If more are in use, the next is granted
+    /// when enough have been released. Returns the number of free permits, which is negative while
+    /// too many are in use.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Semaphore {
         self.resize(permits, false).await
     }
 
-    /// How many permits are free, as the store sees it: true at the moment of looking.
+    /// Returns the number of free permits in the store at the time of the call.
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
 //! One contender per key and process: the others wait here in order of arrival, and cost the store
-//! nothing.
+//! nothing. Of a fair kind up to [`MAX_IN_LINE`] acquisitions contend, each with a place in the
+//! store's line, because the store decides their order.
 //!
 //! A key's gate is a fair read/write lock of this process. A lease keeps its permit from before its
 //! first attempt until its release is confirmed, so the next local acquisition is always ordered
@@ -32,10 +33,10 @@ use key_state::{KeyState, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
 use waiter_limit::WaiterLimit;
 
-/// How many acquisitions of one process stand in the store's line of a key, those included whose
-/// waiters have given up and that the store has not confirmed as gone. Without a bound, waiters that
-/// give up quickly could add places faster than the store removes them: the line would grow, and the
-/// lock stand free behind places whose waiters are gone.
+/// The most places of one process in the store's line of a key, including places whose waiters have
+/// given up and whose removal the store has not confirmed. Without a bound, waiters that give up
+/// quickly could add places faster than the store removes them: the line would grow, and the lock
+/// would stay free behind places whose waiters are gone.
 pub(crate) const MAX_IN_LINE: u32 = 64;
 
 /// The state behind a gate. The gate only knows that a waiter may be handed it.

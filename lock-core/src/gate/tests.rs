@@ -151,7 +151,7 @@ fn a_refused_caller_waits_in_the_store_queue() {
     let enter = |most| gate.enter(&key(), Access::StoreQueued, true, most, None);
     let mut first = admitted(enter(Some(1)));
     let mut second = admitted(enter(Some(1)));
-    assert!(matches!(enter(Some(1)), EnterResult::Full(2)), "a crowd does not even ask");
+    assert!(matches!(enter(Some(1)), EnterResult::Full(2)), "a crowd sends nothing");
     first.wait(Some(1)).expect("room for one");
     assert!(second.wait(Some(1)).is_err_and(|over| over.waiters() == 1));
     drop(second);

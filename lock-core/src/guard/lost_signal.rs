@@ -18,7 +18,7 @@ use crate::{hold::Hold, runtime::lease_clock, types::Lost};
 #[must_use = "it resolves when the lock is lost; race it against the work"]
 pub struct LostSignal {
     hold: Weak<Hold>,
-    told: BoxFuture<'static, Lost>,
+    loss: BoxFuture<'static, Lost>,
 }
 
 impl LostSignal {
@@ -27,14 +27,14 @@ impl LostSignal {
         let key = hold.lease.key.clone();
         let hold = Arc::downgrade(hold);
         let weak = Weak::clone(&hold);
-        let told = Box::pin(async move {
+        let loss = Box::pin(async move {
             loop {
                 let end = match hold.upgrade() {
                     Some(hold) if !hold.was_released() => match hold.check() {
                         Err(lost) => return lost,
                         Ok(()) => hold.valid_until(),
                     },
-                    // What was lost before it was dropped is still told.
+                    // A loss before the drop is still reported.
                     _ => {
                         let cause = *changes.borrow_and_update();
                         match cause {
@@ -49,7 +49,7 @@ impl LostSignal {
                 }
             }
         });
-        Self { hold: weak, told }
+        Self { hold: weak, loss }
     }
 }
 
@@ -64,7 +64,7 @@ impl Future for LostSignal {
         {
             return Poll::Ready(lost);
         }
-        self.told.as_mut().poll(context)
+        self.loss.as_mut().poll(context)
     }
 }
 

@@ -51,7 +51,7 @@ impl LockGuard {
         &self.view.hold
     }
 
-    /// The key, as it was asked for.
+    /// Returns the key, as it was requested.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         self.view.key()
@@ -64,8 +64,8 @@ impl LockGuard {
         self.mode
     }
 
-    /// The number by which a resource can refuse a holder whose time is over. Guards of one scope
-    /// on one key share it; [`upgrade`](Self::upgrade) takes a new one.
+    /// Returns the number by which a resource can refuse a holder whose lease has ended. Guards of
+    /// one scope on one key share it; [`upgrade`](Self::upgrade) takes a new one.
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.view.fencing_token()
@@ -136,7 +136,7 @@ impl LockGuard {
         self.view.protect(work).await
     }
 
-    /// A look at this lock that can be handed around and keeps nothing held.
+    /// Returns a view of this lock that can be passed around and keeps nothing held.
     #[must_use]
     pub fn view(&self) -> LockView {
         self.view.clone()
@@ -204,11 +204,11 @@ impl LockGuard {
     }
 
     /// Turns this write guard into a read guard, without a moment in between in which another
-    /// writer could enter. Waiting readers are told.
+    /// writer could enter. Waiting readers are woken.
     ///
     /// # Errors
     ///
-    /// The guard reads in any case, unless the lock is lost or its kind knows no readers.
+    /// The guard reads in any case, unless the lock is lost or its kind has no readers.
     ///
     /// # Cancel safety
     ///

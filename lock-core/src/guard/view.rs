@@ -23,7 +23,7 @@ pub struct LockView {
 }
 
 impl LockView {
-    /// The key, as it was asked for.
+    /// Returns the key, as it was requested.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.hold.lease.key
@@ -35,7 +35,7 @@ impl LockView {
         if self.hold.state().guards.write > 0 { Mode::Write } else { Mode::Read }
     }
 
-    /// The number by which a resource can refuse a holder whose time is over.
+    /// Returns the number by which a resource can refuse a holder whose lease has ended.
     #[must_use]
     #[allow(clippy::missing_panics_doc, reason = "no view of a kind without tokens is handed out")]
     pub fn fencing_token(&self) -> FencingToken {

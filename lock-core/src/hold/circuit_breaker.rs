@@ -55,7 +55,7 @@ impl ClientInner {
         {
             return Ok(());
         }
-        Err(Unavailable::unsent("it did not answer just now and is being probed: not asked again"))
+        Err(Unavailable::unsent("it did not answer just now and is being probed: nothing was sent"))
     }
 
     /// The store did not answer what was sent at `sent`.

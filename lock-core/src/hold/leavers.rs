@@ -62,7 +62,7 @@ impl Leavers {
         let Some(lease) = lease.cloned() else { return Some(pending) };
         let mode = lease.state().gives_up_place();
         let (Some(mode), Some(step)) = (mode, lease.try_step()) else {
-            // It is sent by itself, now or after the step that is under way.
+            // It is sent as a command of its own, now or after the step that is under way.
             lease.state().leave_sent();
             return Some(pending);
         };

@@ -74,7 +74,7 @@ struct Nestings {
     /// From each held key to the keys that were acquired under it.
     edges: HashMap<LockKey, HashMap<LockKey, Nesting>>,
     oldest: VecDeque<(LockKey, LockKey)>,
-    told: HashSet<BTreeSet<String>>,
+    reported: HashSet<BTreeSet<String>>,
     inversions: Vec<LockOrderInversion>,
 }
 
@@ -111,7 +111,7 @@ impl Nestings {
             return;
         }
         if let Some(way_back) = self.way(requested, held) {
-            self.tell(held, requested, &nesting, way_back);
+            self.report(held, requested, &nesting, way_back);
         }
         if self.oldest.len() == MAX_EDGES {
             self.forget_oldest();
@@ -153,7 +153,7 @@ impl Nestings {
         None
     }
 
-    fn tell(
+    fn report(
         &mut self,
         held: &LockKey,
         requested: &LockKey,
@@ -165,8 +165,8 @@ impl Nestings {
         nestings.dedup();
         let inversion =
             LockOrderInversion { held: held.clone(), requested: requested.clone(), nestings };
-        if self.told.len() < MAX_INVERSIONS
-            && self.told.insert(inversion.call_sites().into_iter().collect())
+        if self.reported.len() < MAX_INVERSIONS
+            && self.reported.insert(inversion.call_sites().into_iter().collect())
         {
             tracing::error!("{inversion}");
             self.inversions.push(inversion);

@@ -208,8 +208,8 @@ impl Hold {
         };
         let mut wakeups = engine.store.wakeups(WakeTopic::ReleaseRequest(key.clone()));
         loop {
-            let heard = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.subscribed());
-            let _ = heard.await;
+            let subscribed_in_time = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.subscribed());
+            let _ = subscribed_in_time.await;
             wakeups.listen();
             if matches!(admin.release_requested(self.lease.holder()).await, Ok(true)) {
                 return;
@@ -267,7 +267,7 @@ impl Hold {
             if own.end.is_some() {
                 return;
             }
-            // A failure of an earlier release says nothing about the one that follows.
+            // A failure of an earlier release is not a failure of the one that follows.
             lease.last_failure = None;
             if own.guards.none() {
                 let mut last = Holds::default();
@@ -356,12 +356,12 @@ mod tests {
     async fn a_loss_is_reported_to_later_listeners() {
         let client = LockClient::in_memory();
         let guard = client.write("k").acquire().await.expect("it is free");
-        let told = guard.hold().changes();
+        let changes = guard.hold().changes();
         guard.hold().lease.lose(LostCause::Expired);
         // As the other side sees it, which checks before the loss and notifies after it.
         let end = guard.hold().state().end.take();
         drop(guard.hold().changes());
         guard.hold().state().end = end;
-        assert_eq!(*told.borrow(), Some(LostCause::Expired));
+        assert_eq!(*changes.borrow(), Some(LostCause::Expired));
     }
 }

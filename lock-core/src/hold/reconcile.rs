@@ -50,7 +50,7 @@ impl ReconcileQueue {
     pub(crate) fn push(&self, lease: Arc<Lease>) {
         self.leases.lock().push_back(lease);
         // After the push, and kept as a permit if the task is not waiting: a lease that arrives between
-        // the task's last look at the queue and its wait would otherwise stay until the next one comes.
+        // the task's last read of the queue and its wait would otherwise stay until the next push.
         self.pushed.notify_one();
     }
 
@@ -84,29 +84,29 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
     let mut line = VecDeque::new();
     let mut leavers = Leavers::default();
     let mut leaving = FuturesUnordered::new();
-    let mut asking = FuturesUnordered::new();
+    let mut in_flight = FuturesUnordered::new();
     let mut resting = FuturesUnordered::new();
     loop {
         while let Some(lease) = queue.pop() {
             line.extend(leavers.gather(PendingRelease::new(&queue, lease)));
         }
-        while asking.len() < MAX_AT_ONCE
+        while in_flight.len() < MAX_AT_ONCE
             && let Some(pending) = line.pop_front()
         {
-            asking.push(reconcile(pending));
+            in_flight.push(reconcile(pending));
         }
         leaving.extend(leavers.ready().into_iter().map(Group::leave));
-        if queue.is_closed() && asking.is_empty() && resting.is_empty() && leaving.is_empty() {
+        if queue.is_closed() && in_flight.is_empty() && resting.is_empty() && leaving.is_empty() {
             return;
         }
         tokio::select! {
             () = queue.pushed.notified() => {}
             Some(left) = leaving.next() => {
                 leavers.answered(&left);
-                asking.extend(left.gone.into_iter().map(reconcile));
+                in_flight.extend(left.gone.into_iter().map(reconcile));
                 resting.extend(left.failed.into_iter().map(PendingRelease::rest));
             }
-            Some(failed) = asking.next() => resting.extend(failed.map(PendingRelease::rest)),
+            Some(failed) = in_flight.next() => resting.extend(failed.map(PendingRelease::rest)),
             Some(rested) = resting.next() => line.extend(leavers.gather(rested)),
         }
     }
@@ -258,7 +258,7 @@ impl ReconcileStep {
         Ok(false)
     }
 
-    /// Returns whether a hold that certainly existed has ended by itself.
+    /// Returns whether a hold that certainly existed had ended before the release.
     async fn release(
         lease: &Arc<Lease>,
         sent: LeaseInstant,

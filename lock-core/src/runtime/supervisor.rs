@@ -61,8 +61,8 @@ impl Tasks {
         runtime_ended()
     }
 
-    /// Runs a task until it ends by itself. If it panics it is created anew, and must continue
-    /// where the last one was dropped.
+    /// Runs a task until it returns. If it panics, it is created again, and must continue where the
+    /// last one was dropped.
     pub(crate) fn spawn_supervised<F: Future<Output = ()> + Send + 'static>(
         &self,
         task: impl Fn() -> F + Send + 'static,
@@ -111,7 +111,7 @@ async fn supervise<F: Future<Output = ()>>(task: impl Fn() -> F, ends_early: Dro
         tracing::error!("BUG: a background task of the lock client panicked; it starts again");
         tokio::time::sleep(PAUSE).await;
     }
-    // The task has ended by itself, which says nothing about the runtime.
+    // The task returned, so its runtime has not ended: do not report that.
     ends_early.disarm();
 }
 
@@ -134,7 +134,7 @@ mod tests {
     async fn a_task_that_panics_starts_again() {
         let tasks = Tasks::new();
         let (starts, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-        let told = Arc::clone(&done);
+        let notified = Arc::clone(&done);
         tasks.spawn_supervised(move || {
             let (starts, done) = (Arc::clone(&starts), Arc::clone(&done));
             async move {
@@ -142,7 +142,7 @@ mod tests {
                 done.notify_one();
             }
         });
-        let again = tokio::time::timeout(PAUSE * 10, told.notified()).await;
+        let again = tokio::time::timeout(PAUSE * 10, notified.notified()).await;
         assert!(again.is_ok() && tasks.attach_runtime().is_ok());
     }
 
@@ -150,7 +150,7 @@ mod tests {
     fn tasks_wait_for_the_first_runtime_and_end_with_it() {
         let tasks = Tasks::new();
         let started = Arc::new(Notify::new());
-        let told = Arc::clone(&started);
+        let notified = Arc::clone(&started);
         tasks.spawn_supervised(move || {
             let started = Arc::clone(&started);
             async move {
@@ -161,7 +161,7 @@ mod tests {
         let runtime = Runtime::new().expect("a runtime");
         runtime.block_on(async {
             assert!(tasks.attach_runtime().is_ok());
-            told.notified().await;
+            notified.notified().await;
         });
         assert!(tasks.attach_runtime().is_ok(), "the runtime is still there");
         drop(runtime);

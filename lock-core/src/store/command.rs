@@ -87,7 +87,7 @@ pub struct AcquireCommand {
     /// client gives them to waiters of its own process, so the store's next token exceeds them all.
     /// Zero for fair kinds, and for a store that does not
     /// [reserve tokens](super::LockStore::reserves_tokens).
-    pub turns: u32,
+    pub reserved_tokens: u32,
     /// The permits that a semaphore is created with if there is none.
     pub permits: u32,
 }
@@ -107,7 +107,7 @@ impl AcquireCommand {
             yields: true,
             place: None,
             waited: Duration::ZERO,
-            turns: 0,
+            reserved_tokens: 0,
             permits: 1,
         }
     }

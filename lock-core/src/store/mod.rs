@@ -31,10 +31,11 @@
 //!
 //! Every duration is measured on the *store's* clock, from the moment at which it executes the
 //! command; no command contains a point in time. The client stops relying on a hold by its own
-//! clock, counted from *sending* the command, minus a margin (a twentieth of the lease, 10 ms at
-//! least). So the client stops relying on a lock before the store may grant it to another, as long
-//! as the store never ends a hold before its lease, on a clock that runs as fast as the client's. A
-//! store whose sessions end as a whole reports that with [`LockStore::session_lease`].
+//! clock, counted from *sending* the command, minus a margin (a twentieth of the lease, at least 10
+//! ms, at most a quarter of the lease). So the client stops relying on a lock before the store may
+//! grant it to another, as long as the store never ends a hold before its lease, on a clock that
+//! runs as fast as the client's. A store whose sessions end as a whole reports that with
+//! [`LockStore::session_lease`].
 //!
 //! # Fencing tokens
 //!
@@ -45,8 +46,8 @@
 //! # What is only a hint
 //!
 //! Wake-ups. A waiter relies only on the answer to its own command; a lost message costs it time, a
-//! superfluous one a command. Places in line bound unfairness, not correctness: a place lives for as
-//! long as its command says, and a store without a line leaves `in_line` false.
+//! superfluous one a command. Places in line bound unfairness, not correctness: a place ends after
+//! the time that its command gives, and a store without a line leaves `in_line` false.
 //!
 //! # What a store may lack
 //!
@@ -149,9 +150,9 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     /// Returns the state of the store, and how long it took to answer just now.
     fn health(&self) -> BoxFuture<'_, StoreHealth>;
 
-    /// Returns whether the store reserves tokens for [`AcquireCommand::turns`]. If it does, a lock
-    /// passes from one waiter to the next within a process, with the reserved tokens. If not, the
-    /// store grants the lock to each waiter itself. Default: `false`.
+    /// Returns whether the store reserves the tokens of [`AcquireCommand::reserved_tokens`]. If it
+    /// does, a lock passes from one waiter to the next within a process, with the reserved tokens.
+    /// If not, the store grants the lock to each waiter itself. Default: `false`.
     fn reserves_tokens(&self) -> bool {
         false
     }

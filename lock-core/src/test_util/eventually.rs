@@ -24,9 +24,9 @@ pub fn eventually(
     let caller = Location::caller();
     async move {
         let end = Instant::now() + limit;
-        let mut asked = 0_u32;
+        let mut checked = 0_u32;
         while let Ok(answer) = tokio::time::timeout_at(end, condition()).await {
-            asked += 1;
+            checked += 1;
             if answer {
                 return;
             }
@@ -35,7 +35,7 @@ pub fn eventually(
             }
             sleep(POLL).await;
         }
-        panic!("{caller}: waited {limit:?} for {what}, asked {asked} times");
+        panic!("{caller}: waited {limit:?} for {what}, checked {checked} times");
     }
 }
 

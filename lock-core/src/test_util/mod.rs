@@ -3,7 +3,7 @@
 //! server. Only with the feature `test-util`, and without any promise of stability.
 #![allow(
     clippy::missing_panics_doc,
-    reason = "a harness fails a test by panicking: said once, here"
+    reason = "a harness fails a test by panicking: allowed once, here"
 )]
 
 pub mod conformance;

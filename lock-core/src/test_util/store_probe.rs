@@ -246,7 +246,7 @@ impl Ask {
             yields,
             place,
             waited,
-            turns: 0,
+            reserved_tokens: 0,
             permits,
         }
     }

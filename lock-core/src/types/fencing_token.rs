@@ -1,14 +1,14 @@
 use std::fmt;
 
-/// A number that grows with every grant of a key, for the resource to refuse a holder whose time
-/// is over.
+/// A number that grows with every grant of a key, for the resource to refuse a holder whose lease
+/// has ended.
 ///
 /// A write's token exceeds every earlier token of its key, a read's every earlier write's. Tokens
 /// are Redis' clock in microseconds, or one more than the last token where that is greater: they
 /// keep growing across expiry, and after a failover that lost the last ones.
 ///
 /// Checking a token only on the last write is not fencing: two holders may both read before either
-/// writes. Let the *first* statement claim the row, and later ones ask for the claim:
+/// writes. Let the *first* statement claim the row, and later ones check the claim:
 ///
 /// ```sql
 /// UPDATE orders SET fence = $token WHERE id = $id AND fence <= $token RETURNING *;

@@ -1,10 +1,11 @@
-//! What a look at a lock returns.
+//! The results of inspecting and listing locks.
 
 use std::time::Duration;
 
 use super::{fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode};
 
-/// What stands in the store for a key, at the moment of looking: from [`LockClient::inspect`](crate::LockClient::inspect).
+/// The state of a key in the store at the time of the call: from
+/// [`LockClient::inspect`](crate::LockClient::inspect).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Inspection {
@@ -19,15 +20,15 @@ pub struct Inspection {
     /// it. `None`: it is not held, or the lease has no end.
     pub remaining: Option<Duration>,
     /// The waiters that the store knows: of the fair kinds in order, up to 64 of each process; of
-    /// the others the one that is next. Waiters that stand behind another one of their own process
-    /// are not known to the store.
+    /// the others the one that is next. Waiters behind another waiter of their own process are not
+    /// known to the store.
     pub waiters: Vec<WaiterInfo>,
     /// A semaphore's free permits, negative while more are in use than there should be.
     pub free_permits: Option<i64>,
-    /// The last fencing token that was handed out, or is reserved for the holder's next turns, as long
-    /// as it is known.
+    /// The last fencing token that was granted, or reserved for local handoffs of the holder;
+    /// `None` if it has expired.
     pub fencing_token: Option<FencingToken>,
-    /// Whether all holders and waiters are listed: crowds are cut at about a thousand.
+    /// Whether all holders and waiters are listed: each list ends after about a thousand.
     pub complete: bool,
 }
 
@@ -37,11 +38,11 @@ pub struct Inspection {
 pub struct HolderInfo {
     /// `<client>:<number>`, or the permit of a semaphore.
     pub owner: String,
-    /// Which process that is, if it said so.
+    /// The process that has this client, if it has set a client name.
     pub client: Option<ClientInfo>,
     /// How often it reads.
     pub reads: u32,
-    /// How often it writes, or holds a lock that knows no readers.
+    /// How often it writes, or holds a lock of a kind without readers.
     pub writes: u32,
     /// What is left of its lease, on the store's clock. `None`: it has no end.
     pub remaining: Option<Duration>,
@@ -53,7 +54,7 @@ pub struct HolderInfo {
 pub struct WaiterInfo {
     /// `<client>:<number>`.
     pub owner: String,
-    /// Which process that is, if it said so.
+    /// The process that has this client, if it has set a client name.
     pub client: Option<ClientInfo>,
     /// What it waits to do.
     pub mode: Mode,

@@ -39,7 +39,7 @@ impl fmt::Debug for LockKey {
     }
 }
 
-/// Why a text is no lock key. Nothing was sent and nothing is held.
+/// The reason why a text is not a valid lock key. Nothing was sent and nothing is held.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -127,7 +127,7 @@ pub trait IntoLockKey {
     ///
     /// # Errors
     ///
-    /// A [`KeyError`] that says what is wrong with it.
+    /// A [`KeyError`] with the reason.
     fn into_lock_key(self) -> Result<LockKey, KeyError>;
 }
 

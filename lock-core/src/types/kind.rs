@@ -22,13 +22,13 @@ pub enum Kind {
     FairReadWrite,
     /// One holder, reentrant within a [`Scope`](crate::Scope): Redisson's `RLock`.
     Reentrant,
-    /// One holder, never reentrant: within a scope a second acquisition is refused at once, where
-    /// it would wait for itself for ever. On the wire an `RLock`.
+    /// One holder, never reentrant: within a scope a second acquisition is refused at once, because
+    /// it would wait for itself forever. On the wire an `RLock`.
     NonReentrant,
     /// One holder, first come first served across processes, in order of arrival at the store:
     /// Redisson's `RFairLock`.
     Fair,
-    /// One holder, whose fencing tokens are kept in the store for ever: Redisson's `RFencedLock`.
+    /// One holder, whose fencing tokens are kept in the store forever: Redisson's `RFencedLock`.
     Fenced,
     /// A number of permits, each with a lease: Redisson's `RPermitExpirableSemaphore`.
     /// See [`LockClient::semaphore`](crate::LockClient::semaphore).

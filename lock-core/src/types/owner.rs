@@ -8,8 +8,8 @@ use std::{
     },
 };
 
-/// One client's identity: a random UUID, drawn once per client. Its version is 8 (a vendor's own),
-/// where Redisson's are of version 4: that tells our holds from theirs in Redis.
+/// One client's identity: a random UUID, drawn once per client. Its version is 8 (vendor-defined);
+/// Redisson's UUIDs have version 4, which distinguishes its holds from ours in Redis.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ClientId(Arc<str>);
 
@@ -85,7 +85,7 @@ impl OwnerId {
         Self(Name::Permit(random()))
     }
 
-    /// One that is known by name, for the tests of what is asked of a server.
+    /// An owner with a given name, for tests of the commands that a server receives.
     #[cfg(all(feature = "redis", feature = "test-util"))]
     pub(crate) fn of_name(name: &str) -> Self {
         let permit = u128::from_str_radix(name, 16).map(|permit| permit.to_be_bytes());

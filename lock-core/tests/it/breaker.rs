@@ -48,7 +48,7 @@ async fn unanswered_calls_open_it_and_a_probe_closes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queued_caller_is_told_when_it_opens() {
+async fn a_queued_caller_fails_when_it_opens() {
     let (store, client) = new();
     let guard = client.write("k").lease(SECOND).acquire().await.unwrap();
     let ask = || client.write("k").wait(SECOND * 60).fail_fast(true).acquire();
@@ -65,7 +65,7 @@ async fn a_queued_caller_is_told_when_it_opens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queued_caller_is_told_at_once_while_the_store_is_down() {
+async fn a_queued_caller_fails_at_once_while_the_store_is_down() {
     let (store, client) = new();
     let guard = client.write("k").acquire().await.unwrap();
     let waiting = tokio::spawn(client.write("k").wait(SECOND * 60).acquire());
@@ -123,7 +123,7 @@ async fn reentry_fails_fast_too() {
     let again = || scope.write("k").fail_fast(true).acquire();
     let _guard = scope.write("k").acquire().await.unwrap();
     store.set_down(true);
-    assert!(reason(again().await).contains("set down"), "it was asked, and not answered");
+    assert!(reason(again().await).contains("set down"), "it was sent, and not answered");
     assert!(client.health().await.breaker_open);
     assert!(reason(again().await).contains("being probed"), "it was not asked");
     store.set_down(false);
@@ -132,7 +132,7 @@ async fn reentry_fails_fast_too() {
     let reads = || scope.read("r").fail_fast(true).acquire();
     let _read = reads().await.unwrap();
     store.set_down(true);
-    assert!(reason(reads().await).contains("set down"), "it was asked, and not answered");
+    assert!(reason(reads().await).contains("set down"), "it was sent, and not answered");
     assert!(reason(reads().await).contains("being probed"), "it was not asked");
     let refused = scope.write("r").fail_fast(true).acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::ReadHeld { .. }), "whatever the store says: {refused}");

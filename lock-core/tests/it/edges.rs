@@ -284,7 +284,7 @@ async fn a_release_inside_a_write_admits_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reading_scope_is_told_that_it_cannot_write() {
+async fn a_reading_scope_is_refused_a_write() {
     let client = LockClient::in_memory();
     let scope = client.scope();
     let outer = scope.read("k").acquire().await.unwrap();

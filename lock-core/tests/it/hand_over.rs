@@ -59,7 +59,7 @@ async fn after_a_third_of_the_lease_it_goes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_grant_is_good_for_as_many_turns_as_were_asked_for() {
+async fn one_grant_allows_as_many_handoffs_as_requested() {
     let store = MemoryStore::new();
     let client = client(&store);
     for turns in [2, 3, 64] {

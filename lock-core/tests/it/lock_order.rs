@@ -22,7 +22,7 @@ fn key(key: &str) -> LockKey {
 }
 
 #[tokio::test]
-async fn opposite_orders_are_told_once_with_both_places() {
+async fn opposite_orders_are_reported_once_with_both_places() {
     let client = LockClient::in_memory();
     for _ in 0..3 {
         let scope = client.scope();
@@ -52,7 +52,7 @@ async fn opposite_orders_are_told_once_with_both_places() {
 }
 
 #[tokio::test]
-async fn it_is_told_when_it_is_asked_whether_they_meet_or_not() {
+async fn inversions_are_reported_at_the_request_even_without_a_wait() {
     let client = LockClient::in_memory();
     let (one, two) = (client.scope(), client.scope());
     let _x = one.write("x").acquire().await.unwrap();

@@ -77,7 +77,7 @@ async fn log(builder: LockClientBuilder) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_key_is_logged_unless_asked_for() {
+async fn no_key_is_logged_unless_enabled() {
     let lines = log(LockClient::builder()).await;
     assert_eq!(lines.iter().filter(|line| line.contains("lock lost")).count(), 2, "{lines:?}");
     assert!(lines.iter().any(|line| line.contains("renewal failed")), "{lines:?}");

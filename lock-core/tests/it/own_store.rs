@@ -28,7 +28,7 @@ impl LockStore for Bare {
             let what = format!("{} locks", command.kind);
             return std::future::ready(Err(Unsupported::new(what).into())).boxed();
         }
-        assert_eq!(command.turns, 0, "it reserves no tokens");
+        assert_eq!(command.reserved_tokens, 0, "it reserves no tokens");
         self.locks.acquire(command)
     }
 

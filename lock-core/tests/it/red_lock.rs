@@ -126,7 +126,7 @@ async fn an_empty_restarted_server_is_excluded_for_the_longest_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_not_reentrant_and_says_so_at_once() {
+async fn it_is_not_reentrant_and_refuses_at_once() {
     let world = World::new(3);
     let red_lock = world.red_lock().await;
     let scope = red_lock.servers()[0].scope();

@@ -259,7 +259,7 @@ async fn a_hold_lost_before_any_caller_came_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_the_first_gives_up_the_others_ask_for_themselves() {
+async fn when_the_leader_gives_up_the_others_acquire_on_their_own() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let (here, there) = (asking(&link, &store).await, client(&store));
     let begun = Instant::now();
@@ -280,7 +280,7 @@ async fn where_the_first_gives_up_the_others_ask_for_themselves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn joiners_ask_for_themselves_after_the_first_is_refused() {
+async fn joiners_acquire_on_their_own_after_the_leader_is_refused() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let (here, there) = (asking(&link, &store).await, client(&store));
     let written = there.write("k").acquire().await.unwrap();
@@ -311,7 +311,7 @@ async fn the_one_that_is_left_can_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_the_first_is_not_answered_the_others_are_told_in_time() {
+async fn when_the_leader_gets_no_answer_the_others_fail_in_time() {
     let (store, link) = (MemoryStore::new(), Arc::default());
     let here = asking(&link, &store).await;
     let timeout = ms(500);

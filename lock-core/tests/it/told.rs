@@ -25,7 +25,7 @@ fn is_fresh_in_the_store(remaining: Duration) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_says_the_strongest_mode() {
+async fn a_view_returns_the_strongest_mode() {
     let (_, here, _) = two_clients();
     let mut guard = here.write("k").acquire().await.unwrap();
     assert_eq!(guard.view().mode(), Mode::Write);
@@ -69,7 +69,7 @@ async fn permits_in_use_and_free_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permit_that_is_gone_says_so() {
+async fn a_permit_that_is_gone_is_reported() {
     let (store, here, _) = two_clients();
     let permit = here.semaphore("s", 1).permit().acquire().await.unwrap();
     store.remove(permit.key());
@@ -111,7 +111,7 @@ async fn only_the_holder_gets_the_release_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_said_how_many_were_asked_and_whether_any_were_forced() {
+async fn the_number_of_requested_releases_and_of_forced_ones_is_returned() {
     let (_, here, there) = two_clients();
     // Holders that share one hold count as one.
     let read = || here.read("k").max_shared_readers(1).acquire();

@@ -43,7 +43,7 @@ async fn without_renewal_the_holder_knows_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_removed_lock_is_told_at_the_next_renewal() {
+async fn a_removed_lock_is_noticed_at_the_next_renewal() {
     let (store, here, _) = two_clients();
     let guard = here.write("k").lease(SECOND * 3).acquire().await.unwrap();
     let started = Instant::now();
@@ -166,7 +166,7 @@ async fn nothing_is_left_of_a_dropped_acquisition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_signal_tells_of_a_loss_when_the_guard_is_gone() {
+async fn a_signal_reports_a_loss_when_the_guard_is_gone() {
     let (store, here, _) = two_clients();
     let guard = here.write("k").acquire().await.unwrap();
     let lost = guard.lost();

@@ -80,7 +80,7 @@ fn a_template_shows_its_source() {
 }
 
 #[test]
-fn values_are_asked_for_in_order_and_each_time() {
+fn values_are_read_in_order_and_each_time() {
     let template = Template::parse("{b}:{a}:{b}").unwrap();
     let mut asked = Vec::new();
     let key = template

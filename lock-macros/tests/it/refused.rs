@@ -5,7 +5,7 @@
 //! `TRYBUILD=overwrite cargo test -p lock-macros --test it refused`.
 //!
 //! trybuild checks all files of a test in one call of cargo, unless one of them must compile: then it
-//! builds and links each by itself. So what is accepted is in [`accepted`](crate::accepted).
+//! builds and links each separately. So what is accepted is in [`accepted`](crate::accepted).
 
 use std::process::Command;
 

@@ -88,7 +88,7 @@ fn keys(rule: &Rule, route: &RouteMatch, path: &str, parts: &Parts) -> Vec<Strin
     if percent_decode_str(path).decode_utf8().is_err()
         && rule.keys.iter().any(|templates| templates.name_path_parameters())
     {
-        return vec![format!("{}: the path is no UTF-8", Outcome::KeyInvalid.as_str())];
+        return vec![format!("{}: the path is not valid UTF-8", Outcome::KeyInvalid.as_str())];
     }
     let captured = route.path.as_ref().and_then(|pattern| pattern.captures(path));
     let captured = captured.unwrap_or_default();
@@ -149,14 +149,14 @@ fn values(
     method: &Method,
     in_force: fn(&str, Enforce) -> Enforce,
 ) -> Vec<ExplainedValue> {
-    let told = ["name", "match", "key", "keys"];
-    let fields = Table::Policy.fields().filter(|field| !told.contains(&field.name));
+    let shown_above = ["name", "match", "key", "keys"];
+    let fields = Table::Policy.fields().filter(|field| !shown_above.contains(&field.name));
     let mut rows: Vec<ExplainedValue> = fields
         .map(|field| match rule.origins.get(field.name) {
-            Some(said) => {
-                let table = if said.by_defaults { "defaults" } else { "policy" };
-                let origin = format!("{}:{} ({table})", file.name, said.line);
-                ExplainedValue { field: field.name, value: said.shown.clone(), origin }
+            Some(set) => {
+                let table = if set.by_defaults { "defaults" } else { "policy" };
+                let origin = format!("{}:{} ({table})", file.name, set.line);
+                ExplainedValue { field: field.name, value: set.shown.clone(), origin }
             }
             None => ExplainedValue {
                 field: field.name,

@@ -22,7 +22,7 @@ pub(crate) fn parse(
     // Values that the parser recovers from broken text are not checked: their errors would mislead.
     let syntax = errors.iter().map(|error| {
         let span = error.span().unwrap_or(0..0);
-        Diagnostic::new(span, format!("this is no TOML: {}", error.message()))
+        Diagnostic::new(span, format!("this is not valid TOML: {}", error.message()))
     });
     if let Some(errors) = PolicyErrors::of(&source, syntax.collect()) {
         return Err(errors);
@@ -92,7 +92,7 @@ pub(crate) fn not_utf8(name: &str, error: &FromUtf8Error) -> PolicyErrors {
     let at = error.utf8_error().valid_up_to();
     let source = SourceFile::new(name, &String::from_utf8_lossy(error.as_bytes()));
     let diagnostic =
-        Diagnostic::new(at..at + '\u{FFFD}'.len_utf8(), "the file is no UTF-8 from here on")
+        Diagnostic::new(at..at + '\u{FFFD}'.len_utf8(), "the file is not valid UTF-8 from here on")
             .help("save it as UTF-8".to_owned());
     PolicyErrors::of(&source, vec![diagnostic]).expect("BUG: one diagnostic is one error")
 }

@@ -137,7 +137,7 @@ fn every_field_arrives_in_its_rule() {
 }
 
 #[test]
-fn what_is_not_said_is_not_there() {
+fn fields_that_are_not_set_are_missing() {
     let file = file("[[policy]]\nname = \"a\"\nmatch = {}\nkey = \"a\"\n");
     let [rule] = file.rules() else { panic!("{file:?}") };
     assert_eq!(rule.settings, LockSettings::default());
@@ -212,7 +212,7 @@ fn mismatch(
 }
 
 #[test]
-fn a_rule_is_for_what_it_says() {
+fn a_rule_matches_only_its_own_requests() {
     let mut headers = HeaderMap::new();
     headers.insert(HOST, "API.example.org:8080".parse().unwrap());
     headers.append("x-tier", "silver".parse().unwrap());

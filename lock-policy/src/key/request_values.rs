@@ -99,5 +99,5 @@ fn text<'r>(value: &'r HeaderValue, what: &str, name: &str) -> Result<Cow<'r, st
 }
 
 fn unreadable(what: &str, name: &str) -> KeyRejection {
-    KeyRejection::invalid(format!("the {what} `{name}` is no text"))
+    KeyRejection::invalid(format!("the {what} `{name}` is not text"))
 }

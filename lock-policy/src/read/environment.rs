@@ -65,7 +65,8 @@ impl<'e> Environment<'e> {
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !is_name {
-            let what = format!("`{}` is no name of an environment variable", name.escape_debug());
+            let what =
+                format!("`{}` is not the name of an environment variable", name.escape_debug());
             let help = "write `${NAME}` or `${NAME:-default}`; for a placeholder of a key after a dollar \
                         sign, `$${name}`";
             return Err(Diagnostic::new(span.clone(), what).help(help.to_owned()));

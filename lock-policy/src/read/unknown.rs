@@ -21,9 +21,7 @@ pub(crate) fn unknown(table: Table, key: &Spanned<Cow<'_, str>>) -> Diagnostic {
         }
         Some(known) => format!("did you mean `{known}`?"),
         None => match elsewhere {
-            Some(Table::Policy) if table == Table::Defaults => {
-                "each rule says it for itself".to_owned()
-            }
+            Some(Table::Policy) if table == Table::Defaults => "set it in each rule".to_owned(),
             Some(other) => format!("it belongs to {}", other.title()),
             None => {
                 let known: Vec<_> =

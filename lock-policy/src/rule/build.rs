@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lock_core::LockKey;
 
-use super::{Rule, effective::EffectiveFields, keys::keys, routes::route};
+use super::{Rule, effective_fields::EffectiveFields, keys::keys, routes::route};
 use crate::{
     diagnostics::{Diagnostic, SourceFile},
     matching::{Matcher, RouteMatch},
@@ -23,7 +23,7 @@ pub(crate) fn rule(
     let before = diagnostics.len();
     let found = fields.table("match")?;
     let attribute = found.text("attribute");
-    let said = EffectiveFields { rule: fields, defaults, of_attribute: attribute.is_some() };
+    let effective = EffectiveFields { rule: fields, defaults, of_attribute: attribute.is_some() };
     let route = match attribute {
         Some(_) => {
             not_on_attributes(fields, found, diagnostics);
@@ -33,7 +33,7 @@ pub(crate) fn rule(
     };
     let keys = if attribute.is_none() { keys(fields, &route, diagnostics) } else { None };
     let name = fields.text("name").and_then(|text| name(text, diagnostics));
-    let on_missing_key = on_missing_key(&said, diagnostics);
+    let on_missing_key = on_missing_key(&effective, diagnostics);
     let matcher = match attribute {
         Some(name) => Matcher::Attribute(name.value.as_str().into()),
         None => Matcher::Route(route),
@@ -41,17 +41,17 @@ pub(crate) fn rule(
     let rule = Rule {
         name: name?,
         matcher,
-        kind: said.word("kind").and_then(|word| word.parse().ok()),
-        mode: said.word("mode").map(|word| match word {
+        kind: effective.word("kind").and_then(|word| word.parse().ok()),
+        mode: effective.word("mode").map(|word| match word {
             "read" => LockMode::Read,
             "write" => LockMode::Write,
             _ => LockMode::ByMethod,
         }),
         keys: keys.map(Arc::new),
         on_missing_key,
-        settings: said.settings(),
+        settings: effective.settings(),
         line: source.place(fields.span.start).line,
-        origins: said.origins(source),
+        origins: effective.origins(source),
     };
     (diagnostics.len() == before && fields.is_whole).then_some(rule)
 }
@@ -88,8 +88,11 @@ fn name(text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
     None
 }
 
-fn on_missing_key(said: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) -> OnMissingKey {
-    let Some(read) = said.get("on_missing_key") else {
+fn on_missing_key(
+    effective: &EffectiveFields<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> OnMissingKey {
+    let Some(read) = effective.get("on_missing_key") else {
         return OnMissingKey::Reject;
     };
     if let Some(constant) = read.table().and_then(|fields| fields.text("constant")) {

@@ -119,13 +119,13 @@ impl<'f> EffectiveFields<'f> {
     }
 
     pub(crate) fn origins(&self, source: &SourceFile) -> BTreeMap<&'static str, FieldOrigin> {
-        let said = Table::Policy.fields().filter_map(|field| {
+        let origins = Table::Policy.fields().filter_map(|field| {
             let read = self.get(field.name)?;
             let by_defaults = self.rule.get(field.name).is_none();
             let line = source.place(read.key.start).line;
             Some((field.name, FieldOrigin { shown: read.shown.clone(), line, by_defaults }))
         });
-        said.collect()
+        origins.collect()
     }
 }
 

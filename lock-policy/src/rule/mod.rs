@@ -1,7 +1,7 @@
 //! Builds the rules that lock requests from the values of the fields.
 
 pub(crate) mod build;
-mod effective;
+mod effective_fields;
 mod keys;
 pub(crate) mod routes;
 pub(crate) mod validate;

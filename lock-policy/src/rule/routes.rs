@@ -59,7 +59,8 @@ fn host(text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
     } else {
         "a host is a name such as \"api.example.org\""
     };
-    diagnostics.push(Diagnostic::new(text.span.clone(), "this is no host").help(help.to_owned()));
+    diagnostics
+        .push(Diagnostic::new(text.span.clone(), "this is not a host name").help(help.to_owned()));
     None
 }
 
@@ -80,7 +81,7 @@ fn header(fields: &Fields, diagnostics: &mut Vec<Diagnostic>) -> Option<HeaderMa
 pub(crate) fn header_name(text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<HeaderName> {
     let name = HeaderName::from_bytes(text.value.as_bytes());
     if name.is_err() {
-        let what = format!("\"{}\" is no name of a header", text.value.escape_debug());
+        let what = format!("\"{}\" is not a header name", text.value.escape_debug());
         let help = "it is made of letters, digits and `-`, such as \"x-tier\"".to_owned();
         diagnostics.push(Diagnostic::new(text.span.clone(), what).help(help));
     }

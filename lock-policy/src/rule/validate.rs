@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::Kind;
 
-use super::{Rule, effective::EffectiveFields};
+use super::{Rule, effective_fields::EffectiveFields};
 use crate::{
     diagnostics::Diagnostic,
     matching::Matcher,
@@ -19,25 +19,25 @@ pub(crate) fn rule(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let of_attribute = fields.table("match").is_some_and(|found| found.get("attribute").is_some());
-    let said = EffectiveFields { rule: fields, defaults, of_attribute };
+    let effective = EffectiveFields { rule: fields, defaults, of_attribute };
     waits_within_the_deadline(
-        &said,
+        &effective,
         request.and_then(|request| request.get("deadline")),
         diagnostics,
     );
-    reads_what_has_readers(&said, diagnostics);
-    hold_is_not_beyond_the_lease(&said, diagnostics);
+    reads_what_has_readers(&effective, diagnostics);
+    hold_is_not_beyond_the_lease(&effective, diagnostics);
 }
 
 fn waits_within_the_deadline(
-    said: &EffectiveFields<'_>,
+    effective: &EffectiveFields<'_>,
     deadline: Option<&Read>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let Some((limit, deadline)) = deadline.and_then(|read| Some((read.duration()?, read))) else {
         return;
     };
-    let reserve = said.get("reserve");
+    let reserve = effective.get("reserve");
     let kept = reserve.and_then(Read::duration).unwrap_or_default();
     if let Some(reserve) = reserve.filter(|_| kept >= limit) {
         diagnostics.push(
@@ -50,7 +50,7 @@ fn waits_within_the_deadline(
         );
         return;
     }
-    let Some(wait) = said.get("wait") else {
+    let Some(wait) = effective.get("wait") else {
         return;
     };
     let together = wait.duration().unwrap_or(Duration::ZERO).saturating_add(kept);
@@ -71,8 +71,8 @@ fn waits_within_the_deadline(
     }
 }
 
-fn reads_what_has_readers(said: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) {
-    let (Some(mode), Some(kind)) = (said.get("mode"), said.get("kind")) else {
+fn reads_what_has_readers(effective: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) {
+    let (Some(mode), Some(kind)) = (effective.get("mode"), effective.get("kind")) else {
         return;
     };
     let has_readers =
@@ -87,9 +87,12 @@ fn reads_what_has_readers(said: &EffectiveFields<'_>, diagnostics: &mut Vec<Diag
     }
 }
 
-fn hold_is_not_beyond_the_lease(said: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) {
+fn hold_is_not_beyond_the_lease(
+    effective: &EffectiveFields<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let (Some(renew), Some(lease), Some(max_hold)) =
-        (said.get("renew"), said.get("lease"), said.get("max_hold"))
+        (effective.get("renew"), effective.get("lease"), effective.get("max_hold"))
     else {
         return;
     };

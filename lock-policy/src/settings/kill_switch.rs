@@ -12,7 +12,7 @@ static SWITCH: LazyLock<KillSwitch> = LazyLock::new(|| {
         return KillSwitch::default();
     };
     KillSwitch::parse(&text).unwrap_or_else(|why| {
-        tracing::error!(target: "lock_tower", "{VARIABLE} counts as not set: {why}");
+        tracing::error!(target: "lock_tower", "{VARIABLE} is ignored: {why}");
         KillSwitch::default()
     })
 });
@@ -20,7 +20,7 @@ static SWITCH: LazyLock<KillSwitch> = LazyLock::new(|| {
 /// Returns how the lock of that name is enforced: as the environment sets, or else as configured.
 /// The environment is read once.
 pub fn in_force(name: &str, configured: Enforce) -> Enforce {
-    SWITCH.said(name).unwrap_or(configured)
+    SWITCH.setting(name).unwrap_or(configured)
 }
 
 /// Reads the environment, and logs what overrides a file with these names.
@@ -34,8 +34,8 @@ pub fn announce<'n>(names: impl Iterator<Item = &'n str>) {
     if !unknown.is_empty() {
         tracing::warn!(
             target: "lock_tower",
-            "{VARIABLE} names what the policy file does not have: {}; right for a lock in the \
-             code, and without effect if it is misspelt",
+            "{VARIABLE} names locks that the policy file does not have: {}; correct for a lock that \
+             is set in code; a misspelt name has no effect",
             unknown.join(", ")
         );
     }
@@ -48,7 +48,7 @@ struct KillSwitch {
 }
 
 impl KillSwitch {
-    fn said(&self, name: &str) -> Option<Enforce> {
+    fn setting(&self, name: &str) -> Option<Enforce> {
         self.named.get(name).copied().or(self.all)
     }
 
@@ -80,7 +80,7 @@ impl KillSwitch {
                 None => switch.all.replace(enforce),
             };
             if before.is_some() {
-                return Err(format!("`{}` is said twice", name.unwrap_or("all").escape_debug()));
+                return Err(format!("`{}` is set twice", name.unwrap_or("all").escape_debug()));
             }
         }
         Ok(switch)
@@ -95,14 +95,14 @@ mod tests {
     #[test]
     fn for_all_or_by_name() {
         let parse = |text| KillSwitch::parse(text).expect(text);
-        assert_eq!(parse("").said("a"), None);
-        assert_eq!(parse("off").said("a"), Some(Enforce::Off));
+        assert_eq!(parse("").setting("a"), None);
+        assert_eq!(parse("off").setting("a"), Some(Enforce::Off));
         let some = parse("a=off, orders::b=shadow");
-        assert_eq!(some.said("a"), Some(Enforce::Off));
-        assert_eq!(some.said("orders::b"), Some(Enforce::Shadow));
-        assert_eq!(some.said("c"), None);
-        assert_eq!(parse("shadow,a=on").said("a"), Some(Enforce::On));
-        assert_eq!(parse("shadow,a=on").said("b"), Some(Enforce::Shadow));
+        assert_eq!(some.setting("a"), Some(Enforce::Off));
+        assert_eq!(some.setting("orders::b"), Some(Enforce::Shadow));
+        assert_eq!(some.setting("c"), None);
+        assert_eq!(parse("shadow,a=on").setting("a"), Some(Enforce::On));
+        assert_eq!(parse("shadow,a=on").setting("b"), Some(Enforce::Shadow));
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_says_why() {
+    fn malformed_values_are_refused_with_the_reason() {
         for text in ["no", "a=", "a=50%", "on,off", "a=on,a=off", "a off"] {
             let why = KillSwitch::parse(text).expect_err(text);
             assert!(!why.is_empty());

@@ -14,7 +14,7 @@ use lock_core::AcquireError;
 /// | [`KeyMissing`](Self::KeyMissing) | 400 | `lock-key-missing` | | `false` | send what is missing |
 /// | [`KeyInvalid`](Self::KeyInvalid) | 400 | `lock-key-invalid` | | `false` | send another value |
 /// | [`DeadlineInvalid`](Self::DeadlineInvalid) | 400 | `lock-deadline-invalid` | | `false` | send whole milliseconds, once |
-/// | [`Misconfigured`](Self::Misconfigured) | 500 | `lock-misconfigured` | | `false` | tell the service's owner: its log says what to mend |
+/// | [`Misconfigured`](Self::Misconfigured) | 500 | `lock-misconfigured` | | `false` | inform the service's owner: its log has the cause |
 ///
 /// The problem type is written `urn:lock-tower:problem:lock-busy`. The body is
 /// `application/problem+json` (RFC 9457) with the members `type`, `title`, `status`, `detail`,

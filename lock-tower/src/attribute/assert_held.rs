@@ -52,11 +52,11 @@ macro_rules! assert_held {
 ///
 /// If the lock is not held.
 #[track_caller]
-pub fn assert_held(key: impl AsRef<str>, mode: Mode, said: &str) {
+pub fn assert_held(key: impl AsRef<str>, mode: Mode, expression: &str) {
     let key = key.as_ref();
     assert!(
         held(key, mode) || is_let_pass(key),
-        "this code relies on the {mode} lock on `{said}`, and runs without it: take it further out, \
+        "this code relies on the {mode} lock on `{expression}`, and runs without it: take it further out, \
          and do not leave its scope (a spawned task does)"
     );
 }

@@ -9,7 +9,7 @@ use lock_policy::{
     Enforce,
 };
 
-use super::effective::of_function;
+use super::settings_in_force::of_function;
 use crate::{
     enforcement::{
         shadow::Shadow,

@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use super::{
     client::{ClientHandle, no_client},
-    effective::of_handler,
+    settings_in_force::of_handler,
 };
 use crate::{
     outcome::caller::Caller,
@@ -46,8 +46,8 @@ where
         Err(rejection) => return reject::answer(rejection, request).await.map(Body::from),
     };
     let client = context.client.clone();
-    let asked = PendingLocks { policy, client, keys, mode, slot: handle.slot, limited: None };
-    let answer = match asked.enter(&context).await {
+    let pending = PendingLocks { policy, client, keys, mode, slot: handle.slot, limited: None };
+    let answer = match pending.enter(&context).await {
         Ok((mut held, inside)) => {
             let span = held.span();
             let body = body.map(|answer| Ok::<_, Infallible>(answer.into_response()));

@@ -19,7 +19,7 @@ use crate::telemetry::record;
 /// A lock under a separate key, acquired concurrently with the request's work, which never waits
 /// for it.
 pub(crate) enum Shadow {
-    Asking(BoxFuture<'static, Option<MultiGuard>>),
+    Acquiring(BoxFuture<'static, Option<MultiGuard>>),
     /// Held while the request runs, so that other requests' measurements find it.
     Holding(#[allow(dead_code, reason = "held until it is dropped")] MultiGuard),
     Ended,
@@ -39,7 +39,7 @@ impl Drop for ShadowReport {
 
 impl Shadow {
     pub(crate) fn new(policy: LockName, acquire: Acquire<OneOrMany>) -> Self {
-        Self::Asking(Box::pin(async move {
+        Self::Acquiring(Box::pin(async move {
             let mut finding = ShadowReport { policy, would: ShadowOutcome::NotMeasured };
             match acquire.clone().try_acquire().await {
                 Ok(guard) => {
@@ -78,8 +78,8 @@ impl Shadow {
 
     /// Polls the measurement.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
-        if let Self::Asking(asking) = self
-            && let Poll::Ready(granted) = asking.as_mut().poll(context)
+        if let Self::Acquiring(acquiring) = self
+            && let Poll::Ready(granted) = acquiring.as_mut().poll(context)
         {
             *self = granted.map_or(Self::Ended, Self::Holding);
         }
@@ -89,7 +89,7 @@ impl Shadow {
 impl fmt::Debug for Shadow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Asking(_) => "Asking",
+            Self::Acquiring(_) => "Acquiring",
             Self::Holding(_) => "Holding",
             Self::Ended => "Ended",
         })

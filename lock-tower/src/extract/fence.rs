@@ -10,7 +10,7 @@ use lock_policy::{__private::LockName, Outcome};
 use crate::{
     outcome::{caller::Caller, rejection::Rejection},
     pipeline::reject,
-    request::lock_slot::{FenceAsked, LockSlot, SlotEntry},
+    request::lock_slot::{FenceUse, LockSlot, SlotEntry},
 };
 
 /// The fencing token of the lock that protects a request: an extractor for handlers that write to a
@@ -107,10 +107,10 @@ impl Fence {
     /// can be no fence.
     fn of_request(
         parts: &Parts,
-        asked: FenceAsked,
+        wanted: FenceUse,
     ) -> Result<Option<Self>, (Outcome, &'static str)> {
         let Some(slot) = parts.extensions.get::<LockSlot>() else { return Ok(None) };
-        slot.ask_for_fence(asked);
+        slot.use_fence(wanted);
         match slot.fence_refused() {
             Some(why) => Err(why),
             None if slot.get().is_some_and(|entry| entry.unlocked.is_some()) => Ok(None),
@@ -130,9 +130,9 @@ impl<S: Sync> FromRequestParts<S> for Fence {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        let why_none = "a handler asks for `Fence` and has no lock: add `RequestLockLayer` by \
+        let why_none = "a handler takes `Fence` and has no lock: add `RequestLockLayer` by \
                         `Router::route_layer`, or `#[distributed_lock]` to the handler";
-        let fence = Self::of_request(parts, FenceAsked::Always);
+        let fence = Self::of_request(parts, FenceUse::Always);
         let fence = fence.and_then(|fence| fence.ok_or((Outcome::Misconfigured, why_none)));
         fence.map_err(|why| refuse(parts, why))
     }
@@ -142,7 +142,7 @@ impl<S: Sync> OptionalFromRequestParts<S> for Fence {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Response> {
-        Self::of_request(parts, FenceAsked::IfAny).map_err(|why| refuse(parts, why))
+        Self::of_request(parts, FenceUse::IfAny).map_err(|why| refuse(parts, why))
     }
 }
 

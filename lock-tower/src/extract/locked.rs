@@ -144,7 +144,7 @@ impl Locked {
     /// If called before the handler's body runs.
     pub async fn keep(&self) -> Result<MultiGuard, AcquireError> {
         let Some(reacquire) = &self.entry().reacquire else {
-            return Err(invalid_options("there is no lock of a request to keep").into());
+            return Err(invalid_options("the request has no lock to keep").into());
         };
         // A request that has ended has no lock to keep.
         self.views().iter().try_for_each(LockView::ensure_held)?;
@@ -168,8 +168,8 @@ impl Locked {
             [view] => self.token(view),
             [] => FencingToken::NONE,
             views => panic!(
-                "`Locked` was asked for the token of its one lock, and has {}: use \
-                 `fencing_token_of`",
+                "`Locked::fencing_token` is for a lock on one key, and this one has {} \
+                 keys: use `fencing_token_of`",
                 views.len()
             ),
         }
@@ -241,8 +241,8 @@ impl Locked {
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + Unpin + use<> {
         let mut signals: Vec<_> = self.views().iter().map(LockView::lost).collect();
         poll_fn(move |context| {
-            let mut told = signals.iter_mut().map(|signal| Pin::new(signal).poll(context));
-            told.find(Poll::is_ready).unwrap_or(Poll::Pending)
+            let mut polled = signals.iter_mut().map(|signal| Pin::new(signal).poll(context));
+            polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
         })
     }
 
@@ -302,7 +302,7 @@ impl<S: Sync> axum::extract::FromRequestParts<S> for Locked {
         _: &S,
     ) -> Result<Self, Self::Rejection> {
         Self::from_extensions(&parts.extensions).ok_or_else(|| {
-            let why = "a handler asks for `Locked` and has no lock: add `RequestLockLayer` by \
+            let why = "a handler takes `Locked` and has no lock: add `RequestLockLayer` by \
                        `Router::route_layer`, or `#[distributed_lock]` to the handler";
             let rejection = Rejection::misconfigured(&Caller::of(parts), why);
             reject::answer_at_once(rejection).map(axum::body::Body::from)

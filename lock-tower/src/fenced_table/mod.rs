@@ -70,7 +70,7 @@ use identifier::{column, table};
 /// # What it takes
 ///
 /// - The column `id` is unique: a statement meets one row or none.
-/// - A row is claimed under one key only. Tokens of two keys say nothing about each other.
+/// - A row is claimed under one key only. Tokens of different keys cannot be compared.
 /// - Every write to what is protected goes through a claim, those of other programs too.
 /// - A row is there before it is claimed: insert it with the default, a fence of 0, such as by
 ///   `INSERT ... ON CONFLICT DO NOTHING`.

@@ -31,8 +31,8 @@ impl HoldTimes {
     }
 
     /// Returns the mean duration of the holds that can refuse an acquisition in this mode.
-    pub(crate) fn mean(&self, asked: Mode) -> Option<Duration> {
-        match asked {
+    pub(crate) fn mean(&self, requested: Mode) -> Option<Duration> {
+        match requested {
             Mode::Read => self.writes.mean(),
             Mode::Write => self.writes.mean().max(self.reads.mean()),
         }

@@ -18,11 +18,11 @@ use crate::telemetry::milliseconds;
 pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
     let outcome = rejection.outcome;
     let row = row(outcome);
-    let said = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
-    let status = said.and_then(|said| said.status).unwrap_or(outcome.status());
-    let detail = said.and_then(|said| said.detail.as_deref()).unwrap_or(row.detail);
+    let custom = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
+    let status = custom.and_then(|custom| custom.status).unwrap_or(outcome.status());
+    let detail = custom.and_then(|custom| custom.detail.as_deref()).unwrap_or(row.detail);
     let detail = match &rejection.reason {
-        Some(reason) if row.tells_why => format!("{}: {reason}. {detail}", row.title),
+        Some(reason) if row.shows_reason => format!("{}: {reason}. {detail}", row.title),
         _ => detail.to_owned(),
     };
     let mut document = json!({

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_and_the_document_say_the_same() {
+    fn the_header_and_the_document_have_the_same_value() {
         assert_eq!(jittered_by(ms(1_000), 0.500_8), ms(1_000));
         assert_eq!(whole_seconds(jittered_by(ms(1_000), 0.500_8)), 1);
     }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_never_says_less_than_is_meant() {
+    fn the_header_is_never_below_the_estimate() {
         assert_eq!(whole_seconds(ms(100)), 1);
         assert_eq!(whole_seconds(ms(1_000)), 1);
         assert_eq!(whole_seconds(ms(1_001)), 2);

@@ -10,7 +10,7 @@ pub(super) struct Row {
     /// Whether anything was done and whether the request may be repeated.
     pub(super) detail: &'static str,
     /// Whether the client may see the reason.
-    pub(super) tells_why: bool,
+    pub(super) shows_reason: bool,
     pub(super) retry: Retry,
     pub(super) closes: bool,
     pub(super) executed: Executed,
@@ -34,7 +34,7 @@ pub(super) enum Executed {
 const REFUSED: Row = Row {
     title: "",
     detail: "",
-    tells_why: false,
+    shows_reason: false,
     retry: Retry::Never,
     closes: false,
     executed: Executed::No,
@@ -90,26 +90,26 @@ pub(super) fn row(outcome: Outcome) -> Row {
         Outcome::KeyMissing => Row {
             title: "Request does not name its resource",
             detail: "Nothing was done; repeating this request as it is will not help.",
-            tells_why: true,
+            shows_reason: true,
             ..REFUSED
         },
         Outcome::KeyInvalid => Row {
             title: "Request names its resource wrongly",
             detail: "Nothing was done; repeating this request as it is will not help.",
-            tells_why: true,
+            shows_reason: true,
             ..REFUSED
         },
         Outcome::DeadlineInvalid => Row {
-            title: "Request says wrongly how much time it has",
+            title: "Request has an invalid deadline",
             detail: "Nothing was done; repeating this request as it is will not help.",
-            tells_why: true,
+            shows_reason: true,
             ..REFUSED
         },
         // `Misconfigured`; the test below has every outcome there is.
         _ => Row {
             title: "Lock is misconfigured",
-            detail: "The service is at fault: it could not tell what to lock, or how. Nothing \
-                         was done; repeating this request will not help.",
+            detail: "The service is at fault: it could not determine its lock. Nothing was done; \
+                         repeating this request will not help.",
             ..REFUSED
         },
     }

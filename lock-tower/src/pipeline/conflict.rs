@@ -7,7 +7,7 @@ use crate::request::context::{Enclosing, RequestContext};
 
 /// Describes the conflict between the lock `name` and those around it. `None` if the error has
 /// another reason.
-pub(crate) fn told(
+pub(crate) fn describe(
     context: &RequestContext,
     name: &LockName,
     kind: Kind,
@@ -17,15 +17,15 @@ pub(crate) fn told(
         AcquireError::ReadHeld { key } => {
             let outer = called(context.enclosing(key, |lock| lock.mode == Mode::Read));
             format!(
-                "{outer} reads the key that `{name}` asks to write in the same request, which \
-                 would wait for itself forever: let the outer one take the write lock, or the \
-                 inner one read"
+                "{outer} reads the key that `{name}` is to write in the same request, which \
+                 would wait for itself forever: make the outer lock a write lock, or the inner one \
+                 a read lock"
             )
         }
         AcquireError::AlreadyHeld { key } => {
             let outer = called(context.enclosing(key, |_| true));
             format!(
-                "{outer} holds the key that `{name}` asks for in the same request; a {kind} lock \
+                "{outer} already holds the key of `{name}` in the same request; a {kind} lock \
                  would wait for itself forever: lock the key once, or use a reentrant kind"
             )
         }

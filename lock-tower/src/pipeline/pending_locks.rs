@@ -76,7 +76,7 @@ impl PendingLocks {
         let (name, kind) = (&self.policy.name, self.policy.kind);
         // Log keys at debug level only: they may be personal data.
         tracing::debug!(policy = &**name, route = context.caller.route(), ?keys, %error, "lock not acquired");
-        let rejection = match conflict::told(context, name, kind, error) {
+        let rejection = match conflict::describe(context, name, kind, error) {
             Some(why) => Rejection::misconfigured(&context.caller, why),
             None => Rejection::not_acquired(&context.caller, error, &self.policy.holds),
         };

@@ -30,7 +30,7 @@ pub(crate) struct RequestHold {
     pub(crate) context: RequestContext,
     /// The span of the hold, open while this exists.
     span: Span,
-    /// Whether the work ended by itself.
+    /// Whether the work ended normally.
     done: bool,
 }
 

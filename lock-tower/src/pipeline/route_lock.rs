@@ -38,8 +38,8 @@ impl RouteLock {
     /// anything is.
     pub(crate) fn limit_time(&self, parts: &mut Parts) -> Result<(), String> {
         let Some(name) = &self.deadline_header else { return Ok(()) };
-        if let Some(asked) = deadline_header::read(name, &parts.headers)? {
-            RequestDeadline::within(asked).shorten(parts);
+        if let Some(requested) = deadline_header::read(name, &parts.headers)? {
+            RequestDeadline::within(requested).shorten(parts);
         }
         Ok(())
     }

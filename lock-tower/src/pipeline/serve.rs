@@ -24,7 +24,7 @@ pub(crate) const DEGRADED: HeaderName = HeaderName::from_static("lock-degraded")
 
 /// Acquires the locks and calls `inner` with the request.
 pub(crate) async fn serve<S, B, R>(
-    asked: PendingLocks,
+    pending: PendingLocks,
     context: RequestContext,
     mut inner: S,
     mut parts: Parts,
@@ -37,8 +37,8 @@ where
     B: Send + 'static,
     R: Body + Send + 'static,
 {
-    let (policy, slot) = (Arc::clone(&asked.policy), asked.slot.clone());
-    let (mut held, inside) = match asked.enter(&context).await {
+    let (policy, slot) = (Arc::clone(&pending.policy), pending.slot.clone());
+    let (mut held, inside) = match pending.enter(&context).await {
         Ok(entered) => entered,
         Err(rejection) => {
             return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));

@@ -86,7 +86,7 @@ where
         let answer = context.run(async move { inner.call(request).await }).await?;
         return Ok(answer.map(LockBody::passed_on));
     };
-    let asked = if let Err(why) = time {
+    let pending = if let Err(why) = time {
         Err(found.lock.bad_deadline(&context, &parts, why))
     } else if found.is_sure {
         found.lock.pending_locks(&context, &mut parts).await
@@ -95,8 +95,8 @@ where
         // place.
         found.lock.pending_locks_for(&context, &parts, Err(KeyRejection::misconfigured(NO_ROUTE)))
     };
-    match asked {
-        Ok(asked) => serve(asked, context, inner, parts, body).await,
+    match pending {
+        Ok(pending) => serve(pending, context, inner, parts, body).await,
         Err(rejection) => Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours)),
     }
 }

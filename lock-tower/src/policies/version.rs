@@ -128,8 +128,8 @@ impl Version {
             RequestDeadline::within(limit).shorten(parts);
         }
         let Some(name) = &budget.header else { return Ok(()) };
-        if let Some(asked) = deadline_header::read(name, &parts.headers)? {
-            RequestDeadline::within(asked).shorten(parts);
+        if let Some(requested) = deadline_header::read(name, &parts.headers)? {
+            RequestDeadline::within(requested).shorten(parts);
         }
         Ok(())
     }

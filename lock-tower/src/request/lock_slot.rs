@@ -16,15 +16,15 @@ pub(crate) struct LockSlot(Arc<SlotState>);
 #[derive(Debug, Default)]
 struct SlotState {
     entry: OnceLock<SlotEntry>,
-    /// A [`FenceAsked`].
-    fence_asked: AtomicU8,
+    /// A [`FenceUse`].
+    fence_use: AtomicU8,
 }
 
 /// Whether the handler wants a `Fence`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 #[cfg_attr(not(feature = "axum"), allow(dead_code))]
-pub(crate) enum FenceAsked {
+pub(crate) enum FenceUse {
     IfAny = 1,
     Always = 2,
 }
@@ -69,15 +69,15 @@ impl LockSlot {
     /// Records that the handler wants a `Fence`. The acquisition that fills the slot later must
     /// check `fence_refused`.
     #[cfg(feature = "axum")]
-    pub(crate) fn ask_for_fence(&self, asked: FenceAsked) {
-        self.0.fence_asked.fetch_max(asked as u8, Ordering::Relaxed);
+    pub(crate) fn use_fence(&self, wanted: FenceUse) {
+        self.0.fence_use.fetch_max(wanted as u8, Ordering::Relaxed);
     }
 
     /// Returns why the handler must not run with the `Fence` that it wants, as far as is known yet.
     pub(crate) fn fence_refused(&self) -> Option<(Outcome, &'static str)> {
-        let asked = self.0.fence_asked.load(Ordering::Relaxed);
-        let entry = self.get().filter(|_| asked > 0)?;
-        entry.fence_refused(asked == FenceAsked::Always as u8)
+        let wanted = self.0.fence_use.load(Ordering::Relaxed);
+        let entry = self.get().filter(|_| wanted > 0)?;
+        entry.fence_refused(wanted == FenceUse::Always as u8)
     }
 }
 
@@ -85,19 +85,19 @@ impl SlotEntry {
     /// Returns why this lock has no `Fence`. This is the only place where that is decided.
     fn fence_refused(&self, always: bool) -> Option<(Outcome, &'static str)> {
         if self.views.len() > 1 {
-            let why = "a handler asks for `Fence`, which is the token of one key, under a lock on \
-                       several: take `Locked`, whose `fencing_token_of` has the token of each";
+            let why = "a handler takes `Fence`, the token of one key, under a lock on several \
+                       keys: take `Locked`, whose `fencing_token_of` returns the token of each key";
             return Some((Outcome::Misconfigured, why));
         }
         match self.unlocked.filter(|_| always)? {
             Unlocked::Open | Unlocked::Local => Some((
                 Outcome::Unavailable,
-                "the handler asks for `Fence`, and without the lock store there is no token",
+                "the handler takes `Fence`, and without the lock store there is no token",
             )),
             _ => Some((
                 Outcome::Misconfigured,
-                "a handler asks for `Fence`, and the request runs without its lock, as the policy \
-                 says: let it take `Option<Fence>`, or enforce the policy",
+                "a handler takes `Fence`, but the policy lets the request run without its lock: \
+                 take `Option<Fence>`, or enforce the policy",
             )),
         }
     }

@@ -63,7 +63,7 @@ where
                 return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
             }
             match lock.pending_locks(&context, &mut parts).await {
-                Ok(asked) => serve(asked, context, inner, parts, body).await,
+                Ok(pending) => serve(pending, context, inner, parts, body).await,
                 Err(rejection) => {
                     Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours))
                 }

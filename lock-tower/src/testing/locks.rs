@@ -110,8 +110,8 @@ impl TestLocks {
     pub fn assert_lock_order(&self) {
         let inversions =
             self.clients().into_iter().flat_map(|client| client.lock_order_inversions());
-        let told: Vec<_> = inversions.map(|inversion| inversion.to_string()).collect();
-        assert!(told.is_empty(), "{}", told.join("\n"));
+        let found: Vec<_> = inversions.map(|inversion| inversion.to_string()).collect();
+        assert!(found.is_empty(), "{}", found.join("\n"));
     }
 
     fn clients(&self) -> Vec<LockClient> {

@@ -57,7 +57,7 @@ impl Scene {
             Outcome::OverLimit => {
                 scene.lock.limit_principals(PrincipalLimit::new(0, |_| Some("jane".to_owned())))
             }
-            // Every request has it, and it is no number.
+            // Every request has it, and it is not a number.
             Outcome::DeadlineInvalid => scene.lock.deadline_header(REQUEST_ID),
             Outcome::Lost => scene.lock.max_hold(Duration::from_secs(60)),
             _ => scene.lock,

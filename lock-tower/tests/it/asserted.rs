@@ -19,7 +19,7 @@ async fn look(id: u64) {
     assert_held!(read format!("order:{id}"));
 }
 
-/// Whether the assertion let it pass, and what it said.
+/// Whether the assertion passed, and its message.
 async fn passes(work: impl Future<Output = ()> + Send + 'static) -> Result<(), String> {
     let message = |failed: JoinError| {
         failed.into_panic().downcast_ref::<String>().cloned().unwrap_or_default()
@@ -169,7 +169,7 @@ async fn nested(locks: &LockClient, outer: &str, inner: &str) {
 }
 
 #[tokio::test]
-async fn opposite_orders_are_told_with_both_places() {
+async fn opposite_orders_are_reported_with_both_places() {
     let locks = TestLocks::new();
     nested(&locks.client(), "account:1", "account:2").await;
     locks.assert_lock_order();

@@ -345,7 +345,7 @@ async fn a_stream_is_in_the_requests_scope() {
     assert_eq!(call(&app, "GET", "/7").await.text, "entered");
 }
 
-/// Fails, and tells when it is dropped whether its lock is still held.
+/// Fails, and reports when it is dropped whether its lock is still held.
 struct Fails(Locked, mpsc::UnboundedSender<bool>);
 
 impl http_body::Body for Fails {

@@ -18,7 +18,7 @@ use tracing::Instrument;
 struct World {
     locks: LockClient,
     app: Router,
-    /// Hears from the handler at its beginning and its end.
+    /// Receives a message from the handler at its beginning and its end.
     heard: mpsc::UnboundedReceiver<&'static str>,
     goes_on: Arc<Semaphore>,
 }
@@ -210,7 +210,7 @@ async fn its_log_lines_are_in_the_requests_span() {
     assert!(line.contains("outer:lock.hold{"), "{line}");
 }
 
-/// Tells, when it is dropped, whether the lock was still held.
+/// Reports, when it is dropped, whether the lock was still held.
 struct Leaves(Locked, mpsc::UnboundedSender<bool>);
 
 impl Drop for Leaves {

@@ -5,7 +5,7 @@ use axum::{Extension, Router, routing::put};
 use lock_tower::{LockClient, Locked, RequestLockLayer, RequestScopeLayer, distributed_lock};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// Tells when it is made, and whether the lock is held as it is dropped.
+/// Reports its creation, and whether the lock is held when it is dropped.
 struct Left(Locked, UnboundedSender<bool>);
 
 impl Drop for Left {

@@ -64,7 +64,7 @@ async fn it_is_renewed_for_as_long_as_the_task_takes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_task_is_told_of_a_loss() {
+async fn the_task_is_notified_of_a_loss() {
     let mut world = world();
     call(&world.app, "PUT", "/keep/7").await;
     let guard = world.kept.recv().await.unwrap();

@@ -68,7 +68,7 @@ async fn each_source_gives_its_value() {
 }
 
 #[tokio::test]
-async fn a_value_that_the_client_lacks_is_told() {
+async fn a_value_missing_from_the_request_is_reported() {
     for (template, told) in [
         ("{query.page}", "the query parameter `page` is missing"),
         ("{header.x-tenant}", "the header `x-tenant` is missing"),
@@ -105,7 +105,7 @@ async fn a_value_that_is_no_text_is_refused() {
 }
 
 #[tokio::test]
-async fn what_the_service_does_not_say_is_its_own_fault() {
+async fn a_value_missing_from_the_service_is_its_own_fault() {
     for template in ["{claim.sub}", "{ext.tenant}", "{ext.other}"] {
         let logs = Logs::collect();
         let refused = send(&app(template, KeyValues::new()), put("/orders/7", &[])).await;
@@ -119,10 +119,10 @@ async fn what_the_service_does_not_say_is_its_own_fault() {
 
 #[tokio::test]
 async fn a_default_stands_for_what_is_missing_alone() {
-    let template = "{query.page:u64|default=01}:{claim.x|default=nobody}:{header.a|default=-}";
-    assert_eq!(answer(template, put("/orders/7", &[])).await.text, "1:nobody:-");
+    let template = "{query.page:u64|default=01}:{claim.x|default=unknown}:{header.a|default=-}";
+    assert_eq!(answer(template, put("/orders/7", &[])).await.text, "1:unknown:-");
     let some = answer(template, put("/orders/7?page=3", &[("a", b"b")])).await;
-    assert_eq!(some.text, "3:nobody:b");
+    assert_eq!(some.text, "3:unknown:b");
     let empty = answer(template, put("/orders/7?page=", &[])).await;
     empty.assert_problem(400, "lock-key-invalid");
 }

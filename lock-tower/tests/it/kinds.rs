@@ -148,13 +148,17 @@ async fn a_non_reentrant_lock_twice_in_one_request_is_a_mistake() {
     let app = Router::new()
         .route("/orders/{id}", any(non_reentrant))
         .route_layer(layer(&locks, Kind::NonReentrant));
-    let hints = ["`layer` (key `order:{id}`) holds the key", "`attribute` asks", "non_reentrant"];
+    let hints = [
+        "`layer` (key `order:{id}`) holds the key",
+        "holds the key of `attribute`",
+        "non_reentrant",
+    ];
     assert_misconfigured(&app, &hints).await;
     assert!(locks.non_reentrant("order:7").wait(NEVER).acquire().await.is_ok());
 }
 
 #[tokio::test]
-async fn functions_are_told_in_their_own_error() {
+async fn functions_return_their_own_error() {
     #[distributed_lock(key = "order:{id}", kind = "non_reentrant", client = locks)]
     async fn inner(locks: &LockClient, id: u64) -> Result<(), LockError> {
         Ok(())

@@ -11,7 +11,7 @@ fn layer(locks: &LockClient) -> RequestLockLayer {
 }
 
 #[tokio::test]
-async fn it_tells_of_the_layers_lock() {
+async fn it_has_the_layers_lock() {
     let locks = LockClient::in_memory();
     let layer = layer(&locks).name("order").lease(Duration::from_secs(20));
     let tell = |lock: Locked| async move {
@@ -63,7 +63,7 @@ async fn body_alone(Json(body): Json<String>) -> String {
 }
 
 #[tokio::test]
-async fn it_tells_of_the_innermost_lock() {
+async fn it_has_the_innermost_lock() {
     let locks = LockClient::in_memory();
     let app = Router::new()
         .route("/lines/{id}", any(line))

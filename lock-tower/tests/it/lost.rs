@@ -15,7 +15,7 @@ use lock_tower::{
     distributed_lock,
 };
 
-/// Tells that it was dropped, as a handler's locals are when it is cancelled.
+/// Reports that it was dropped, as a handler's locals are when it is cancelled.
 struct Cancelled(Arc<AtomicBool>);
 
 impl Drop for Cancelled {
@@ -110,7 +110,7 @@ async fn a_handler_is_not_polled_once_more_after_its_lease() {
     let handler = async move || {
         std::future::poll_fn(|context| {
             if counter.fetch_add(1, Ordering::SeqCst) == 0 {
-                // Wakes itself, so the next poll comes at once, whatever the clock says.
+                // Wakes itself, so the next poll comes at once, at any time of the clock.
                 context.waker().wake_by_ref();
                 return std::task::Poll::Pending;
             }
@@ -148,7 +148,7 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_spawned_task_hears_of_the_loss() {
+async fn a_spawned_task_is_notified_of_the_loss() {
     let store = MemoryStore::new();
     let locks = LockClient::builder().in_memory_on(&store);
     let (tell, told) = tokio::sync::oneshot::channel();

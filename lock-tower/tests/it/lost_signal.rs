@@ -47,7 +47,7 @@ async fn the_handler_goes_on_and_the_answer_is_marked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unless_told_so_a_loss_cancels_and_counts_as_much() {
+async fn by_default_a_loss_cancels_and_counts_as_much() {
     let (metrics, logs) = (Metrics::collect(), Logs::collect());
 
     let answer = call(&app(OnLost::Cancel), "PUT", "/orders/7").await;

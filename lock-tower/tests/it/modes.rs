@@ -55,7 +55,7 @@ async fn a_mode_can_be_fixed() {
 }
 
 #[tokio::test]
-async fn a_problem_tells_the_mode_that_was_asked_for() {
+async fn a_problem_has_the_requested_mode() {
     let locks = LockClient::in_memory();
     let app = app(&locks, None);
     let _writer = locks.write("order:7").acquire().await.unwrap();

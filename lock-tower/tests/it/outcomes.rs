@@ -76,7 +76,7 @@ async fn busy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn busy_is_told_when_holds_end_as_observed() {
+async fn busy_has_the_observed_hold_time() {
     let locks = LockClient::in_memory();
     let slow = any(|| tokio::time::sleep(Duration::from_millis(200)));
     let app = Router::new().route("/orders/{id}", slow).route_layer(layer(&locks));
@@ -297,7 +297,7 @@ async fn a_request_id_of_any_length_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn other_middleware_can_tell_the_outcome() {
+async fn other_middleware_can_read_the_outcome() {
     let locks = LockClient::in_memory();
     let app = router(layer(&locks));
 

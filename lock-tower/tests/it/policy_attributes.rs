@@ -1,4 +1,4 @@
-//! What a policy file, and the environment above it, say of `#[distributed_lock]`.
+//! The effect of a policy file, and of the environment, on `#[distributed_lock]`.
 
 use std::{process::Command, time::Duration};
 
@@ -41,7 +41,7 @@ async fn named(Path(name): Path<String>) -> Response {
     Response::builder().status(status).body("named".into()).unwrap()
 }
 
-/// What the function says, by its client's scope.
+/// The result of the function, by its client's scope.
 async fn stock(Path(id): Path<u64>) -> Response {
     let locks = Scope::current().unwrap().client().clone();
     let status = if take(&locks, id).await.is_ok() { 200 } else { 409 };
@@ -93,7 +93,7 @@ async fn with(fields: &str, path: &str) -> (u16, u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_says_how_long_an_attribute_waits() {
+async fn a_rule_sets_how_long_an_attribute_waits() {
     for (path, busy) in [("/orders/7", 423), ("/all", 423), ("/stock/7", 409)] {
         assert_eq!(with("", path).await, (busy, 2), "as in the code: {path}");
         assert_eq!(with("wait = \"5s\"", path).await, (busy, 5), "{path}");
@@ -101,7 +101,7 @@ async fn a_rule_says_how_long_an_attribute_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_says_whether_an_attribute_counts() {
+async fn a_rule_sets_whether_an_attribute_applies() {
     for path in ["/orders/7", "/all", "/stock/7"] {
         for enforce in ["off", "shadow", "0%"] {
             let fields = format!("enforce = \"{enforce}\"");
@@ -111,7 +111,7 @@ async fn a_rule_says_whether_an_attribute_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_says_what_a_handler_answers() {
+async fn a_rule_sets_what_a_handler_answers() {
     let locks = TestLocks::new();
     let fields = "on_busy = { status = 409, detail = \"Edited.\" }\n\
         answers = { unavailable = { status = 500 } }";
@@ -134,7 +134,7 @@ async fn a_rules_fallback_sees_the_request_of_a_handler() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_says_until_when_a_handler_holds() {
+async fn a_rule_sets_until_when_a_handler_holds() {
     use tower::ServiceExt;
     for (fields, is_free) in [("", true), ("hold_until = \"body\"", false)] {
         let locks = TestLocks::new();
@@ -148,9 +148,9 @@ async fn a_rule_says_until_when_a_handler_holds() {
     }
 }
 
-/// How long the lock outlives a store that says nothing any more.
+/// How long the lock outlives a store that does not answer any more.
 #[tokio::test(start_paused = true)]
-async fn a_rule_says_an_attributes_lease() {
+async fn a_rule_sets_an_attributes_lease() {
     #[distributed_lock(key = "long", name = "long")]
     async fn long() {
         std::future::pending::<()>().await;
@@ -196,7 +196,7 @@ async fn a_rule_a_layer_and_an_attribute_on_one_key_enter_one_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_attribute_is_called_is_told() {
+async fn a_rule_for_an_unknown_attribute_is_reported() {
     let locks = TestLocks::new();
     let rules = rule("misspelt-handler", "") + &rule("no-arguments", "");
     let policies = policies(&locks, &rules);
@@ -241,7 +241,7 @@ fn the_environment_counts_more_than_the_file() {
         "off" => runtime.block_on(off_by_the_environment()),
         "on" => runtime.block_on(on_by_the_environment()),
         "nothing" => runtime.block_on(nothing_by_the_environment()),
-        "told at the start" => told_at_the_start(),
+        "told at the start" => reported_at_the_start(),
         shows => panic!("{shows}"),
     }
 }
@@ -263,7 +263,7 @@ async fn on_by_the_environment() {
     }
 }
 
-fn told_at_the_start() {
+fn reported_at_the_start() {
     let logs = Logs::collect();
     let _no_request_yet = policies(&TestLocks::new(), &rule("order", ""));
     let text = logs.text();
@@ -277,7 +277,7 @@ async fn nothing_by_the_environment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn outside_of_the_layer_the_file_says_nothing() {
+async fn outside_of_the_layer_the_file_does_not_apply() {
     let locks = TestLocks::new();
     let _unused = policies(&locks, &rule("handler", "wait = \"9s\""));
     let app = routes().route_layer(RequestScopeLayer::new(locks.client()));

@@ -1,4 +1,4 @@
-//! What `explain` says is what the layer does, in a router that has the routes of the file.
+//! The layer does what `explain` shows, in a router that has the routes of the file.
 
 use crate::common::{call, send};
 use axum::{Router, body::Body, routing::any};
@@ -111,5 +111,5 @@ async fn a_path_that_is_no_text_names_no_key() {
     answer.assert_problem(400, "lock-key-invalid");
     let file = PolicyFile::parse("locks.toml", text).unwrap();
     let explained = file.explain(&Method::GET, "/a/%FF", &http::HeaderMap::new()).to_json();
-    assert_eq!(explained["rule"]["keys"][0], "lock-key-invalid: the path is no UTF-8");
+    assert_eq!(explained["rule"]["keys"][0], "lock-key-invalid: the path is not valid UTF-8");
 }

@@ -81,7 +81,7 @@ fn the_routes_and_their_policies_in_one_table() {
 
 /// Seen at the start, and not by the first request that is answered 500.
 #[tokio::test]
-async fn a_route_that_lacks_what_its_key_names_is_told() {
+async fn a_route_without_a_parameter_of_its_key_is_reported() {
     let file = "version = 1\n[[policy]]\nname = \"read\"\nmatch = { methods = [\"GET\", \"HEAD\"] }\n\
                 key = \"{query.q}\"\n[[policy]]\nname = \"all\"\nmatch = {}\n\
                 keys = [\"{id}\", \"{line|default=1}\"]\n";
@@ -160,7 +160,7 @@ async fn around_a_router_a_policy_that_needs_the_route_refuses() {
     assert_eq!(put(request("PUT", "/orders/7")).await, 500);
     assert!(logs.text().contains("Router::route_layer"), "{}", logs.text());
     assert_eq!(put(request("PUT", "/other")).await, 200);
-    // What the path alone can tell counts.
+    // The path alone decides.
     let _held = [locks.hold("files").await, locks.hold("gold").await];
     assert_eq!(put(request("PUT", "/files/a/b")).await, 423);
     let mut gold = request("PUT", "/other");

@@ -74,7 +74,7 @@ impl World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_new_version_counts_and_is_told() {
+async fn the_new_version_applies_and_is_logged() {
     let (logs, metrics) = (Logs::collect(), Metrics::collect());
     let world = world(&order("wait = \"0s\""));
     let first = world.policies.version();
@@ -104,7 +104,7 @@ fn what_has_not_changed_is_no_new_version() {
 /// Not refused: it is how a lock is taken away. But neither is it silent: a file that was cut off
 /// looks the same.
 #[test]
-fn a_rule_that_is_gone_is_told() {
+fn a_removed_rule_is_logged() {
     let world = world(&order(""));
     let logs = Logs::collect();
     world.reload(&order("wait = \"5s\"")).unwrap();
@@ -122,7 +122,7 @@ async fn an_error_keeps_what_was_in_force() {
     for (wrong, told) in [
         (order("wiat = \"5s\""), "locks.toml:6:1: error: [[policy]] has no field `wiat`"),
         ("version = ".to_owned(), "locks.toml:1:"),
-        (order("on_busy = { fallback = \"nobody\" }"), "`nobody`, which is not registered"),
+        (order("on_busy = { fallback = \"unknown\" }"), "`unknown`, which is not registered"),
     ] {
         world.reload(&wrong).unwrap_err();
         assert!(logs.text().contains(told), "{told}: {}", logs.text());
@@ -231,7 +231,7 @@ async fn requests_keep_what_they_began_with() {
     assert_eq!(call(&world.app, "PUT", "/orders/7").await.status, 423);
 }
 
-/// What was observed of a rule's holds tells the refused when to come back, after a reload too.
+/// The observed holds of a rule set the `Retry-After` of refused requests, after a reload too.
 #[tokio::test(start_paused = true)]
 async fn hold_times_are_carried_over() {
     let attribute = "[[policy]]\nname = \"of-line\"\nmatch = { attribute = \"line\" }\n";

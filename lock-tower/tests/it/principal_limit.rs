@@ -37,7 +37,7 @@ async fn authenticate(mut request: Request, next: Next) -> Response {
 fn limit(most: usize) -> PrincipalLimit {
     PrincipalLimit::new(most, |parts| {
         let User(user) = parts.extensions.get()?;
-        (user != "nobody").then(|| user.clone())
+        (user != "anonymous").then(|| user.clone())
     })
 }
 
@@ -179,7 +179,7 @@ async fn each_key_counts_and_nothing_is_taken_of_what_is_too_much() {
 async fn unlimited_and_uncounted_requests_pass() {
     let mut world = World::of(layer());
     for path in ["/orders/1", "/orders/2", "/orders/3"] {
-        drop(world.at_work("nobody", path).await);
+        drop(world.at_work("anonymous", path).await);
     }
     for enforce in [Enforce::Shadow, Enforce::Off] {
         let mut world = World::of(layer().enforce(enforce));

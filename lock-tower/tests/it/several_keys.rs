@@ -95,7 +95,7 @@ async fn keys_that_turn_out_equal_are_locked_once() {
 #[tokio::test]
 async fn each_key_has_a_token_of_its_own() {
     let locks = LockClient::in_memory();
-    // So that the two are told apart.
+    // So that the two can be distinguished.
     let before = locks.write("account:7").acquire().await.unwrap();
     let tell = |lock: Locked| async move {
         let token = |key| lock.fencing_token_of(key).map(|token| token.get());
@@ -151,7 +151,7 @@ async fn the_least_remaining_and_the_weakest_mode_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_that_is_lost_cancels_the_handler_and_is_told() {
+async fn the_first_lost_lock_cancels_the_handler_and_is_reported() {
     for gone in ["account:7", "account:9"] {
         let store = MemoryStore::new();
         let locks = LockClient::builder().in_memory_on(&store);
@@ -301,7 +301,7 @@ async fn a_closure_without_any_key_never_runs_the_handler() {
     let logs = Logs::collect();
     let layer = RequestLockLayer::with_keys(LockClient::in_memory(), |parts| {
         let ids = parts.headers.get("x-orders").ok_or(KeyRejection::missing("no `x-orders`"))?;
-        let ids = ids.to_str().map_err(|_| KeyRejection::invalid("`x-orders` is no text"))?;
+        let ids = ids.to_str().map_err(|_| KeyRejection::invalid("`x-orders` is not text"))?;
         Ok(ids.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect::<Vec<_>>())
     });
     let app =

@@ -115,7 +115,7 @@ async fn it_measures_under_keys_of_its_own_what_would_have_been() {
 }
 
 #[tokio::test]
-async fn a_request_that_ends_while_it_would_wait_says_that_it_would() {
+async fn a_request_that_ends_while_it_would_wait_is_reported() {
     let (metrics, store) = (Metrics::collect(), MemoryStore::new());
     let mut replica = in_shadow(&store);
     let (first, _) = replica.at_work("/7/7").await;

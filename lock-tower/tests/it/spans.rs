@@ -1,4 +1,4 @@
-//! The spans around waiting and working: what they tell at their end.
+//! The spans around waiting and working: their fields at the end.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn ask(lock: RequestLockLayer, way: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_tells_its_outcome() {
+async fn a_wait_span_has_its_outcome() {
     let spans = Spans::collect();
     let store = MemoryStore::new();
     let locks = LockClient::builder().in_memory_on(&store);
@@ -71,7 +71,7 @@ async fn a_wait_tells_its_outcome() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hold_tells_how_it_ended() {
+async fn a_hold_span_has_its_end() {
     let spans = Spans::collect();
     let locks = LockClient::in_memory();
     ask(layer(&locks), "slow").await;

@@ -58,7 +58,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn it_is_closed_unless_told_otherwise() {
+async fn it_is_closed_by_default() {
     for on_store_down in [None, Some(OnStoreDown::Closed)] {
         let mut world = world(on_store_down);
         world.store.set_down(true);
@@ -70,7 +70,7 @@ async fn it_is_closed_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn open_runs_without_a_lock_and_says_so() {
+async fn open_runs_without_a_lock_and_reports_it() {
     let (metrics, logs) = (Metrics::collect(), Logs::collect());
     let mut world = world(Some(OnStoreDown::Open));
     world.store.set_down(true);
@@ -189,7 +189,7 @@ async fn shutdown_ends_local_locks_too() {
 
     call(&world.app, "PUT", "/orders/8").await.assert_problem(503, "lock-draining");
 
-    // What the store was asked for before it went down is given back to it.
+    // Requests that were sent before the store went down are released.
     world.store.set_down(false);
     assert!(!shutdown.is_finished());
     world.goes_on.add_permits(1);
@@ -301,7 +301,7 @@ async fn a_function_within_a_request_fails_fast() {
     let scope = RequestScopeLayer::new(world.locks.clone());
     let app = Router::new().route("/{id}", put(calls)).layer(scope);
     assert!(call(&app, "PUT", "/7").await.text.contains("set down"), "it was asked");
-    assert!(call(&app, "PUT", "/7").await.text.contains("being probed"), "it was not asked again");
+    assert!(call(&app, "PUT", "/7").await.text.contains("being probed"), "nothing was sent again");
 }
 
 /// A request that learns too late that the store is down is not served either.

@@ -40,7 +40,7 @@ impl Args {
 
     fn answer(&self, live: &Live, listing: &KeyList) -> CommandOutput {
         let keys: Vec<_> = listing.keys.iter().map(|key| key.as_str()).collect();
-        let (exit, said) = match keys.len() {
+        let (exit, summary) = match keys.len() {
             count if !listing.complete => (
                 Exit::Wrong,
                 format!(
@@ -55,7 +55,7 @@ impl Args {
         CommandOutput {
             exit,
             text: keys.join("\n"),
-            note: format!("{}\n{said}", live.note()),
+            note: format!("{}\n{summary}", live.note()),
             json: json!({
                 "redis": live.to_json(),
                 "key_prefix": self.key_prefix,

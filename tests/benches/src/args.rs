@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The options of the command line.
 
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ pub(crate) enum Role {
     /// Serves HTTP.
     #[command(hide = true)]
     Serve(Serving),
-    /// Holds or waits, and says how much memory that takes.
+    /// Holds or waits, and prints how much memory that takes.
     #[command(hide = true)]
     Remember(Remembered),
 }

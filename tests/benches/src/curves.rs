@@ -11,8 +11,8 @@ use crate::{
     cycles::Cycling,
     measure::{Contending, contest, contest_of_processes, readers, take_many},
     report::{Curve, Line, Report},
+    setup::{BenchSetup, PATIENCE},
     subject::{Name, ours},
-    world::{PATIENCE, World},
 };
 
 /// Points of one line after the other, each with what was measured there.
@@ -42,7 +42,7 @@ impl<const N: usize> Lines<N> {
     }
 }
 
-pub(crate) async fn readers(world: &World) -> Report {
+pub(crate) async fn readers(world: &BenchSetup) -> Report {
     let mut lines = Lines::new(["acquisition", "release"]);
     for others in [0, 1, 3, 10, 30, 100, 300, 1_000] {
         let key = format!("curve-{others}");
@@ -59,7 +59,7 @@ pub(crate) async fn readers(world: &World) -> Report {
     lines.report("curve_readers", title, "readers there already", y)
 }
 
-pub(crate) async fn waiters(world: &World) -> Report {
+pub(crate) async fn waiters(world: &BenchSetup) -> Report {
     let subject = Name::Write.connect(&world.url).await;
     let mut lines = Lines::new(["release to next hold, p50, us", "commands sent per turn"]);
     for waiters in [1, 3, 10, 30, 100, 300, 1_000] {
@@ -75,12 +75,12 @@ pub(crate) async fn waiters(world: &World) -> Report {
     lines.report("curve_waiters", title, "waiters", y)
 }
 
-pub(crate) async fn keys(world: &World) -> Report {
+pub(crate) async fn keys(world: &BenchSetup) -> Report {
     let subject = Name::Write.connect(&world.url).await;
     let cycling = Cycling { tasks: 1, keys: 1_024, time: world.run() };
     let mut lines = Lines::new(["acquisition, p50", "client CPU per cycle", "Redis CPU per cycle"]);
     for held in [0, 100, 1_000, 10_000, 100_000] {
-        // Not renewed meanwhile: what renewal costs is measured by itself.
+        // Not renewed meanwhile: the cost of renewal is measured separately.
         let holder = ours::client_with_lease(&world.url, Duration::from_secs(3_600)).await;
         let guards = take_many(&holder, held).await;
         let mut runs = Vec::new();
@@ -96,7 +96,7 @@ pub(crate) async fn keys(world: &World) -> Report {
     lines.report("curve_keys", title, "locks held", y)
 }
 
-pub(crate) async fn processes(world: &World) -> Report {
+pub(crate) async fn processes(world: &BenchSetup) -> Report {
     let mut lines = Lines::new(["release to next hold, p50, us", "commands sent per turn"]);
     for processes in [1, 2, 4, 8, 16] {
         let mut runs = Vec::new();

@@ -8,7 +8,7 @@ use lock_tests::figures::Spread;
 use crate::{
     observer::Spent,
     report::{Goal, Report, Table, figure, spread},
-    world::{PATIENCE, World},
+    setup::{BenchSetup, PATIENCE},
 };
 pub(crate) use server::Serving;
 
@@ -33,7 +33,7 @@ struct Run {
     service_us: f64,
 }
 
-pub(crate) async fn http(world: &World) -> Report {
+pub(crate) async fn http(world: &BenchSetup) -> Report {
     let mut runs: Vec<(Guarded, Vec<Run>)> =
         Guarded::ALL.into_iter().map(|guarded| (guarded, Vec::new())).collect();
     for _ in 0..world.repeats() {
@@ -66,8 +66,8 @@ pub(crate) async fn http(world: &World) -> Report {
     report
 }
 
-async fn run(world: &World, guarded: Guarded) -> Run {
-    let service = World::process(&Serving { guarded, url: world.url.clone() }.words());
+async fn run(world: &BenchSetup, guarded: Guarded) -> Run {
+    let service = BenchSetup::process(&Serving { guarded, url: world.url.clone() }.words());
     let line = service.line(LISTENING, PATIENCE).await;
     let (_, addr) = line.split_once(LISTENING).expect("BUG: the line has it");
     let addr = addr.parse().expect("an address");

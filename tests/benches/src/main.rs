@@ -7,7 +7,8 @@
 //! It starts its own Redis and measures one subject after the other, several times over, so that a
 //! machine that is busy for a while is so for all of them. What has to be in another process (a
 //! service, contenders, a client whose memory is looked at) is this program with another word.
-//! `docs/performance.md` says what is measured and how. It never fails for a goal that is missed.
+//! `docs/performance.md` describes what is measured and how. It never fails for a goal that is
+//! missed.
 #![allow(missing_docs, reason = "a program, not a library")]
 
 mod args;
@@ -21,9 +22,9 @@ mod link;
 mod measure;
 mod observer;
 mod report;
+mod setup;
 mod subject;
 mod turns;
-mod world;
 
 use clap::Parser;
 use serde_json::json;
@@ -31,7 +32,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use args::{Args, Role};
 use report::Report;
-use world::World;
+use setup::BenchSetup;
 
 fn main() {
     let args = Args::parse();
@@ -54,7 +55,7 @@ fn as_services_have() -> Runtime {
 
 async fn compare(args: &Args) {
     lock_tests::raise_file_limit(4_096);
-    let world = World::start(args.quick).await;
+    let world = BenchSetup::start(args.quick).await;
     let about = json!({
         "redis": world.observer.version().await,
         "cores": std::thread::available_parallelism().map_or(0, usize::from),

@@ -10,13 +10,13 @@ mod renewal;
 mod slow_link;
 mod uncontended;
 
-use crate::{args::What, curves, http, report::Report, world::World};
+use crate::{args::What, curves, http, report::Report, setup::BenchSetup};
 
 pub(crate) use hot_key::{Contending, contest};
 pub(crate) use processes::contest_of_processes;
 pub(crate) use renewal::take_many;
 
-pub(crate) async fn measure(what: What, world: &World) -> Report {
+pub(crate) async fn measure(what: What, world: &BenchSetup) -> Report {
     match what {
         What::SequentialVsHandRolled => uncontended::sequential(world).await,
         What::Parallel64VsRslock => uncontended::parallel(world).await,

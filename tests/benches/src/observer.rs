@@ -130,7 +130,7 @@ fn is_sent(command: &str) -> bool {
     })
 }
 
-/// A line of `INFO commandstats`, but for what the observer itself asks.
+/// A line of `INFO commandstats`, without the observer's own commands.
 fn counted(line: &str) -> Option<(String, Count)> {
     let (name, figures) = line.strip_prefix("cmdstat_")?.split_once(':')?;
     let figure = |name: &str| {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_send_is_told_from_what_scripts_call() {
+    fn commands_of_clients_and_of_scripts_are_distinguished() {
         let before = seen("cmdstat_evalsha:calls=1,usec=10,usec_per_call=10.00\r\n", 5.0);
         let after = seen(
             "# Commandstats\r\n\

@@ -34,7 +34,7 @@ pub(crate) struct Ratio {
 pub(crate) enum Goal {
     AtLeast(f64),
     AtMost(f64),
-    /// Nothing to reach: told beside the others.
+    /// Without a goal: shown beside the others.
     Told,
 }
 
@@ -91,7 +91,7 @@ impl Report {
     }
 }
 
-/// With as many digits as tell something.
+/// With as many digits as are significant.
 pub(crate) fn figure(value: f64) -> String {
     if value.is_infinite() {
         return "never".to_owned();

@@ -9,14 +9,14 @@ use crate::{observer::Observer, subject::Name};
 /// Other processes have this long for whatever they do.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
-pub(crate) struct World {
+pub(crate) struct BenchSetup {
     server: RedisServer,
     pub(crate) url: String,
     pub(crate) observer: Observer,
     pub(crate) quick: bool,
 }
 
-impl World {
+impl BenchSetup {
     pub(crate) async fn start(quick: bool) -> Self {
         let server = RedisServer::start().await;
         let url = server.url();

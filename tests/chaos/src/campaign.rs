@@ -21,7 +21,7 @@ use crate::{
 /// A failure keeps its histories here, where nothing else was asked for.
 const KEPT: &str = "campaign-failure";
 
-/// What it exits with when it was told to end.
+/// The exit code after a stop signal.
 const STOPPED: i32 = 130;
 
 /// One slice, before it runs.
@@ -71,7 +71,7 @@ fn slices(args: &Args) -> Vec<Next> {
     let mut left = args.time();
     let mut slices = Vec::new();
     for (number, sort) in (0..).zip(sorts.iter().cycle()) {
-        // What is left over by rounding is no slice.
+        // A remainder of rounding is not a slice.
         if left < Duration::from_secs(1) {
             break;
         }

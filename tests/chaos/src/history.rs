@@ -18,7 +18,7 @@ use crate::{
 /// One line. `n` is the number of the acquisition within its process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Record {
-    /// It is about to ask.
+    /// It is about to send its request.
     Ask {
         n: u64,
         at: Nanos,
@@ -32,7 +32,7 @@ pub(crate) enum Record {
     Refused { n: u64, at: Nanos, why: Refusal },
     /// It was granted; belief lasts for `left` unless it is renewed.
     Grant { n: u64, at: Nanos, left: Nanos, tokens: Vec<Option<u64>> },
-    /// A look at a long hold: it is still believed in.
+    /// A check of a long hold: it is still relied upon.
     Look { n: u64, at: Nanos, left: Nanos },
     /// Until `last` it was held in one mode, from `at` on in another.
     Mode { n: u64, last: Nanos, at: Nanos, access: Access, token: Option<u64> },
@@ -47,7 +47,7 @@ pub(crate) enum Record {
     Row { row: u8, at: Nanos },
     /// It saw something that must not be.
     Wrong { at: Nanos, what: String },
-    /// It has done all that it was told.
+    /// It has executed all its commands.
     Finished { at: Nanos },
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum Ending {
     Released,
     Dropped,
     Panicked,
-    /// The cause that was told.
+    /// The cause that was reported.
     Lost(String),
 }
 

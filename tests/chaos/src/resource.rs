@@ -1,7 +1,7 @@
 //! What the locks protect: counters that are read and written in separate steps, served to the
 //! workers over a Unix socket. Fenced ones follow the claiming rule; the others accept every write.
 //!
-//! | a worker says | it hears |
+//! | a worker sends | it receives |
 //! |---|---|
 //! | `claim <key> <token>` | the count, or `stale` when a greater token has claimed it |
 //! | `write <key> <token> <count>` | `ok`, or `stale` when another token has claimed it since |

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_says_all_and_time_only_cuts() {
+    fn the_seed_determines_all_and_time_only_cuts() {
         assert_eq!(planned(1, MINUTE), planned(1, MINUTE));
         assert_ne!(planned(1, MINUTE), planned(2, MINUTE));
         let longer = planned(1, 2 * MINUTE);

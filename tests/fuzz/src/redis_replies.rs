@@ -20,7 +20,7 @@ pub fn redis_replies(input: &[u8]) {
     }
 }
 
-/// Whatever a server sends unasked is read, and wakes only those who listen to what it names.
+/// Every push of a server is read, and wakes only the subscribers of the channel that it names.
 ///
 /// # Panics
 ///

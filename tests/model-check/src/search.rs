@@ -43,8 +43,8 @@ impl Search {
 
 /// One property for each of these rules: the state has not broken it.
 macro_rules! unbroken {
-    ($($wrong:ident)*) => {
-        vec![$(stateright::Property::always(Wrong::$wrong.rule(), |_, world: &World| {
+    ($state:ident: $($wrong:ident)*) => {
+        vec![$(stateright::Property::always(Wrong::$wrong.rule(), |_, world: &$state| {
             world.wrong != Some(Wrong::$wrong)
         }),)*]
     };

@@ -3,7 +3,7 @@
 //!
 //! `POST /line/{name}` appends a line to the file `line` in `$DATA_DIR`, first come, first served.
 //! `POST /pay/{from}/{to}` moves one unit between two files there, under the locks of both. The
-//! locks are in the Redis at `$REDIS_URL`. It says where it listens.
+//! locks are in the Redis at `$REDIS_URL`. It prints its address.
 
 use std::{
     env,
@@ -22,7 +22,7 @@ use tokio::{net::TcpListener, time::sleep};
 /// Longer than any test: what is not released stays.
 const LEASE: Duration = Duration::from_secs(600);
 const WAIT: Duration = Duration::from_secs(120);
-/// A busy machine is no outage.
+/// So that a busy machine does not count as an outage.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Directory = Extension<PathBuf>;

@@ -1,6 +1,6 @@
-//! One process of a crowd: does what the lines of its standard input say, each at once.
+//! One process of a crowd: executes the lines of its standard input, each at once.
 //!
-//! | line | what it does | then says |
+//! | line | what it does | then prints |
 //! |---|---|---|
 //! | `stream <mode> <key> <log> <until>` | locks `key` again and again, 10 ms each, until the key `until` exists; writes to the list `log` when it asks and when it is granted | `streamed` |
 //! | `hold <kind> <key>` | locks `key` until `release` | `held` |

@@ -1,7 +1,7 @@
 //! A service whose one handler works step by step, for tests that stop its process.
 //!
-//! `POST /{job}` writes a line to the file `$STEPS_FILE` every `STEP`, for ever, under a write lock
-//! in the Redis at `$REDIS_URL`. It says where it listens.
+//! `POST /{job}` writes a line to the file `$STEPS_FILE` every `STEP`, forever, under a write lock
+//! in the Redis at `$REDIS_URL`. It prints its address.
 
 use std::{
     convert::Infallible, env, error::Error, fs::File, io::Write, net::Ipv4Addr, sync::Arc,

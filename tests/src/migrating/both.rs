@@ -57,7 +57,7 @@ impl Both {
     pub async fn run<F: Future>(self, work: F) -> Result<F::Output, BothError> {
         let Self { new, mut old } = self;
         let output = old.during(new.protect(work)).await??;
-        // An error changes nothing: the work is done, and the lease ends by itself.
+        // An error changes nothing: the work is done, and the lease expires.
         let _ = new.release().await;
         old.lock.give_back().await;
         Ok(output)

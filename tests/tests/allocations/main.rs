@@ -1,7 +1,8 @@
-//! What an acquisition and its release ask of the allocator, and how much memory a waiter is.
+//! The allocations of an acquisition and its release, and the memory of a waiter.
 //!
-//! In a program of its own: whoever counts is the allocator of all of it. Bounds are a little above
-//! what is reached, so that more is noticed and another version of a dependency is not.
+//! In a program of its own, because the counting allocator is that of the whole program. Bounds are
+//! a little above what is reached, so that more is noticed and another version of a dependency is
+//! not.
 
 use allocation_counter::{AllocationInfo, measure};
 use lock_core::{LockClient, LockGuard};

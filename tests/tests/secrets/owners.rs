@@ -1,4 +1,4 @@
-//! Owners: whoever knows one could release what it holds.
+//! Owners: a caller that knows one could release what it holds.
 
 use std::time::Duration;
 

@@ -72,7 +72,7 @@ async fn of_a_redis_are_nowhere() {
     let server = RedisServer::start().await;
     let at = |server: &RedisServer| format!("redis://{}@{}", login(), server.addr());
     try_out(builder(), &at(&server)).await;
-    // Redis names the user of whom it refuses something, and the client names what is missing.
+    // Redis names the user whose command it refuses, and the client names what is missing.
     for rights in [&ALL[..], &["+@all", "~*"], &["+@all", "-pexpire", "~*", "&*"], &["-@all"]] {
         user(&server, rights).await;
         try_out(builder(), &at(&server)).await;
@@ -103,7 +103,7 @@ async fn of_sockets_sentinels_clusters_and_tls_are_nowhere() {
     let server = RedisServer::start().await;
     user(&server, &ALL).await;
     try_out(builder(), &format!("redis+cluster://{}@{}", login(), server.addr())).await;
-    // Nobody speaks TLS there; and where somebody does, it is nobody who is trusted.
+    // That server does not use TLS; and one that does is not trusted.
     try_out(builder(), &format!("rediss://{}@{}", login(), server.addr())).await;
     let authority = Authority::new();
     let server = RedisServer::builder().tls(&authority).start().await;
@@ -133,7 +133,7 @@ async fn of_urls_that_are_wrong_are_nowhere() {
         format!("redis+sentinel://{login}@host"),
         format!("redis+cluster://{login}@host,,other"),
         format!("redis+cluster://{login}@host/3"),
-        // As somebody types it who has not heard of percent-encoding.
+        // As an operator types it without percent-encoding.
         format!("redis://us3r:{PASSWORD}@host"),
         format!("redis+cluster://us3r:{PASSWORD}@host"),
         "redis://us3r:p4ss/w0rd@host".to_owned(),

@@ -7,7 +7,7 @@ use crate::databases::{ADA, Database, on_every_database, two_holders};
 on_every_database! {
     a_holder_claims_and_writes_more_than_once,
     a_former_holders_writes_are_refused,
-    of_two_who_read_before_either_wrote_one_succeeds,
+    of_two_that_read_before_either_wrote_one_succeeds,
     a_former_holder_cannot_claim_after_the_next,
     the_next_holder_reads_what_the_last_one_wrote,
     a_row_that_is_missing_is_refused,
@@ -40,7 +40,7 @@ async fn a_former_holders_writes_are_refused(database: Database) {
 }
 
 /// A check of the last write alone would allow this, because the earlier holder writes first.
-async fn of_two_who_read_before_either_wrote_one_succeeds(database: Database) {
+async fn of_two_that_read_before_either_wrote_one_succeeds(database: Database) {
     let accounts = &database.accounts;
     let (first, second) = two_holders().await;
     let early = accounts.claim(ADA, first.fencing_token()).await.unwrap().unwrap();

@@ -6,7 +6,7 @@ use sqlx::AnyPool;
 use crate::databases::{ADA, Database, on_every_database, two_holders};
 
 on_every_database! {
-    two_who_have_read_the_same_both_succeed_and_one_update_is_lost,
+    two_that_have_read_the_same_both_succeed_and_one_update_is_lost,
     the_same_two_under_a_claim_lose_nothing,
 }
 
@@ -17,7 +17,7 @@ async fn write_if_newer(pool: &AnyPool, token: FencingToken, balance: i64) -> Cl
     Claimed::by(write.execute(pool).await.unwrap().rows_affected())
 }
 
-async fn two_who_have_read_the_same_both_succeed_and_one_update_is_lost(database: Database) {
+async fn two_that_have_read_the_same_both_succeed_and_one_update_is_lost(database: Database) {
     let pool = database.pool().await;
     let (first, second) = two_holders().await;
     let (seen_by_first, seen_by_second) = (database.balance().await, database.balance().await);

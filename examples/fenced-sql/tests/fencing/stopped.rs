@@ -7,7 +7,7 @@ use crate::databases::{ADA, Database, on_every_database};
 
 on_every_database! {
     its_writes_are_refused_after_the_next_holders_claim,
-    it_writes_when_nobody_has_come_between,
+    it_writes_when_no_other_has_come_between,
 }
 
 async fn claimed_by_a_teller(redis: &RedisServer, database: &Database) -> Process {
@@ -50,7 +50,7 @@ async fn its_writes_are_refused_after_the_next_holders_claim(database: Database)
     assert_eq!(database.balance().await, 50);
 }
 
-async fn it_writes_when_nobody_has_come_between(database: Database) {
+async fn it_writes_when_no_other_has_come_between(database: Database) {
     let redis = RedisServer::start().await;
     let teller = claimed_by_a_teller(&redis, &database).await;
     let said = told_to_write(&teller).await;

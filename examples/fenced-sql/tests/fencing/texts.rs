@@ -6,8 +6,8 @@ use sqlx::AnyPool;
 use crate::databases::{ADA, Database, on_every_database};
 
 on_every_database! {
-    who_has_not_claimed_may_not_write,
-    a_claim_without_columns_tells_by_its_rows,
+    a_holder_without_a_claim_may_not_write,
+    a_claim_without_columns_reports_by_its_rows,
     names_that_are_words_of_sql_and_have_capitals,
 }
 
@@ -20,7 +20,7 @@ async fn rows(pool: &AnyPool, statement: &str, values: &[i64]) -> Claimed {
     Claimed::by(query.execute(pool).await.unwrap().rows_affected())
 }
 
-async fn a_claim_without_columns_tells_by_its_rows(database: Database) {
+async fn a_claim_without_columns_reports_by_its_rows(database: Database) {
     let pool = database.pool().await;
     let claim = accounts().claim_sql();
     for (token, claimed) in
@@ -31,7 +31,7 @@ async fn a_claim_without_columns_tells_by_its_rows(database: Database) {
     assert_eq!(rows(&pool, &claim, &[7, ADA + 1]).await, Claimed::Stale, "no such row");
 }
 
-async fn who_has_not_claimed_may_not_write(database: Database) {
+async fn a_holder_without_a_claim_may_not_write(database: Database) {
     let pool = database.pool().await;
     let write = accounts().guarded_update_sql(&["balance"]).unwrap();
     assert!(rows(&pool, &accounts().claim_sql(), &[5, ADA]).await.is_ours());

@@ -50,13 +50,13 @@ impl LockClientBuilder {
         }
     }
 
-    /// The lease of acquisitions that ask for none. Default: 30 s.
+    /// Sets the lease of acquisitions that set none. Default: 30 s.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.settings.lease = lease;
         self
     }
 
-    /// The wait of acquisitions that ask for none. Default: 1 s.
+    /// Sets the wait of acquisitions that set none. Default: 1 s.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.settings.wait = wait;
         self
@@ -96,7 +96,7 @@ impl LockClientBuilder {
     }
 
     /// How often a lock may go from one waiter of this process to the next before others get it,
-    /// unless an acquisition says otherwise: see
+    /// unless an acquisition sets its own: see
     /// [`Acquire::max_local_handoffs`](crate::Acquire::max_local_handoffs). Default: 63, which is the
     /// most.
     pub fn max_local_handoffs(mut self, max_local_handoffs: u32) -> Self {
@@ -105,7 +105,7 @@ impl LockClientBuilder {
     }
 
     /// How many readers of this process may read under one hold of the store, unless an acquisition
-    /// says otherwise: see [`Acquire::max_shared_readers`](crate::Acquire::max_shared_readers).
+    /// sets its own: see [`Acquire::max_shared_readers`](crate::Acquire::max_shared_readers).
     /// Default: 64, which is the most.
     pub fn max_shared_readers(mut self, max_shared_readers: u32) -> Self {
         self.settings.max_shared_readers = max_shared_readers;

@@ -22,15 +22,16 @@ use crate::{
 const REDISSON_WATCHDOG: Duration = Duration::from_secs(30);
 
 impl LockClientBuilder {
-    /// What stands before every lock's key in Redis, so that a lock never meets the application's
-    /// own data. At most 64 bytes, without braces and control characters. Default: `lock:`.
+    /// Sets the prefix of every lock's key in Redis, so that a lock never collides with the
+    /// application's own data. At most 64 bytes, without braces and control characters. Default:
+    /// `lock:`.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.redis.prefix = prefix.into();
         self
     }
 
     /// How long each step of connecting may take, at first and again later: to reach a server (or
-    /// a Sentinel, or a node) and log in, to load the scripts, to ask for its role. So
+    /// a Sentinel, or a node) and log in, to load the scripts, to query its role. So
     /// [`connect`](Self::connect) as a whole may take a few times that. Default: 2 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.redis.connect_timeout = timeout.min(LONGEST_TIMEOUT);
@@ -47,7 +48,7 @@ impl LockClientBuilder {
         self
     }
 
-    /// Keeps fencing tokens in Redis for ever instead of for an hour after the last grant of their
+    /// Keeps fencing tokens in Redis forever instead of for an hour after the last grant of their
     /// key: for tokens that grow even if Redis' clock is set back by more than an hour, at the
     /// price of one key per lock that is never removed. Default: off.
     pub fn permanent_tokens(mut self, permanent: bool) -> Self {
@@ -164,7 +165,7 @@ impl LockClientBuilder {
         for (url, connected) in urls.iter().zip(join_all(connected).await) {
             clients.push(match connected {
                 Ok(client) => client,
-                // A server that hangs says no more than that of TLS either.
+                // A server that hangs fails during the TLS handshake, without a source.
                 Err(
                     why @ (ConnectError::Unreachable { .. }
                     | ConnectError::Tls { source: None, .. }),

@@ -35,7 +35,7 @@ pub struct RedLockGuard {
 }
 
 impl RedLockGuard {
-    /// The key, as it was asked for.
+    /// Returns the key, as it was requested.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
@@ -74,7 +74,8 @@ impl RedLockGuard {
         async move {
             let mut cause = LostCause::Expired;
             while signals.len() >= majority {
-                // Polls every one of them: after a pause no timer has told any yet.
+                // Polls all signals: after the process was paused, no timer has fired for any of
+                // them yet.
                 let (lost, _, left) = select_all(signals).await;
                 (cause, signals) = (lost.cause(), left);
             }

@@ -1,9 +1,10 @@
 //! One lock on a majority of independent servers.
 //!
-//! The algorithm is Redlock (<https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/>),
-//! corrected where it is weak: servers are told apart by their run ids, one that has restarted is
-//! not counted until every lease that it may have forgotten is over, and every server's own lease
-//! is renewed, believed in and given back by itself.
+//! The algorithm is Redlock
+//! (<https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/>), corrected where it
+//! is weak: servers are distinguished by their run ids, one that has restarted is not counted until
+//! every lease that it may have forgotten is over, and each server's own lease is renewed, checked
+//! and released separately.
 
 mod guard;
 mod round;
@@ -88,13 +89,13 @@ impl RedLock {
         Ok(())
     }
 
-    /// Asks for the lock on `key`: exclusive.
+    /// Prepares to acquire the lock on `key`: exclusive.
     #[track_caller]
     pub fn lock(&self, key: impl IntoLockKey) -> Acquire<RedLockTarget> {
         Acquire::new(RedLockTarget { servers: Arc::clone(&self.0), key: key.into_lock_key() })
     }
 
-    /// The client of each server, to look at its [`health`](LockClient::health).
+    /// Returns the client of each server, for its [`health`](LockClient::health).
     #[must_use]
     pub fn servers(&self) -> &[LockClient] {
         &self.0.clients
@@ -122,8 +123,8 @@ impl Servers {
         majority(self.clients.len())
     }
 
-    /// The longest lease that may be asked for, which is how long a server that has restarted
-    /// may have forgotten one.
+    /// Returns the longest lease that may be requested: a restarted server may have forgotten one
+    /// for that long.
     fn longest_lease(&self) -> Duration {
         self.clients[0].engine().settings.lease
     }

@@ -1,4 +1,4 @@
-//! One lock asked of every server at once, again and again until a majority grants.
+//! Requests one lock from all servers at once, and repeats that until a majority grants it.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -20,16 +20,16 @@ use crate::{
     types::{AcquireError, AcquireOptions, Kind, OwnerId, Unavailable},
 };
 
-/// What the slower servers get once a majority has granted, at the least.
+/// The least time that slower servers have to answer once a majority has granted.
 const LEAST_GRACE: Duration = Duration::from_millis(10);
-/// How long a refused acquisition stands back, at random up to this, so that two that split the
-/// servers between them do not do so again. It also bounds how often one wakes itself by giving back
-/// what a minority had granted.
+/// A refused acquisition waits for a random time up to this, so that two acquisitions that split
+/// the servers between them do not do so again. It also bounds how often an acquisition wakes
+/// itself by releasing the grants of a minority.
 const STAND_BACK: Duration = Duration::from_millis(40);
-/// How long it waits for news then.
+/// How long it then waits for a wake-up.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What is asked of every server, again and again.
+/// A request that is sent to every server until it is granted.
 pub(crate) struct Round<'a> {
     pub(crate) servers: &'a Servers,
     pub(crate) members: &'a [SingleLock],
@@ -37,7 +37,7 @@ pub(crate) struct Round<'a> {
     pub(crate) scope: &'a Option<Scope>,
 }
 
-/// What the servers said to one round.
+/// The answers of the servers to one round.
 #[derive(Default)]
 struct Answers {
     granted: Vec<LockGuard>,
@@ -74,7 +74,7 @@ impl Round<'_> {
     ) -> Result<Vec<LockGuard>, AcquireError> {
         let mut wakeups: Vec<WakeupReceiver> = Vec::new();
         loop {
-            let answers = self.ask_all().await;
+            let answers = self.request_all().await;
             let held = answers.granted;
             if remaining(&held, self.servers.majority()) > Duration::ZERO {
                 return Ok(held);
@@ -117,11 +117,11 @@ impl Round<'_> {
 
     /// Sends the acquisition to all servers at once, and waits until the outcome is certain. On a server
     /// that has not answered by then, or that was restarted, it is released.
-    async fn ask_all(&self) -> Answers {
+    async fn request_all(&self) -> Answers {
         let started = Instant::now();
         let mut answers = Answers::default();
         let mut pending: FuturesUnordered<_> =
-            self.members.iter().map(|member| self.ask(member.clone())).collect();
+            self.members.iter().map(|member| self.request(member.clone())).collect();
         let mut enough_at = None;
         loop {
             let limit = enough_at.unwrap_or(started + MAX_DURATION);
@@ -139,7 +139,10 @@ impl Round<'_> {
         }
     }
 
-    async fn ask(&self, member: SingleLock) -> Result<(LockGuard, StoreIdentity), AcquireError> {
+    async fn request(
+        &self,
+        member: SingleLock,
+    ) -> Result<(LockGuard, StoreIdentity), AcquireError> {
         let store = Arc::clone(&member.client.engine().store);
         let guard =
             member.acquire(self.options.clone(), self.scope.clone(), Duration::ZERO).await?;

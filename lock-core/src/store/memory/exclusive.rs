@@ -38,8 +38,8 @@ impl Exclusive {
         context: &mut StepContext<'_>,
     ) -> Acquired {
         let (owner, now) = (&step.owner, context.now);
-        let asked = self.holders.ask(step);
-        match asked {
+        let check = self.holders.check(step);
+        match check {
             HolderCheck::Lost => return Acquired::Lost,
             HolderCheck::Free { fresh: false } => {}
             HolderCheck::Free { fresh: true } | HolderCheck::Held { .. } => {
@@ -87,7 +87,7 @@ impl Exclusive {
     fn tell_head(&self, context: &mut StepContext<'_>) {
         let head = self.line.first_living(context.now);
         if let Some(head) = head.filter(|_| self.holders.is_free()) {
-            context.tell_turn(&head.owner);
+            context.wake_owner(&head.owner);
         }
     }
 }

@@ -48,11 +48,11 @@ impl FairReadWrite {
         }
         self.line.drop_dead_but(None, context.now);
         for reader in self.line.leading_readers().take(MAX_WOKEN) {
-            context.tell_turn(&reader.owner);
+            context.wake_owner(&reader.owner);
         }
         let head = self.line.head().filter(|head| head.mode == Mode::Write);
         if let Some(writer) = head.filter(|_| self.holders.is_free()) {
-            context.tell_turn(&writer.owner);
+            context.wake_owner(&writer.owner);
         }
     }
 }
@@ -72,7 +72,7 @@ impl LockRules for FairReadWrite {
         if self.line.drop_dead_but(Some(&step.owner), now) {
             self.tell_next(context);
         }
-        match self.holders.ask(step) {
+        match self.holders.check(step) {
             HolderCheck::Lost => Acquired::Lost,
             HolderCheck::Held { .. } => self.refuse(step, now),
             HolderCheck::Free { fresh: true } if self.stands_behind_others(step) => {
@@ -84,7 +84,7 @@ impl LockRules for FairReadWrite {
                 if let Some(reader) = behind.filter(|place| place.mode == Mode::Read)
                     && step.mode == Mode::Read
                 {
-                    context.tell_turn(&reader.owner);
+                    context.wake_owner(&reader.owner);
                 }
                 let due = self.holders.grant(step, now);
                 Acquired::Granted(due.then(|| context.token()))

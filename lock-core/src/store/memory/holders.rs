@@ -82,7 +82,7 @@ impl Holders {
         self.reads.values().map(|reads| reads.until).chain(writes).max()
     }
 
-    pub(crate) fn ask(&self, step: &AcquireCommand) -> HolderCheck {
+    pub(crate) fn check(&self, step: &AcquireCommand) -> HolderCheck {
         let held = self.holds(&step.owner);
         let in_the_way = match step.mode {
             _ if held.write > 0 => None,

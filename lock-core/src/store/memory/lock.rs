@@ -81,5 +81,5 @@ pub(crate) struct KeyEntry {
     /// The last one, for inspection.
     pub(crate) token: Option<FencingToken>,
     /// Holders that were requested to release.
-    pub(crate) asked: HashSet<String>,
+    pub(crate) release_requests: HashSet<String>,
 }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl MemoryStore {
-    fn ask<'a, T: Send + 'a>(&self, step: impl FnOnce(&mut Keys) -> T) -> StoreFuture<'a, T> {
+    fn with_keys<'a, T: Send + 'a>(&self, step: impl FnOnce(&mut Keys) -> T) -> StoreFuture<'a, T> {
         let mut keys = self.keys();
         ready(keys.up().map(|()| step(&mut keys)).map_err(StoreError::from)).boxed()
     }
@@ -107,13 +107,13 @@ impl Keys {
     }
 
     fn request_release(&mut self, key: &LockKey) -> usize {
-        let asked = self.with(key, None, |entry, context| {
-            context.tell(WakeChannel::ReleaseRequest);
+        let requested = self.with(key, None, |entry, context| {
+            context.wake(WakeChannel::ReleaseRequest);
             let holders = entry.lock.shape().standing(context.now).holders;
-            entry.asked = holders.into_iter().map(|holder| holder.owner).collect();
-            entry.asked.len()
+            entry.release_requests = holders.into_iter().map(|holder| holder.owner).collect();
+            entry.release_requests.len()
         });
-        asked.unwrap_or(0)
+        requested.unwrap_or(0)
     }
 
     fn set_permits(&mut self, key: &LockKey, permits: u32, only_missing: bool) -> Option<i64> {
@@ -131,7 +131,7 @@ impl Keys {
 
 impl LockStore for MemoryStore {
     fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
-        self.ask(|keys| keys.acquire(&step))
+        self.with_keys(|keys| keys.acquire(&step))
     }
 
     fn supports_atomic_multi(&self, _keys: &[&LockKey]) -> bool {
@@ -139,19 +139,19 @@ impl LockStore for MemoryStore {
     }
 
     fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
-        self.ask(|keys| keys.acquire_all(&steps))
+        self.with_keys(|keys| keys.acquire_all(&steps))
     }
 
     fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
-        self.ask(|keys| keys.release(&step))
+        self.with_keys(|keys| keys.release(&step))
     }
 
     fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
-        self.ask(|keys| step.releases().for_each(|release| _ = keys.release(&release)))
+        self.with_keys(|keys| step.releases().for_each(|release| _ = keys.release(&release)))
     }
 
     fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
-        self.ask(|keys| {
+        self.with_keys(|keys| {
             let renewed = steps.iter().map(|step| {
                 let Holder { kind, key, owner } = &step.holder;
                 let renewed = keys.of_kind(key, *kind, |lock, context| {
@@ -172,7 +172,7 @@ impl LockStore for MemoryStore {
     }
 
     fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
-        self.ask(|keys| {
+        self.with_keys(|keys| {
             let Holder { kind, key, .. } = &step.holder;
             let upgraded =
                 keys.of_kind(key, *kind, |lock, context| lock.shape().upgrade(&step, context));
@@ -181,7 +181,7 @@ impl LockStore for MemoryStore {
     }
 
     fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
-        self.ask(|keys| {
+        self.with_keys(|keys| {
             let Holder { kind, key, .. } = &step.holder;
             let downgraded =
                 keys.of_kind(key, *kind, |lock, context| lock.shape().downgrade(&step, context));
@@ -195,11 +195,11 @@ impl LockStore for MemoryStore {
         permits: u32,
         only_missing: bool,
     ) -> StoreFuture<'_, Option<i64>> {
-        self.ask(|keys| keys.set_permits(&key, permits, only_missing))
+        self.with_keys(|keys| keys.set_permits(&key, permits, only_missing))
     }
 
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
-        self.keys().ears.listen(topic)
+        self.keys().subscribers.listen(topic)
     }
 
     fn connection_status(&self) -> Result<(), Unavailable> {
@@ -208,7 +208,7 @@ impl LockStore for MemoryStore {
 
     fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
         let identity = MemoryStore::identity(self);
-        self.ask(|_| identity)
+        self.with_keys(|_| identity)
     }
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
@@ -224,11 +224,11 @@ impl LockStore for MemoryStore {
 
 impl StoreAdmin for MemoryStore {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        self.ask(|keys| Some(keys.standing(&key)))
+        self.with_keys(|keys| Some(keys.standing(&key)))
     }
 
     fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
-        self.ask(|keys| {
+        self.with_keys(|keys| {
             let mut held = keys.begin_with(&prefix);
             held.retain(|key| {
                 let standing = keys.standing(key);
@@ -241,21 +241,22 @@ impl StoreAdmin for MemoryStore {
     }
 
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
-        self.ask(|_| vec![None; clients.len()])
+        self.with_keys(|_| vec![None; clients.len()])
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        self.ask(|keys| Some(keys.force_release(&key)))
+        self.with_keys(|keys| Some(keys.force_release(&key)))
     }
 
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        self.ask(|keys| Some(u32::try_from(keys.request_release(&key)).unwrap_or(u32::MAX)))
+        self.with_keys(|keys| Some(u32::try_from(keys.request_release(&key)).unwrap_or(u32::MAX)))
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
-        self.ask(|keys| {
-            let asked = |entry: &mut KeyEntry| entry.asked.contains(&holder.owner.to_string());
-            keys.with(&holder.key, None, |entry, _| asked(entry)).unwrap_or(false)
+        self.with_keys(|keys| {
+            let is_requested =
+                |entry: &mut KeyEntry| entry.release_requests.contains(&holder.owner.to_string());
+            keys.with(&holder.key, None, |entry, _| is_requested(entry)).unwrap_or(false)
         })
     }
 }
@@ -281,7 +282,7 @@ mod tests {
             lease: LEASE,
             yields: false,
             place: None,
-            turns: 0,
+            reserved_tokens: 0,
             waited: Duration::ZERO,
             permits: 0,
         }

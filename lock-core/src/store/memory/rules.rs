@@ -18,7 +18,7 @@ pub(crate) struct StepContext<'a> {
     pub(crate) now: LeaseInstant,
     pub(crate) last_token: &'a mut u64,
     pub(crate) given: Option<FencingToken>,
-    pub(crate) told: Vec<WakeChannel>,
+    pub(crate) woken: Vec<WakeChannel>,
 }
 
 impl StepContext<'_> {
@@ -40,12 +40,12 @@ impl StepContext<'_> {
         token
     }
 
-    pub(crate) fn tell(&mut self, channel: WakeChannel) {
-        self.told.push(channel);
+    pub(crate) fn wake(&mut self, channel: WakeChannel) {
+        self.woken.push(channel);
     }
 
-    pub(crate) fn tell_turn(&mut self, owner: &OwnerId) {
-        self.tell(WakeChannel::Turn(owner.clone()));
+    pub(crate) fn wake_owner(&mut self, owner: &OwnerId) {
+        self.wake(WakeChannel::Turn(owner.clone()));
     }
 }
 
@@ -75,11 +75,11 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_exceeds_the_last_one_whatever_the_clock_says() {
+    async fn a_token_exceeds_the_last_one_for_any_clock() {
         let mut last_token = 1 << 62;
         let now = LeaseInstant::now();
         let mut context =
-            StepContext { now, last_token: &mut last_token, given: None, told: Vec::new() };
+            StepContext { now, last_token: &mut last_token, given: None, woken: Vec::new() };
         assert_eq!([context.token().get(), context.token().get()], [(1 << 62) + 1, (1 << 62) + 2]);
     }
 }

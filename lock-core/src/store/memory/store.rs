@@ -40,7 +40,7 @@ pub struct MemoryStore(Arc<Mutex<Keys>>);
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     entries: HashMap<LockKey, KeyEntry>,
-    pub(crate) ears: Subscribers,
+    pub(crate) subscribers: Subscribers,
     last_token: u64,
     /// When it lost everything, if ever.
     restarted: Option<LeaseInstant>,
@@ -135,7 +135,7 @@ impl Keys {
     ) -> Option<T> {
         let now = LeaseInstant::now();
         let mut context =
-            StepContext { now, last_token: &mut self.last_token, given: None, told: Vec::new() };
+            StepContext { now, last_token: &mut self.last_token, given: None, woken: Vec::new() };
         if let Some(entry) = self.entries.get_mut(key) {
             entry.lock.shape().expire(now);
             if entry.lock.shape().is_over() {
@@ -146,17 +146,20 @@ impl Keys {
             && !self.entries.contains_key(key)
         {
             let lock = Lock::new(kind, permits);
-            self.entries.insert(key.clone(), KeyEntry { lock, token: None, asked: HashSet::new() });
+            self.entries.insert(
+                key.clone(),
+                KeyEntry { lock, token: None, release_requests: HashSet::new() },
+            );
         }
         let entry = self.entries.get_mut(key)?;
         let answer = work(entry, &mut context);
         entry.token = context.given.or(entry.token);
-        let told = context.told;
+        let woken = context.woken;
         if entry.lock.shape().is_over() {
             self.entries.remove(key);
         }
-        for channel in told {
-            self.ears.tell(key, channel);
+        for channel in woken {
+            self.subscribers.wake(key, channel);
         }
         Some(answer)
     }

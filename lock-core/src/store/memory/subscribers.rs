@@ -39,7 +39,7 @@ impl Subscribers {
         self.0.entry(WakeChannel::of(topic)).or_default().subscribe()
     }
 
-    pub(crate) fn tell(&mut self, key: &LockKey, channel: WakeChannel) {
+    pub(crate) fn wake(&mut self, key: &LockKey, channel: WakeChannel) {
         let ear = (key.clone(), channel);
         let Some(wakeups) = self.0.get(&ear) else { return };
         wakeups.wake();
@@ -57,14 +57,14 @@ mod tests {
 
     #[test]
     fn past_listeners_leave_nothing_behind() {
-        let mut ears = Subscribers::default();
+        let mut subscribers = Subscribers::default();
         let key = |number| LockKey::try_from(format!("k{number}")).expect("a key");
-        let mut hears = ears.listen(WakeTopic::ReleaseRequest(key(0)));
+        let mut receiver = subscribers.listen(WakeTopic::ReleaseRequest(key(0)));
         for number in 1..1_000 {
-            drop(ears.listen(WakeTopic::ReleaseRequest(key(number))));
+            drop(subscribers.listen(WakeTopic::ReleaseRequest(key(number))));
         }
-        assert!(ears.0.len() < 100);
-        ears.tell(&key(0), WakeChannel::ReleaseRequest);
-        hears.woken().now_or_never().expect("it is still heard");
+        assert!(subscribers.0.len() < 100);
+        subscribers.wake(&key(0), WakeChannel::ReleaseRequest);
+        receiver.woken().now_or_never().expect("it still receives");
     }
 }

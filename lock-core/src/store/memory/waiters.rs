@@ -106,7 +106,7 @@ impl Waiters {
         let now = context.now;
         for waiter in self.0.iter_mut().filter(|waiter| waiter.until > now).take(count) {
             waiter.until = waiter.until.min(until);
-            context.tell_turn(&waiter.owner);
+            context.wake_owner(&waiter.owner);
         }
     }
 
@@ -152,7 +152,7 @@ impl Waiters {
         context: &mut StepContext<'_>,
     ) -> Acquired {
         let now = context.now;
-        match holders.ask(step) {
+        match holders.check(step) {
             HolderCheck::Lost => Acquired::Lost,
             HolderCheck::Held { until } => {
                 Acquired::Busy { remaining: Some(now.until(until)), in_line: self.stand(step, now) }
@@ -174,7 +174,7 @@ impl Waiters {
                     self.enter(&step.owner, now);
                 }
                 let due = holders.grant(step, now);
-                Acquired::Granted(due.then(|| context.tokens(step.turns)))
+                Acquired::Granted(due.then(|| context.tokens(step.reserved_tokens)))
             }
         }
     }

@@ -122,7 +122,7 @@ impl Dispatcher {
     /// Sends a request until it is answered or the command timeout is over. The request must be
     /// idempotent or marked as `non_idempotent`: when a connection ends, it is not known what was
     /// executed. An answer that `check` does not accept ends its connection.
-    pub(crate) async fn ask(
+    pub(crate) async fn send(
         &self,
         slot: u16,
         request: &Request<'_>,
@@ -144,13 +144,13 @@ impl Dispatcher {
         answered.unwrap_or_else(|_| Err(self.on_timeout(slot, state, limit)))
     }
 
-    /// Refreshes the client's name in a cluster until this is closed; a single connection does that
-    /// by itself.
+    /// Refreshes the client's name in a cluster until this is closed. The connection to a single
+    /// server does that itself.
     pub(crate) async fn keep_name(self: Arc<Self>, name: Arc<ClientName>) {
         let slot = slot_of(name.key.as_bytes());
         while !self.closed.is_cancelled() {
             let write = name.write();
-            if let Err(why) = self.ask(slot, &Request::Command(&write), None, |_| Ok(())).await {
+            if let Err(why) = self.send(slot, &Request::Command(&write), None, |_| Ok(())).await {
                 // Not every user may write it, and locks work without.
                 tracing::debug!(%why, "cannot write the client's name");
             }
@@ -179,10 +179,11 @@ impl Dispatcher {
             let answer = match replicas {
                 None => {
                     state.last = Some((Arc::clone(&connection), Instant::now()));
-                    connection.ask(request, options).await
+                    connection.send(request, options).await
                 }
                 Some(_) => {
-                    // Sent over another connection, whose silence says nothing about this one.
+                    // Sent over another connection: if that one does not answer, this one may still
+                    // be healthy.
                     state.last = None;
                     let accepted = |answer: &Value| check(answer).is_ok();
                     Box::pin(dispatch_on_wait_connection(
@@ -310,7 +311,7 @@ async fn dispatch_on_wait_connection(
     accepted: impl Fn(&Value) -> bool,
 ) -> Result<Response, Failure> {
     match managed.wait_pool.take(server).await {
-        Ok(wait_pool) => wait_pool.ask(request, options, accepted).await,
+        Ok(wait_pool) => wait_pool.send(request, options, accepted).await,
         Err(failure) => {
             tokio::time::sleep(TRANSIENT_RETRY).await;
             Err(failure)

@@ -90,7 +90,7 @@ impl RedisStore {
         while !found.is_over() {
             let step = found.step(&cursor);
             let answer = match managed {
-                Some(managed) => self.ask_node(managed, &step).await?,
+                Some(managed) => self.query_node(managed, &step).await?,
                 None => self.command(0, &step).await?,
             };
             cursor = found.take(&answer)?;
@@ -101,14 +101,14 @@ impl RedisStore {
         Ok(false)
     }
 
-    async fn ask_node(
+    async fn query_node(
         &self,
         managed: &ManagedConnection,
         command: &redis::Cmd,
     ) -> Result<Value, Unavailable> {
         let limit = self.dispatcher.command_timeout;
-        let asked = async { managed.connected().await.1.query::<Value>(command).await };
-        match tokio::time::timeout(limit, asked).await {
+        let query = async { managed.connected().await.1.query::<Value>(command).await };
+        match tokio::time::timeout(limit, query).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(Failure::ServerError(why))) => Err(Unavailable::because(reason(&why), why)),
             Ok(Err(Failure::ConnectionLost)) | Err(_) => {

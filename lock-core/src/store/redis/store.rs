@@ -66,16 +66,16 @@ impl RedisStore {
         call
     }
 
-    async fn ask(&self, call: &ScriptCall) -> Result<Reply, Unavailable> {
-        Ok(Reply::new(self.put(call, None).await?.answer))
+    async fn run(&self, call: &ScriptCall) -> Result<Reply, Unavailable> {
+        Ok(Reply::new(self.dispatch(call, None).await?.answer))
     }
 
     /// A grant counts only once enough replicas have it, if that is configured.
-    async fn ask_for_grant(
+    async fn run_acquire(
         &self,
         call: &ScriptCall,
     ) -> Result<(Reply, Arc<Connection>), Unavailable> {
-        let answered = self.put(call, self.replicas).await?;
+        let answered = self.dispatch(call, self.replicas).await?;
         let reply = Reply::new(answered.answer);
         let confirmed = answered.replicas.unwrap_or_default();
         match self.replicas {
@@ -89,14 +89,14 @@ impl RedisStore {
         }
     }
 
-    async fn put(
+    async fn dispatch(
         &self,
         call: &ScriptCall,
         replicas: Option<Replicas>,
     ) -> Result<Dispatched, Unavailable> {
         let slot = slot_of(call.first_key());
         let check = |value: &Value| decode::answers(value, &call.nonce);
-        self.dispatcher.ask(slot, &Request::Script(call), replicas, check).await
+        self.dispatcher.send(slot, &Request::Script(call), replicas, check).await
     }
 
     pub(crate) async fn command(
@@ -105,7 +105,7 @@ impl RedisStore {
         command: &redis::Cmd,
     ) -> Result<Value, Unavailable> {
         let request = Request::Command(command);
-        Ok(self.dispatcher.ask(slot, &request, None, |_| Ok(())).await?.answer)
+        Ok(self.dispatcher.send(slot, &request, None, |_| Ok(())).await?.answer)
     }
 }
 
@@ -124,12 +124,12 @@ impl LockStore for RedisStore {
             }
             let call = self.call(self.wire.acquire(&step));
             let sent = Instant::now();
-            let (reply, over) = self.ask_for_grant(&call).await?;
+            let (reply, over) = self.run_acquire(&call).await?;
             let answer = reply.acquired()?;
             match (answer, &self.native) {
                 (Acquired::Granted(Some(token)), Some(native)) => {
                     let counter = native.wire.counter(native.wire.slot_of(&step.key));
-                    counter.granted(token, step.turns);
+                    counter.granted(token, step.reserved_tokens);
                     counter.raised(&over, sent);
                 }
                 (Acquired::Busy { .. } | Acquired::Yield { .. }, Some(native)) => {
@@ -151,11 +151,13 @@ impl LockStore for RedisStore {
     fn acquire_all(&self, commands: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
         let call = self.call(self.wire.acquire_all(&commands));
         async move {
-            let answer = self.ask_for_grant(&call).await?.0.acquired_all(commands.len())?;
+            let answer = self.run_acquire(&call).await?.0.acquired_all(commands.len())?;
             if let AcquiredAll::Granted(tokens) = &answer {
                 let granted =
                     commands.iter().zip(tokens).filter_map(|(step, token)| Some((step, (*token)?)));
-                granted.for_each(|(step, token)| self.wire.granted(&step.key, token, step.turns));
+                granted.for_each(|(step, token)| {
+                    self.wire.granted(&step.key, token, step.reserved_tokens)
+                });
             }
             Ok(answer)
         }
@@ -168,7 +170,7 @@ impl LockStore for RedisStore {
                 Some(native) => native.writer.release(step).await?,
                 None => {
                     let call = self.call(self.wire.release(&step));
-                    let answered = self.put(&call, None).await?;
+                    let answered = self.dispatch(&call, None).await?;
                     (Reply::new(answered.answer).released()?, answered.again)
                 }
             };
@@ -186,7 +188,7 @@ impl LockStore for RedisStore {
             return store::leave_one_by_one(self, step);
         };
         let call = self.call(call);
-        async move { Ok(self.ask(&call).await?.left()?) }.boxed()
+        async move { Ok(self.run(&call).await?.left()?) }.boxed()
     }
 
     fn shard(&self, key: &LockKey) -> u16 {
@@ -198,7 +200,7 @@ impl LockStore for RedisStore {
 
     fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
         let call = self.call(self.wire.renew(mode, &commands));
-        async move { Ok(self.ask(&call).await?.renewed()?) }.boxed()
+        async move { Ok(self.run(&call).await?.renewed()?) }.boxed()
     }
 
     fn reserves_tokens(&self) -> bool {
@@ -212,7 +214,7 @@ impl LockStore for RedisStore {
     fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
         let call = self.call(self.wire.upgrade(&step));
         async move {
-            let answer = self.ask_for_grant(&call).await?.0.upgraded()?;
+            let answer = self.run_acquire(&call).await?.0.upgraded()?;
             if let Upgraded::Granted(token) = answer {
                 self.wire.granted(&step.holder.key, token, 0);
             }
@@ -223,7 +225,7 @@ impl LockStore for RedisStore {
 
     fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         let call = self.call(self.wire.downgrade(&step));
-        async move { Ok(self.ask(&call).await?.downgraded()?) }.boxed()
+        async move { Ok(self.run(&call).await?.downgraded()?) }.boxed()
     }
 
     fn set_permits(
@@ -233,7 +235,7 @@ impl LockStore for RedisStore {
         only_missing: bool,
     ) -> StoreFuture<'_, Option<i64>> {
         let call = self.call(self.wire.set_permits(&key, permits, only_missing));
-        async move { Ok(self.ask(&call).await?.resized()?) }.boxed()
+        async move { Ok(self.run(&call).await?.resized()?) }.boxed()
     }
 
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
@@ -253,7 +255,7 @@ impl LockStore for RedisStore {
     fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
         async move {
             let info = self.command(0, redis::cmd("INFO").arg("server")).await?;
-            let why = "the server does not say which it is";
+            let why = "the server does not report its run id";
             Ok(identity(&info).ok_or_else(|| Unavailable::unsent(why))?)
         }
         .boxed()
@@ -265,7 +267,7 @@ impl LockStore for RedisStore {
                 Topology::Single(managed) => {
                     let sent = Instant::now();
                     let probe = self.call(self.wire.probe());
-                    let round_trip = self.ask(&probe).await.map(|_| sent.elapsed());
+                    let round_trip = self.run(&probe).await.map(|_| sent.elapsed());
                     (round_trip, managed.warnings.all())
                 }
                 Topology::Cluster(cluster) => cluster.health(self.dispatcher.command_timeout).await,
@@ -278,7 +280,7 @@ impl LockStore for RedisStore {
     fn close(&self) -> BoxFuture<'_, ()> {
         async move {
             let slot = slot_of(self.name.key.as_bytes());
-            // Best effort: if it fails, the name expires by itself.
+            // Best effort: if it fails, the name expires.
             let remove = self.name.remove();
             let _ = tokio::time::timeout(SHUTDOWN_GRACE, self.command(slot, &remove)).await;
             self.dispatcher.close();
@@ -294,7 +296,7 @@ impl LockStore for RedisStore {
 impl StoreAdmin for RedisStore {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
         let call = self.call(self.wire.inspect(&key));
-        async move { Ok(self.ask(&call).await?.standing()?) }.boxed()
+        async move { Ok(self.run(&call).await?.standing()?) }.boxed()
     }
 
     fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
@@ -302,27 +304,27 @@ impl StoreAdmin for RedisStore {
     }
 
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
-        let asked = clients.into_iter().map(|client| async move {
-            let (slot, asked) = client_name::of(&client);
-            let name = self.command(slot, &asked).await?;
+        let names = clients.into_iter().map(|client| async move {
+            let (slot, read) = client_name::of(&client);
+            let name = self.command(slot, &read).await?;
             Ok(client_name::parse(&name))
         });
-        try_join_all(asked).boxed()
+        try_join_all(names).boxed()
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
         let call = self.call(self.wire.force_release(&key));
-        async move { Ok(self.ask(&call).await?.forced()?) }.boxed()
+        async move { Ok(self.run(&call).await?.forced()?) }.boxed()
     }
 
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
         let call = self.call(self.wire.request_release(&key));
-        async move { Ok(self.ask(&call).await?.requested()?) }.boxed()
+        async move { Ok(self.run(&call).await?.requested()?) }.boxed()
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
         let call = self.call(self.wire.release_requested(&holder));
-        async move { Ok(self.ask(&call).await?.requested()?.is_some_and(|asked| asked > 0)) }
+        async move { Ok(self.run(&call).await?.requested()?.is_some_and(|count| count > 0)) }
             .boxed()
     }
 }

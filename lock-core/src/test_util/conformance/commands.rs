@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::world::{LONG, SHORT, World};
+use super::store_under_test::{LONG, SHORT, StoreUnderTest};
 use crate::{
     client::LockClient,
     store::{
@@ -19,7 +19,7 @@ struct Store {
 }
 
 impl Store {
-    async fn of(world: &World) -> Self {
+    async fn of(world: &StoreUnderTest) -> Self {
         let client = world.client().await;
         let store = Arc::clone(&client.engine().store);
         Self { client, store }
@@ -53,7 +53,7 @@ fn busy(answer: Acquired) -> bool {
     matches!(answer, Acquired::Busy { .. })
 }
 
-pub(super) async fn what_is_asked_again_counts_once(world: World) {
+pub(super) async fn a_repeated_command_counts_once(world: StoreUnderTest) {
     let store = Store::of(&world).await;
     for kind in world.locks() {
         let (one, other) = (store.owner(kind), store.owner(kind));
@@ -75,7 +75,7 @@ pub(super) async fn what_is_asked_again_counts_once(world: World) {
     }
 }
 
-pub(super) async fn a_command_of_a_former_owner_changes_nothing(world: World) {
+pub(super) async fn a_command_of_a_former_owner_changes_nothing(world: StoreUnderTest) {
     let store = Store::of(&world).await;
     for kind in world.locks() {
         let (former, owner) = (store.owner(kind), store.owner(kind));
@@ -91,7 +91,7 @@ pub(super) async fn a_command_of_a_former_owner_changes_nothing(world: World) {
     }
 }
 
-pub(super) async fn re_entry_without_an_outer_hold_leaves_nothing(world: World) {
+pub(super) async fn re_entry_without_an_outer_hold_leaves_nothing(world: StoreUnderTest) {
     let store = Store::of(&world).await;
     for kind in world.locks() {
         let (one, other) = (store.owner(kind), store.owner(kind));
@@ -101,7 +101,7 @@ pub(super) async fn re_entry_without_an_outer_hold_leaves_nothing(world: World) 
     }
 }
 
-pub(super) async fn no_command_shortens_a_lease(world: World) {
+pub(super) async fn no_command_shortens_a_lease(world: StoreUnderTest) {
     let store = Store::of(&world).await;
     for kind in world.locks() {
         let (one, other) = (store.owner(kind), store.owner(kind));
@@ -118,12 +118,13 @@ pub(super) async fn no_command_shortens_a_lease(world: World) {
 }
 
 /// The client gives them to waiters of its own process.
-pub(super) async fn reserved_tokens_are_given_to_no_other_owner(world: World) {
+pub(super) async fn reserved_tokens_are_given_to_no_other_owner(world: StoreUnderTest) {
     let store = Store::of(&world).await;
     for kind in world.locks().into_iter().filter(|kind| !kind.is_fair()) {
         let (one, other) = (store.owner(kind), store.owner(kind));
         let command = AcquireCommand::new(one.clone(), Mode::Write, LONG);
-        let granted = store.store.acquire(AcquireCommand { turns: 5, ..command }).await.unwrap();
+        let granted =
+            store.store.acquire(AcquireCommand { reserved_tokens: 5, ..command }).await.unwrap();
         let Acquired::Granted(Some(token)) = granted else { panic!("{kind}: {granted:?}") };
         store.release(&one, Mode::Write, 0).await;
         let granted = store.write(&other, 1).await;
@@ -133,7 +134,7 @@ pub(super) async fn reserved_tokens_are_given_to_no_other_owner(world: World) {
     }
 }
 
-pub(super) async fn readers_are_counted_one_by_one(world: World) {
+pub(super) async fn readers_are_counted_one_by_one(world: StoreUnderTest) {
     let store = Store::of(&world).await;
     let (one, two) = (store.owner(Kind::ReadWrite), store.owner(Kind::ReadWrite));
     let writer = store.owner(Kind::ReadWrite);

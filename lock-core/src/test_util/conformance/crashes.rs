@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::test_util::Stopwatch;
 
-use super::world::{LONG, SHORT, World, written};
+use super::store_under_test::{LONG, SHORT, StoreUnderTest, written};
 
 /// How long after the end of a dead holder's lease the next holder may follow.
 const A_MOMENT: Duration = Duration::from_millis(250);
 
-pub(super) async fn what_a_dead_process_held_passes_on(world: World) {
+pub(super) async fn what_a_dead_process_held_passes_on(world: StoreUnderTest) {
     let lives = world.client().await;
     for kind in world.locks() {
         let take = move |client| async move {
@@ -22,7 +22,7 @@ pub(super) async fn what_a_dead_process_held_passes_on(world: World) {
     }
 }
 
-pub(super) async fn dead_readers_and_dead_permits_pass_on(world: World) {
+pub(super) async fn dead_readers_and_dead_permits_pass_on(world: StoreUnderTest) {
     let lives = world.client().await;
     // A live reader does not keep the dead one alive.
     let beside = lives.read("k").acquire().await.unwrap();

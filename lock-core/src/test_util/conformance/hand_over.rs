@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::world::{LONG, World, soon, written};
+use super::store_under_test::{LONG, StoreUnderTest, soon, written};
 use crate::{
     client::LockClient,
     guard::LockGuard,
@@ -54,7 +54,7 @@ async fn held_with_a_line(
     (guard, line)
 }
 
-pub(super) async fn each_turn_is_a_lock_of_its_own(world: World) {
+pub(super) async fn each_turn_is_a_lock_of_its_own(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in HANDED_OVER {
         let (mut guard, line) = held_with_a_line(&here, kind, 4).await;
@@ -66,7 +66,7 @@ pub(super) async fn each_turn_is_a_lock_of_its_own(world: World) {
             assert!(!view.is_held(), "the former turn is over");
             assert!(guard.is_held() && guard.waited());
             assert!(guard.fencing_token() > before);
-            assert_eq!(owner(&there).await, the_owner, "{kind}: the store heard nothing");
+            assert_eq!(owner(&there).await, the_owner, "{kind}: the store received nothing");
             let refused = written(&there, kind, "k").try_acquire().await;
             assert!(matches!(refused, Err(AcquireError::Busy(_))), "{refused:?}");
         }
@@ -79,7 +79,7 @@ pub(super) async fn each_turn_is_a_lock_of_its_own(world: World) {
     }
 }
 
-pub(super) async fn without_turns_each_asks_the_store(world: World) {
+pub(super) async fn without_handoffs_each_acquisition_goes_to_the_store(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let ask = || here.write("k").wait(LONG).max_local_handoffs(0);
     let mut guard = ask().acquire().await.unwrap();
@@ -95,7 +95,7 @@ pub(super) async fn without_turns_each_asks_the_store(world: World) {
     }
 }
 
-pub(super) async fn what_was_asked_for_otherwise_is_not_taken_over(world: World) {
+pub(super) async fn a_request_with_other_options_is_not_handed_off(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let other = LONG * 2;
     let asks: [fn(&LockClient, Duration) -> crate::Acquire; 4] = [
@@ -119,7 +119,7 @@ pub(super) async fn what_was_asked_for_otherwise_is_not_taken_over(world: World)
     }
 }
 
-pub(super) async fn a_hold_that_was_changed_is_not_handed_over(world: World) {
+pub(super) async fn a_hold_that_was_changed_is_not_handed_over(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let scope = here.scope();
     for upgraded in [false, true] {
@@ -151,7 +151,7 @@ async fn line_behind(client: &LockClient, behind: usize) -> Vec<WaiterTask> {
     vec![waiter]
 }
 
-pub(super) async fn a_loss_ends_the_turn_and_the_next_one_is_granted_anew(world: World) {
+pub(super) async fn a_loss_ends_the_turn_and_the_next_one_is_granted_anew(world: StoreUnderTest) {
     let builder = LockClient::builder().lease(Duration::from_secs(2));
     let (here, there) = (world.client_with(builder).await, world.client().await);
     let (guard, mut line) = held_with_a_line(&here, Kind::ReadWrite, 2).await;
@@ -166,7 +166,7 @@ pub(super) async fn a_loss_ends_the_turn_and_the_next_one_is_granted_anew(world:
     assert!(next.fencing_token() > guard.fencing_token());
 }
 
-pub(super) async fn others_get_in_between(world: World) {
+pub(super) async fn others_get_in_between(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let (stop, turns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let mut tasks = tokio::task::JoinSet::new();
@@ -197,7 +197,7 @@ pub(super) async fn others_get_in_between(world: World) {
     eventually("all is released", LIMIT, async || here.health().await.holds == 0).await;
 }
 
-pub(super) async fn readers_of_the_process_get_in_between(world: World) {
+pub(super) async fn readers_of_the_process_get_in_between(world: StoreUnderTest) {
     let here = world.client().await;
     let (guard, mut line) = held_with_a_line(&here, Kind::ReadWrite, 1).await;
     let reader = tokio::spawn(here.read("k").wait(LONG).acquire());
@@ -208,12 +208,12 @@ pub(super) async fn readers_of_the_process_get_in_between(world: World) {
     assert!(!reader.is_finished());
     writer.release().await.unwrap();
     let reading = soon(reader).await.unwrap().unwrap();
-    assert!(!line[0].is_finished(), "in the order in which they asked");
+    assert!(!line[0].is_finished(), "in the order of their requests");
     reading.release().await.unwrap();
     soon(line.remove(0)).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn one_that_asks_again_and_again_keeps_nobody_out(world: World) {
+pub(super) async fn a_client_that_retries_constantly_keeps_none_out(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for mode in [Mode::Read, Mode::Write] {
         let enough = Arc::new(AtomicBool::new(false));

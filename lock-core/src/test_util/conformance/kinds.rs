@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use super::world::{LONG, SHORT, WOKEN, World, refused, soon, written};
+use super::store_under_test::{LONG, SHORT, StoreUnderTest, WOKEN, refused, soon, written};
 use crate::{
     client::{Acquire, LockClient},
     test_util::{LIMIT, Stopwatch, eventually},
@@ -17,7 +17,7 @@ fn busy<G>(answer: Result<G, AcquireError>) -> bool {
     matches!(answer, Err(AcquireError::Busy(_)))
 }
 
-pub(super) async fn one_holder_at_a_time(world: World) {
+pub(super) async fn one_holder_at_a_time(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let guard = written(&here, kind, "k").try_acquire().await.unwrap();
@@ -29,7 +29,7 @@ pub(super) async fn one_holder_at_a_time(world: World) {
     }
 }
 
-pub(super) async fn re_entry_by_kind(world: World) {
+pub(super) async fn re_entry_by_kind(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let scope = here.scope();
@@ -52,7 +52,7 @@ pub(super) async fn re_entry_by_kind(world: World) {
     }
 }
 
-pub(super) async fn tokens_grow_whatever_the_kind(world: World) {
+pub(super) async fn tokens_grow_for_every_kind(world: StoreUnderTest) {
     let clients = [world.client().await, world.client().await];
     let mut last = None;
     for round in 0..3 {
@@ -67,7 +67,7 @@ pub(super) async fn tokens_grow_whatever_the_kind(world: World) {
     }
 }
 
-pub(super) async fn a_release_wakes_the_next_of_its_kind(world: World) {
+pub(super) async fn a_release_wakes_the_next_of_its_kind(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
@@ -80,7 +80,7 @@ pub(super) async fn a_release_wakes_the_next_of_its_kind(world: World) {
     }
 }
 
-pub(super) async fn leases_are_renewed_and_end(world: World) {
+pub(super) async fn leases_are_renewed_and_end(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let mut renewed = Vec::new();
     let mut left = Vec::new();
@@ -106,7 +106,7 @@ pub(super) async fn leases_are_renewed_and_end(world: World) {
     }
 }
 
-pub(super) async fn a_removed_lock_is_lost_whatever_its_kind(world: World) {
+pub(super) async fn a_removed_lock_of_any_kind_is_lost(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let guard = written(&here, kind, "k").lease(SHORT).acquire().await.unwrap();
@@ -119,7 +119,7 @@ pub(super) async fn a_removed_lock_is_lost_whatever_its_kind(world: World) {
     }
 }
 
-pub(super) async fn crowds_never_overlap(world: World) {
+pub(super) async fn crowds_never_overlap(world: StoreUnderTest) {
     let locks = world.locks().len();
     let mut tasks = JoinSet::new();
     let entered = Arc::new(AtomicUsize::new(0));
@@ -147,7 +147,7 @@ pub(super) async fn crowds_never_overlap(world: World) {
     assert_eq!(entered.load(Ordering::SeqCst), locks * 72);
 }
 
-pub(super) async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: World) {
+pub(super) async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
@@ -164,7 +164,7 @@ pub(super) async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: World
     }
 }
 
-pub(super) async fn locks_without_readers(world: World) {
+pub(super) async fn locks_without_readers(world: StoreUnderTest) {
     let client = world.client().await;
     for kind in world.locks().into_iter().filter(|kind| !kind.has_readers()) {
         let refused = client.read("k").kind(kind).acquire().await.unwrap_err();
@@ -185,7 +185,7 @@ fn same_shape(one: Kind, other: Kind) -> bool {
     one == other || !one.has_readers() && !other.has_readers()
 }
 
-pub(super) async fn shapes_refuse_each_other(world: World) {
+pub(super) async fn shapes_refuse_each_other(world: StoreUnderTest) {
     fn wrong<G>(answer: Result<G, AcquireError>) -> bool {
         matches!(answer, Err(AcquireError::WrongKind(_)))
     }

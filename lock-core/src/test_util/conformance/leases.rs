@@ -1,12 +1,12 @@
 //! Leases on a running clock: renewal, loss, and the next holder.
 
-use super::world::{LONG, NEVER, SHORT, World, soon, written};
+use super::store_under_test::{LONG, NEVER, SHORT, StoreUnderTest, soon, written};
 use crate::{
     test_util::{LIMIT, eventually},
     types::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError},
 };
 
-pub(super) async fn a_lease_is_renewed(world: World) {
+pub(super) async fn a_lease_is_renewed(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for guard in [
         here.write("w").lease(SHORT).acquire().await.unwrap(),
@@ -20,7 +20,7 @@ pub(super) async fn a_lease_is_renewed(world: World) {
     }
 }
 
-pub(super) async fn a_hold_with_both_modes_is_renewed(world: World) {
+pub(super) async fn a_hold_with_both_modes_is_renewed(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let scope = here.scope();
     let write = scope.write("k").lease(SHORT).acquire().await.unwrap();
@@ -37,7 +37,7 @@ pub(super) async fn a_hold_with_both_modes_is_renewed(world: World) {
     read.release().await.unwrap();
 }
 
-pub(super) async fn a_lease_that_is_not_renewed_passes_on(world: World) {
+pub(super) async fn a_lease_that_is_not_renewed_passes_on(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.write("k").lease(SHORT).renew(false).acquire().await.unwrap();
     let next = there.write("k").wait(LONG).acquire().await.unwrap();
@@ -48,7 +48,7 @@ pub(super) async fn a_lease_that_is_not_renewed_passes_on(world: World) {
     next.release().await.unwrap();
 }
 
-pub(super) async fn a_removed_lock_is_lost(world: World) {
+pub(super) async fn a_removed_lock_is_lost(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for mode in [Mode::Write, Mode::Read] {
         let guard = here.lock(mode, "k").lease(SHORT).acquire().await.unwrap();
@@ -67,7 +67,7 @@ pub(super) async fn a_removed_lock_is_lost(world: World) {
     assert!(matches!(error, ReleaseError::Lost(_)), "a lost lock is not cleanly released: {error}");
 }
 
-pub(super) async fn a_scope_cannot_enter_a_lost_hold(world: World) {
+pub(super) async fn a_scope_cannot_enter_a_lost_hold(world: StoreUnderTest) {
     let here = world.client().await;
     let scope = here.scope();
     let guard = scope.write("k").acquire().await.unwrap();
@@ -79,7 +79,7 @@ pub(super) async fn a_scope_cannot_enter_a_lost_hold(world: World) {
     scope.write("k").acquire().await.unwrap().release().await.unwrap();
 }
 
-pub(super) async fn the_longest_lease_of_a_hold_wins(world: World) {
+pub(super) async fn the_longest_lease_of_a_hold_wins(world: StoreUnderTest) {
     let here = world.client().await;
     let scope = here.scope();
     let outer = scope.write("k").lease(LONG).acquire().await.unwrap();
@@ -94,7 +94,7 @@ pub(super) async fn the_longest_lease_of_a_hold_wins(world: World) {
     assert!(outer.remaining() > LONG / 2);
 }
 
-pub(super) async fn max_hold_passes_the_lock_on(world: World) {
+pub(super) async fn max_hold_passes_the_lock_on(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.write("k").lease(LONG).max_hold(SHORT).acquire().await.unwrap();
     let next = there.write("k").wait(LONG / 2).acquire().await.unwrap();
@@ -104,7 +104,7 @@ pub(super) async fn max_hold_passes_the_lock_on(world: World) {
     eventually("the client has nothing left", LIMIT, async || here.health().await.holds == 0).await;
 }
 
-pub(super) async fn an_earlier_lease_counts_for_no_later_acquisition(world: World) {
+pub(super) async fn an_earlier_lease_counts_for_no_later_acquisition(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let left = async || there.inspect("k").await.unwrap().remaining;
     for mode in [Mode::Write, Mode::Read] {
@@ -118,7 +118,7 @@ pub(super) async fn an_earlier_lease_counts_for_no_later_acquisition(world: Worl
     }
 }
 
-pub(super) async fn a_writer_waits_for_the_longest_read(world: World) {
+pub(super) async fn a_writer_waits_for_the_longest_read(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
         let read = |lease| here.read("k").kind(kind).lease(lease).renew(false).acquire();
@@ -134,7 +134,7 @@ pub(super) async fn a_writer_waits_for_the_longest_read(world: World) {
     }
 }
 
-pub(super) async fn readers_enter_when_the_writers_lease_is_over(world: World) {
+pub(super) async fn readers_enter_when_the_writers_lease_is_over(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in [Kind::ReadWrite, Kind::FairReadWrite] {
         let once = written(&here, kind, "k").lease(SHORT).renew(false).acquire().await.unwrap();
@@ -147,7 +147,7 @@ pub(super) async fn readers_enter_when_the_writers_lease_is_over(world: World) {
     }
 }
 
-pub(super) async fn a_hold_that_was_entered_and_left_is_renewed(world: World) {
+pub(super) async fn a_hold_that_was_entered_and_left_is_renewed(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let mut guards = Vec::new();
     for kind in world.locks().into_iter().filter(|kind| *kind != Kind::NonReentrant) {

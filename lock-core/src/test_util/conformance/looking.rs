@@ -1,12 +1,12 @@
 //! Inspecting a lock from outside, taking it away, and requesting its release.
 
-use super::world::{LONG, SHORT, WOKEN, World, refused, soon, written};
+use super::store_under_test::{LONG, SHORT, StoreUnderTest, WOKEN, refused, soon, written};
 use crate::{
     test_util::{LIMIT, Stopwatch, eventually},
     types::{Kind, LostCause, Mode, ReleaseError},
 };
 
-pub(super) async fn a_free_lock_has_nobody(world: World) {
+pub(super) async fn a_free_lock_has_no_holders_and_no_waiters(world: StoreUnderTest) {
     let client = world.client().await;
     let seen = client.inspect("k").await.unwrap();
     assert_eq!((seen.kind, seen.mode, seen.remaining), (None, None, None));
@@ -15,7 +15,7 @@ pub(super) async fn a_free_lock_has_nobody(world: World) {
     assert_eq!(client.request_release("k").await.unwrap(), 0);
 }
 
-pub(super) async fn holders_are_named_with_their_counts(world: World) {
+pub(super) async fn holders_are_named_with_their_counts(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let scope = here.scope();
@@ -55,7 +55,7 @@ pub(super) async fn holders_are_named_with_their_counts(world: World) {
     }
 }
 
-pub(super) async fn participants_stand_in_order(world: World) {
+pub(super) async fn participants_are_listed_in_order(world: StoreUnderTest) {
     let clients = [world.client().await, world.client().await];
     let modes = [Mode::Read, Mode::Write, Mode::Write, Mode::Read, Mode::Read];
     let guard = clients[0].fair_write("k").acquire().await.unwrap();
@@ -87,7 +87,7 @@ pub(super) async fn participants_stand_in_order(world: World) {
     soon(waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn a_semaphores_permits_are_its_holders(world: World) {
+pub(super) async fn a_semaphores_permits_are_its_holders(world: StoreUnderTest) {
     let client = world.client().await;
     let semaphore = client.semaphore("k", 3);
     let _one = semaphore.permit().acquire().await.unwrap();
@@ -103,7 +103,7 @@ pub(super) async fn a_semaphores_permits_are_its_holders(world: World) {
     assert_eq!(semaphore.free_permits().await.unwrap(), 3);
 }
 
-pub(super) async fn taking_away_makes_stale_and_wakes(world: World) {
+pub(super) async fn force_release_makes_tokens_stale_and_wakes(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
@@ -123,7 +123,7 @@ pub(super) async fn taking_away_makes_stale_and_wakes(world: World) {
     }
 }
 
-pub(super) async fn taking_away_what_nobody_holds(world: World) {
+pub(super) async fn force_release_of_a_free_lock(world: StoreUnderTest) {
     let client = world.client().await;
     let forced = client.force_release("k").await.unwrap();
     assert!(!forced.was_held && forced.fencing_token.is_some());
@@ -131,7 +131,7 @@ pub(super) async fn taking_away_what_nobody_holds(world: World) {
     assert!(Some(guard.fencing_token()) > forced.fencing_token);
 }
 
-pub(super) async fn asked_to_release_the_holder_hears_it(world: World) {
+pub(super) async fn a_holder_receives_a_release_request(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
@@ -156,7 +156,7 @@ pub(super) async fn asked_to_release_the_holder_hears_it(world: World) {
     soon(two.release_requested()).await;
 }
 
-pub(super) async fn whoever_holds_later_was_not_asked(world: World) {
+pub(super) async fn a_later_holder_has_no_release_request(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let first = here.write("k").acquire().await.unwrap();
     assert_eq!(there.request_release("k").await.unwrap(), 1);
@@ -167,7 +167,7 @@ pub(super) async fn whoever_holds_later_was_not_asked(world: World) {
     assert!(asked.is_err());
 }
 
-pub(super) async fn locks_are_listed_by_prefix(world: World) {
+pub(super) async fn locks_are_listed_by_prefix(world: StoreUnderTest) {
     let client = world.client().await;
     let mut guards = Vec::new();
     for kind in world.locks() {

@@ -1,7 +1,7 @@
 //! Which holders exclude each other: between processes, between acquisitions of one process, within
 //! a scope.
 
-use super::world::World;
+use super::store_under_test::StoreUnderTest;
 use crate::{
     client::LockClient,
     guard::LockGuard,
@@ -27,7 +27,7 @@ async fn exclusion(holder: &LockClient, other: &LockClient) {
         for asked in MODES {
             let guard = holder.lock(held, "k").try_acquire().await.unwrap();
             let second = other.lock(asked, "k").try_acquire().await;
-            assert_eq!(entered(&second), compatible(held, asked), "{held} held, {asked} asked");
+            assert_eq!(entered(&second), compatible(held, asked), "{held} held, {asked} requested");
             guard.release().await.unwrap();
             drop(second);
             other.write("k").acquire().await.unwrap().release().await.unwrap();
@@ -35,29 +35,29 @@ async fn exclusion(holder: &LockClient, other: &LockClient) {
     }
 }
 
-pub(super) async fn between_processes(world: World) {
+pub(super) async fn between_processes(world: StoreUnderTest) {
     exclusion(&world.client().await, &world.client().await).await;
 }
 
-pub(super) async fn within_a_process_without_a_scope(world: World) {
+pub(super) async fn within_a_process_without_a_scope(world: StoreUnderTest) {
     let client = world.client().await;
     exclusion(&client, &client).await;
 }
 
-pub(super) async fn between_scopes(world: World) {
+pub(super) async fn between_scopes(world: StoreUnderTest) {
     let client = world.client().await;
     for held in MODES {
         for asked in MODES {
             let (one, two) = (client.scope(), client.scope());
             let guard = one.lock(held, "k").try_acquire().await.unwrap();
             let second = two.lock(asked, "k").try_acquire().await;
-            assert_eq!(entered(&second), compatible(held, asked), "{held} held, {asked} asked");
+            assert_eq!(entered(&second), compatible(held, asked), "{held} held, {asked} requested");
             drop((guard, second));
         }
     }
 }
 
-pub(super) async fn within_one_scope(world: World) {
+pub(super) async fn within_one_scope(world: StoreUnderTest) {
     let client = world.client().await;
     for held in MODES {
         for asked in MODES {
@@ -79,7 +79,7 @@ pub(super) async fn within_one_scope(world: World) {
     }
 }
 
-pub(super) async fn within_one_scope_beside_others(world: World) {
+pub(super) async fn within_one_scope_beside_others(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let scope = here.scope();
     let write = scope.write("k").acquire().await.unwrap();

@@ -52,8 +52,8 @@ mod semaphore;
 mod sharing;
 mod starvation;
 mod state;
+mod store_under_test;
 mod waiting;
-mod world;
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
@@ -64,7 +64,7 @@ use futures_util::{
 };
 
 pub use fixture::{Feature, Fixture};
-use world::World;
+use store_under_test::StoreUnderTest;
 
 use super::unless_stalled;
 
@@ -75,7 +75,7 @@ macro_rules! conformance_cases {
     ($with:ident) => {
         $with! {
             commands {
-                what_is_asked_again_counts_once []
+                a_repeated_command_counts_once []
                 a_command_of_a_former_owner_changes_nothing []
                 re_entry_without_an_outer_hold_leaves_nothing []
                 no_command_shortens_a_lease []
@@ -88,21 +88,21 @@ macro_rules! conformance_cases {
             }
             hand_over {
                 each_turn_is_a_lock_of_its_own [ReadWrite Reentrant NonReentrant Fenced ReservedTokens Admin]
-                without_turns_each_asks_the_store [ReadWrite Admin]
-                what_was_asked_for_otherwise_is_not_taken_over [ReadWrite ReservedTokens Admin]
+                without_handoffs_each_acquisition_goes_to_the_store [ReadWrite Admin]
+                a_request_with_other_options_is_not_handed_off [ReadWrite ReservedTokens Admin]
                 a_hold_that_was_changed_is_not_handed_over [ReadWrite ReservedTokens ModeChanges Admin]
                 a_loss_ends_the_turn_and_the_next_one_is_granted_anew [ReadWrite ReservedTokens Admin]
                 others_get_in_between [ReadWrite WakeUps]
                 readers_of_the_process_get_in_between [ReadWrite]
-                one_that_asks_again_and_again_keeps_nobody_out [ReadWrite]
+                a_client_that_retries_constantly_keeps_none_out [ReadWrite]
             }
             kinds {
                 one_holder_at_a_time []
                 re_entry_by_kind []
-                tokens_grow_whatever_the_kind []
+                tokens_grow_for_every_kind []
                 a_release_wakes_the_next_of_its_kind [WakeUps]
                 leases_are_renewed_and_end []
-                a_removed_lock_is_lost_whatever_its_kind []
+                a_removed_lock_of_any_kind_is_lost []
                 crowds_never_overlap []
                 a_wait_that_is_over_or_abandoned_leaves_nothing []
                 locks_without_readers []
@@ -122,14 +122,14 @@ macro_rules! conformance_cases {
                 a_hold_that_was_entered_and_left_is_renewed []
             }
             looking {
-                a_free_lock_has_nobody [Admin]
+                a_free_lock_has_no_holders_and_no_waiters [Admin]
                 holders_are_named_with_their_counts [ReadWrite FairReadWrite Admin]
-                participants_stand_in_order [Fair FairReadWrite Admin]
+                participants_are_listed_in_order [Fair FairReadWrite Admin]
                 a_semaphores_permits_are_its_holders [Semaphore Admin]
-                taking_away_makes_stale_and_wakes [Admin WakeUps]
-                taking_away_what_nobody_holds [ReadWrite Admin]
-                asked_to_release_the_holder_hears_it [Semaphore Admin]
-                whoever_holds_later_was_not_asked [ReadWrite Admin]
+                force_release_makes_tokens_stale_and_wakes [Admin WakeUps]
+                force_release_of_a_free_lock [ReadWrite Admin]
+                a_holder_receives_a_release_request [Semaphore Admin]
+                a_later_holder_has_no_release_request [ReadWrite Admin]
                 locks_are_listed_by_prefix [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore Admin]
             }
             matrix {
@@ -141,19 +141,19 @@ macro_rules! conformance_cases {
             }
             modes {
                 the_sole_reader_becomes_the_writer [ReadWrite ModeChanges]
-                nobody_upgrades_beside_other_readers [ReadWrite ModeChanges]
+                no_reader_upgrades_beside_other_readers [ReadWrite ModeChanges]
                 a_downgrade_lets_waiting_readers_in [ReadWrite ModeChanges WakeUps]
                 an_upgrade_inside_a_scope_counts [ReadWrite ModeChanges]
                 tokens_grow [ReadWrite]
             }
             multi {
-                all_or_nothing_whatever_the_kinds [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
+                all_or_nothing_for_all_kinds [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
                 the_refused_one_is_waited_for_with_nothing_held [ReadWrite Admin]
                 a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way [Fair ReadWrite Admin]
                 opposite_orders_never_wait_for_each_other [Reentrant Fair ReadWrite]
                 nothing_is_left_after_refusals [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
                 of_many_at_once_one_gets_all [ReadWrite]
-                its_lease_is_the_one_asked_for_however_often_it_was_refused [ReadWrite Admin]
+                its_lease_is_the_requested_one_after_refusals [ReadWrite Admin]
                 its_wait_ends_and_so_does_its_lease [ReadWrite]
                 one_that_is_lost_keeps_no_other_locked [ReadWrite]
             }
@@ -162,10 +162,10 @@ macro_rules! conformance_cases {
                 readers_that_follow_each_other_share [FairReadWrite Admin]
                 a_reader_stays_behind_a_writer_that_came_before [FairReadWrite Admin]
                 contenders_stay_behind_after_a_downgrade [FairReadWrite ModeChanges Admin]
-                who_does_not_wait_is_refused_while_others_stand_in_line [FairReadWrite Admin]
+                a_try_is_refused_while_others_wait_in_line [FairReadWrite Admin]
                 re_entry_passes_the_line [Fair FairReadWrite Admin]
                 a_dead_waiter_is_passed_by [Fair FairReadWrite Admin]
-                who_gives_up_leaves_the_line [Fair FairReadWrite Admin]
+                a_waiter_that_gives_up_leaves_the_line [Fair FairReadWrite Admin]
                 holders_that_never_release_pass_it_on_in_order [Fair FairReadWrite Admin]
             }
             refusals {
@@ -189,31 +189,31 @@ macro_rules! conformance_cases {
                 a_returned_permit_wakes_the_waiter [Semaphore WakeUps]
                 permits_are_renewed_and_return_with_their_lease [Semaphore]
                 more_and_fewer_permits [Semaphore]
-                the_first_who_asks_says_how_many [Semaphore]
+                the_first_acquisition_sets_the_number_of_permits [Semaphore]
                 crowds_never_exceed_it [Semaphore]
                 a_semaphore_without_permits_is_refused [Semaphore]
             }
             sharing {
-                the_store_knows_one_of_them [ReadWrite Admin]
+                the_store_has_one_holder [ReadWrite Admin]
                 each_is_a_lock_of_its_own [ReadWrite]
-                it_is_free_when_the_last_has_gone_whoever_that_is [ReadWrite]
-                nobody_joins_whose_host_has_gone [ReadWrite Admin]
-                what_was_asked_for_otherwise_is_not_shared [ReadWrite Admin]
+                it_is_free_when_the_last_reader_has_gone [ReadWrite]
+                no_reader_joins_a_hold_whose_leader_has_gone [ReadWrite Admin]
+                a_request_with_other_options_is_not_shared [ReadWrite Admin]
                 a_loss_ends_them_all [ReadWrite]
                 each_ends_at_its_own_max_hold [ReadWrite ModeChanges Admin]
                 a_writer_of_the_process_is_not_passed_by [ReadWrite]
-                only_who_reads_alone_can_write [ReadWrite ModeChanges]
-                a_guest_that_is_left_can_write [ReadWrite ModeChanges Admin]
-                a_guest_enters_again_for_itself [ReadWrite ModeChanges Admin]
-                who_is_asked_to_release_hears_of_it [ReadWrite Admin]
+                only_a_sole_reader_can_upgrade [ReadWrite ModeChanges]
+                a_follower_that_is_left_can_upgrade [ReadWrite ModeChanges Admin]
+                a_follower_enters_again_on_its_own [ReadWrite ModeChanges Admin]
+                every_reader_receives_a_release_request [ReadWrite Admin]
             }
             starvation {
                 writers_are_let_in_among_continuous_readers [ReadWrite]
                 readers_are_let_in_among_continuous_writers [ReadWrite WakeUps]
             }
             state {
-                holds_are_counted_whatever_the_kind [Admin]
-                each_side_says_whether_it_is_locked [ReadWrite FairReadWrite Admin]
+                holds_are_counted_for_every_kind [Admin]
+                each_client_reports_whether_it_is_locked [ReadWrite FairReadWrite Admin]
                 a_read_given_back_inside_a_write_leaves_the_write [ReadWrite FairReadWrite]
             }
             waiting {
@@ -223,11 +223,11 @@ macro_rules! conformance_cases {
                 critical_sections_never_overlap [ReadWrite]
                 local_waiters_are_served_in_order [ReadWrite]
                 too_many_waiters_are_refused [ReadWrite]
-                an_acquisition_lets_as_few_wait_as_it_says [Semaphore Admin]
+                an_acquisition_sets_its_own_waiter_limit [Semaphore Admin]
                 an_abandoned_wait_leaves_nothing [ReadWrite]
-                ask_again_at_once_is_never_busy [ReadWrite]
+                an_immediate_retry_is_never_busy [ReadWrite]
                 shutdown_ends_waits_and_waits_for_releases [ReadWrite]
-                who_gives_up_as_its_turn_comes_passes_it_on [ReadWrite]
+                a_waiter_that_gives_up_when_it_is_next_passes_the_lock_on [ReadWrite]
             }
         }
     };
@@ -253,7 +253,7 @@ const AT_ONCE: usize = 8;
 pub struct Case {
     name: &'static str,
     needs: &'static [Feature],
-    body: fn(World) -> LocalBoxFuture<'static, ()>,
+    body: fn(StoreUnderTest) -> LocalBoxFuture<'static, ()>,
 }
 
 impl Case {
@@ -273,7 +273,7 @@ impl Case {
     /// another one.
     pub async fn run<F: Fixture>(&self, fixture: impl AsyncFn() -> F) {
         unless_stalled(async || {
-            let world = World::new(Arc::new(fixture().await));
+            let world = StoreUnderTest::new(Arc::new(fixture().await));
             (self.body)(world).await;
         })
         .await;

@@ -1,12 +1,12 @@
 //! Upgrade, downgrade, and fencing tokens.
 
-use super::world::{LONG, WOKEN, World, refused};
+use super::store_under_test::{LONG, StoreUnderTest, WOKEN, refused};
 use crate::{
     test_util::Stopwatch,
     types::{Mode, UpgradeError},
 };
 
-pub(super) async fn the_sole_reader_becomes_the_writer(world: World) {
+pub(super) async fn the_sole_reader_becomes_the_writer(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let mut guard = here.read("k").acquire().await.unwrap();
     let reading = guard.fencing_token();
@@ -20,7 +20,7 @@ pub(super) async fn the_sole_reader_becomes_the_writer(world: World) {
     drop(there.write("k").try_acquire().await.unwrap());
 }
 
-pub(super) async fn nobody_upgrades_beside_other_readers(world: World) {
+pub(super) async fn no_reader_upgrades_beside_other_readers(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for other in [&here, &there] {
         let mut guard = here.read("k").acquire().await.unwrap();
@@ -36,7 +36,7 @@ pub(super) async fn nobody_upgrades_beside_other_readers(world: World) {
     }
 }
 
-pub(super) async fn a_downgrade_lets_waiting_readers_in(world: World) {
+pub(super) async fn a_downgrade_lets_waiting_readers_in(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let mut guard = here.write("k").acquire().await.unwrap();
     let watch = Stopwatch::start();
@@ -57,7 +57,7 @@ pub(super) async fn a_downgrade_lets_waiting_readers_in(world: World) {
     drop(there.write("k").wait(LONG).acquire().await.unwrap());
 }
 
-pub(super) async fn an_upgrade_inside_a_scope_counts(world: World) {
+pub(super) async fn an_upgrade_inside_a_scope_counts(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let scope = here.scope();
     let mut first = scope.read("k").acquire().await.unwrap();
@@ -74,7 +74,7 @@ pub(super) async fn an_upgrade_inside_a_scope_counts(world: World) {
     drop(there.write("k").try_acquire().await.unwrap());
 }
 
-pub(super) async fn tokens_grow(world: World) {
+pub(super) async fn tokens_grow(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let mut last = None;
     for round in 0..20 {

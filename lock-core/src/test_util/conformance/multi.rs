@@ -1,6 +1,6 @@
 //! Several locks at once, all or nothing.
 
-use super::world::{LONG, SHORT, World, soon, written};
+use super::store_under_test::{LONG, SHORT, StoreUnderTest, soon, written};
 use crate::{
     client::{LockClient, Member},
     test_util::{LIMIT, bounded},
@@ -21,7 +21,7 @@ fn one_of_each(client: &LockClient) -> [Member; 7] {
     ]
 }
 
-pub(super) async fn all_or_nothing_whatever_the_kinds(world: World) {
+pub(super) async fn all_or_nothing_for_all_kinds(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let all = here.multi_lock(one_of_each(&here)).acquire().await.unwrap();
     for key in ["read", "write", "reentrant", "fair", "fenced", "fair_write"] {
@@ -34,7 +34,7 @@ pub(super) async fn all_or_nothing_whatever_the_kinds(world: World) {
     there.multi_lock(one_of_each(&there)).try_acquire().await.unwrap().release().await.unwrap();
 }
 
-pub(super) async fn the_refused_one_is_waited_for_with_nothing_held(world: World) {
+pub(super) async fn the_refused_one_is_waited_for_with_nothing_held(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     // Both keys are in one slot of a cluster, so one command can acquire them.
     let (a, b) = ("{m}a", "{m}b");
@@ -47,7 +47,9 @@ pub(super) async fn the_refused_one_is_waited_for_with_nothing_held(world: World
     soon(waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way(world: World) {
+pub(super) async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way(
+    world: StoreUnderTest,
+) {
     let (here, there) = (world.client().await, world.client().await);
     let (a, b) = ("{m}a", "{m}b");
     let fair = there.fair(b).lease(LONG * 10).acquire().await.unwrap();
@@ -64,7 +66,7 @@ pub(super) async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_w
     soon(waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn opposite_orders_never_wait_for_each_other(world: World) {
+pub(super) async fn opposite_orders_never_wait_for_each_other(world: StoreUnderTest) {
     let mut tasks = JoinSet::new();
     for keys in [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]] {
         let client = world.client().await;
@@ -80,7 +82,7 @@ pub(super) async fn opposite_orders_never_wait_for_each_other(world: World) {
     bounded(LIMIT * 4, tasks.join_all()).await;
 }
 
-pub(super) async fn nothing_is_left_after_refusals(world: World) {
+pub(super) async fn nothing_is_left_after_refusals(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for refusing in ["read", "write", "reentrant", "fair", "fenced", "fair_write"] {
         let kind = match refusing {
@@ -105,7 +107,7 @@ fn three(client: &LockClient) -> [Member; 3] {
     [client.write("a").into(), client.read("b").into(), client.write("c").into()]
 }
 
-pub(super) async fn of_many_at_once_one_gets_all(world: World) {
+pub(super) async fn of_many_at_once_one_gets_all(world: StoreUnderTest) {
     let mut tasks = JoinSet::new();
     for _ in 0..2 {
         let client = world.client().await;
@@ -119,7 +121,7 @@ pub(super) async fn of_many_at_once_one_gets_all(world: World) {
     assert_eq!(won, 1, "{tried:?}");
 }
 
-pub(super) async fn its_lease_is_the_one_asked_for_however_often_it_was_refused(world: World) {
+pub(super) async fn its_lease_is_the_requested_one_after_refusals(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     // Several rounds are refused until this one's time is over.
     let held = there.write("c").lease(SHORT * 5).renew(false).acquire().await.unwrap();
@@ -136,7 +138,7 @@ pub(super) async fn its_lease_is_the_one_asked_for_however_often_it_was_refused(
     all.release().await.unwrap();
 }
 
-pub(super) async fn its_wait_ends_and_so_does_its_lease(world: World) {
+pub(super) async fn its_wait_ends_and_so_does_its_lease(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let held = there.write("c").acquire().await.unwrap();
     let started = tokio::time::Instant::now();
@@ -153,7 +155,7 @@ pub(super) async fn its_wait_ends_and_so_does_its_lease(world: World) {
     next.release().await.unwrap();
 }
 
-pub(super) async fn one_that_is_lost_keeps_no_other_locked(world: World) {
+pub(super) async fn one_that_is_lost_keeps_no_other_locked(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for lost in ["a", "b", "c"] {
         let all = here.multi_lock(three(&here)).acquire().await.unwrap();

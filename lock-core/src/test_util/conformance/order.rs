@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::world::{LONG, SHORT, World, soon, written};
+use super::store_under_test::{LONG, SHORT, StoreUnderTest, soon, written};
 use crate::{
     client::{Acquire, LockClient},
     guard::LockGuard,
@@ -20,7 +20,7 @@ const FAIR: [Kind; 2] = [Kind::Fair, Kind::FairReadWrite];
 
 /// Starts a waiter, and returns once it has arrived.
 async fn in_line(
-    world: &World,
+    world: &StoreUnderTest,
     client: &LockClient,
     ask: Acquire,
 ) -> JoinHandle<Result<LockGuard, AcquireError>> {
@@ -30,7 +30,7 @@ async fn in_line(
     waiter
 }
 
-pub(super) async fn waiters_are_served_in_order_of_arrival(world: World) {
+pub(super) async fn waiters_are_served_in_order_of_arrival(world: StoreUnderTest) {
     let clients = [world.client().await, world.client().await, world.client().await];
     for kind in FAIR {
         let guard = written(&clients[0], kind, "k").acquire().await.unwrap();
@@ -53,7 +53,7 @@ pub(super) async fn waiters_are_served_in_order_of_arrival(world: World) {
     }
 }
 
-pub(super) async fn readers_that_follow_each_other_share(world: World) {
+pub(super) async fn readers_that_follow_each_other_share(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let writer = here.fair_write("k").acquire().await.unwrap();
     let mut readers = Vec::new();
@@ -71,7 +71,7 @@ pub(super) async fn readers_that_follow_each_other_share(world: World) {
     soon(last).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn a_reader_stays_behind_a_writer_that_came_before(world: World) {
+pub(super) async fn a_reader_stays_behind_a_writer_that_came_before(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let reading = here.fair_read("k").acquire().await.unwrap();
     let writer = in_line(&world, &there, there.fair_write("k")).await;
@@ -84,7 +84,7 @@ pub(super) async fn a_reader_stays_behind_a_writer_that_came_before(world: World
     soon(late).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn contenders_stay_behind_after_a_downgrade(world: World) {
+pub(super) async fn contenders_stay_behind_after_a_downgrade(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let mut guard = here.fair_write("k").acquire().await.unwrap();
     let before = in_line(&world, &there, there.fair_read("k")).await;
@@ -104,7 +104,7 @@ pub(super) async fn contenders_stay_behind_after_a_downgrade(world: World) {
     soon(behind).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn who_does_not_wait_is_refused_while_others_stand_in_line(world: World) {
+pub(super) async fn a_try_is_refused_while_others_wait_in_line(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let reading = here.fair_read("k").acquire().await.unwrap();
     there.fair_read("k").try_acquire().await.unwrap().release().await.unwrap();
@@ -119,7 +119,7 @@ pub(super) async fn who_does_not_wait_is_refused_while_others_stand_in_line(worl
     here.fair_read("k").try_acquire().await.unwrap().release().await.unwrap();
 }
 
-pub(super) async fn re_entry_passes_the_line(world: World) {
+pub(super) async fn re_entry_passes_the_line(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in FAIR {
         let scope = here.scope();
@@ -140,7 +140,7 @@ pub(super) async fn re_entry_passes_the_line(world: World) {
     soon(writer).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn a_dead_waiter_is_passed_by(world: World) {
+pub(super) async fn a_dead_waiter_is_passed_by(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in FAIR {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
@@ -153,7 +153,7 @@ pub(super) async fn a_dead_waiter_is_passed_by(world: World) {
     }
 }
 
-pub(super) async fn who_gives_up_leaves_the_line(world: World) {
+pub(super) async fn a_waiter_that_gives_up_leaves_the_line(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in FAIR {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
@@ -167,7 +167,7 @@ pub(super) async fn who_gives_up_leaves_the_line(world: World) {
     }
 }
 
-pub(super) async fn holders_that_never_release_pass_it_on_in_order(world: World) {
+pub(super) async fn holders_that_never_release_pass_it_on_in_order(world: StoreUnderTest) {
     let clients = [world.client().await, world.client().await, world.client().await];
     for kind in FAIR {
         let guard = written(&clients[0], kind, "k").acquire().await.unwrap();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::world::World;
+use super::store_under_test::StoreUnderTest;
 use crate::types::{AcquireError, KeyError, LockKey};
 
-pub(super) async fn bad_keys(world: World) {
+pub(super) async fn bad_keys(world: StoreUnderTest) {
     let client = world.client().await;
     let refuse = async |key: &str| match client.write(key).acquire().await {
         Err(AcquireError::Key(error)) => error,
@@ -20,7 +20,7 @@ pub(super) async fn bad_keys(world: World) {
     assert_eq!(client.health().await.holds, 0);
 }
 
-pub(super) async fn bad_leases(world: World) {
+pub(super) async fn bad_leases(world: StoreUnderTest) {
     let client = world.client().await;
     let year = Duration::from_secs(366 * 24 * 60 * 60);
     for lease in [Duration::ZERO, Duration::from_millis(99), year, Duration::MAX] {
@@ -33,7 +33,7 @@ pub(super) async fn bad_leases(world: World) {
     drop(client.write("k").wait(Duration::MAX).acquire().await.unwrap());
 }
 
-pub(super) async fn keys_of_all_shapes(world: World) {
+pub(super) async fn keys_of_all_shapes(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let long = "x".repeat(512);
     for key in ["a", "order:42", "a b", "{tag}:x", "x:{tag}", "größe/ü", "🔒", "a:b:c%41", &long]

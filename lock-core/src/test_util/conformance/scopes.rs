@@ -1,12 +1,12 @@
 //! Re-entry: counts, order of release, ambient scopes, and what does not inherit them.
 
-use super::world::{World, soon};
+use super::store_under_test::{StoreUnderTest, soon};
 use crate::{
     client::{LockClient, Scope},
     types::{AcquireError, Mode},
 };
 
-pub(super) async fn counts_go_up_and_down(world: World) {
+pub(super) async fn counts_go_up_and_down(world: StoreUnderTest) {
     let (client, other) = (world.client().await, world.client().await);
     let counts = async |mode| {
         let count = client.hold_count("k", mode).await.unwrap();
@@ -34,7 +34,7 @@ pub(super) async fn counts_go_up_and_down(world: World) {
         .await;
 }
 
-pub(super) async fn inner_guards_may_outlive_outer_ones(world: World) {
+pub(super) async fn inner_guards_may_outlive_outer_ones(world: StoreUnderTest) {
     let (client, other) = (world.client().await, world.client().await);
     let scope = client.scope();
     let mut guards = Vec::new();
@@ -49,7 +49,7 @@ pub(super) async fn inner_guards_may_outlive_outer_ones(world: World) {
     drop(other.write("k").try_acquire().await.unwrap());
 }
 
-pub(super) async fn a_locked_function_calls_a_locked_function(world: World) {
+pub(super) async fn a_locked_function_calls_a_locked_function(world: StoreUnderTest) {
     async fn outer(client: &LockClient) -> Result<u32, AcquireError> {
         let _guard = client.write("k").acquire().await?;
         Ok(inner(client).await? + 1)
@@ -67,7 +67,7 @@ pub(super) async fn a_locked_function_calls_a_locked_function(world: World) {
     assert_eq!(counted, 2);
 }
 
-pub(super) async fn joined_acquisitions_of_one_scope_both_enter(world: World) {
+pub(super) async fn joined_acquisitions_of_one_scope_both_enter(world: StoreUnderTest) {
     let client = world.client().await;
     let scope = client.scope();
     let (one, two) =
@@ -78,7 +78,7 @@ pub(super) async fn joined_acquisitions_of_one_scope_both_enter(world: World) {
     two.release().await.unwrap();
 }
 
-pub(super) async fn a_spawned_task_is_not_in_the_scope(world: World) {
+pub(super) async fn a_spawned_task_is_not_in_the_scope(world: StoreUnderTest) {
     let client = world.client().await;
     client
         .scope()
@@ -96,7 +96,7 @@ pub(super) async fn a_spawned_task_is_not_in_the_scope(world: World) {
     assert!(Scope::current().is_none());
 }
 
-pub(super) async fn a_scope_may_lock_again_after_release(world: World) {
+pub(super) async fn a_scope_may_lock_again_after_release(world: StoreUnderTest) {
     let client = world.client().await;
     let scope = client.scope();
     let mut last = None;
@@ -110,7 +110,7 @@ pub(super) async fn a_scope_may_lock_again_after_release(world: World) {
     drop(scope.write("k").try_acquire().await.unwrap());
 }
 
-pub(super) async fn one_scope_many_keys_and_clients(world: World) {
+pub(super) async fn one_scope_many_keys_and_clients(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     here.scope()
         .run(async {

@@ -5,14 +5,14 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use super::world::{LONG, SHORT, WOKEN, World, refused, soon};
+use super::store_under_test::{LONG, SHORT, StoreUnderTest, WOKEN, refused, soon};
 use crate::{
     test_util::{LIMIT, Stopwatch, bounded, eventually},
     types::{AcquireError, LostCause},
 };
 use tokio::task::JoinSet;
 
-pub(super) async fn as_many_as_there_are_permits(world: World) {
+pub(super) async fn as_many_as_there_are_permits(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let (one, two) = (here.semaphore("k", 2), there.semaphore("k", 2));
     assert_eq!(one.free_permits().await.unwrap(), 2);
@@ -27,7 +27,7 @@ pub(super) async fn as_many_as_there_are_permits(world: World) {
     assert_eq!(one.free_permits().await.unwrap(), 2);
 }
 
-pub(super) async fn tries_at_the_same_time_all_get_what_is_free(world: World) {
+pub(super) async fn tries_at_the_same_time_all_get_what_is_free(world: StoreUnderTest) {
     let semaphore = world.client().await.semaphore("k", 3);
     let try_one = || semaphore.permit().try_acquire();
     let (one, two, three) = tokio::join!(try_one(), try_one(), try_one());
@@ -36,7 +36,7 @@ pub(super) async fn tries_at_the_same_time_all_get_what_is_free(world: World) {
     drop(permits);
 }
 
-pub(super) async fn a_scope_takes_one_permit_more_each_time(world: World) {
+pub(super) async fn a_scope_takes_one_permit_more_each_time(world: StoreUnderTest) {
     let client = world.client().await;
     let (scope, semaphore) = (client.scope(), client.semaphore("k", 2));
     let one = semaphore.permit().in_scope(&scope).try_acquire().await.unwrap();
@@ -45,7 +45,7 @@ pub(super) async fn a_scope_takes_one_permit_more_each_time(world: World) {
     drop((one, two));
 }
 
-pub(super) async fn a_returned_permit_wakes_the_waiter(world: World) {
+pub(super) async fn a_returned_permit_wakes_the_waiter(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let permit = here.semaphore("k", 1).permit().acquire().await.unwrap();
     let watch = Stopwatch::start();
@@ -55,7 +55,7 @@ pub(super) async fn a_returned_permit_wakes_the_waiter(world: World) {
     watch.within(WOKEN, waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn permits_are_renewed_and_return_with_their_lease(world: World) {
+pub(super) async fn permits_are_renewed_and_return_with_their_lease(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let semaphore = here.semaphore("k", 2);
     let kept = semaphore.permit().lease(SHORT).acquire().await.unwrap();
@@ -69,7 +69,7 @@ pub(super) async fn permits_are_renewed_and_return_with_their_lease(world: World
     assert!(there.semaphore("k", 2).permit().try_acquire().await.is_err());
 }
 
-pub(super) async fn more_and_fewer_permits(world: World) {
+pub(super) async fn more_and_fewer_permits(world: StoreUnderTest) {
     let client = world.client().await;
     let semaphore = client.semaphore("k", 1);
     let first = semaphore.permit().acquire().await.unwrap();
@@ -87,7 +87,7 @@ pub(super) async fn more_and_fewer_permits(world: World) {
     assert_eq!(semaphore.free_permits().await.unwrap(), 1);
 }
 
-pub(super) async fn the_first_who_asks_says_how_many(world: World) {
+pub(super) async fn the_first_acquisition_sets_the_number_of_permits(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     assert_eq!(here.semaphore("k", 1).free_permits().await.unwrap(), 1);
     assert_eq!(there.semaphore("k", 5).free_permits().await.unwrap(), 1);
@@ -95,7 +95,7 @@ pub(super) async fn the_first_who_asks_says_how_many(world: World) {
     assert!(there.semaphore("k", 5).permit().try_acquire().await.is_err());
 }
 
-pub(super) async fn crowds_never_exceed_it(world: World) {
+pub(super) async fn crowds_never_exceed_it(world: StoreUnderTest) {
     let inside = Arc::new(AtomicUsize::new(0));
     let mut tasks = JoinSet::new();
     for _ in 0..3 {
@@ -120,7 +120,7 @@ pub(super) async fn crowds_never_exceed_it(world: World) {
     eventually("all are back", LIMIT, async || semaphore.free_permits().await.unwrap() == 3).await;
 }
 
-pub(super) async fn a_semaphore_without_permits_is_refused(world: World) {
+pub(super) async fn a_semaphore_without_permits_is_refused(world: StoreUnderTest) {
     let client = world.client().await;
     let refused = client.semaphore("k", 0).permit().acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{refused}");

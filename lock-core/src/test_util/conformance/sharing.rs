@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::world::{LONG, World, soon};
+use super::store_under_test::{LONG, StoreUnderTest, soon};
 use crate::{
     client::{Acquire, LockClient},
     guard::LockGuard,
@@ -33,7 +33,7 @@ async fn is_taken(client: &LockClient) -> bool {
     matches!(asked, Err(AcquireError::Busy(_)))
 }
 
-pub(super) async fn the_store_knows_one_of_them(world: World) {
+pub(super) async fn the_store_has_one_holder(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let asks = (0..20).map(|_| here.read("k").acquire());
     let readers = futures_util::future::try_join_all(asks).await.unwrap();
@@ -49,7 +49,7 @@ pub(super) async fn the_store_knows_one_of_them(world: World) {
     eventually("all is released", LIMIT, async || here.health().await.holds == 0).await;
 }
 
-pub(super) async fn each_is_a_lock_of_its_own(world: World) {
+pub(super) async fn each_is_a_lock_of_its_own(world: StoreUnderTest) {
     let here = world.client().await;
     let mut readers = together(&here, 3).await;
     let views: Vec<_> = readers.iter().map(LockGuard::view).collect();
@@ -63,7 +63,7 @@ pub(super) async fn each_is_a_lock_of_its_own(world: World) {
     }
 }
 
-pub(super) async fn it_is_free_when_the_last_has_gone_whoever_that_is(world: World) {
+pub(super) async fn it_is_free_when_the_last_reader_has_gone(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for order in [[0, 0, 0], [1, 0, 0], [2, 1, 0], [1, 1, 0]] {
         let mut readers = together(&here, 3).await;
@@ -77,7 +77,7 @@ pub(super) async fn it_is_free_when_the_last_has_gone_whoever_that_is(world: Wor
     }
 }
 
-pub(super) async fn nobody_joins_whose_host_has_gone(world: World) {
+pub(super) async fn no_reader_joins_a_hold_whose_leader_has_gone(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let mut readers = together(&here, 2).await;
     readers.remove(0).release().await.unwrap();
@@ -85,7 +85,7 @@ pub(super) async fn nobody_joins_whose_host_has_gone(world: World) {
     assert_eq!(reads(&there).await, [1, 1]);
 }
 
-pub(super) async fn what_was_asked_for_otherwise_is_not_shared(world: World) {
+pub(super) async fn a_request_with_other_options_is_not_shared(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let host = here.read("k").acquire().await.unwrap();
     let asks: [fn(Acquire) -> Acquire; 3] =
@@ -102,7 +102,7 @@ pub(super) async fn what_was_asked_for_otherwise_is_not_shared(world: World) {
     drop(readers);
 }
 
-pub(super) async fn a_loss_ends_them_all(world: World) {
+pub(super) async fn a_loss_ends_them_all(world: StoreUnderTest) {
     let builder = LockClient::builder().lease(Duration::from_secs(2));
     let here = world.client_with(builder).await;
     for host_goes in [false, true] {
@@ -121,7 +121,7 @@ pub(super) async fn a_loss_ends_them_all(world: World) {
     }
 }
 
-pub(super) async fn each_ends_at_its_own_max_hold(world: World) {
+pub(super) async fn each_ends_at_its_own_max_hold(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let short = Duration::from_millis(200);
     for host_ends in [false, true] {
@@ -146,7 +146,7 @@ pub(super) async fn each_ends_at_its_own_max_hold(world: World) {
     }
 }
 
-pub(super) async fn a_writer_of_the_process_is_not_passed_by(world: World) {
+pub(super) async fn a_writer_of_the_process_is_not_passed_by(world: StoreUnderTest) {
     let here = world.client().await;
     let readers = together(&here, 2).await;
     let writer = tokio::spawn(here.write("k").wait(LONG).acquire());
@@ -161,7 +161,7 @@ pub(super) async fn a_writer_of_the_process_is_not_passed_by(world: World) {
     soon(behind).await.unwrap().unwrap().release().await.unwrap();
 }
 
-pub(super) async fn only_who_reads_alone_can_write(world: World) {
+pub(super) async fn only_a_sole_reader_can_upgrade(world: StoreUnderTest) {
     let here = world.client().await;
     let mut readers = together(&here, 3).await;
     for reader in &mut readers {
@@ -174,7 +174,7 @@ pub(super) async fn only_who_reads_alone_can_write(world: World) {
     readers.remove(0).release().await.unwrap();
 }
 
-pub(super) async fn a_guest_that_is_left_can_write(world: World) {
+pub(super) async fn a_follower_that_is_left_can_upgrade(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let mut readers = together(&here, 3).await;
     readers.remove(0).release().await.unwrap();
@@ -199,7 +199,7 @@ pub(super) async fn a_guest_that_is_left_can_write(world: World) {
     assert_eq!(here.health().await.holds, 0);
 }
 
-pub(super) async fn a_guest_enters_again_for_itself(world: World) {
+pub(super) async fn a_follower_enters_again_on_its_own(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let host = here.read("k").acquire().await.unwrap();
     let scope = here.scope();
@@ -210,7 +210,7 @@ pub(super) async fn a_guest_enters_again_for_itself(world: World) {
     let refused = scope.write("k").acquire().await;
     assert!(matches!(refused, Err(AcquireError::ReadHeld { .. })), "{refused:?}");
     let third = scope.read("k").lease(LONG * 3).acquire().await.unwrap();
-    assert!(first.remaining() > LONG * 2, "the longest lease that was asked for");
+    assert!(first.remaining() > LONG * 2, "the longest lease that was requested");
     third.release().await.unwrap();
     host.release().await.unwrap();
     assert!(first.is_held() && again.is_held());
@@ -225,7 +225,7 @@ pub(super) async fn a_guest_enters_again_for_itself(world: World) {
     assert_eq!(here.health().await.holds, 0);
 }
 
-pub(super) async fn who_is_asked_to_release_hears_of_it(world: World) {
+pub(super) async fn every_reader_receives_a_release_request(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let mut readers = together(&here, 3).await;
     readers.remove(0).release().await.unwrap();

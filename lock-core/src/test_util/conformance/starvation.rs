@@ -8,13 +8,13 @@ use std::{
     time::Duration,
 };
 
-use super::world::{LONG, World, soon};
+use super::store_under_test::{LONG, StoreUnderTest, soon};
 use crate::types::Mode;
 use tokio::task::JoinSet;
 
 /// Tasks in two processes that hold `mode` one after the other, so that the lock is always held.
 async fn stream(
-    world: &World,
+    world: &StoreUnderTest,
     mode: Mode,
     stop: &Arc<AtomicBool>,
 ) -> (JoinSet<()>, Arc<AtomicUsize>) {
@@ -36,7 +36,7 @@ async fn stream(
     (tasks, turns)
 }
 
-async fn let_in(world: World, asked: Mode, among: Mode) {
+async fn let_in(world: StoreUnderTest, asked: Mode, among: Mode) {
     let stop = Arc::new(AtomicBool::new(false));
     let (tasks, turns) = stream(&world, among, &stop).await;
     let client = world.client().await;
@@ -56,10 +56,10 @@ async fn let_in(world: World, asked: Mode, among: Mode) {
     soon(tasks.join_all()).await;
 }
 
-pub(super) async fn writers_are_let_in_among_continuous_readers(world: World) {
+pub(super) async fn writers_are_let_in_among_continuous_readers(world: StoreUnderTest) {
     soon(let_in(world, Mode::Write, Mode::Read)).await;
 }
 
-pub(super) async fn readers_are_let_in_among_continuous_writers(world: World) {
+pub(super) async fn readers_are_let_in_among_continuous_writers(world: StoreUnderTest) {
     soon(let_in(world, Mode::Read, Mode::Write)).await;
 }

@@ -1,6 +1,6 @@
 //! The reported state of a lock: whether it is locked, its holder, its holds, its mode.
 
-use super::world::{World, written};
+use super::store_under_test::{StoreUnderTest, written};
 use crate::{
     client::{LockClient, Scope},
     types::{Kind, Mode},
@@ -12,7 +12,7 @@ async fn counted(scope: &Scope, client: &LockClient) -> u32 {
     count
 }
 
-pub(super) async fn holds_are_counted_whatever_the_kind(world: World) {
+pub(super) async fn holds_are_counted_for_every_kind(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let (scope, stranger) = (here.scope(), here.scope());
@@ -41,7 +41,7 @@ pub(super) async fn holds_are_counted_whatever_the_kind(world: World) {
 
 const SIDES: [Kind; 2] = [Kind::ReadWrite, Kind::FairReadWrite];
 
-pub(super) async fn each_side_says_whether_it_is_locked(world: World) {
+pub(super) async fn each_client_reports_whether_it_is_locked(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let says = async |read: bool, write: bool| {
         for client in [&here, &there] {
@@ -67,7 +67,7 @@ pub(super) async fn each_side_says_whether_it_is_locked(world: World) {
     }
 }
 
-pub(super) async fn a_read_given_back_inside_a_write_leaves_the_write(world: World) {
+pub(super) async fn a_read_given_back_inside_a_write_leaves_the_write(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in SIDES {
         let scope = here.scope();

@@ -26,15 +26,15 @@ pub(super) fn written(client: &LockClient, kind: Kind, key: &str) -> Acquire {
 }
 
 /// A store of locks on which any number of clients meet, each like a process of its own.
-pub(super) struct World(Arc<dyn Fixture>);
+pub(super) struct StoreUnderTest(Arc<dyn Fixture>);
 
-impl fmt::Debug for World {
+impl fmt::Debug for StoreUnderTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("World(..)")
+        f.write_str("StoreUnderTest(..)")
     }
 }
 
-impl World {
+impl StoreUnderTest {
     pub(super) fn new(store: Arc<dyn Fixture>) -> Self {
         Self(store)
     }

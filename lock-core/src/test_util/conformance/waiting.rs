@@ -8,14 +8,14 @@ use std::{
     time::Duration,
 };
 
-use super::world::{LONG, WOKEN, World, refused, soon, written};
+use super::store_under_test::{LONG, StoreUnderTest, WOKEN, refused, soon, written};
 use crate::{
     test_util::{LIMIT, Stopwatch, eventually},
     types::{AcquireError, Mode},
 };
 use tokio::time::Instant;
 
-pub(super) async fn a_release_wakes_the_waiter(world: World) {
+pub(super) async fn a_release_wakes_the_waiter(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for (held, asked) in
         [(Mode::Write, Mode::Write), (Mode::Write, Mode::Read), (Mode::Read, Mode::Write)]
@@ -30,7 +30,7 @@ pub(super) async fn a_release_wakes_the_waiter(world: World) {
     }
 }
 
-pub(super) async fn readers_enter_together_after_a_writer(world: World) {
+pub(super) async fn readers_enter_together_after_a_writer(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.write("k").acquire().await.unwrap();
     let watch = Stopwatch::start();
@@ -50,7 +50,7 @@ pub(super) async fn readers_enter_together_after_a_writer(world: World) {
     watch.within(WOKEN, readers.join_all()).await;
 }
 
-pub(super) async fn a_wait_ends_when_it_is_over(world: World) {
+pub(super) async fn a_wait_ends_when_it_is_over(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let _guard = here.write("k").acquire().await.unwrap();
     for client in [&here, &there] {
@@ -64,7 +64,7 @@ pub(super) async fn a_wait_ends_when_it_is_over(world: World) {
     }
 }
 
-pub(super) async fn critical_sections_never_overlap(world: World) {
+pub(super) async fn critical_sections_never_overlap(world: StoreUnderTest) {
     let (inside, counter) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..4 {
@@ -88,7 +88,7 @@ pub(super) async fn critical_sections_never_overlap(world: World) {
     assert_eq!(counter.load(Ordering::SeqCst), 400);
 }
 
-pub(super) async fn local_waiters_are_served_in_order(world: World) {
+pub(super) async fn local_waiters_are_served_in_order(world: StoreUnderTest) {
     let client = world.client().await;
     let guard = client.write("k").acquire().await.unwrap();
     let (order, mut ordered) = tokio::sync::mpsc::unbounded_channel();
@@ -108,7 +108,7 @@ pub(super) async fn local_waiters_are_served_in_order(world: World) {
     }
 }
 
-pub(super) async fn too_many_waiters_are_refused(world: World) {
+pub(super) async fn too_many_waiters_are_refused(world: StoreUnderTest) {
     let client = world.client_with(crate::LockClient::builder().max_waiters(2)).await;
     let guard = client.write("k").acquire().await.unwrap();
     let mut waiting = tokio::task::JoinSet::new();
@@ -123,7 +123,7 @@ pub(super) async fn too_many_waiters_are_refused(world: World) {
     soon(waiting.join_all()).await;
 }
 
-pub(super) async fn an_acquisition_lets_as_few_wait_as_it_says(world: World) {
+pub(super) async fn an_acquisition_sets_its_own_waiter_limit(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let overloaded = |refused: Result<_, AcquireError>, most: usize| match refused {
         Err(AcquireError::Overloaded(over)) => assert_eq!(over.waiters(), most),
@@ -159,7 +159,7 @@ pub(super) async fn an_acquisition_lets_as_few_wait_as_it_says(world: World) {
     soon(permit(&here).max_waiters(0).acquire()).await.unwrap().release().await.unwrap();
 }
 
-pub(super) async fn an_abandoned_wait_leaves_nothing(world: World) {
+pub(super) async fn an_abandoned_wait_leaves_nothing(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.read("k").acquire().await.unwrap();
     let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
@@ -174,7 +174,7 @@ pub(super) async fn an_abandoned_wait_leaves_nothing(world: World) {
     drop(guard);
 }
 
-pub(super) async fn ask_again_at_once_is_never_busy(world: World) {
+pub(super) async fn an_immediate_retry_is_never_busy(world: StoreUnderTest) {
     let client = world.client().await;
     for round in 0..300 {
         let mode = if round % 3 == 0 { Mode::Read } else { Mode::Write };
@@ -183,7 +183,7 @@ pub(super) async fn ask_again_at_once_is_never_busy(world: World) {
     }
 }
 
-pub(super) async fn shutdown_ends_waits_and_waits_for_releases(world: World) {
+pub(super) async fn shutdown_ends_waits_and_waits_for_releases(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let guard = here.write("k").acquire().await.unwrap();
     let waiter = tokio::spawn(here.write("k").wait(LONG).acquire());
@@ -200,7 +200,9 @@ pub(super) async fn shutdown_ends_waits_and_waits_for_releases(world: World) {
     assert!(!there.health().await.is_ready());
 }
 
-pub(super) async fn who_gives_up_as_its_turn_comes_passes_it_on(world: World) {
+pub(super) async fn a_waiter_that_gives_up_when_it_is_next_passes_the_lock_on(
+    world: StoreUnderTest,
+) {
     let (here, there) = (world.client().await, world.client().await);
     for round in 0..20 {
         let moment = Duration::from_millis(20);

@@ -38,7 +38,7 @@ impl FaultyLink {
     }
 
     /// Sends a step, which is taken when its time comes, even if the caller has gone.
-    pub(super) fn ask<'a, T: Send + 'static>(
+    pub(super) fn deliver<'a, T: Send + 'static>(
         &'a self,
         kind: CommandKind,
         owners: Vec<OwnerId>,
@@ -46,13 +46,13 @@ impl FaultyLink {
     ) -> StoreFuture<'a, T> {
         Box::pin(async move {
             let delivery = self.script.delivery(kind);
-            let asked = Instant::now();
-            let taken = delivery.taken.map(|after| self.turn(&owners, asked + after));
-            let (tell, told) = oneshot::channel();
+            let sent = Instant::now();
+            let taken = delivery.taken.map(|after| self.turn(&owners, sent + after));
+            let (answer_sender, answer_receiver) = oneshot::channel();
             if let Some(taken) = taken {
                 let store = self.store.clone();
-                let take = move || drop(tell.send(step(&store)));
-                if taken <= asked {
+                let take = move || drop(answer_sender.send(step(&store)));
+                if taken <= sent {
                     take();
                 } else {
                     tokio::spawn(async move {
@@ -61,11 +61,11 @@ impl FaultyLink {
                     });
                 }
             }
-            let limit = asked + self.timeout;
-            match answer_at(delivery, asked, taken).filter(|at| *at < limit) {
+            let limit = sent + self.timeout;
+            match answer_at(delivery, sent, taken).filter(|at| *at < limit) {
                 Some(at) if taken.is_some_and(|taken| taken <= at) => {
-                    let answer = told.await;
-                    if at > asked {
+                    let answer = answer_receiver.await;
+                    if at > sent {
                         sleep_until(at).await;
                     }
                     answer.expect("BUG: a step was not taken")
@@ -94,22 +94,22 @@ impl FaultyLink {
     }
 
     /// The wake-ups of the store that get through.
-    pub(super) fn hear(&self, mut from: WakeupReceiver) -> WakeupReceiver {
-        let (tell, receives) =
+    pub(super) fn relay(&self, mut from: WakeupReceiver) -> WakeupReceiver {
+        let (sender, receives) =
             watch::channel(NotifyState { subscribed: true, ..NotifyState::default() });
         let script = Arc::clone(&self.script);
         tokio::spawn(async move {
             loop {
                 tokio::select! {
-                    () = tell.closed() => return,
+                    () = sender.closed() => return,
                     () = from.woken() => {}
                 }
                 from.listen();
-                let Some(after) = script.heard() else { continue };
-                let tell = tell.clone();
+                let Some(after) = script.wakeup_delay() else { continue };
+                let sender = sender.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(after).await;
-                    tell.send_modify(|news| news.count += 1);
+                    sender.send_modify(|news| news.count += 1);
                 });
             }
         });
@@ -118,9 +118,9 @@ impl FaultyLink {
 }
 
 /// When the answer arrives: never before the step itself is taken.
-fn answer_at(delivery: Delivery, asked: Instant, taken: Option<Instant>) -> Option<Instant> {
+fn answer_at(delivery: Delivery, sent: Instant, taken: Option<Instant>) -> Option<Instant> {
     let answered = delivery.answered?;
-    let at = asked + answered;
-    let tells = delivery.taken.is_some_and(|after| after <= answered);
-    Some(taken.filter(|_| tells).map_or(at, |taken| at.max(taken)))
+    let at = sent + answered;
+    let was_executed = delivery.taken.is_some_and(|after| after <= answered);
+    Some(taken.filter(|_| was_executed).map_or(at, |taken| at.max(taken)))
 }

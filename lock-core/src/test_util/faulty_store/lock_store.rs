@@ -15,14 +15,14 @@ use crate::{
 };
 
 /// Properties of the store, which it returns at once.
-fn said<T>(answer: StoreFuture<'_, T>) -> Result<T, StoreError> {
+fn answer_of<T>(answer: StoreFuture<'_, T>) -> Result<T, StoreError> {
     answer.now_or_never().expect("BUG: the store in memory waits for something")
 }
 
 impl LockStore for FaultyLink {
     fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
         let owners = vec![step.owner.clone()];
-        self.ask(CommandKind::Acquire, owners, move |store| said(store.acquire(step)))
+        self.deliver(CommandKind::Acquire, owners, move |store| answer_of(store.acquire(step)))
     }
 
     fn supports_atomic_multi(&self, _keys: &[&LockKey]) -> bool {
@@ -31,17 +31,17 @@ impl LockStore for FaultyLink {
 
     fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
         let owners = steps.iter().map(|step| step.owner.clone()).collect();
-        self.ask(CommandKind::Acquire, owners, move |store| said(store.acquire_all(steps)))
+        self.deliver(CommandKind::Acquire, owners, move |store| answer_of(store.acquire_all(steps)))
     }
 
     fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
         let owners = vec![step.holder.owner.clone()];
-        self.ask(CommandKind::Release, owners, move |store| said(store.release(step)))
+        self.deliver(CommandKind::Release, owners, move |store| answer_of(store.release(step)))
     }
 
     fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
         let owners = step.waiters.iter().map(|(owner, _)| owner.clone()).collect();
-        self.ask(CommandKind::Release, owners, move |store| said(store.leave(step)))
+        self.deliver(CommandKind::Release, owners, move |store| answer_of(store.leave(step)))
     }
 
     fn shard(&self, key: &LockKey) -> u16 {
@@ -50,7 +50,7 @@ impl LockStore for FaultyLink {
 
     fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
         let owners = steps.iter().map(|step| step.holder.owner.clone()).collect();
-        self.ask(CommandKind::Renew, owners, move |store| said(store.renew(mode, steps)))
+        self.deliver(CommandKind::Renew, owners, move |store| answer_of(store.renew(mode, steps)))
     }
 
     fn reserves_tokens(&self) -> bool {
@@ -63,12 +63,12 @@ impl LockStore for FaultyLink {
 
     fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
         let owners = vec![step.holder.owner.clone()];
-        self.ask(CommandKind::Upgrade, owners, move |store| said(store.upgrade(step)))
+        self.deliver(CommandKind::Upgrade, owners, move |store| answer_of(store.upgrade(step)))
     }
 
     fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         let owners = vec![step.holder.owner.clone()];
-        self.ask(CommandKind::Downgrade, owners, move |store| said(store.downgrade(step)))
+        self.deliver(CommandKind::Downgrade, owners, move |store| answer_of(store.downgrade(step)))
     }
 
     fn set_permits(
@@ -77,13 +77,13 @@ impl LockStore for FaultyLink {
         permits: u32,
         only_missing: bool,
     ) -> StoreFuture<'_, Option<i64>> {
-        self.ask(CommandKind::Other, Vec::new(), move |store| {
-            said(store.set_permits(key, permits, only_missing))
+        self.deliver(CommandKind::Other, Vec::new(), move |store| {
+            answer_of(store.set_permits(key, permits, only_missing))
         })
     }
 
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
-        self.hear(self.store.wakeups(topic))
+        self.relay(self.store.wakeups(topic))
     }
 
     fn connection_status(&self) -> Result<(), Unavailable> {
@@ -91,19 +91,19 @@ impl LockStore for FaultyLink {
     }
 
     fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
-        let identity = said(LockStore::identity(&self.store));
-        self.ask(CommandKind::Other, Vec::new(), move |_| identity)
+        let identity = answer_of(LockStore::identity(&self.store));
+        self.deliver(CommandKind::Other, Vec::new(), move |_| identity)
     }
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
-        let asked =
-            self.ask(CommandKind::Other, Vec::new(), |store| Ok(store.connection_status()?));
-        let told = |answer: Result<(), StoreError>| StoreHealth {
+        let status =
+            self.deliver(CommandKind::Other, Vec::new(), |store| Ok(store.connection_status()?));
+        let health = |answer: Result<(), StoreError>| StoreHealth {
             kind: "scripted",
             round_trip: answer.map(|()| Duration::ZERO).map_err(Unavailable::from),
             warnings: Vec::new(),
         };
-        asked.map(told).boxed()
+        status.map(health).boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -117,26 +117,36 @@ impl LockStore for FaultyLink {
 
 impl StoreAdmin for FaultyLink {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.inspect(key)))
+        self.deliver(CommandKind::Other, Vec::new(), move |store| answer_of(store.inspect(key)))
     }
 
     fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
-        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.list(prefix, limit)))
+        self.deliver(CommandKind::Other, Vec::new(), move |store| {
+            answer_of(store.list(prefix, limit))
+        })
     }
 
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
-        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.client_names(clients)))
+        self.deliver(CommandKind::Other, Vec::new(), move |store| {
+            answer_of(store.client_names(clients))
+        })
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.force_release(key)))
+        self.deliver(CommandKind::Other, Vec::new(), move |store| {
+            answer_of(store.force_release(key))
+        })
     }
 
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.request_release(key)))
+        self.deliver(CommandKind::Other, Vec::new(), move |store| {
+            answer_of(store.request_release(key))
+        })
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
-        self.ask(CommandKind::Other, Vec::new(), move |store| said(store.release_requested(holder)))
+        self.deliver(CommandKind::Other, Vec::new(), move |store| {
+            answer_of(store.release_requested(holder))
+        })
     }
 }

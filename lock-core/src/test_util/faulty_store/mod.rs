@@ -52,7 +52,7 @@ pub trait FaultPlan: Send + Sync + 'static {
     fn delivery(&self, kind: CommandKind) -> Delivery;
 
     /// Returns after how long the next wake-up is delivered; `None`: never.
-    fn heard(&self) -> Option<Duration> {
+    fn wakeup_delay(&self) -> Option<Duration> {
         Some(Duration::ZERO)
     }
 

@@ -1,4 +1,4 @@
-//! The store did not do what it was asked.
+//! The error of a store that did not execute a command.
 
 use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ pub struct Unavailable {
     pub(crate) may_be_held_for: Duration,
     /// Whether the store did not answer, or there was no connection to it.
     pub(crate) silent: bool,
-    /// Whether the caller's wait ended before the answer: that says nothing about the store.
+    /// Whether the caller's wait ended before the answer, so that the store may be healthy.
     pub(crate) late: bool,
     #[source]
     pub(crate) source: Option<Arc<dyn StdError + Send + Sync>>,

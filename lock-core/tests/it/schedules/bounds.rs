@@ -3,13 +3,13 @@
 use lock_core::{AcquireError, LostCause, Member, MemoryStore, UpgradeError, test_util::Delivery};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::schedules::world::{COMMAND_TIMEOUT, World, ms};
+use crate::schedules::two_clients::{COMMAND_TIMEOUT, TwoClients, ms};
 
 const NEVER: Delivery = Delivery { taken: None, answered: None };
 
 #[tokio::test(start_paused = true)]
 async fn a_try_waits_for_its_process_at_most_one_command() {
-    let world = World::new(NEVER);
+    let world = TwoClients::new(NEVER);
     let _held = world.there.semaphore("s", 1).permit().acquire().await.unwrap();
     let ask = || world.here.semaphore("s", 1).permit();
     // It is refused, tries again, and is dropped before there is an answer.
@@ -49,7 +49,7 @@ async fn several_locks_fail_when_one_is_lost_during_the_wait() {
 #[tokio::test(start_paused = true)]
 async fn reentry_into_an_unknown_hold_is_not_reported_as_busy() {
     for wait in [ms(0), ms(800)] {
-        let world = World::new(NEVER);
+        let world = TwoClients::new(NEVER);
         let scope = world.here.scope();
         let mut guard = scope.read("k").acquire().await.unwrap();
         world.begin();

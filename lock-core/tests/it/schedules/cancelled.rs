@@ -14,20 +14,20 @@ use std::{future::Future, sync::Arc};
 use futures_util::future::LocalBoxFuture;
 use lock_core::{Kind, test_util::Delivery};
 
-use crate::schedules::world::{KEYS, LEASE, World, ms};
+use crate::schedules::two_clients::{KEYS, LEASE, TwoClients, ms};
 
-/// One way to use an operation. Returns whether the operation had finished by itself.
+/// One way to use an operation. Returns whether the operation had finished.
 pub(crate) struct Case {
     /// As `file.rs::function`.
     pub(crate) operation: &'static str,
     name: String,
-    run: Box<dyn Fn(Arc<World>, usize) -> LocalBoxFuture<'static, bool>>,
+    run: Box<dyn Fn(Arc<TwoClients>, usize) -> LocalBoxFuture<'static, bool>>,
 }
 
 fn case<F: Future<Output = bool> + 'static>(
     operation: &'static str,
     name: impl Into<String>,
-    run: impl Fn(Arc<World>, usize) -> F + 'static,
+    run: impl Fn(Arc<TwoClients>, usize) -> F + 'static,
 ) -> Case {
     let run = Box::new(move |world, polls| Box::pin(run(world, polls)) as LocalBoxFuture<'_, _>);
     Case { operation, name: name.into(), run }
@@ -87,7 +87,7 @@ async fn every_operation_dropped_after_every_poll_leaves_nothing() {
                     case.operation, case.name
                 );
                 assert!(polls < MOST_POLLS, "{what}: without end");
-                let world = Arc::new(World::new(delivery));
+                let world = Arc::new(TwoClients::new(delivery));
                 let over = (case.run)(Arc::clone(&world), polls).await;
                 world.end();
                 let took = world.free(&what).await;
@@ -107,7 +107,7 @@ async fn every_operation_dropped_after_every_poll_leaves_nothing() {
 }
 
 /// An acquisition of any of the keys now, without a wait, succeeds.
-async fn others_get_on(world: &World, what: &str) {
+async fn others_get_on(world: &TwoClients, what: &str) {
     let draining = world.here.health().await.draining;
     let clients = [&world.there, &world.here].into_iter().take(if draining { 1 } else { 2 });
     for (client, key) in clients.flat_map(|client| KEYS.map(|key| (client, key))) {

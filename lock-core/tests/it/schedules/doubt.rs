@@ -11,7 +11,7 @@ use lock_core::{
 };
 use tokio::time::sleep;
 
-use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, ms};
+use crate::schedules::two_clients::{COMMAND_TIMEOUT, LEASE, ms};
 
 /// Changes of mode take place, but are not answered; taking them back fails as long as this is cut.
 #[derive(Default)]

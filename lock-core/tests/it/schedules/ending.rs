@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, LONG, World, free, ms};
+use crate::schedules::two_clients::{COMMAND_TIMEOUT, LEASE, LONG, TwoClients, free, ms};
 
 const FATES: [(&str, Delivery); 5] = [
     ("answered in time", Delivery { taken: Some(ms(5)), answered: Some(ms(10)) }),
@@ -54,7 +54,7 @@ async fn at_every_moment_it_ends_by_its_deadline_and_leaves_nothing() {
         for deadline in [Duration::ZERO, ms(50), ms(1_000)] {
             for moment in (0..300).step_by(5) {
                 let what = format!("after {moment} ms, {deadline:?}, {becomes}");
-                let world = World::new(delivery);
+                let world = TwoClients::new(delivery);
                 let other = world.there.write("a").acquire().await.unwrap();
                 let actors = busy(&world.here);
                 // What is under way is answered, until half of the time is over.
@@ -77,7 +77,7 @@ async fn at_every_moment_it_ends_by_its_deadline_and_leaves_nothing() {
     }
 }
 
-async fn shut_down(world: &World, deadline: Duration, what: &str) {
+async fn shut_down(world: &TwoClients, deadline: Duration, what: &str) {
     let started = Instant::now();
     let ended = world.here.shutdown(deadline).await;
     assert!(started.elapsed() <= deadline + ms(2), "{what}: it took {:?}", started.elapsed());
@@ -93,7 +93,7 @@ async fn shut_down(world: &World, deadline: Duration, what: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_scope_goes_on_entering_what_it_holds() {
-    let world = World::new(Delivery::AT_ONCE);
+    let world = TwoClients::new(Delivery::AT_ONCE);
     let scope = world.here.scope();
     let outer = scope.write("k").acquire().await.unwrap();
     let ends = async { world.here.shutdown(LONG).await.unwrap() };

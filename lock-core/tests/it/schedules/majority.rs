@@ -14,7 +14,7 @@ use lock_core::{
 };
 use tokio::time::Instant;
 
-use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, ms};
+use crate::schedules::two_clients::{COMMAND_TIMEOUT, LEASE, ms};
 
 const NEVER: Delivery = Delivery { taken: None, answered: None };
 

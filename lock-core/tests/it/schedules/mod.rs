@@ -13,4 +13,4 @@ mod releases;
 mod reservations;
 mod suspended;
 mod tries;
-mod world;
+mod two_clients;

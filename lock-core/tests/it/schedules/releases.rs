@@ -3,13 +3,13 @@
 use lock_core::{AcquireError, LostCause, ReleaseError, UpgradeError, test_util::Delivery};
 use tokio::time::sleep;
 
-use crate::schedules::world::{LEASE, World, ms};
+use crate::schedules::two_clients::{LEASE, TwoClients, ms};
 
 const NEVER: Delivery = Delivery { taken: None, answered: None };
 
 #[tokio::test(start_paused = true)]
 async fn an_upgrade_that_never_happened_is_no_loss() {
-    let world = World::new(NEVER);
+    let world = TwoClients::new(NEVER);
     let mut guard = world.here.read("k").acquire().await.unwrap();
     world.begin();
     let refused = guard.upgrade().await.unwrap_err();
@@ -23,7 +23,7 @@ async fn an_upgrade_that_never_happened_is_no_loss() {
 #[tokio::test(start_paused = true)]
 async fn late_work_of_a_stalled_store_is_released() {
     let late = LEASE + ms(500);
-    let world = World::new(Delivery { taken: Some(late), answered: None });
+    let world = TwoClients::new(Delivery { taken: Some(late), answered: None });
     world.begin();
     let refused = world.here.write("k").acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
@@ -36,7 +36,7 @@ async fn late_work_of_a_stalled_store_is_released() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_before_a_shutdown_are_released_after_it() {
-    let world = World::new(Delivery { taken: Some(ms(0)), answered: None });
+    let world = TwoClients::new(Delivery { taken: Some(ms(0)), answered: None });
     world.begin();
     let refused = world.here.write("k").acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
@@ -50,7 +50,7 @@ async fn requests_before_a_shutdown_are_released_after_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_release_reports_a_vanished_lock() {
-    let world = World::new(NEVER);
+    let world = TwoClients::new(NEVER);
     let guard = world.here.write("k").acquire().await.unwrap();
     world.there.force_release("k").await.unwrap();
     let ReleaseError::Lost(lost) = guard.release().await.unwrap_err() else { panic!("not lost") };
@@ -59,7 +59,7 @@ async fn a_release_reports_a_vanished_lock() {
 
 #[tokio::test(start_paused = true)]
 async fn an_undone_inner_acquisition_reports_a_vanished_lock() {
-    let world = World::new(NEVER);
+    let world = TwoClients::new(NEVER);
     let scope = world.here.scope();
     let outer = scope.write("k").renew(false).acquire().await.unwrap();
     world.begin();

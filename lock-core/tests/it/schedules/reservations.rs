@@ -8,7 +8,7 @@ use tokio::{
 
 use crate::schedules::{
     polled::polled,
-    world::{LEASE, LONG, World, ms},
+    two_clients::{LEASE, LONG, TwoClients, ms},
 };
 
 const NEVER: Delivery = Delivery { taken: None, answered: None };
@@ -24,7 +24,7 @@ fn waits(client: &LockClient) -> JoinHandle<LockGuard> {
 
 #[tokio::test(start_paused = true)]
 async fn no_other_takes_the_lock_before_the_waiter_it_is_reserved_for() {
-    let world = World::new(SLOW);
+    let world = TwoClients::new(SLOW);
     let held = world.there.write("k").acquire().await.unwrap();
     world.begin();
     let waiting = waits(&world.here);
@@ -44,7 +44,7 @@ async fn no_other_takes_the_lock_before_the_waiter_it_is_reserved_for() {
 
 #[tokio::test(start_paused = true)]
 async fn an_absent_waiter_is_skipped_when_its_reservation_ends() {
-    let world = World::new(NEVER);
+    let world = TwoClients::new(NEVER);
     let held = world.there.write("k").acquire().await.unwrap();
     let waiting = waits(&world.here);
     sleep(ms(200)).await;
@@ -62,7 +62,7 @@ async fn an_absent_waiter_is_skipped_when_its_reservation_ends() {
 async fn a_dropped_waiter_passes_its_reservation_on() {
     let mut polls = 0;
     loop {
-        let world = World::new(SLOW);
+        let world = TwoClients::new(SLOW);
         let held = world.there.write("k").acquire().await.unwrap();
         let mut leaving = Box::pin(world.here.write("k").wait(LONG).acquire());
         assert!(tokio::time::timeout(ms(100), &mut leaving).await.is_err(), "it is held");

@@ -10,17 +10,17 @@ use lock_core::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::schedules::world::{LEASE, World, ms};
+use crate::schedules::two_clients::{LEASE, TwoClients, ms};
 
 /// How often timers of leases check their clock at least.
 const LOOKS_UP: Duration = ms(1_000);
 
-fn at_once() -> World {
-    World::new(Delivery::AT_ONCE)
+fn at_once() -> TwoClients {
+    TwoClients::new(Delivery::AT_ONCE)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_suspended_holder_is_renewed_or_told_and_never_overlaps() {
+async fn a_suspended_holder_is_renewed_or_notified_and_never_overlaps() {
     let (mut renewed, mut lost) = (0, 0);
     for moment in (0..2_100).step_by(70) {
         for length in (0..4_200).step_by(140) {

@@ -9,12 +9,12 @@ use lock_core::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::schedules::world::{COMMAND_TIMEOUT, LEASE, LONG, World, ms};
+use crate::schedules::two_clients::{COMMAND_TIMEOUT, LEASE, LONG, TwoClients, ms};
 
 const NEVER: Delivery = Delivery { taken: None, answered: None };
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_that_is_heard_of_when_belief_ends_is_none() {
+async fn a_grant_that_arrives_after_its_validity_does_not_count() {
     for (latency, granted) in [(949, true), (950, false)] {
         let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
         let builder = LockClient::builder().lease(ms(1_000)).command_timeout(LEASE);
@@ -27,7 +27,7 @@ async fn a_grant_that_is_heard_of_when_belief_ends_is_none() {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_try_may_be_answered_a_little_late() {
-    let world = World::new(Delivery::after(ms(30)));
+    let world = TwoClients::new(Delivery::after(ms(30)));
     let held = world.there.write("k").acquire().await.unwrap();
     world.begin();
     let started = Instant::now();
@@ -40,7 +40,7 @@ async fn the_last_try_may_be_answered_a_little_late() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_fair_waiter_keeps_its_place() {
-    let world = World::new(Delivery::AT_ONCE);
+    let world = TwoClients::new(Delivery::AT_ONCE);
     let held = world.there.fair("k").acquire().await.unwrap();
     let first = tokio::spawn(world.here.fair("k").wait(LONG).acquire());
     sleep(ms(10)).await;
@@ -57,7 +57,7 @@ async fn a_refused_fair_waiter_keeps_its_place() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_elsewhere_gives_up_a_fair_place() {
-    let world = World::new(Delivery::AT_ONCE);
+    let world = TwoClients::new(Delivery::AT_ONCE);
     let (here, there) = (&world.here, &world.there);
     let held = there.fair("b").acquire().await.unwrap();
     let both = here.multi_lock([here.fair("a"), here.fair("b")]).wait(LONG).acquire();
@@ -79,7 +79,7 @@ async fn a_refusal_elsewhere_gives_up_a_fair_place() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_final_without_waiting_allowed() {
-    let world = World::new(Delivery::AT_ONCE);
+    let world = TwoClients::new(Delivery::AT_ONCE);
     let held = world.there.fair("k").acquire().await.unwrap();
     let ask = || world.here.fair("k").max_waiters(0).wait(LONG);
     let started = Instant::now();
@@ -94,7 +94,7 @@ async fn a_refusal_is_final_without_waiting_allowed() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_over_in_the_store_when_it_is_over() {
     for mode in [Mode::Read, Mode::Write] {
-        let world = World::new(NEVER);
+        let world = TwoClients::new(NEVER);
         let guard = world.here.lock(mode, "k").renew(false).acquire().await.unwrap();
         world.begin();
         sleep(LEASE - ms(1)).await;
@@ -107,7 +107,7 @@ async fn a_lease_is_over_in_the_store_when_it_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_crowd_of_readers_in_a_fair_line_enters_at_once() {
-    let world = World::new(Delivery::AT_ONCE);
+    let world = TwoClients::new(Delivery::AT_ONCE);
     let held = world.there.fair_write("k").acquire().await.unwrap();
     let ask = || world.here.fair_read("k").wait(LONG).acquire();
     let readers: Vec<_> = (0..150).map(|_| tokio::spawn(ask())).collect();
@@ -124,7 +124,7 @@ async fn a_crowd_of_readers_in_a_fair_line_enters_at_once() {
 #[tokio::test(start_paused = true)]
 async fn the_mark_of_a_gone_waiter_makes_other_kinds_busy() {
     for (kind, other) in [(Kind::ReadWrite, Kind::Reentrant), (Kind::Reentrant, Kind::ReadWrite)] {
-        let world = World::new(NEVER);
+        let world = TwoClients::new(NEVER);
         let held = world.there.write("k").kind(kind).acquire().await.unwrap();
         let waiting = tokio::spawn(world.here.write("k").kind(kind).wait(LONG).acquire());
         sleep(ms(600)).await;
@@ -140,7 +140,7 @@ async fn the_mark_of_a_gone_waiter_makes_other_kinds_busy() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fair_line_of_the_dead_is_forgotten() {
-    let world = World::new(NEVER);
+    let world = TwoClients::new(NEVER);
     let held = world.there.fair_write("k").acquire().await.unwrap();
     let waiting = tokio::spawn(world.here.fair_write("k").wait(LONG).acquire());
     sleep(ms(600)).await;

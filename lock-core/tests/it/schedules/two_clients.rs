@@ -18,7 +18,7 @@ pub(crate) const COMMAND_TIMEOUT: Duration = ms(500);
 /// Far longer than anything takes.
 pub(crate) const LONG: Duration = ms(60_000);
 
-pub(crate) struct World {
+pub(crate) struct TwoClients {
     delivery: Delivery,
     link: Arc<ConstantFaults>,
     store: MemoryStore,
@@ -30,7 +30,7 @@ fn builder() -> LockClientBuilder {
     LockClient::builder().lease(LEASE).command_timeout(COMMAND_TIMEOUT)
 }
 
-impl World {
+impl TwoClients {
     /// Creates a world in which `delivery` is the fate of the commands of `here` once the test
     /// [begins](Self::begin).
     pub(crate) fn new(delivery: Delivery) -> Self {

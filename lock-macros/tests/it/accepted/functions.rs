@@ -1,4 +1,4 @@
-//! Functions that are no handlers.
+//! Functions that are not handlers.
 #![deny(warnings)]
 
 use std::fmt::Display;

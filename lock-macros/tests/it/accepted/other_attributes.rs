@@ -18,7 +18,7 @@ impl FromRef<App> for LockClient {
     }
 }
 
-/// No `Debug`: `#[instrument]` is told to skip it, and must find nothing else to record.
+/// No `Debug`: `#[instrument]` skips it, and must find nothing else to record.
 #[derive(serde::Deserialize)]
 struct Secret;
 

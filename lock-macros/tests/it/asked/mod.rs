@@ -1,4 +1,4 @@
-//! What the generated code asks of the library, seen by a library that writes it down.
+//! The calls of the generated code, recorded by a stand-in for the library.
 
 mod recorder;
 
@@ -58,7 +58,7 @@ async fn plainest(Path(id): Path<u64>) -> u64 {
 }
 
 #[tokio::test]
-async fn what_no_option_asks_for_is_left_to_the_client() {
+async fn without_an_option_the_client_decides() {
     let client = LockClient::default();
     let response = plainest((LayerHandle(client.clone()), Path(7))).await;
     assert_eq!(response.output, "7");
@@ -187,7 +187,7 @@ async fn keys_may_be_written_by_a_macro() {
 }
 
 #[tokio::test]
-async fn of_several_keys_the_first_value_that_is_refused_is_told() {
+async fn of_several_keys_the_first_refused_value_is_reported() {
     for (from, to, told) in [("x", "y", "`from`"), ("1", "y", "`to`")] {
         let client = LockClient::default();
         several_keys(&client, from.to_owned(), to.to_owned()).await.unwrap();

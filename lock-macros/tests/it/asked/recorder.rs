@@ -36,7 +36,7 @@ pub mod __private {
         pub renew: Option<bool>,
     }
 
-    /// What a call asked for, and the span it was in when it did.
+    /// The request of a call, and the span it was in.
     #[derive(Clone, Default)]
     pub struct LockClient {
         pub asked: Arc<Mutex<Vec<Spec>>>,
@@ -70,7 +70,7 @@ pub mod __private {
         LayerHandle(AMBIENT.get())
     }
 
-    /// The work's output, shown, and the span in which the lock was asked for.
+    /// The work's output, shown, and the span in which the lock was requested.
     #[derive(Debug, PartialEq)]
     pub struct Response {
         pub output: String,

@@ -20,9 +20,9 @@ pub(super) fn missing_parameters(version: &Version, route: &Route) -> Vec<String
     for (rule, _) in methods.into_iter().flat_map(|method| rules(version, route, method)) {
         if let Some(name) = rule.lock.keys.parameters().into_iter().find(|name| !has(name)) {
             let policy = &rule.lock.policy.name;
-            let told = format!("{} has no `{name}` for the key of `{policy}`", route.path);
-            if !lacks.contains(&told) {
-                lacks.push(told);
+            let line = format!("{} has no `{name}` for the key of `{policy}`", route.path);
+            if !lacks.contains(&line) {
+                lacks.push(line);
             }
         }
     }

@@ -69,7 +69,9 @@ impl Policies {
         let routes: Vec<Route> = routes.into_iter().collect();
         let table = table(&self.current(), &routes);
         if !table.without_parameter.is_empty() {
-            tracing::warn!("there are routes that cannot be locked as their policy says:\n{table}");
+            tracing::warn!(
+                "there are routes without a parameter that their policy needs:\n{table}"
+            );
         } else if !table.without_route.is_empty() {
             tracing::warn!("there are policies without a route:\n{table}");
         } else {

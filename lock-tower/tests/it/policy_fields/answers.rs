@@ -4,9 +4,9 @@ use axum::{Router, routing::put};
 use lock_tower::{LockClient, PrincipalLimit, policies::Policies};
 
 use crate::common::{Answer, call, request};
-use crate::policy_fields::world::{KEY, World, both, file};
+use crate::policy_fields::policy_service::{KEY, PolicyService, both, file};
 
-async fn busy(world: &World) -> Answer {
+async fn busy(world: &PolicyService) -> Answer {
     let _held = world.locks.hold("order:7").await;
     world.put("/orders/7").await
 }
@@ -14,7 +14,7 @@ async fn busy(world: &World) -> Answer {
 #[tokio::test(start_paused = true)]
 async fn policy_on_busy() {
     for file in both(r#"on_busy = { status = 409, detail = "Edited." }"#) {
-        let problem = busy(&World::new(&file)).await.assert_problem(409, "lock-busy");
+        let problem = busy(&PolicyService::new(&file)).await.assert_problem(409, "lock-busy");
         assert_eq!(problem["detail"], "Edited.");
     }
 }
@@ -22,28 +22,31 @@ async fn policy_on_busy() {
 #[tokio::test(start_paused = true)]
 async fn on_busy_status() {
     for status in [423, 409, 429, 503] {
-        let world = World::new(&file("", &format!("{KEY}\non_busy = {{ status = {status} }}")));
+        let world =
+            PolicyService::new(&file("", &format!("{KEY}\non_busy = {{ status = {status} }}")));
         busy(&world).await.assert_problem(status, "lock-busy");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn on_busy_detail() {
-    let world = World::new(&file("", &format!("{KEY}\non_busy = {{ detail = \"Edited.\" }}")));
+    let world =
+        PolicyService::new(&file("", &format!("{KEY}\non_busy = {{ detail = \"Edited.\" }}")));
     assert_eq!(busy(&world).await.assert_problem(423, "lock-busy")["detail"], "Edited.");
 }
 
 #[tokio::test(start_paused = true)]
 async fn on_busy_fallback() {
-    let world = World::new(&file("", &format!("{KEY}\non_busy = {{ fallback = \"stale\" }}")));
+    let world =
+        PolicyService::new(&file("", &format!("{KEY}\non_busy = {{ fallback = \"stale\" }}")));
     let answer = busy(&world).await;
     assert_eq!((answer.status.as_u16(), &*answer.text), (200, "lock-busy /orders/7"));
 }
 
 /// The service that answers `outcome` with 418 and words of its own.
-fn answering(outcome: &str, key: &str) -> World {
+fn answering(outcome: &str, key: &str) -> PolicyService {
     let answers = format!("answers = {{ {outcome} = {{ status = 418, detail = \"Tea.\" }} }}");
-    World::new(&file("", &format!("key = \"{key}\"\n{answers}")))
+    PolicyService::new(&file("", &format!("key = \"{key}\"\n{answers}")))
 }
 
 fn assert_tea(answer: &Answer, problem: &str) {
@@ -55,7 +58,7 @@ fn assert_tea(answer: &Answer, problem: &str) {
 #[tokio::test(start_paused = true)]
 async fn policy_answers() {
     for file in both(r#"answers = { unavailable = { status = 418, detail = "Tea." } }"#) {
-        let world = World::new(&file);
+        let world = PolicyService::new(&file);
         world.locks.store_down();
         assert_tea(&world.put("/orders/7").await, "lock-unavailable");
     }
@@ -83,7 +86,7 @@ async fn answers_draining() {
     assert_tea(&world.put("/orders/7").await, "lock-draining");
 }
 
-async fn lost(world: &mut World) -> Answer {
+async fn lost(world: &mut PolicyService) -> Answer {
     let request = world.at_work().await;
     assert_eq!(world.locks.lose("order:7"), 1);
     request.await.unwrap()
@@ -119,7 +122,7 @@ async fn answers_over_limit() {
     let file = r#"answers = { over_limit = { status = 418, detail = "Tea." } }"#;
     let policies = Policies::builder(LockClient::in_memory())
         .limit_principals(PrincipalLimit::new(0, |_| Some("jane".to_owned())))
-        .parse("locks.toml", &crate::policy_fields::world::file(file, KEY))
+        .parse("locks.toml", &crate::policy_fields::policy_service::file(file, KEY))
         .unwrap();
     let app = Router::new().route("/orders/{id}", put(|| async { "done" }));
     let app = app.route_layer(policies.layer());
@@ -135,23 +138,23 @@ async fn answers_misconfigured() {
 #[tokio::test(start_paused = true)]
 async fn answer_status() {
     let rule = format!("{KEY}\nanswers = {{ lost = {{ status = 500 }} }}");
-    lost(&mut World::new(&file("", &rule))).await.assert_problem(500, "lock-lost");
+    lost(&mut PolicyService::new(&file("", &rule))).await.assert_problem(500, "lock-lost");
 }
 
 #[tokio::test(start_paused = true)]
 async fn answer_detail() {
     let rule = format!("{KEY}\nanswers = {{ lost = {{ detail = \"Gone.\" }} }}");
-    let answer = lost(&mut World::new(&file("", &rule))).await;
+    let answer = lost(&mut PolicyService::new(&file("", &rule))).await;
     assert_eq!(answer.assert_problem(503, "lock-lost")["detail"], "Gone.");
 }
 
 #[tokio::test(start_paused = true)]
 async fn answer_fallback() {
     let rule = format!("{KEY}\nanswers = {{ lost = {{ fallback = \"stale\" }} }}");
-    let answer = lost(&mut World::new(&file("", &rule))).await;
+    let answer = lost(&mut PolicyService::new(&file("", &rule))).await;
     assert_eq!((answer.status.as_u16(), &*answer.text), (200, "lock-lost /work/7"));
-    // Of another outcome it says nothing.
-    let world = World::new(&file("", &rule));
+    // It has no effect on another outcome.
+    let world = PolicyService::new(&file("", &rule));
     world.locks.store_down();
     call(&world.app, "PUT", "/orders/7").await.assert_problem(503, "lock-unavailable");
 }

@@ -1,12 +1,12 @@
 //! What becomes of requests and their handlers.
 
 use crate::common::{Answer, request};
-use crate::policy_fields::world::{World, both, plain};
+use crate::policy_fields::policy_service::{PolicyService, both, plain};
 use tower::ServiceExt;
 
 #[tokio::test(start_paused = true)]
 async fn policy_hold_until() {
-    let body = async |world: &World| {
+    let body = async |world: &PolicyService| {
         let answer = world.app.clone().oneshot(request("PUT", "/orders/7")).await.unwrap();
         answer.into_body()
     };
@@ -15,7 +15,7 @@ async fn policy_hold_until() {
     world.freed().await;
     drop(sent);
     for file in both(r#"hold_until = "body""#) {
-        let world = World::new(&file);
+        let world = PolicyService::new(&file);
         let sent = body(&world).await;
         world.locks.pass(std::time::Duration::from_secs(100)).await;
         assert!(!world.is_free().await, "the body is not sent");
@@ -31,7 +31,7 @@ async fn policy_on_disconnect() {
     world.heard("dropped").await;
     world.freed().await;
     for file in both(r#"on_disconnect = "finish""#) {
-        let mut world = World::new(&file);
+        let mut world = PolicyService::new(&file);
         let request = world.at_work().await;
         request.abort();
         assert!(request.await.unwrap_err().is_cancelled());
@@ -45,7 +45,7 @@ async fn policy_on_disconnect() {
 
 #[tokio::test(start_paused = true)]
 async fn policy_on_lost() {
-    let lose = async |world: &mut World| -> Answer {
+    let lose = async |world: &mut PolicyService| -> Answer {
         let request = world.at_work().await;
         assert_eq!(world.locks.lose("order:7"), 1);
         world.locks.pass(std::time::Duration::from_secs(1)).await;
@@ -54,7 +54,7 @@ async fn policy_on_lost() {
     };
     lose(&mut plain()).await.assert_problem(503, "lock-lost");
     for file in both(r#"on_lost = "signal""#) {
-        let answer = lose(&mut World::new(&file)).await;
+        let answer = lose(&mut PolicyService::new(&file)).await;
         assert_eq!((answer.status.as_u16(), &*answer.text), (200, "worked"));
     }
 }
@@ -62,7 +62,7 @@ async fn policy_on_lost() {
 #[tokio::test(start_paused = true)]
 async fn policy_on_store_down() {
     let degraded = async |file: &str| {
-        let world = World::new(file);
+        let world = PolicyService::new(file);
         world.locks.store_down();
         let answer = world.put("/orders/7").await;
         let degraded = answer.headers.get("lock-degraded").cloned();
@@ -85,7 +85,7 @@ async fn policy_release() {
     world.put("/orders/7").await;
     assert!(!world.is_free().await);
     for file in both(r#"release = "before_response""#) {
-        let world = World::new(&file);
+        let world = PolicyService::new(&file);
         assert_eq!(world.put("/orders/7").await.text, "done");
         assert!(world.is_free().await);
     }
@@ -104,7 +104,7 @@ async fn policy_enforce() {
             ("5%", [200, 200]),
         ] {
             let file = file.replace("\"on\"", &format!("\"{enforce}\""));
-            let world = World::new(&file);
+            let world = PolicyService::new(&file);
             let _held = [world.locks.hold("order:1").await, world.locks.hold("order:2").await];
             let found =
                 [world.status("PUT", "/orders/1").await, world.status("PUT", "/orders/2").await];

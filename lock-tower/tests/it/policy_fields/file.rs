@@ -5,7 +5,7 @@ use lock_tower::{
     policies::{Policies, PoliciesError},
 };
 
-use crate::policy_fields::world::{KEY, World, file};
+use crate::policy_fields::policy_service::{KEY, PolicyService, file};
 
 fn policies(text: &str) -> Result<Policies, PoliciesError> {
     Policies::builder(LockClient::in_memory()).parse("locks.toml", text)
@@ -23,7 +23,7 @@ fn file_version() {
 async fn file_request() {
     let limited = "version = 1\nrequest = { deadline = \"3s\" }\n\
         policy = [{ name = \"a\", match = {}, key = \"order:{id}\" }]";
-    let world = World::new(limited);
+    let world = PolicyService::new(limited);
     let _held = world.locks.hold("order:7").await;
     let mut request = crate::common::request("PUT", "/orders/7");
     let soon = tokio::time::Instant::now() + std::time::Duration::from_millis(10);
@@ -35,10 +35,10 @@ async fn file_request() {
 
 #[tokio::test(start_paused = true)]
 async fn file_defaults() {
-    let world = World::new(&file("on_busy = { status = 409 }", KEY));
+    let world = PolicyService::new(&file("on_busy = { status = 409 }", KEY));
     let _held = world.locks.hold("order:7").await;
     world.put("/orders/7").await.assert_problem(409, "lock-busy");
-    let world = World::new(&file("", KEY));
+    let world = PolicyService::new(&file("", KEY));
     let _held = world.locks.hold("order:7").await;
     world.put("/orders/7").await.assert_problem(423, "lock-busy");
 }
@@ -49,25 +49,25 @@ async fn file_policy() {
         format!("[[policy]]\nname = \"{name}\"\nmatch = {{ {found} }}\nkey = \"{name}\"\n")
     };
     let first = rule("put", "methods = [\"PUT\"]");
-    let world = World::new(&format!("version = 1\n{first}{}", rule("rest", "")));
+    let world = PolicyService::new(&format!("version = 1\n{first}{}", rule("rest", "")));
     for (key, puts, posts) in [("put", 423, 200), ("rest", 200, 423)] {
         let _held = world.locks.hold(key).await;
         assert_eq!(world.status("PUT", "/orders/7").await, puts, "the first that matches counts");
         assert_eq!(world.status("POST", "/orders/7").await, posts);
     }
-    let none = World::new("version = 1\n");
+    let none = PolicyService::new("version = 1\n");
     assert_eq!(none.status("PUT", "/orders/7").await, 200);
 }
 
 #[tokio::test(start_paused = true)]
 async fn policy_name() {
-    let world = World::new(&file("", KEY).replace("\"order\"", "\"orders.put\""));
+    let world = PolicyService::new(&file("", KEY).replace("\"order\"", "\"orders.put\""));
     let _held = world.locks.hold("order:7").await;
     let problem = world.put("/orders/7").await.assert_problem(423, "lock-busy");
     assert_eq!(problem["lock"], "orders.put");
 }
 
-/// Without it a rule that says nothing of its requests is an error.
+/// Without it a rule without a key is an error.
 #[test]
 fn policy_match() {
     let file = file("", KEY);
@@ -91,11 +91,11 @@ fn file_allow_change() {
     assert_eq!(policies.reload().unwrap().number, 2);
 }
 
-/// Cargo tells its tests their package.
+/// Cargo sets this variable for its tests.
 #[tokio::test(start_paused = true)]
 async fn texts_have_the_environments_variables() {
     let text = file("", KEY).replace("\"order\"", "\"${CARGO_PKG_NAME}\"");
-    let world = World::new(&text.replace("x-ms", "${NOBODY_SETS_THIS:-x-ms}"));
+    let world = PolicyService::new(&text.replace("x-ms", "${NO_SERVER_SETS_THIS:-x-ms}"));
     let _held = world.locks.hold("order:7").await;
     let problem = world.put("/orders/7").await.assert_problem(423, "lock-busy");
     assert_eq!(problem["lock"], "lock-tower");

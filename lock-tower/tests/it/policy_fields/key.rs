@@ -1,11 +1,11 @@
 //! What is locked, and how.
 
 use crate::common::request;
-use crate::policy_fields::world::{World, both, file, plain};
+use crate::policy_fields::policy_service::{PolicyService, both, file, plain};
 
 #[tokio::test(start_paused = true)]
 async fn policy_key() {
-    let world = World::new(&file("", "key = \"line:{id:u64}:{ext.tenant}\""));
+    let world = PolicyService::new(&file("", "key = \"line:{id:u64}:{ext.tenant}\""));
     let _held = world.locks.hold("line:7:acme").await;
     let status = async |path, tenant: &str| {
         let mut request = request("PUT", path);
@@ -19,7 +19,7 @@ async fn policy_key() {
 
 #[tokio::test(start_paused = true)]
 async fn policy_keys() {
-    let world = World::new(&file("", "keys = [\"order:{id}\", \"cash\"]"));
+    let world = PolicyService::new(&file("", "keys = [\"order:{id}\", \"cash\"]"));
     for (key, path, status) in
         [("order:7", "/orders/7", 423), ("cash", "/orders/7", 423), ("order:8", "/orders/7", 200)]
     {
@@ -31,21 +31,21 @@ async fn policy_keys() {
 
 #[tokio::test(start_paused = true)]
 async fn policy_mode() {
-    let found = async |world: World| {
+    let found = async |world: PolicyService| {
         let _reader = world.locks.hold_reading("order:7").await;
         [world.status("GET", "/orders/7").await, world.status("PUT", "/orders/7").await]
     };
     assert_eq!(found(plain()).await, [200, 423]);
     for file in both(r#"mode = "auto""#) {
-        assert_eq!(found(World::new(&file)).await, [200, 423]);
-        assert_eq!(found(World::new(&file.replace("auto", "write"))).await, [423, 423]);
-        assert_eq!(found(World::new(&file.replace("auto", "read"))).await, [200, 200]);
+        assert_eq!(found(PolicyService::new(&file)).await, [200, 423]);
+        assert_eq!(found(PolicyService::new(&file.replace("auto", "write"))).await, [423, 423]);
+        assert_eq!(found(PolicyService::new(&file.replace("auto", "read"))).await, [200, 200]);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn policy_kind() {
-    let beside = async |mut world: World| {
+    let beside = async |mut world: PolicyService| {
         let work = {
             let app = world.app.clone();
             tokio::spawn(async move { crate::common::call(&app, "GET", "/work/7").await })
@@ -58,7 +58,7 @@ async fn policy_kind() {
     assert_eq!(beside(plain()).await, 200, "readers");
     for kind in ["fair_read_write", "reentrant", "non_reentrant", "fair", "fenced"] {
         for file in both(r#"kind = "read_write""#) {
-            let world = World::new(&file.replace("\"read_write\"", &format!("\"{kind}\"")));
+            let world = PolicyService::new(&file.replace("\"read_write\"", &format!("\"{kind}\"")));
             let status = if kind == "fair_read_write" { 200 } else { 423 };
             assert_eq!(beside(world).await, status, "{kind}");
         }
@@ -70,10 +70,10 @@ async fn policy_kind() {
 async fn policy_on_missing_key() {
     for in_rule in both(r#"on_missing_key = "reject""#) {
         let file = in_rule.replace("order:{id}", "order:{query.q}");
-        let world = World::new(&file);
+        let world = PolicyService::new(&file);
         world.put("/orders/7").await.assert_problem(400, "lock-key-missing");
 
-        let world = World::new(&file.replace("reject", "skip"));
+        let world = PolicyService::new(&file.replace("reject", "skip"));
         let _held = world.locks.hold("order:").await;
         assert_eq!(world.put("/orders/7").await.text, "done");
         let _named = world.locks.hold("order:a").await;
@@ -84,7 +84,7 @@ async fn policy_on_missing_key() {
 #[tokio::test(start_paused = true)]
 async fn on_missing_key_constant() {
     for file in both(r#"on_missing_key = { constant = "order:none" }"#) {
-        let world = World::new(&file.replace("order:{id}", "order:{query.q}"));
+        let world = PolicyService::new(&file.replace("order:{id}", "order:{query.q}"));
         let held = world.locks.hold("order:none").await;
         assert_eq!(world.status("PUT", "/orders/7").await, 423);
         assert_eq!(world.status("PUT", "/orders/7?q=a").await, 200);

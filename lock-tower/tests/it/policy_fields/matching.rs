@@ -4,11 +4,11 @@ use axum::{Router, extract::Path, routing::put};
 use lock_tower::{distributed_lock, policies::Policies, testing::TestLocks};
 
 use crate::common::{call, request};
-use crate::policy_fields::world::World;
+use crate::policy_fields::policy_service::PolicyService;
 
 /// Whether the rule's lock counts for each of the requests: method, path, host, header.
 async fn counts(found: &str, requests: [(&str, &str, &str, &str); 2]) -> [bool; 2] {
-    let world = World::new(&format!(
+    let world = PolicyService::new(&format!(
         "version = 1\n[[policy]]\nname = \"order\"\nmatch = {{ {found} }}\nkey = \"order\"\n\
          mode = \"write\"\n"
     ));

@@ -1,12 +1,12 @@
-//! Each field of a policy file does what it says: to requests, through a router.
+//! Each field of a policy file has its effect on requests, through a router.
 
 mod answers;
 mod conduct;
 mod file;
 mod key;
 mod matching;
+mod policy_service;
 mod time;
-mod world;
 
 use lock_tower::policy_file::PolicyFile;
 

@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::common::{Answer, request, send};
 
-pub(crate) struct World {
+pub(crate) struct PolicyService {
     pub(crate) locks: TestLocks,
     pub(crate) app: Router,
     heard: mpsc::UnboundedReceiver<&'static str>,
@@ -37,8 +37,8 @@ pub(crate) fn both(field: &str) -> [String; 2] {
 }
 
 /// Without any field.
-pub(crate) fn plain() -> World {
-    World::new(&file("", KEY))
+pub(crate) fn plain() -> PolicyService {
+    PolicyService::new(&file("", KEY))
 }
 
 struct Tells(mpsc::UnboundedSender<&'static str>, &'static str);
@@ -49,7 +49,7 @@ impl Drop for Tells {
     }
 }
 
-impl World {
+impl PolicyService {
     pub(crate) fn new(file: &str) -> Self {
         let locks = TestLocks::new();
         let policies = Policies::builder(locks.client())

@@ -8,7 +8,7 @@ use lock_tower::{RequestLockLayer, policies::Policies};
 use tokio::time::Instant;
 
 use crate::common::{self, NEVER, request};
-use crate::policy_fields::world::{KEY, World, both, file, plain};
+use crate::policy_fields::policy_service::{KEY, PolicyService, both, file, plain};
 
 fn within(milliseconds: &str) -> Request<Body> {
     let mut request = request("PUT", "/orders/7");
@@ -17,7 +17,7 @@ fn within(milliseconds: &str) -> Request<Body> {
 }
 
 /// How long a request waits for an order that others hold on and on.
-async fn waits(world: &World, request: Request<Body>) -> u64 {
+async fn waits(world: &PolicyService, request: Request<Body>) -> u64 {
     let _held = world.locks.hold("order:7").await;
     let (answer, waited) = world.timed(request).await;
     answer.assert_problem(423, "lock-busy");
@@ -25,7 +25,7 @@ async fn waits(world: &World, request: Request<Body>) -> u64 {
 }
 
 /// After how many seconds the handler's lock is lost; `None`: not within 100.
-async fn lost_after(world: &mut World, store_down: bool) -> Option<u64> {
+async fn lost_after(world: &mut PolicyService, store_down: bool) -> Option<u64> {
     let request = world.at_work().await;
     let began = Instant::now();
     if store_down {
@@ -40,21 +40,21 @@ async fn lost_after(world: &mut World, store_down: bool) -> Option<u64> {
 async fn policy_wait() {
     assert_eq!(waits(&plain(), request("PUT", "/orders/7")).await, 1);
     for file in both(r#"wait = "5s""#) {
-        assert_eq!(waits(&World::new(&file), request("PUT", "/orders/7")).await, 5);
+        assert_eq!(waits(&PolicyService::new(&file), request("PUT", "/orders/7")).await, 5);
     }
-    // What the rule says counts more.
-    let world = World::new(&file("wait = \"5s\"", &format!("{KEY}\nwait = \"3s\"")));
+    // The rule's own value takes precedence.
+    let world = PolicyService::new(&file("wait = \"5s\"", &format!("{KEY}\nwait = \"3s\"")));
     assert_eq!(waits(&world, request("PUT", "/orders/7")).await, 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn policy_reserve() {
     let wait = "wait = \"1m\"";
-    let world = World::new(&file(wait, KEY));
+    let world = PolicyService::new(&file(wait, KEY));
     assert_eq!(waits(&world, within("10000")).await, 10);
     for file in both(r#"reserve = "4s""#) {
         let file = file.replace("[[policy]]", "[[policy]]\nwait = \"1m\"");
-        assert_eq!(waits(&World::new(&file), within("10000")).await, 6);
+        assert_eq!(waits(&PolicyService::new(&file), within("10000")).await, 6);
     }
 }
 
@@ -63,7 +63,7 @@ async fn policy_lease() {
     let after = lost_after(&mut plain(), true).await.unwrap();
     assert!((15..=30).contains(&after), "{after}");
     for file in both(r#"lease = "6s""#) {
-        let after = lost_after(&mut World::new(&file), true).await.unwrap();
+        let after = lost_after(&mut PolicyService::new(&file), true).await.unwrap();
         assert!((3..=6).contains(&after), "{after}");
     }
 }
@@ -72,7 +72,7 @@ async fn policy_lease() {
 async fn policy_renew() {
     assert_eq!(lost_after(&mut plain(), false).await, None);
     for file in both(r#"renew = false"#) {
-        let after = lost_after(&mut World::new(&file), false).await.unwrap();
+        let after = lost_after(&mut PolicyService::new(&file), false).await.unwrap();
         assert!((25..=30).contains(&after), "{after}");
     }
 }
@@ -80,7 +80,7 @@ async fn policy_renew() {
 #[tokio::test(start_paused = true)]
 async fn policy_max_hold() {
     for file in both(r#"max_hold = "40s""#) {
-        let after = lost_after(&mut World::new(&file), false).await.unwrap();
+        let after = lost_after(&mut PolicyService::new(&file), false).await.unwrap();
         assert!((38..=40).contains(&after), "{after}");
     }
 }
@@ -88,7 +88,7 @@ async fn policy_max_hold() {
 #[tokio::test(start_paused = true)]
 async fn policy_max_waiters() {
     for file in both(r#"max_waiters = 0"#) {
-        let world = World::new(&file);
+        let world = PolicyService::new(&file);
         let _held = world.locks.client().write("order:7").acquire().await.unwrap();
         let (answer, waited) = world.timed(request("PUT", "/orders/7")).await;
         answer.assert_problem(503, "lock-overloaded");
@@ -97,7 +97,7 @@ async fn policy_max_waiters() {
 }
 
 /// Whether the next waiter gets the lock without contacting the store.
-async fn is_handed_over(world: &mut World) -> bool {
+async fn is_handed_over(world: &mut PolicyService) -> bool {
     let client = world.locks.client().clone();
     let held = client.write("order:7").acquire().await.unwrap();
     let send = |app: Router| async move { common::send(&app, request("PUT", "/work/7")).await };
@@ -122,16 +122,16 @@ async fn is_handed_over(world: &mut World) -> bool {
 #[tokio::test(start_paused = true)]
 async fn policy_max_local_handoffs() {
     let wait = "wait = \"1m\"";
-    assert!(is_handed_over(&mut World::new(&file(wait, KEY))).await);
+    assert!(is_handed_over(&mut PolicyService::new(&file(wait, KEY))).await);
     for file in both(r#"max_local_handoffs = 0"#) {
         let file = file.replace("[[policy]]", &format!("[[policy]]\n{wait}"));
-        assert!(!is_handed_over(&mut World::new(&file)).await);
+        assert!(!is_handed_over(&mut PolicyService::new(&file)).await);
     }
 }
 
 /// How many holds the store has while three requests read.
 async fn holds_of_three_readers(file: &str) -> usize {
-    let mut world = World::new(file);
+    let mut world = PolicyService::new(file);
     let send = |app: Router| async move { common::send(&app, request("GET", "/work/7")).await };
     let mut reading = Vec::new();
     for _ in 0..3 {
@@ -159,10 +159,11 @@ const LIMITED: &str = "version = 1\n[request]\ndeadline = \"8s\"\ndeadline_heade
 
 #[tokio::test(start_paused = true)]
 async fn request_deadline() {
-    let world = World::new(&LIMITED.replace("wait = \"8s\"", "wait = \"5s\"\nreserve = \"3s\""));
+    let world =
+        PolicyService::new(&LIMITED.replace("wait = \"8s\"", "wait = \"5s\"\nreserve = \"3s\""));
     assert_eq!(waits(&world, within("7000")).await, 4);
     // A layer inside has no more time than the file gives the request.
-    let mut world = World::new(LIMITED);
+    let mut world = PolicyService::new(LIMITED);
     let inner = RequestLockLayer::new(world.locks.client(), "inner:{id}").unwrap().wait(NEVER);
     let policies = Policies::builder(world.locks.client()).parse("locks.toml", LIMITED).unwrap();
     let app = Router::new().route("/orders/{id}", put(|| async { "done" }));
@@ -175,7 +176,7 @@ async fn request_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn request_deadline_header() {
-    let world = World::new(LIMITED);
+    let world = PolicyService::new(LIMITED);
     assert_eq!(waits(&world, within("2000")).await, 2);
     // Never longer.
     for milliseconds in ["60000", "18446744073709551615", " 9000 "] {
@@ -195,7 +196,7 @@ async fn request_deadline_header() {
     let told = world.send(twice).await.assert_problem(400, "lock-deadline-invalid");
     assert!(told["detail"].as_str().unwrap().contains("`x-ms` is given more than once"), "{told}");
     world.send(within("0")).await.assert_problem(503, "lock-overloaded");
-    let alone = World::new(&LIMITED.replace("deadline = \"8s\"\n", ""));
+    let alone = PolicyService::new(&LIMITED.replace("deadline = \"8s\"\n", ""));
     assert_eq!(waits(&alone, within("3000")).await, 3);
     assert_eq!(waits(&alone, within("18446744073709551615")).await, 8);
 }

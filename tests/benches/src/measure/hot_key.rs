@@ -8,9 +8,9 @@ use crate::{
     clock::{US, nanos, now, sleep_until},
     contest::Contest,
     report::{Goal, Report, Table, figure, spread},
+    setup::{BenchSetup, Runs},
     subject::{Name, Subject},
     turns::Taking,
-    world::{Runs, World},
 };
 
 const TASKS: usize = 16;
@@ -60,7 +60,7 @@ pub(crate) struct Contested {
     pub(crate) seconds: f64,
 }
 
-pub(super) async fn hot_key(world: &World) -> Report {
+pub(super) async fn hot_key(world: &BenchSetup) -> Report {
     let held = run(world, &SUBJECTS, HOLD).await;
     let at_once = run(world, &AT_ONCE, Duration::ZERO).await;
     let mut report = Report::default();
@@ -83,7 +83,7 @@ pub(super) async fn hot_key(world: &World) -> Report {
     report
 }
 
-async fn run(world: &World, names: &[Name], hold: Duration) -> Runs<Contested> {
+async fn run(world: &BenchSetup, names: &[Name], hold: Duration) -> Runs<Contested> {
     let mut runs = Runs::of(names);
     let mut subjects: Vec<(Name, Subject)> = Vec::new();
     for name in names {
@@ -101,7 +101,7 @@ async fn run(world: &World, names: &[Name], hold: Duration) -> Runs<Contested> {
 
 /// Tasks of this process take turns at a key.
 pub(crate) async fn contest(
-    world: &World,
+    world: &BenchSetup,
     name: Name,
     subject: &Subject,
     contending: Contending,

@@ -5,15 +5,15 @@ use lock_tests::figures::Spread;
 use super::hot_key::{Contending, Contested, contest};
 use crate::{
     report::{Goal, Report, Table, figure, spread},
+    setup::{BenchSetup, Runs},
     subject::{Name, Subject},
-    world::{Runs, World},
 };
 
 const READERS: usize = 64;
 const SUBJECTS: [Name; 2] = [Name::DistkitRead, Name::Read];
 const COLUMNS: [&str; 3] = ["subject", "commands sent per read", "reads/s"];
 
-pub(super) async fn hot_reads(world: &World) -> Report {
+pub(super) async fn hot_reads(world: &BenchSetup) -> Report {
     let mut subjects: Vec<(Name, Subject)> = Vec::new();
     for name in SUBJECTS {
         subjects.push((name, name.connect(&world.url).await));

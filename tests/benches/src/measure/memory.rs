@@ -9,13 +9,13 @@ use tokio::time::sleep;
 use super::take_many;
 use crate::{
     report::{Goal, Report, Table, spread},
+    setup::{BenchSetup, PATIENCE},
     subject::ours,
-    world::{PATIENCE, World},
 };
 
 const HOLDS: usize = 100_000;
 const WAITERS: usize = 50_000;
-/// Few enough that what they leave behind in the allocator says nothing.
+/// So few that what they leave behind in the allocator does not matter.
 const FEW: usize = 100;
 const KEY: &str = "waited-for";
 const BYTES: &str = "bytes each: ";
@@ -37,7 +37,7 @@ pub(crate) struct Remembered {
     url: String,
 }
 
-pub(super) async fn per_hold(world: &World) -> Report {
+pub(super) async fn per_hold(world: &BenchSetup) -> Report {
     let bytes = measure(world, "holds", world.count(HOLDS, HOLDS / 10)).await;
     told(
         "bytes_per_hold",
@@ -48,7 +48,7 @@ pub(super) async fn per_hold(world: &World) -> Report {
     )
 }
 
-pub(super) async fn per_waiter(world: &World) -> Report {
+pub(super) async fn per_waiter(world: &BenchSetup) -> Report {
     let holder = ours::client(&world.url).await;
     let guard = holder.write(KEY).acquire().await.expect("a lock");
     let bytes = measure(world, "waiters", world.count(WAITERS, WAITERS / 10)).await;
@@ -59,12 +59,12 @@ pub(super) async fn per_waiter(world: &World) -> Report {
     told("bytes_per_waiter", bytes, Goal::AtMost(1_024.0), "Memory of a waiter", what)
 }
 
-async fn measure(world: &World, of: &str, count: usize) -> Spread {
+async fn measure(world: &BenchSetup, of: &str, count: usize) -> Spread {
     let words = ["remember", "--of", of, "--count", &count.to_string(), "--url", &world.url];
     let words = words.map(ToOwned::to_owned);
     let mut bytes = Vec::new();
     for _ in 0..world.repeats() {
-        let process = World::process(&words);
+        let process = BenchSetup::process(&words);
         let line = process.line(BYTES, PATIENCE).await;
         let (_, each) = line.split_once(BYTES).expect("BUG: the line has it");
         bytes.push(each.parse().expect("a number"));

@@ -14,9 +14,9 @@ use crate::{
     contest::Contest,
     observer::Spent,
     report::{Goal, Report, Table, figure, spread},
+    setup::{BenchSetup, PATIENCE, Runs},
     subject::Name,
     turns::{READY, TAKEN, Taking, Turn},
-    world::{PATIENCE, Runs, World},
 };
 
 const PROCESSES: usize = 4;
@@ -66,7 +66,7 @@ impl Run {
     }
 }
 
-pub(super) async fn processes(world: &World) -> Report {
+pub(super) async fn processes(world: &BenchSetup) -> Report {
     let mut report = Report::default();
     for (tasks, title) in [
         (1, "One hot key, four processes, one task in each"),
@@ -103,14 +103,14 @@ pub(super) async fn processes(world: &World) -> Report {
     report
 }
 
-async fn round_trip_us(world: &World, pause: Duration) -> f64 {
+async fn round_trip_us(world: &BenchSetup, pause: Duration) -> f64 {
     let pings = world.observer.round_trips(Duration::from_millis(200), pause).await;
     percentile(&pings, 50) as f64 / US
 }
 
 /// Processes of this program take turns at a key.
 pub(crate) async fn contest_of_processes(
-    world: &World,
+    world: &BenchSetup,
     name: Name,
     processes: usize,
     tasks: usize,
@@ -119,7 +119,7 @@ pub(crate) async fn contest_of_processes(
     let (url, hold_us) = (world.url.clone(), HOLD.as_micros() as u64);
     let taking = Taking { url, subject: name, key: "hot".to_owned(), tasks, keys: 0, hold_us };
     let words = taking.words();
-    let contenders: Vec<_> = (0..processes).map(|_| World::process(&words)).collect();
+    let contenders: Vec<_> = (0..processes).map(|_| BenchSetup::process(&words)).collect();
     let (turns, spent) = take_turns(world, name.sends(), &contenders).await;
     let contest = Contest::of(&turns, tasks);
     let ours = matches!(name, Name::Lock | Name::Write);
@@ -130,7 +130,7 @@ pub(crate) async fn contest_of_processes(
 
 /// What each of these processes had, from the moment when all were ready, and what Redis did for it.
 pub(super) async fn take_turns(
-    world: &World,
+    world: &BenchSetup,
     sends: &[&str],
     contenders: &[Process],
 ) -> (Vec<Vec<Turn>>, Spent) {

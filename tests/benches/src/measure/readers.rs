@@ -11,8 +11,8 @@ use lock_tests::figures::Spread;
 
 use crate::{
     report::{Goal, Report, Table, figure, spread},
+    setup::BenchSetup,
     subject::ours,
-    world::World,
 };
 
 const READERS: usize = 1_000;
@@ -26,7 +26,7 @@ pub(crate) struct ServerTime {
     pub(crate) release_us: f64,
 }
 
-pub(super) async fn release_among_readers(world: &World) -> Report {
+pub(super) async fn release_among_readers(world: &BenchSetup) -> Report {
     let cycles = world.count(400, 40);
     let (mut alone, mut among) = (Vec::new(), Vec::new());
     let others = Crowd::join(world, "crowded", READERS).await;
@@ -55,7 +55,7 @@ pub(super) async fn release_among_readers(world: &World) -> Report {
 }
 
 /// Measures one reader that acquires and releases, with its own client.
-pub(crate) async fn server_time(world: &World, key: &str, cycles: usize) -> ServerTime {
+pub(crate) async fn server_time(world: &BenchSetup, key: &str, cycles: usize) -> ServerTime {
     let client = ours::client(&world.url).await;
     let (mut take_us, mut release_us) = (0.0, 0.0);
     for _ in 0..cycles {
@@ -81,7 +81,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    pub(crate) async fn join(world: &World, key: &str, readers: usize) -> Self {
+    pub(crate) async fn join(world: &BenchSetup, key: &str, readers: usize) -> Self {
         let client = ours::client(&world.url).await;
         let steps = StoreProbe::of(&client);
         let key = LockKey::try_from(key).expect("a key");

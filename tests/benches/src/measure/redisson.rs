@@ -12,9 +12,9 @@ use crate::{
     contest::Contest,
     observer::Spent,
     report::{Goal, Report, Table, figure, spread},
+    setup::BenchSetup,
     subject::Name,
     turns::{Taking, Turn},
-    world::World,
 };
 
 /// How many clients take turns, and how.
@@ -100,7 +100,7 @@ impl Run {
     }
 }
 
-pub(super) async fn beside_redisson(world: &World) -> Report {
+pub(super) async fn beside_redisson(world: &BenchSetup) -> Report {
     let mut report = Report::default();
     for scene in &SCENES {
         // Readers of one hot key do not exclude each other.
@@ -133,7 +133,7 @@ fn word(lock: Name) -> &'static str {
     }
 }
 
-async fn run(world: &World, scene: &Scene, lock: Name, java: bool) -> Run {
+async fn run(world: &BenchSetup, scene: &Scene, lock: Name, java: bool) -> Run {
     world.observer.empty().await;
     let Scene { processes, tasks, keys, hold_us, .. } = *scene;
     let mut contenders = Vec::new();
@@ -142,7 +142,7 @@ async fn run(world: &World, scene: &Scene, lock: Name, java: bool) -> Run {
         let taking = Taking { url, subject: lock, key, tasks, keys, hold_us };
         contenders.push(match java {
             true => start_java(&taking).await,
-            false => World::process(&taking.words()),
+            false => BenchSetup::process(&taking.words()),
         });
     }
     let (turns, spent) = take_turns(world, &[], &contenders).await;

@@ -10,8 +10,8 @@ use tokio::time::sleep;
 use crate::{
     clock::{US, now, processor_time},
     report::{Goal, Report, Table, figure, spread},
+    setup::{BenchSetup, PATIENCE},
     subject::ours,
-    world::{PATIENCE, World},
 };
 
 const LOCKS: usize = 100_000;
@@ -28,7 +28,7 @@ struct Round {
     redis_us: f64,
 }
 
-pub(super) async fn renewal(world: &World) -> Report {
+pub(super) async fn renewal(world: &BenchSetup) -> Report {
     let lease = if world.quick { SHORT } else { LEASE };
     let client = ours::client_with_lease(&world.url, lease).await;
     let asked = now();
@@ -78,7 +78,7 @@ pub(super) async fn renewal(world: &World) -> Report {
 }
 
 /// Whatever is renewed in this time, which is one round: each lock once.
-async fn round(world: &World, time: Duration) -> Round {
+async fn round(world: &BenchSetup, time: Duration) -> Round {
     let before = world.observer.look().await;
     let (start, processor) = (now(), processor_time());
     sleep(time).await;

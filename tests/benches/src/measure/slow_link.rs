@@ -8,14 +8,14 @@ use crate::{
     cycles::{Cycles, Cycling},
     link::Link,
     report::{Goal, Report, Table, figure, spread},
+    setup::{BenchSetup, Runs},
     subject::{Name, Subject},
-    world::{Runs, World},
 };
 
 const DELAY: Duration = Duration::from_millis(1);
 const SUBJECTS: [Name; 6] =
     [Name::Ping, Name::HandRolled, Name::HandRolledAwaited, Name::Rslock, Name::Lock, Name::Read];
-/// Of each task in turn, so that every cycle asks Redis.
+/// Of each task in turn, so that every cycle contacts Redis.
 const KEYS_EACH: usize = 16;
 const RATIO: &str = "link_1ms_vs_hand_rolled";
 const COLUMNS: [&str; 5] = ["subject", "cycles/s", "acquire, p50, us", "commands sent", "writes"];
@@ -26,7 +26,7 @@ struct Run {
     writes: f64,
 }
 
-pub(super) async fn slow_link(world: &World) -> Report {
+pub(super) async fn slow_link(world: &BenchSetup) -> Report {
     let mut report = Report::default();
     for (tasks, title) in
         [(1, "Over a link with 1 ms, one task"), (64, "Over a link with 1 ms, 64 tasks")]
@@ -43,7 +43,7 @@ pub(super) async fn slow_link(world: &World) -> Report {
     report
 }
 
-async fn run(world: &World, tasks: usize) -> Runs<Run> {
+async fn run(world: &BenchSetup, tasks: usize) -> Runs<Run> {
     let cycling = Cycling { tasks, keys: KEYS_EACH, time: world.run() };
     let mut subjects: Vec<(Name, Link, Subject)> = Vec::new();
     for name in SUBJECTS {

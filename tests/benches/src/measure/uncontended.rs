@@ -5,8 +5,8 @@ use lock_tests::figures::Spread;
 use crate::{
     cycles::{Cycles, Cycling},
     report::{Goal, Report, Table, figure, spread},
+    setup::{BenchSetup, Runs},
     subject::{Name, Subject},
-    world::{Runs, World},
 };
 
 const ALL: [Name; 13] = [
@@ -49,7 +49,7 @@ const COLUMNS: [&str; 7] = [
     "called by scripts",
 ];
 
-pub(super) async fn sequential(world: &World) -> Report {
+pub(super) async fn sequential(world: &BenchSetup) -> Report {
     let name = "sequential_vs_hand_rolled";
     let goal = Goal::AtLeast(0.95);
     let time = world.run();
@@ -77,7 +77,7 @@ pub(super) async fn sequential(world: &World) -> Report {
     report
 }
 
-pub(super) async fn parallel(world: &World) -> Report {
+pub(super) async fn parallel(world: &BenchSetup) -> Report {
     let time = world.run();
     let runs = run(world, &ALL, Cycling { tasks: 64, keys: 1, time }).await;
     let several = Cycling { tasks: 64, keys: KEYS_EACH, time };
@@ -108,7 +108,7 @@ pub(super) async fn parallel(world: &World) -> Report {
     report
 }
 
-async fn run(world: &World, names: &[Name], cycling: Cycling) -> Runs<Cycles> {
+async fn run(world: &BenchSetup, names: &[Name], cycling: Cycling) -> Runs<Cycles> {
     let mut subjects: Vec<(Name, Subject)> = Vec::new();
     for name in names {
         subjects.push((*name, name.connect(&world.url).await));

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_report_says_which_goals_are_missed() {
+    fn the_report_lists_missed_goals() {
         let mut report = Report::default();
         let spread = Spread { median: 2.0, min: 1.0, max: 3.0 };
         report.ratio("fast", "lock", spread, Goal::AtLeast(2.0));

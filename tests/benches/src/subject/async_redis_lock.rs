@@ -1,4 +1,4 @@
-//! `async-redis-lock`, as it comes, but for how long it waits.
+//! `async-redis-lock` with its defaults, except for its wait.
 
 use async_redis_lock::{Lock, Locker, Options};
 

@@ -59,24 +59,24 @@ impl GrantedByHand {
         tokio::spawn(async move {
             let mut messages = ear.into_on_message();
             while let Some(message) = messages.next().await {
-                let who: String = message.get_payload().expect("who is next");
-                let waiter = told.lock().unwrap_or_else(PoisonError::into_inner).remove(&who);
-                waiter.expect("somebody of this process").send(()).expect("it waits");
+                let waiter: String = message.get_payload().expect("the next waiter");
+                let waiter = told.lock().unwrap_or_else(PoisonError::into_inner).remove(&waiter);
+                waiter.expect("a waiter of this process").send(()).expect("it waits");
             }
         });
         Self { connection, channel, waiting, on_their_way: OnTheirWay::default() }
     }
 
     pub(super) async fn take(&self, key: &str) -> Held {
-        let who = format!("{} {:032x}", self.channel, fastrand::u128(..));
+        let waiter = format!("{} {:032x}", self.channel, fastrand::u128(..));
         let (granted, grant) = oneshot::channel();
-        // Before it asks: the message may come before the answer.
-        self.waiting().insert(who.clone(), granted);
+        // Before the request: the message may come before the answer.
+        self.waiting().insert(waiter.clone(), granted);
         let mut call = TAKE.key(key);
-        call.key(line_of(key)).arg(&who);
+        call.key(line_of(key)).arg(&waiter);
         let taken: i64 = call.invoke_async(&mut self.connection.clone()).await.expect("EVALSHA");
         if taken == 1 {
-            self.waiting().remove(&who);
+            self.waiting().remove(&waiter);
         } else {
             grant.await.expect("the ear listens");
         }

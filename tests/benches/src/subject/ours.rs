@@ -9,7 +9,7 @@ use super::Name;
 
 /// Longer than any run, so that every waiter gets its turn.
 const WAIT: Duration = Duration::from_secs(600);
-/// A busy machine is no outage.
+/// So that a busy machine does not count as an outage.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// None is sent away.
 const WAITERS: usize = 1_000_000;
@@ -20,7 +20,7 @@ pub(crate) struct Ours {
     kind: Name,
 }
 
-/// A client as all measurements have it: in the defaults, but for its patience.
+/// The client of all measurements: the defaults, except for its wait.
 pub(crate) async fn client(url: &str) -> LockClient {
     client_with_lease(url, super::LEASE).await
 }

@@ -18,7 +18,7 @@ static TAKE: LazyLock<Script> = LazyLock::new(|| {
     )
 });
 
-/// Tokens grow although Redis forgets the last one, and one that is there for ever stays so.
+/// Tokens grow although the last one expires in Redis, and a permanent one stays permanent.
 static TAKE_WITH_TOKEN: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "if redis.call('exists', KEYS[1]) == 1 then return 0 end \

@@ -1,4 +1,4 @@
-//! At every instant one writer, or readers and no writer, believes in a lock.
+//! At every instant one writer, or readers and no writer, relies on a lock.
 
 use std::collections::BTreeMap;
 

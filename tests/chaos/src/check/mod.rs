@@ -24,14 +24,14 @@ pub(crate) use leftovers::Leftover;
 pub(crate) use past::{Answer, Ask, Hold, Past};
 pub(crate) use windows::Windows;
 
-/// What a slice leaves to look at.
+/// The records of a slice.
 pub(crate) struct Evidence {
     pub(crate) sort: Sort,
     pub(crate) lives: Vec<Life>,
     pub(crate) windows: Vec<Window>,
     /// Faults that could not be injected.
     pub(crate) trouble: Vec<String>,
-    /// The fault that could not be healed: what came after it says nothing of locks.
+    /// The fault that could not be healed: later records do not count.
     pub(crate) broken: Option<String>,
     pub(crate) tally: Tally,
     pub(crate) leftovers: Vec<Leftover>,
@@ -65,7 +65,7 @@ pub(crate) struct Verdict {
     pub(crate) longest_inheritance: Nanos,
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub(crate) fn check(evidence: &Evidence, past: &Past) -> Verdict {
     let windows = Windows::new(evidence.sort, &evidence.windows, &past.stood);
     let mut verdict = Verdict::default();

@@ -1,4 +1,4 @@
-//! A holder is told in time that its lock is lost, on its own clock and without any network.
+//! A holder is notified in time that its lock is lost, on its own clock and without any network.
 
 use super::{Finding, Hold, Past, Verdict, Windows};
 use crate::clock::{MS, Nanos};
@@ -28,7 +28,7 @@ fn told_in_time(hold: &Hold, windows: &Windows, verdict: &mut Verdict) {
     }
 }
 
-/// Where nothing is heard from Redis, belief ends by the lease that was confirmed before.
+/// Without answers from Redis, the hold ends by the lease that was confirmed before.
 fn believed_too_long(hold: &Hold, windows: &Windows, verdict: &mut Verdict) {
     let margin = (hold.lease / 20).max(10 * MS).min(hold.lease / 4);
     let silences = windows.silences(hold.worker).iter().map(|it| (it, hold.lease - margin));

@@ -12,7 +12,7 @@ use crate::{
     keys::Access,
 };
 
-/// Between asking and standing in line, on a busy machine.
+/// Between the request and its place in line, on a busy machine.
 const ARRIVED: Nanos = 400 * MS;
 /// Between a grant and its being known, likewise.
 const KNOWN: Nanos = 400 * MS;

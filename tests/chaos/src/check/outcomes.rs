@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_worker_saw_is_told() {
+    fn observations_of_a_worker_are_reported() {
         let past = Past { wrong: vec![(0, "panicked".to_owned())], ..Past::default() };
         assert_eq!(verdict_of(check, &past, &quiet()).findings.len(), 1);
     }

@@ -51,7 +51,7 @@ pub(crate) struct Hold {
     pub(crate) over: Nanos,
     pub(crate) token: Option<u64>,
     pub(crate) lease: Nanos,
-    /// When its loss was told, and until when belief would have lasted.
+    /// When its loss was reported, and until when it would have been relied upon.
     pub(crate) told: Option<(Nanos, Nanos)>,
     /// When its process was killed, if it was while this was held.
     pub(crate) killed: Option<Nanos>,

@@ -1,4 +1,4 @@
-//! No waiter waits for a free lock: it polls by itself, whatever message was lost.
+//! No waiter waits for a free lock: it polls, so a lost message does not matter.
 //!
 //! A lock counts as free when every hold of it was certainly over: its release confirmed, or its
 //! lease ended. A waiter of a free lock that is not granted to another

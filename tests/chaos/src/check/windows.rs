@@ -1,4 +1,4 @@
-//! When what was broken, as the checkers ask for it.
+//! The times of the faults, for the checkers.
 
 use crate::{
     clock::{MS, Nanos, SECOND},
@@ -21,7 +21,7 @@ const WORKERS: usize = 9;
 pub(crate) struct Windows {
     sort: Sort,
     windows: Vec<Window>,
-    /// For each worker, since everything is asked often.
+    /// For each worker, because queries are frequent.
     troubles: Vec<Vec<Span>>,
     stops: Vec<Vec<Span>>,
     signalled: Vec<Vec<Span>>,

@@ -136,7 +136,7 @@ impl Deployment {
         }
     }
 
-    /// Says the same to every server that runs; the first refusal is the answer.
+    /// Sends the same to every server that runs; the first refusal is the answer.
     pub(crate) async fn tell_all(&self, words: &[&str]) -> RedisResult<()> {
         let mut told = Ok(());
         for server in self.servers() {

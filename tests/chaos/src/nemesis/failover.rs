@@ -14,8 +14,8 @@ use crate::{
     schedule::Planned,
 };
 
-/// Where nobody listens.
-const NOBODY: [&str; 3] = ["REPLICAOF", "127.0.0.1", "1"];
+/// An address where no server listens.
+const NO_SERVER: [&str; 3] = ["REPLICAOF", "127.0.0.1", "1"];
 
 /// A failover that they carry out is over within this.
 const PATIENCE_OF_SENTINELS: Duration = Duration::from_secs(6);
@@ -27,10 +27,10 @@ pub(super) async fn kill_a_primary(deployment: &mut Deployment, planned: &Planne
         for (other, server) in deployment.servers().into_iter().enumerate() {
             if other != at {
                 let admin = Admin::to(server).await.map_err(because)?;
-                admin.tell(&NOBODY).await.map_err(because)?;
+                admin.tell(&NO_SERVER).await.map_err(because)?;
             }
         }
-        // What is granted now, no replica hears of.
+        // Grants from now on reach no replica.
         sleep(planned.lasts).await;
     }
     deployment.servers()[at].kill();
@@ -67,7 +67,7 @@ pub(super) async fn step_down(deployment: &Deployment, planned: &Planned) -> Inj
     match deployment {
         Deployment::Standalone { server, .. } => {
             let admin = Admin::to(server).await.map_err(because)?;
-            let done = admin.tell(&NOBODY).await;
+            let done = admin.tell(&NO_SERVER).await;
             sleep(planned.lasts).await;
             insist("it to be a primary", || admin.tell(&["REPLICAOF", "NO", "ONE"])).await;
             done.map_err(because)

@@ -12,7 +12,7 @@ use crate::{
 };
 
 const LIMIT: &str = "client-output-buffer-limit";
-/// A hash that is no lock, unless something stands there.
+/// A hash that is not a lock, unless the key exists.
 const FOREIGN: &str = "if redis.call('EXISTS', KEYS[1]) == 0 then \
      redis.call('HSET', KEYS[1], 'colour', 'red') redis.call('PEXPIRE', KEYS[1], ARGV[1]) end";
 const BURST: &str = "for i = 1, 300 do redis.call(ARGV[1], KEYS[1], string.rep('1', 1000)) end";

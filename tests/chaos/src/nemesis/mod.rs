@@ -96,7 +96,7 @@ impl Nemesis {
             let injected = AssertUnwindSafe(servers::inject(self, deployment, planned));
             match injected.catch_unwind().await {
                 Ok(done) => self.note(planned, begin, done),
-                // What was said of it stands on the standard error.
+                // The details are on the standard error.
                 Err(_) => {
                     let _first = self.record.broken.set(format!("{planned} was not healed"));
                     return;

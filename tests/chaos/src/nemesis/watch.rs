@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// For so long before it is seen a failover may have begun.
 const BEFORE: Nanos = 6 * SECOND;
 
-/// Asks the servers themselves.
+/// Queries the servers themselves.
 pub(crate) struct Watch(Vec<String>);
 
 impl Watch {
@@ -46,7 +46,7 @@ impl Watch {
         }
     }
 
-    /// Says whether one has become a primary. One that does not answer is what it was.
+    /// Returns whether one has become a primary. One that does not answer counts as what it was.
     async fn note_primaries(&self, known: &mut BTreeSet<usize>) -> bool {
         let mut news = false;
         for (at, url) in self.0.iter().enumerate() {

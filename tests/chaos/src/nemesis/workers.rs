@@ -30,7 +30,7 @@ pub(crate) struct Life {
     pub(crate) history: PathBuf,
     /// When it was killed, if it was.
     pub(crate) killed: Option<Nanos>,
-    /// What it has said on its standard output and error.
+    /// Its standard output and error so far.
     pub(crate) said: String,
 }
 

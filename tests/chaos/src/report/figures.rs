@@ -116,7 +116,7 @@ impl Figures {
         self.last_grants
     }
 
-    /// A slice that says nothing, because its servers could not be healed.
+    /// A slice without a result, because its servers could not be healed.
     pub(crate) fn not_counted(&mut self) {
         self.not_counted += 1;
     }

@@ -1,4 +1,4 @@
-//! What the campaign has to say in the end.
+//! The final report of the campaign.
 
 mod figures;
 mod story;

@@ -7,7 +7,7 @@ use crate::{
     clock::{Nanos, SECOND},
 };
 
-/// So many findings of each checker are told in full; the rest are counted.
+/// So many findings of each checker are shown in full; the rest are counted.
 const TOLD: usize = 3;
 /// What happened so long before and after.
 const AROUND: Nanos = 3 * SECOND;

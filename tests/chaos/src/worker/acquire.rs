@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Worker {
-    /// Asks as the turn says, and writes down that it did and what came of it.
+    /// Sends the turn's request, and records it and its outcome.
     pub(super) async fn acquire(&self, turn: &Turn, scope: Option<&Scope>) -> Option<(u64, Held)> {
         let n = self.number();
         self.write(&Record::Ask {

@@ -1,4 +1,4 @@
-//! The critical section: looks at its guard again and again, as careful work does.
+//! The critical section: checks its guard repeatedly, as careful work does.
 
 use std::{future::Future, pin::pin, time::Duration};
 
@@ -21,9 +21,9 @@ const WRITE: Nanos = 20 * MS;
 pub(super) struct Looked {
     /// The last look that found it held.
     pub(super) last: Nanos,
-    /// Until when belief would last as it was told then.
+    /// Until when the hold would be relied upon, as reported then.
     pub(super) deadline: Nanos,
-    /// When the loss was noticed, and what was told.
+    /// When the loss was noticed, and its reported cause.
     pub(super) lost: Option<(Nanos, String)>,
 }
 
@@ -67,7 +67,7 @@ impl Looked {
 }
 
 impl Worker {
-    /// Works for as long as the guard says that it is held.
+    /// Works as long as the guard reports that it is held.
     pub(super) async fn protect(
         &self,
         n: u64,
@@ -79,7 +79,7 @@ impl Worker {
         let mut lost = held.lost();
         let mut written = now();
         loop {
-            // Before the look: what it says was true at this moment at the earliest.
+            // Before the check: its result was true at this moment at the earliest.
             let at = now();
             if !held.is_held() {
                 looked.lost = Some((now(), "a look".to_owned()));

@@ -18,7 +18,7 @@ use crate::{
     keys::{Family, KEYS},
 };
 
-/// How many keys one worker holds at once, and how many of them it asks for at the same time.
+/// How many keys one worker holds at once, and how many of them it requests at the same time.
 const MANY: usize = 2_000;
 const AT_ONCE: usize = 200;
 /// How many futures are dropped.

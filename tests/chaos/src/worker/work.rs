@@ -118,7 +118,7 @@ impl Worker {
         }
     }
 
-    /// Asks for the lock again in the scope that holds it, which must not wait for itself.
+    /// Acquires the lock again in the scope that holds it, which must not wait for itself.
     async fn reenter(&self, turn: &Turn, scope: &Scope) {
         let kind = turn.family.kind();
         let mode = if kind.has_readers() { Mode::Read } else { Mode::Write };

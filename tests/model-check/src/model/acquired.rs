@@ -31,13 +31,13 @@ impl Step<'_> {
             let reserved = self.before.lets_in(Mode::Write) && places.is_some();
             return (left.is_some() || reserved, left.or(places).unwrap_or(0));
         }
-        // Each looks after the one before it, who need not be the one in the way.
+        // Each polls for the place before its own, which need not be the blocking one.
         let waiters = self.before.waiters.iter().filter(|waiter| waiter.owner != self.owner);
         let longest = waiters.map(|waiter| waiter.left).chain(left).max().unwrap_or(0);
         (left.is_some() || !ahead.is_empty(), longest)
     }
 
-    /// The waiters who are before this one and must not be passed, as they stood.
+    /// The waiters before this one that must not be overtaken, as they were.
     fn ahead(&self) -> Vec<&Waiter> {
         let Op::Acquire { mode, waited, .. } = self.op else { return Vec::new() };
         let must_wait = |waiter: &&Waiter| match self.setup.kind {

@@ -18,14 +18,14 @@ use crate::{
     texts::Texts,
 };
 
-/// Who asks for what.
+/// The owner and the request of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
     /// An owner of the model.
     By(u8, Op),
     /// An operator.
     TakeAway,
-    /// Somebody of whom nobody has heard.
+    /// An owner that was never seen before.
     Newcomer(u32),
     /// The same with a lease that is none.
     Nonsense(usize),

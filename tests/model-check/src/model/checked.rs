@@ -2,18 +2,18 @@
 
 use stateright::{Model, Property};
 
-use super::{Action, Locks, World, Wrong, deed, everywhere, standing::Standing};
+use super::{Action, Locks, ModelState, Wrong, deed, everywhere, standing::Standing};
 use crate::search::unbroken;
 
 impl Model for Locks {
-    type State = World;
+    type State = ModelState;
     type Action = Action;
 
-    fn init_states(&self) -> Vec<World> {
-        vec![World::new(self.setup.clients)]
+    fn init_states(&self) -> Vec<ModelState> {
+        vec![ModelState::new(self.setup.clients)]
     }
 
-    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+    fn actions(&self, world: &ModelState, actions: &mut Vec<Action>) {
         if self.search.is_over() {
             return;
         }
@@ -48,7 +48,7 @@ impl Model for Locks {
         }
     }
 
-    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+    fn next_state(&self, world: &ModelState, action: Action) -> Option<ModelState> {
         let mut next = world.clone();
         self.take(&mut next, action)?;
         next.settle_time();
@@ -61,14 +61,17 @@ impl Model for Locks {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let mut rules = unbroken![
+        let mut rules = unbroken![ModelState:
             Exclusion CutShort Endless Reply Token FalseGrant FalseRenewal FalseLoss FalseRefusal FalseTime
             FalseRelease NotTold Overtaken StillWaits Permits
         ];
-        rules.push(Property::always(Wrong::Arguments.rule(), |locks: &Self, world: &World| {
-            locks.search.keeps(everywhere::is_picky(world, &locks.calls()))
-        }));
-        rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
+        rules.push(Property::always(
+            Wrong::Arguments.rule(),
+            |locks: &Self, world: &ModelState| {
+                locks.search.keeps(everywhere::is_picky(world, &locks.calls()))
+            },
+        ));
+        rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &ModelState| {
             let calls = locks.calls();
             let is_freed = || everywhere::is_freed(&locks.setup, world, &calls);
             locks.search.keeps(world.wrong.is_some() || is_freed())

@@ -6,7 +6,7 @@ use super::{
     names::{self, SYMBOLS},
     op::Op,
     setup::{Setup, YIELDING_MS},
-    world::{Client, Hold, Holds, World},
+    state::{Client, Hold, Holds, ModelState},
 };
 
 /// What a program does with a lock.
@@ -38,7 +38,7 @@ pub enum Deed {
 }
 
 /// All that a client may do.
-pub(super) fn deeds(setup: &Setup, world: &World, at: usize) -> Vec<Deed> {
+pub(super) fn deeds(setup: &Setup, world: &ModelState, at: usize) -> Vec<Deed> {
     let client = &world.clients[at];
     let mut deeds = Vec::new();
     if client.stale.is_some() {
@@ -97,7 +97,7 @@ fn held(setup: &Setup, hold: &Hold, deeds: &mut Vec<Deed>) {
     }
 }
 
-fn fresh(setup: &Setup, world: &World, at: usize, deeds: &mut Vec<Deed>) {
+fn fresh(setup: &Setup, world: &ModelState, at: usize, deeds: &mut Vec<Deed>) {
     if new_owner(setup, world, at).is_none() {
         return;
     }
@@ -106,8 +106,8 @@ fn fresh(setup: &Setup, world: &World, at: usize, deeds: &mut Vec<Deed>) {
     }
 }
 
-/// An owner of this client's of whom nobody knows, instead of one that never was before.
-fn new_owner(setup: &Setup, world: &World, at: usize) -> Option<u8> {
+/// An owner of this client's that nothing in Redis mentions, instead of a fresh one.
+fn new_owner(setup: &Setup, world: &ModelState, at: usize) -> Option<u8> {
     let client = &world.clients[at];
     let mut own = owners(world.clients.len(), at);
     if !setup.fresh_owners {
@@ -128,7 +128,7 @@ pub(crate) fn owners(clients: usize, at: usize) -> std::ops::Range<u8> {
     number(at * each)..number((at + 1) * each)
 }
 
-fn stands(world: &World, symbol: u8) -> bool {
+fn stands(world: &ModelState, symbol: u8) -> bool {
     world.redis.entries().any(|(key, entry)| key.contains(&symbol) || entry.value.names(symbol))
 }
 
@@ -142,7 +142,7 @@ pub(super) enum Whose {
 /// What a deed asks of Redis; what is known before the answer is written down.
 pub(super) fn begin(
     setup: &Setup,
-    world: &mut World,
+    world: &mut ModelState,
     at: usize,
     deed: Deed,
 ) -> Option<(Whose, Op)> {
@@ -162,7 +162,7 @@ pub(super) fn begin(
     let op = match deed {
         Deed::AskAgain => ask(setup, hold, now),
         Deed::Settle => {
-            // Who asks no more has given up.
+            // An owner that requests nothing more has given up.
             hold.leaving |= hold.guards.none();
             settle(hold)?
         }

@@ -8,13 +8,13 @@ use super::{
     names::LockNames,
     setup::{PLACE, Setup},
     standing::{Held, Standing},
-    world::{Hold, World},
+    state::{Hold, ModelState},
     wrong::Wrong,
 };
 use crate::redis::{Redis, Reply, Value};
 
 /// The first rule that is broken.
-pub(super) fn judge(setup: &Setup, world: &World, standing: &Standing) -> Option<Wrong> {
+pub(super) fn judge(setup: &Setup, world: &ModelState, standing: &Standing) -> Option<Wrong> {
     if !excludes(setup, world) {
         return Some(Wrong::Exclusion);
     }
@@ -36,8 +36,8 @@ pub(super) fn judge(setup: &Setup, world: &World, standing: &Standing) -> Option
     (setup.kind == Kind::Semaphore && !adds_up(setup, &world.redis)).then_some(Wrong::Permits)
 }
 
-/// Those who believe in a hold may hold it together.
-fn excludes(setup: &Setup, world: &World) -> bool {
+/// The clients that rely on a hold may hold it together.
+fn excludes(setup: &Setup, world: &ModelState) -> bool {
     let holds = world.clients.iter().filter_map(|client| client.hold.as_ref());
     let believers: Vec<&Hold> = holds.filter(|hold| hold.believes(world.now())).collect();
     if setup.kind == Kind::Semaphore {
@@ -86,13 +86,13 @@ pub(crate) fn adds_up(setup: &Setup, redis: &Redis) -> bool {
     free + i64::try_from(out).unwrap_or_default() == i64::from(setup.permits)
 }
 
-/// If everybody stopped here: when all leases are over somebody new gets in, and at last nothing is
-/// left but tokens, and permits.
-pub(super) fn is_freed(setup: &Setup, world: &World, calls: &Calls) -> bool {
+/// If all clients stopped here: when all leases are over a new owner gets in, and at last nothing
+/// is left except tokens and permits.
+pub(super) fn is_freed(setup: &Setup, world: &ModelState, calls: &Calls) -> bool {
     let mut redis = world.redis.clone();
     let place = i64::try_from(PLACE.as_millis()).unwrap_or_default();
     redis.advance(setup.longest_lease().max(place) + 1);
-    // Who finds nothing but a token finds the same everywhere: once is enough.
+    // States with nothing except a token are alike: once is enough.
     let is_free = redis.entries().all(|(key, _)| key == setup.names.token);
     let permits = if setup.kind == Kind::Semaphore { setup.permits } else { 1 };
     if !is_free || world.operations < 2 {
@@ -109,7 +109,7 @@ pub(super) fn is_freed(setup: &Setup, world: &World, calls: &Calls) -> bool {
 }
 
 /// Arguments that are none change nothing and are refused.
-pub(super) fn is_picky(world: &World, calls: &Calls) -> bool {
+pub(super) fn is_picky(world: &ModelState, calls: &Calls) -> bool {
     // What a script says to them does not depend on much.
     let run = |redis: &mut Redis, which| calls.run(redis, Asked::Nonsense(which));
     world.operations > 1 || refuses_nonsense(&world.redis, run)

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::{
     deed::owners,
     names::{K, SYMBOLS},
-    world::{Client, Hold, World},
+    state::{Client, Hold, ModelState},
 };
 use crate::redis::{Entry, Value};
 
@@ -17,7 +17,7 @@ const LONG_MS: i64 = 60_000;
 const MS_DIGITS: usize = 13;
 const US_DIGITS: usize = 16;
 
-impl Hash for World {
+impl Hash for ModelState {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let locals: Vec<u64> = self.clients.iter().map(|client| self.local(client)).collect();
         let mut order: Vec<usize> = (0..locals.len()).collect();
@@ -51,7 +51,7 @@ fn orders(locals: &[u64], sorted: &[usize]) -> Vec<Vec<usize>> {
     all
 }
 
-impl World {
+impl ModelState {
     /// What a client is, whatever its name.
     fn local(&self, client: &Client) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -181,7 +181,7 @@ fn relative(hold: &Hold, now: i64) -> impl Hash {
     let Hold { asked, guards, stored, doubt, leaving, taken, in_line, .. } = hold.clone();
     let left = |until: i64| (until - now).max(0);
     let times = (left(hold.until), left(hold.reads_until));
-    // What is past has no effect any more, but for those who wait.
+    // The past has no effect any more, except on waiters.
     let waiting = hold.asks().then(|| (now - hold.since, hold.yields_until.map(left)));
     (asked, (guards, stored), (doubt, leaving, taken), in_line, times, waiting)
 }

@@ -6,7 +6,7 @@ use super::{
     deed::Whose,
     op::{Op, span},
     setup::Setup,
-    world::{Client, Hold, Holds},
+    state::{Client, Hold, Holds},
 };
 use crate::redis::Reply;
 

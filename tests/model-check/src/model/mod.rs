@@ -13,8 +13,8 @@ pub(crate) mod replies;
 pub(crate) mod rules;
 pub(crate) mod setup;
 pub(crate) mod standing;
+pub(crate) mod state;
 mod told;
-pub(crate) mod world;
 mod wrong;
 
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use std::rc::Rc;
 pub use deed::Deed;
 pub use op::Op;
 pub use setup::Setup;
-pub use world::{Client, Hold, Holds, World};
+pub use state::{Client, Hold, Holds, ModelState};
 pub use wrong::Wrong;
 
 use crate::{redis::Reply, search::Search, texts::Texts};
@@ -31,7 +31,7 @@ use deed::Whose;
 use rules::Step;
 use standing::Standing;
 
-/// For how long somebody waits makes no difference beyond this.
+/// A longer wait than this makes no further difference.
 pub(crate) const LONG_WAIT_MS: i64 = 2_000;
 
 /// No failover is over within a microsecond.
@@ -76,7 +76,7 @@ impl Locks {
     }
 
     /// Runs a step, and says what came of it; what is wrong with it stays in the world.
-    fn run(&self, world: &mut World, owner: u8, op: Op) -> Reply {
+    fn run(&self, world: &mut ModelState, owner: u8, op: Op) -> Reply {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
         let reply = self.calls().run(&mut world.redis, Asked::By(owner, op));
@@ -97,7 +97,7 @@ impl Locks {
         reply
     }
 
-    fn take(&self, world: &mut World, action: Action) -> Option<()> {
+    fn take(&self, world: &mut ModelState, action: Action) -> Option<()> {
         match action {
             Action::Tick(ms) => world.redis.advance(ms),
             Action::Do(at, deed) => {
@@ -130,7 +130,7 @@ impl Locks {
         Some(())
     }
 
-    fn take_away(&self, world: &mut World) {
+    fn take_away(&self, world: &mut ModelState) {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
         let reply = self.calls().run(&mut world.redis, Asked::TakeAway);
@@ -162,7 +162,7 @@ impl Locks {
     }
 }
 
-impl World {
+impl ModelState {
     fn owner(&self, at: usize, whose: Whose) -> Option<u8> {
         let client = &self.clients[at];
         let hold = if whose == Whose::Hold { &client.hold } else { &client.stale };

@@ -53,7 +53,7 @@ pub(crate) fn owner(kind: Kind, number: u8) -> Vec<u8> {
     [b"0-0-80-0-".as_slice(), &[symbol], b":1"].concat()
 }
 
-/// Whoever asks for this lock under that name.
+/// The caller of this number.
 pub(crate) fn caller(kind: Kind, names: &LockNames, number: u8) -> ScriptCaller {
     let bytes = owner(kind, number);
     let name = match kind {
@@ -63,7 +63,7 @@ pub(crate) fn caller(kind: Kind, names: &LockNames, number: u8) -> ScriptCaller 
     ScriptCaller::new(kind, &names.lock_key(), &name)
 }
 
-/// Somebody who was never there.
+/// A caller that was never there.
 pub(crate) fn newcomer(kind: Kind, names: &LockNames, number: u32) -> ScriptCaller {
     let name = match kind {
         Kind::Semaphore => format!("{:032x}", number + 1),
@@ -89,7 +89,7 @@ impl LockNames {
         [self.tag.as_bytes(), b":", owner, hold.as_bytes()].concat()
     }
 
-    /// Where it is told that who waits may try again; a fair kind's waiter has its own.
+    /// The channel that wakes waiters; a fair kind's waiter has its own.
     pub(crate) fn channel(&self, kind: Kind, waiter: &[u8]) -> Vec<u8> {
         let (sort, is_own) = match kind {
             Kind::ReadWrite => ("redisson_rwlock", false),

@@ -7,7 +7,7 @@ use lock_core::{
     test_util::{Ask, PlainCall, ScriptCaller, Step},
 };
 
-use super::{setup, world::Holds};
+use super::{setup, state::Holds};
 
 /// What is asked of Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -35,7 +35,7 @@ impl Step<'_> {
     pub(crate) fn judge(&self) -> Result<(), Wrong> {
         broken(Wrong::Reply, !replies::is_well_formed(self.op, self.reply))?;
         self.spares_others()?;
-        self.gives_to_nobody()?;
+        self.grants_only_to_the_caller()?;
         self.leaves_places()?;
         match self.op {
             Op::Acquire { .. } => self.acquired()?,
@@ -55,7 +55,7 @@ impl Step<'_> {
         self.reply.parts().get(at).and_then(Reply::int).unwrap_or_default()
     }
 
-    /// No step takes anything from anybody else, or from its owner but by releasing it.
+    /// No step takes anything from another owner, or from its own owner except by a release.
     fn spares_others(&self) -> Result<(), Wrong> {
         let gives_up =
             matches!(self.op, Op::Release { .. } | Op::Leave { .. } | Op::Downgrade { .. });
@@ -74,8 +74,8 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Nobody gets the lock by another's step.
-    fn gives_to_nobody(&self) -> Result<(), Wrong> {
+    /// No owner gets the lock by another's step.
+    fn grants_only_to_the_caller(&self) -> Result<(), Wrong> {
         let had = |held: &Held| self.before.by(&held.owner).is_some_and(Held::lives);
         let given = self.after.others(self.owner).any(|held| !had(held));
         broken(Wrong::FalseGrant, given)
@@ -88,8 +88,8 @@ impl Step<'_> {
         held.filter(counts).map_or(0, |held| held.of(mode))
     }
 
-    /// Nothing of what was asked for stands any more, of what was there before all, and those who wait
-    /// know it. What the step would be is a release.
+    /// Nothing of the request is left, everything from before is, and the waiters were woken. The
+    /// step is treated as a release.
     pub(crate) fn is_taken_back(&self) -> Result<(), Wrong> {
         let Op::Release { mode, holds, .. } = self.op else { return Ok(()) };
         self.spares_others()?;
@@ -102,7 +102,7 @@ impl Step<'_> {
         self.tells()
     }
 
-    /// Who only takes from what it has takes nobody's place.
+    /// An owner that only gives up holds takes no waiter's place.
     fn leaves_places(&self) -> Result<(), Wrong> {
         let others = self.before.waiters.iter().filter(|one| one.owner != self.owner);
         let mut others = others.filter(|one| one.left > 0);
@@ -181,8 +181,8 @@ impl Step<'_> {
         }
     }
 
-    /// Who could not enter before and can now is told, and who stood back behind a waiter that has
-    /// left.
+    /// A waiter that could not enter before and can now is woken, and so is one that yielded to a
+    /// waiter that has left.
     fn tells(&self) -> Result<(), Wrong> {
         let gives_up =
             matches!(self.op, Op::Release { .. } | Op::Leave { .. } | Op::Downgrade { .. });

@@ -36,7 +36,7 @@ pub struct Setup {
     pub converts: bool,
     /// How many commands may be under way at once whose sender hears no more of them.
     pub late: u8,
-    /// Whether who is refused waits in line.
+    /// Whether a refused owner waits in line.
     pub waits: bool,
     /// Whether an operator takes the lock away.
     pub force: bool,

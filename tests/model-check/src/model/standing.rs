@@ -1,4 +1,4 @@
-//! Who holds what and who waits, read from the key space by the rules of the wire alone.
+//! The holders and the waiters, read from the key space by the rules of the wire alone.
 
 use lock_core::{Kind, Mode};
 
@@ -48,7 +48,7 @@ pub(crate) struct Standing {
     pub(crate) held: Vec<Held>,
     /// In order.
     pub(crate) waiters: Vec<Waiter>,
-    /// The last fencing token that is anybody's.
+    /// The last fencing token that was granted or reserved.
     pub(crate) token: i64,
 }
 
@@ -71,12 +71,12 @@ impl Standing {
         self.held.iter().find(|held| held.owner == owner)
     }
 
-    /// Those who hold it, but this one.
+    /// The holders, except this one.
     pub(crate) fn others<'a>(&'a self, owner: &'a [u8]) -> impl Iterator<Item = &'a Held> {
         self.held.iter().filter(move |held| held.owner != owner && held.lives())
     }
 
-    /// Whether it stands anywhere where those stand who wait.
+    /// Whether the owner is in any line of waiters.
     pub(crate) fn waits(&self, owner: &[u8]) -> bool {
         self.waiters.iter().any(|one| one.owner == owner)
     }

@@ -110,26 +110,26 @@ pub struct Client {
     pub hold: Option<Hold>,
     /// What it had, and has not settled.
     pub stale: Option<Hold>,
-    /// A command that is still on its way, and its owner; nobody waits for the answer.
+    /// A command that is still on its way, and its owner; no client waits for the answer.
     pub late: Option<(u8, Op)>,
 }
 
 /// A state.
 #[derive(Debug, Clone, PartialEq)]
-pub struct World {
+pub struct ModelState {
     /// What stands in Redis.
     pub redis: Redis,
-    /// Who there is.
+    /// The clients.
     pub clients: Vec<Client>,
     /// How many operations there were.
     pub operations: u8,
-    /// The highest fencing token that anybody was given.
+    /// The highest fencing token that was granted.
     pub highest: i64,
     /// What has gone wrong on the way here.
     pub wrong: Option<Wrong>,
 }
 
-impl World {
+impl ModelState {
     pub(super) fn new(clients: u8) -> Self {
         Self {
             redis: Redis::at(START_US),

@@ -55,8 +55,8 @@ fn next<'a>(setup: &Setup, at: &'a Standing) -> &'a [Waiter] {
     &waiters[..count.min(waiters.len())]
 }
 
-/// Whether the lock is reserved for those that are next, and each of them woken, and nobody else. If
-/// there are none, all are told.
+/// Whether the lock is reserved for the next waiters, and each of them was woken, and no others. If
+/// there are none, all subscribers are woken.
 pub(crate) fn is_passed_on(setup: &Setup, at: &Standing, told: &Published) -> bool {
     let channel = setup.names.channel(setup.kind, b"");
     let messages: Vec<&[u8]> =

@@ -5,7 +5,7 @@
 pub struct Scored {
     /// Where it stands.
     pub score: f64,
-    /// Who stands there.
+    /// The name of the member.
     pub member: Vec<u8>,
 }
 

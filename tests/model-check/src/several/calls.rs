@@ -22,11 +22,11 @@ use crate::{
     texts::Texts,
 };
 
-/// Who asks for what.
+/// The owner and the request of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
     By(Op),
-    /// Somebody of whom nobody has heard asks for both.
+    /// An owner that was never seen before requests both.
     Newcomer,
     /// The same with a lease of the second lock that is none.
     Nonsense(usize),

@@ -5,7 +5,7 @@ use lock_core::{Kind, Mode};
 use super::{
     op::{Ask, Op},
     setup::{Setup, Trouble},
-    world::{Hold, World},
+    state::{Hold, SeveralState},
 };
 use crate::{
     model::{
@@ -27,7 +27,7 @@ pub enum Deed {
 }
 
 /// All that a client may do.
-pub(super) fn deeds(setup: &Setup, world: &World, at: usize) -> Vec<Deed> {
+pub(super) fn deeds(setup: &Setup, world: &SeveralState, at: usize) -> Vec<Deed> {
     let may_ask = |lock: usize, mode: Mode, reenters: bool| {
         let Some(hold) = &world.clients[at].holds[lock] else {
             return new_owner(world, at, lock).is_some();
@@ -74,7 +74,7 @@ fn holds(setup: &Setup, lock: usize) -> u32 {
 /// What several are asked for by a command under way may be taken back by it. A client ends the old
 /// connection before it uses another one; here it may at most ask for the very same again before, and
 /// that only where the answer can be no other one.
-fn is_asked_again(setup: &Setup, world: &World, at: usize) -> bool {
+fn is_asked_again(setup: &Setup, world: &SeveralState, at: usize) -> bool {
     let client = &world.clients[at];
     let Some(asks) = client.late else { return true };
     if setup.trouble != Trouble::None {
@@ -86,8 +86,8 @@ fn is_asked_again(setup: &Setup, world: &World, at: usize) -> bool {
     client.holds.iter().zip(asks).all(same)
 }
 
-/// An owner of this client's of whom nobody knows on this lock.
-fn new_owner(world: &World, at: usize, lock: usize) -> Option<u8> {
+/// An owner of this client's that nothing in this lock's keys mentions.
+fn new_owner(world: &SeveralState, at: usize, lock: usize) -> Option<u8> {
     let client = &world.clients[at];
     let late = client.late.map(|asks| asks[lock].owner);
     let known =
@@ -101,7 +101,7 @@ fn stands(redis: &Redis, lock: usize, symbol: u8) -> bool {
 }
 
 /// What a deed asks of Redis; what is known before the answer is written down.
-pub(super) fn begin(setup: &Setup, world: &mut World, at: usize, deed: Deed) -> Option<Op> {
+pub(super) fn begin(setup: &Setup, world: &mut SeveralState, at: usize, deed: Deed) -> Option<Op> {
     match deed {
         Deed::All(modes) => Some(Op::All([
             ask(setup, world, at, 0, modes[0])?,
@@ -119,7 +119,7 @@ pub(super) fn begin(setup: &Setup, world: &mut World, at: usize, deed: Deed) -> 
     }
 }
 
-fn ask(setup: &Setup, world: &mut World, at: usize, lock: usize, mode: Mode) -> Option<Ask> {
+fn ask(setup: &Setup, world: &mut SeveralState, at: usize, lock: usize, mode: Mode) -> Option<Ask> {
     let now = world.now();
     if world.clients[at].holds[lock].is_none() {
         let owner = new_owner(world, at, lock)?;

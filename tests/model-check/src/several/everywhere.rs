@@ -6,7 +6,7 @@ use super::{
     calls::{Asked, Calls},
     rules::standings,
     setup::{LEASE_MS, Setup, Trouble},
-    world::{Hold, World},
+    state::{Hold, SeveralState},
 };
 use crate::{
     model::{
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The first rule that is broken.
-pub(super) fn judge(setup: &Setup, sides: &[Side; 2], world: &World) -> Option<Wrong> {
+pub(super) fn judge(setup: &Setup, sides: &[Side; 2], world: &SeveralState) -> Option<Wrong> {
     let standing = standings(setup, &world.redis);
     for (lock, standing) in standing.iter().enumerate() {
         let holds = world.clients.iter().filter_map(|client| client.holds[lock].as_ref());
@@ -41,7 +41,13 @@ pub(super) fn judge(setup: &Setup, sides: &[Side; 2], world: &World) -> Option<W
 }
 
 /// Redis has at least what the program believes in, for at least as long.
-fn is_backed(setup: &Setup, lock: usize, world: &World, hold: &Hold, standing: &Standing) -> bool {
+fn is_backed(
+    setup: &Setup,
+    lock: usize,
+    world: &SeveralState,
+    hold: &Hold,
+    standing: &Standing,
+) -> bool {
     let name = owner(setup.kinds[lock], hold.owner);
     let Some(held) = standing.by(&name) else { return false };
     let left = hold.until - world.now();
@@ -64,13 +70,18 @@ fn is_token(key: &[u8]) -> bool {
     SEVERAL.iter().any(|names| key == names.token)
 }
 
-/// If everybody stopped here: when all leases are over somebody new gets both, and at last nothing is
-/// left but tokens, and permits.
-pub(super) fn is_freed(setup: &Setup, sides: &[Side; 2], world: &World, calls: &Calls) -> bool {
+/// If all clients stopped here: when all leases are over a new owner gets both, and at last nothing
+/// is left except tokens and permits.
+pub(super) fn is_freed(
+    setup: &Setup,
+    sides: &[Side; 2],
+    world: &SeveralState,
+    calls: &Calls,
+) -> bool {
     let mut redis = world.redis.clone();
     let place = i64::try_from(PLACE.as_millis()).unwrap_or_default();
     redis.advance(LEASE_MS.max(place) + 1);
-    // Who finds nothing but tokens finds the same everywhere: once is enough.
+    // States with nothing except tokens are alike: once is enough.
     let is_free = redis.entries().all(|(key, _)| is_token(key));
     if !world.troubled && (!is_free || world.operations < 2) {
         let reply = calls.run(&mut redis, Asked::Newcomer);
@@ -83,7 +94,7 @@ pub(super) fn is_freed(setup: &Setup, sides: &[Side; 2], world: &World, calls: &
 }
 
 /// A lease of the second lock that is none changes nothing, of the first one neither.
-pub(super) fn is_picky(world: &World, calls: &Calls) -> bool {
+pub(super) fn is_picky(world: &SeveralState, calls: &Calls) -> bool {
     // What a script says to them does not depend on much.
     let run = |redis: &mut Redis, which| calls.run(redis, Asked::Nonsense(which));
     world.operations > 1 || refuses_nonsense(&world.redis, run)

@@ -3,7 +3,7 @@
 use super::{
     op::{Ask, Op},
     setup::Setup,
-    world::{Client, Hold},
+    state::{Client, Hold},
 };
 use crate::{model::setup::YIELDING_MS, redis::Reply};
 

@@ -7,7 +7,7 @@ mod heard;
 mod op;
 mod rules;
 mod setup;
-mod world;
+mod state;
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use stateright::{Model, Property};
 pub use deed::Deed;
 pub use op::{Ask, Op};
 pub use setup::{Setup, Trouble};
-pub use world::{Client, Hold, World};
+pub use state::{Client, Hold, SeveralState};
 
 use crate::{
     model::{Setup as Side, Wrong, names::SEVERAL, replies},
@@ -67,7 +67,7 @@ impl Several {
     }
 
     /// Runs a step, and says what came of it; what is wrong with it stays in the world.
-    fn run(&self, world: &mut World, op: Op) -> Reply {
+    fn run(&self, world: &mut SeveralState, op: Op) -> Reply {
         let calls = self.calls();
         let mut redis = world.redis.clone();
         let reply = calls.run(&mut redis, Asked::By(op));
@@ -87,7 +87,7 @@ impl Several {
         reply
     }
 
-    fn take(&self, world: &mut World, action: Action) -> Option<()> {
+    fn take(&self, world: &mut SeveralState, action: Action) -> Option<()> {
         match action {
             Action::Tick => world.redis.advance(TICK_MS),
             Action::Do(at, deed) => {
@@ -115,7 +115,7 @@ impl Several {
         Some(())
     }
 
-    fn trouble(&self, world: &mut World) {
+    fn trouble(&self, world: &mut SeveralState) {
         world.troubled = true;
         let (names, redis) = (&SEVERAL[1], &mut world.redis);
         let in_the_way = match self.setup.trouble {
@@ -127,8 +127,8 @@ impl Several {
         redis.call(&[b"rpush".into(), in_the_way.into(), b"x".into()]);
     }
 
-    /// What stands under a lock's name is nobody's but its holders'.
-    fn may_be_troubled(&self, world: &World) -> bool {
+    /// Whether only holders of a lock have a value under its name.
+    fn may_be_troubled(&self, world: &SeveralState) -> bool {
         let is_free = world.redis.entry(SEVERAL[1].lock).is_none();
         match self.setup.trouble {
             _ if world.troubled => false,
@@ -139,7 +139,7 @@ impl Several {
     }
 }
 
-impl World {
+impl SeveralState {
     fn heard_tokens(&mut self, op: Op, reply: &Reply) {
         let (parts, highest) = (reply.parts(), &mut self.highest);
         let mut hear = |lock: usize, at: usize| {
@@ -155,14 +155,14 @@ impl World {
 }
 
 impl Model for Several {
-    type State = World;
+    type State = SeveralState;
     type Action = Action;
 
-    fn init_states(&self) -> Vec<World> {
-        vec![World::new(self.setup.clients)]
+    fn init_states(&self) -> Vec<SeveralState> {
+        vec![SeveralState::new(self.setup.clients)]
     }
 
-    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+    fn actions(&self, world: &SeveralState, actions: &mut Vec<Action>) {
         if self.search.is_over() {
             return;
         }
@@ -192,7 +192,7 @@ impl Model for Several {
         }
     }
 
-    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+    fn next_state(&self, world: &SeveralState, action: Action) -> Option<SeveralState> {
         let mut next = world.clone();
         self.take(&mut next, action)?;
         next.settle_time();
@@ -204,18 +204,24 @@ impl Model for Several {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let mut rules = unbroken![
+        let mut rules = unbroken![SeveralState:
             Exclusion CutShort Endless Reply Token FalseGrant FalseLoss FalseRefusal FalseTime
             FalseRelease NotTold Overtaken StillWaits Permits Half AsAlone
         ];
-        rules.push(Property::always(Wrong::Arguments.rule(), |locks: &Self, world: &World| {
-            locks.search.keeps(everywhere::is_picky(world, &locks.calls()))
-        }));
-        rules.push(Property::always(Wrong::NotFreed.rule(), |locks: &Self, world: &World| {
-            let (calls, is_broken) = (locks.calls(), world.wrong.is_some());
-            let is_freed = || everywhere::is_freed(&locks.setup, &locks.sides, world, &calls);
-            locks.search.keeps(is_broken || is_freed())
-        }));
+        rules.push(Property::always(
+            Wrong::Arguments.rule(),
+            |locks: &Self, world: &SeveralState| {
+                locks.search.keeps(everywhere::is_picky(world, &locks.calls()))
+            },
+        ));
+        rules.push(Property::always(
+            Wrong::NotFreed.rule(),
+            |locks: &Self, world: &SeveralState| {
+                let (calls, is_broken) = (locks.calls(), world.wrong.is_some());
+                let is_freed = || everywhere::is_freed(&locks.setup, &locks.sides, world, &calls);
+                locks.search.keeps(is_broken || is_freed())
+            },
+        ));
         rules
     }
 }

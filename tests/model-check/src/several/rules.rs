@@ -4,7 +4,7 @@ use super::{
     calls::{Asked, Calls},
     op::{Ask, Op},
     setup::{Setup, Trouble},
-    world::World,
+    state::SeveralState,
 };
 use crate::{
     model::{
@@ -28,7 +28,7 @@ pub(super) struct Step<'a> {
     pub(super) calls: &'a Calls,
     pub(super) op: Op,
     /// As it was before.
-    pub(super) world: &'a World,
+    pub(super) world: &'a SeveralState,
     pub(super) redis: &'a Redis,
     pub(super) reply: &'a Reply,
     /// What was published, in order: channel and message.

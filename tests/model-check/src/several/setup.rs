@@ -40,7 +40,7 @@ pub struct Setup {
     pub late: u8,
     /// How many holds one owner takes of a lock, at most.
     pub holds: u32,
-    /// Whether who is refused waits in line.
+    /// Whether a refused owner waits in line.
     pub waits: bool,
     /// What may go wrong.
     pub trouble: Trouble,

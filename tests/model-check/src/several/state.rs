@@ -12,7 +12,7 @@ use crate::{
         fingerprint::print,
         names::{SEVERAL, SYMBOLS},
         op::span,
-        world::START_US,
+        state::START_US,
     },
     redis::Redis,
 };
@@ -85,20 +85,21 @@ impl Hold {
 pub struct Client {
     /// What it has or wants, of each lock.
     pub holds: [Option<Hold>; 2],
-    /// What it asked for at once by a command that is still on its way; nobody waits for the answer.
+    /// What it requested together by a command that is still on its way; no client waits for the
+    /// answer.
     pub late: Option<[Ask; 2]>,
 }
 
 /// A state.
 #[derive(Debug, Clone, PartialEq)]
-pub struct World {
+pub struct SeveralState {
     /// What stands in Redis.
     pub redis: Redis,
-    /// Who there is.
+    /// The clients.
     pub clients: Vec<Client>,
     /// How many operations there were.
     pub operations: u8,
-    /// The highest fencing token of each lock that anybody was given.
+    /// The highest fencing token of each lock that was granted.
     pub highest: [i64; 2],
     /// What may go wrong with the second lock has gone wrong.
     pub troubled: bool,
@@ -106,7 +107,7 @@ pub struct World {
     pub wrong: Option<Wrong>,
 }
 
-impl World {
+impl SeveralState {
     pub(super) fn new(clients: u8) -> Self {
         Self {
             redis: Redis::at(START_US),
@@ -188,7 +189,7 @@ fn renamed(asks: [Ask; 2], numbers: &Numbers) -> [Ask; 2] {
     })
 }
 
-impl Hash for World {
+impl Hash for SeveralState {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // Clients that differ in name alone are the same; there are two.
         let forth: Vec<usize> = (0..self.clients.len()).collect();

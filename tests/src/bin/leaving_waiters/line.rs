@@ -1,4 +1,4 @@
-//! What Redis says of it.
+//! The lock's state in Redis.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Does with this library what the lines of its standard input say: the counterpart of the Java
+//! Executes the lines of its standard input with this library: the counterpart of the Java
 //! program in `tests/interop`, whose lines and answers are the same.
 //!
 //! A line is `<id> <thread> <verb> <kind> <key> [arguments]`, its answer `#<id> <answer>`. A thread

@@ -90,7 +90,7 @@ impl Thread {
         Ok(self.locks.force_release(key).await?.was_held.to_string())
     }
 
-    /// Whether the thread believes in its lock.
+    /// Whether the thread relies on its lock.
     fn held(&self, kind: Kind, key: &str) -> bool {
         self.guard(kind, key).is_some_and(Guard::is_held)
     }

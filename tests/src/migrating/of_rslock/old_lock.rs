@@ -36,7 +36,7 @@ impl OldLocks {
         });
         match taking.await {
             Ok(Ok(lock)) => Ok(Some(lock)),
-            // Held by another process, or too few servers answered: rslock does not say which.
+            // Held by another process, or too few servers answered: rslock does not report which.
             Ok(Err(LockError::Unavailable)) => Ok(None),
             Ok(Err(error)) => Err(error),
             Err(ended) => match ended.try_into_panic() {

@@ -1,4 +1,5 @@
-//! A short fault campaign on every deployment: the program that runs for an hour, for a minute in all.
+//! A short fault campaign on every deployment: the program that runs for an hour, for a minute in
+//! total.
 //!
 //! `cargo run --release -p lock-chaos -- --help` says how to run a longer one.
 
@@ -34,7 +35,7 @@ async fn campaign(deployment: &str) {
     let count = |what: &str| figures[what].as_u64().unwrap();
     let faults = figures["faults"].as_object().unwrap().values();
     assert!(faults.map(|count| count.as_u64().unwrap()).sum::<u64>() > 0);
-    // Every checker had something to look at.
+    // Every checker had records to check.
     for what in ["grants", "tokens_compared", "fenced_writes", "notices", "long_waits"] {
         assert!(count(what) > 0, "seed {seed} on {deployment}: no {what}");
     }

@@ -29,7 +29,7 @@ macro_rules! on_every_store {
 
 on_every_store! {
     a_majority_is_enough_and_less_is_not
-    one_at_a_time_and_everybody_gets_a_turn
+    one_at_a_time_and_each_gets_a_turn
     it_is_renewed_and_lost_with_its_majority
 }
 
@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    /// Somebody who locks on one server alone.
+    /// A client that locks on one server alone.
     async fn alone(&self, server: usize) -> LockClient {
         match self {
             Self::Memory(stores) => LockClient::builder().in_memory_on(&stores[server]),
@@ -117,7 +117,7 @@ async fn a_majority_is_enough_and_less_is_not(world: World) {
     red_lock.lock("k").wait(LONG).acquire().await.unwrap().release().await.unwrap();
 }
 
-async fn one_at_a_time_and_everybody_gets_a_turn(world: World) {
+async fn one_at_a_time_and_each_gets_a_turn(world: World) {
     let (inside, turns) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
     let mut tasks = JoinSet::new();
     for _ in 0..2 {

@@ -6,7 +6,7 @@ use lock_tests::{Process, Stopwatch, eventually};
 
 use crate::contention::crowd::{Crowd, LONG};
 
-/// For so long a waiter that says nothing keeps its place.
+/// How long a silent waiter keeps its place.
 const PLACE: Duration = Duration::from_secs(3);
 /// For a message to another process and its try.
 const A_MOMENT: Duration = Duration::from_millis(500);
@@ -15,8 +15,8 @@ const QUEUE: &str = "redisson_lock_queue:{lock:k}";
 const DEADLINES: &str = "redisson_lock_timeout:{lock:k}";
 const LINE: &str = "lock_waiters:{lock:k}";
 
-/// A hundred waiters of ten processes, each known to stand in line before the next one asks.
-/// So many waiters make so many `entries` of its line.
+/// A hundred waiters of ten processes, each known to be in line before the next one requests the
+/// lock. So many waiters make so many `entries` of its line.
 async fn in_order_of_arrival(
     kind: &str,
     line: &str,
@@ -43,7 +43,7 @@ async fn in_order_of_arrival(
         crowd.members[waiter % 10].line(&format!("turned {name}"), LONG).await;
     }
     assert_eq!(crowd.log("log").await, arrived);
-    assert!(!crowd.cli.exists(line).await, "nobody stands in line any more");
+    assert!(!crowd.cli.exists(line).await, "no waiter is in line any more");
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn waiters_of_ten_processes_are_served_in_order_of_arrival() {
 
 #[tokio::test]
 async fn so_are_those_of_a_fair_read_write_lock() {
-    // The line has an entry that says what it is, and two of each writer.
+    // The line has an entry that marks its kind, and two of each writer.
     in_order_of_arrival("fair_read_write", LINE, "ZCARD", |waiters| 1 + 2 * waiters).await;
 }
 

@@ -1,4 +1,4 @@
-//! Many processes at one lock: who is let in before whom, and that everybody is in the end.
+//! Many processes at one lock: the order in which they enter, and that all enter in the end.
 
 mod crowd;
 mod fair;

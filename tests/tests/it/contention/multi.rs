@@ -1,4 +1,4 @@
-//! Two locks at once, asked for in opposite orders.
+//! Two locks at once, requested in opposite orders.
 
 use crate::contention::crowd::Crowd;
 

@@ -90,7 +90,7 @@ async fn fail_fast_refuses_only_in_the_slots_of_a_dead_node() {
     let cluster = partial().await;
     let client = client(&cluster.url()).await;
     let keys = keys(&cluster).await;
-    // Without turns, or who comes before the release is sent would have it without the store.
+    // Without handoffs; otherwise a waiter would get the lock without the store.
     let ask =
         |at: usize| client.write(keys[at].as_str()).max_local_handoffs(0).fail_fast(true).acquire();
     for at in 0..keys.len() {
@@ -98,7 +98,7 @@ async fn fail_fast_refuses_only_in_the_slots_of_a_dead_node() {
     }
     let held = ask(1).await.unwrap();
     cluster.node(1).pause();
-    // Its release is not answered, and who waits behind it is told why.
+    // Its release is not answered, and the waiter behind it gets the reason.
     drop(held);
     let refused = ask(1).await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");

@@ -1,4 +1,4 @@
-//! MOVED, ASK and TRYAGAIN: a node that sends one elsewhere, or asks for patience.
+//! MOVED, ASK and TRYAGAIN: a node that redirects a client, or lets it wait.
 
 use lock_core::{AcquireError, LockClient};
 use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
@@ -27,7 +27,7 @@ async fn a_slot_that_has_moved_is_followed() {
     let cluster = RedisCluster::start().await;
     let (key, slot) = first_key(&cluster).await;
     let client = client(&cluster.url()).await;
-    // A client that looks at the map just then is not sent elsewhere.
+    // A client that reads the map just then is not redirected.
     bounded(LIMIT, async {
         loop {
             let guard = client.write(key.as_str()).acquire().await.unwrap();
@@ -41,7 +41,7 @@ async fn a_slot_that_has_moved_is_followed() {
     })
     .await;
     assert_eq!(lock_keys(cluster.keys().await), [""; 0]);
-    // What was learned is kept, once the node that is asked for the map has heard of it too.
+    // What was learned is kept, once the node that is queried for the map has it too.
     eventually("it is not sent elsewhere any more", LIMIT, async || {
         let moved = refusals(&cluster.cli(0).await, "MOVED").await;
         for _ in 0..5 {
@@ -59,7 +59,7 @@ async fn a_slot_that_is_moving_is_waited_for() {
     let client = patient(&cluster).await;
     let held = client.write(key.as_str()).acquire().await.unwrap();
     cluster.begin_move(slot, 0, 1).await;
-    // Some names of this lock exist and some do not: its node cannot say where it is.
+    // Some names of this lock exist and some do not: its node cannot redirect.
     let releasing = tokio::spawn(held.release());
     let (source, target) = (cluster.cli(0).await, cluster.cli(1).await);
     eventually("told to try again", LIMIT, async || {
@@ -67,7 +67,7 @@ async fn a_slot_that_is_moving_is_waited_for() {
         refusals(&source, "TRYAGAIN").await + refusals(&target, "TRYAGAIN").await > 1
     })
     .await;
-    // Of this one none exists: the other node is asked, which cannot say either.
+    // Of this one none exists: the other node is tried, which cannot redirect either.
     let fresh = format!("fresh:{{lock:{key}}}");
     assert_eq!(cluster.slot(&format!("lock:{fresh}")).await, slot);
     let acquiring = tokio::spawn(client.write(fresh).acquire());

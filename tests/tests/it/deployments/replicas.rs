@@ -21,7 +21,7 @@ async fn with_replica() -> (RedisServer, RedisServer) {
     .await;
     // Online is said of one that has not been sent any command yet.
     eventually("it confirms", LIMIT, async || {
-        let _: u64 = cli.query(&["PUBLISH", "to", "nobody"]).await;
+        let _: u64 = cli.query(&["PUBLISH", "unused", "message"]).await;
         cli.query::<u64>(&["WAIT", "1", "100"]).await == 1
     })
     .await;
@@ -102,7 +102,7 @@ async fn a_primary_that_was_demoted_and_still_answers_is_left() {
     let builder = LockClient::builder().wait_for_replicas(1, PATIENCE);
     let client = builder.connect_lazy(&name.url()).unwrap();
     eventually("it grants", LIMIT, async || client.write("k").acquire().await.is_ok()).await;
-    // Nobody ends the connections to the old one, as Sentinel would.
+    // The connections to the old one are not ended, as Sentinel would do.
     name.turn_to(second.addr());
     let _: String = second.cli().await.query(&["REPLICAOF", "NO", "ONE"]).await;
     let port = second.port().to_string();
@@ -160,7 +160,7 @@ async fn no_grant_while_a_release_of_the_same_hold_may_be_late() {
 }
 
 #[tokio::test]
-async fn a_setting_that_says_nothing_is_refused() {
+async fn a_setting_without_effect_is_refused() {
     let url = "redis://127.0.0.1:1";
     for (count, patience) in [(0, PATIENCE), (1, Duration::ZERO)] {
         let builder = LockClient::builder().wait_for_replicas(count, patience);

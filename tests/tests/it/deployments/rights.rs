@@ -1,4 +1,4 @@
-//! The least rights with which a client lives in a cluster and asks Sentinels, as
+//! The least rights with which a client works in a cluster and queries Sentinels, as
 //! docs/deployments.md lists them on top of docs/redisson.md.
 
 use std::time::Duration;
@@ -65,7 +65,7 @@ async fn a_right_that_one_node_of_a_cluster_does_not_give_is_named() {
     for node in 0..RedisCluster::PRIMARIES {
         let _: String = cluster.cli(node).await.query(&user).await;
     }
-    // Whichever node has the name that is asked for, two others do not.
+    // Whichever node has the requested name, two others do not.
     for node in 0..RedisCluster::PRIMARIES {
         let cli = cluster.cli(node).await;
         let _: String = cli.query(&["ACL", "SETUSER", "locks", "-pexpire"]).await;

@@ -52,7 +52,7 @@ async fn is_followed(setup: &SentinelSetup, fail: impl AsyncFnOnce()) {
     let token = blocking.fencing_token();
     eventually("connected to it", LIMIT, async || here.health().await.is_ready()).await;
     let released = blocking.release().await;
-    eventually("nobody has it", LIMIT, async || here.health().await.holds == 1).await;
+    eventually("only that lock is held", LIMIT, async || here.health().await.holds == 1).await;
     assert!(bounded(LIMIT, waiter).await.unwrap() > token, "{released:?}");
     eventually("renewed", LIMIT, async || held.state() == LeaseState::Renewed).await;
     assert!(cli.pttl("lock:held").await > 0, "with the new primary");
@@ -114,7 +114,7 @@ async fn a_sentinel_that_is_alone_with_a_replica_leads_nowhere() {
 #[tokio::test]
 async fn a_sentinel_that_was_cut_off_with_its_primary_is_outvoted() {
     let setup = SentinelSetup::start().await;
-    // Says of itself that it is a primary, as one does that nobody could tell otherwise.
+    // Reports itself as a primary, as a server does that is not configured as a replica.
     let alone = RedisServer::start().await;
     let port = alone.port().to_string();
     let sentinel = setup.sentinel(0);
@@ -127,7 +127,7 @@ async fn a_sentinel_that_was_cut_off_with_its_primary_is_outvoted() {
     let after = client(&setup.url()).await;
     let guard = before.write("k").acquire().await.unwrap();
     assert!(matches!(after.write("k").try_acquire().await, Err(AcquireError::Busy(_))));
-    // Every few seconds they ask again where the primary is, over new connections.
+    // Every few seconds they query the primary's address again, over new connections.
     let asked = async || {
         let info: String = cli.query(&["INFO", "stats"]).await;
         let count = info.lines().find_map(|it| it.strip_prefix("total_connections_received:"));

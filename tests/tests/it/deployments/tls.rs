@@ -1,4 +1,4 @@
-//! TLS: who is trusted, who is let in, and what is said when it does not work.
+//! TLS: which servers are trusted, which clients are accepted, and the errors when it fails.
 
 use std::time::Duration;
 

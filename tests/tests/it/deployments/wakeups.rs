@@ -1,23 +1,23 @@
-//! Messages reach those who wait, wherever the slot goes.
+//! Messages reach the waiters, wherever the slot moves.
 
 use lock_core::LockClient;
 use lock_tests::{Cli, LIMIT, RedisCluster, bounded, eventually};
 
 use crate::deployments::{LONG, client};
 
-/// Far more than a waiter looks by itself within the limit.
+/// Far more than a waiter polls within the limit.
 const MESSAGES: usize = 100;
 
 fn verb() -> &'static str {
     if RedisCluster::major_version() >= 7 { "SPUBLISH" } else { "PUBLISH" }
 }
 
-/// Each message has the waiter look again.
+/// Each message makes the waiter retry.
 async fn is_woken(node: &Cli, channel: &str) {
     bounded(LIMIT, async {
         for _ in 0..MESSAGES {
             let before = node.calls("evalsha").await;
-            eventually("somebody listens", LIMIT, async || {
+            eventually("a subscriber is there", LIMIT, async || {
                 node.query::<u64>(&[verb(), channel, "1"]).await > 0
                     || RedisCluster::major_version() < 7
             })
@@ -54,7 +54,7 @@ async fn a_waiter_is_woken_before_and_after_its_slot_moves() {
 }
 
 #[tokio::test]
-async fn channels_of_many_slots_are_heard_at_once() {
+async fn channels_of_many_slots_are_subscribed_at_once() {
     let cluster = RedisCluster::start().await;
     let (here, there) = (client(&cluster.url()).await, client(&cluster.url()).await);
     let mut guards = Vec::new();
@@ -79,7 +79,7 @@ async fn channels_of_many_slots_are_heard_at_once() {
     for waiter in waiters {
         bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
     }
-    eventually("nobody listens any more", LIMIT, async || {
+    eventually("no subscriber is left", LIMIT, async || {
         let mut heard = 0;
         for node in 0..RedisCluster::PRIMARIES {
             heard += cluster.cli(node).await.query::<Vec<String>>(&["PUBSUB", verb]).await.len();

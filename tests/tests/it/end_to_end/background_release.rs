@@ -8,7 +8,7 @@ use lock_tests::{LIMIT, RedisServer, bounded, http};
 use lock_tower::{LockClient, RequestLockLayer};
 use tokio::sync::Notify;
 
-use crate::end_to_end::service::Service;
+use crate::end_to_end::local_service::LocalService;
 
 #[tokio::test]
 async fn a_response_does_not_wait_for_its_release() {
@@ -26,7 +26,8 @@ async fn a_response_does_not_wait_for_its_release() {
         }
     };
     let lock = RequestLockLayer::new(client, "job").unwrap().lease(LIMIT * 4);
-    let service = Service::start(Router::new().route("/", post(handler)).route_layer(lock)).await;
+    let service =
+        LocalService::start(Router::new().route("/", post(handler)).route_layer(lock)).await;
     let url = service.url("/");
     let request = tokio::spawn(async move { http::post(&url, "").await });
     bounded(LIMIT, begun.notified()).await;
@@ -43,7 +44,7 @@ async fn a_client_that_retries_after_its_reply_is_never_busy() {
     let client = LockClient::connect(&redis.url()).await.unwrap();
     let lock = RequestLockLayer::new(client, "job").unwrap().wait(Duration::ZERO);
     let router = Router::new().route("/", post(|| async { "done" })).route_layer(lock);
-    let service = Service::start(router).await;
+    let service = LocalService::start(router).await;
     for round in 0..200 {
         let answer = http::post(&service.url("/"), "").await;
         assert_eq!(answer.status, 200, "round {round}: {}", answer.text());

@@ -7,7 +7,7 @@ use lock_tests::{Cli, LIMIT, Process, RedisServer, bounded, eventually, http};
 use lock_tower::{LockClient, RequestLockLayer};
 use tokio::task::JoinSet;
 
-use crate::end_to_end::{problem::assert_repeatable, service::Service, shop::lock_keys};
+use crate::end_to_end::{local_service::LocalService, problem::assert_repeatable, shop::lock_keys};
 
 /// A running process of the service; killed on drop.
 struct Bank {
@@ -91,7 +91,7 @@ async fn transfers_in_opposite_directions_all_end_and_lose_nothing() {
     }
     all_are_answered(requests).await;
 
-    // Everybody has given as much as received, but ann, who was paid by eve, and bob, who paid eve.
+    // All have given as much as received, except ann, paid by eve, and bob, the one that paid eve.
     let balance = |account: &str| -> i64 {
         fs::read_to_string(data.path().join(account)).unwrap().parse().unwrap()
     };
@@ -114,7 +114,7 @@ async fn a_key_that_is_busy_leaves_the_other_free() {
     let router = Router::new()
         .route("/try/{from}/{to}", post(tell).route_layer(transfer(Duration::ZERO)))
         .route("/pay/{from}/{to}", post(tell).route_layer(transfer(4 * LIMIT)));
-    let service = Service::start(router).await;
+    let service = LocalService::start(router).await;
 
     let nine = elsewhere.write("account:9").acquire().await.unwrap();
     for path in ["/try/7/9", "/try/9/7"] {

@@ -1,4 +1,4 @@
-//! What the client is not told before the store knows it.
+//! Responses that wait until the store has confirmed the release.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,9 +10,9 @@ use lock_tower::{LockClient, OnDisconnect, Release, RequestDeadline, RequestLock
 use tokio::{sync::Semaphore, time::Instant};
 use tower::ServiceExt;
 
-use crate::end_to_end::{problem::assert_repeatable, service::Service, shop::lock_keys};
+use crate::end_to_end::{local_service::LocalService, problem::assert_repeatable, shop::lock_keys};
 
-/// Many times what a direct look at Redis takes.
+/// Many times the duration of a direct query to Redis.
 const SLOW: Duration = Duration::from_millis(300);
 
 /// A client whose commands are slow on their way, from when it has connected.
@@ -31,7 +31,7 @@ async fn after_the_response_the_lock_is_free_everywhere() {
         let lock = RequestLockLayer::new(locks, "job").unwrap();
         let lock = lock.release(Release::BeforeResponse).on_disconnect(on_disconnect);
         let router = Router::new().route("/", post(|| async { "done" })).route_layer(lock);
-        let service = Service::start(router).await;
+        let service = LocalService::start(router).await;
         let replica = LockClient::connect(&redis.url()).await.unwrap();
         drop(replica.write("job").try_acquire().await.unwrap());
         proxy.delay(Direction::ToServer, SLOW);
@@ -58,7 +58,7 @@ async fn what_is_granted_after_the_deadline_is_given_back() {
         request.extensions_mut().insert(soon);
         std::future::ready(request)
     }));
-    let service = Service::start(router).await;
+    let service = LocalService::start(router).await;
     proxy.delay(Direction::ToClient, SLOW);
 
     let reply = http::post(&service.url("/"), "").await;

@@ -38,14 +38,14 @@ pub(crate) enum Broken {
 }
 
 impl Buyers {
-    /// `count` more buyers, all at once, who take turns in asking these shops.
+    /// `count` more buyers, all at once, that send requests to these shops in turn.
     pub(crate) fn come(&mut self, count: usize, urls: &[String], broken: Broken) {
         for url in urls.iter().cycle().take(count) {
             self.tasks.spawn(buy(url.clone(), broken, self.tally.clone()));
         }
     }
 
-    /// When so many have been told yes.
+    /// When so many have got a positive answer.
     pub(crate) async fn have_bought(&self, units: u32) {
         let what = format!("{units} sold units");
         eventually(&what, 2 * LIMIT, async || self.sold() >= units).await;

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::end_to_end::{
     job::{JOB, Job},
+    local_service::LocalService,
     problem::assert_problem,
-    service::Service,
 };
 
 /// A row of a table that is fenced by the claiming rule.
@@ -38,13 +38,13 @@ impl Row {
 }
 
 #[tokio::test]
-async fn it_is_cancelled_and_told_and_its_late_write_is_refused() {
+async fn it_is_cancelled_and_notified_and_its_late_write_is_refused() {
     let redis = RedisServer::start().await;
     let cli = redis.cli().await;
     let lease = Duration::from_secs(1);
     let locks = LockClient::builder().lease(lease).connect(&redis.url()).await.unwrap();
     let (mut job, router) = Job::routed(Job::lock(&locks));
-    let service = Service::start(router).await;
+    let service = LocalService::start(router).await;
     let mut row = Row::default();
 
     let url = service.url("/job");

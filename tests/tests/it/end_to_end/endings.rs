@@ -10,7 +10,7 @@ use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 
 use crate::end_to_end::{
     job::{JOB, Job},
-    service::Service,
+    local_service::LocalService,
     shop::lock_keys,
 };
 
@@ -21,7 +21,7 @@ struct World {
     cli: Cli,
     locks: LockClient,
     job: Job,
-    service: Service,
+    service: LocalService,
 }
 
 impl World {
@@ -30,7 +30,7 @@ impl World {
         let locks = LockClient::builder().lease(LEASE).connect(&redis.url()).await.unwrap();
         let lock = Job::lock(&locks).wait(LEASE);
         let (job, router) = Job::routed(lock);
-        let service = Service::start(outside(router)).await;
+        let service = LocalService::start(outside(router)).await;
         Self { cli: redis.cli().await, redis, locks, job, service }
     }
 

@@ -1,4 +1,4 @@
-//! The small examples run to their end and show what they say they show.
+//! The small examples run to their end and print what they promise.
 
 use lock_tests::{LIMIT, Process, workspace_binary};
 
@@ -62,13 +62,13 @@ async fn the_database_refuses_the_former_holder() {
 }
 
 #[tokio::test]
-async fn a_stuck_lock_is_shown_asked_for_and_taken_away() {
+async fn a_stuck_lock_is_shown_requested_and_taken_away() {
     let output = output_of("examples", "at_night").await;
     let parts = [
         "Some(ReadWrite), held for Some(Write):",
-        "1 holder is asked",
-        "the holder was asked, and releases",
-        "the holder is told: the lock on \"report\" is lost: the store no longer knows the hold",
+        "1 holder gets the request",
+        "the holder has the request, and releases",
+        "the holder is notified: the lock on \"report\" is lost: the store no longer knows the hold",
     ];
     assert_says(&output, &parts);
 }

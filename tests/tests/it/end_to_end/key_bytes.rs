@@ -1,5 +1,5 @@
-//! From the bytes of a request to its key: no two requests that say other things have one lock, and
-//! what is no text is refused.
+//! From the bytes of a request to its key: no two requests with different values have one lock, and
+//! bytes that are not text are refused.
 
 use ::http::Request;
 use axum::{Router, body::Body, routing::put};
@@ -46,7 +46,7 @@ fn encoded(bytes: &[u8]) -> String {
 
 fn value() -> impl Strategy<Value = Vec<u8>> {
     let telling = prop::sample::select(b":%{}/ab7\r\n\0.".to_vec());
-    // But the one that stands for what is no text, which a query may not have.
+    // Except the replacement character, which a query may not have.
     let letter = any::<char>().prop_filter("of a text", |c| *c != char::REPLACEMENT_CHARACTER);
     let letters = vec(letter, 1..4);
     prop_oneof![

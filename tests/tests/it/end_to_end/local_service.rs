@@ -7,12 +7,12 @@ use tokio::{net::TcpListener, task::AbortHandle};
 
 /// A router that listens on a real socket; closed on drop.
 #[derive(Debug)]
-pub(crate) struct Service {
+pub(crate) struct LocalService {
     pub(crate) addr: SocketAddr,
     serving: AbortHandle,
 }
 
-impl Service {
+impl LocalService {
     pub(crate) async fn start(router: Router) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -25,7 +25,7 @@ impl Service {
     }
 }
 
-impl Drop for Service {
+impl Drop for LocalService {
     fn drop(&mut self) {
         self.serving.abort();
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lock_tests::{RedisServer, http};
 use lock_tower::{AcquireError, LockClient};
 
-use crate::end_to_end::{job::Job, service::Service};
+use crate::end_to_end::{job::Job, local_service::LocalService};
 
 #[tokio::test]
 async fn its_lock_is_renewed_until_it_ends() {
@@ -14,7 +14,7 @@ async fn its_lock_is_renewed_until_it_ends() {
     let locks = LockClient::builder().lease(lease).connect(&redis.url()).await.unwrap();
     let others = LockClient::connect(&redis.url()).await.unwrap();
     let (mut job, router) = Job::routed(Job::lock(&locks));
-    let service = Service::start(router).await;
+    let service = LocalService::start(router).await;
 
     let url = service.url("/job");
     let request = tokio::spawn(async move { http::post(&url, "").await });

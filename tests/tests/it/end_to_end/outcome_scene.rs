@@ -22,7 +22,7 @@ use lock_tower::{
 };
 use tokio::time::Instant;
 
-use crate::end_to_end::service::Service;
+use crate::end_to_end::local_service::LocalService;
 
 /// A service in which a request for `path` meets with an outcome.
 pub(crate) struct Scene {
@@ -67,7 +67,7 @@ impl Scene {
                 Self { lock, ..scene }
             }
             "DeadlineInvalid" => {
-                // Every request has it, and it is no number.
+                // Every request has it, and it is not a number.
                 let lock = scene.lock.deadline_header(::http::header::HOST);
                 Self { lock, ..scene }
             }
@@ -125,7 +125,7 @@ impl Scene {
         });
         let router = Router::new().route("/orders/{id}", put(handler));
         let router = router.route_layer(change(self.lock)).layer(deadline);
-        let service = Service::start(router.layer(map_response(tell_outcome))).await;
+        let service = LocalService::start(router.layer(map_response(tell_outcome))).await;
         let request = Request::put(service.url(self.path)).header("x-request-id", "r-1");
         let request = request.body(String::new()).unwrap();
         let reply = bounded(LIMIT, http::send(request)).await.unwrap();

@@ -1,4 +1,4 @@
-//! The table in the docs of `Outcome`, row by row: what it says is what comes over the wire.
+//! The table in the docs of `Outcome`, row by row: each response on the wire is that of its row.
 
 use std::collections::{BTreeMap, BTreeSet};
 

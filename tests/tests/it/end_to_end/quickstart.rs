@@ -50,7 +50,7 @@ async fn a_shelf_that_is_recounted_is_locked_for_a_second_recount() {
     let other_shelf = http::post(&shop.url("pear/take"), "").await;
     assert_eq!(other_shelf.status, 200);
 
-    // Who is ready to wait is served afterwards, whether it takes or looks.
+    // A request that waits is served afterwards, whether it takes or reads.
     let take = shop.url("apple/take");
     let (taken, seen) = tokio::join!(http::post(&take, ""), shop.apples());
     assert_eq!(taken.status, 200);
@@ -130,7 +130,7 @@ async fn without_settings_it_needs_nothing_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn asked_to_stop_it_answers_first_and_leaves_no_lock() {
+async fn on_a_stop_signal_it_answers_first_and_leaves_no_lock() {
     let redis = RedisServer::start().await;
     let data = tempfile::tempdir().unwrap();
     let shop = Shop::open(&redis, data.path(), 3).await;

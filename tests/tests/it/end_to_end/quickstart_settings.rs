@@ -1,4 +1,4 @@
-//! What the quickstart is started with, and what it says to it.
+//! The settings of the quickstart, and its answers to wrong ones.
 
 use lock_tests::{LIMIT, Process, free_port};
 
@@ -31,7 +31,7 @@ async fn once_shows_the_point_and_stops() {
 }
 
 #[tokio::test]
-async fn a_wrong_setting_is_told_in_one_line() {
+async fn a_wrong_setting_is_reported_in_one_line() {
     for (variable, value, reason) in [
         ("PORT", "70000", "PORT=70000 is not a port from 0 to 65535"),
         ("PORT", "", "PORT= is not a port"),
@@ -47,7 +47,7 @@ async fn a_wrong_setting_is_told_in_one_line() {
 }
 
 #[tokio::test]
-async fn an_unknown_argument_is_told_what_is_legal() {
+async fn an_unknown_argument_is_refused_with_the_legal_ones() {
     let (said, code) = ended(quickstart(&[], &["--help"]).await).await;
     assert_eq!((said.as_str(), code), ("quickstart: usage: quickstart [--once]", Some(2)));
 }

@@ -1,4 +1,5 @@
-//! A policy file that is rewritten while two replicas are busy: nobody is refused, nothing is lost.
+//! A policy file that is rewritten while two replicas are busy: no request is refused, no count
+//! lost.
 
 use std::{
     path::{Path as FilePath, PathBuf},
@@ -17,7 +18,7 @@ use lock_tower::{
     policies::{Policies, PoliciesError},
 };
 
-use crate::end_to_end::service::Service;
+use crate::end_to_end::local_service::LocalService;
 
 const KEYS: usize = 20;
 /// At least, and until the file was rewritten that often.
@@ -54,16 +55,16 @@ fn broken(number: u64) -> String {
 
 struct Replica {
     policies: Policies,
-    service: Service,
+    service: LocalService,
 }
 
 async fn replica(redis: &RedisServer, file: &FilePath, counters: &Counters) -> Replica {
-    // A machine that stands still for a moment refuses nobody.
+    // So that a machine that stands still for a moment refuses no request.
     let locks = LockClient::builder().command_timeout(LIMIT);
     let locks = locks.connect(&redis.url()).await.unwrap();
     let policies = Policies::builder(locks).read(file).unwrap();
     let counters = Arc::clone(counters);
-    // Reads, lets others run, and writes: who is not alone loses somebody's count.
+    // Reads, lets others run, and writes: two handlers at once would lose a count.
     let count = async move |Path(id): Path<usize>| {
         let before = counters[id].load(Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -71,7 +72,7 @@ async fn replica(redis: &RedisServer, file: &FilePath, counters: &Counters) -> R
         before.to_string()
     };
     let app = Router::new().route("/counters/{id}", post(count)).route_layer(policies.layer());
-    Replica { policies, service: Service::start(app).await }
+    Replica { policies, service: LocalService::start(app).await }
 }
 
 /// In one step, as a deployment does it.
@@ -81,7 +82,7 @@ fn put(file: &FilePath, text: &str) {
     std::fs::rename(beside, file).unwrap();
 }
 
-/// What the load and who rewrites the file know of each other.
+/// The state shared by the load and the task that rewrites the file.
 #[derive(Default)]
 struct Load {
     versions: AtomicU64,
@@ -159,7 +160,7 @@ async fn a_reload_under_load_refuses_no_request_and_doubles_none() {
     }
 }
 
-/// What is watched comes into force in every replica by itself.
+/// A watched file comes into force in every replica without a call.
 #[tokio::test]
 async fn replicas_that_watch_come_to_the_same_version() {
     let redis = RedisServer::start().await;

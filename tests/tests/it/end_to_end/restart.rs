@@ -38,7 +38,7 @@ async fn killed_and_restarted_shops_never_sell_more_than_there_is() {
     buyers.leave().await;
     assert_eq!(on_the_shelf(data.path()), 0);
     assert_eq!(buyers.sold() + buyers.refused(), 300);
-    // A unit that was taken in the moment of a kill may have nobody who was told of it.
+    // A unit that was taken at the moment of a kill may have no buyer that got an answer.
     assert!((198..=200).contains(&buyers.sold()), "{} sold", buyers.sold());
 
     assert_eq!(here.apples().await, 0);

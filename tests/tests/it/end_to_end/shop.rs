@@ -68,7 +68,7 @@ impl Shop {
     }
 }
 
-/// What the one file in `data` says.
+/// The content of the one file in `data`.
 pub(crate) fn on_the_shelf(data: &Path) -> u32 {
     let shelf = std::fs::read_to_string(data.join("apple.stock"));
     shelf.unwrap().parse().unwrap()

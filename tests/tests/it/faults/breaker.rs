@@ -1,4 +1,4 @@
-//! A Redis that does not answer costs who fails fast its timeout once.
+//! A Redis that does not answer costs callers that fail fast one timeout in total.
 
 use futures_util::FutureExt;
 use lock_core::{AcquireError, LockClient};
@@ -17,7 +17,7 @@ async fn first_is_not_answered(client: &LockClient) {
     assert!(!client.health().await.breaker_open);
 }
 
-/// Once it is said to be closed, nobody is refused.
+/// Once the breaker is reported as closed, no caller is refused.
 async fn everybody_is_served(client: &LockClient) {
     eventually("closed", LIMIT, async || !client.health().await.breaker_open).await;
     for _ in 0..100 {
@@ -42,7 +42,7 @@ async fn a_redis_that_hangs() {
         assert!(refused_at_once(&client));
     }
     let patient = client.write("other").acquire().now_or_never();
-    assert!(patient.is_none(), "who does not fail fast asks");
+    assert!(patient.is_none(), "a caller that does not fail fast sends its command");
     server.resume();
     everybody_is_served(&client).await;
 }

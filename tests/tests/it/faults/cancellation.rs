@@ -108,7 +108,7 @@ async fn connecting_dropped_after_every_poll_leaves_no_connection() {
 }
 
 #[tokio::test]
-async fn dropped_changes_of_mode_end_as_the_guard_says() {
+async fn dropped_changes_of_mode_end_as_the_guard_shows() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let client = client(&server).await;

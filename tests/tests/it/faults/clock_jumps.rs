@@ -1,4 +1,4 @@
-//! Redis' clock jumps: who held hears of it, who waits is not kept out by it.
+//! Redis' clock jumps: holders are notified, and waiters are not shut out.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn set_back_it_does_not_lengthen_what_is_renewed() {
 }
 
 #[tokio::test]
-async fn set_ahead_it_ends_the_lock_and_the_holder_is_told() {
+async fn set_ahead_it_ends_the_lock_and_the_holder_is_notified() {
     let clock = ClockShift::new();
     let server = clock.of(RedisServer::builder()).start().await;
     let (here, there) = (holder(&server).await, client(&server).await);
@@ -48,6 +48,6 @@ async fn set_ahead_it_ends_the_lock_and_the_holder_is_told() {
     let next = bounded(LIMIT, waiting).await.unwrap().unwrap();
     assert!(
         next.fencing_token() > guard.fencing_token(),
-        "what is fenced refuses the one who lost it"
+        "a fenced resource refuses the former holder"
     );
 }

@@ -1,4 +1,4 @@
-//! A client that cannot be made says why, at once, and never says the password.
+//! A client that cannot be created fails at once with the reason, and never shows the password.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn a_server_that_does_not_answer() {
 }
 
 #[tokio::test]
-async fn wrong_passwords_are_told_and_not_repeated() {
+async fn wrong_passwords_are_reported_and_not_repeated() {
     let server = RedisServer::builder().password("geheim-1234").start().await;
     LockClient::connect(&server.url()).await.unwrap();
     for user in ["", "user"] {

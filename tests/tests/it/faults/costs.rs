@@ -24,12 +24,12 @@ async fn an_uncontended_lock_is_one_command_and_one_for_its_release() {
         assert_eq!(cli.calls("evalsha").await - before, 2);
         assert_eq!(cli.calls("eval").await, 0);
         let subscribed = cli.calls("subscribe").await;
-        assert_eq!(subscribed, 0, "nobody listens where nobody waits");
+        assert_eq!(subscribed, 0, "without waiters there are no subscribers");
     }
 }
 
 #[tokio::test]
-async fn a_thousand_waiters_of_one_process_ask_as_one() {
+async fn a_thousand_waiters_of_one_process_contend_as_one() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let (here, there) = (client(&server).await, client(&server).await);

@@ -1,4 +1,4 @@
-//! Outcomes that nobody knows: what is uncertain is never believed in, and what is certain is not
+//! Unknown outcomes: a hold that is uncertain is never relied upon, and one that is certain is not
 //! given up for it.
 
 use std::time::Duration;
@@ -84,7 +84,7 @@ async fn a_read_that_may_be_released_is_not_entered_in_vain() {
     proxy.black_hole(Direction::ToClient);
     drop(read);
     sleep(ms(50)).await;
-    // Whatever became of the release, Redis must be asked.
+    // Whatever the outcome of the release, Redis must be contacted.
     let again = scope.read("k").wait(LONG).acquire().await;
     assert!(matches!(again, Err(AcquireError::Unavailable(_))), "{again:?}");
     proxy.pass();
@@ -186,7 +186,7 @@ async fn a_release_after_an_upgrade_of_unknown_outcome_is_no_loss() {
 }
 
 #[tokio::test]
-async fn a_release_beside_a_reentry_is_told() {
+async fn a_release_beside_a_reentry_is_reported() {
     let (_server, proxy, here, _) = pair().await;
     let scope = here.scope();
     let _outer = scope.write("k").acquire().await.unwrap();
@@ -203,7 +203,7 @@ async fn a_release_beside_a_reentry_is_told() {
 }
 
 #[tokio::test]
-async fn a_wait_that_ends_while_the_outcome_is_unknown_says_so() {
+async fn a_wait_that_ends_while_the_outcome_is_unknown_reports_it() {
     unless_stalled(async || {
         let (server, _proxy, here, there) = pair().await;
         let _held = there.write("k").renew(false).lease(ms(1_000)).acquire().await.unwrap();
@@ -250,7 +250,8 @@ async fn a_read_outlives_a_write_with_an_unconfirmed_release() {
             writes.push(scope.write(&key).lease(lease).acquire().await.unwrap());
             reads.push(scope.read(&key).lease(lease).acquire().await.unwrap());
         }
-        // Carried out, the answers lost, and then nobody there while renewal falls due.
+        // The command is executed, the answers are lost, and then the server is away while renewal
+        // is due.
         proxy.black_hole(Direction::ToClient);
         drop(writes);
         let cli = server.cli().await;

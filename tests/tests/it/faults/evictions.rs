@@ -1,4 +1,4 @@
-//! Keys that Redis evicts, or that somebody deletes, from under those who hold them.
+//! Keys of held locks that Redis evicts, or that an operator deletes.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ async fn a_read_key_lost_while_others_left_is_reported() {
     let own = keys.iter().find(|key| key.contains(":rwlock_timeout:")).unwrap();
     let beside = there.read("k").acquire().await.unwrap();
     assert!(cli.del(own).await);
-    // Nothing in Redis says any more that the first one lives.
+    // Nothing in Redis shows any more that the first one lives.
     beside.release().await.unwrap();
     assert_eq!(bounded(LIMIT, read.lost()).await.cause(), LostCause::Refused);
     assert!(read.release().await.is_err());

@@ -27,7 +27,7 @@ async fn other_types_and_other_kinds_are_refused() {
         }
         let looked = client.is_locked("k", Mode::Read).await;
         if command[2] == "6f9c:1" {
-            // Looking tells one kind from another.
+            // An inspection distinguishes the kinds.
             assert!(matches!(looked, Ok(false)), "{command:?}: {looked:?}");
             assert_eq!(client.inspect("k").await.unwrap().kind, Some(Kind::Reentrant));
         } else {

@@ -8,7 +8,7 @@ use lock_tests::{Direction, LIMIT, RedisServer, eventually};
 use crate::faults::{LONG, client_at, lock_keys, nothing_stays};
 
 #[tokio::test]
-async fn a_reply_that_was_lost_is_asked_for_again() {
+async fn a_command_whose_reply_was_lost_is_repeated() {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
     let client = client_at(&server.url_through(&proxy)).await;
@@ -76,7 +76,7 @@ async fn a_command_in_an_old_connection_cannot_undo_a_release() {
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
     nothing_stays(&server, &[&client]).await;
     // The acquisition arrives after its release. Redis would carry it out before it sees that the
-    // connection has ended, if it had not been told to end that connection.
+    // connection has ended, if it had not ended that connection.
     proxy.pass();
     eventually("the old connection has ended", LIMIT, async || {
         let now = ids(&server).await;
@@ -103,7 +103,7 @@ async fn a_killed_connection_is_replaced() {
         .unwrap();
     for _ in 0..5 {
         let guard = client.write("k").acquire().await.unwrap();
-        // A connection that has just been replaced says its name in its first command.
+        // A connection that has just been replaced sets its name in its first command.
         eventually("every connection has its name", LIMIT, async || {
             let connections = cli.client_list().await;
             connections.iter().all(|each| each.name() == "lock-tower:orders:orders-1")

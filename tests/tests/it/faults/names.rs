@@ -1,4 +1,4 @@
-//! Every name in Redis has the client's prefix, whatever the kind, whoever waits.
+//! Every name in Redis has the client's prefix, for every kind and every waiter.
 
 use lock_core::{Kind, LockClient, Mode};
 use lock_tests::{Cli, LIMIT, RedisServer, bounded, eventually};

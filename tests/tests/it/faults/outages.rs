@@ -1,4 +1,4 @@
-//! Redis goes and comes back; nobody restarts the service.
+//! Redis stops and returns; the service is not restarted.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn a_stopped_redis_is_reported_within_the_command_timeout() {
 }
 
 #[tokio::test]
-async fn queued_waiters_are_told_too() {
+async fn queued_waiters_fail_too() {
     let server = RedisServer::start().await;
     let client = client(&server).await;
     let _guard = client.write("k").acquire().await.unwrap();
@@ -49,7 +49,7 @@ async fn data_lost_in_a_restart_is_a_lost_lock() {
     server.kill();
     server.restart().await;
     let lost = bounded(LIMIT, guard.lost()).await;
-    assert_eq!(lost.cause(), LostCause::Refused, "the new Redis was asked, and does not know it");
+    assert_eq!(lost.cause(), LostCause::Refused, "the new Redis answered, and does not have it");
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn what_redis_carries_out_late_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_release_that_is_not_confirmed_says_so_and_goes_on() {
+async fn an_unconfirmed_release_is_reported_and_continues() {
     let server = RedisServer::start().await;
     let client = client(&server).await;
     let guard = client.write("k").acquire().await.unwrap();

@@ -1,4 +1,4 @@
-//! Places in the lines of fair locks, of which nobody can say whether they were taken.
+//! Places in the lines of fair locks, if it is unknown whether they were taken.
 
 use lock_core::{AcquireError, Kind, LockClient, Mode};
 use lock_tests::{Cli, Direction, LIMIT, RedisServer, bounded, eventually};
@@ -7,7 +7,7 @@ use crate::faults::{LONG, client, client_at};
 
 const FAIR: [Kind; 2] = [Kind::Fair, Kind::FairReadWrite];
 
-/// Who stands in line as Redis has it, dead or alive.
+/// The number of waiters in line in Redis, dead or alive.
 async fn in_line(cli: &Cli, kind: Kind) -> usize {
     match kind {
         Kind::Fair => cli.list("redisson_lock_queue:{lock:k}").await.len(),

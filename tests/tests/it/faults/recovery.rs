@@ -1,4 +1,4 @@
-//! After an outage: service resumes under load, without a storm, and ends when it is told to.
+//! After an outage: service resumes under load, without a storm, and ends on a stop signal.
 
 use std::{
     sync::{

@@ -15,7 +15,7 @@ async fn a_read_is_believed_in_for_no_longer_than_their_watchdog() {
     let read = client.read("r").lease(lease).acquire().await.unwrap();
     assert!(read.remaining() <= watchdog);
     let mut guard = client.write("w").lease(lease).acquire().await.unwrap();
-    assert!(guard.remaining() > watchdog, "a write is shared with nobody");
+    assert!(guard.remaining() > watchdog, "a write is not shared");
     guard.downgrade().await.unwrap();
     assert!(guard.remaining() <= watchdog);
     let cli = server.cli().await;

@@ -72,7 +72,7 @@ async fn user_without(server: &RedisServer, right: &str) -> String {
     format!("redis://locks:secret@{}", server.addr())
 }
 
-/// The lock that a script without PEXPIRE leaves behind would stay for ever.
+/// The lock that a script without PEXPIRE leaves behind would stay forever.
 #[tokio::test]
 async fn a_right_that_is_missing_is_found_at_the_start_and_named() {
     let server = RedisServer::start().await;
@@ -80,7 +80,7 @@ async fn a_right_that_is_missing_is_found_at_the_start_and_named() {
     let required = |right: &&str| {
         !OPTIONAL.contains(right) && !right.starts_with('&') && !right.ends_with("publish")
     };
-    // Nobody logs in without HELLO.
+    // No client can log in without HELLO.
     for right in least_rights().into_iter().filter(required).filter(|right| *right != "+hello") {
         let url = user_without(&server, right).await;
         let error = LockClient::connect(&url).await.unwrap_err();
@@ -184,7 +184,7 @@ async fn listing_requires_the_right_to_scan() {
     assert_eq!((listing.keys.len(), listing.complete), (1, true));
     assert!(cli.calls("scan").await >= 3, "a thousand keys at a time");
     assert_eq!(cli.calls("keys").await, 0);
-    // Without a prefix, names alone do not tell.
+    // Without a prefix, names alone do not distinguish them.
     let url = server.url();
     let redisson = LockClient::builder().redisson().connect(&url).await.unwrap();
     let listing = redisson.list("", 5_000).await.unwrap();

@@ -35,11 +35,11 @@ async fn one_bad_key_spoils_no_other_renewal() {
             guards.push(acquire.acquire().await.unwrap());
         }
         for bad in ["lock:k:0", "lock:k:10"] {
-            let _: String = cli.query(&["SET", bad, "somebody else's"]).await;
+            let _: String = cli.query(&["SET", bad, "foreign"]).await;
         }
         for (number, guard) in guards.iter().enumerate() {
             if number % 10 == 0 {
-                // Nobody can say what became of the hold: it is believed in until its own time is over.
+                // The state of the hold is unknown: it is relied upon until its own lease is over.
                 assert_eq!(bounded(LIMIT, guard.lost()).await.cause(), LostCause::Expired);
             }
         }

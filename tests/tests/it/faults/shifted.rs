@@ -1,4 +1,4 @@
-//! Somebody else's reply: never a grant, and the connection is replaced.
+//! The reply to another command: never a grant, and the connection is replaced.
 
 use std::{
     net::SocketAddr,

@@ -18,7 +18,7 @@ async fn a_missed_release_message_is_noticed() {
         cli.client_list().await.iter().any(|client| client.field("sub") == "1")
     })
     .await;
-    // In one step: the subscribers are cut off, the lock is released by a hand that tells nobody.
+    // In one step: the subscribers are cut off, and the lock is released without a message.
     let _: redis::Value = cli.query(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     cli.del("lock:k").await;
     drop(bounded(LIMIT, waiter).await.unwrap().unwrap());
@@ -116,7 +116,7 @@ async fn waiters_that_may_not_listen_get_there_all_the_same() {
     drop(guard);
 }
 
-/// One channel that may not be heard costs no other its messages: the connection stays.
+/// A channel that may not be subscribed costs no other its messages: the connection stays.
 #[tokio::test]
 async fn a_channel_that_is_refused_ends_no_other_subscription() {
     let server = RedisServer::start().await;

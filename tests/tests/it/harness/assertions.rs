@@ -1,4 +1,4 @@
-//! What a test can ask Redis.
+//! The queries of a test to Redis.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

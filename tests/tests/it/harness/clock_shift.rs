@@ -1,4 +1,4 @@
-//! A server's clock jumps, and nobody else's.
+//! A server's clock jumps, and no other clock.
 
 use std::time::UNIX_EPOCH;
 

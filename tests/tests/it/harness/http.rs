@@ -1,4 +1,4 @@
-//! The client speaks HTTP, and leaves when it is told to.
+//! The client speaks HTTP, and disconnects on demand.
 
 use http::Method;
 use lock_tests::{LIMIT, RawHttp, bounded, free_port, http as client};

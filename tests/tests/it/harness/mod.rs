@@ -1,4 +1,4 @@
-//! The harness does what its words say: otherwise no other test here means anything.
+//! The harness does what its names promise: otherwise no other test here means anything.
 
 mod assertions;
 mod clients;

@@ -15,7 +15,7 @@ async fn a_line_is_awaited_and_the_environment_is_passed() {
 }
 
 #[tokio::test]
-async fn what_is_said_is_heard_line_by_line() {
+async fn output_arrives_line_by_line() {
     let process = shell(r#"while read line; do echo "heard $line"; done"#).hears().start();
     process.say("one");
     process.line("heard one", LIMIT).await;
@@ -46,7 +46,7 @@ async fn a_paused_process_makes_no_step_until_it_resumes() {
     let process = shell(ticks).start();
     process.line("tick 3", LIMIT).await;
     process.pause();
-    // Whatever it said before it stood is read first: two equal looks in a row.
+    // Its earlier output is read first: until two reads in a row are equal.
     let settled = async || {
         let before = process.output();
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;

@@ -33,16 +33,16 @@ async fn an_argument_reaches_the_server() {
 }
 
 #[tokio::test]
-async fn the_url_carries_the_password_that_the_server_asks_for() {
+async fn the_url_has_the_password_that_the_server_requires() {
     let server = RedisServer::builder().password("secret").start().await;
     assert_eq!(server.cli().await.query::<String>(&["PING"]).await, "PONG");
 
     let proxy = server.proxy().await;
     assert!(server.url_through(&proxy).contains(":secret@"));
-    let nobody = redis::Client::open(proxy.url()).unwrap();
-    let mut nobody = nobody.get_multiplexed_async_connection().await.unwrap();
+    let unauthenticated = redis::Client::open(proxy.url()).unwrap();
+    let mut unauthenticated = unauthenticated.get_multiplexed_async_connection().await.unwrap();
     let mut get = redis::cmd("GET");
-    let refused = get.arg("key").query_async::<()>(&mut nobody).await;
+    let refused = get.arg("key").query_async::<()>(&mut unauthenticated).await;
     assert_eq!(refused.unwrap_err().code(), Some("NOAUTH"));
 }
 
@@ -123,7 +123,7 @@ async fn a_panic_takes_its_server_along() {
 }
 
 #[tokio::test]
-async fn a_failed_start_shows_what_the_server_said() {
+async fn a_failed_start_shows_the_servers_output() {
     let misspelt = RedisServer::builder().args(["--no-such-setting", "yes"]);
     let failed = tokio::spawn(misspelt.start()).await.unwrap_err();
     let text = *failed.into_panic().downcast::<String>().unwrap();
@@ -147,7 +147,7 @@ async fn a_stranger_on_the_port_is_not_taken_for_the_server() {
 }
 
 #[tokio::test]
-async fn a_missing_server_is_a_failure_that_says_what_to_install() {
+async fn a_missing_server_is_a_failure_with_the_package_to_install() {
     let test = Process::builder(std::env::current_exe().unwrap())
         .arg("--exact")
         .arg("harness::redis_server::a_killed_server_refuses_until_its_restart")

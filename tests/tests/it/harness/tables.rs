@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Rows that name no test begin with one of these, and say why.
+/// Rows that name no test begin with one of these, and give the reason.
 const REASONS: [&str; 2] = ["Not built", "Does not apply"];
 
 /// Where programs of tests are.
@@ -181,7 +181,7 @@ fn what_is_wrong_with_a_table_is_found() {
         "`conformance::matrix::between_processes`, `edges::times_beyond_all_bounds_do_no_harm`",
         "`lock_core::gate::tests::a_caller_that_gives_up_blocks_no_other`",
         "`ends::a_client_that_hangs_up_releases`",
-        "Not built: nobody asked for it",
+        "Not built: not requested",
     ] {
         assert_eq!(row(right), [""; 0], "{right}");
     }

@@ -1,4 +1,4 @@
-//! Waits end, and say what was awaited when they end in vain.
+//! Waits end, and name the awaited condition when they fail.
 
 use std::future::Future;
 use std::time::Duration;
@@ -13,7 +13,7 @@ async fn failure(future: impl Future<Output = ()> + Send + 'static) -> String {
 }
 
 #[tokio::test]
-async fn eventually_asks_until_it_is_so() {
+async fn eventually_repeats_until_it_is_true() {
     let mut asked = 0;
     let third = async || {
         asked += 1;
@@ -24,7 +24,7 @@ async fn eventually_asks_until_it_is_so() {
 }
 
 #[tokio::test]
-async fn eventually_says_what_did_not_come() {
+async fn eventually_names_the_missing_condition() {
     let text = failure(eventually("rain", SHORT, async || false)).await;
     assert!(text.contains("for rain"), "{text}");
     assert!(text.contains(file!()), "{text}");

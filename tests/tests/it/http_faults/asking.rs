@@ -11,7 +11,7 @@ use lock_tests::{
     http::{self, HttpError, Reply},
 };
 
-use crate::http_faults::world::World;
+use crate::http_faults::two_replicas::TwoReplicas;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -19,7 +19,7 @@ pub(crate) fn next_id() -> String {
     NEXT.fetch_add(1, Ordering::Relaxed).to_string()
 }
 
-impl World {
+impl TwoReplicas {
     pub(crate) fn request(&self, replica: usize, method: Method, path: &str) -> Request<String> {
         let url = format!("http://127.0.0.1:{}{path}", self.replicas[replica].port);
         let request = Request::builder().method(method).uri(url).header("x-request-id", next_id());
@@ -71,9 +71,9 @@ pub(crate) fn outcome(reply: &Reply) -> &'static str {
     known.1
 }
 
-/// Why there is no reply, if that may be: nobody listened, or a replica that was about to end has
-/// closed the connection with the request in it, of which nothing was done.
-pub(crate) fn not_begun(world: &World, id: &str, error: &HttpError) -> bool {
+/// The reason why there is no reply, if that is legal: no process listened, or a replica that was
+/// about to end has closed the connection before it handled the request.
+pub(crate) fn not_begun(world: &TwoReplicas, id: &str, error: &HttpError) -> bool {
     match error {
         HttpError::Connect(..) => true,
         _ => !world.room.has_seen(id),

@@ -12,7 +12,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::http_faults::{asking::head, world::World};
+use crate::http_faults::{asking::head, two_replicas::TwoReplicas};
 
 const CROWD: usize = 10_000;
 /// The others leave before they are served.
@@ -38,7 +38,12 @@ async fn ask(port: u16, path: &str, dialing: &Semaphore) -> String {
     String::from_utf8_lossy(&reply).lines().next().unwrap().to_owned()
 }
 
-fn crowd(world: &World, count: usize, path: &'static str, replicas: usize) -> JoinSet<String> {
+fn crowd(
+    world: &TwoReplicas,
+    count: usize,
+    path: &'static str,
+    replicas: usize,
+) -> JoinSet<String> {
     // No more at a time than a listener's backlog has room for.
     let dialing = Arc::new(Semaphore::new(100));
     let mut clients = JoinSet::new();
@@ -52,7 +57,7 @@ fn crowd(world: &World, count: usize, path: &'static str, replicas: usize) -> Jo
 #[tokio::test]
 async fn ten_thousand_connections_wait_for_one_key() {
     raise_file_limit(FILES);
-    let world = World::new().await;
+    let world = TwoReplicas::new().await;
     let locks = LockClient::connect(&world.redis.url()).await.unwrap();
     let held = locks.write("k").acquire().await.unwrap();
     let before = [world.health(0).await.kib, world.health(1).await.kib];
@@ -60,7 +65,7 @@ async fn ten_thousand_connections_wait_for_one_key() {
     let started = Instant::now();
     let leaves = crowd(&world, CROWD - STAY, "/crowd/k/0", 2);
     let mut stays = crowd(&world, STAY, "/crowd/k/0", 2);
-    // Of each replica one asks Redis.
+    // One waiter of each replica contends in Redis.
     let waiting = async |count: usize| {
         let count = count as u64 - 2;
         eventually("so many wait", LONG, async || world.waiting().await == count).await;
@@ -77,7 +82,10 @@ async fn ten_thousand_connections_wait_for_one_key() {
     let cli = world.redis.cli().await;
     let mut names = cli.keys().await;
     names.retain(|name| name.contains('k') && name.contains("lock:"));
-    assert!(names.len() <= 4, "the lock, its token, who is next: not one for each: {names:?}");
+    assert!(
+        names.len() <= 4,
+        "the lock, its token, its line: not one key for each waiter: {names:?}"
+    );
 
     drop(leaves);
     waiting(STAY).await;
@@ -97,10 +105,10 @@ async fn ten_thousand_connections_wait_for_one_key() {
 #[tokio::test]
 async fn a_caller_beyond_the_waiter_limit_is_refused_at_once() {
     raise_file_limit(FILES);
-    let world = World::new().await;
+    let world = TwoReplicas::new().await;
     let locks = LockClient::connect(&world.redis.url()).await.unwrap();
     let held = locks.write("k").acquire().await.unwrap();
-    // One asks Redis, and 1,024 in all wait for the lock: that is the default.
+    // One contends in Redis, and 1,024 in total wait for the lock: that is the default.
     let mut clients = crowd(&world, 1_100, "/queue/k/0", 1);
     for _ in 0..1_100 - 1_024 {
         let refused = bounded(LONG, clients.join_next()).await.unwrap().unwrap();

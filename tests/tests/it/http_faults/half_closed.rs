@@ -3,12 +3,12 @@
 use ::http::Method;
 use lock_tests::{LIMIT, Proxy, RawHttp, eventually};
 
-use crate::http_faults::{asking::head, world::World};
+use crate::http_faults::{asking::head, two_replicas::TwoReplicas};
 
-/// A client that has closed its side is one that has left: the server says so by closing, too.
+/// A client that has closed its side is one that has left: the server closes its side too.
 #[tokio::test]
 async fn a_closed_client_leaves_nothing_waiting_or_locked() {
-    let world = World::new().await;
+    let world = TwoReplicas::new().await;
     let mut inside = world.raw(0).await;
     inside.send(&head("/work/k/60000", 0)).await;
     world.inside("k", 1).await;
@@ -16,22 +16,22 @@ async fn a_closed_client_leaves_nothing_waiting_or_locked() {
     for raw in &mut waiting {
         raw.send(&head("/work/k/0", 0)).await;
     }
-    eventually("who waits", LIMIT, async || world.waiting().await == 2).await;
+    eventually("they wait", LIMIT, async || world.waiting().await == 2).await;
     for raw in &mut waiting {
         raw.half_close().await;
         assert_eq!(raw.read_to_end().await, "", "it waits no more");
     }
-    eventually("nobody waits", LIMIT, async || world.waiting().await == 0).await;
+    eventually("none waits", LIMIT, async || world.waiting().await == 0).await;
     inside.half_close().await;
     assert_eq!(inside.read_to_end().await, "");
     assert_eq!(world.ask(1, Method::POST, "/work/k/0").await, "done");
     world.ends_well(&["k"]).await;
 }
 
-/// Nobody can know of it: it is served as if it were there, and the lock is given back.
+/// A service cannot notice it: the request is served as usual, and the lock is released.
 #[tokio::test]
 async fn a_silently_vanished_client_is_served_and_releases() {
-    let world = World::new().await;
+    let world = TwoReplicas::new().await;
     let proxies = [
         Proxy::start(([127, 0, 0, 1], world.replicas[0].port).into()).await,
         Proxy::start(([127, 0, 0, 1], world.replicas[1].port).into()).await,

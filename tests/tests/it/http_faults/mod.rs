@@ -11,4 +11,4 @@ mod half_closed;
 mod restarts;
 mod silent_redis;
 mod slow_clients;
-mod world;
+mod two_replicas;

@@ -11,12 +11,12 @@ use tokio::{sync::RwLock, task::JoinSet};
 
 use crate::http_faults::{
     asking::{not_begun, outcome},
-    world::{World, ms},
+    two_replicas::{TwoReplicas, ms},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rolling_restarts_of_replicas_lose_no_request_or_lock() {
-    let world = Arc::new(RwLock::new(World::new().await));
+    let world = Arc::new(RwLock::new(TwoReplicas::new().await));
     let ends = Arc::new(AtomicBool::new(false));
     let mut clients = JoinSet::new();
     for number in 0..10_usize {
@@ -34,7 +34,7 @@ async fn rolling_restarts_of_replicas_lose_no_request_or_lock() {
                     Err(error) => {
                         let world = world.read().await;
                         assert!(not_begun(&world, &id, &error), "{id} was begun: {error}");
-                        "nobody there"
+                        "no server"
                     }
                 });
             }
@@ -58,8 +58,8 @@ async fn rolling_restarts_of_replicas_lose_no_request_or_lock() {
     ends.store(true, Ordering::Relaxed);
     let outcomes = clients.join_all().await.concat();
     let count = |name: &str| outcomes.iter().filter(|outcome| **outcome == name).count();
-    let (done, nobody) = (count("done"), count("nobody there"));
-    println!("{done} served, {nobody} found nobody there, of {}", outcomes.len());
-    assert!(done > 0 && nobody > 0, "the load must notice that replicas are restarted");
+    let (done, refused) = (count("done"), count("no server"));
+    println!("{done} served, {refused} found no server, of {}", outcomes.len());
+    assert!(done > 0 && refused > 0, "the load must notice that replicas are restarted");
     world.read().await.ends_well(&["k", "other"]).await;
 }

@@ -1,4 +1,4 @@
-//! A Redis that hangs: connections stay open and nobody answers.
+//! A Redis that hangs: connections stay open and get no answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,14 +6,14 @@ use ::http::Method;
 use lock_tests::{LIMIT, eventually};
 use tokio::task::JoinSet;
 
-use crate::http_faults::world::{World, ms};
+use crate::http_faults::two_replicas::{TwoReplicas, ms};
 
 const LEASE: Duration = ms(1_000);
 const COMMAND_TIMEOUT: Duration = ms(500);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_callers_are_told_and_continue_when_redis_answers_again() {
-    let world = Arc::new(World::with(LEASE, COMMAND_TIMEOUT).await);
+async fn all_callers_fail_and_continue_when_redis_answers_again() {
+    let world = Arc::new(TwoReplicas::with(LEASE, COMMAND_TIMEOUT).await);
     let ask = |replica: usize, path: &'static str| {
         let world = Arc::clone(&world);
         async move { world.ask(replica, Method::POST, path).await }
@@ -25,10 +25,10 @@ async fn all_callers_are_told_and_continue_when_redis_answers_again() {
         for number in 0..20 {
             waiters.spawn(ask(number % 2, "/work/k/0"));
         }
-        eventually("who waits", LIMIT, async || world.waiting().await >= 18).await;
+        eventually("they wait", LIMIT, async || world.waiting().await >= 18).await;
 
         world.redis.pause();
-        // Who asks now is told, whatever it asks for.
+        // Every caller gets an error now, for every kind of request.
         let mut asked = JoinSet::new();
         for number in 0..20 {
             asked.spawn(ask(number % 2, if number < 10 { "/work/k/0" } else { "/work/other/0" }));
@@ -36,7 +36,7 @@ async fn all_callers_are_told_and_continue_when_redis_answers_again() {
         for outcome in asked.join_all().await {
             assert_eq!(outcome, "lock-unavailable");
         }
-        // Who holds is told by its own clock, and the handler has left the room by then.
+        // The holder is notified by its own clock, and its handler has left the room by then.
         assert_eq!(holder.await.unwrap(), "lock-lost");
         assert_eq!(world.room.inside("k"), 0, "in round {round}");
         for outcome in waiters.join_all().await {
@@ -57,7 +57,7 @@ async fn all_callers_are_told_and_continue_when_redis_answers_again() {
 /// It hangs now and then for a moment, under load.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silences_under_load_admit_no_second_holder() {
-    let world = Arc::new(World::with(LEASE, COMMAND_TIMEOUT).await);
+    let world = Arc::new(TwoReplicas::with(LEASE, COMMAND_TIMEOUT).await);
     let mut clients = JoinSet::new();
     for number in 0..12_u64 {
         let world = Arc::clone(&world);

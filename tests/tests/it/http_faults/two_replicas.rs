@@ -11,7 +11,7 @@ pub(crate) struct Replica {
     pub(crate) port: u16,
 }
 
-/// What a replica says of itself.
+/// The health that a replica reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Health {
     pub(crate) holds: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Health {
     pub(crate) kib: u64,
 }
 
-pub(crate) struct World {
+pub(crate) struct TwoReplicas {
     pub(crate) redis: RedisServer,
     pub(crate) room: Room,
     pub(crate) replicas: Vec<Replica>,
@@ -28,9 +28,9 @@ pub(crate) struct World {
     command_timeout: Duration,
 }
 
-impl World {
-    /// In which nobody runs out of patience because the machine is busy, and no lease ends: what is
-    /// free was released.
+impl TwoReplicas {
+    /// With limits so long that no wait and no lease ends because the machine is busy: a free lock
+    /// was released.
     pub(crate) async fn new() -> Self {
         Self::with(ms(3_600_000), ms(10_000)).await
     }
@@ -66,13 +66,13 @@ impl World {
         Health { holds: number("holds"), waiting: number("waiting"), kib: number("kib") }
     }
 
-    /// How many wait in all, besides the one of each replica that asks Redis.
+    /// How many wait in total, besides the one of each replica that contends in Redis.
     pub(crate) async fn waiting(&self) -> u64 {
         self.health(0).await.waiting + self.health(1).await.waiting
     }
 
-    /// Nobody was ever where he should not be, and nothing is left: not in the room, not in the
-    /// replicas, not in Redis.
+    /// No two requests were ever in the room that exclude each other, and nothing is left: not in
+    /// the room, not in the replicas, not in Redis.
     pub(crate) async fn ends_well(&self, keys: &[&str]) {
         eventually("all is released", LIMIT, async || {
             let (one, other) = (self.health(0).await, self.health(1).await);

@@ -32,7 +32,7 @@ async fn is_woken(
 ) -> bool {
     holder.must("held", "a", format!("acquire {holding} {key} 0 600000")).await;
     waiter.must("busy", "b", format!("acquire {waiting} {key} 0 0")).await;
-    assert!(heard(cluster, key).await.is_empty(), "who does not wait does not listen");
+    assert!(heard(cluster, key).await.is_empty(), "a caller that does not wait does not subscribe");
     let granted = waiter.tell("b", format!("acquire {waiting} {key} 60000 0"));
     eventually("a waiter listens", LIMIT, async || !heard(cluster, key).await.is_empty()).await;
     holder.must("released", "a", format!("release {holding} {key}")).await;

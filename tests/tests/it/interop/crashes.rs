@@ -7,7 +7,7 @@ use lock_tests::Redisson;
 use crate::interop::{
     kinds::EXCLUDING,
     peer::{Java, Language, Rust},
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
@@ -18,15 +18,15 @@ on_every_redisson! {
 
 const WATCHDOG: Duration = Duration::from_secs(2);
 
-async fn what_a_dead_jvm_held_passes_to_rust(world: World) {
+async fn what_a_dead_jvm_held_passes_to_rust(world: SharedRedis) {
     passes_on(world, Java).await;
 }
 
-async fn what_a_dead_rust_process_held_passes_to_java(world: World) {
+async fn what_a_dead_rust_process_held_passes_to_java(world: SharedRedis) {
     passes_on(world, Rust).await;
 }
 
-async fn passes_on(world: World, dies: Language) {
+async fn passes_on(world: SharedRedis, dies: Language) {
     let world = world.watchdog(WATCHDOG);
     let pair = world.pair().await;
     let (dying, lives) = (pair.of(dies), pair.of(dies.other()));
@@ -34,7 +34,7 @@ async fn passes_on(world: World, dies: Language) {
     for (holds, waits) in EXCLUDING {
         if world.redisson == Redisson::Older && (holds, dies) == ("fair", Rust) {
             // It counts on the time that the lock had when it queued. When a renewal has moved the
-            // end, it sleeps for its whole wait, whoever the holder was. 3.32 has mended that.
+            // end, it sleeps for its whole wait, for any holder. 3.32 has fixed that.
             continue;
         }
         let key = format!("{holds}:{waits}");
@@ -51,7 +51,7 @@ async fn passes_on(world: World, dies: Language) {
     world.is_clean().await;
 }
 
-async fn a_dead_reader_among_living_ones_is_forgotten(world: World) {
+async fn a_dead_reader_among_living_ones_is_forgotten(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG);
     for dies in [Java, Rust] {
         let pair = world.pair().await;

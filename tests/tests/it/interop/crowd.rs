@@ -8,7 +8,7 @@ use lock_tests::Redisson;
 use crate::interop::{
     kinds::CROWDED,
     peer::{Java, Rust},
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
@@ -30,7 +30,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(240);
 /// long as the lock it found had left. With the default of 30 s that is most of the time there is.
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(10);
 
-async fn nothing_is_lost_in_a_mixed_crowd(world: World) {
+async fn nothing_is_lost_in_a_mixed_crowd(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG);
     let languages = [Java, Java, Rust, Rust, Rust, Rust];
     let peers = join_all(languages.map(|language| world.peer(language))).await;

@@ -1,4 +1,4 @@
-//! What docs/redisson.md and docs/migrating.md say of the other side.
+//! The behaviour of the other side that docs/redisson.md and docs/migrating.md describe.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use lock_tests::{LIMIT, Redisson, eventually};
 use crate::interop::{
     kinds::{OWNED, excluded},
     peer::Rust,
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
-    java_does_not_see_who_of_ours_is_next
+    java_does_not_see_which_of_our_waiters_is_next
     java_may_free_by_force_what_ours_hold
     ours_may_free_by_force_what_java_holds
     another_kind_under_the_name_is_refused
@@ -19,10 +19,10 @@ on_every_redisson! {
 
 const WATCHDOG: Duration = Duration::from_secs(2);
 
-async fn java_does_not_see_who_of_ours_is_next(world: World) {
+async fn java_does_not_see_which_of_our_waiters_is_next(world: SharedRedis) {
     let pair = world.pair().await;
-    // In other processes: within one, the waiters of a key are put in order before Redis is asked, and
-    // readers share what the first of them holds.
+    // In other processes: within one, the waiters of a key are put in order before Redis is
+    // contacted, and readers share what the first of them holds.
     let writing = world.peer(Rust).await;
     let reading = world.peer(Rust).await;
     pair.rust.must("held", "a", "acquire read k 0 0").await;
@@ -39,7 +39,7 @@ async fn java_does_not_see_who_of_ours_is_next(world: World) {
     world.is_clean().await;
 }
 
-async fn java_may_free_by_force_what_ours_hold(world: World) {
+async fn java_may_free_by_force_what_ours_hold(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG);
     let pair = world.pair().await;
     for kind in OWNED {
@@ -56,7 +56,7 @@ async fn java_may_free_by_force_what_ours_hold(world: World) {
     world.is_clean().await;
 }
 
-async fn ours_may_free_by_force_what_java_holds(world: World) {
+async fn ours_may_free_by_force_what_java_holds(world: SharedRedis) {
     let pair = world.pair().await;
     for kind in OWNED {
         pair.java.must("held", "a", format!("acquire {kind} {kind} 0 600000")).await;
@@ -70,7 +70,7 @@ async fn ours_may_free_by_force_what_java_holds(world: World) {
     world.is_clean().await;
 }
 
-async fn another_kind_under_the_name_is_refused(world: World) {
+async fn another_kind_under_the_name_is_refused(world: SharedRedis) {
     let pair = world.pair().await;
     pair.java.must("held", "a", "acquire reentrant k 0 0").await;
     for kind in ["read", "write"] {
@@ -83,7 +83,7 @@ async fn another_kind_under_the_name_is_refused(world: World) {
 /// The older line renews on.
 #[tokio::test]
 async fn a_java_writer_that_ended_a_read_inside_is_renewed_no_more() {
-    let world = World::start(Redisson::Current).await.watchdog(WATCHDOG);
+    let world = SharedRedis::start(Redisson::Current).await.watchdog(WATCHDOG);
     let pair = world.pair().await;
     pair.java.must("held", "a", "acquire write k 0 0").await;
     pair.java.must("held", "a", "acquire read k 0 0").await;

@@ -5,7 +5,7 @@ use lock_tests::{LIMIT, eventually};
 use crate::interop::{
     kinds::{EXCLUDING, OWNED},
     peer::{Java, Rust},
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
@@ -15,7 +15,7 @@ on_every_redisson! {
     readers_of_both_share
 }
 
-async fn each_respects_the_other(world: World) {
+async fn each_respects_the_other(world: SharedRedis) {
     let pair = world.pair().await;
     for language in [Java, Rust] {
         for (holding, waiting) in EXCLUDING {
@@ -33,7 +33,7 @@ async fn each_respects_the_other(world: World) {
     world.is_clean().await;
 }
 
-async fn only_the_owner_releases(world: World) {
+async fn only_the_owner_releases(world: SharedRedis) {
     let pair = world.pair().await;
     for kind in OWNED {
         pair.rust.must("held", "a", format!("acquire {kind} {kind} 0 0")).await;
@@ -44,7 +44,7 @@ async fn only_the_owner_releases(world: World) {
     world.is_clean().await;
 }
 
-async fn a_waiter_that_gives_up_leaves_nothing(world: World) {
+async fn a_waiter_that_gives_up_leaves_nothing(world: SharedRedis) {
     let pair = world.pair().await;
     for language in [Java, Rust] {
         for (holding, waiting) in EXCLUDING {
@@ -53,7 +53,7 @@ async fn a_waiter_that_gives_up_leaves_nothing(world: World) {
             one.must("held", "a", format!("acquire {holding} {key} 0 0")).await;
             other.must("busy", "b", format!("acquire {waiting} {key} 200 0")).await;
             one.must("released", "a", format!("release {holding} {key}")).await;
-            // Nobody stands in anybody's way who is no longer there.
+            // A holder that has gone excludes no other.
             one.must("held", "a", format!("acquire {holding} {key} 0 0")).await;
             one.must("released", "a", format!("release {holding} {key}")).await;
         }
@@ -61,19 +61,19 @@ async fn a_waiter_that_gives_up_leaves_nothing(world: World) {
     world.is_clean().await;
 }
 
-async fn readers_of_both_share(world: World) {
+async fn readers_of_both_share(world: SharedRedis) {
     let pair = world.pair().await;
     for first in [Java, Rust] {
         let (first, second) = (pair.of(first), pair.of(first.other()));
         first.must("held", "a", "acquire read k 0 0").await;
         second.must("held", "b", "acquire read k 0 0").await;
-        let nobody_writes = async || {
+        let none_writes = async || {
             pair.java.must("busy", "w", "acquire write k 0 0").await;
             pair.rust.must("busy", "w", "acquire write k 0 0").await;
         };
-        nobody_writes().await;
+        none_writes().await;
         first.must("released", "a", "release read k").await;
-        nobody_writes().await;
+        none_writes().await;
         second.must("released", "b", "release read k").await;
         eventually("the end of the lock", LIMIT, async || !world.cli.exists("k").await).await;
         for writer in [&pair.java, &pair.rust] {

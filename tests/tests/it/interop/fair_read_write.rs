@@ -6,7 +6,7 @@ use lock_tests::{LIMIT, eventually};
 
 use crate::interop::{
     peer::{Java, Rust},
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
@@ -18,7 +18,7 @@ on_every_redisson! {
 /// Java takes no line away whose last lock it releases: that lives as long as a lease.
 const WATCHDOG: Duration = Duration::from_secs(5);
 
-async fn it_excludes_and_is_excluded(world: World) {
+async fn it_excludes_and_is_excluded(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG);
     let pair = world.pair().await;
     for (ours, theirs) in [("fair_write", "read"), ("fair_write", "write"), ("fair_read", "write")]
@@ -37,7 +37,7 @@ async fn it_excludes_and_is_excluded(world: World) {
     world.is_clean().await;
 }
 
-async fn each_is_woken_or_looks_by_itself(world: World) {
+async fn each_is_woken_or_looks_by_itself(world: SharedRedis) {
     let pair = world.pair().await;
     for (ours, theirs) in [("fair_write", "write"), ("fair_write", "read"), ("fair_read", "write")]
     {
@@ -57,7 +57,7 @@ async fn each_is_woken_or_looks_by_itself(world: World) {
     world.is_clean().await;
 }
 
-async fn java_passes_the_line(world: World) {
+async fn java_passes_the_line(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG);
     let pair = world.pair().await;
     pair.rust.must("held", "a", "acquire fair_read k 0 0").await;

@@ -2,14 +2,14 @@
 
 use crate::interop::{
     peer::{Java, Language, Rust},
-    world::{Pair, World, on_every_redisson},
+    shared_redis::{Pair, SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
     tokens_grow_from_one_language_to_the_other
 }
 
-async fn tokens_grow_from_one_language_to_the_other(world: World) {
+async fn tokens_grow_from_one_language_to_the_other(world: SharedRedis) {
     let pair = world.pair().await;
     let mut last = 0;
     for language in [Java, Rust, Java, Java, Rust, Rust, Java] {

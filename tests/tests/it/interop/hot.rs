@@ -6,10 +6,10 @@ use lock_tests::Redisson;
 use crate::interop::{
     crowd::LIMIT,
     peer::{Java, Rust},
-    world::World,
+    shared_redis::SharedRedis,
 };
 
-/// Tasks that ask again as soon as they have released.
+/// Tasks that acquire again as soon as they have released.
 const TASKS: usize = 16;
 const TURNS_OF_EACH: u64 = 800;
 const JAVA_TURNS: u64 = 20;
@@ -19,7 +19,7 @@ const BETWEEN_JAVAS: u64 = 8 * 64;
 
 #[tokio::test]
 async fn java_gets_turns_beside_tasks_with_local_handoff() {
-    let world = World::start(Redisson::Current).await;
+    let world = SharedRedis::start(Redisson::Current).await;
     let pair = world.pair().await;
     for kind in ["reentrant", "write"] {
         let counter = format!("counter:{kind}");
@@ -44,10 +44,10 @@ async fn java_gets_turns_beside_tasks_with_local_handoff() {
 const A_ROW: u64 = 17;
 const TURNS_OF_EACH_PROCESS: u64 = 1_000;
 
-/// Who releases gives the lock to the next of ours, and Java is none of them.
+/// A release reserves the lock for the next waiter of ours, and Java's waiters are not among those.
 #[tokio::test]
 async fn java_gets_turns_beside_processes_with_handoff() {
-    let world = World::start(Redisson::Current).await;
+    let world = SharedRedis::start(Redisson::Current).await;
     let java = world.peer(Java).await;
     let rust = join_all([Rust; 3].map(|language| world.peer(language))).await;
     for kind in ["reentrant", "write"] {

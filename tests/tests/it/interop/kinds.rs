@@ -2,7 +2,7 @@
 
 use lock_tests::Cli;
 
-/// Every kind that excludes: who holds, and who then waits.
+/// Every kind that excludes: the holder's, and the waiter's.
 pub(crate) const EXCLUDING: [(&str, &str); 7] = [
     ("write", "write"),
     ("write", "read"),
@@ -13,10 +13,10 @@ pub(crate) const EXCLUDING: [(&str, &str); 7] = [
     (MUTEX, MUTEX),
 ];
 
-/// Every kind that can be taken by itself.
+/// Every kind that can be acquired alone.
 pub(crate) const KINDS: [&str; 6] = ["read", "write", "reentrant", "fair", "fenced", MUTEX];
 
-/// Those that have an owner, who may hold them more than once.
+/// The kinds with an owner that may hold them more than once.
 pub(crate) const OWNED: [&str; 5] = ["read", "write", "reentrant", "fair", "fenced"];
 
 /// Those that a crowd counts under, with those that look on meanwhile.
@@ -31,8 +31,8 @@ pub(crate) fn excluded(kind: &str) -> &str {
     if kind == "read" { "write" } else { kind }
 }
 
-/// Where the end of a hold of this kind is told. Waiters for fair locks have one each, which
-/// follows.
+/// The channel where the end of a hold of this kind is published. Waiters for fair locks have one
+/// each, which follows.
 pub(crate) fn channel(kind: &str, key: &str) -> String {
     match kind {
         "read" | "write" => format!("redisson_rwlock:{{{key}}}"),
@@ -41,7 +41,7 @@ pub(crate) fn channel(kind: &str, key: &str) -> String {
     }
 }
 
-/// How many holds stand in Redis for the one who has the lock.
+/// The number of holds in Redis of the lock's owner.
 pub(crate) async fn field(cli: &Cli, kind: &str, key: &str) -> u32 {
     let fields = cli.hash(key).await;
     let write = kind == "write";

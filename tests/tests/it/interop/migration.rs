@@ -4,7 +4,7 @@ use crate::interop::{
     crowd,
     kinds::CROWDED,
     peer::{Java, Peer, Rust},
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
@@ -13,7 +13,7 @@ on_every_redisson! {
     instances_are_replaced_one_by_one_and_back
 }
 
-async fn a_name_mapper_is_a_prefix(world: World) {
+async fn a_name_mapper_is_a_prefix(world: SharedRedis) {
     let world = world.prefix("app:");
     let pair = world.pair().await;
     for language in [Java, Rust] {
@@ -26,7 +26,7 @@ async fn a_name_mapper_is_a_prefix(world: World) {
     world.is_clean().await;
 }
 
-async fn a_lease_that_is_not_renewed_runs_out_on_both_sides(world: World) {
+async fn a_lease_that_is_not_renewed_runs_out_on_both_sides(world: SharedRedis) {
     let pair = world.pair().await;
     for language in [Java, Rust] {
         let (one, other) = (pair.of(language), pair.of(language.other()));
@@ -39,7 +39,7 @@ async fn a_lease_that_is_not_renewed_runs_out_on_both_sides(world: World) {
 }
 
 /// Under work that goes wrong when two hold the lock at once.
-async fn instances_are_replaced_one_by_one_and_back(world: World) {
+async fn instances_are_replaced_one_by_one_and_back(world: SharedRedis) {
     let world = world.watchdog(crowd::WATCHDOG);
     let mut instances = vec![world.peer(Java).await, world.peer(Java).await];
     for language in [Rust, Rust, Java, Java] {

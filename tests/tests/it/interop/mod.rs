@@ -18,5 +18,5 @@ mod peer;
 mod reentry;
 mod renewal;
 mod semaphore;
+mod shared_redis;
 mod wakeups;
-mod world;

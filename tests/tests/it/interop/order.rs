@@ -6,11 +6,11 @@ use lock_tests::{LIMIT, Redisson, eventually};
 
 use crate::interop::{
     peer::{Asked, Java, Language, Peer, Rust},
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
-    who_comes_first_is_served_first
+    the_first_waiter_is_served_first
     a_waiter_that_gives_up_leaves_the_line
     a_waiter_of_ours_that_died_is_dropped_by_ours
 }
@@ -18,7 +18,7 @@ on_every_redisson! {
 const QUEUE: &str = "redisson_lock_queue:{k}";
 
 /// Joins the line as its last.
-async fn join(world: &World, peer: &Peer, thread: &str, wait_ms: u64) -> Asked {
+async fn join(world: &SharedRedis, peer: &Peer, thread: &str, wait_ms: u64) -> Asked {
     let before = world.cli.list(QUEUE).await.len();
     let asked = peer.tell(thread, format!("acquire fair k {wait_ms} 0"));
     let joined = async || world.cli.list(QUEUE).await.len() == before + 1;
@@ -26,7 +26,7 @@ async fn join(world: &World, peer: &Peer, thread: &str, wait_ms: u64) -> Asked {
     asked
 }
 
-async fn who_comes_first_is_served_first(world: World) {
+async fn the_first_waiter_is_served_first(world: SharedRedis) {
     let pair = world.pair().await;
     for first in [Java, Rust] {
         pair.of(first).must("held", "a", "acquire fair k 0 0").await;
@@ -48,7 +48,7 @@ async fn who_comes_first_is_served_first(world: World) {
     world.is_clean().await;
 }
 
-async fn a_waiter_that_gives_up_leaves_the_line(world: World) {
+async fn a_waiter_that_gives_up_leaves_the_line(world: SharedRedis) {
     let pair = world.pair().await;
     for language in [Java, Rust] {
         let (one, other) = (pair.of(language), pair.of(language.other()));
@@ -66,7 +66,7 @@ async fn a_waiter_that_gives_up_leaves_the_line(world: World) {
 }
 
 /// Java alone drops one that stands first in line only after five minutes, its own as well.
-async fn a_waiter_of_ours_that_died_is_dropped_by_ours(world: World) {
+async fn a_waiter_of_ours_that_died_is_dropped_by_ours(world: SharedRedis) {
     let pair = world.pair().await;
     let dies = world.peer(Rust).await;
     pair.java.must("held", "a", "acquire fair k 0 0").await;
@@ -86,7 +86,7 @@ async fn a_waiter_of_ours_that_died_is_dropped_by_ours(world: World) {
 /// The current Redisson counts a waiter that has a limit by that limit, not by five minutes.
 #[tokio::test]
 async fn java_waiters_behind_one_that_died_keep_their_place() {
-    let world = World::start(Redisson::Current).await.watchdog(Duration::from_secs(2));
+    let world = SharedRedis::start(Redisson::Current).await.watchdog(Duration::from_secs(2));
     let pair = world.pair().await;
     let dies = world.peer(Java).await;
     pair.rust.must("held", "a", "acquire fair k 0 0").await;
@@ -94,7 +94,7 @@ async fn java_waiters_behind_one_that_died_keep_their_place() {
     let second = join(&world, &pair.java, "c", 25_000).await;
     let third = join(&world, &pair.rust, "d", 60_000).await;
     dies.kill();
-    // Ours drops it, and looks again and again.
+    // Ours drops it, and polls.
     eventually("one less in line", LIMIT, async || world.cli.list(QUEUE).await.len() == 2).await;
     for _ in 0..2 {
         let alive = world.cli.sorted_set("lock_alive:{k}").await;

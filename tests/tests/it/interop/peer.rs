@@ -1,4 +1,4 @@
-//! A process that does as it is told, in Java or in Rust.
+//! A process that executes commands, in Java or in Rust.
 
 use std::{
     panic::Location,
@@ -34,7 +34,7 @@ pub(crate) struct Peer {
     next: Arc<AtomicU32>,
 }
 
-/// How long a waiter is given to be granted what it was told of, before it is told again.
+/// How long a woken waiter has to be granted the lock before the message is repeated.
 const TOLD: Duration = Duration::from_secs(3);
 
 /// One line that was sent, and may be answered later.
@@ -63,7 +63,7 @@ impl Peer {
         Self { process: Arc::new(process), next: Arc::default() }
     }
 
-    /// Tells a thread of the process what to do: `acquire write key 1000 0`.
+    /// Sends a command to a thread of the process: `acquire write key 1000 0`.
     pub(crate) fn tell(&self, thread: &str, words: impl AsRef<str>) -> Asked {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let line = format!("{id} {thread} {}", words.as_ref());
@@ -104,8 +104,8 @@ impl Asked {
         self.process.line(&self.begin, 2 * LIMIT).await;
     }
 
-    /// Whether there was an answer before somebody was told once more what it waits for. A waiter
-    /// of Redisson's misses a message that comes between its last try and its sleep.
+    /// Whether there was an answer before the message that the peer waits for was sent again. A
+    /// waiter of Redisson's misses a message that arrives between its last try and its sleep.
     pub(crate) async fn answered_at_once(&self, cli: &Cli) -> bool {
         self.answered_before(async || {
             let heard: Vec<String> = cli.query(&["PUBSUB", "CHANNELS", "redisson_*"]).await;
@@ -116,7 +116,7 @@ impl Asked {
         .await
     }
 
-    /// The same, told in another way.
+    /// The same, in another form.
     pub(crate) async fn answered_before(&self, told_again: impl AsyncFn()) -> bool {
         let at_once = timeout(TOLD, self.answered()).await.is_ok();
         while !self.is_answered() {
@@ -130,7 +130,7 @@ impl Asked {
     pub(crate) fn answer_within(self, limit: Duration) -> impl Future<Output = String> {
         let caller = Location::caller();
         async move {
-            // The shorter one says who waits.
+            // The shorter limit decides which one waits.
             let line = timeout(limit, self.process.line(&self.begin, 2 * limit)).await;
             let Ok(line) = line else {
                 panic!("{caller}: no answer to {:?} in {limit:?}", self.line);

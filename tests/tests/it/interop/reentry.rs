@@ -5,7 +5,7 @@ use lock_tests::{LIMIT, eventually};
 use crate::interop::{
     kinds::{OWNED, field},
     peer::{Java, Rust},
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
@@ -13,7 +13,7 @@ on_every_redisson! {
     a_read_inside_a_write_stays_when_the_write_ends
 }
 
-async fn counts_are_the_same_on_both_sides(world: World) {
+async fn counts_are_the_same_on_both_sides(world: SharedRedis) {
     let pair = world.pair().await;
     for language in [Java, Rust] {
         for kind in OWNED {
@@ -36,7 +36,7 @@ async fn counts_are_the_same_on_both_sides(world: World) {
     world.is_clean().await;
 }
 
-async fn a_read_inside_a_write_stays_when_the_write_ends(world: World) {
+async fn a_read_inside_a_write_stays_when_the_write_ends(world: SharedRedis) {
     let pair = world.pair().await;
     for language in [Java, Rust] {
         let (one, other) = (pair.of(language), pair.of(language.other()));
@@ -50,8 +50,8 @@ async fn a_read_inside_a_write_stays_when_the_write_ends(world: World) {
         })
         .await;
         one.must("released", "a", "release write k").await;
-        // Java tells nobody that a write has become a read: ours look by themselves. Ours do tell,
-        // and Java does not look before the lease is over.
+        // Java publishes nothing when a write becomes a read; our waiters find it by polling. Ours
+        // publish it, because Java does not poll before the lease is over.
         reader.answered_at_once(&world.cli).await;
         reader.must("held").await;
         other.must("busy", "c", "acquire write k 0 0").await;

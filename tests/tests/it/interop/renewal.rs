@@ -7,7 +7,7 @@ use lock_tests::{Cli, LIMIT, eventually};
 use crate::interop::{
     kinds::{KINDS, MUTEX, excluded},
     peer::{Java, Language, Rust},
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
@@ -31,7 +31,7 @@ async fn three_leases(cli: &Cli) {
     }
 }
 
-async fn both_renew_for_as_long_as_they_hold(world: World) {
+async fn both_renew_for_as_long_as_they_hold(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG);
     let pair = world.pair().await;
     // A kind each on keys of their own, and readers that share one.
@@ -56,7 +56,7 @@ async fn both_renew_for_as_long_as_they_hold(world: World) {
     world.is_clean().await;
 }
 
-async fn a_watchdog_shorter_than_our_lease_takes_nothing_from_our_readers(world: World) {
+async fn a_watchdog_shorter_than_our_lease_takes_nothing_from_our_readers(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG).lease(Duration::from_secs(60));
     let pair = world.pair().await;
     pair.rust.must("held", "a", "acquire read k 0 0").await;

@@ -2,7 +2,7 @@
 
 use crate::interop::{
     peer::{Java, Rust},
-    world::{World, on_every_redisson},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
@@ -13,7 +13,7 @@ on_every_redisson! {
 
 const KIND: &str = "semaphore/2";
 
-async fn permits_of_both_are_counted_together(world: World) {
+async fn permits_of_both_are_counted_together(world: SharedRedis) {
     let pair = world.pair().await;
     for language in [Java, Rust] {
         let (one, other) = (pair.of(language), pair.of(language.other()));
@@ -33,7 +33,7 @@ async fn permits_of_both_are_counted_together(world: World) {
     world.is_clean().await;
 }
 
-async fn a_permit_whose_lease_is_over_is_free_for_the_other(world: World) {
+async fn a_permit_whose_lease_is_over_is_free_for_the_other(world: SharedRedis) {
     let pair = world.pair().await;
     for language in [Java, Rust] {
         let (one, other) = (pair.of(language), pair.of(language.other()));
@@ -45,7 +45,7 @@ async fn a_permit_whose_lease_is_over_is_free_for_the_other(world: World) {
     world.is_clean().await;
 }
 
-async fn the_permits_that_are_there_already_count(world: World) {
+async fn the_permits_that_are_there_already_count(world: SharedRedis) {
     let pair = world.pair().await;
     pair.java.must("held", "a", "acquire semaphore/1 semaphore:k 0 0").await;
     pair.rust.must("busy", "b", "acquire semaphore/7 semaphore:k 0 0").await;

@@ -1,4 +1,4 @@
-//! A server and those who share it.
+//! A server and the peers that share it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::interop::{
 };
 
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct SharedRedis {
     pub(crate) server: RedisServer,
     pub(crate) cli: Cli,
     pub(crate) redisson: Redisson,
@@ -35,7 +35,7 @@ impl Pair {
     }
 }
 
-impl World {
+impl SharedRedis {
     pub(crate) async fn start(redisson: Redisson) -> Self {
         let server = RedisServer::start().await;
         Self {
@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// The `lockWatchdogTimeout` of the Java processes, of which the Rust ones are told. It is their
+    /// The `lockWatchdogTimeout` of the Java processes, which the Rust ones get too. It is their
     /// lease too, unless they have [another](Self::lease).
     pub(crate) fn watchdog(mut self, watchdog: Duration) -> Self {
         self.watchdog = Some(watchdog);
@@ -82,7 +82,7 @@ impl World {
         Pair { java, rust }
     }
 
-    /// Nothing of any lock is left but what docs/redisson.md says stays.
+    /// Nothing of any lock is left, except what docs/redisson.md lists.
     pub(crate) async fn is_clean(&self) {
         let mut left = Vec::new();
         // Java deletes the key by which it finds an unlock again after it has answered.
@@ -122,8 +122,8 @@ macro_rules! on_every_redisson {
             async fn $case() {
                 use lock_tests::Redisson;
 
-                use $crate::interop::world::World;
-                super::$case(World::start(Redisson::Current).await).await;
+                use $crate::interop::shared_redis::SharedRedis;
+                super::$case(SharedRedis::start(Redisson::Current).await).await;
             })*
         }
         mod older {
@@ -131,8 +131,8 @@ macro_rules! on_every_redisson {
             async fn $case() {
                 use lock_tests::Redisson;
 
-                use $crate::interop::world::World;
-                super::$case(World::start(Redisson::Older).await).await;
+                use $crate::interop::shared_redis::SharedRedis;
+                super::$case(SharedRedis::start(Redisson::Older).await).await;
             })*
         }
     };

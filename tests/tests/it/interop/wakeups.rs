@@ -1,4 +1,4 @@
-//! Who waits is woken by the message of the other side.
+//! A waiter is woken by the message of the other side.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use lock_tests::{LIMIT, eventually};
 use crate::interop::{
     kinds::{EXCLUDING, MUTEX, channel},
     peer::{Java, Language, Rust},
-    world::{Pair, World, on_every_redisson},
+    shared_redis::{Pair, SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {
@@ -18,24 +18,24 @@ on_every_redisson! {
 const LEASE_MS: u64 = 600_000;
 const WAIT_MS: u64 = 60_000;
 
-/// The soonest that a waiter of ours looks by itself, after the two tries that it begins with.
+/// The shortest poll interval of our waiters, after their first two tries.
 const OWN_LOOK: Duration = Duration::from_millis(500);
 
-/// Under load a message of Java's may come later than a waiter of ours looks by itself; and Java
+/// Under load a message of Java's may come later than the poll of a waiter of ours; and Java
 /// misses a message that comes between its last try and its sleep.
 const TRIES: u32 = 20;
 
-async fn java_is_woken_by_rust(world: World) {
+async fn java_is_woken_by_rust(world: SharedRedis) {
     // Java waits for the message or the end of the lease, which is far away, and looks at nothing
     // meanwhile.
     some_are_woken(&world, Rust).await;
 }
 
-async fn rust_is_woken_by_java(world: World) {
+async fn rust_is_woken_by_java(world: SharedRedis) {
     some_are_woken(&world, Java).await;
 }
 
-async fn some_are_woken(world: &World, from: Language) {
+async fn some_are_woken(world: &SharedRedis, from: Language) {
     let pair = world.pair().await;
     for (holding, waiting) in EXCLUDING {
         let mut woken = false;
@@ -50,9 +50,9 @@ async fn some_are_woken(world: &World, from: Language) {
     world.is_clean().await;
 }
 
-/// Whether a waiter was granted what it waited for because it was told of the release.
+/// Whether a waiter was granted the lock because it was woken by the release.
 async fn is_woken(
-    world: &World,
+    world: &SharedRedis,
     pair: &Pair,
     from: Language,
     holding: &str,
@@ -90,6 +90,6 @@ async fn is_woken(
 }
 
 /// How many scripts were run. Older releases of Redisson send them whole.
-async fn scripts(world: &World) -> u64 {
+async fn scripts(world: &SharedRedis) -> u64 {
     world.cli.calls("evalsha").await + world.cli.calls("eval").await
 }

@@ -1,4 +1,4 @@
-//! Who may know what: which crates a crate links, and which folders a folder imports.
+//! Allowed dependencies: which crates a crate links, and which folders a folder imports.
 
 mod crates;
 mod folders;

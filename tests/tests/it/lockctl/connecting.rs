@@ -3,7 +3,7 @@
 use lock_tests::{LIMIT, RedisServer, eventually, free_port};
 use serde_json::json;
 
-use crate::lockctl::world::{Run, program, run, run_at};
+use crate::lockctl::program::{Run, program, run, run_at};
 
 const COMMANDS: [&[&str]; 4] =
     [&["list"], &["inspect", "k"], &["release", "k", "--force"], &["release", "k", "--ask"]];

@@ -7,7 +7,7 @@ use std::{
 
 use lock_tests::{LIMIT, RedisServer, bounded, workspace_binary};
 
-use crate::lockctl::world::{Run, service, until};
+use crate::lockctl::program::{Run, service, until};
 
 const DOCS: &str = include_str!("../../../../docs/lockctl.md");
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use lock_tower::policy_file::PolicyFile;
 use serde_json::json;
 
-use crate::lockctl::world::run;
+use crate::lockctl::program::run;
 
 const RULE: &str = r#"version = 1
 
@@ -29,7 +29,7 @@ fn files() -> (tempfile::TempDir, String, String) {
 }
 
 #[tokio::test]
-async fn right_files_are_told_with_their_versions() {
+async fn valid_files_are_reported_with_their_versions() {
     let (_directory, right, _) = files();
     let file = PolicyFile::read(&right).unwrap();
     let checked = run(&["check", &right]).await;
@@ -43,7 +43,7 @@ async fn right_files_are_told_with_their_versions() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_file_is_told_as_the_library_does() {
+async fn errors_in_a_file_are_those_of_the_library() {
     let (_directory, right, wrong) = files();
     let errors = PolicyFile::read(&wrong).unwrap_err();
     let checked = run(&["check", &wrong, &right]).await;

@@ -6,7 +6,7 @@ use lock_core::Mode;
 use lock_tests::RedisServer;
 use serde_json::{Value, json};
 
-use crate::lockctl::world::{run_at, service, until};
+use crate::lockctl::program::{run_at, service, until};
 
 const LONG: Duration = Duration::from_secs(60);
 

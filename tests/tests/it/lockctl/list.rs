@@ -3,7 +3,7 @@
 use lock_tests::{RedisCluster, RedisServer};
 use serde_json::json;
 
-use crate::lockctl::world::{run_at, service};
+use crate::lockctl::program::{run_at, service};
 
 #[tokio::test]
 async fn what_is_held_is_listed_by_prefix() {
@@ -51,7 +51,7 @@ async fn a_prefix_of_glob_characters_is_meant_literally() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_cut_says_so() {
+async fn a_list_that_is_cut_is_marked() {
     let redis = RedisServer::start().await;
     let locks = service(&redis.url(), "orders", "one").await;
     let mut held = Vec::new();

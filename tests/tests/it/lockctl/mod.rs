@@ -6,6 +6,6 @@ mod files;
 mod inspect;
 mod list;
 mod output;
+mod program;
 mod release;
 mod usage;
-mod world;

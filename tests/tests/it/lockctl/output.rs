@@ -4,7 +4,7 @@ use std::fs::File;
 
 use lock_tests::{LIMIT, bounded};
 
-use crate::lockctl::world::{Run, program};
+use crate::lockctl::program::{Run, program};
 
 #[tokio::test]
 async fn a_reader_that_has_seen_enough_is_no_error() {
@@ -21,7 +21,7 @@ async fn a_reader_that_has_seen_enough_is_no_error() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn an_output_that_is_lost_is_told() {
+async fn a_lost_output_is_reported() {
     let mut command = program().await;
     let full = File::options().write(true).open("/dev/full").unwrap();
     command.arg("schema").stdout(full).stderr(std::process::Stdio::piped());

@@ -7,7 +7,7 @@ use lock_tests::{LIMIT, bounded, eventually, workspace_binary};
 use serde_json::Value;
 use tokio::process::Command;
 
-/// What a run said, and its exit code.
+/// The output of a run, and its exit code.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -22,14 +22,14 @@ impl Run {
         Self { code, out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// The one document of a run with `--json`, which says nothing else.
+    /// The one document of a run with `--json`, which prints nothing else.
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.err, "");
         serde_json::from_str(&self.out).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 }
 
-/// The program, in an environment that says nothing of Redis.
+/// The program, in an environment without a Redis URL.
 pub(crate) async fn program() -> Command {
     let mut command = Command::new(workspace_binary("lockctl", "lockctl").await);
     command.env_remove("REDIS_URL").env_remove("LOCK_TOWER_ENFORCE").stdin(Stdio::null());

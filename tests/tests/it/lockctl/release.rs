@@ -6,7 +6,7 @@ use lock_core::ReleaseError;
 use lock_tests::{LIMIT, RedisServer, bounded};
 use serde_json::json;
 
-use crate::lockctl::world::{run_at, service, until};
+use crate::lockctl::program::{run_at, service, until};
 
 const LONG: Duration = Duration::from_secs(60);
 

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::lockctl::world::{run, run_at};
+use crate::lockctl::program::{run, run_at};
 
-/// Nobody listens there, and nobody is asked.
+/// No server listens there, and none is contacted.
 const NOWHERE: &str = "redis://127.0.0.1:1";
 
 #[tokio::test]
-async fn wrong_arguments_are_told_in_both_outputs() {
+async fn wrong_arguments_are_reported_in_both_outputs() {
     for (args, part) in [
         (&[][..], "requires a subcommand"),
         (&["chekc"], "'check'"),

@@ -23,7 +23,7 @@ async fn a_crash_leaves_both_for_their_time_and_no_longer() {
             let left = scene.cli.pttl(name).await;
             assert!((-2..=longest).contains(&left) && left != -1, "{name}: {left} ms");
         }
-        // Nobody else deletes them: it is their end that lets the next one in.
+        // No process deletes them: the next one enters when they expire.
         scene.replica(Zero).await.run(LIMIT, async {}).await.unwrap();
         scene.replica(Two).await.run(LIMIT, async {}).await.unwrap();
         scene.all_free().await;

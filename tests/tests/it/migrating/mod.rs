@@ -1,4 +1,4 @@
-//! From another lock to ours, step by step, as `docs/migrating.md` tells it.
+//! From another lock to ours, step by step, as `docs/migrating.md` describes it.
 
 mod endings;
 mod fleet;

@@ -60,7 +60,7 @@ impl Scene {
         self.cli.exists(Replica::NEW_NAME).await
     }
 
-    /// Neither lock is held, and nobody waits.
+    /// Neither lock is held, and neither has a waiter.
     pub(crate) async fn all_free(&self) {
         let outlive = ["redisson_lock_token:", "lock_client:"];
         let free = async || {
@@ -99,7 +99,7 @@ impl Inside {
         bounded(LIMIT, self.work).await.unwrap().unwrap();
     }
 
-    /// Its work was dropped before it was told to end.
+    /// Its work was dropped before it was to end.
     pub(crate) async fn cut_short(self) -> Undone {
         bounded(LIMIT, self.work).await.unwrap().unwrap_err()
     }

@@ -28,7 +28,7 @@ async fn version_2(locks: &LockClient, orders: &Orders, id: u64) -> Result<(), L
     Ok(())
 }
 
-/// An order that says when it is changed by two at a time, or by a late one.
+/// An order that detects a change by two at a time, or by a late one.
 #[derive(Debug, Default)]
 struct Orders {
     changes: AtomicU64,

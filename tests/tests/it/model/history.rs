@@ -32,7 +32,7 @@ impl Family {
     }
 }
 
-/// What somebody tries to do. Where it makes no sense at that moment, nothing is done.
+/// A step that an owner tries. If it makes no sense at that moment, nothing is done.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Action {
     /// For the first hold, or one more; `place` is `None` for one that does not wait.
@@ -55,7 +55,7 @@ pub(crate) enum Action {
         up: bool,
         lease: u64,
     },
-    /// Says nothing more, and somebody new takes its part.
+    /// Sends nothing more, and a new owner takes its part.
     Crash,
     SetPermits {
         permits: u32,
@@ -69,7 +69,7 @@ pub(crate) enum Action {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {
     pub(crate) after: u64,
-    pub(crate) who: usize,
+    pub(crate) actor: usize,
     pub(crate) action: Action,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn span(units: u64) -> Duration {
 pub(crate) struct History {
     pub(crate) kind: Kind,
     pub(crate) permits: u32,
-    /// Says who has waited for how long.
+    /// How long the owner has waited, relative to others.
     pub(crate) seniority: u64,
     pub(crate) events: Vec<Event>,
 }
@@ -123,9 +123,9 @@ fn action(family: Family) -> BoxedStrategy<Action> {
 impl History {
     pub(crate) fn any(family: Family) -> BoxedStrategy<Self> {
         let gap = prop_oneof![6 => Just(2_u64), 3 => Just(4), 1 => Just(8)];
-        let event = (gap, 0..OWNERS, action(family)).prop_map(|(after, who, action)| Event {
+        let event = (gap, 0..OWNERS, action(family)).prop_map(|(after, actor, action)| Event {
             after,
-            who,
+            actor,
             action,
         });
         (sample::select(family.kinds()), 1..4_u32, 0..97_u64, vec(event, 1..24))
@@ -176,9 +176,9 @@ impl fmt::Display for History {
             self.kind, self.permits, self.seniority
         )?;
         let mut at = 0;
-        for Event { after, who, action } in &self.events {
+        for Event { after, actor, action } in &self.events {
             at += after;
-            writeln!(f, "  at {at:3}  {who}: {action:?}")?;
+            writeln!(f, "  at {at:3}  {actor}: {action:?}")?;
         }
         Ok(())
     }

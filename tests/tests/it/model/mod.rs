@@ -2,7 +2,7 @@
 //! test moves, and a real Redis. Each history runs in memory first, which records every answer and
 //! how the lock stands after it; Redis must then give the same answers at the same times.
 //!
-//! `MODEL_HISTORIES` says how many histories of each kind are tried, `MODEL_SEED` (a number) which:
+//! `MODEL_HISTORIES` sets how many histories of each kind are tried, `MODEL_SEED` (a number) which:
 //! without it they are the same every time. A failure prints the shortest history that was found to
 //! show it.
 

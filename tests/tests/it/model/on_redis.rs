@@ -42,7 +42,7 @@ const MESSAGE: Duration = Duration::from_secs(10);
 
 enum Tried {
     Agrees,
-    /// The machine was too slow to say.
+    /// The machine was too slow to decide.
     Late,
     Disagrees(Failure),
 }
@@ -188,7 +188,7 @@ async fn recorded(history: History) -> Result<Recording, Failure> {
     tokio::task::spawn_blocking(move || record(&history)).await.unwrap()
 }
 
-/// A waiter that had to be told and is not. A message may be late, too: then so is the next step.
+/// A waiter that had to be woken and was not. A message may be late, too: then so is the next step.
 async fn asleep(subject: &Subject, recorded: &Recorded, before: &[u64]) -> Option<usize> {
     let limit = Instant::now() + MESSAGE;
     for waiter in recorded.waiters.iter().filter(|waiter| waiter.must_be_told) {

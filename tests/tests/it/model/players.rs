@@ -37,7 +37,7 @@ impl Player {
         }
     }
 
-    /// What it asks for, if it waits. It takes no other place by asking once more.
+    /// Its request, if it waits. A repeated request takes no other place.
     pub(crate) fn waits_for(&self, history: &History, now: u64) -> Option<Ask> {
         let waited = self.waited(history, now);
         self.waiting.map(|ask| Ask { waited, place: None, ..ask })
@@ -61,7 +61,7 @@ impl Player {
                     (0, Some(ask)) => (ask.mode, 1, ask.place),
                     (0, None) => (mode, 1, place.map(span)),
                     _ if history.kind == lock_core::Kind::Semaphore => return None,
-                    // A reader that asks for a write is refused before a store is asked.
+                    // A reader that requests a write is refused before a store is contacted.
                     _ if writes == 0 => (Mode::Read, reads + 1, None),
                     _ => (mode, held(mode) + 1, None),
                 };
@@ -131,7 +131,7 @@ impl Player {
                 self.waiting = None;
             }
             (Step::Acquire(ask), Answer::Busy { .. } | Answer::Yield { .. }) => {
-                // What it had when it asked before has lapsed.
+                // The hold that it had at its earlier request has lapsed.
                 (self.reads, self.writes) = (0, 0);
                 self.waiting = ask.place.map(|_| ask);
                 self.is_over = ask.place.is_none();

@@ -49,10 +49,10 @@ pub(crate) fn record(history: &History) -> Result<Recording, Failure> {
     let clock = clock.enable_time().start_paused(true).build().unwrap();
     clock.block_on(async {
         let mut stage = Stage::new(history);
-        for Event { after, who, action } in &history.events {
+        for Event { after, actor, action } in &history.events {
             tokio::time::advance(span(*after)).await;
             stage.now += after;
-            stage.play(*who, *action).await?;
+            stage.play(*actor, *action).await?;
         }
         let (owners, steps) = (stage.lock.owners(), stage.steps);
         let mut recording = Recording { kind: history.kind, owners, steps };
@@ -89,17 +89,17 @@ impl<'a> Stage<'a> {
         Self { history, lock, now: 0, players, steps: Vec::new() }
     }
 
-    async fn play(&mut self, who: usize, action: Action) -> Result<(), Failure> {
-        let mut lost_its_place = self.lost_its_place(&self.players[who]).await;
-        if self.players[who].is_replaced(action, lost_its_place) {
-            self.players[who] = Player::new(self.lock.add_owner());
+    async fn play(&mut self, actor: usize, action: Action) -> Result<(), Failure> {
+        let mut lost_its_place = self.lost_its_place(&self.players[actor]).await;
+        if self.players[actor].is_replaced(action, lost_its_place) {
+            self.players[actor] = Player::new(self.lock.add_owner());
             lost_its_place = false;
         }
-        let player = &self.players[who];
+        let player = &self.players[actor];
         let step = player.step(self.history, action, self.now, lost_its_place);
         let Some(step) = step else { return Ok(()) };
         let (at, owner) = (self.now, player.owner);
-        match self.take(who, step).await {
+        match self.take(actor, step).await {
             Ok(recorded) => {
                 self.steps.push(recorded);
                 Ok(())
@@ -108,11 +108,11 @@ impl<'a> Stage<'a> {
         }
     }
 
-    async fn take(&mut self, who: usize, step: Step) -> Result<Recorded, String> {
-        let (at, owner) = (self.now, self.players[who].owner);
+    async fn take(&mut self, actor: usize, step: Step) -> Result<Recorded, String> {
+        let (at, owner) = (self.now, self.players[actor].owner);
         let (waited, told) = (self.waiters().await, self.lock.told());
         let answer = self.lock.take(owner, step).await?;
-        self.players[who].learn(step, answer);
+        self.players[actor].learn(step, answer);
         let after = self.lock.standing().await?;
         let now_told = self.lock.told();
         let told = (0..told.len()).filter(|owner| now_told[*owner] > told[*owner]);
@@ -127,7 +127,7 @@ impl<'a> Stage<'a> {
         Ok(Recorded { at, owner, step, answer, after, waiters, told })
     }
 
-    /// Those that wait. One that lost its place in line is told nothing.
+    /// The waiters. One that lost its place in line is not woken.
     async fn waiters(&self) -> Vec<(usize, Ask)> {
         let mut waiters = Vec::new();
         for player in &self.players {

@@ -1,5 +1,5 @@
 //! Which waiters a step lets in. A store cannot be put back to where it was, so each question has a
-//! lock of its own: all of them take the recorded steps at the same times, until they are asked.
+//! lock of its own: all of them take the recorded steps at the same times, until they are read.
 
 use lock_core::{
     LockClient,
@@ -61,7 +61,7 @@ impl Probe {
         }
         if is_its_step {
             let Waiter { owner, ask, .. } = recorded.waiters[self.waiter];
-            // A reader that does not stand back any more finds out by itself that others read.
+            // A reader that does not yield any more finds by polling that others read.
             let ask = Ask { yields: true, ..ask };
             let answer = self.lock.take(owner, Step::Acquire(ask)).await.unwrap();
             self.enters = matches!(answer, Answer::Granted { .. });

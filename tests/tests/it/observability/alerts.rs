@@ -59,9 +59,9 @@ fn every_rule_speaks_of_what_the_code_emits() {
     }
 }
 
-/// Whoever is woken up reads what to look at and what to do.
+/// An operator on call reads what to check and what to do.
 #[test]
-fn every_rule_says_what_to_do() {
+fn every_rule_has_an_instruction() {
     for alert in alerts() {
         assert!(alert.description.len() > 200, "{alert:?}");
         assert!(alert.description.contains("ook "), "{alert:?}");

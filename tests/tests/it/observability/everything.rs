@@ -7,11 +7,11 @@ use lock_tests::{LIMIT, eventually};
 
 use crate::observability::{
     documented,
+    observed_service::{LOCKS, ObservedService},
     scrape::Scrape,
-    service::{LOCKS, Service},
 };
 
-/// A part of keys, which nobody but the store may see.
+/// A part of keys, which only the store may see.
 const SECRET: &str = "jane-roe";
 
 const REQUESTS: &str = "lock_requests_total";
@@ -20,7 +20,7 @@ fn put() -> Method {
     Method::PUT
 }
 
-impl Service {
+impl ObservedService {
     async fn post(&self, path: &str) -> u16 {
         self.ask(Method::POST, path).await.status
     }
@@ -111,7 +111,7 @@ fn assert_documented(scrape: &Scrape) {
 
 #[tokio::test]
 async fn every_metric_appears_as_it_is_documented_and_no_key_does() {
-    let service = Service::start().await;
+    let service = ObservedService::start().await;
     let first = service.scrape().await;
     assert_eq!(first.value("lock_lost_total", &[("policy", "order")]), Some(0.0));
     assert_eq!(first.value(REQUESTS, &[("outcome", "lock-unavailable")]), Some(0.0));

@@ -6,6 +6,6 @@ mod dashboard;
 mod documented;
 mod everything;
 mod files;
+mod observed_service;
 mod promql;
 mod scrape;
-mod service;

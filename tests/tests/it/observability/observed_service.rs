@@ -14,14 +14,14 @@ use crate::observability::scrape::Scrape;
 
 pub(crate) const LOCKS: &str = include_str!("../../../../examples/observed/locks.toml");
 
-pub(crate) struct Service {
+pub(crate) struct ObservedService {
     pub(crate) redis: RedisServer,
     pub(crate) process: Process,
     url: String,
     directory: TempDir,
 }
 
-impl Service {
+impl ObservedService {
     /// With leases of one and a half seconds, so that half a second brings a renewal.
     pub(crate) async fn start() -> Self {
         let redis = RedisServer::start().await;

@@ -51,7 +51,7 @@ pub(crate) fn check(query: &str) {
     for series in series(query) {
         let metric = documented::metric_of(series);
         let known = documented.get(metric);
-        labels.extend(known.unwrap_or_else(|| panic!("nobody emits {series}: {query}")));
+        labels.extend(known.unwrap_or_else(|| panic!("nothing emits {series}: {query}")));
         let is_histogram = documented::told(metric).0 == "histogram";
         let whole = if is_histogram { format!("{metric}_bucket") } else { metric.to_owned() };
         assert_eq!(series, whole, "{query}");

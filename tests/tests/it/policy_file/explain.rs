@@ -87,7 +87,7 @@ fn the_first_rule_that_matches_counts() {
 }
 
 #[test]
-fn keys_are_told_as_far_as_the_request_goes() {
+fn keys_are_shown_as_far_as_the_request_determines_them() {
     assert_eq!(keys(&explain(Method::GET, "/orders/+7")), ["order:7"]);
     assert_eq!(keys(&explain(Method::PUT, "/orders/7")), ["{claim.tid}:order:7", "line:1"]);
     let invalid = keys(&explain(Method::GET, "/orders/seven"));

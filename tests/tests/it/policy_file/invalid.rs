@@ -25,7 +25,7 @@ fn every_invalid_file_gives_its_expected_errors() {
 }
 
 #[test]
-fn errors_come_in_the_order_of_the_file_and_say_where_they_are() {
+fn errors_come_in_the_order_of_the_file_with_their_places() {
     for file in files("invalid") {
         let errors = file.parse().unwrap_err();
         let places: Vec<_> = errors.iter().map(|error| (error.line, error.column)).collect();

@@ -1,4 +1,4 @@
-//! The schema says what the reader says, as far as a schema can.
+//! The schema accepts what the reader accepts, as far as a schema can.
 
 use std::{env, fs, path::Path};
 
@@ -32,7 +32,7 @@ fn valid_files_match_the_schema() {
 }
 
 #[test]
-fn invalid_files_fail_the_schema_where_it_can_tell() {
+fn invalid_files_fail_the_schema_where_it_can_check() {
     let schema = jsonschema::validator_for(&PolicyFile::schema()).unwrap();
     let valid: Vec<_> = files("invalid")
         .into_iter()

@@ -1,4 +1,4 @@
-//! Every Lua script, asked by itself: its reply, the keys it leaves and what it publishes.
+//! Every Lua script, called directly: its reply, the keys it leaves and what it publishes.
 //!
 //! Nothing here waits for a lease to end: a test deletes the key, which is what Redis does then.
 

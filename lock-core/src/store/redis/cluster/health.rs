@@ -17,7 +17,7 @@ impl Cluster {
         limit: Duration,
     ) -> (Result<Duration, Unavailable>, Vec<String>) {
         let (connections, unassigned_slots) = self.connections();
-        let asked = connections.iter().map(|managed| async move {
+        let checks = connections.iter().map(|managed| async move {
             let sent = Instant::now();
             let answer = async {
                 match managed.now() {
@@ -30,7 +30,7 @@ impl Cluster {
             let answered = tokio::time::timeout(limit, answer).await.unwrap_or_default();
             if answered { Ok(sent.elapsed()) } else { Err(managed.address()) }
         });
-        let mut answers = asked.collect::<FuturesUnordered<_>>();
+        let mut answers = checks.collect::<FuturesUnordered<_>>();
         let mut slowest = None::<Duration>;
         let unanswered = Err(match self.why_down.lock().clone() {
             why if why.is_empty() => Unavailable::unsent(format!("no node of {self} answers")),

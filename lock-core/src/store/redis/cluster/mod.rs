@@ -1,7 +1,7 @@
 //! A cluster: which node has a key, kept up to date, with a link to each.
 //!
-//! The redis crate's own cluster connection is not used: it carries scripts out again by itself,
-//! and loses subscriptions.
+//! The redis crate's own cluster connection is not used: it repeats scripts on its own, and loses
+//! subscriptions.
 
 mod health;
 mod nodes;
@@ -34,8 +34,8 @@ use slot_map::SlotMap;
 
 /// Whether an answer is a slot map that assigns any slot. Searches all slots.
 #[cfg(feature = "test-util")]
-pub(crate) fn is_map(answer: &redis::Value, asked: &Endpoint) -> bool {
-    let map = SlotMap::parse(answer, asked);
+pub(crate) fn is_map(answer: &redis::Value, from: &Endpoint) -> bool {
+    let map = SlotMap::parse(answer, from);
     map.is_some_and(|map| (0..super::protocol::SLOTS).any(|slot| map.owner(slot).is_some()))
 }
 
@@ -150,17 +150,17 @@ impl Cluster {
         self.request_refresh();
     }
 
-    /// The connection for a slot as soon as there is one, or to the node in `asked`.
+    /// The connection for a slot as soon as there is one, or to the node in `redirected`.
     pub(crate) async fn connection_for(
         self: &Arc<Self>,
         slot: u16,
-        asked: Option<Endpoint>,
+        redirected: Option<Endpoint>,
     ) -> (Arc<ManagedConnection>, Arc<Server>, Arc<Connection>) {
         let mut map = self.map.subscribe();
-        let mut asked = asked;
+        let mut redirected = redirected;
         loop {
             let owner = map.borrow_and_update().owner(slot).cloned();
-            let managed = asked.take().or(owner).map(|endpoint| self.managed(&endpoint));
+            let managed = redirected.take().or(owner).map(|endpoint| self.managed(&endpoint));
             if managed.as_ref().is_none_or(|managed| managed.check().is_err()) {
                 self.request_refresh();
             }

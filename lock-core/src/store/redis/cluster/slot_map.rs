@@ -17,7 +17,7 @@ pub(crate) struct SlotMap {
 
 impl SlotMap {
     /// Parses `CLUSTER SLOTS`: `[[first, last, [host, port, ...], replica...], ...]`.
-    pub(crate) fn parse(answer: &Value, asked: &Endpoint) -> Option<Self> {
+    pub(crate) fn parse(answer: &Value, from: &Endpoint) -> Option<Self> {
         let Value::Array(entries) = answer else {
             return None;
         };
@@ -31,8 +31,8 @@ impl SlotMap {
                 return None;
             };
             let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
-            map.ranges.push((first, last, node(primary, asked)?));
-            map.replicas.extend(replicas.iter().filter_map(|replica| node(replica, asked)));
+            map.ranges.push((first, last, node(primary, from)?));
+            map.replicas.extend(replicas.iter().filter_map(|replica| node(replica, from)));
         }
         map.ranges.sort();
         let sound = map.ranges.iter().all(|(first, last, _)| first <= last && *last < SLOTS);
@@ -82,7 +82,7 @@ impl SlotMap {
 }
 
 /// Parses `[host, port, id, ...]`; a missing host is that of the node that was queried.
-fn node(value: &Value, asked: &Endpoint) -> Option<Endpoint> {
+fn node(value: &Value, from: &Endpoint) -> Option<Endpoint> {
     let Value::Array(parts) = value else {
         return None;
     };
@@ -92,7 +92,7 @@ fn node(value: &Value, asked: &Endpoint) -> Option<Endpoint> {
         _ => "",
     };
     match parts.get(1)? {
-        Value::Int(port) => Some(Endpoint::announced(host, u16::try_from(*port).ok()?, asked)),
+        Value::Int(port) => Some(Endpoint::announced(host, u16::try_from(*port).ok()?, from)),
         _ => None,
     }
 }

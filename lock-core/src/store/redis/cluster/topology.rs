@@ -78,15 +78,15 @@ impl Cluster {
         }
         let mut all_endpoints = self.map.borrow().all_endpoints();
         all_endpoints.extend(self.seeds.iter().cloned());
-        self.ask_any(all_endpoints.into_iter().map(|node| self.node.with_endpoint(node))).await
+        self.query_any(all_endpoints.into_iter().map(|node| self.node.with_endpoint(node))).await
     }
 
-    async fn ask_any(
+    async fn query_any(
         &self,
         nodes: impl Iterator<Item = Server>,
     ) -> Result<(SlotMap, bool), ConnectError> {
-        let asked = nodes.map(|node| async move { ask(&node).await });
-        let mut answers = asked.collect::<FuturesUnordered<_>>();
+        let queries = nodes.map(|node| async move { query(&node).await });
+        let mut answers = queries.collect::<FuturesUnordered<_>>();
         let mut failure = None;
         while let Some(answer) = answers.next().await {
             match answer {
@@ -100,7 +100,7 @@ impl Cluster {
     /// Reads the map and connects to a first node, for callers that connect at once.
     pub(crate) async fn bootstrap(self: &Arc<Self>) -> Result<(), ConnectError> {
         let seeds = self.seeds.iter().map(|seed| self.node.with_endpoint(seed.clone()));
-        let (map, sharded) = self.ask_any(seeds).await?;
+        let (map, sharded) = self.query_any(seeds).await?;
         let mut outcome = Err(self.node.unreachable_error("no node has a slot".to_owned()));
         for primary in map.primaries() {
             let server = self.node.with_endpoint(primary);
@@ -118,7 +118,7 @@ impl Cluster {
     }
 }
 
-async fn ask(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
+async fn query(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
     let (pushes, _pushed) = mpsc::unbounded_channel();
     let connection = node.open(pushes).await?;
     let mut connection = connection.clone();

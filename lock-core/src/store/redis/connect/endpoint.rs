@@ -11,16 +11,16 @@ pub(crate) enum Endpoint {
 
 impl Endpoint {
     /// Parses `host:port` as Redis writes it; a missing host is that of the node that was queried.
-    pub(crate) fn parse(text: &str, asked: &Endpoint) -> Option<Self> {
+    pub(crate) fn parse(text: &str, from: &Endpoint) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        Some(Self::announced(host, port.parse().ok()?, asked))
+        Some(Self::announced(host, port.parse().ok()?, from))
     }
 
     /// An address that a node reports for another node. A node that does not know the host means
     /// its own.
-    pub(crate) fn announced(host: &str, port: u16, asked: &Endpoint) -> Self {
-        match asked {
+    pub(crate) fn announced(host: &str, port: u16, from: &Endpoint) -> Self {
+        match from {
             Self::Tcp(known, _) if host.is_empty() || host == "?" => Self::Tcp(known.clone(), port),
             _ => Self::Tcp(host.to_owned(), port),
         }

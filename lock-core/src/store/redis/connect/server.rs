@@ -159,7 +159,7 @@ impl Server {
     }
 
     /// Opens a connection for one command, and closes it.
-    pub(crate) async fn ask_once<T: FromRedisValue>(
+    pub(crate) async fn query_once<T: FromRedisValue>(
         &self,
         command: &Cmd,
     ) -> Result<RedisResult<T>, ConnectError> {

@@ -71,7 +71,7 @@ mod without {
     impl Connector {
         pub(crate) fn new(_: &Tls) -> Result<Self, ConnectError> {
             Err(ConnectError::InvalidUrl {
-                reason: "it asks for TLS, and this program was built without the feature `tls`"
+                reason: "it requires TLS, and this program was built without the feature `tls`"
                     .to_owned(),
             })
         }
@@ -126,7 +126,7 @@ mod with {
                 Some((certificates, key)) => {
                     let what = "the client certificate";
                     let key = PrivateKeyDer::from_pem_slice(key)
-                        .map_err(|error| bad(format!("{what}'s key is no PEM key: {error}")))?;
+                        .map_err(|error| bad(format!("{what}'s key is not a PEM key: {error}")))?;
                     config
                         .with_client_auth_cert(read(certificates, what)?, key)
                         .map_err(|error| bad(format!("{what} cannot be used: {error}")))?
@@ -175,7 +175,7 @@ mod with {
                 Err(bad(format!("{what} holds no PEM certificate")))
             }
             Ok(certificates) => Ok(certificates),
-            Err(error) => Err(bad(format!("{what} is no PEM: {error}"))),
+            Err(error) => Err(bad(format!("{what} is not PEM: {error}"))),
         }
     }
 
@@ -216,7 +216,7 @@ mod with {
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             ) => format!("its certificate was made for another name: {error}"),
             Error::AlertReceived(Alert::CertificateRequired | Alert::HandshakeFailure) => {
-                format!("it asks for a client certificate: give one with Tls::identity ({error})")
+                format!("it requires a client certificate: give one with Tls::identity ({error})")
             }
             Error::AlertReceived(
                 Alert::UnknownCA

@@ -27,15 +27,15 @@ impl MissingRights {
         if !server.check_rights {
             return Ok(Self::default());
         }
-        let asked = call(&*server.wire);
-        let request = Request::Script(&asked);
+        let probe = call(&*server.wire);
+        let request = Request::Script(&probe);
         let answers = async {
-            let response = connection.ask(&request, SendOptions::default()).await?;
+            let response = connection.send(&request, SendOptions::default()).await?;
             Ok((response, server.waits && may_not_wait(connection).await?))
         };
         match tokio::time::timeout(server.connect_timeout, answers).await {
             Ok(Ok((response, may_not_wait))) => {
-                match decode::answers(&response.answer, &asked.nonce) {
+                match decode::answers(&response.answer, &probe.nonce) {
                     Ok(()) => {
                         let mut missing = Self::parse(&response.answer, &*server.wire);
                         missing.needed.extend(may_not_wait.then(|| "+wait".to_owned()));

@@ -242,8 +242,8 @@ pub(crate) async fn check_server(
     let mut probe = server.wire.probe();
     probe.nonce = "probe".to_owned();
     let info = redis::cmd("INFO").arg("replication").to_owned();
-    let asked = async {
-        match connection.ask(&Request::Script(&probe), SendOptions::default()).await {
+    let check = async {
+        match connection.send(&Request::Script(&probe), SendOptions::default()).await {
             // Another node of the cluster has the probe's slot: this one runs scripts.
             Err(Failure::ServerError(error)) if server.in_cluster && redirects(&error) => {}
             Err(Failure::ServerError(error)) => return Err(server.server_error(error)),
@@ -257,8 +257,8 @@ pub(crate) async fn check_server(
         }
         Ok(missing)
     };
-    let asked = tokio::time::timeout(server.connect_timeout, asked).await;
-    asked.unwrap_or_else(|_| Err(server.timeout_error()))
+    let check = tokio::time::timeout(server.connect_timeout, check).await;
+    check.unwrap_or_else(|_| Err(server.timeout_error()))
 }
 
 fn redirects(error: &RedisError) -> bool {

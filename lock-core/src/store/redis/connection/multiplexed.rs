@@ -70,11 +70,11 @@ impl Connection {
     pub(crate) async fn open(server: &Server) -> Result<Self, ConnectError> {
         let (pushes, mut pushed) = mpsc::unbounded_channel();
         let transport = server.open(pushes).await?;
-        let (mut asking, mut loading) = (transport.clone(), transport.clone());
+        let (mut querying, mut loading) = (transport.clone(), transport.clone());
         let (info, sharded, loaded) = tokio::time::timeout(server.connect_timeout, async {
             let info = redis::cmd("CLIENT").arg("INFO").to_owned();
-            let info = info.query_async::<String>(&mut asking).await;
-            let sharded = server.in_cluster && has_shard_channels(&mut asking).await;
+            let info = info.query_async::<String>(&mut querying).await;
+            let sharded = server.in_cluster && has_shard_channels(&mut querying).await;
             let mut scripts = redis::pipe();
             for script in server.wire.scripts(sharded) {
                 scripts.load_script(script).ignore();
@@ -112,7 +112,7 @@ impl Connection {
         self.wait_for(command.query_async(&mut transport)).await
     }
 
-    pub(crate) async fn ask(
+    pub(crate) async fn send(
         &self,
         request: &Request<'_>,
         options: SendOptions,

@@ -94,7 +94,7 @@ pub(crate) struct WaitConnection<'a> {
 
 impl WaitConnection<'_> {
     /// A connection with an unexpected answer, or to a server that is not a primary, is not reused.
-    pub(crate) async fn ask(
+    pub(crate) async fn send(
         mut self,
         request: &Request<'_>,
         options: SendOptions,
@@ -103,7 +103,7 @@ impl WaitConnection<'_> {
         let Some((_, connection)) = &self.connection else {
             return Err(Failure::ConnectionLost);
         };
-        let answer = connection.ask(request, options).await;
+        let answer = connection.send(request, options).await;
         self.answered = match &answer {
             Ok(response) => accepted(&response.answer),
             Err(Failure::ServerError(error)) => {

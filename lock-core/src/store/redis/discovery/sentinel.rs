@@ -71,8 +71,8 @@ impl Sentinels {
         let mut failure = PrimaryError::default();
         let mut votes = Vec::<(Endpoint, usize)>::new();
         let mut tried = HashSet::new();
-        let asked = self.sentinels.iter().map(|sentinel| self.ask(sentinel));
-        let mut answers = asked.collect::<FuturesUnordered<_>>();
+        let queries = self.sentinels.iter().map(|sentinel| self.query(sentinel));
+        let mut answers = queries.collect::<FuturesUnordered<_>>();
         let mut all_answered = false;
         while !all_answered {
             let mut over = None;
@@ -108,13 +108,13 @@ impl Sentinels {
                 }
             }
         }
-        Err(failure.error.expect("BUG: there is a Sentinel, and each is asked"))
+        Err(failure.error.expect("BUG: there is a Sentinel, and each is queried"))
     }
 
-    async fn ask(&self, sentinel: &Server) -> Result<Endpoint, ConnectError> {
+    async fn query(&self, sentinel: &Server) -> Result<Endpoint, ConnectError> {
         let words = ["GET-MASTER-ADDR-BY-NAME", &self.name];
-        let ask = redis::cmd("SENTINEL").arg(&words).to_owned();
-        match sentinel.ask_once::<Option<(String, u16)>>(&ask).await? {
+        let command = redis::cmd("SENTINEL").arg(&words).to_owned();
+        match sentinel.query_once::<Option<(String, u16)>>(&command).await? {
             Ok(Some((host, port))) => Ok(Endpoint::announced(&host, port, &sentinel.endpoint)),
             Ok(None) => Err(sentinel.unreachable_error(format!(
                 "this Sentinel knows no primary of the name {:?}",
@@ -163,8 +163,8 @@ impl PrimaryError {
 /// Checks a server's role. If the user may not read it, a replica is detected when it refuses to
 /// write.
 async fn confirm(server: &Server) -> Result<(), ConnectError> {
-    let ask = redis::cmd("INFO").arg("replication").to_owned();
-    match server.ask_once::<String>(&ask).await? {
+    let command = redis::cmd("INFO").arg("replication").to_owned();
+    match server.query_once::<String>(&command).await? {
         Ok(role) if is_replica(&role) => Err(server.unreachable_error(
             "the Sentinels' primary is a replica: a failover is under way".to_owned(),
         )),

@@ -111,7 +111,7 @@ impl NativeWire {
             .number(step.holds)
             .ms(step.place.unwrap_or_default())
             .flag(step.yields)
-            .number(step.turns)
+            .number(step.reserved_tokens)
             .number(known)
             .number(step.permits)
     }

@@ -157,7 +157,7 @@ impl Batches {
         call.nonce = self.dispatcher.nonce();
         let request = Request::Script(&call);
         let check = |value: &Value| decode::answers(value, &call.nonce);
-        let dispatched = self.dispatcher.ask(slot, &request, None, check).await;
+        let dispatched = self.dispatcher.send(slot, &request, None, check).await;
         let (answers, again) = match dispatched {
             Ok(dispatched) => (decode::released_all(&dispatched.answer), dispatched.again),
             Err(why) => {
@@ -185,7 +185,7 @@ impl Batches {
         }
         let (known, sent) = (counter.known(), Instant::now());
         let commands: Vec<_> = tries.iter().map(|one| &one.command).collect();
-        let total = commands.iter().map(|one| 1 + u64::from(one.turns)).sum();
+        let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();
         let nonce = self.dispatcher.nonce();
         let mut batch = redis::pipe();
         for command in &commands {
@@ -242,8 +242,8 @@ fn outcomes(
         (Value::Nil, _) => Tried::Refused,
         (Value::Okay, Some(before)) => {
             let token = FencingToken::new(*before + 1);
-            *before += 1 + u64::from(command.turns);
-            counter.granted(token, command.turns);
+            *before += 1 + u64::from(command.reserved_tokens);
+            counter.granted(token, command.reserved_tokens);
             Tried::Granted(token)
         }
         _ => Tried::Unknown,

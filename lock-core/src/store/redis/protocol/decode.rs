@@ -302,19 +302,19 @@ mod tests {
     }
 
     #[test]
-    fn a_text_says_what_a_list_of_its_words_says() {
+    fn a_text_decodes_as_the_list_of_its_words() {
         let busy = Value::Array(vec![bulk("BUSY"), bulk("7"), Value::Int(100), Value::Int(1)]);
         let granted = Value::Array(vec![bulk("GRANTED"), bulk("7"), bulk("55")]);
         for (list, text) in [(busy, "BUSY 7 100 1"), (granted, "GRANTED 7 55")] {
             for reply in [list, bulk(text)] {
                 assert!(answers(&reply, "7").is_ok() && answers(&reply, "77").is_err());
-                let said = match Reply::new(reply).acquired().expect("an answer") {
+                let decoded = match Reply::new(reply).acquired().expect("an answer") {
                     Acquired::Busy { remaining, in_line } => format!("{remaining:?} {in_line}"),
                     Acquired::Granted(token) => token.expect("a token").to_string(),
                     other => panic!("{other:?}"),
                 };
                 let expected = if text.starts_with("BUSY") { "Some(100ms) true" } else { "55" };
-                assert_eq!(said, expected);
+                assert_eq!(decoded, expected);
             }
         }
     }

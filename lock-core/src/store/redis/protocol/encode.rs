@@ -114,7 +114,9 @@ impl Wire for Encoder {
                     .key(names.waiters())
                     .key(names.token())
                     .key(names.channel());
-                more(takes(call)).number(step.turns).omit_trailing_defaults(&FIRST_ATTEMPT)
+                more(takes(call))
+                    .number(step.reserved_tokens)
+                    .omit_trailing_defaults(&FIRST_ATTEMPT)
             }
             (Kind::FairReadWrite, mode) => {
                 let call = ScriptCall::new(&scripts::FAIR_READ_WRITE_ACQUIRE)
@@ -138,7 +140,9 @@ impl Wire for Encoder {
                     .key(names.waiters())
                     .key(names.token())
                     .key(names.lock_channel());
-                more(takes(call)).number(step.turns).omit_trailing_defaults(&FIRST_ATTEMPT)
+                more(takes(call))
+                    .number(step.reserved_tokens)
+                    .omit_trailing_defaults(&FIRST_ATTEMPT)
             }
             (Kind::Fair, _) => {
                 let call = ScriptCall::new(&scripts::FAIR_ACQUIRE)
@@ -330,7 +334,7 @@ impl Wire for Encoder {
 
     fn force_release(&self, key: &LockKey) -> ScriptCall {
         let names = self.names(key);
-        whatever_stands(&scripts::FORCE_RELEASE, &names)
+        any_kind(&scripts::FORCE_RELEASE, &names)
             .key(names.lock_channel())
             .key(names.channel())
             .key(names.turn())
@@ -373,11 +377,11 @@ fn waited(step: &AcquireCommand) -> Duration {
 
 /// Inspects a key, whatever kind of lock it is.
 fn inspect(names: &LockNames) -> ScriptCall {
-    whatever_stands(&scripts::INSPECT, names).arg(&names.tag)
+    any_kind(&scripts::INSPECT, names).arg(&names.tag)
 }
 
-/// A script that determines the kind of the lock by itself.
-fn whatever_stands(script: &'static LockScript, names: &LockNames) -> ScriptCall {
+/// A call of a script that determines the kind of the lock itself.
+fn any_kind(script: &'static LockScript, names: &LockNames) -> ScriptCall {
     ScriptCall::new(script)
         .key(&names.lock)
         .key(names.waiters())

@@ -109,7 +109,7 @@ impl LockNames {
         self.named("redisson_sc")
     }
 
-    /// The owners that are requested to release, and the channel where that is told.
+    /// The owners whose release was requested, and the channel of such requests.
     pub(crate) fn release_request(&self) -> String {
         self.named("lock_asked")
     }
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_locks_name_is_told_from_those_beside_it() {
+    fn a_locks_name_differs_from_those_beside_it() {
         for prefix in ["", "lock:", "lock_"] {
             for key in ["order:42", "order:{42}", "{42}:x", "a:timeout", "next:x", "k*[?"] {
                 let key = LockKey::try_from(key).expect("a key");

@@ -95,20 +95,20 @@ impl Channels {
         self.added.subscribe()
     }
 
-    /// The channels of `mine` that are not in `asked`, and those in `asked` that are not in `mine`
-    /// any more.
+    /// The channels of `mine` that are not in `subscribed`, and those in `subscribed` that are not
+    /// in `mine` any more.
     pub(crate) fn compare(
         &self,
-        asked: &HashSet<String>,
+        subscribed: &HashSet<String>,
         mine: impl Fn(u16) -> bool,
     ) -> (Vec<String>, Vec<String>) {
         let all = self.all();
         let wanted = |name: &String| all.get(name).is_some_and(|channel| mine(channel.slot));
         let missing =
-            all.iter().filter(|(name, channel)| !asked.contains(*name) && mine(channel.slot));
+            all.iter().filter(|(name, channel)| !subscribed.contains(*name) && mine(channel.slot));
         (
             missing.map(|(name, _)| name.clone()).collect(),
-            asked.iter().filter(|name| !wanted(name)).cloned().collect(),
+            subscribed.iter().filter(|name| !wanted(name)).cloned().collect(),
         )
     }
 

@@ -72,7 +72,7 @@ pub(crate) trait SlotOwner: fmt::Debug + Send + Sync {
     /// The node has answered that a slot belongs to another node now.
     fn moved(&self, slot: u16, to: Option<Endpoint>);
 
-    /// The node has ended a subscription by itself: it may have given the slot away.
+    /// The node has ended a subscription: it may have given the slot away.
     fn suspect(&self);
 }
 
@@ -168,13 +168,13 @@ impl Subscriber {
         let mut changes = self.filter.changes();
         let mut superseded = self.discovery.superseded(&server);
         let mut tick = tokio::time::interval(TICK);
-        let mut asked = HashSet::new();
+        let mut subscribed = HashSet::new();
         let mut look_at = Some(Instant::now());
         loop {
             tokio::select! {
                 push = pushed.recv() => match push {
                     Some(push) if push.kind != PushKind::Disconnection => {
-                        if self.on_push(&push, &mut asked) {
+                        if self.on_push(&push, &mut subscribed) {
                             look_at = look_at.or(Some(Instant::now() + TRANSIENT_RETRY));
                         }
                     }
@@ -183,7 +183,7 @@ impl Subscriber {
                 () = &mut superseded => return,
                 () = until(look_at) => {
                     look_at = None;
-                    match self.subscribe(&server, &connection, &mut pushed, &mut asked).await {
+                    match self.subscribe(&server, &connection, &mut pushed, &mut subscribed).await {
                         Subscribed::Done => {}
                         Subscribed::Later => look_at = Some(Instant::now() + TRANSIENT_RETRY),
                         Subscribed::Never => return,
@@ -194,7 +194,7 @@ impl Subscriber {
                 _ = tick.tick() => {
                     self.channels.drop_idle(|slot| self.filter.has(slot));
                     // Every subscription that is still not confirmed is sent again.
-                    asked.retain(|name| !self.channels.is_missing(name, self.id));
+                    subscribed.retain(|name| !self.channels.is_missing(name, self.id));
                     look_at = Some(Instant::now());
                     if !answers(&server, &connection).await {
                         return;
@@ -210,9 +210,9 @@ impl Subscriber {
         server: &Server,
         connection: &Transport,
         pushed: &mut mpsc::UnboundedReceiver<PushInfo>,
-        asked: &mut HashSet<String>,
+        subscribed: &mut HashSet<String>,
     ) -> Subscribed {
-        let (missing, extra) = self.channels.compare(asked, |slot| self.filter.has(slot));
+        let (missing, extra) = self.channels.compare(subscribed, |slot| self.filter.has(slot));
         let [subscribe, unsubscribe] = self.filter.verbs();
         let more = missing.into_iter().map(|name| (subscribe, name));
         let changes: Vec<_> =
@@ -224,9 +224,9 @@ impl Subscriber {
                 // One channel each: a shard refuses channels of several slots in one command.
                 pipeline.cmd(verb).arg(name);
                 if *verb == subscribe {
-                    asked.insert(name.clone())
+                    subscribed.insert(name.clone())
                 } else {
-                    asked.remove(name)
+                    subscribed.remove(name)
                 };
             }
             let mut connection = (*connection).clone();
@@ -252,9 +252,9 @@ impl Subscriber {
         }
         if matches!(outcome, Subscribed::Later) {
             while let Ok(push) = pushed.try_recv() {
-                self.on_push(&push, asked);
+                self.on_push(&push, subscribed);
             }
-            asked.retain(|name| !self.channels.is_missing(name, self.id));
+            subscribed.retain(|name| !self.channels.is_missing(name, self.id));
         }
         outcome
     }
@@ -280,7 +280,7 @@ impl Subscriber {
     }
 
     /// Handles a push; returns whether a channel must be subscribed again.
-    pub(crate) fn on_push(&self, push: &PushInfo, asked: &mut HashSet<String>) -> bool {
+    pub(crate) fn on_push(&self, push: &PushInfo, subscribed: &mut HashSet<String>) -> bool {
         let Some(Value::BulkString(channel)) = push.data.first() else {
             return false;
         };
@@ -300,7 +300,7 @@ impl Subscriber {
             }
             PushKind::Unsubscribe | PushKind::SUnsubscribe => {
                 self.channels.unsubscribed(channel, self.id);
-                if asked.remove(channel) {
+                if subscribed.remove(channel) {
                     if let ChannelFilter::Slots(owner) = &self.filter {
                         owner.suspect();
                     }

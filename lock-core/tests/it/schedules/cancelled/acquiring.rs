@@ -7,7 +7,7 @@ use lock_core::{Acquire, Kind, LockClient, Lockable, Member, Mode};
 use super::{Case, case};
 use crate::schedules::{
     polled::polled,
-    world::{LONG, World, ms},
+    two_clients::{LONG, TwoClients, ms},
 };
 
 const KINDS: [(Kind, Mode); 8] = [
@@ -118,7 +118,7 @@ fn several() -> [Case; 4] {
 
 /// Two readers of one process.
 fn shared() -> [Case; 3] {
-    let read = |world: &World| world.here.read("k").wait(ms(2_000));
+    let read = |world: &TwoClients| world.here.read("k").wait(ms(2_000));
     [
         case(
             "client/acquire.rs::acquire",
@@ -167,14 +167,14 @@ fn shared() -> [Case; 3] {
     ]
 }
 
-async fn acquired<T: Lockable>(world: &World, ask: Acquire<T>, polls: usize) -> bool {
+async fn acquired<T: Lockable>(world: &TwoClients, ask: Acquire<T>, polls: usize) -> bool {
     world.begin();
     polled(ask.acquire(), polls).await.is_over()
 }
 
 /// The lock is held, and another waiter is behind: when the one in between is dropped, the last is
 /// granted the lock once the first has released it.
-async fn in_the_way(world: Arc<World>, kind: Kind, mode: Mode, polls: usize) -> bool {
+async fn in_the_way(world: Arc<TwoClients>, kind: Kind, mode: Mode, polls: usize) -> bool {
     let ask = |client: &LockClient| client.write("k").kind(kind);
     let other = ask(&world.there).acquire().await.unwrap();
     world.begin();

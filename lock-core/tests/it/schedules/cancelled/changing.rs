@@ -7,7 +7,7 @@ use lock_core::{Kind, Mode};
 use super::{Case, case};
 use crate::schedules::{
     polled::{Polled, polled},
-    world::{World, ms},
+    two_clients::{TwoClients, ms},
 };
 
 /// Longer than any step is in doubt.
@@ -92,7 +92,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-async fn under_anothers(world: Arc<World>, polls: usize) -> bool {
+async fn under_anothers(world: Arc<TwoClients>, polls: usize) -> bool {
     let host = world.here.read("k").acquire().await.unwrap();
     let mut guest = world.here.read("k").acquire().await.unwrap();
     let token = guest.fencing_token();

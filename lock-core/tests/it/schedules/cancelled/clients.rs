@@ -5,7 +5,7 @@ use lock_core::AcquireError;
 use super::{Case, case};
 use crate::schedules::{
     polled::{Polled, polled},
-    world::{LONG, ms},
+    two_clients::{LONG, ms},
 };
 
 pub(super) fn cases() -> Vec<Case> {

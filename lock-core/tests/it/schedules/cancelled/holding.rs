@@ -7,7 +7,7 @@ use lock_core::{LockClient, LockGuard, MultiGuard, PermitGuard};
 use super::{Case, case};
 use crate::schedules::{
     polled::polled,
-    world::{World, ms},
+    two_clients::{TwoClients, ms},
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -88,26 +88,30 @@ fn watched<G: Send + Sync + 'static, F: Future<Output = ()> + 'static>(
     held: fn(&G) -> bool,
     watch: impl Fn(Arc<G>) -> F + Copy + 'static,
 ) -> Case {
-    case(operation, "asked back, then taken away", move |world: Arc<World>, polls| async move {
-        let guard = Arc::new(get(world.here.clone()).await);
-        world.begin();
-        let others = async {
-            tokio::time::sleep(ms(30)).await;
-            world.there.request_release("k").await.unwrap();
-            tokio::time::sleep(ms(30)).await;
-            assert!(held(&guard), "to ask for it back takes nothing away");
-            world.there.force_release("k").await.unwrap();
-            std::future::pending().await
-        };
-        let over = tokio::select! {
-            ended = polled(watch(Arc::clone(&guard)), polls) => ended.is_over(),
-            never = others => never,
-        };
-        world.end();
-        if world.there.is_locked("k", lock_core::Mode::Write).await.unwrap() {
-            assert!(held(&guard), "it was not taken away");
-        }
-        assert_eq!(Arc::strong_count(&guard), 1);
-        over
-    })
+    case(
+        operation,
+        "asked back, then taken away",
+        move |world: Arc<TwoClients>, polls| async move {
+            let guard = Arc::new(get(world.here.clone()).await);
+            world.begin();
+            let others = async {
+                tokio::time::sleep(ms(30)).await;
+                world.there.request_release("k").await.unwrap();
+                tokio::time::sleep(ms(30)).await;
+                assert!(held(&guard), "to ask for it back takes nothing away");
+                world.there.force_release("k").await.unwrap();
+                std::future::pending().await
+            };
+            let over = tokio::select! {
+                ended = polled(watch(Arc::clone(&guard)), polls) => ended.is_over(),
+                never = others => never,
+            };
+            world.end();
+            if world.there.is_locked("k", lock_core::Mode::Write).await.unwrap() {
+                assert!(held(&guard), "it was not taken away");
+            }
+            assert_eq!(Arc::strong_count(&guard), 1);
+            over
+        },
+    )
 }

@@ -7,7 +7,7 @@ use lock_core::Mode;
 use super::{Case, case};
 use crate::schedules::{
     polled::polled,
-    world::{World, ms},
+    two_clients::{TwoClients, ms},
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -57,9 +57,9 @@ pub(super) fn cases() -> Vec<Case> {
 /// The lock is held, and stays held whatever the outcome of the inspection.
 fn looking(
     operation: &'static str,
-    look: impl AsyncFn(&World, usize) -> bool + Copy + 'static,
+    look: impl AsyncFn(&TwoClients, usize) -> bool + Copy + 'static,
 ) -> Case {
-    case(operation, "held", move |world: Arc<World>, polls| async move {
+    case(operation, "held", move |world: Arc<TwoClients>, polls| async move {
         let guard = world.there.write("k").acquire().await.unwrap();
         world.begin();
         let over = look(&world, polls).await;

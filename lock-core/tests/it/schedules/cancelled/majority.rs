@@ -7,7 +7,7 @@ use lock_core::{LockClient, RedLock};
 use super::{Case, case};
 use crate::schedules::{
     polled::polled,
-    world::{World, free, ms},
+    two_clients::{TwoClients, free, ms},
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -87,9 +87,9 @@ async fn taken_away(beside: &[LockClient], after: std::time::Duration) {
 /// Whatever the outcome of the operation, the servers are free at the end.
 fn on_majority(
     operation: &'static str,
-    run: impl AsyncFn(&World, &RedLock, &[LockClient], usize) -> bool + Copy + 'static,
+    run: impl AsyncFn(&TwoClients, &RedLock, &[LockClient], usize) -> bool + Copy + 'static,
 ) -> Case {
-    case(operation, "on a majority", move |world: Arc<World>, polls| async move {
+    case(operation, "on a majority", move |world: Arc<TwoClients>, polls| async move {
         let (red_lock, beside) = world.red_lock().await;
         let over = run(&world, &red_lock, &beside, polls).await;
         world.end();

@@ -78,7 +78,7 @@ impl FaultPlan for Link {
         }
     }
 
-    fn heard(&self) -> Option<Duration> {
+    fn wakeup_delay(&self) -> Option<Duration> {
         let mut drawn = self.drawn.lock().unwrap();
         if !self.is_bad() {
             return Some(drawn.span(0, 10));

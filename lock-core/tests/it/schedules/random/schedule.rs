@@ -22,7 +22,7 @@ use super::{
     promises::Promises,
     seeded::Seeded,
 };
-use crate::schedules::world::free;
+use crate::schedules::two_clients::free;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {

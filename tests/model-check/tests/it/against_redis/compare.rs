@@ -83,7 +83,7 @@ pub(crate) fn same_keys(fake: &[Key], real: &[Key]) -> bool {
         })
 }
 
-/// Where scores are times, who comes first may be a matter of one millisecond.
+/// If scores are times, the order may depend on one millisecond.
 pub(crate) fn in_order(mut pairs: Vec<[Vec<u8>; 2]>) -> impl Iterator<Item = Vec<u8>> {
     if pairs.iter().all(|[_, score]| score.len() == 13) {
         pairs.sort();

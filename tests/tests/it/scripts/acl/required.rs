@@ -60,9 +60,9 @@ pub(crate) const COMMANDS: &[&str] = &[
     "+sismember",
 ];
 
-/// For the prefix `lock:`. A lock's key that has a hash tag of its own gets no further braces: who
-/// uses such keys adds these but the first two without the brace. Channels are handed over like
-/// keys, so they need a pattern of both sorts.
+/// For the prefix `lock:`. A lock's key that has a hash tag of its own gets no further braces: a
+/// service with such keys adds these, except the first two, without the brace. Channels are passed
+/// like keys, so they need a pattern of both sorts.
 pub(crate) const KEYS: &[&str] = &[
     "~lock:*",
     "~{lock:*",
@@ -194,7 +194,7 @@ async fn goes_well(store: &Store, cli: &Cli) -> bool {
     store.set(&["ACL", "LOG", "RESET"]).await;
     for (call, expected) in walk().into_iter().chain(walk_on()) {
         match ask(store, cli, &call).await {
-            // A renewal does not fail for one hold, it says -1.
+            // A renewal does not fail for one hold, it returns -1.
             Ok(reply) if reply[0] == "RENEWED" && reply[1] == "-1" => return false,
             Ok(reply) => assert!(reply.join(" ").starts_with(expected), "{call:?}: {reply:?}"),
             Err(error) => {
@@ -209,7 +209,7 @@ async fn goes_well(store: &Store, cli: &Cli) -> bool {
     crowd::add(store, 1_100).await;
     let behind = ask(store, cli, &acquire_write("b:2", 1)).await;
     let got_there = behind.inspect_err(|error| assert!(forbidden(error), "{error}")).is_ok();
-    // A message that may not be published is no error.
+    // A message that may not be published is not an error.
     let denied: Vec<redis::Value> = store.cli.query(&["ACL", "LOG"]).await;
     got_there && denied.is_empty()
 }

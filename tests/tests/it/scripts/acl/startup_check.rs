@@ -47,7 +47,7 @@ fn called(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn it_asks_for_every_command_that_a_script_calls() {
+fn it_checks_every_command_that_a_script_calls() {
     for scripts in [SCRIPTS, SHARDED_SCRIPTS] {
         let itself = scripts.iter().find(|script| script.name == "common/missing_rights").unwrap();
         let asked = itself.text.split("{'").skip(1);

@@ -12,7 +12,7 @@ use crate::scripts::{
     fair::call as fair_call, fair_read_write::call as fair_rw_call, plain::call as plain_call,
 };
 
-/// The message is a hint: what it tells of has happened, and waiters find the lock free by looking.
+/// The message is a hint: the lock is free already, and waiters find that by polling.
 #[tokio::test]
 async fn without_publish_a_release_counts_and_is_not_announced() {
     let mut store = Store::start().await;
@@ -36,7 +36,7 @@ async fn without_publish_a_release_counts_and_is_not_announced() {
     assert!(store.told().await.is_empty());
 }
 
-/// The same for a waiter: it is no more in anybody's way, and nobody hears of that at once.
+/// The same for a waiter: it blocks no other any more, though no message is sent at once.
 #[tokio::test]
 async fn without_publish_a_waiter_that_leaves_takes_its_place_along() {
     for waiter in WAITERS {
@@ -51,7 +51,8 @@ async fn without_publish_a_waiter_that_leaves_takes_its_place_along() {
 }
 
 /// Redis gives no way to set a hash and its TTL in one command. A right that is taken away between
-/// two acquisitions must not leave a lock without an end, whoever dies before it can release.
+/// two acquisitions must not leave a lock without an end, even if its holder dies before it can
+/// release.
 #[tokio::test]
 async fn without_pexpire_an_acquire_fails_and_leaves_nothing() {
     let store = Store::start().await;

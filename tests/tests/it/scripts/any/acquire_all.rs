@@ -40,7 +40,7 @@ async fn must(store: &Store, call: &Call) {
     assert_eq!(store.ask(call).await[0], "GRANTED", "{call:?}");
 }
 
-/// Nobody holds it: another can.
+/// It is free: another can hold it.
 async fn is_free(store: &Store, member: &Member) {
     let other = member.other();
     must(store, &other).await;
@@ -113,7 +113,7 @@ async fn one_is_refused_and_none_is_held() {
 
 /// One of them was lost meanwhile: no hold of the first call may stay, before it or behind it.
 #[tokio::test]
-async fn asked_again_after_a_lost_reply_it_leaves_no_hold() {
+async fn repeated_after_a_lost_reply_it_leaves_no_hold() {
     let mut store = Store::start().await;
     for pair in pairs() {
         for at in [0, 1] {
@@ -156,7 +156,7 @@ async fn a_hold_further_out_stays() {
     }
 }
 
-/// They heard of the last release; now somebody was there in between and is gone again.
+/// They were woken by the last release; now another held it in between and is gone again.
 #[tokio::test]
 async fn an_undone_grant_is_announced_to_waiters() {
     let mut store = Store::start().await;
@@ -195,7 +195,7 @@ async fn one_lock_twice_is_taken_and_given_back_twice() {
     }
 }
 
-/// A write given up before the read inside would become a read in between, which readers hear of.
+/// A write given up before the read inside would become a read in between, which wakes readers.
 #[tokio::test]
 async fn holds_of_one_lock_are_given_back_from_the_inside() {
     let mut store = Store::start().await;
@@ -217,7 +217,7 @@ async fn another_kind_is_refused_and_stays_as_it_is() {
     for pair in pairs() {
         for at in [0, 1] {
             clear(&mut store).await;
-            store.set(&["RPUSH", pair[at].name, "somebody's"]).await;
+            store.set(&["RPUSH", pair[at].name, "foreign"]).await;
             assert_eq!(refused(&store, &pair, at + 1).await, ["WRONG_KIND"], "{pair:?}");
             assert_eq!(of(&store, pair[at].name).await.len(), 1);
             is_free(&store, &pair[1 - at]).await;
@@ -225,7 +225,8 @@ async fn another_kind_is_refused_and_stays_as_it_is() {
     }
 }
 
-/// The model check's `several locks: tokens of another kind`: it was held on by nobody who knew of it.
+/// The model check's `several locks: tokens of another kind`: it stayed held without a client that
+/// knew of it.
 #[tokio::test]
 async fn a_lost_grant_is_undone_where_tokens_are_another_kind() {
     let mut store = Store::start().await;
@@ -235,7 +236,7 @@ async fn a_lost_grant_is_undone_where_tokens_are_another_kind() {
         must(&store, &acquire_all(&members)).await;
         let token = format!("redisson_lock_token:{{{SECOND}}}");
         store.set(&["DEL", &token]).await;
-        store.set(&["RPUSH", &token, "somebody's"]).await;
+        store.set(&["RPUSH", &token, "foreign"]).await;
         assert_eq!(refused(&store, &members, 2).await, ["WRONG_KIND"], "{members:?}");
         for name in [FIRST, SECOND] {
             assert_eq!(of(&store, name).await, Vec::<Key>::new(), "{members:?}");
@@ -244,7 +245,7 @@ async fn a_lost_grant_is_undone_where_tokens_are_another_kind() {
 }
 
 #[tokio::test]
-async fn a_hold_that_is_gone_is_told_and_none_is_held() {
+async fn a_hold_that_is_gone_is_reported_and_none_is_held() {
     let mut store = Store::start().await;
     for sort in SORTS.into_iter().filter(|sort| sort.counted) {
         clear(&mut store).await;

@@ -18,7 +18,7 @@ pub(crate) struct Sort {
     more_keys: fn() -> Vec<String>,
     /// Another of this sort is in the way of the first.
     other: fn(&str, u32) -> Call,
-    /// Where the waiter `w:5` hears of a release, and what.
+    /// The channel and the message that wake the waiter `w:5`.
     pub(crate) told: fn() -> (String, String),
 }
 
@@ -105,7 +105,7 @@ impl Member {
         Self { sort, name, call, more_keys: more_keys.collect() }
     }
 
-    /// Somebody else in the way.
+    /// Another owner's acquisition.
     pub(crate) fn other(&self) -> Call {
         of(self.name, (self.sort.other)("z:9", 1))
     }

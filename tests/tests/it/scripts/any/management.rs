@@ -58,7 +58,7 @@ const OWNER_AND_HEX: [(&str, &str); 2] = [
     ("permit-000000002", "7065726d69742d303030303030303032"),
 ];
 
-/// Asks and does not care for the answer.
+/// Sends the call and ignores the answer.
 async fn ask_all(store: &Store, calls: &[Call]) {
     for call in calls {
         let _answer = store.ask(call).await;
@@ -189,7 +189,8 @@ async fn something_else_under_the_name() {
     store.unchanged_since(&before).await;
 }
 
-/// The lock is gone whoever held it, the token is newer than any, and these were told.
+/// The lock is free whatever its holder, the token is newer than any, and these channels got
+/// messages.
 async fn forced(store: &mut Store, told: &[(&str, &str)]) {
     let _before = store.told_where().await;
     let token: u64 = store.cli.string(TOKEN).await.unwrap().parse().unwrap();
@@ -229,7 +230,7 @@ async fn a_lock_with_one_holder_is_taken_away() {
 }
 
 #[tokio::test]
-async fn waiters_keep_their_places_and_are_told() {
+async fn waiters_keep_their_places_and_are_woken() {
     let mut store = Store::start().await;
     ask_all(&store, &["a:1", "b:2", "c:3"].map(|owner| fair_call::acquire(owner, 1))).await;
     let next = format!("{LOCK_CHANNEL}:b:2");
@@ -306,7 +307,7 @@ async fn only_holders_get_the_release_request() {
 }
 
 #[tokio::test]
-async fn holders_of_every_kind_are_asked() {
+async fn holders_of_every_kind_get_the_request() {
     let [(_, hex), _] = OWNER_AND_HEX;
     for (holder, owner) in [
         (acquire_write("a:1", 1), "a:1"),
@@ -333,7 +334,7 @@ async fn something_else_under_the_name_of_the_request() {
     store.unchanged_since(&before).await;
 }
 
-/// A lock that is asked for again and again must not be remembered by everybody who ever had it.
+/// Repeated release requests must not collect every owner that ever held the lock.
 #[tokio::test]
 async fn a_release_request_forgets_past_holders() {
     let store = Store::start().await;
@@ -351,7 +352,7 @@ async fn a_release_request_forgets_past_holders() {
     assert!(within(store.cli.pttl(ASKED).await, LONGER));
 }
 
-/// Whatever it says, it stands as long as a holder may, and not for ever.
+/// For any requested time, it is kept as long as a holder may hold, and not forever.
 #[tokio::test]
 async fn a_request_stands_as_long_as_the_lease_of_the_holder() {
     for holder in [

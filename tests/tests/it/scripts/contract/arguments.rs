@@ -131,8 +131,8 @@ async fn refuses_all(store: &mut Store) {
             let call = call.with("lease", value);
             assert_eq!(store.ask(&call).await, ["RENEWED", "-1"], "{call:?}");
         }
-        let nobody = call.with(owner(&call).unwrap(), "");
-        assert_eq!(store.ask(&nobody).await, ["RENEWED", "0"]);
+        let no_owner = call.with(owner(&call).unwrap(), "");
+        assert_eq!(store.ask(&no_owner).await, ["RENEWED", "0"]);
     }
     store.unchanged_since(&before).await;
     assert!(store.told().await.is_empty());

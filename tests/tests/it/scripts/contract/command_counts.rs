@@ -1,4 +1,4 @@
-//! What a step of a lock that many want looks at, counted by Redis: nothing twice.
+//! The reads of a step of a contended lock, counted by Redis: nothing twice.
 
 use crate::scripts::plain::call as plain_call;
 use crate::scripts::read_write::many_readers::cost;
@@ -7,7 +7,7 @@ use crate::scripts::support::store::Store;
 
 #[tokio::test]
 async fn a_refused_caller_reads_the_time_and_the_queue_once() {
-    // A lock with one holder is a hash to look at itself.
+    // A lock with one holder is read as a hash.
     for (acquire, hashes) in [(plain_call::acquire as fn(&str, u32) -> _, 2), (acquire_write, 1)] {
         let store = Store::start().await;
         store.granted(&acquire("a:1", 1)).await;

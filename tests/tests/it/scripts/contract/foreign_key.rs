@@ -1,4 +1,4 @@
-//! Something else stands under the lock's name: it is told apart, and stays as it was.
+//! The key of the lock has another type: it is recognized, and stays as it was.
 
 use crate::scripts::any::call::inspect;
 use crate::scripts::support::call::{
@@ -8,7 +8,7 @@ use crate::scripts::support::call::{
 use crate::scripts::support::keys::{FOREVER, LOCK};
 use crate::scripts::support::store::Store;
 
-const NO_HASHES: [&[&str]; 2] = [&["SET", LOCK, "somebody's"], &["RPUSH", LOCK, "one", "two"]];
+const NO_HASHES: [&[&str]; 2] = [&["SET", LOCK, "foreign"], &["RPUSH", LOCK, "one", "two"]];
 
 /// A plain lock, a fair read/write lock, a record with fields of our owner's name.
 const HASHES: [&[&str]; 4] = [

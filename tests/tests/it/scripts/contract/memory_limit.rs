@@ -145,7 +145,7 @@ async fn a_lock_is_reserved_for_its_next_waiter() {
             let mut store = held(waiter).await;
             stand(
                 &store,
-                &[(&waiter.who("b:2"), -9_000, PLACE_MS), ("write:d:4", -8_000, PLACE_MS)],
+                &[(&waiter.name_of("b:2"), -9_000, PLACE_MS), ("write:d:4", -8_000, PLACE_MS)],
             )
             .await;
             store.fill().await;
@@ -159,7 +159,7 @@ async fn a_lock_is_reserved_for_its_next_waiter() {
 }
 
 #[tokio::test]
-async fn a_lapsed_reader_among_others_is_told_and_forgotten() {
+async fn a_lapsed_reader_among_others_is_reported_and_removed() {
     let store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
     store.granted(&acquire_read("b:2", 1)).await;

@@ -15,7 +15,7 @@ async fn ask(store: &Store, call: &Call) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_release_is_told_on_channels_of_both_sorts() {
+async fn a_release_is_published_on_channels_of_both_sorts() {
     let store = Store::start().await;
     for (acquire, release) in [
         (acquire_write("a:1", 1), release_write("a:1", 0)),

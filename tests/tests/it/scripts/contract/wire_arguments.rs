@@ -1,4 +1,4 @@
-//! What a client says of a step is what these tests say: the last arguments only where they differ
+//! A client sends the same arguments as these tests: the last arguments only where they differ
 //! from what the script takes for granted.
 
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn first_try(mode: Mode) -> Ask {
     Ask { mode, holds: 1, lease, yields: true, place, waited, permits: 0 }
 }
 
-/// The keys and arguments that a client sends, but for the nonce.
+/// The keys and arguments that a client sends, except the nonce.
 fn sent(kind: Kind, step: Step) -> (Vec<String>, Vec<String>) {
     let key = LockKey::try_from("lock:k").unwrap();
     let call = ScriptCaller::new(kind, &key, "a:1").call(step, "nonce");

@@ -34,7 +34,7 @@ pub(crate) fn release(owner: &str, holds: u32) -> Call {
     )
 }
 
-/// What a waiter says that gives up.
+/// The call of a waiter that gives up.
 pub(crate) fn leave(owner: &str) -> Call {
     release(owner, 0).with("queued", 1)
 }
@@ -122,7 +122,7 @@ pub(crate) enum JavaFair {
 }
 
 impl JavaFair {
-    /// What Redisson gets: `None` for a lock taken, and for an unlock by somebody who has none.
+    /// What Redisson gets: `None` for a lock taken, and for an unlock without a hold.
     pub(crate) async fn ask(self, store: &Store, owner: &str) -> Option<i64> {
         self.ask_ahead(store, owner, 0).await
     }

@@ -9,7 +9,7 @@ use crate::scripts::support::call::{Call, LEASE};
 use crate::scripts::support::keys::{ALIVE, DEADLINES, LINE, QUEUE};
 use crate::scripts::support::store::Store;
 
-/// As many waiters of ours as said, `w:1` and so on, as they would have come one after the other.
+/// This number of waiters of ours, `w:1` and so on, as they would have come one after the other.
 const QUEUE_UP: &str = "
 for waiter = 1, ARGV[1] do
   redis.call('rpush', KEYS[1], 'w:' .. waiter)
@@ -17,7 +17,7 @@ for waiter = 1, ARGV[1] do
 end
 for key = 1, 3 do redis.call('pexpire', KEYS[key], ARGV[4]) end";
 
-/// The same of a fair read/write lock, each of the mode that is said.
+/// The same of a fair read/write lock, each in the given mode.
 const LINE_UP: &str = "
 redis.call('zadd', KEYS[1], 0, 'fair')
 for waiter = 1, ARGV[1] do

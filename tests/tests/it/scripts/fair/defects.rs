@@ -17,8 +17,8 @@ async fn f1_a_dead_waiter_blocked_a_free_lock_for_minutes() {
     store.granted(&acquire("c:3", 1)).await;
 }
 
-/// No clock but Redis' counts, and what a skewed one wrote stops nobody for longer than a place
-/// lives. (A dead waiter of Java's still does: its deadline is all there is.)
+/// Only Redis' clock counts, and a time written by a skewed clock blocks no waiter for longer than
+/// a place lasts. (A dead waiter of Java's still does, because it has only a deadline.)
 #[tokio::test]
 async fn f2_a_dead_waiter_with_a_fast_clock_blocked_the_lock() {
     let store = queued(&["b:2"]).await;
@@ -71,17 +71,17 @@ async fn f5_a_queue_of_the_dead_stayed_for_ever() {
     }
 }
 
-/// Nobody of ours is dropped while it lives; and one that was gone too long stands in line again
-/// by asking, with no other message than that.
+/// A waiter of ours is not dropped while it lives. One that was gone too long takes a place again
+/// with its next try, and needs no message for that.
 #[tokio::test]
-async fn f6_a_living_waiter_was_dropped_and_never_told() {
+async fn f6_a_living_waiter_was_dropped_and_never_woken() {
     let store = queued(&["b:2", "c:3"]).await;
     store.set(&["LREM", QUEUE, "0", "b:2"]).await;
     assert_eq!(store.refused(&acquire("b:2", 1), "BUSY", LEASE).await, ["1"]);
     assert_eq!(store.cli.list(QUEUE).await, ["c:3", "b:2"]);
 }
 
-/// A head that did not hear its message is passed by when its place has ended, and others know
+/// A head that did not receive its message is passed by when its place has ended, and others know
 /// when to look.
 #[tokio::test]
 async fn f7_a_lost_message_cost_the_whole_lease() {
@@ -93,7 +93,7 @@ async fn f7_a_lost_message_cost_the_whole_lease() {
     store.granted(&acquire("c:3", 1)).await;
 }
 
-/// Every waiter behind a dead head was told to look again in 0 ms, and did.
+/// Every waiter behind a dead head was sent to retry in 0 ms, and did.
 #[tokio::test]
 async fn a_dead_head_made_all_others_poll_without_end() {
     let store = queued(&["b:2", "c:3"]).await;
@@ -124,8 +124,8 @@ async fn deadlines_drifted_with_every_waiter_that_came_and_went() {
     assert!(within(deadline, LEASE + WAIT), "{deadline}");
 }
 
-/// Deadlines have an end as long as only ours wait; the last of ours leaves them to Redisson's, whose
-/// have none. Of those whose queue an eviction took, nobody would ever take them away.
+/// Deadlines have a TTL as long as only ours wait; the last of ours removes it for Redisson's
+/// waiters. If an eviction took the queue, no waiter would ever remove them.
 #[tokio::test]
 async fn f_deadlines_without_a_queue_stayed_for_ever() {
     let store = queued(&["b:2"]).await;

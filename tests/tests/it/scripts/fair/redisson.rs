@@ -54,7 +54,7 @@ async fn grants_and_leavers_ahead_cost_ours_no_place() {
         assert_eq!(Acquire.ask(&store, "j:3").await, None);
         assert_eq!(Unlock.ask(&store, "j:3").await, Some(1));
         for (ours, behind) in [("c:3", 2), ("d:4", 1), ("e:5", 0)] {
-            // A newcomer of Java's would drop whom it believes dead.
+            // A newcomer of Java's would drop a waiter that it takes for dead.
             assert!(Acquire.ask(&store, "j:9").await.is_some(), "{ours} is next");
             assert_eq!(store.cli.list(QUEUE).await.len(), behind + 2);
             Fail.ask(&store, "j:9").await;
@@ -123,8 +123,8 @@ async fn deadlines_stay_near_however_many_come_and_go() {
     }
 }
 
-/// Redisson 4 counts a waiter that has a limit by that limit: who stands behind it has no five
-/// minutes to lose when it dies.
+/// Redisson 4 counts a waiter that has a limit by that limit: if it dies, the waiter behind it does
+/// not lose five minutes.
 #[tokio::test]
 async fn a_java_waiter_that_died_takes_nothing_from_those_behind() {
     let store = queued(&["b:2"]).await;

@@ -1,4 +1,4 @@
-//! fair/acquire and fair/release: who is granted, who waits, and who hears of it.
+//! fair/acquire and fair/release: which callers are granted, which wait, and which are woken.
 
 use crate::scripts::fair::call::{PLACE, WAIT, acquire, leave, leave_together, release};
 use crate::scripts::plain::call::renew;
@@ -78,7 +78,7 @@ async fn waiters_stand_in_line_as_redisson_writes_them() {
 }
 
 #[tokio::test]
-async fn asking_again_keeps_the_place_and_lets_it_live_on() {
+async fn a_repeated_call_keeps_and_renews_the_place() {
     let store = queued(&["b:2", "c:3"]).await;
     let deadlines = store.cli.sorted_set(DEADLINES).await;
     for waiter in ["b:2", "c:3"] {
@@ -235,7 +235,7 @@ async fn a_holder_leaves_no_place_behind() {
 }
 
 #[tokio::test]
-async fn the_dead_are_dropped_from_the_head_and_the_next_one_is_told() {
+async fn the_dead_are_dropped_from_the_head_and_the_next_one_is_woken() {
     let mut store = queued(&["b:2", "c:3", "d:4", "e:5"]).await;
     let before = store.score(DEADLINES, "e:5").await.unwrap();
     for dead in ["b:2", "c:3"] {
@@ -251,7 +251,7 @@ async fn the_dead_are_dropped_from_the_head_and_the_next_one_is_told() {
         let call = acquire("f:6", 1).with("place_ms", place);
         assert_eq!(store.ask(&call).await[0], "BUSY");
         let expected: &[_] = if place == 0 { &["e:5"] } else { &[] };
-        assert_eq!(turns(&mut store).await, expected, "once, by who dropped it");
+        assert_eq!(turns(&mut store).await, expected, "once, by the call that dropped it");
     }
     dies(&store, "e:5").await;
     store.granted(&acquire("f:6", 1)).await;
@@ -278,7 +278,7 @@ async fn a_thousand_dead_waiters_cost_no_grant() {
         redis.call('zadd', KEYS[2], 1, 'w:' .. waiter)
         redis.call('zadd', KEYS[3], 1, 'w:' .. waiter) end";
     store.set(&["EVAL", dead, "3", QUEUE, DEADLINES, ALIVE]).await;
-    // It looks at no more than about a thousand, and at once again.
+    // It visits no more than about a thousand, and is called again at once.
     assert_eq!(store.ask(&acquire("a:1", 1)).await, ["BUSY", "1", "1"]);
     store.granted(&acquire("a:1", 1)).await;
     store.stands([lock("a:1=1", LEASE)]).await;

@@ -38,7 +38,7 @@ pub(crate) fn release(mode: &str, owner: &str, holds: u32) -> Call {
     )
 }
 
-/// What a waiter says that gives up.
+/// The call of a waiter that gives up.
 pub(crate) fn leave(mode: &str, owner: &str) -> Call {
     release(mode, owner, 0).with("queued", 1)
 }

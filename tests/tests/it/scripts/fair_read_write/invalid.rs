@@ -67,11 +67,11 @@ async fn arguments_that_are_none_change_nothing() {
     }
 }
 
-/// Something that is no read/write lock, with a line beside it and without.
+/// A value that is not a read/write lock, with a line beside it and without.
 #[tokio::test]
 async fn something_else_under_the_name_stays_as_it_is() {
     for foreign in [
-        &["SET", LOCK, "somebody's"][..],
+        &["SET", LOCK, "foreign"][..],
         &["RPUSH", LOCK, "one", "two"],
         &["HSET", LOCK, "b:2", "1"],
         &["HSET", LOCK, "mode", "fair", "b:2", "1"],
@@ -269,7 +269,7 @@ async fn at_the_memory_limit_holds_can_be_kept_turned_and_released() {
 }
 
 #[tokio::test]
-async fn at_the_memory_limit_a_waiter_can_leave_and_the_next_is_told() {
+async fn at_the_memory_limit_a_waiter_can_leave_and_the_next_is_woken() {
     let mut store = Store::start().await;
     store.granted(&read("a:1")).await;
     for call in [write("b:2"), read("c:3")] {

@@ -1,4 +1,4 @@
-//! fair_read_write/*: who is granted, who waits in line, and who hears of it.
+//! fair_read_write/*: which callers are granted, which wait in line, and which are woken.
 
 use crate::scripts::fair::call::PLACE;
 use crate::scripts::fair_read_write::call::{
@@ -61,7 +61,7 @@ async fn dies(store: &Store, owner: &str) {
     store.set(&["ZADD", ALIVE, "XX", "1", &format!("{}:{owner}", mode(owner))]).await;
 }
 
-/// A line that nobody stands in; it outlives the lock by a moment.
+/// A line without waiters; it outlives the lock by a moment.
 fn sentinel(lock_ttl: i64) -> Key {
     Key::new(LINE, "zset fair", lock_ttl + 1_000)
 }
@@ -105,7 +105,7 @@ async fn readers_before_a_writer_enter_together_and_later_ones_wait() {
     // In whatever order they come.
     store.granted(&ask("r:2")).await;
     store.granted(&ask("r:1")).await;
-    assert_eq!(turns(&mut store).await, ["r:2"; 0], "nobody after them may enter");
+    assert_eq!(turns(&mut store).await, ["r:2"; 0], "no waiter after them may enter");
     assert_eq!(line(&store).await, ["w:3", "r:4", "w:5"]);
     assert_eq!(store.refused(&ask("r:4"), "BUSY", PLACE).await, ["1"]);
     assert_eq!(store.ask(&end("r:1")).await, ["RELEASED"]);
@@ -135,7 +135,7 @@ async fn a_reader_that_enters_wakes_the_next_one() {
 }
 
 #[tokio::test]
-async fn no_more_than_a_hundred_readers_are_told_at_once() {
+async fn no_more_than_a_hundred_readers_are_woken_at_once() {
     let mut store = in_line(&[]).await;
     for reader in 0..150 {
         store.ask(&ask(&format!("r:{reader}"))).await;
@@ -147,7 +147,7 @@ async fn no_more_than_a_hundred_readers_are_told_at_once() {
 }
 
 #[tokio::test]
-async fn asking_again_keeps_the_place_and_lets_it_live_on() {
+async fn a_repeated_call_keeps_and_renews_the_place() {
     let store = in_line(&["w:1", "r:2"]).await;
     let before = store.cli.sorted_set(LINE).await;
     for entry in ["write:w:1", "read:r:2"] {
@@ -237,7 +237,7 @@ async fn a_renewal_keeps_lock_and_line_and_brings_a_lost_line_back() {
             store.set(&["DEL", LINE]).await;
             store.set(foreign).await;
             assert_eq!(store.ask(&renew(mode(owner), owner)).await, ["RENEWED", "1"]);
-            assert_eq!(store.cli.pttl(LINE).await, FOREVER, "it is somebody else's");
+            assert_eq!(store.cli.pttl(LINE).await, FOREVER, "it is a foreign key");
         }
         assert_eq!(store.ask(&renew(mode(owner), "x:9")).await, ["RENEWED", "0"]);
         assert_eq!(store.ask(&renew("fair", owner)).await, ["INVALID"]);
@@ -297,7 +297,7 @@ async fn dead_waiters_block_no_caller() {
     store.stands([lock("mode=write w:9:write=1", LEASE), sentinel(LEASE)]).await;
 }
 
-/// Nobody released: the holder has died too.
+/// No release: the holder has died too.
 #[tokio::test]
 async fn a_request_skips_the_dead_and_reports_the_next() {
     let mut store = in_line(&["w:1", "r:2", "r:3", "w:4"]).await;
@@ -342,7 +342,7 @@ async fn a_downgrade_admits_readers_and_an_upgrade_keeps_the_queue() {
     let mut store = in_line(&["r:1", "r:2", "w:3", "r:4"]).await;
     assert_eq!(store.ask(&downgrade("w:0", 1, 0)).await, ["RELEASED"]);
     assert_eq!(turns(&mut store).await, ["r:1", "r:2"]);
-    assert_eq!(store.ask(&upgrade("w:0", 0, 1)).await[0], "GRANTED", "nobody has entered yet");
+    assert_eq!(store.ask(&upgrade("w:0", 0, 1)).await[0], "GRANTED", "no waiter has entered yet");
     let longer = upgrade("w:0", 0, 1).with("lease", LONGER);
     assert_eq!(store.ask(&longer).await[0], "GRANTED");
     assert!(within(store.cli.pttl(LINE).await, LONGER + 1_000));

@@ -1,4 +1,4 @@
-//! The line of a fair read/write lock: who dies, who leaves, and who is called.
+//! The line of a fair read/write lock: waiters that die, that leave, and that are woken.
 
 use crate::scripts::fair_read_write::state::{
     PLACE, dies, empty_line, in_line, read, release, release_told, turn_of, write,
@@ -38,7 +38,7 @@ async fn dead_waiters_block_no_request() {
     }
 }
 
-/// The holder died too: nobody released.
+/// The holder died too, without a release.
 #[tokio::test]
 async fn a_request_skips_the_dead_and_calls_the_next() {
     let mut store = held_with(&[write("b:2"), read("c:3"), read("d:4"), write("e:5")]).await;
@@ -69,7 +69,7 @@ async fn half_a_place_is_a_dead_one() {
 async fn a_returning_dead_waiter_keeps_its_place_or_is_last() {
     let store = held_with(&[write("b:2"), write("c:3")]).await;
     dies(&store, "write:b:2").await;
-    // Nobody has noticed.
+    // No script has met the dead waiter yet.
     assert_eq!(store.refused(&write("b:2"), "BUSY", LEASE).await, ["1"]);
     assert_eq!(in_line(&store).await, ["write:b:2", "write:c:3"]);
     dies(&store, "write:b:2").await;
@@ -104,7 +104,7 @@ async fn a_writer_that_leaves_lets_the_readers_behind_it_in() {
     for call in [write("b:2"), read("c:3"), read("d:4"), write("e:5"), read("f:6")] {
         assert_eq!(store.ask(&call).await[0], "BUSY");
     }
-    // One further back, with nothing to gain for anybody.
+    // A waiter further back, whose place no other gains from.
     assert_eq!(store.ask(&release("write", "e:5", 0)).await, ["GONE"]);
     assert_eq!(store.told_where().await, []);
     for told in [vec![turn_of("c:3"), turn_of("d:4"), turn_of("f:6")], vec![]] {
@@ -222,7 +222,7 @@ async fn the_order_is_not_the_clocks() {
 }
 
 #[tokio::test]
-async fn a_place_lives_as_long_as_asked_on_redis_clock() {
+async fn a_place_lasts_as_requested_on_redis_clock() {
     let store = held_with(&[]).await;
     let (before, call) = (store.now().await, write("b:2").with("place_ms", LONGER));
     assert_eq!(store.refused(&call, "BUSY", LEASE).await, ["1"]);

@@ -62,7 +62,7 @@ async fn readers_of_both_sorts_share_it() {
     assert_eq!(store.told_where().await, [release_told("0")]);
 }
 
-/// It holds on to the lock between ours, who keep their order all the same.
+/// It keeps the lock between ours, which still keep their order.
 #[tokio::test]
 async fn a_java_reader_in_the_middle() {
     let mut store = Store::start().await;
@@ -94,7 +94,7 @@ async fn a_dead_writer_behind_java_readers_is_passed() {
     assert_eq!(store.told_where().await, []);
 }
 
-/// Redisson's writer keeps a read, which lets ours in; it tells nobody.
+/// Redisson's writer keeps a read, which lets ours in; it publishes nothing.
 #[tokio::test]
 async fn a_java_writer_that_becomes_a_reader() {
     let store = Store::start().await;
@@ -106,7 +106,7 @@ async fn a_java_writer_that_becomes_a_reader() {
 }
 
 #[tokio::test]
-async fn java_readers_hear_of_our_downgrade() {
+async fn java_readers_are_woken_by_our_downgrade() {
     let mut store = Store::start().await;
     store.granted(&write("a:1")).await;
     assert!(within(Java::Read.ask(&store, JAVAS).await.unwrap(), LEASE));

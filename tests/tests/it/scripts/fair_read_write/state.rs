@@ -1,4 +1,4 @@
-//! A fair read/write lock as it stands: its line, who waits, and what is told.
+//! The state of a fair read/write lock: its line, its waiters, and its messages.
 
 use crate::scripts::fair_read_write::call as fair_rw_call;
 use crate::scripts::support::call::Call;
@@ -16,12 +16,12 @@ pub(crate) fn release(mode: &str, owner: &str, holds: u32) -> Call {
     fair_rw_call::release(mode, owner, holds).with("queued", 1)
 }
 
-/// The line of a lock that is held for this long, and that nobody waits for.
+/// The line of a lock that is held for this long, and that has no waiters.
 pub(crate) fn empty_line(lease: i64) -> Key {
     Key::new(LINE, "zset fair", lease + SLACK)
 }
 
-/// Who stands in line, in order; everything there has an end, and nobody stands there who has none.
+/// The waiters in line, in order. Every place has an end.
 pub(crate) async fn in_line(store: &Store) -> Vec<String> {
     let line = store.cli.sorted_set(LINE).await.into_iter().map(|(member, _)| member);
     let (mut writers, waiters): (Vec<_>, Vec<_>) =
@@ -58,7 +58,7 @@ pub(crate) async fn dies(store: &Store, waiter: &str) {
     store.set(&["ZADD", ALIVE, "XX", "1", waiter]).await;
 }
 
-/// Where a waiter hears that it may enter.
+/// The channel that wakes a waiter.
 pub(crate) fn turn_of(owner: &str) -> (String, String) {
     (format!("{TURN}:{owner}"), "1".to_owned())
 }

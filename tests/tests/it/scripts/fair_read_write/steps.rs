@@ -1,4 +1,4 @@
-//! fair_read_write/*: what is granted, what it leaves, what is told.
+//! fair_read_write/*: grants, the keys that they leave, and messages.
 
 use crate::scripts::fair_read_write::state::{
     PLACE, acquire, dies, downgrade, empty_line, everything_ends, in_line, read, release,
@@ -29,7 +29,7 @@ async fn a_free_lock_is_granted_and_granted_again() {
 }
 
 #[tokio::test]
-async fn the_last_release_leaves_nothing_and_says_it_once() {
+async fn the_last_release_leaves_nothing_and_publishes_once() {
     for (mode, message) in [("read", "0"), ("write", "1")] {
         let mut store = Store::start().await;
         store.granted(&acquire(mode, "a:1", 1)).await;
@@ -77,14 +77,14 @@ async fn first_come_first_served() {
         let (mode, owner) = waiter.split_once(':').unwrap();
         acquire(mode, owner, 1)
     };
-    // In any order of asking again.
+    // In any order of repeated calls.
     for waiter in queue.iter().chain(queue.iter().rev()) {
         assert_eq!(store.ask(&call(waiter)).await[..1], ["BUSY"]);
     }
     assert_eq!(in_line(&store).await, queue);
     assert!(store.told_where().await.is_empty());
 
-    let nobody_passes = async |store: &Store, refused: &[&str]| {
+    let none_passes = async |store: &Store, refused: &[&str]| {
         for waiter in refused {
             assert_eq!(store.ask(&call(waiter)).await[0], "BUSY", "{waiter}");
         }
@@ -92,24 +92,24 @@ async fn first_come_first_served() {
     assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
     assert_eq!(store.told_where().await, [release_told("1"), turn_of("b:2")]);
     assert_eq!(in_line(&store).await, queue, "it stays in line until it enters");
-    nobody_passes(&store, &queue[1..]).await;
-    // Who held it last comes again, last.
-    nobody_passes(&store, &["write:a:2", "read:a:3"]).await;
+    none_passes(&store, &queue[1..]).await;
+    // The last holder comes again, last.
+    none_passes(&store, &["write:a:2", "read:a:3"]).await;
     store.granted(&write("b:2")).await;
 
     assert_eq!(store.ask(&release("write", "b:2", 0)).await, ["FREED"]);
     assert_eq!(store.told_where().await, [release_told("1"), turn_of("c:3"), turn_of("d:4")]);
-    nobody_passes(&store, &queue[3..]).await;
+    none_passes(&store, &queue[3..]).await;
     // The second reader may come before the first.
     store.granted(&read("d:4")).await;
-    nobody_passes(&store, &queue[3..]).await;
+    none_passes(&store, &queue[3..]).await;
     store.granted(&read("c:3")).await;
     assert_eq!(store.told_where().await, []);
     assert_eq!(store.ask(&release("read", "d:4", 0)).await, ["RELEASED"]);
     assert_eq!(store.told_where().await, [], "a reader is still inside");
     assert_eq!(store.ask(&release("read", "c:3", 0)).await, ["FREED"]);
     assert_eq!(store.told_where().await, [release_told("0"), turn_of("e:5")]);
-    nobody_passes(&store, &queue[4..]).await;
+    none_passes(&store, &queue[4..]).await;
     store.granted(&write("e:5")).await;
     assert_eq!(store.ask(&release("write", "e:5", 0)).await, ["FREED"]);
     assert_eq!(store.told_where().await, [release_told("1"), turn_of("f:6")]);
@@ -149,7 +149,7 @@ async fn a_hold_on_top_of_holds_that_are_gone_is_lost() {
     }
 }
 
-/// A reader whose time is over while others read comes in like anybody else.
+/// A reader whose lease is over while others read enters like any other.
 #[tokio::test]
 async fn a_lapsed_read_is_no_way_around_the_line() {
     let store = Store::start().await;
@@ -174,7 +174,7 @@ async fn a_writer_inside_that_keeps_a_read_lets_readers_in() {
     store.granted(&read("b:2")).await;
 }
 
-/// Curator: who contends stays behind a writer that becomes a reader.
+/// Curator: contenders stay behind a writer that becomes a reader.
 #[tokio::test]
 async fn a_downgrade_lets_in_the_readers_before_the_first_writer() {
     let mut store = Store::start().await;
@@ -239,8 +239,8 @@ async fn a_foreign_key_spoils_only_its_own_renewal() {
     for mode in ["read", "write"] {
         let store = Store::start().await;
         store.granted(&acquire(mode, "a:1", 1)).await;
-        store.set(&["SET", "lock:x", "somebody's"]).await;
-        store.set(&["RPUSH", "line:y", "somebody's"]).await;
+        store.set(&["SET", "lock:x", "foreign"]).await;
+        store.set(&["RPUSH", "line:y", "foreign"]).await;
         let mut batch = renew(mode, "a:1").with("lease", LONGER);
         let one = batch.args[1..].to_vec();
         let keys = batch.keys.clone();
@@ -274,7 +274,7 @@ async fn the_time_until_another_look() {
     // A holder without end.
     store.set(&["PERSIST", LOCK]).await;
     assert_eq!(store.refused(&read("d:4"), "BUSY", PLACE / 2).await, ["1"]);
-    // Free, and somebody is before.
+    // Free, and another waiter is first.
     store.set(&["DEL", LOCK]).await;
     assert_eq!(store.refused(&write("c:3"), "BUSY", PLACE).await, ["1"]);
     dies(&store, "write:b:2").await;

@@ -41,13 +41,13 @@ async fn a_second_hold_counts_once_and_never_shortens_the_lease() {
     }
     assert_eq!(store.ask(&acquire("a:1", 3)).await, ["GRANTED", ""]);
     store.stands([lock("a:1=3", LONGER)]).await;
-    // The outer hold asked for again takes no inner one away.
+    // A repeated outer acquire takes no inner hold away.
     store.granted(&acquire("a:1", 1)).await;
     store.stands([lock("a:1=3", LONGER)]).await;
 }
 
 #[tokio::test]
-async fn another_owner_is_in_the_way_and_hears_for_how_long() {
+async fn a_refused_owner_gets_the_time_left() {
     let mut store = Store::start().await;
     store.granted(&acquire("b:2", 1)).await;
     assert_eq!(store.refused(&acquire("a:1", 1), "BUSY", LEASE).await, ["1"]);
@@ -75,7 +75,7 @@ async fn a_hold_on_top_of_holds_that_are_gone_is_lost() {
 }
 
 #[tokio::test]
-async fn the_last_hold_frees_the_lock_and_tells_once() {
+async fn the_last_hold_frees_the_lock_and_publishes_once() {
     let mut store = Store::start().await;
     store.granted(&acquire("a:1", 1).with("lease", LONGER)).await;
     for holds in [2, 3] {
@@ -127,7 +127,7 @@ async fn a_renewal_never_shortens_and_reports_lost_permits() {
 async fn a_foreign_key_spoils_only_its_own_renewal() {
     let store = Store::start().await;
     store.granted(&acquire("a:1", 1)).await;
-    store.set(&["SET", "lock:x", "somebody's"]).await;
+    store.set(&["SET", "lock:x", "foreign"]).await;
     store.set(&["HSET", "lock:y", "a:1", "words"]).await;
     store.set(&["HSET", "lock:z", "mode", "read", "a:1", "1"]).await;
     let mut batch = renew("a:1").with("lease", LONGER);
@@ -215,7 +215,7 @@ async fn a_fair_read_write_line_of_the_name_is_another_kind() {
 #[tokio::test]
 async fn something_else_under_the_name_is_no_lock() {
     for foreign in [
-        &["SET", LOCK, "somebody's"][..],
+        &["SET", LOCK, "foreign"][..],
         &["RPUSH", LOCK, "one", "two"],
         &["HSET", LOCK, "name", "Ann"],
         &["HSET", LOCK, "age", "1.5"],
@@ -249,7 +249,7 @@ async fn a_key_that_holds_no_token_is_never_a_grant() {
     }
 }
 
-/// RFencedLock counts from one, for ever; its count goes on above ours.
+/// RFencedLock counts from one, forever; its count goes on above ours.
 #[tokio::test]
 async fn a_fenced_lock_of_java_keeps_its_token_for_ever() {
     let store = Store::start().await;

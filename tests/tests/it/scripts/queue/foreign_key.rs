@@ -23,7 +23,7 @@ async fn is_left_alone(foreign: &[&str], ttls: &[Option<&str>]) {
             assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
             store.unchanged_since(&before).await;
             assert!(store.told_where().await.is_empty());
-            // A release tells all that listen, as without a line.
+            // A release wakes all subscribers, as without a line.
             assert_eq!(store.ask(&(waiter.give_back)("a:1", 0)).await, ["FREED"]);
             assert_eq!(store.told_where().await, waiter.wakes_all());
 
@@ -49,7 +49,7 @@ async fn a_line_without_an_end() {
     is_left_alone(&["HSET", LINE, "write:c:3", "5:9999999999999", "mode", "write"], &[None]).await;
 }
 
-/// Fields that are no places are overlooked, and stay.
+/// Fields that are not places are ignored, and stay.
 #[tokio::test]
 async fn fields_that_are_no_places() {
     for field in [

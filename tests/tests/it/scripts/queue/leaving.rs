@@ -25,7 +25,7 @@ async fn a_waiter_that_leaves_a_held_lock_does_so_in_silence() {
 async fn what_was_reserved_for_it_is_passed_on() {
     for waiter in ALL_WAITERS {
         let mut store = held(waiter).await;
-        let names = ["b:2", "c:3"].map(|owner| waiter.who(owner));
+        let names = ["b:2", "c:3"].map(|owner| waiter.name_of(owner));
         // A writer behind readers that wait is not woken with them.
         let next = format!("write:{}", &names[1][names[1].len() - 3..]);
         stand(&store, &[(&names[0], -9_000, PLACE_MS), (&next, -8_000, PLACE_MS)]).await;
@@ -40,7 +40,7 @@ async fn what_was_reserved_for_it_is_passed_on() {
 }
 
 #[tokio::test]
-async fn the_last_that_leaves_a_free_lock_tells_all_that_listen() {
+async fn the_last_waiter_that_leaves_a_free_lock_wakes_all_subscribers() {
     for waiter in ALL_WAITERS {
         let mut store = waiting(waiter).await;
         store.expire().await;
@@ -105,10 +105,10 @@ async fn a_waiter_leaves_whatever_stands_under_the_locks_name() {
         store.set(foreign).await;
         let before = store.keys().await;
         for waiter in ALL_WAITERS {
-            stand(&store, &[(&waiter.who("b:2"), -9_000, PLACE_MS)]).await;
+            stand(&store, &[(&waiter.name_of("b:2"), -9_000, PLACE_MS)]).await;
             assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
             store.unchanged_since(&before).await;
-            // Another type is no lock's: the next waiter finds that out.
+            // A key of another type is not a lock: the next waiter gets the error.
             assert_eq!(store.told_where().await.is_empty(), !is_told, "{foreign:?}");
         }
     }
@@ -135,9 +135,9 @@ async fn a_grant_and_a_release_never_remove_anothers() {
         for other in WAITERS {
             let store = Store::start().await;
             store.stop_clock();
-            stand(&store, &[(&other.who("b:2"), -9_000, PLACE_MS)]).await;
+            stand(&store, &[(&other.name_of("b:2"), -9_000, PLACE_MS)]).await;
             let acquire = waiter.after("c:3", 9_001);
-            // Asked again it is granted again.
+            // Repeated, it is granted again.
             for _asked in 0..2 {
                 store.granted(&acquire).await;
                 assert_eq!(places(&store).await, [format!("{}:b:2 -9000..{PLACE_MS}", other.mode)]);
@@ -154,7 +154,7 @@ async fn a_holder_that_releases_takes_its_own_along() {
         let mut store = Store::start().await;
         store.stop_clock();
         store.granted(&(waiter.acquire)("b:2", 1)).await;
-        stand(&store, &[(&waiter.who("b:2"), -9_000, PLACE_MS)]).await;
+        stand(&store, &[(&waiter.name_of("b:2"), -9_000, PLACE_MS)]).await;
         assert_eq!(store.ask(&waiter.leave("b:2")).await, ["FREED"]);
         store.stands([]).await;
         let told = store.told_where().await;

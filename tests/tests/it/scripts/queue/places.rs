@@ -22,9 +22,9 @@ async fn a_refused_waiter_takes_a_place_on_redis_clock() {
             let mut store = held(waiter).await;
             let call = waiter.after("b:2", waited);
             assert_eq!(store.refused(&call, "BUSY", LEASE).await, ["1"]);
-            let expected = format!("{} {}..{PLACE_MS}", waiter.who("b:2"), -waited);
+            let expected = format!("{} {}..{PLACE_MS}", waiter.name_of("b:2"), -waited);
             assert_eq!(places(&store).await, [expected]);
-            store.stands([lock(waiter.held, LEASE), waiters(&waiter.who("b:2"))]).await;
+            store.stands([lock(waiter.held, LEASE), waiters(&waiter.name_of("b:2"))]).await;
             assert!(store.told_where().await.is_empty());
         }
     }
@@ -51,7 +51,7 @@ async fn a_waiter_renews_its_place_and_waits_since_when_it_came() {
         for (at, waited) in [0, 1_000, 90_000].into_iter().enumerate() {
             let now = 1_000 * i64::try_from(at).unwrap();
             assert_eq!(store.refused(&waiter.after("b:2", waited), "BUSY", LEASE).await, ["1"]);
-            let expected = format!("{} 0..{}", waiter.who("b:2"), now + PLACE_MS);
+            let expected = format!("{} 0..{}", waiter.name_of("b:2"), now + PLACE_MS);
             assert_eq!(places(&store).await, [expected]);
             store.pass(1_000);
         }
@@ -132,17 +132,17 @@ async fn the_line_lives_as_long_as_its_longest_place() {
 async fn a_place_ends_and_the_next_waiter_sweeps_it_out() {
     for waiter in ALL_WAITERS {
         let store = held(waiter).await;
-        let names = ["b:2", "c:3"].map(|owner| waiter.who(owner));
+        let names = ["b:2", "c:3"].map(|owner| waiter.name_of(owner));
         stand(&store, &[(&names[0], -9_000, 1_000), (&names[1], -8_000, 1_001)]).await;
         store.pass(1_000);
         assert_eq!(in_order(&store).await, format!("[[c:3 {}]]", waiter.mode));
         assert_eq!(store.refused(&waiter.after("d:4", 0), "BUSY", LEASE).await, ["1"]);
         let expected = [
             format!("{} -8000..1001", names[1]),
-            format!("{} 1000..{}", waiter.who("d:4"), 1_000 + PLACE_MS),
+            format!("{} 1000..{}", waiter.name_of("d:4"), 1_000 + PLACE_MS),
         ];
         assert_eq!(places(&store).await, expected);
-        // The first comes again: what it says of its wait is what counts now.
+        // The first comes again: now its own waiting time counts.
         assert_eq!(store.refused(&waiter.after("b:2", 2_000), "BUSY", LEASE).await, ["1"]);
         assert_eq!(
             in_order(&store).await,
@@ -157,7 +157,7 @@ async fn a_place_ends_and_the_next_waiter_sweeps_it_out() {
 async fn a_full_line_keeps_those_that_have_waited_longest() {
     for waiter in ALL_WAITERS {
         let store = held(waiter).await;
-        let names: Vec<_> = (10..74).map(|number| waiter.who(&format!("w:{number}"))).collect();
+        let names: Vec<_> = (10..74).map(|number| waiter.name_of(&format!("w:{number}"))).collect();
         let full: Vec<_> =
             names.iter().zip(1..).map(|(name, at)| (&**name, at * 10, 1_000)).collect();
         stand(&store, &full).await;
@@ -175,7 +175,7 @@ async fn a_full_line_keeps_those_that_have_waited_longest() {
         let after = places(&store).await;
         assert_eq!(after.len(), 64);
         assert_eq!(after[..63], before[..63]);
-        assert_eq!(after[63], format!("{} 639..{}", waiter.who("x:1"), 700 + PLACE_MS));
+        assert_eq!(after[63], format!("{} 639..{}", waiter.name_of("x:1"), 700 + PLACE_MS));
         assert_eq!(store.refused(&waiter.after("w:73", 60), "BUSY", LEASE).await, ["0"]);
         // A place that is over is free.
         store.set(&["HSET", LINE, &names[0], "1:2"]).await;

@@ -43,7 +43,7 @@ fn a_message_for_one_waiter_is_redissons_number_behind_zeros() {
 }
 
 #[tokio::test]
-async fn without_waiters_all_that_listen_are_told() {
+async fn without_waiters_all_subscribers_are_woken() {
     for waiter in ALL_WAITERS {
         for queued in [0, 1] {
             let mut store = held(waiter).await;
@@ -124,7 +124,7 @@ async fn the_next_waiter_takes_it_itself_then() {
     }
 }
 
-/// A lease that ended tells nothing: whichever caller comes first passes the lock on.
+/// A lease that ends publishes nothing: the next caller passes the lock on.
 #[tokio::test]
 async fn any_caller_passes_on_a_free_unreserved_lock() {
     for waiter in ALL_WAITERS {
@@ -249,7 +249,7 @@ async fn a_lock_turned_to_read_goes_to_the_next_readers() {
         assert_eq!(store.told_where().await, WAITERS[0].wakes(&["b:2", "c:3"]));
         assert_eq!(places(&store).await, five(50));
 
-        // Behind a writer there are none; Redisson's readers are told all the same.
+        // Behind a writer there are none; Redisson's readers are still woken.
         let mut store = held(WAITERS[0]).await;
         assert_eq!(store.ask(&acquire_read("a:1", 1)).await, ["GRANTED", ""]);
         stand(&store, &LINE_OF_FIVE[2..]).await;
@@ -303,7 +303,7 @@ async fn a_clock_that_was_set_back_keeps_no_caller_out_for_long() {
 
 /// Or all that come later would go before them for as long as the clock was set back.
 #[tokio::test]
-async fn waiters_from_before_that_wait_as_long_as_they_say() {
+async fn old_waiters_count_their_own_waiting_time() {
     for waiter in writers() {
         let mut store = reserved(waiter).await;
         store.pass(-3_600_000);

@@ -41,7 +41,7 @@ async fn all_holds_of_an_owner_share_the_longest_lease() {
 }
 
 #[tokio::test]
-async fn an_outer_hold_asked_for_again_takes_no_inner_one_away() {
+async fn a_repeated_outer_acquire_takes_no_inner_hold_away() {
     let store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
     assert_eq!(store.ask(&acquire_read("a:1", 2)).await, ["GRANTED", ""]);

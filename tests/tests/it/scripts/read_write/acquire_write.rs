@@ -29,7 +29,7 @@ async fn a_second_hold_counts_and_never_shortens_the_lease() {
 }
 
 #[tokio::test]
-async fn an_outer_hold_asked_for_again_takes_no_inner_one_away() {
+async fn a_repeated_outer_acquire_takes_no_inner_hold_away() {
     let store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
     assert_eq!(store.ask(&acquire_write("a:1", 2)).await, ["GRANTED", ""]);

@@ -33,7 +33,7 @@ async fn ours_that_releases_leaves_a_java_reader_its_lease() {
 }
 
 #[tokio::test]
-async fn a_java_writer_waits_for_ours_and_hears_of_the_end() {
+async fn a_java_writer_waits_for_ours_and_is_woken() {
     let mut store = Store::start().await;
     for (acquire, release, message) in [
         (acquire_read("a:1", 1), release_read("a:1", 0), "0"),
@@ -50,7 +50,7 @@ async fn a_java_writer_waits_for_ours_and_hears_of_the_end() {
 }
 
 #[tokio::test]
-async fn java_readers_hear_of_our_downgrade() {
+async fn java_readers_are_woken_by_our_downgrade() {
     let mut store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
     assert!(within(Java::Read.ask(&store, "j:1").await.unwrap(), LEASE));
@@ -72,7 +72,7 @@ async fn ours_waits_for_java() {
 
     assert_eq!(Java::Read.ask(&store, "j:1").await, None);
     assert_eq!(store.refused(&acquire_write("a:1", 1), "BUSY", LEASE).await, ["1"]);
-    // Java does not see who waits; ours does.
+    // Java does not see the waiters; ours does.
     assert_eq!(store.refused(&acquire_read("b:2", 1), "YIELD", PLACE_MS).await, ["1"]);
     assert_eq!(Java::Read.ask(&store, "j:2").await, None);
     let readers = [read("j:1", 1, LEASE), read("j:2", 1, LEASE), waiters("read:b:2 write:a:1")];
@@ -94,8 +94,8 @@ async fn a_java_reader_that_died_is_forgotten() {
     store.stands([lock("b:2:write=1 mode=write", LEASE)]).await;
 }
 
-/// Redisson's watchdog sets the shared hash to its own timeout, whoever else reads: the next
-/// renewal puts that right, so ours must come before Java's timeout is over.
+/// Redisson's watchdog sets the shared hash to its own timeout, whatever other leases are: the next
+/// renewal corrects that, so ours must run before Java's timeout is over.
 #[tokio::test]
 async fn a_java_watchdog_cuts_the_lock_until_ours_is_renewed() {
     let store = Store::start().await;

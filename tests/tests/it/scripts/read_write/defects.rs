@@ -10,7 +10,7 @@ use crate::scripts::support::keys::{LOCK, lock, read, waiters, within};
 use crate::scripts::support::store::Store;
 
 #[tokio::test]
-async fn b2_a_lapsed_reader_was_told_renewed() {
+async fn b2_a_lapsed_reader_was_reported_renewed() {
     let store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
     store.granted(&acquire_read("b:2", 1)).await;
@@ -103,7 +103,7 @@ async fn b16_readers_in_turn_starved_a_writer() {
     store.granted(&acquire_write("c:3", 1)).await;
 }
 
-/// Kept: its lease is over. It hears of that, and can touch nothing of the next owner's.
+/// Kept: its lease is over. It gets that result, and can change nothing of the next owner's.
 #[tokio::test]
 async fn b17_the_last_living_reader_releases_under_a_stopped_one() {
     let store = Store::start().await;

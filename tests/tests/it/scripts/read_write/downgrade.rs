@@ -7,7 +7,7 @@ use crate::scripts::support::keys::{lock, read, with};
 use crate::scripts::support::store::Store;
 
 #[tokio::test]
-async fn the_last_write_becomes_a_read_and_readers_are_told_once() {
+async fn the_last_write_becomes_a_read_and_readers_are_woken_once() {
     let mut store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
@@ -91,7 +91,8 @@ async fn a_downgraded_hold_that_lapsed_is_lost() {
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["LOST"]);
 }
 
-/// An upgrade that never came about is taken back: whoever asked believes in a whole lease now.
+/// An upgrade that was never executed is taken back: the caller counts on a whole lease from now
+/// on.
 #[tokio::test]
 async fn what_was_no_write_any_more_gets_its_lease_all_the_same() {
     let mut store = Store::start().await;

@@ -80,7 +80,7 @@ async fn b11_releasing_the_longer_hold_first_left_the_shorter_lease() {
     store.stands([lock("a:1=1 mode=read", LONGER), read("a:1", 1, LONGER)]).await;
 }
 
-/// Kept: the owner of both is one, and it hears of it. A crash frees the lock at the later end.
+/// Kept: the owner of both is one, and it gets the result. A crash frees the lock at the later end.
 #[tokio::test]
 async fn b13_a_write_lives_as_long_as_the_longest_of_its_reads() {
     let store = Store::start().await;

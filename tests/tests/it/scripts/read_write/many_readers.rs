@@ -9,7 +9,7 @@ use crate::scripts::support::call::{
 use crate::scripts::support::keys::{LINE, LOCK};
 use crate::scripts::support::store::Store;
 
-/// As many live readers as said, `r:1` and so on, in one go.
+/// This number of live readers, `r:1` and so on, in one go.
 const ADD_READERS: &str = "
 for reader = 1, ARGV[1] do
   redis.call('hset', 'lock:k', 'mode', 'read', 'r:' .. reader, 1)
@@ -93,7 +93,7 @@ async fn a_writer_looks_at_no_more_than_about_a_thousand_at_a_time() {
     assert_eq!(store.refused(&acquire_read("a:1", 1), "YIELD", PLACE_MS).await, ["1"]);
 }
 
-/// How often it had to be asked until it was granted.
+/// How often it had to be called until it was granted.
 async fn asked(store: &Store, call: &Call) -> u32 {
     for asked in 1..100 {
         match store.ask(call).await[0].as_str() {
@@ -108,7 +108,7 @@ async fn asked(store: &Store, call: &Call) -> u32 {
 async fn a_dead_crowd_beyond_that_is_forgotten_bit_by_bit() {
     let store = crowd(3_000).await;
     store.set(&["EVAL", LAPSE, "0", "1", "3000"]).await;
-    // Not known to be free: nobody has looked at them all.
+    // Not known to be free: the scan did not reach all readers.
     assert_eq!(store.ask(&inspect()).await[..3], ["STATE", "read_write", "read"]);
     assert!((2..10).contains(&asked(&store, &acquire_write("b:2", 1)).await));
     assert!(!store.cli.exists(LINE).await);

@@ -1,6 +1,6 @@
 //! The same state as Redisson leaves after the same steps.
 //!
-//! Where ours differs on purpose, `docs/redisson.md` says why.
+//! Where ours differs on purpose, `docs/redisson.md` gives the reason.
 
 use crate::scripts::support::call::{
     Call, LEASE, acquire_read, acquire_write, release_read, release_write,
@@ -24,7 +24,7 @@ enum Beside {
     Same,
     /// Redisson adds the lease to what is left; ours is the longer of the two.
     LeasesNotAdded,
-    /// Redisson tells nobody that a write has become a read.
+    /// Redisson publishes nothing when a write becomes a read.
     ReadersTold,
 }
 use Beside::{LeasesNotAdded, ReadersTold, Same};

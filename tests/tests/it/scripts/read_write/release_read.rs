@@ -5,7 +5,7 @@ use crate::scripts::support::keys::{lock, read, with};
 use crate::scripts::support::store::Store;
 
 #[tokio::test]
-async fn the_last_reader_frees_the_lock_and_tells_once() {
+async fn the_last_reader_frees_the_lock_and_publishes_once() {
     let mut store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["FREED"]);
@@ -77,7 +77,7 @@ async fn inside_the_own_write_only_the_read_ends() {
         let holds = [read("a:1", 1, LEASE)];
         store.stands(with(lock("a:1=1 a:1:write=1 mode=write", LONGER), holds)).await;
     }
-    // Asked again it is as good as released: the write is there, and nothing was lost.
+    // A repeated call counts as a release: the write is there, and nothing was lost.
     for _asked in 0..2 {
         assert_eq!(store.ask(&release_read("a:1", 0)).await, ["RELEASED"]);
         store.stands([lock("a:1:write=1 mode=write", LONGER)]).await;
@@ -127,7 +127,7 @@ async fn nothing_to_release_is_gone() {
 }
 
 #[tokio::test]
-async fn a_lapsed_reader_hears_that_it_was_gone_and_leaves_nothing() {
+async fn a_lapsed_reader_is_reported_gone_and_leaves_nothing() {
     let mut store = Store::start().await;
     store.granted(&acquire_read("a:1", 1)).await;
     assert_eq!(store.ask(&acquire_read("a:1", 2)).await, ["GRANTED", ""]);
@@ -137,7 +137,7 @@ async fn a_lapsed_reader_hears_that_it_was_gone_and_leaves_nothing() {
     store.stands([lock("b:2=1 mode=read", LEASE), read("b:2", 1, LEASE)]).await;
     assert!(store.told().await.is_empty());
 
-    // Nobody else is left: the lock is free, and waiters hear of it.
+    // No other reader is left: the lock is free, and waiters are woken.
     store.lapse("b:2", 1).await;
     assert_eq!(store.ask(&release_read("b:2", 0)).await, ["GONE"]);
     store.stands([]).await;

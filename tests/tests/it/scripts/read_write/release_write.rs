@@ -7,7 +7,7 @@ use crate::scripts::support::keys::{lock, read, with};
 use crate::scripts::support::store::Store;
 
 #[tokio::test]
-async fn the_last_write_frees_the_lock_and_tells_once() {
+async fn the_last_write_frees_the_lock_and_publishes_once() {
     let mut store = Store::start().await;
     store.granted(&acquire_write("a:1", 1)).await;
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["FREED"]);

@@ -45,7 +45,7 @@ async fn a_reader_with_any_hold_lapsed_is_lost_and_forgotten() {
         assert!(store.cli.del(&read("a:1", missing, LEASE).name).await);
         for _asked in 0..2 {
             assert_eq!(store.ask(&renew_read("a:1")).await, ["RENEWED", "0"]);
-            // The key that is left over ends by itself.
+            // The key that is left over expires.
             let left = [read("a:1", 3 - missing, LEASE), read("b:2", 1, LEASE)];
             store.stands(with(lock("b:2=1 mode=read", LEASE), left)).await;
         }

@@ -28,7 +28,7 @@ fn batch(one: &Call) -> Call {
     all
 }
 
-/// `RENEWED` and one answer per hold, 1 where nothing else is said.
+/// `RENEWED` and one answer per hold, 1 by default.
 fn answers(others: &[(usize, &str)]) -> Vec<String> {
     let mut answers = vec!["1".to_owned(); HOLDS];
     for (at, answer) in others {
@@ -44,7 +44,7 @@ async fn each_reader_has_its_own_answer() {
         let _token = store.ask(&at(&acquire_read("a:1", 1), hold)).await;
         let _token = store.ask(&at(&acquire_read("b:2", 1), hold)).await;
     }
-    store.set(&["SET", "lock:7", "somebody's"]).await;
+    store.set(&["SET", "lock:7", "foreign"]).await;
     store.set(&["DEL", "lock:8"]).await;
     store.set(&["DEL", "{lock:9}:a:1:rwlock_timeout:1"]).await;
     store.set(&["HDEL", "lock:10", "a:1"]).await;
@@ -54,7 +54,7 @@ async fn each_reader_has_its_own_answer() {
 
     let others = [(7, "-1"), (8, "0"), (9, "0"), (10, "0"), (11, "-1"), (12, "-1")];
     assert_eq!(store.ask(&batch).await, answers(&others));
-    assert_eq!(store.cli.string("lock:7").await.unwrap(), "somebody's");
+    assert_eq!(store.cli.string("lock:7").await.unwrap(), "foreign");
     assert!(!store.cli.exists("lock:8").await);
     assert_eq!(store.cli.hash("lock:9").await.into_keys().collect::<Vec<_>>(), ["b:2", "mode"]);
     for hold in (0..HOLDS).filter(|hold| !(7..=12).contains(hold)) {
@@ -71,13 +71,13 @@ async fn each_writer_has_its_own_answer() {
     for hold in 0..HOLDS {
         let _token = store.ask(&at(&acquire_write("a:1", 1), hold)).await;
     }
-    store.set(&["SET", "lock:7", "somebody's"]).await;
+    store.set(&["SET", "lock:7", "foreign"]).await;
     store.set(&["DEL", "lock:8"]).await;
     let mut batch = batch(&renew_write("a:1"));
     batch.args[2 * 9 + 1].1 = "1.5".to_owned();
 
     assert_eq!(store.ask(&batch).await, answers(&[(7, "-1"), (8, "0"), (9, "-1")]));
-    assert_eq!(store.cli.string("lock:7").await.unwrap(), "somebody's");
+    assert_eq!(store.cli.string("lock:7").await.unwrap(), "foreign");
     for hold in (0..HOLDS).filter(|hold| !(7..=9).contains(hold)) {
         assert!(within(store.cli.pttl(&format!("lock:{hold}")).await, LONGER));
     }

@@ -7,7 +7,7 @@ use crate::scripts::support::keys::{LOCK, lock, read, waiters, with};
 use crate::scripts::support::store::Store;
 
 #[tokio::test]
-async fn the_sole_reader_becomes_the_writer_and_may_ask_again() {
+async fn the_sole_reader_becomes_the_writer_and_may_repeat_the_call() {
     let mut store = Store::start().await;
     let mut last = store.granted(&acquire_read("a:1", 1)).await;
     for _asked in 0..2 {

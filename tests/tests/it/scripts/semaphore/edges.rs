@@ -44,7 +44,7 @@ async fn a_semaphore_without_its_number_is_rebuilt_from_its_leases() {
     ends(&store, 2).await;
     assert_eq!(store.ask(&acquire(4, 5)).await, ["GRANTED", ""]);
     stand(&store, 3, &[3, 4]).await;
-    assert_eq!(told(&mut store).await, ["3"], "to those who wait for there to be one");
+    assert_eq!(told(&mut store).await, ["3"], "to waiters for a semaphore that did not exist");
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn at_the_memory_limit_permits_can_be_kept_and_given_back() {
 }
 
 #[tokio::test]
-async fn any_number_of_permits_that_can_be_asked_for_is_one() {
+async fn any_number_of_permits_that_can_be_requested_is_valid() {
     let most = i64::from(u32::MAX);
     let store = Store::start().await;
     assert_eq!(store.ask(&acquire(1, most)).await, ["GRANTED", ""]);

@@ -1,11 +1,11 @@
-//! semaphore/*: permits, their leases, and what is told.
+//! semaphore/*: permits, their leases, and messages.
 
 use crate::scripts::semaphore::call::{acquire, permit, release, renew, resize};
 use crate::scripts::support::call::{LEASE, LONGER};
 use crate::scripts::support::keys::{FOREVER, Key, LEASES, LOCK, SEMAPHORE_CHANNEL, within};
 use crate::scripts::support::store::Store;
 
-/// Numbers told since the last look.
+/// Numbers published since the last call.
 pub(crate) async fn told(store: &mut Store) -> Vec<String> {
     let told = store.told_where().await.into_iter();
     told.map(|(channel, message)| {
@@ -55,7 +55,7 @@ async fn permits_are_granted_until_none_is_free() {
 }
 
 #[tokio::test]
-async fn a_permit_asked_for_again_is_the_same_one_and_never_shortened() {
+async fn a_repeated_permit_is_the_same_and_never_shortened() {
     let store = Store::start().await;
     for lease in [LEASE, LONGER, LEASE] {
         let again = acquire(1, 2).with("lease", lease);
@@ -66,7 +66,7 @@ async fn a_permit_asked_for_again_is_the_same_one_and_never_shortened() {
 }
 
 #[tokio::test]
-async fn a_permit_given_back_is_free_and_told_once() {
+async fn a_released_permit_is_free_and_published_once() {
     let mut store = Store::start().await;
     for number in [1, 2] {
         store.ask(&acquire(number, 2)).await;
@@ -95,7 +95,7 @@ async fn any_caller_takes_expired_leases_back() {
     ends(&store, 2).await;
     assert_eq!(store.ask(&acquire(4, 3)).await, ["GRANTED", ""]);
     stand(&store, 1, &[3, 4]).await;
-    assert_eq!(told(&mut store).await, ["1"], "the other one is free for somebody else");
+    assert_eq!(told(&mut store).await, ["1"], "the other one is free for another owner");
     assert_eq!(store.ask(&release(1)).await, ["GONE"]);
     ends(&store, 3).await;
     assert_eq!(store.ask(&release(3)).await, ["GONE"], "too late, and given back all the same");
@@ -118,7 +118,7 @@ async fn a_renewal_never_shortens_and_reports_lost_permits() {
     assert_eq!(store.ask(&renew(2)).await, ["RENEWED", "0"]);
     ends(&store, 1).await;
     assert_eq!(store.ask(&renew(1)).await, ["RENEWED", "0"]);
-    assert_eq!(store.score(LEASES, &permit(1)).await, Some(1), "it may be somebody else's by now");
+    assert_eq!(store.score(LEASES, &permit(1)).await, Some(1), "it may be another owner's by now");
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn the_number_of_permits_counts_those_that_are_out() {
     assert_eq!(store.refused(&acquire(3, 5), "BUSY", LEASE).await, ["0"]);
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
     assert_eq!(store.refused(&acquire(3, 5), "BUSY", LEASE).await, ["0"], "one is out still");
-    assert!(told(&mut store).await.is_empty(), "nobody can enter");
+    assert!(told(&mut store).await.is_empty(), "no waiter can enter");
     assert_eq!(store.ask(&release(2)).await, ["FREED"]);
     assert_eq!(told(&mut store).await, ["1"]);
     assert_eq!(store.ask(&acquire(3, 5)).await, ["GRANTED", ""]);

@@ -89,7 +89,7 @@ pub(crate) fn waiters(names: &str) -> Key {
     Key::new(LINE, format!("hash {names}"), crate::scripts::support::call::PLACE_MS)
 }
 
-/// Says how `after` differs from `before` a moment ago, if it does; both sorted by name.
+/// Returns how `after` differs from `before` a moment ago, if it does; both sorted by name.
 pub(crate) fn difference(before: &[Key], after: &[Key]) -> Option<String> {
     let same = before.len() == after.len() && before.iter().zip(after).all(|(b, a)| b.became(a));
     (!same).then(|| format!("expected {before:#?}\nfound {after:#?}"))

@@ -89,7 +89,7 @@ pub(crate) enum Java {
 }
 
 impl Java {
-    /// What Redisson gets: `None` for a lock taken, and for an unlock by somebody who has none.
+    /// What Redisson gets: `None` for a lock taken, and for an unlock without a hold.
     pub(crate) async fn ask(self, store: &Store, owner: &str) -> Option<i64> {
         self.ask_with(store, owner, LEASE).await
     }

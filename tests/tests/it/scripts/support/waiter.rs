@@ -21,7 +21,7 @@ pub(crate) struct Waiter {
     pub(crate) hold: fn(&str, u32) -> Call,
     pub(crate) give_back: fn(&str, u32) -> Call,
     pub(crate) held: &'static str,
-    /// Where that is told, and what.
+    /// The channel of that, and the message.
     pub(crate) channel: &'static str,
     pub(crate) message: &'static str,
 }
@@ -68,11 +68,11 @@ pub(crate) const ALL_WAITERS: [Waiter; 3] = [
 
 impl Waiter {
     /// `mode:owner`
-    pub(crate) fn who(self, owner: &str) -> String {
+    pub(crate) fn name_of(self, owner: &str) -> String {
         format!("{}:{owner}", self.mode)
     }
 
-    /// Asks, having waited for this long.
+    /// The acquisition of an owner that has waited for this long.
     pub(crate) fn after(self, owner: &str, waited_ms: i64) -> Call {
         (self.acquire)(owner, 1).with("waited_ms", waited_ms)
     }
@@ -144,7 +144,7 @@ pub(crate) async fn waiting(waiter: Waiter) -> Store {
     let store = Store::start().await;
     store.granted(&(waiter.hold)("a:1", 1)).await;
     assert_eq!(store.refused(&(waiter.acquire)("b:2", 1), "BUSY", LEASE).await, ["1"]);
-    store.stands([lock(waiter.held, LEASE), waiters(&waiter.who("b:2"))]).await;
+    store.stands([lock(waiter.held, LEASE), waiters(&waiter.name_of("b:2"))]).await;
     store
 }
 

@@ -1,4 +1,4 @@
--- lib/holders: the holders of a lock, for those who look. Writes nothing.
+-- lib/holders: the holders of a lock, for inspection. Writes nothing.
 local MOST_LISTED = 1024
 
 -- {owner, reads, writes, ms left} of each, and whether these are all.

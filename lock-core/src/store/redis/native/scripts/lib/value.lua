@@ -1,4 +1,4 @@
--- lib/value: what stands under a lock's name, and who holds the lock.
+-- lib/value: the value under a lock's name, and the holders of the lock.
 --
 -- A string, while at most one owner holds the lock:
 --   lt1KM<owner>                               held, and no waiter is known; the key's TTL is the lease
