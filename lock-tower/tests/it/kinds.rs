@@ -148,11 +148,8 @@ async fn a_non_reentrant_lock_twice_in_one_request_is_a_mistake() {
     let app = Router::new()
         .route("/orders/{id}", any(non_reentrant))
         .route_layer(layer(&locks, Kind::NonReentrant));
-    let hints = [
-        "`layer` (key `order:{id}`) holds the key",
-        "holds the key of `attribute`",
-        "non_reentrant",
-    ];
+    let hints =
+        ["`layer` (key `order:{id}`) already holds the key of `attribute`", "non_reentrant"];
     assert_misconfigured(&app, &hints).await;
     assert!(locks.non_reentrant("order:7").wait(NEVER).acquire().await.is_ok());
 }
