@@ -1,27 +1,23 @@
-//! A real Redis, compared with what was recorded in memory. Its clock cannot be moved: many histories
-//! run at once, each on a key of its own and on a grid of time. Leases end in the middle of a step of
-//! the grid, so the stores agree if each step is taken soon after its time; a history that was held
-//! up shows nothing, and is tried again on a wider grid.
+//! A real Redis, compared with what was recorded in memory. The test moves its clock: the histories of
+//! a batch, each on a key of its own, take their steps of one moment, then the clock jumps to the
+//! next. Leases end in the middle of a step of the grid, and a step of the grid is long, so the stores
+//! agree if each step is taken soon after its time. A history whose step was late shows nothing, and
+//! is tried again.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeSet, iter::Peekable, slice, time::Duration};
 
+use futures_util::future::join_all;
 use lock_core::{
     LockClient, Mode,
     test_util::{Answer, Ask, Step},
 };
-use lock_tests::{LIMIT, RedisServer};
+use lock_tests::{ClockShift, LIMIT, RedisServer};
 use proptest::{
     prelude::ProptestConfig,
     strategy::{Strategy, ValueTree},
     test_runner::TestRunner,
 };
-use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
+use tokio::time::Instant;
 
 use crate::model::{
     history::{Failure, Family, History, UNIT},
@@ -30,11 +26,13 @@ use crate::model::{
     subject::{Standing, Subject},
 };
 
-/// Histories under way at once, of all families: as many as two busy cores keep in step.
-const MOST_AT_ONCE: u32 = 240;
-static AT_ONCE: Semaphore = Semaphore::const_new(MOST_AT_ONCE as usize);
-/// The widest grid is so many times as wide.
-const WIDEST: u32 = 64;
+/// The grid on Redis is so many times as wide: half a step is ten seconds, while the steps of one
+/// moment take some hundredths of a second.
+const SCALE: u32 = 100;
+/// Histories under way at once in each family.
+const BATCH: usize = 200;
+/// How often a history that was late is tried.
+const TRIES: usize = 10;
 /// How long a shorter history that fails is looked for.
 const SHRINKING: Duration = Duration::from_secs(90);
 /// How late a message may be before it counts as never sent.
@@ -47,120 +45,87 @@ enum Tried {
     Disagrees(Failure),
 }
 
-#[derive(Clone)]
-struct Server {
-    _redis: Arc<RedisServer>,
-    client: LockClient,
-    tries: Arc<AtomicU32>,
-}
-
 pub(crate) fn agrees(family: Family, histories: usize) {
     let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), seeded());
     let tree = |_| History::any(family).new_tree(&mut runner).unwrap();
     let mut trees: Vec<_> = (0..histories).map(tree).collect();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let server = Server::start().await;
+        let mut server = Server::start().await;
         let mut recordings = Vec::new();
         for tree in &mut trees {
             match recorded(tree.current()).await {
                 Ok(recording) => recordings.push(recording),
-                Err(why) => server.shrink(tree, why, 1).await,
+                Err(why) => server.shrink(tree, why).await,
             }
         }
-        let (mut pending, mut scale): (Vec<_>, _) = ((0..histories).collect(), 1);
-        while !pending.is_empty() {
-            assert!(scale <= WIDEST, "{} histories were never in step", pending.len());
-            let again = pending.iter().map(|at| (*at, recordings[*at].clone()));
-            pending = match server.try_all(again, scale).await {
-                Ok(late) => late,
-                Err((at, why)) => server.shrink(&mut trees[at], why, scale).await,
-            };
-            eprintln!("{family:?}: {} held up", pending.len());
-            scale *= 2;
+        let mut pending: Vec<usize> = (0..histories).collect();
+        for _ in 0..TRIES {
+            let mut late = Vec::new();
+            for batch in pending.chunks(BATCH) {
+                let tried = server.attempt(batch.iter().map(|at| &recordings[*at])).await;
+                for (at, tried) in batch.iter().zip(tried) {
+                    match tried {
+                        Tried::Agrees => {}
+                        Tried::Late => late.push(*at),
+                        Tried::Disagrees(why) => server.shrink(&mut trees[*at], why).await,
+                    }
+                }
+            }
+            if late.is_empty() {
+                return;
+            }
+            eprintln!("{family:?}: {} were late", late.len());
+            pending = late;
         }
+        panic!("{} histories were never in time", pending.len());
     });
+}
+
+struct Server {
+    _redis: RedisServer,
+    client: LockClient,
+    clock: Clock,
+    /// The number of the next key.
+    key: usize,
 }
 
 impl Server {
     async fn start() -> Self {
-        let redis = RedisServer::start().await;
+        let shift = ClockShift::new();
+        let redis = shift.of(RedisServer::builder()).start().await;
         // A slow answer is late, not an error.
         let builder = LockClient::builder().command_timeout(LIMIT);
         let client = builder.connect(&redis.url()).await.unwrap();
-        Self { _redis: Arc::new(redis), client, tries: Arc::default() }
+        let clock = Clock { shift, ahead: 0, began: Instant::now(), ahead_then: 0 };
+        Self { _redis: redis, client, clock, key: 0 }
     }
 
-    /// Tries each once. Gives back those that were late, or the first that disagrees.
-    async fn try_all(
-        &self,
-        recordings: impl Iterator<Item = (usize, Recording)>,
-        scale: u32,
-    ) -> Result<Vec<usize>, (usize, Failure)> {
-        let (mut under_way, mut late) = (JoinSet::new(), Vec::new());
-        let mut done = |(at, tried)| match tried {
-            Tried::Agrees => Ok(()),
-            Tried::Late => {
-                late.push(at);
-                Ok(())
-            }
-            Tried::Disagrees(why) => Err((at, why)),
-        };
-        for (at, recording) in recordings {
-            let turn = AT_ONCE.acquire_many(scale.min(16)).await.unwrap();
-            let server = self.clone();
-            under_way.spawn(async move {
-                let tried = server.attempt(&recording, scale).await;
-                drop(turn);
-                (at, tried)
+    /// Tries each of these histories once.
+    async fn attempt(&mut self, recordings: impl Iterator<Item = &Recording>) -> Vec<Tried> {
+        let mut moments = BTreeSet::new();
+        let mut attempts = Vec::new();
+        for recording in recordings {
+            moments.extend(recording.steps.iter().map(|recorded| recorded.at));
+            let key = format!("model:{}", self.key);
+            self.key += 1;
+            attempts.push(Attempt {
+                subject: Subject::new(&self.client, recording.kind, &key, recording.owners),
+                steps: recording.steps.iter().peekable(),
+                tried: Tried::Agrees,
             });
-            while let Some(tried) = under_way.try_join_next() {
-                done(tried.unwrap())?;
-            }
         }
-        while let Some(tried) = under_way.join_next().await {
-            done(tried.unwrap())?;
+        join_all(attempts.iter_mut().map(|attempt| attempt.subject.listen())).await;
+        self.clock.begin();
+        for at in moments {
+            self.clock.jump_to(at);
+            join_all(attempts.iter_mut().map(|attempt| attempt.step(at, &self.clock))).await;
         }
-        Ok(late)
-    }
-
-    async fn attempt(&self, recording: &Recording, scale: u32) -> Tried {
-        let number = self.tries.fetch_add(1, Ordering::Relaxed);
-        let unit = UNIT * scale;
-        // A step that was answered within this time was taken in time.
-        let soon = unit / 2 - Duration::from_millis(5);
-        let key = format!("model:{number}");
-        let mut subject = Subject::new(&self.client, recording.kind, &key, recording.owners);
-        subject.listen().await;
-        // Neighbours are spread over a step of the grid.
-        let start = Instant::now() + 2 * unit * (number % MOST_AT_ONCE) / MOST_AT_ONCE;
-        for recorded in &recording.steps {
-            let due = start + unit * u32::try_from(recorded.at).unwrap();
-            tokio::time::sleep_until(due).await;
-            let before = subject.told();
-            let compared = compare(&mut subject, recorded, scale).await;
-            if due.elapsed() > soon {
-                return Tried::Late;
-            }
-            if let Err(why) = compared {
-                return Tried::Disagrees(recorded.fails(&why));
-            }
-            if let Some(asleep) = asleep(&subject, recorded, &before).await {
-                let why = format!("on Redis, {asleep} can enter now and is not told");
-                return Tried::Disagrees(recorded.fails(&why));
-            }
-        }
-        Tried::Agrees
+        attempts.into_iter().map(|attempt| attempt.tried).collect()
     }
 
     /// Finds a short history that fails, and fails with it.
-    async fn shrink(
-        &self,
-        tree: &mut impl ValueTree<Value = History>,
-        why: Failure,
-        scale: u32,
-    ) -> ! {
+    async fn shrink(&mut self, tree: &mut impl ValueTree<Value = History>, why: Failure) -> ! {
         let mut shortest = (tree.current().until_it_fails(&why), why);
         eprintln!("{}\n{}looking for a shorter one", shortest.1, shortest.0);
         let enough = Instant::now() + SHRINKING;
@@ -168,7 +133,7 @@ impl Server {
         while goes_on && Instant::now() < enough {
             let history = tree.current();
             let tried = match recorded(history.clone()).await {
-                Ok(recording) => self.attempt(&recording, scale * 2).await,
+                Ok(recording) => self.attempt([&recording].into_iter()).await.remove(0),
                 Err(why) => Tried::Disagrees(why),
             };
             goes_on = match tried {
@@ -180,6 +145,74 @@ impl Server {
             };
         }
         panic!("{}\n{}", shortest.1, shortest.0);
+    }
+}
+
+/// The clock of one Redis, which never goes back: it runs with the machine's, and jumps ahead.
+struct Clock {
+    shift: ClockShift,
+    /// By how many seconds it is ahead of the machine's.
+    ahead: i64,
+    /// When the present batch began, and by how much the clock was ahead then.
+    began: Instant,
+    ahead_then: i64,
+}
+
+impl Clock {
+    fn begin(&mut self) {
+        (self.began, self.ahead_then) = (Instant::now(), self.ahead);
+    }
+
+    /// Jumps to a moment of the present batch. Whole seconds: it may come there a second late.
+    fn jump_to(&mut self, at: u64) {
+        let left = due(at).saturating_sub(self.now());
+        self.ahead += i64::try_from(left.as_secs() + u64::from(left.subsec_nanos() > 0)).unwrap();
+        self.shift.by(self.ahead);
+    }
+
+    /// The time of the present batch.
+    fn now(&self) -> Duration {
+        let jumped = u64::try_from(self.ahead - self.ahead_then).expect("it never goes back");
+        self.began.elapsed() + Duration::from_secs(jumped)
+    }
+
+    /// Whether the times that stores show may differ by more than [`same_time`] lets pass, after a step
+    /// of this moment.
+    fn is_late(&self, at: u64) -> bool {
+        self.now() + Duration::from_millis(5) > due(at) + UNIT * SCALE / 2
+    }
+}
+
+fn due(at: u64) -> Duration {
+    UNIT * SCALE * u32::try_from(at).unwrap()
+}
+
+/// One history on its way.
+struct Attempt<'a> {
+    subject: Subject,
+    steps: Peekable<slice::Iter<'a, Recorded>>,
+    tried: Tried,
+}
+
+impl Attempt<'_> {
+    /// Takes its step of this moment, if it has one.
+    async fn step(&mut self, at: u64, clock: &Clock) {
+        if !matches!(self.tried, Tried::Agrees) {
+            return;
+        }
+        let Some(recorded) = self.steps.next_if(|recorded| recorded.at == at) else { return };
+        let before = self.subject.told();
+        let compared = compare(&mut self.subject, recorded).await;
+        self.tried = if clock.is_late(at) {
+            Tried::Late
+        } else if let Err(why) = compared {
+            Tried::Disagrees(recorded.fails(&why))
+        } else if let Some(asleep) = asleep(&self.subject, recorded, &before).await {
+            let why = format!("on Redis, {asleep} can enter now and is not told");
+            Tried::Disagrees(recorded.fails(&why))
+        } else {
+            Tried::Agrees
+        };
     }
 }
 
@@ -203,44 +236,44 @@ async fn asleep(subject: &Subject, recorded: &Recorded, before: &[u64]) -> Optio
 }
 
 /// Takes a step and looks. Returns what differs from what was recorded.
-async fn compare(subject: &mut Subject, recorded: &Recorded, scale: u32) -> Result<(), String> {
-    let answer = subject.take(recorded.owner, widened(recorded.step, scale)).await?;
-    if !same_answer(answer, recorded.answer, scale) {
-        return Err(format!("Redis answers {answer:?}, memory {:?} (x {scale})", recorded.answer));
+async fn compare(subject: &mut Subject, recorded: &Recorded) -> Result<(), String> {
+    let answer = subject.take(recorded.owner, widened(recorded.step)).await?;
+    if !same_answer(answer, recorded.answer) {
+        return Err(format!("Redis answers {answer:?}, memory {:?} (x {SCALE})", recorded.answer));
     }
     let standing = subject.standing().await?;
-    if !same_standing(&standing, recorded, scale) {
-        return Err(format!("Redis has {standing:?}, memory {:?} (x {scale})", recorded.after));
+    if !same_standing(&standing, recorded) {
+        return Err(format!("Redis has {standing:?}, memory {:?} (x {SCALE})", recorded.after));
     }
     Ok(())
 }
 
-/// The step on a grid so many times as wide.
-fn widened(step: Step, scale: u32) -> Step {
+/// The step on the wider grid.
+fn widened(step: Step) -> Step {
     match step {
         Step::Acquire(ask) => Step::Acquire(Ask {
-            lease: ask.lease * scale,
-            place: ask.place.map(|place| place * scale),
-            waited: ask.waited * scale,
+            lease: ask.lease * SCALE,
+            place: ask.place.map(|place| place * SCALE),
+            waited: ask.waited * SCALE,
             ..ask
         }),
-        Step::Renew { mode, lease } => Step::Renew { mode, lease: lease * scale },
+        Step::Renew { mode, lease } => Step::Renew { mode, lease: lease * SCALE },
         Step::Upgrade { reads, writes, lease } => {
-            Step::Upgrade { reads, writes, lease: lease * scale }
+            Step::Upgrade { reads, writes, lease: lease * SCALE }
         }
         Step::Downgrade { reads, writes, lease } => {
-            Step::Downgrade { reads, writes, lease: lease * scale }
+            Step::Downgrade { reads, writes, lease: lease * SCALE }
         }
         Step::Release { .. } | Step::SetPermits { .. } | Step::TakeAway => step,
     }
 }
 
-fn same_time(redis: Duration, memory: Duration, scale: u32) -> bool {
-    redis.abs_diff(memory * scale) <= UNIT * scale / 2
+fn same_time(redis: Duration, memory: Duration) -> bool {
+    redis.abs_diff(memory * SCALE) <= UNIT * SCALE / 2
 }
 
 /// Tokens are numbers of the store; that they grow is seen where they are handed out.
-fn same_answer(redis: Answer, memory: Answer, scale: u32) -> bool {
+fn same_answer(redis: Answer, memory: Answer) -> bool {
     match (redis, memory) {
         (Answer::Granted { token: one }, Answer::Granted { token: other }) => {
             one.is_some() == other.is_some()
@@ -254,7 +287,7 @@ fn same_answer(redis: Answer, memory: Answer, scale: u32) -> bool {
             Answer::Busy { remaining: other, in_line: stands },
         ) => {
             let same = match (one, other) {
-                (Some(one), Some(other)) => same_time(one, other, scale),
+                (Some(one), Some(other)) => same_time(one, other),
                 (one, other) => one == other,
             };
             same && in_line == stands
@@ -262,19 +295,19 @@ fn same_answer(redis: Answer, memory: Answer, scale: u32) -> bool {
         (
             Answer::Yield { remaining: one, in_line },
             Answer::Yield { remaining: other, in_line: stands },
-        ) => same_time(one, other, scale) && in_line == stands,
+        ) => same_time(one, other) && in_line == stands,
         _ => redis == memory,
     }
 }
 
-fn same_standing(redis: &Standing, recorded: &Recorded, scale: u32) -> bool {
+fn same_standing(redis: &Standing, recorded: &Recorded) -> bool {
     let memory = &recorded.after;
     let same_holders = redis.holders.len() == memory.holders.len()
         && redis.holders.iter().zip(&memory.holders).all(|(one, other)| {
             let ((one, (reads, writes, left)), (other, expected)) = (one, other);
             one == other
                 && (*reads, *writes) == (expected.0, expected.1)
-                && same_time(*left, expected.2, scale)
+                && same_time(*left, expected.2)
         });
     same_holders
         && redis.mode == memory.mode
