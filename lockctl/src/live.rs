@@ -146,34 +146,3 @@ fn without_secrets(url: &str) -> String {
     };
     format!("{scheme}://{shown}")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{without_secrets, without_typed_secrets};
-
-    #[test]
-    fn a_url_is_shown_without_its_secrets() {
-        for (url, shown) in [
-            ("redis://localhost", "redis://localhost"),
-            ("rediss://ann:s3cret@db:7000/2", "rediss://db:7000/2"),
-            ("redis://:s3@cret@db/?protocol=resp3", "redis://db/"),
-            ("redis+sentinel://:s3cret@a:1,b:2/main", "redis+sentinel://a:1,b:2/main"),
-            ("redis+unix:///run/redis@1.sock?pass=s3@cret", "redis+unix:///run/redis@1.sock"),
-            ("redis+unix://:s3cret@/run/x.sock", "redis+unix:///run/x.sock"),
-            ("REDIS+UNIX:///run/x.sock?pass=s3@cret", "REDIS+UNIX:///run/x.sock"),
-            ("redis://db/?password=s3@cret", "redis://"),
-            ("redis://ann:s3?cret@db", "redis://"),
-            ("ann:s3cret@redis://db", ""),
-        ] {
-            assert_eq!(without_secrets(url), shown);
-        }
-    }
-
-    #[test]
-    fn an_options_value_keeps_its_secrets_too() {
-        let typed = ["--limit=redis://ann:s3cret@db".to_owned()];
-        let refusal = "invalid value 'redis://ann:s3cret@db' for '--limit <NUMBER>'";
-        let shown = without_typed_secrets(refusal, typed.into_iter());
-        assert_eq!(shown, "invalid value 'redis://db' for '--limit <NUMBER>'");
-    }
-}

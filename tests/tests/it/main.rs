@@ -1,5 +1,5 @@
 //! The tests of the workspace that need servers, processes or files, in one program: a module for
-//! each kind. What must be alone in its process is a program of its own beside this one.
+//! each kind. What replaces something of its whole process is in the program `process_wide`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod campaign;
@@ -7,6 +7,7 @@ mod conformance;
 mod contention;
 mod deployments;
 mod end_to_end;
+mod examples;
 mod faults;
 mod harness;
 mod http_faults;

@@ -75,20 +75,18 @@ fn module(folder: &Path, modules: &[&str]) -> Option<PathBuf> {
 }
 
 /// The file of a test's module, and the one that must declare that module. A module is in a
-/// package's program `it`, or in a program of its own; a crate's own name stands for the tests
-/// beside its code.
+/// package's program `it` or `process_wide`, or in a program of its own; a crate's own name stands
+/// for the tests beside its code.
 fn files(modules: &[&str]) -> (PathBuf, Option<PathBuf>) {
     let [first, inner @ ..] = modules else { unreachable!("a name has a module") };
     let root = root();
     for package in PACKAGES {
         let programs = root.join(package).join("tests");
-        let it = programs.join("it");
         let parents = &modules[..modules.len() - 1];
-        if let Some(file) = module(&it, modules) {
-            return (file, module(&it, parents));
-        }
-        if let Some(file) = module(&programs, modules) {
-            return (file, module(&programs, parents));
+        for folder in [programs.join("it"), programs.join("process_wide"), programs] {
+            if let Some(file) = module(&folder, modules) {
+                return (file, module(&folder, parents));
+            }
         }
     }
     let beside = root.join(first.replace('_', "-")).join("src");

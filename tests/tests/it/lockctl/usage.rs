@@ -46,3 +46,34 @@ async fn help_and_version_are_no_errors() {
         assert!(help.out.contains(&format!("Usage: lockctl {command}")), "{help:?}");
     }
 }
+
+/// An error may repeat an argument.
+#[tokio::test]
+async fn a_url_is_shown_without_its_secrets() {
+    for (url, shown) in [
+        ("redis://localhost", "redis://localhost"),
+        ("rediss://ann:s3cret@db:7000/2", "rediss://db:7000/2"),
+        ("redis://:s3@cret@db/?protocol=resp3", "redis://db/"),
+        ("redis+sentinel://:s3cret@a:1,b:2/main", "redis+sentinel://a:1,b:2/main"),
+        ("redis+unix:///run/redis@1.sock?pass=s3@cret", "redis+unix:///run/redis@1.sock"),
+        ("redis+unix://:s3cret@/run/x.sock", "redis+unix:///run/x.sock"),
+        ("REDIS+UNIX:///run/x.sock?pass=s3@cret", "REDIS+UNIX:///run/x.sock"),
+        ("redis://db/?password=s3@cret", "redis://"),
+        ("redis://ann:s3?cret@db", "redis://"),
+        ("ann:s3cret@redis://db", ""),
+    ] {
+        let refused = run(&["list", "--limit", url]).await;
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
+        let part = format!("invalid value '{shown}' for '--limit <N>'");
+        assert!(refused.err.contains(&part), "{url}: {refused:?}");
+        assert!(!refused.err.contains("cret"), "{url}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_options_value_keeps_its_secrets_too() {
+    let refused = run(&["list", "--limit=redis://ann:s3cret@db"]).await;
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
+    let part = "invalid value 'redis://db' for '--limit <N>'";
+    assert!(refused.err.contains(part) && !refused.err.contains("s3cret"), "{refused:?}");
+}

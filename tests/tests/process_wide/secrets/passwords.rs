@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use lock_core::{ConnectError, LockClient, LockClientBuilder, Tls};
 use lock_tests::{Authority, LIMIT, RedisServer, SentinelSetup, bounded, free_port};
+use tokio::join;
 
-use crate::output::{all, assert_hidden, collect, show_debug, show_error};
+use crate::secrets::output::{all, assert_hidden, collect, show_debug, show_error};
 
 /// Its letters stand in both spellings.
 const PASSWORD: &str = "p4ss/w0rd#s3v3n zebra";
@@ -20,7 +22,7 @@ fn login() -> String {
 }
 
 fn builder() -> LockClientBuilder {
-    let brief = Duration::from_millis(300);
+    let brief = Duration::from_secs(1);
     LockClient::builder().connect_timeout(brief).sentinel_credentials(Some(USER), PASSWORD)
 }
 
@@ -69,26 +71,38 @@ const ALL: [&str; 3] = ["+@all", "~*", "&*"];
 #[tokio::test]
 async fn of_a_redis_are_nowhere() {
     collect();
-    let server = RedisServer::start().await;
     let at = |server: &RedisServer| format!("redis://{}@{}", login(), server.addr());
-    try_out(builder(), &at(&server)).await;
+    let unknown = async {
+        let server = RedisServer::start().await;
+        try_out(builder(), &at(&server)).await;
+    };
     // Redis names the user whose command it refuses, and the client names what is missing.
-    for rights in [&ALL[..], &["+@all", "~*"], &["+@all", "-pexpire", "~*", "&*"], &["-@all"]] {
+    let rights = [&ALL[..], &["+@all", "~*"], &["+@all", "-pexpire", "~*", "&*"], &["-@all"]];
+    let restricted = join_all(rights.map(async |rights| {
+        let server = RedisServer::start().await;
         user(&server, rights).await;
         try_out(builder(), &at(&server)).await;
-    }
-    assert!(all().contains("+pexpire") && all().contains("connected to Redis"));
+    }));
     // One that repeats the arguments of a command that it does not know.
-    let forgetful = RedisServer::builder().args(["--rename-command", "HELLO", ""]).start().await;
-    user(&forgetful, &ALL).await;
-    try_out(builder(), &at(&forgetful)).await;
-    // One that goes away, and one that never was.
-    user(&server, &ALL).await;
-    let client = builder().connect(&at(&server)).await.unwrap();
-    server.kill();
-    live(&client).await;
-    try_out(builder(), &format!("redis://{}@127.0.0.1:{}", login(), free_port())).await;
-    try_out(builder(), &format!("redis://{}@no-such-host.invalid", login())).await;
+    let forgetful = async {
+        let server = RedisServer::builder().args(["--rename-command", "HELLO", ""]).start().await;
+        user(&server, &ALL).await;
+        try_out(builder(), &at(&server)).await;
+    };
+    // One that goes away, and two that never were.
+    let gone = async {
+        let server = RedisServer::start().await;
+        user(&server, &ALL).await;
+        let client = builder().connect_timeout(LIMIT).connect(&at(&server)).await.unwrap();
+        server.kill();
+        live(&client).await;
+    };
+    let no_port = format!("redis://{}@127.0.0.1:{}", login(), free_port());
+    let no_host = format!("redis://{}@no-such-host.invalid", login());
+    let absent = async { join!(try_out(builder(), &no_port), try_out(builder(), &no_host)) };
+    // Side by side, because most of it is waiting for answers that do not come.
+    join!(unknown, restricted, forgetful, gone, absent);
+    assert!(all().contains("+pexpire") && all().contains("connected to Redis"));
     assert_hidden(&SECRETS);
 }
 
@@ -96,22 +110,32 @@ async fn of_a_redis_are_nowhere() {
 async fn of_sockets_sentinels_clusters_and_tls_are_nowhere() {
     collect();
     let socket = format!("redis+unix:///no/such/socket?user={USER_IN_A_URL}&pass={IN_A_URL}");
-    try_out(builder(), &socket).await;
-    let setup = SentinelSetup::start().await;
-    let url = setup.url().replace("://", &format!("://{}@", login()));
-    try_out(builder(), &url).await;
-    let server = RedisServer::start().await;
-    user(&server, &ALL).await;
-    try_out(builder(), &format!("redis+cluster://{}@{}", login(), server.addr())).await;
-    // That server does not use TLS; and one that does is not trusted.
-    try_out(builder(), &format!("rediss://{}@{}", login(), server.addr())).await;
+    let socket = try_out(builder(), &socket);
+    let sentinels = async {
+        let setup = SentinelSetup::start().await;
+        let url = setup.url().replace("://", &format!("://{}@", login()));
+        try_out(builder(), &url).await;
+    };
+    // That server is not a cluster, and does not use TLS.
+    let plain = async {
+        let server = RedisServer::start().await;
+        user(&server, &ALL).await;
+        let login = login();
+        let cluster = format!("redis+cluster://{login}@{}", server.addr());
+        let tls = format!("rediss://{login}@{}", server.addr());
+        join!(try_out(builder(), &cluster), try_out(builder(), &tls));
+    };
+    // This one uses TLS, and is not trusted.
     let authority = Authority::new();
-    let server = RedisServer::builder().tls(&authority).start().await;
     let identity = authority.identity_for(&["orders"]);
-    let tls = Tls::new().identity(identity.certificate(), identity.key());
-    show_debug(&tls);
-    let url = server.tls_url().replace("://", &format!("://{}@", login()));
-    try_out(builder().tls(tls), &url).await;
+    let tls = async {
+        let server = RedisServer::builder().tls(&authority).start().await;
+        let tls = Tls::new().identity(identity.certificate(), identity.key());
+        show_debug(&tls);
+        let url = server.tls_url().replace("://", &format!("://{}@", login()));
+        try_out(builder().tls(tls), &url).await;
+    };
+    join!(socket, sentinels, plain, tls);
     assert!(all().contains("no TLS connection"));
     assert_hidden(&SECRETS);
     let private: Vec<&str> = identity.key().lines().filter(|line| line.len() > 60).collect();

@@ -1,7 +1,6 @@
 //! What must never be seen, searched for in everything that can be: errors, Debug of all that a
 //! program may print, the log at its finest level with that of the redis crate, metrics, panics,
 //! answers. (`lockctl` has its own: `lockctl::connecting`.)
-#![allow(missing_docs, clippy::unwrap_used)]
 
 mod output;
 mod owners;

@@ -1,13 +1,12 @@
-//! The allocations of an acquisition and its release, and the memory of a waiter.
-//!
-//! In a program of its own, because the counting allocator is that of the whole program. Bounds are
-//! a little above what is reached, so that more is noticed and another version of a dependency is
-//! not.
+//! Allocations of an acquisition and its release, and the size of a waiter. The allocator of this
+//! program counts for each thread. Limits are a little above what is reached, so that a test notices
+//! more, and does not notice another version of a dependency.
 
 use allocation_counter::{AllocationInfo, measure};
 use lock_core::{LockClient, LockGuard};
 use lock_tests::RedisServer;
 use tokio::runtime::{Builder, Runtime};
+use tracing::subscriber::{DefaultGuard, NoSubscriber, set_default};
 
 const WARM_UP: u64 = 200;
 const CYCLES: u64 = 1_000;
@@ -15,6 +14,12 @@ const CYCLES: u64 = 1_000;
 /// One thread, or what other threads allocate would not be counted.
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+/// Keeps what this thread does out of the log that other tests of this program collect, because text
+/// is allocated too.
+fn unlogged() -> DefaultGuard {
+    set_default(NoSubscriber::new())
 }
 
 async fn take(client: &LockClient, number: u64) -> LockGuard {
@@ -41,6 +46,7 @@ fn of_a_cycle(runtime: &Runtime, client: &LockClient) -> (u64, u64) {
 
 #[test]
 fn a_lock_in_memory_that_is_free_takes_few() {
+    let _unlogged = unlogged();
     let runtime = runtime();
     let client = runtime.block_on(async { LockClient::in_memory() });
     let (count, bytes) = of_a_cycle(&runtime, &client);
@@ -50,6 +56,7 @@ fn a_lock_in_memory_that_is_free_takes_few() {
 
 #[test]
 fn a_lock_in_redis_that_is_free_takes_few() {
+    let _unlogged = unlogged();
     let runtime = runtime();
     let (server, client) = runtime.block_on(async {
         let server = RedisServer::start().await;

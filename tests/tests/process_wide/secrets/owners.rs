@@ -9,7 +9,7 @@ use lock_tower::{LockClient, Locked, RequestLockLayer};
 use metrics_util::debugging::DebuggingRecorder;
 use tower::ServiceExt;
 
-use crate::output::{all, assert_hidden, collect, show, show_debug, show_error};
+use crate::secrets::output::{all, assert_hidden, collect, show, show_debug, show_error};
 
 async fn answer(app: &Router) -> StatusCode {
     let request = Request::put("/orders/7").body(Body::empty()).unwrap();
