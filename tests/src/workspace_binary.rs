@@ -9,22 +9,23 @@ use serde_json::Value;
 
 /// The programs that this process has built. Held while building, because other tests need the same
 /// program.
-static BUILT: Mutex<BTreeMap<(String, String), PathBuf>> = Mutex::new(BTreeMap::new());
+static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
 
-/// Builds the program `bin` of `package` from the present sources and returns its path.
+/// Builds the program `bin` of any package from the present sources and returns its path.
 ///
 /// Cargo builds the binaries of a test's own package and gives their paths in `CARGO_BIN_EXE_<name>`,
-/// but does neither for those of another member. So this runs the same cargo, once per test process,
-/// for the same profile and target directory. That is quick after a build of the workspace.
-pub async fn workspace_binary(package: &str, bin: &str) -> PathBuf {
-    let key = (package.to_owned(), bin.to_owned());
+/// but does neither for those of another member. So this runs the same cargo, once per program and
+/// test process, for the same profile, features and target directory. That is quick after a build of
+/// the workspace.
+pub async fn workspace_binary(bin: &str) -> PathBuf {
+    let bin = bin.to_owned();
     let built = tokio::task::spawn_blocking(move || {
         let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(path) = built.get(&key) {
+        if let Some(path) = built.get(&bin) {
             return path.clone();
         }
-        let path = build(&key.0, &key.1);
-        built.insert(key, path.clone());
+        let path = build(&bin);
+        built.insert(bin, path.clone());
         path
     });
     match built.await {
@@ -33,7 +34,7 @@ pub async fn workspace_binary(package: &str, bin: &str) -> PathBuf {
     }
 }
 
-fn build(package: &str, bin: &str) -> PathBuf {
+fn build(bin: &str) -> PathBuf {
     let (target, profile) = own_place();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -46,8 +47,11 @@ fn build(package: &str, bin: &str) -> PathBuf {
     for name in said {
         command.env_remove(name);
     }
+    // The features of a dependency are those that the selected packages need together. For another
+    // selection than that of the tests cargo would build most dependencies once more. A program of
+    // tests is part of it, because only then the features of dev-dependencies count.
     let output = command
-        .args(["build", "--package", package, "--bin", bin])
+        .args(["build", "--workspace", "--bin", bin, "--test", "process_wide"])
         .args(["--profile", &profile, "--target-dir"])
         .arg(target)
         .arg("--message-format=json-render-diagnostics")
@@ -56,12 +60,12 @@ fn build(package: &str, bin: &str) -> PathBuf {
         .expect("cannot run cargo");
     assert!(
         output.status.success(),
-        "cargo cannot build {bin} of {package}:\n{}",
+        "cargo cannot build {bin}:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
     let messages = String::from_utf8_lossy(&output.stdout);
     let path = messages.lines().find_map(|line| executable(line, bin));
-    path.unwrap_or_else(|| panic!("cargo named no executable {bin} of {package}"))
+    path.unwrap_or_else(|| panic!("cargo named no executable {bin}"))
 }
 
 /// Target directory and profile of the running test: `<target>/<profile>/deps/<test>`.

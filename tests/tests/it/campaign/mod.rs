@@ -19,7 +19,7 @@ async fn campaign(deployment: &str) {
     let directory = tempfile::tempdir().unwrap();
     let figures = directory.path().join("figures.json");
     let minutes = SECONDS as f64 / 60.0;
-    let campaign = Process::builder(workspace_binary("lock-chaos", "campaign").await)
+    let campaign = Process::builder(workspace_binary("campaign").await)
         .arg(format!("--minutes={minutes}"))
         .arg(format!("--seed={seed}"))
         .arg(format!("--deployment={deployment}"))

@@ -2,8 +2,8 @@
 
 use lock_tests::{LIMIT, Process, workspace_binary};
 
-async fn output_of(package: &str, bin: &str) -> String {
-    let process = Process::builder(workspace_binary(package, bin).await).start();
+async fn output_of(bin: &str) -> String {
+    let process = Process::builder(workspace_binary(bin).await).start();
     let status = process.exited(LIMIT).await;
     let output = process.output();
     assert!(status.success(), "{bin}: {status}\n{output}");
@@ -19,32 +19,32 @@ fn assert_says(output: &str, parts: &[&str]) {
 
 #[tokio::test]
 async fn handlers_charge_an_order_once() {
-    let output = output_of("examples", "handlers").await;
+    let output = output_of("handlers").await;
     assert_says(&output, &["create: 201", "200 OK and 409 Conflict", "still due: 0"]);
 }
 
 #[tokio::test]
 async fn locks_outside_http_exclude_and_reenter() {
-    let output = output_of("examples", "outside_http").await;
+    let output = output_of("outside_http").await;
     assert_says(&output, &["released", "so none may write", "under the caller's own lock"]);
 }
 
 #[tokio::test]
 async fn a_lost_lock_stops_the_work_in_every_form() {
-    let output = output_of("examples", "lost_lock").await;
+    let output = output_of("lost_lock").await;
     let parts = ["protect: cancelled", "tidying up", "answered 503", "spawned: stopped"];
     assert_says(&output, &parts);
 }
 
 #[tokio::test]
 async fn the_layer_locks_by_path_and_by_header() {
-    let output = output_of("examples", "layer").await;
+    let output = output_of("layer").await;
     assert_says(&output, &["changed under token", "423 Locked", "lock-busy", "400 Bad Request"]);
 }
 
 #[tokio::test]
 async fn transfers_lock_both_accounts() {
-    let output = output_of("examples", "transfer").await;
+    let output = output_of("transfer").await;
     let parts = [
         "ann has 60, bob has 140",
         "200 OK: ann has paid 5 to ann, and has 60",
@@ -56,14 +56,14 @@ async fn transfers_lock_both_accounts() {
 
 #[tokio::test]
 async fn the_database_refuses_the_former_holder() {
-    let output = output_of("fenced-sql", "fenced-sql").await;
+    let output = output_of("fenced-sql").await;
     let parts = ["first writes 70: refused", "second writes 50\n", "the account has 50"];
     assert_says(&output, &parts);
 }
 
 #[tokio::test]
 async fn a_stuck_lock_is_shown_requested_and_taken_away() {
-    let output = output_of("examples", "at_night").await;
+    let output = output_of("at_night").await;
     let parts = [
         "Some(ReadWrite), held for Some(Write):",
         "1 holder gets the request",

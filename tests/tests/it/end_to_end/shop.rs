@@ -18,7 +18,7 @@ pub(crate) struct Shop {
 
 /// The program with these settings, and none that the test's own environment may have.
 pub(crate) async fn quickstart(settings: &[(&str, &str)], arguments: &[&str]) -> Process {
-    let program = workspace_binary("examples", "quickstart").await;
+    let program = workspace_binary("quickstart").await;
     let mut command = Process::builder("env").arg("-i");
     for (variable, value) in settings {
         command = command.arg(format!("{variable}={value}"));

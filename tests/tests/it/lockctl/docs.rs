@@ -47,7 +47,7 @@ async fn every_example_prints_what_is_shown() {
     let directory = tempfile::tempdir().unwrap();
     let file = format!("{}\n", blocks("toml").next().unwrap());
     std::fs::write(directory.path().join("locks.toml"), file).unwrap();
-    let program = workspace_binary("lockctl", "lockctl").await;
+    let program = workspace_binary("lockctl").await;
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
     let mut shown = 0;
     for example in

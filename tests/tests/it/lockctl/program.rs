@@ -31,7 +31,7 @@ impl Run {
 
 /// The program, in an environment without a Redis URL.
 pub(crate) async fn program() -> Command {
-    let mut command = Command::new(workspace_binary("lockctl", "lockctl").await);
+    let mut command = Command::new(workspace_binary("lockctl").await);
     command.env_remove("REDIS_URL").env_remove("LOCK_TOWER_ENFORCE").stdin(Stdio::null());
     command
 }

@@ -28,7 +28,7 @@ impl ObservedService {
         let directory = tempfile::tempdir().unwrap();
         let locks = directory.path().join("locks.toml");
         std::fs::write(&locks, LOCKS).unwrap();
-        let process = Process::builder(workspace_binary("observed", "observed").await)
+        let process = Process::builder(workspace_binary("observed").await)
             .env("PORT", "0")
             .env("REDIS_URL", redis.url())
             .env("LOCKS_FILE", locks)
