@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, future::join_all};
 use lock_core::{AcquireError, LeaseState, LostCause};
-use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
+use lock_tests::{LIMIT, RedisCluster, bounded, eventually, unless_stalled};
 
 use crate::deployments::client;
 
@@ -56,19 +56,27 @@ async fn takes_no_other_with_it(cluster: &RedisCluster, fail: impl FnOnce()) {
 
 #[tokio::test]
 async fn a_node_that_died() {
-    let cluster = partial().await;
-    takes_no_other_with_it(&cluster, || cluster.node(1).kill()).await;
+    unless_stalled(async || {
+        let cluster = partial().await;
+        takes_no_other_with_it(&cluster, || cluster.node(1).kill()).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_node_that_hangs() {
-    let cluster = partial().await;
-    takes_no_other_with_it(&cluster, || cluster.node(1).pause()).await;
-    cluster.node(1).resume();
-    let client = client(&cluster.url()).await;
-    let key = keys(&cluster).await.swap_remove(1);
-    eventually("it is back", LIMIT, async || client.write(key.as_str()).acquire().await.is_ok())
+    unless_stalled(async || {
+        let cluster = partial().await;
+        takes_no_other_with_it(&cluster, || cluster.node(1).pause()).await;
+        cluster.node(1).resume();
+        let client = client(&cluster.url()).await;
+        let key = keys(&cluster).await.swap_remove(1);
+        eventually("it is back", LIMIT, async || {
+            client.write(key.as_str()).acquire().await.is_ok()
+        })
         .await;
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, LeaseState, LockClient};
-use lock_tests::{Direction, LIMIT, RedisServer, eventually};
+use lock_tests::{Direction, LIMIT, RedisServer, eventually, unless_stalled};
 
 use crate::faults::{LONG, client_at, lock_keys, nothing_stays};
 
@@ -50,18 +50,22 @@ async fn a_reentry_with_a_lost_reply_counts_once() {
 
 #[tokio::test]
 async fn a_silent_connection_is_replaced_in_time_for_renewal() {
-    let server = RedisServer::start().await;
-    let proxy = server.proxy().await;
-    let client = client_at(&server.url_through(&proxy)).await;
-    let guard = client.write("k").lease(Duration::from_secs(6)).acquire().await.unwrap();
-    proxy.black_hole(Direction::Both);
-    eventually("the renewal was not answered", LIMIT, async || {
-        guard.state() == LeaseState::Unknown
+    unless_stalled(async || {
+        let server = RedisServer::start().await;
+        let proxy = server.proxy().await;
+        let client = client_at(&server.url_through(&proxy)).await;
+        let guard = client.write("k").lease(Duration::from_secs(6)).acquire().await.unwrap();
+        proxy.black_hole(Direction::Both);
+        eventually("the renewal was not answered", LIMIT, async || {
+            guard.state() == LeaseState::Unknown
+        })
+        .await;
+        proxy.pass();
+        eventually("renewed all the same", LIMIT, async || guard.state() == LeaseState::Renewed)
+            .await;
+        guard.release().await.unwrap();
     })
     .await;
-    proxy.pass();
-    eventually("renewed all the same", LIMIT, async || guard.state() == LeaseState::Renewed).await;
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -124,18 +128,21 @@ async fn a_killed_connection_is_replaced() {
 
 #[tokio::test]
 async fn a_slow_link_costs_time_and_nothing_else() {
-    let server = RedisServer::start().await;
-    let proxy = server.proxy().await;
-    let client = client_at(&server.url_through(&proxy)).await;
-    proxy.delay(Direction::Both, Duration::from_millis(40));
-    for _ in 0..3 {
-        let guard = client.write("k").try_acquire().await.unwrap();
-        guard.release().await.unwrap();
-    }
-    // An answer that comes after the lease is over grants nothing.
-    proxy.delay(Direction::ToClient, Duration::from_millis(200));
-    let late = client.write("k").lease(Duration::from_millis(100)).acquire().await.unwrap_err();
-    assert!(matches!(late, AcquireError::Unavailable(_)), "{late}");
-    proxy.pass();
-    nothing_stays(&server, &[&client]).await;
+    unless_stalled(async || {
+        let server = RedisServer::start().await;
+        let proxy = server.proxy().await;
+        let client = client_at(&server.url_through(&proxy)).await;
+        proxy.delay(Direction::Both, Duration::from_millis(40));
+        for _ in 0..3 {
+            let guard = client.write("k").try_acquire().await.unwrap();
+            guard.release().await.unwrap();
+        }
+        // An answer that comes after the lease is over grants nothing.
+        proxy.delay(Direction::ToClient, Duration::from_millis(200));
+        let late = client.write("k").lease(Duration::from_millis(100)).acquire().await.unwrap_err();
+        assert!(matches!(late, AcquireError::Unavailable(_)), "{late}");
+        proxy.pass();
+        nothing_stays(&server, &[&client]).await;
+    })
+    .await;
 }

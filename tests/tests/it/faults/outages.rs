@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
-use lock_tests::{LIMIT, RedisServer, Stopwatch, bounded, eventually};
+use lock_tests::{LIMIT, RedisServer, Stopwatch, bounded, eventually, unless_stalled};
 
 use crate::faults::{LONG, NEVER, REFUSED, client, lock_keys, nothing_stays};
 
@@ -43,13 +43,20 @@ async fn queued_waiters_fail_too() {
 
 #[tokio::test]
 async fn data_lost_in_a_restart_is_a_lost_lock() {
-    let mut server = RedisServer::start().await;
-    let client = client(&server).await;
-    let guard = client.write("k").lease(Duration::from_secs(3)).acquire().await.unwrap();
-    server.kill();
-    server.restart().await;
-    let lost = bounded(LIMIT, guard.lost()).await;
-    assert_eq!(lost.cause(), LostCause::Refused, "the new Redis answered, and does not have it");
+    unless_stalled(async || {
+        let mut server = RedisServer::start().await;
+        let client = client(&server).await;
+        let guard = client.write("k").lease(Duration::from_secs(3)).acquire().await.unwrap();
+        server.kill();
+        server.restart().await;
+        let lost = bounded(LIMIT, guard.lost()).await;
+        assert_eq!(
+            lost.cause(),
+            LostCause::Refused,
+            "the new Redis answered, and does not have it"
+        );
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -72,16 +79,19 @@ async fn an_outage_shorter_than_the_lease_is_survived() {
 
 #[tokio::test]
 async fn an_outage_longer_than_the_lease_is_a_loss_by_the_clock() {
-    let server = RedisServer::start().await;
-    let client = client(&server).await;
-    let guard = client.write("k").lease(Duration::from_secs(1)).acquire().await.unwrap();
-    server.pause();
-    let lost = bounded(LIMIT, guard.lost()).await;
-    assert_eq!(lost.cause(), LostCause::Expired);
-    let error = bounded(LIMIT, guard.release()).await.unwrap_err();
-    assert!(matches!(error, ReleaseError::Lost(_)));
-    server.resume();
-    nothing_stays(&server, &[&client]).await;
+    unless_stalled(async || {
+        let server = RedisServer::start().await;
+        let client = client(&server).await;
+        let guard = client.write("k").lease(Duration::from_secs(1)).acquire().await.unwrap();
+        server.pause();
+        let lost = bounded(LIMIT, guard.lost()).await;
+        assert_eq!(lost.cause(), LostCause::Expired);
+        let error = bounded(LIMIT, guard.release()).await.unwrap_err();
+        assert!(matches!(error, ReleaseError::Lost(_)));
+        server.resume();
+        nothing_stays(&server, &[&client]).await;
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -127,54 +137,60 @@ async fn scripts_that_redis_forgot_are_loaded_again() {
 
 #[tokio::test]
 async fn the_memory_limit_refuses_new_locks_and_allows_releases() {
-    let server = RedisServer::start().await;
-    let cli = server.cli().await;
-    let client = client(&server).await;
-    let scope = client.scope();
-    let write = scope.write("k").lease(Duration::from_secs(1)).acquire().await.unwrap();
-    let read = scope.read("k").acquire().await.unwrap();
-    let _: String = cli.query(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    let refused = client.write("other").acquire().await.unwrap_err();
-    assert!(refused.to_string().contains("OOM"), "{refused}");
-    eventually("renewed", LIMIT, async || write.state() == LeaseState::Renewed).await;
-    write.release().await.unwrap();
-    read.release().await.unwrap();
-    assert_eq!(lock_keys(&server).await, [""; 0]);
+    unless_stalled(async || {
+        let server = RedisServer::start().await;
+        let cli = server.cli().await;
+        let client = client(&server).await;
+        let scope = client.scope();
+        let write = scope.write("k").lease(Duration::from_secs(1)).acquire().await.unwrap();
+        let read = scope.read("k").acquire().await.unwrap();
+        let _: String = cli.query(&["CONFIG", "SET", "maxmemory", "1"]).await;
+        let refused = client.write("other").acquire().await.unwrap_err();
+        assert!(refused.to_string().contains("OOM"), "{refused}");
+        eventually("renewed", LIMIT, async || write.state() == LeaseState::Renewed).await;
+        write.release().await.unwrap();
+        read.release().await.unwrap();
+        assert_eq!(lock_keys(&server).await, [""; 0]);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_restart_without_data_loses_locks_and_renews_later_ones() {
-    let mut server = RedisServer::start().await;
-    let client = client(&server).await;
-    let lease = Duration::from_secs(3);
-    let kinds = [
-        (Kind::ReadWrite, Mode::Read),
-        (Kind::ReadWrite, Mode::Write),
-        (Kind::FairReadWrite, Mode::Write),
-        (Kind::Reentrant, Mode::Write),
-        (Kind::Fair, Mode::Write),
-    ];
-    let lock = |kind: Kind, mode: Mode| {
-        let key = format!("{kind}:{mode}");
-        client.lock(mode, key).kind(kind).lease(lease).wait(LONG).acquire()
-    };
-    let mut guards = Vec::new();
-    for (kind, mode) in kinds {
-        guards.push(lock(kind, mode).await.unwrap());
-    }
-    server.kill();
-    server.restart().await;
-    for guard in guards {
-        bounded(LIMIT, guard.lost()).await;
-        assert!(matches!(guard.release().await, Err(ReleaseError::Lost(_))));
-    }
-    eventually("connected", LIMIT, async || client.health().await.is_ready()).await;
-    let mut guards = Vec::new();
-    for (kind, mode) in kinds {
-        guards.push(lock(kind, mode).await.unwrap());
-    }
-    for guard in guards {
-        eventually("renewed", LIMIT, async || guard.state() == LeaseState::Renewed).await;
-        guard.release().await.unwrap();
-    }
+    unless_stalled(async || {
+        let mut server = RedisServer::start().await;
+        let client = client(&server).await;
+        let lease = Duration::from_secs(3);
+        let kinds = [
+            (Kind::ReadWrite, Mode::Read),
+            (Kind::ReadWrite, Mode::Write),
+            (Kind::FairReadWrite, Mode::Write),
+            (Kind::Reentrant, Mode::Write),
+            (Kind::Fair, Mode::Write),
+        ];
+        let lock = |kind: Kind, mode: Mode| {
+            let key = format!("{kind}:{mode}");
+            client.lock(mode, key).kind(kind).lease(lease).wait(LONG).acquire()
+        };
+        let mut guards = Vec::new();
+        for (kind, mode) in kinds {
+            guards.push(lock(kind, mode).await.unwrap());
+        }
+        server.kill();
+        server.restart().await;
+        for guard in guards {
+            bounded(LIMIT, guard.lost()).await;
+            assert!(matches!(guard.release().await, Err(ReleaseError::Lost(_))));
+        }
+        eventually("connected", LIMIT, async || client.health().await.is_ready()).await;
+        let mut guards = Vec::new();
+        for (kind, mode) in kinds {
+            guards.push(lock(kind, mode).await.unwrap());
+        }
+        for guard in guards {
+            eventually("renewed", LIMIT, async || guard.state() == LeaseState::Renewed).await;
+            guard.release().await.unwrap();
+        }
+    })
+    .await;
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ::http::Method;
-use lock_tests::{LIMIT, eventually};
+use lock_tests::{LIMIT, eventually, unless_stalled};
 use tokio::task::JoinSet;
 
 use crate::http_faults::two_replicas::{TwoReplicas, ms};
@@ -13,45 +13,51 @@ const COMMAND_TIMEOUT: Duration = ms(500);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_callers_fail_and_continue_when_redis_answers_again() {
-    let world = Arc::new(TwoReplicas::with(LEASE, COMMAND_TIMEOUT).await);
-    let ask = |replica: usize, path: &'static str| {
-        let world = Arc::clone(&world);
-        async move { world.ask(replica, Method::POST, path).await }
-    };
-    for round in 0..2 {
-        let holder = tokio::spawn(ask(0, "/work/k/60000"));
-        world.inside("k", 1).await;
-        let mut waiters = JoinSet::new();
-        for number in 0..20 {
-            waiters.spawn(ask(number % 2, "/work/k/0"));
-        }
-        eventually("they wait", LIMIT, async || world.waiting().await >= 18).await;
+    unless_stalled(async || {
+        let world = Arc::new(TwoReplicas::with(LEASE, COMMAND_TIMEOUT).await);
+        let ask = |replica: usize, path: &'static str| {
+            let world = Arc::clone(&world);
+            async move { world.ask(replica, Method::POST, path).await }
+        };
+        for round in 0..2 {
+            let holder = tokio::spawn(ask(0, "/work/k/60000"));
+            world.inside("k", 1).await;
+            let mut waiters = JoinSet::new();
+            for number in 0..20 {
+                waiters.spawn(ask(number % 2, "/work/k/0"));
+            }
+            eventually("they wait", LIMIT, async || world.waiting().await >= 18).await;
 
-        world.redis.pause();
-        // Every caller gets an error now, for every kind of request.
-        let mut asked = JoinSet::new();
-        for number in 0..20 {
-            asked.spawn(ask(number % 2, if number < 10 { "/work/k/0" } else { "/work/other/0" }));
-        }
-        for outcome in asked.join_all().await {
-            assert_eq!(outcome, "lock-unavailable");
-        }
-        // The holder is notified by its own clock, and its handler has left the room by then.
-        assert_eq!(holder.await.unwrap(), "lock-lost");
-        assert_eq!(world.room.inside("k"), 0, "in round {round}");
-        for outcome in waiters.join_all().await {
-            assert!(["lock-unavailable", "lock-busy"].contains(&outcome), "{outcome}");
-        }
+            world.redis.pause();
+            // Every caller gets an error now, for every kind of request.
+            let mut asked = JoinSet::new();
+            for number in 0..20 {
+                asked.spawn(ask(
+                    number % 2,
+                    if number < 10 { "/work/k/0" } else { "/work/other/0" },
+                ));
+            }
+            for outcome in asked.join_all().await {
+                assert_eq!(outcome, "lock-unavailable");
+            }
+            // The holder is notified by its own clock, and its handler has left the room by then.
+            assert_eq!(holder.await.unwrap(), "lock-lost");
+            assert_eq!(world.room.inside("k"), 0, "in round {round}");
+            for outcome in waiters.join_all().await {
+                assert!(["lock-unavailable", "lock-busy"].contains(&outcome), "{outcome}");
+            }
 
-        world.redis.resume();
-        for replica in [0, 1] {
-            eventually("everything goes on", LIMIT, async || {
-                ask(replica, "/work/k/0").await == "done"
-            })
-            .await;
+            world.redis.resume();
+            for replica in [0, 1] {
+                eventually("everything goes on", LIMIT, async || {
+                    ask(replica, "/work/k/0").await == "done"
+                })
+                .await;
+            }
         }
-    }
-    world.ends_well(&["k", "other"]).await;
+        world.ends_well(&["k", "other"]).await;
+    })
+    .await;
 }
 
 /// It hangs now and then for a moment, under load.
