@@ -42,7 +42,7 @@ pub(crate) fn late(lease: Duration) -> AcquireError {
 }
 
 /// The outcome of an attempt.
-pub(crate) enum Tried {
+pub(crate) enum AttemptOutcome {
     Granted(Vec<Arc<Hold>>),
     /// `sent` is when it was sent, by the clock of timers.
     Refused {
@@ -60,8 +60,10 @@ impl Attempt {
         wait_deadline: WaitDeadline,
         yields: bool,
         limit: Option<Instant>,
-    ) -> Result<Tried, AcquireError> {
-        let [first, ..] = self.leases.as_slice() else { return Ok(Tried::Granted(Vec::new())) };
+    ) -> Result<AttemptOutcome, AcquireError> {
+        let [first, ..] = self.leases.as_slice() else {
+            return Ok(AttemptOutcome::Granted(Vec::new()));
+        };
         let (sent, sent_at) = (Instant::now(), LeaseInstant::now());
         let alone = requests.len() == 1;
         let steps: Vec<_> = self
@@ -116,13 +118,13 @@ impl Attempt {
                     std::mem::take(&mut self.leases).into_iter().zip(requests).zip(tokens);
                 let holds = granted
                     .map(|((lease, request), token)| lease.granted(request, sent_at, now, token));
-                Ok(Tried::Granted(holds.collect()))
+                Ok(AttemptOutcome::Granted(holds.collect()))
             }
             AcquiredAll::Refused { at, answer } => {
                 for (place, (lease, request)) in self.leases.iter().zip(requests).enumerate() {
                     lease.refused(request, (place == at).then_some(answer));
                 }
-                Ok(Tried::Refused { at, answer, sent })
+                Ok(AttemptOutcome::Refused { at, answer, sent })
             }
         }
     }

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::attempt::{Attempt, REFRESH, Tried, late};
+use super::attempt::{Attempt, AttemptOutcome, REFRESH, late};
 use crate::{
     gate::{Access, Admission, QueuePlace},
     hold::{ClientInner, Entered, Hold, Lease, LockRequest, WaitDeadline, share},
@@ -180,8 +180,8 @@ async fn contend(
         }
         let yields = yields_until.is_none_or(|until| Instant::now() < until);
         let (at, answer, sent) = match attempt.send(requests, wait_deadline, yields, limit).await? {
-            Tried::Granted(holds) => return Ok(holds),
-            Tried::Refused { at, answer, sent } => (at, answer, sent),
+            AttemptOutcome::Granted(holds) => return Ok(holds),
+            AttemptOutcome::Refused { at, answer, sent } => (at, answer, sent),
         };
         if let Some(before) = last.replace(at).filter(|before| *before != at) {
             // Another key is in the way now. A place left at the earlier one would reserve that
