@@ -15,13 +15,15 @@ use super::attempt::{Attempt, AttemptOutcome, REFRESH, late};
 use crate::{
     gate::{Access, Admission, QueuePlace},
     hold::{ClientInner, Entered, Hold, Lease, LockRequest, WaitDeadline, share},
-    runtime::LeaseInstant,
+    runtime::jittered,
     store::{Acquired, WakeTopic, WakeupReceiver},
     types::{AcquireError, Lost, LostCause, Unavailable, WrongKind},
 };
 
 /// How much longer than its wait an acquisition waits for the answer to its last try.
 const LAST_ANSWER: Duration = Duration::from_millis(50);
+/// The pause of a waiter whose attempt was not answered.
+const SILENT_RETRY: Duration = Duration::from_millis(250);
 
 /// Acquires holds that no scope has yet: all of them in one step, or none. More than one must be
 /// sorted by key, or two acquisitions could wait for each other at the gate.
@@ -109,19 +111,20 @@ fn stand_in_queue<'a>(
             if let Ok(turn) = tokio::time::timeout_at(limit, place.admitted()).await {
                 return turn.ok_or(AcquireError::Draining);
             }
-            // While the store cannot be reached, no permit ahead becomes free. Without this check
-            // the waiters of a key would wait out their whole time behind one that fails again and
-            // again.
-            if let Err(why) = engine.store.connection_status() {
-                engine.open_breaker(&request.key, LeaseInstant::now());
-                return Err(why.silence().into());
+            let is_over = wait_deadline.is_over();
+            // While the store is silent, no permit ahead becomes free. Without this check a caller
+            // that has just arrived would wait out its whole time behind a waiter that is not
+            // answered. Earlier ones wait on: the store may be back within their wait.
+            if let Some((since, why)) = engine.silence(&request.key)
+                && (is_over || !wait_deadline.began_before(since, engine.settings.command_timeout))
+            {
+                return Err(why.into());
             }
-            engine.check_breaker(request)?;
             if wait_deadline.deadline.is_none() {
                 let why = "an earlier release of this process is not confirmed";
                 return Err(Unavailable::unsent(why).into());
             }
-            if wait_deadline.is_over() {
+            if is_over {
                 return Err(wait_deadline.busy(request, None));
             }
         }
@@ -173,15 +176,28 @@ async fn contend(
     let mut limit = None;
     let mut last: Option<usize> = None;
     loop {
-        if let ([own], [request]) = (attempt.leases.as_slice(), requests)
-            && let Some(hold) = share(own, request, wait_deadline).await?
-        {
-            return Ok(vec![hold]);
-        }
+        let shared = match (attempt.leases.as_slice(), requests) {
+            ([own], [request]) => share(own, request, wait_deadline).await,
+            _ => Ok(None),
+        };
         let yields = yields_until.is_none_or(|until| Instant::now() < until);
-        let (at, answer, sent) = match attempt.send(requests, wait_deadline, yields, limit).await? {
-            AttemptOutcome::Granted(holds) => return Ok(holds),
-            AttemptOutcome::Refused { at, answer, sent } => (at, answer, sent),
+        let outcome = match shared {
+            Ok(Some(hold)) => return Ok(vec![hold]),
+            Ok(None) => attempt.send(requests, wait_deadline, yields, limit).await,
+            Err(why) => Err(why.into()),
+        };
+        let (at, answer, sent) = match outcome {
+            Ok(AttemptOutcome::Granted(holds)) => return Ok(holds),
+            Ok(AttemptOutcome::Refused { at, answer, sent }) => (at, Ok(answer), sent),
+            // The store may be back within the wait. What it may have granted without an answer is
+            // this lease's own: the next attempt is granted it again.
+            Err(AcquireError::Unavailable(why))
+                if why.silent && (last.is_some() || waited(engine, requests, wait_deadline)) =>
+            {
+                attempt.not_answered();
+                (last.unwrap_or_default(), Err(why), Instant::now())
+            }
+            Err(why) => return Err(why),
         };
         if let Some(before) = last.replace(at).filter(|before| *before != at) {
             // Another key is in the way now. A place left at the earlier one would reserve that
@@ -190,26 +206,31 @@ async fn contend(
             attempt.leases[before].waits_no_more();
         }
         let request = &requests[at];
-        let (look_again, holder_remaining) = match answer {
-            Acquired::Busy { remaining, .. } => {
-                (remaining.unwrap_or(REFRESH).min(REFRESH), remaining)
+        let (look_again, holder_remaining) = match &answer {
+            Err(_) => (jittered(SILENT_RETRY), None),
+            Ok(Acquired::Busy { remaining, .. }) => {
+                (remaining.unwrap_or(REFRESH).min(REFRESH), *remaining)
             }
-            Acquired::Yield { remaining, .. } => {
+            Ok(Acquired::Yield { remaining, .. }) => {
                 let until = *yields_until
                     .get_or_insert_with(|| Instant::now() + engine.settings.fairness_timeout);
                 let left = until.saturating_duration_since(Instant::now());
-                (remaining.min(left).min(REFRESH), Some(remaining))
+                ((*remaining).min(left).min(REFRESH), Some(*remaining))
             }
-            Acquired::WrongKind => {
+            Ok(Acquired::WrongKind) => {
                 return Err(WrongKind { key: request.key.clone(), kind: request.kind }.into());
             }
-            Acquired::Lost | Acquired::Granted(_) => {
+            Ok(Acquired::Lost | Acquired::Granted(_)) => {
                 let (key, cause) = (request.key.clone(), LostCause::Refused);
                 return Err(AcquireError::Lost(Lost { key, cause }));
             }
         };
+        let over = || match &answer {
+            Ok(_) => wait_deadline.busy(request, holder_remaining),
+            Err(why) => why.clone().into(),
+        };
         if wait_deadline.is_over() {
-            return Err(wait_deadline.busy(request, holder_remaining));
+            return Err(over());
         }
         attempt.leases[at].waits(request)?;
         let deadline = wait_deadline.or_within(Duration::ZERO);
@@ -219,7 +240,13 @@ async fn contend(
         let due = Instant::now() + look_again + Duration::from_millis(1);
         listeners.wait(at, &attempt.leases[at], sent, due, deadline).await;
         if wait_deadline.is_over() {
-            return Err(wait_deadline.busy(request, holder_remaining));
+            return Err(over());
         }
     }
+}
+
+/// Whether it began before the store fell silent, if it is silent at all.
+fn waited(engine: &Arc<ClientInner>, requests: &[LockRequest], began: WaitDeadline) -> bool {
+    let silence = requests.first().and_then(|request| engine.silence(&request.key));
+    silence.is_none_or(|(since, _)| began.began_before(since, engine.settings.command_timeout))
 }

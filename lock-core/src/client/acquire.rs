@@ -132,7 +132,8 @@ impl<T: Lockable> Acquire<T> {
     /// Sets whether this acquisition fails as [`Unavailable`](AcquireError::Unavailable) at once, and not
     /// after the command timeout, while the store is known not to answer: from the first acquisition
     /// of this client that was not answered until a probe in the background, every 250 ms, is
-    /// answered. In a cluster this is tracked for each slot. Default: `false`, every acquisition goes
+    /// answered. In a cluster this is tracked for each slot. An acquisition that had already waited
+    /// for longer than the command timeout goes on waiting. Default: `false`, every acquisition goes
     /// to the store.
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.options.fail_fast = fail_fast;

@@ -1,11 +1,12 @@
 //! While the store is known not to answer, acquisitions that fail fast are refused at once instead of
 //! after the command timeout.
 //!
-//! A shard is open from the first acquisition that the store did not answer until a probe in the
-//! background is answered.
+//! A shard is open from the first acquisition that the store did not answer within the command timeout
+//! until a probe in the background is answered. A connection that ends is no reason: commands are sent
+//! again over the next one.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, MutexGuard, Weak},
     time::Duration,
 };
@@ -24,7 +25,8 @@ pub(crate) struct Breaker(Mutex<Shards>);
 
 #[derive(Debug, Default)]
 struct Shards {
-    open: HashSet<u16>,
+    /// Since when each of them has not answered.
+    open: HashMap<u16, LeaseInstant>,
     /// When a probe was last answered. Anything sent before that shows nothing about the present
     /// state.
     last_closed: Option<LeaseInstant>,
@@ -50,15 +52,30 @@ impl Breaker {
 impl ClientInner {
     /// Refuses an acquisition that fails fast while the store is known not to answer.
     pub(crate) fn check_breaker(&self, request: &LockRequest) -> Result<(), Unavailable> {
-        if !request.options.fail_fast
-            || !self.breaker.lock().open.contains(&self.store.shard(&request.key))
-        {
-            return Ok(());
+        if request.options.fail_fast && self.silent_since(&request.key).is_some() {
+            return Err(being_probed());
         }
-        Err(Unavailable::unsent("it did not answer just now and is being probed: nothing was sent"))
+        Ok(())
     }
 
-    /// The store did not answer what was sent at `sent`.
+    /// Why the store is known not to answer, and since when: for an acquisition that queues in this
+    /// process and sends nothing itself.
+    pub(crate) fn silence(self: &Arc<Self>, key: &LockKey) -> Option<(LeaseInstant, Unavailable)> {
+        let status = self.store.connection_status();
+        if status.is_err() {
+            let limit = self.settings.command_timeout;
+            self.open_breaker(key, LeaseInstant::now().before(limit));
+        }
+        let since = self.silent_since(key)?;
+        Some((since, status.err().map_or_else(being_probed, Unavailable::silence)))
+    }
+
+    fn silent_since(&self, key: &LockKey) -> Option<LeaseInstant> {
+        self.breaker.lock().open.get(&self.store.shard(key)).copied()
+    }
+
+    /// The store did not answer what was sent at `sent` within the command timeout, or had no
+    /// connection for that long. A connection that ends and is replaced meanwhile does not count.
     pub(crate) fn open_breaker(self: &Arc<Self>, key: &LockKey, sent: LeaseInstant) {
         let shard = self.store.shard(key);
         {
@@ -66,13 +83,20 @@ impl ClientInner {
             // An answer to a probe that was sent later has shown that the store is back: opened again by
             // an older timeout, the breaker would refuse callers although the store answers.
             let outdated = shards.last_closed.is_some_and(|closed| sent < closed);
-            if outdated || !shards.open.insert(shard) {
+            let Entry::Vacant(closed) = shards.open.entry(shard) else { return };
+            if outdated {
                 return;
             }
+            closed.insert(sent);
         }
         let (engine, key) = (Arc::downgrade(self), key.clone());
         self.tasks.spawn_supervised(move || probe(Weak::clone(&engine), shard, key.clone()));
     }
+}
+
+fn being_probed() -> Unavailable {
+    let why = "it did not answer just now and is being probed: nothing was sent";
+    Unavailable::unsent(why).silence()
 }
 
 /// Probes the store until it answers or the client is gone.

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     gate::{Access, EnterResult, Gate, HandoffKey, Permit, QueuePlace, Tenant},
+    runtime::LeaseInstant,
     types::{AcquireError, AcquireOptions, Busy, HoldOptions, Kind, LockKey, Mode, Overloaded},
 };
 
@@ -47,6 +48,11 @@ impl WaitDeadline {
 
     pub(crate) fn is_over(&self) -> bool {
         self.deadline.is_none_or(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Whether the acquisition had lasted for longer than `time` at `moment`.
+    pub(crate) fn began_before(&self, moment: LeaseInstant, time: Duration) -> bool {
+        self.started_at.elapsed() > LeaseInstant::now().since(moment) + time
     }
 
     /// The deadline, or `limit` after the request if the caller does not wait: for waits that

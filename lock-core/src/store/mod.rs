@@ -240,13 +240,13 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Checks whether a command would be answered now, as far as is known without sending one. Used
-    /// for waiters that queue behind another one of their process. Default: nothing is known to be
-    /// wrong.
+    /// Checks, without sending a command, whether the store can be reached. Called for waiters that
+    /// queue behind another one of their process. A connection that has just ended and is being
+    /// replaced is not a failure. Default: nothing is known to be wrong.
     ///
     /// # Errors
     ///
-    /// Why it would not be answered.
+    /// Why it has not been reachable for the command timeout.
     fn connection_status(&self) -> Result<(), Unavailable> {
         Ok(())
     }

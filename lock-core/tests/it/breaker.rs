@@ -65,6 +65,33 @@ async fn a_queued_caller_fails_when_it_opens() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_caller_that_waits_already_waits_on_until_the_store_is_back() {
+    let (store, here) = new();
+    let there = LockClient::builder().in_memory_on(&store);
+    let guard = there.write("k").lease(SECOND).acquire().await.unwrap();
+    let ask = |wait| here.write("k").wait(wait).fail_fast(true).acquire();
+    // The first waits at the store, the others behind it; two of them for too short.
+    let waits = [60, 60, 60, 10, 10].map(|seconds| tokio::spawn(ask(SECOND * seconds)));
+    sleep(SECOND * 3 / 2).await;
+    store.set_down(true);
+    let down = Instant::now();
+    assert!(reason(here.write("k").wait(SECOND * 60).acquire().await).contains("set down"));
+    assert!(down.elapsed() <= SECOND / 2, "{:?}", down.elapsed());
+    assert!(reason(ask(SECOND * 60).await).contains("being probed"));
+    sleep(SECOND * 20).await;
+    let [first, second, third, early, late] = waits;
+    for refused in [early, late] {
+        assert!(refused.is_finished());
+        assert!(reason(refused.await.unwrap()).contains("set down"));
+    }
+    store.set_down(false);
+    for granted in [first, second, third] {
+        drop(granted.await.unwrap().unwrap());
+    }
+    drop(guard);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_queued_caller_fails_at_once_while_the_store_is_down() {
     let (store, client) = new();
     let guard = client.write("k").acquire().await.unwrap();

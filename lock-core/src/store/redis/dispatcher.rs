@@ -111,11 +111,11 @@ impl Dispatcher {
         }
     }
 
-    /// Fails if there is no connection.
-    pub(crate) fn check(&self) -> Result<(), Unavailable> {
+    /// Fails if there has been no connection for `time`.
+    pub(crate) fn check(&self, time: Duration) -> Result<(), Unavailable> {
         match &self.topology {
-            Topology::Single(managed) => managed.check(),
-            Topology::Cluster(cluster) => cluster.check(),
+            Topology::Single(managed) => managed.check(time),
+            Topology::Cluster(cluster) => cluster.check(time),
         }
     }
 
@@ -290,7 +290,7 @@ impl Dispatcher {
         {
             connection.silent_since(sent);
         }
-        let mut why = state.refusal.or(self.check().err());
+        let mut why = state.refusal.or(self.check(Duration::ZERO).err());
         if let Topology::Cluster(cluster) = &self.topology {
             cluster.request_refresh();
             why = why.or_else(|| cluster.why_not(slot));

@@ -1,6 +1,6 @@
 //! Lists the locks under a prefix with SCAN, which returns every key of a server in small steps.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use redis::Value;
 
@@ -67,7 +67,7 @@ impl RedisStore {
         };
         let (connections, unassigned_slots) = cluster.connections();
         let mut complete = unassigned_slots == 0;
-        let (mut answered, mut failure) = (false, self.dispatcher.check().err());
+        let (mut answered, mut failure) = (false, self.dispatcher.check(Duration::ZERO).err());
         for managed in connections {
             match self.scan(Some(&managed), &mut found).await {
                 Ok(all) => (complete, answered) = (complete && all, true),

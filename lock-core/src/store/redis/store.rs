@@ -245,7 +245,7 @@ impl LockStore for RedisStore {
     }
 
     fn connection_status(&self) -> Result<(), Unavailable> {
-        self.dispatcher.check()
+        self.dispatcher.check(self.dispatcher.command_timeout)
     }
 
     fn probe(&self, key: LockKey) -> StoreFuture<'_, ()> {

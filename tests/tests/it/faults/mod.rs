@@ -1,5 +1,6 @@
 //! Real faults on a real Redis: what is promised when a connection, a server or a future goes.
 
+mod blips;
 mod breaker;
 mod cancellation;
 mod clock_jumps;

@@ -26,22 +26,6 @@ async fn a_stopped_redis_is_reported_within_the_command_timeout() {
 }
 
 #[tokio::test]
-async fn queued_waiters_fail_too() {
-    let server = RedisServer::start().await;
-    let client = client(&server).await;
-    let _guard = client.write("k").acquire().await.unwrap();
-    let mut waiting = tokio::task::JoinSet::new();
-    for _ in 0..20 {
-        waiting.spawn(client.write("k").wait(NEVER).acquire());
-    }
-    eventually("all wait", LIMIT, async || client.health().await.waiting == 20).await;
-    server.kill();
-    for refused in Stopwatch::start().within(REFUSED, waiting.join_all()).await {
-        assert!(matches!(refused, Err(AcquireError::Unavailable(_))), "{refused:?}");
-    }
-}
-
-#[tokio::test]
 async fn data_lost_in_a_restart_is_a_lost_lock() {
     unless_stalled(async || {
         let mut server = RedisServer::start().await;

@@ -15,6 +15,7 @@ use std::{
         Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::sync::{Notify, watch};
@@ -101,9 +102,10 @@ impl Cluster {
         }
     }
 
-    /// Fails if no node is connected. Whether the others are is found out by each request.
-    pub(crate) fn check(&self) -> Result<(), Unavailable> {
-        if self.nodes.lock().values().any(|node| node.managed.check().is_ok()) {
+    /// Fails if no node has been connected for `time`. Whether the others are is found out by each
+    /// request.
+    pub(crate) fn check(&self, time: Duration) -> Result<(), Unavailable> {
+        if self.nodes.lock().values().any(|node| node.managed.check(time).is_ok()) {
             return Ok(());
         }
         let why = self.why_down.lock().clone();
@@ -114,7 +116,7 @@ impl Cluster {
     /// Why the node that has this slot is not connected, if it is not.
     pub(crate) fn why_not(&self, slot: u16) -> Option<Unavailable> {
         let map = Arc::clone(&self.map.borrow());
-        self.nodes.lock().get(map.owner(slot)?)?.managed.check().err()
+        self.nodes.lock().get(map.owner(slot)?)?.managed.check(Duration::ZERO).err()
     }
 
     pub(crate) fn has(&self, node: &Endpoint, slot: u16) -> bool {
@@ -161,7 +163,7 @@ impl Cluster {
         loop {
             let owner = map.borrow_and_update().owner(slot).cloned();
             let managed = redirected.take().or(owner).map(|endpoint| self.managed(&endpoint));
-            if managed.as_ref().is_none_or(|managed| managed.check().is_err()) {
+            if managed.as_ref().is_none_or(|managed| managed.check(Duration::ZERO).is_err()) {
                 self.request_refresh();
             }
             let connection = async {

@@ -55,7 +55,13 @@ pub(crate) type FirstConnection = (Arc<Server>, Connection, MissingRights);
 #[derive(Debug, Clone)]
 enum State {
     Up(Arc<Server>, Arc<Connection>),
-    Down(String),
+    Down { why: String, since: Instant },
+}
+
+impl State {
+    fn down(why: &str) -> Self {
+        Self::Down { why: why.to_owned(), since: Instant::now() }
+    }
 }
 
 impl ManagedConnection {
@@ -67,7 +73,7 @@ impl ManagedConnection {
         Self {
             discovery,
             name,
-            state: watch::Sender::new(State::Down("not connected yet".to_owned())),
+            state: watch::Sender::new(State::down("not connected yet")),
             closed: CancellationToken::new(),
             first: Mutex::new(first),
             old: Mutex::default(),
@@ -79,21 +85,23 @@ impl ManagedConnection {
     pub(crate) fn address(&self) -> String {
         match &*self.state.borrow() {
             State::Up(server, _) => server.address.clone(),
-            State::Down(_) => self.discovery.to_string(),
+            State::Down { .. } => self.discovery.to_string(),
         }
     }
 
     pub(crate) fn close(&self) {
         self.closed.cancel();
-        self.state.send_replace(State::Down("the lock client is shut down".to_owned()));
+        self.state.send_replace(State::down("the lock client is shut down"));
         self.wait_pool.close();
     }
 
-    /// Fails if there is no connection.
-    pub(crate) fn check(&self) -> Result<(), Unavailable> {
+    /// Fails if there has been no connection for `time`: zero for none at present.
+    pub(crate) fn check(&self, time: Duration) -> Result<(), Unavailable> {
         match &*self.state.borrow() {
-            State::Up(..) => Ok(()),
-            State::Down(why) => Err(Unavailable::unsent(why.clone())),
+            State::Down { why, since } if since.elapsed() >= time => {
+                Err(Unavailable::unsent(why.clone()))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -202,10 +210,13 @@ impl ManagedConnection {
     }
 
     fn down(&self, why: String) {
-        let known = matches!(&*self.state.borrow(), State::Down(known) if *known == why);
+        let (known, since) = match &*self.state.borrow() {
+            State::Down { why: known, since } => (*known == why, *since),
+            State::Up(..) => (false, Instant::now()),
+        };
         if !known {
             tracing::warn!(redis = %self.discovery, %why, "no connection to Redis");
-            self.state.send_replace(State::Down(why));
+            self.state.send_replace(State::Down { why, since });
         }
     }
 
