@@ -116,6 +116,7 @@ impl ManagedConnection {
 
     async fn keep_connected(&self) {
         let mut backoff = Backoff::new(FIRST_BACKOFF);
+        let mut last_up = None::<Instant>;
         loop {
             let started = Instant::now();
             let most = match self.open().await {
@@ -129,11 +130,15 @@ impl ManagedConnection {
                     // They lead to the same server, perhaps over the same broken path.
                     self.wait_pool.close();
                     self.down("the connection was lost".to_owned());
+                    last_up = Some(Instant::now());
                     MAX_REPLACEMENT_BACKOFF
                 }
                 Err(why) => {
                     self.down(why.to_string());
-                    MAX_BACKOFF
+                    // Cut while it was being established: the server was there a moment ago, and a
+                    // longer pause would outlast the command timeout.
+                    let is_recent = last_up.is_some_and(|up| up.elapsed() < LIVED);
+                    if is_recent { MAX_REPLACEMENT_BACKOFF } else { MAX_BACKOFF }
                 }
             };
             // A server that accepts connections but is unusable must not be flooded with them.
