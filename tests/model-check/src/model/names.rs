@@ -104,8 +104,9 @@ impl LockNames {
 
     /// What wakes a waiter that shares its channel with others: zeros before the message.
     pub(crate) fn is_for(waiter: &[u8], message: &[u8]) -> bool {
-        let [.., tens, ones] = waiter else { return false };
-        let zeros = (10 * usize::from(*tens) + usize::from(*ones)) % 32 + 1;
+        let ([first, ..], [.., tens, ones]) = (waiter, waiter) else { return false };
+        let number = usize::from(*first) + 10 * usize::from(*tens) + usize::from(*ones);
+        let zeros = number % 32 + 1;
         let (before, rest) = message.split_at(zeros.min(message.len()));
         before.iter().all(|digit| *digit == b'0')
             && !rest.is_empty()

@@ -159,7 +159,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "all waiters are woken",
         defect: "",
         file: "lib/waiters",
-        from: "string.rep('0', (10 * tens + ones) % 32 + 1) .. message",
+        from: "string.rep('0', (first + 10 * tens + ones) % 32 + 1) .. message",
         to: "message",
         model: "reentrant: two",
     },

@@ -397,8 +397,7 @@ fn converted(call: ScriptCall, step: &ConvertCommand) -> ScriptCall {
 }
 
 /// The number of a waiter among those that share a channel, so that each can be woken alone: a
-/// message for one waiter has as many leading zeros as the end of its owner's name encodes, see
-/// `lib/waiters`.
+/// message for one waiter has as many leading zeros as its owner's name encodes, see `lib/waiters`.
 fn wake_number(topic: &WakeTopic) -> Option<u8> {
     let WakeTopic::Turn(holder) = topic else { return None };
     if holder.kind.is_fair() {
@@ -407,8 +406,9 @@ fn wake_number(topic: &WakeTopic) -> Option<u8> {
     let text = holder.owner.to_string();
     let permit = holder.owner.permit_bytes();
     let name = permit.map_or(text.as_bytes(), |permit| permit.as_slice());
-    let [.., tens, ones] = name else { return None };
-    u8::try_from((10 * u32::from(*tens) + u32::from(*ones)) % WAKE_NUMBERS).ok()
+    let ([first, ..], [.., tens, ones]) = (name, name) else { return None };
+    let number = u32::from(*first) + 10 * u32::from(*tens) + u32::from(*ones);
+    u8::try_from(number % WAKE_NUMBERS).ok()
 }
 
 /// The waiters that a message is for, by its leading zeros; `None`: all.

@@ -36,8 +36,8 @@ fn writers() -> impl Iterator<Item = Waiter> {
 
 #[test]
 fn a_message_for_one_waiter_is_redissons_number_behind_zeros() {
-    // 10 * 58 + 50 = 630 = 19 * 32 + 22.
-    assert_eq!(woken("b:2", "1"), "000000000000000000000001");
+    // 98 + 10 * 58 + 50 = 728 = 22 * 32 + 24.
+    assert_eq!(woken("b:2", "1"), "00000000000000000000000001");
     assert_eq!(woken("b:2", "1").parse::<i64>().unwrap(), 1);
     assert_eq!(woken("b:2", "0").parse::<i64>().unwrap(), 0);
 }

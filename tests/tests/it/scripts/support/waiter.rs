@@ -94,8 +94,9 @@ impl Waiter {
 
 /// The message for the waiter of this name alone.
 pub(crate) fn woken(name: &str, message: &str) -> String {
-    let [.., tens, ones] = name.as_bytes() else { panic!("{name}") };
-    let number = (10 * usize::from(*tens) + usize::from(*ones)) % 32;
+    let name = name.as_bytes();
+    let ([first, ..], [.., tens, ones]) = (name, name) else { panic!("{name:?}") };
+    let number = (usize::from(*first) + 10 * usize::from(*tens) + usize::from(*ones)) % 32;
     format!("{}{message}", "0".repeat(number + 1))
 }
 

@@ -110,16 +110,17 @@ local function count_next(waiters, is_free)
 end
 
 -- Reserves the lock for the first `count` waiters, and wakes them. Each message has leading zeros; their
--- number is derived from the end of the waiter's name. Redisson parses the same number as without them;
--- of this library's waiters, only those with that number retry. Without a waiter in line, the plain
+-- number is derived from both ends of the owner's name: the counts at its end grow in step in processes
+-- that take turns, so without its client's part their waiters would all retry. Redisson parses the same
+-- number as without them; of this library's waiters, only those with that number retry. Without a waiter in line, the plain
 -- message wakes all subscribers: Redisson's clients, and waiters for which there was no place.
 local function reserve_and_wake(line, waiters, count, channel, message)
   if count == 0 then publish(channel, message) end
   for at = 1, count do
     local waiter = waiters[at]
     if not is_reserved(waiter) then store_place(line, waiter.name, waiter.since, now_ms() + RESERVED_MS) end
-    local tens, ones = string.byte(waiter.name, -2, -1)
-    publish(channel, string.rep('0', (10 * tens + ones) % 32 + 1) .. message)
+    local first, tens, ones = string.byte(waiter.name, waiter.reads and 6 or 7), string.byte(waiter.name, -2, -1)
+    publish(channel, string.rep('0', (first + 10 * tens + ones) % 32 + 1) .. message)
   end
 end
 
