@@ -56,8 +56,15 @@ impl LockClientBuilder {
         self
     }
 
-    /// Our own wire instead of Redisson's.
-    #[doc(hidden)]
+    /// Stores locks on the native wire instead of Redisson's: a free lock is one key that is taken by a
+    /// plain `SET NX PX` and deleted by its release, its fencing token comes from one counter for all
+    /// locks of the server (in a cluster, of the slot), and nothing else is left behind. It costs Redis
+    /// about a third. Kinds are told apart: a key that is held as one kind is a
+    /// [wrong kind](crate::AcquireError::WrongKind) for every other.
+    ///
+    /// **A preview**: it becomes the default before 0.1, and its keys may still change. All clients of
+    /// a lock must use the same wire; one on the other wire is refused with an error and never holds
+    /// the lock too. Redisson cannot share these locks. Default: off.
     pub fn native_wire(mut self) -> Self {
         self.redis.redissons_wire = false;
         self

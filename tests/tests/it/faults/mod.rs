@@ -11,6 +11,7 @@ mod evictions;
 mod foreign_keys;
 mod links;
 mod names;
+mod native_wire;
 mod outages;
 mod places;
 mod recovery;

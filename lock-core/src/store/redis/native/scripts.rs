@@ -72,6 +72,6 @@ scripts! {
     REQUEST_RELEASE = "request_release": concat!(lock!(), native!("holders"), script!("request_release"));
     RELEASE_REQUESTED = "release_requested": include_str!("../scripts/common/release_requested.lua");
     MISSING_RIGHTS = "missing_rights": concat!(
-        common!("publish"), include_str!("../scripts/common/missing_rights.lua"));
+        native!("publish" "commands"), include_str!("../scripts/common/missing_rights.lua"));
     RESIZE = "resize": concat!(lock!(), native!("permits"), script!("resize"));
 }

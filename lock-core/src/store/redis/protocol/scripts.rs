@@ -167,5 +167,5 @@ scripts! {
     FORCE_RELEASE = "common/force_release" with "parse_int" "set_ttl" "clock" "publish" "next_token" "waiters" "exclusive" "own_client" "fair_lock_queue" "fair_read_write_queue" "wake_next" "readers" "permits" "holders";
     REQUEST_RELEASE = "common/request_release" with "parse_int" "set_ttl" "clock" "publish" "exclusive" "readers" "permits" "holders";
     RELEASE_REQUESTED = "common/release_requested";
-    MISSING_RIGHTS = "common/missing_rights" with "publish";
+    MISSING_RIGHTS = "common/missing_rights" with "publish" "commands";
 }

@@ -12,20 +12,6 @@
 local nonce, lock, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local names = {unpack(ARGV, 4)}
 
--- These create no key. The commands that do are in CREATING, because a key without the right to DEL
--- would remain.
-local HARMLESS = {
-  {'time'}, {'exists', lock}, {'type', lock}, {'del', lock}, {'pexpire', lock, 1}, {'pttl', lock}, {'persist', lock},
-  {'get', lock}, {'set', lock, '', 'xx'}, {'incrby', lock, 'no number'},
-  {'hget', lock, ''}, {'hmget', lock, ''}, {'hset', lock, '', '', 'no value'}, {'hdel', lock, ''}, {'hlen', lock},
-  {'hgetall', lock}, {'hscan', lock, 0},
-  {'llen', lock}, {'lpos', lock, ''}, {'lindex', lock, 0}, {'lrange', lock, 0, 0}, {'lrem', lock, 0, ''}, {'ltrim', lock, 0, 0},
-  {'zadd', lock, 'xx', 0, ''}, {'zcard', lock}, {'zcount', lock, 0, 0}, {'zrange', lock, 0, 0}, {'zrangebyscore', lock, 0, 0},
-  {'zrank', lock, ''}, {'zrem', lock, ''}, {'zremrangebyscore', lock, 0, 0}, {'zscore', lock, ''},
-  {'scard', lock}, {'sismember', lock, ''},
-}
-local CREATING = {{'rpush', lock, ''}, {'sadd', lock, ''}}
-
 local commands, keys, channels, denied = {}, {}, {}, {}
 
 -- Returns what the user has no right to: 'command', 'key' or 'channel'; nil if the error is another one.
@@ -52,9 +38,9 @@ local function probe(command)
   return answer
 end
 
-for _, command in ipairs(HARMLESS) do probe(command) end
+for _, command in ipairs(harmless(lock)) do probe(command) end
 if not denied['del'] and not keys[1] then
-  for _, command in ipairs(CREATING) do
+  for _, command in ipairs(creating(lock)) do
     if probe(command) == 1 then redis.call('del', lock) end
   end
 end

@@ -1,0 +1,117 @@
+//! The native wire: what it sends and leaves, and what becomes of its tokens when their counter is lost.
+
+use lock_core::{AcquireError, Kind, LockClient, LockClientBuilder};
+use lock_tests::{Cli, LIMIT, RedisServer, bounded, eventually};
+use tokio::task::JoinSet;
+
+use crate::faults::{LONG, NEVER};
+
+const COUNTER: &str = "lock_token:lock:";
+
+fn native() -> LockClientBuilder {
+    LockClient::builder().lease(NEVER).native_wire()
+}
+
+/// Acquires and releases a key; returns its token.
+async fn token(client: &LockClient, key: &str) -> u64 {
+    let guard = client.write(key).wait(LONG).acquire().await.unwrap();
+    let token = guard.fencing_token().get();
+    guard.release().await.unwrap();
+    token
+}
+
+/// Keys other than clients' names.
+async fn keys(cli: &Cli) -> Vec<String> {
+    let mut keys = cli.keys().await;
+    keys.retain(|key| !key.starts_with("lock_client:"));
+    keys.sort();
+    keys
+}
+
+#[tokio::test]
+async fn free_locks_leave_one_counter_behind() {
+    let server = RedisServer::start().await;
+    let (client, cli) = (native().connect(&server.url()).await.unwrap(), server.cli().await);
+    let mut tasks = JoinSet::new();
+    for number in 0..1_000 {
+        let client = client.clone();
+        tasks.spawn(async move { token(&client, &format!("order:{number}")).await });
+    }
+    let mut tokens = bounded(LIMIT, tasks.join_all()).await;
+    tokens.sort_unstable();
+    tokens.dedup();
+    assert_eq!(tokens.len(), 1_000, "each grant has a token of its own");
+    assert_eq!(keys(&cli).await, [COUNTER]);
+}
+
+#[tokio::test]
+async fn a_free_lock_is_one_set_and_one_delete() {
+    let server = RedisServer::start().await;
+    let (client, cli) = (native().connect(&server.url()).await.unwrap(), server.cli().await);
+    // The first grant over a connection raises the counter, by a script.
+    token(&client, "first").await;
+    cli.reset_stats().await;
+    token(&client, "k").await;
+    let counts = cli.command_counts().await;
+    let sent = |command| counts.get(command).copied().unwrap_or(0);
+    assert_eq!(
+        [sent("set"), sent("incrby"), sent("evalsha"), sent("del")],
+        [1, 1, 1, 1],
+        "{counts:?}"
+    );
+    assert_eq!(sent("publish"), 0, "{counts:?}");
+}
+
+#[tokio::test]
+async fn tokens_grow_after_their_counter_was_lost_or_set_back() {
+    let server = RedisServer::start().await;
+    let (here, there) = (
+        native().connect(&server.url()).await.unwrap(),
+        native().connect(&server.url()).await.unwrap(),
+    );
+    let cli = server.cli().await;
+    let mut last = 0;
+    for round in 0..4 {
+        for breaks in [&["DEL", COUNTER][..], &["FLUSHALL"], &["SET", COUNTER, "7"]] {
+            for client in [&here, &there, &here] {
+                let next = token(client, "k").await;
+                assert!(next > last, "{next} after {last}, {breaks:?}, round {round}");
+                last = next;
+            }
+            cli.query::<redis::Value>(breaks).await;
+            // The client that has seen the greater tokens comes first in one round, last in another.
+            let first = if round % 2 == 0 { &here } else { &there };
+            let next = token(first, "k").await;
+            assert!(next > last, "{next} after {last}, {breaks:?}, round {round}");
+            last = next;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_counter_that_holds_something_else_grants_nothing() {
+    let server = RedisServer::start().await;
+    let (client, cli) = (native().connect(&server.url()).await.unwrap(), server.cli().await);
+    cli.query::<redis::Value>(&["SET", COUNTER, "no number"]).await;
+    let refused = client.write("k").try_acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::WrongKind(_)), "{refused}");
+    eventually("nothing is left", LIMIT, async || keys(&cli).await == [COUNTER]).await;
+}
+
+#[tokio::test]
+async fn a_key_is_never_held_on_both_wires() {
+    let server = RedisServer::start().await;
+    let native = native().connect(&server.url()).await.unwrap();
+    let redissons = LockClient::builder().lease(NEVER).connect(&server.url()).await.unwrap();
+    for kind in [Kind::Reentrant, Kind::Fair, Kind::ReadWrite, Kind::FairReadWrite] {
+        for (holder, other) in [(&native, &redissons), (&redissons, &native)] {
+            let held = holder.write("k").kind(kind).acquire().await.unwrap();
+            let refused = other.write("k").kind(kind).try_acquire().await.unwrap_err();
+            assert!(matches!(refused, AcquireError::WrongKind(_)), "{kind}: {refused}");
+            let refused = other.read("k").try_acquire().await.unwrap_err();
+            assert!(matches!(refused, AcquireError::WrongKind(_)), "{kind}: {refused}");
+            assert!(held.is_held());
+            held.release().await.unwrap();
+        }
+    }
+}
