@@ -58,7 +58,7 @@ scripts! {
     ACQUIRE = "acquire": concat!(lock!(), native!("token" "permits"), script!("acquire"));
     RELEASE = "release": concat!(
         script!("fast_path/release"), lock!(), native!("permits"), script!("release"));
-    LEAVE = "leave": concat!(lock!(), script!("leave"));
+    LEAVE = "leave": concat!(lock!(), native!("permits"), script!("leave"));
     RENEW = "renew": concat!(common!("parse_int" "clock" "renewed"), native!("mark"), script!("renew"));
     CONVERT = "convert": concat!(lock!(), native!("token"), script!("convert"));
     ACQUIRE_ALL = "acquire_all": concat!(

@@ -27,7 +27,7 @@ for at = 3, #ARGV, 2 do
 end
 if changed then
   begin_write(s)
-  wake_next(s)
+  wake_next(s, kind == 's' and permits_of(s.permits))
   write_lock(s)
 end
 return {'LEFT', nonce}

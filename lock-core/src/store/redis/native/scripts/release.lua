@@ -35,7 +35,7 @@ local function release(lock, value, holds, queued)
     opens = opens or letter == 'w' and holds == 0
     if kind == 's' or count_holders(s) == 0 then status, opens = 'FREED', true end
   end
-  if opens or s.ended > 0 then wake_next(s, kind == 's' and permits_of(s.permits, 0)) end
+  if opens or s.ended > 0 then wake_next(s, kind == 's' and permits_of(s.permits)) end
   if changed or s.ended > 0 then write_lock(s) end
   return status
 end

@@ -109,9 +109,11 @@ end
 -- before the next writer; of a semaphore as many as there are permits.
 local function wake_next(s, permits)
   if not s.waited or s.writes > 0 then return end
+  -- A place that is over would be woken in vain, and those behind it left asleep.
+  drop_dead(s)
   local holders = count_holders(s)
   if s.kind == 's' then
-    if permits > holders then
+    if permits and permits > holders then
       for _, place in ipairs(first_places(s, permits - holders)) do wake(s, place) end
     end
     return
