@@ -1,12 +1,19 @@
 //! The script calls of a client, in plain types: for tests that run the scripts elsewhere.
 
+use std::sync::Arc;
+
+use redis::{Arg, Pipeline};
+
 use super::store_probe::{Ask, Step};
 use crate::{
     store::{
         ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
-        redis::protocol::{Encoder, ScriptCall, Wire},
+        redis::{
+            native::NativeWire,
+            protocol::{Encoder, ScriptCall, Wire},
+        },
     },
-    types::{Kind, LockKey, Mode, OwnerId},
+    types::{ClientId, FencingToken, Kind, LockKey, Mode, OwnerId},
 };
 
 /// A call of a script as a server receives it.
@@ -25,19 +32,52 @@ pub struct ScriptCaller {
     kind: Kind,
     key: LockKey,
     owner: OwnerId,
+    /// `None`: Redisson's wire.
+    native: Option<Arc<NativeWire>>,
 }
 
 impl ScriptCaller {
     /// An owner of this name; a permit's has 32 hexadecimal digits.
     #[must_use]
     pub fn new(kind: Kind, key: &LockKey, owner: &str) -> Self {
-        Self { kind, key: key.clone(), owner: OwnerId::of_name(owner) }
+        Self { kind, key: key.clone(), owner: OwnerId::of_name(owner), native: None }
+    }
+
+    /// An owner on the native wire, of this client, which has seen tokens up to `known`.
+    #[must_use]
+    pub fn native(kind: Kind, key: &LockKey, client: &str, owner: &str, known: u64) -> Self {
+        let wire = NativeWire::new(String::new(), &ClientId::of_name(client), false);
+        wire.counter(0).granted(FencingToken::new(known), 0);
+        Self { native: Some(Arc::new(wire)), ..Self::new(kind, key, owner) }
+    }
+
+    /// Returns the words of the commands that take a free lock on the native wire: the one that
+    /// takes it, and the one that draws its token.
+    ///
+    /// # Panics
+    ///
+    /// Panics on Redisson's wire, which has none.
+    #[must_use]
+    pub fn take_free(&self, ask: Ask) -> [Vec<Vec<u8>>; 2] {
+        let wire = self.native.as_ref().expect("BUG: a caller on the native wire");
+        let mut batch = Pipeline::new();
+        wire.set_free(&mut batch, &ask.by(self.holder()));
+        wire.take_tokens(&mut batch, 0, 1);
+        let words = |command: &redis::Cmd| -> Vec<Vec<u8>> {
+            let words = command.args_iter().filter_map(|word| match word {
+                Arg::Simple(word) => Some(word.to_vec()),
+                _ => None,
+            });
+            words.collect()
+        };
+        let mut commands = batch.cmd_iter().map(words);
+        [(); 2].map(|()| commands.next().expect("BUG: two commands"))
     }
 
     /// Returns the call for a command.
     #[must_use]
     pub fn call(&self, step: Step, nonce: &str) -> PlainCall {
-        let (steps, holder) = (steps(), self.holder());
+        let (steps, holder) = (self.wire(), self.holder());
         let after = |read, write| Holds { read, write };
         let call = match step {
             Step::Acquire(ask) => steps.acquire(&ask.by(holder)),
@@ -59,34 +99,43 @@ impl ScriptCaller {
         plain(call, nonce)
     }
 
-    /// Returns the call by which several waiters of one key of a fair kind leave together.
+    /// Returns the call by which several waiters of one key leave together.
     ///
     /// # Panics
     ///
-    /// Panics for another kind, which has no such script, and if there are no waiters.
+    /// Panics if there are no waiters; and on Redisson's wire for a kind that is not fair, which has
+    /// no such script.
     #[must_use]
     pub fn leave(waiters: &[(&Self, Mode)], nonce: &str) -> PlainCall {
         let (first, _) = waiters.first().expect("BUG: none leaves");
         let leaves = |(caller, mode): &(&Self, Mode)| (caller.owner.clone(), *mode);
         let waiters = waiters.iter().map(leaves).collect();
         let command = LeaveCommand::new(first.kind, first.key.clone(), waiters);
-        plain(steps().leave(&command).expect("BUG: it is a fair kind"), nonce)
+        plain(first.wire().leave(&command).expect("BUG: it has such a script"), nonce)
     }
 
     /// Returns the call that acquires several locks.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are none.
     #[must_use]
     pub fn call_all(members: &[(&Self, Ask)], nonce: &str) -> PlainCall {
+        let (first, _) = members.first().expect("BUG: no lock");
         let members: Vec<_> = members.iter().map(|(caller, ask)| ask.by(caller.holder())).collect();
-        plain(steps().acquire_all(&members), nonce)
+        plain(first.wire().acquire_all(&members), nonce)
+    }
+
+    fn wire(&self) -> Arc<dyn Wire> {
+        match &self.native {
+            Some(wire) => Arc::clone(wire) as Arc<dyn Wire>,
+            None => Arc::new(Encoder { prefix: String::new(), permanent_tokens: false }),
+        }
     }
 
     fn holder(&self) -> Holder {
         Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
     }
-}
-
-fn steps() -> Encoder {
-    Encoder { prefix: String::new(), permanent_tokens: false }
 }
 
 /// The call that a server receives.

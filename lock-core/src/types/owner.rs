@@ -30,6 +30,12 @@ impl ClientId {
         Self(parts.join("-").into())
     }
 
+    /// One that is known by name, for the tests of what is asked of a server.
+    #[cfg(all(feature = "redis", feature = "test-util"))]
+    pub(crate) fn of_name(name: &str) -> Self {
+        Self(name.into())
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

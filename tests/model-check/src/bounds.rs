@@ -18,7 +18,7 @@ const TWO: &[i64] = &[1_500, 2_500];
 /// Each with its bounds; mutants are sought in those of their kind, smallest first.
 #[must_use]
 pub fn all() -> Vec<Setup> {
-    [read_write(), sole(), fair(), semaphore()].concat()
+    [read_write(), sole(), fair(), semaphore(), native()].concat()
 }
 
 /// The one of this name.
@@ -99,6 +99,57 @@ fn semaphore() -> Vec<Setup> {
         of("semaphore: three", kind, 3, 6),
         Setup { late: 1, ..of("semaphore: late", kind, 3, 4) },
         Setup { force: true, ..of("semaphore: taken away", kind, 3, 5) },
+    ]
+}
+
+fn native_of(name: &'static str, kind: Kind, clients: u8, operations: u8) -> Setup {
+    Setup { clients, operations, late: 0, leases: ONE, ..Setup::native(name, kind) }
+}
+
+/// The same on the native wire, whose plain commands are operations as well.
+fn native() -> Vec<Setup> {
+    let of = native_of;
+    let (sole, fair) = (Kind::Reentrant, Kind::Fair);
+    let (shared, fair_shared, semaphore) = (Kind::ReadWrite, Kind::FairReadWrite, Kind::Semaphore);
+    vec![
+        of("native reentrant: two", sole, 2, 6),
+        of("native reentrant: three", sole, 3, 5),
+        Setup { leases: TWO, late: 1, ..of("native reentrant: late", sole, 2, 3) },
+        Setup { force: true, ..of("native reentrant: taken away", sole, 2, 5) },
+        Setup { leases: &[2_500], ..of("native reentrant: a waiter that is dead", sole, 3, 5) },
+        Setup { forgets_tokens: true, ..of("native fenced: tokens lost", Kind::Fenced, 2, 5) },
+        Setup {
+            forgets_tokens: true,
+            tokens_ahead_us: 3_600_000_000,
+            ..of("native fenced: tokens lost, the clock behind", Kind::Fenced, 2, 5)
+        },
+        of("native read/write: two", shared, 2, 5),
+        of("native read/write: three", shared, 3, 4),
+        Setup { leases: TWO, ..of("native read/write: two leases", shared, 2, 3) },
+        Setup { late: 1, ..of("native read/write: late", shared, 2, 3) },
+        Setup { converts: true, ..of("native read/write: changes of mode", shared, 2, 5) },
+        Setup {
+            converts: true,
+            late: 1,
+            ..of("native read/write: late changes of mode", shared, 2, 3)
+        },
+        Setup { force: true, ..of("native read/write: taken away", shared, 2, 4) },
+        of("native fair: two", fair, 2, 5),
+        of("native fair: three", fair, 3, 5),
+        Setup { late: 1, ..of("native fair: late", fair, 2, 3) },
+        Setup { force: true, ..of("native fair: taken away", fair, 2, 4) },
+        of("native fair read/write: two", fair_shared, 2, 5),
+        of("native fair read/write: three", fair_shared, 3, 4),
+        Setup { late: 1, ..of("native fair read/write: late", fair_shared, 2, 3) },
+        Setup {
+            converts: true,
+            ..of("native fair read/write: changes of mode", fair_shared, 2, 4)
+        },
+        Setup { force: true, ..of("native fair read/write: taken away", fair_shared, 2, 4) },
+        of("native semaphore: three", semaphore, 3, 6),
+        Setup { permits: 1, ..of("native semaphore: one permit", semaphore, 3, 5) },
+        Setup { late: 1, ..of("native semaphore: late", semaphore, 3, 4) },
+        Setup { force: true, ..of("native semaphore: taken away", semaphore, 3, 5) },
     ]
 }
 

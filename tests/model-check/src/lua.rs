@@ -47,6 +47,13 @@ pub struct Prepared {
     args: Table,
 }
 
+impl Prepared {
+    /// Puts a number in the place of an argument; the nonce is the first.
+    pub(crate) fn set_arg(&self, at: usize, number: i64) {
+        self.args.raw_set(at, number.to_string()).expect("memory for it");
+    }
+}
+
 /// The scripts, compiled, of one thread.
 pub struct Interpreter {
     lua: Lua,

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use lock_core::test_util::SCRIPTS;
+use lock_core::test_util::{NATIVE_SCRIPTS, SCRIPTS, ScriptText};
 
 /// Every script by name, as Redis would get it.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ impl Texts {
     /// What Redis gets.
     #[must_use]
     pub fn real() -> Self {
-        let scripts = SCRIPTS.iter().map(|script| (script.name, Cow::Borrowed(script.text)));
+        let scripts = all().map(|script| (script.name, Cow::Borrowed(script.text)));
         Self::new(scripts.collect())
     }
 
@@ -36,7 +36,7 @@ impl Texts {
     pub fn with_file(file: &str, text: &str) -> Self {
         let before = file_text(file);
         let mut found = false;
-        let scripts = SCRIPTS.iter().map(|script| {
+        let scripts = all().map(|script| {
             if !script.text.contains(&before) {
                 return (script.name, Cow::Borrowed(script.text));
             }
@@ -63,19 +63,29 @@ impl Texts {
     }
 }
 
-/// Where the scripts are.
-#[must_use]
-pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lock-core/src/store/redis/scripts")
+/// Of both wires.
+fn all() -> impl Iterator<Item = &'static ScriptText> {
+    SCRIPTS.iter().chain(NATIVE_SCRIPTS)
 }
 
-/// A file of the scripts, `lib/waiters` say.
+/// What the names of the native wire's files begin with.
+pub const NATIVE: &str = "native/";
+
+/// Where the scripts are, of Redisson's wire and of both, or of the native one alone.
+#[must_use]
+pub fn folder(native: bool) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lock-core/src/store/redis");
+    folder.join(if native { "native/scripts" } else { "scripts" })
+}
+
+/// A file of the scripts, `lib/waiters` or `native/lib/line` say.
 ///
 /// # Panics
 ///
 /// When there is none of this name.
 #[must_use]
 pub fn file_text(file: &str) -> String {
-    let path = folder().join(format!("{file}.lua"));
+    let native = file.strip_prefix(NATIVE);
+    let path = folder(native.is_some()).join(format!("{}.lua", native.unwrap_or(file)));
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

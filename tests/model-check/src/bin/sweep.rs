@@ -69,6 +69,7 @@ fn models(file: &str) -> impl Fn(&str) -> bool + use<'_> {
         "fair_read_write" => name.starts_with("fair read/write"),
         "semaphore" => name.starts_with("semaphore"),
         "fast_path" => name.starts_with("reentrant") || name.starts_with("read/write"),
+        "native" => name.starts_with("native"),
         _ => true,
     }
 }
@@ -94,11 +95,19 @@ fn is_found_out(file: &str, text: &str) -> bool {
 /// Every file of the scripts that the models run.
 fn files() -> Vec<String> {
     let mut files = Vec::new();
-    for folder in fs::read_dir(texts::folder()).expect("the scripts").flatten() {
-        for file in fs::read_dir(folder.path()).expect("a folder").flatten() {
-            let path = file.path().with_extension("");
-            let name = path.strip_prefix(texts::folder()).expect("it is inside");
-            files.push(name.to_string_lossy().into_owned());
+    for (native, beginning) in [(false, ""), (true, texts::NATIVE)] {
+        let folder = texts::folder(native);
+        let mut inside = vec![folder.clone()];
+        while let Some(place) = inside.pop() {
+            for entry in fs::read_dir(place).expect("the scripts").flatten() {
+                if entry.path().is_dir() {
+                    inside.push(entry.path());
+                    continue;
+                }
+                let path = entry.path().with_extension("");
+                let name = path.strip_prefix(&folder).expect("it is inside");
+                files.push([beginning, &name.to_string_lossy()].concat());
+            }
         }
     }
     files.sort();

@@ -38,8 +38,12 @@ impl Step<'_> {
     }
 
     /// The waiters before this one that must not be overtaken, as they were.
-    fn ahead(&self) -> Vec<&Waiter> {
-        let Op::Acquire { mode, waited, .. } = self.op else { return Vec::new() };
+    pub(super) fn ahead(&self) -> Vec<&Waiter> {
+        let (mode, waited) = match self.op {
+            Op::Acquire { mode, waited, .. } => (mode, waited),
+            Op::TryFree { mode, .. } => (mode, 0),
+            _ => return Vec::new(),
+        };
         let must_wait = |waiter: &&Waiter| match self.setup.kind {
             Kind::FairReadWrite | Kind::ReadWrite => {
                 mode == Mode::Write || waiter.mode == Mode::Write
@@ -47,12 +51,27 @@ impl Step<'_> {
             _ => true,
         };
         let waiters = self.before.waiters.iter();
-        if self.setup.kind.is_fair() || self.before.waits(self.owner) {
+        if self.keeps_a_line() || self.before.waits(self.owner) {
             let before = waiters.take_while(|waiter| waiter.owner != self.owner);
             return before.filter(|waiter| waiter.left > 0).filter(must_wait).collect();
         }
         let longer = |waiter: &&Waiter| waiter.since <= self.now - waited;
         waiters.filter(must_wait).filter(longer).collect()
+    }
+
+    /// Whether waiters are in the order of their arrival, not by how long they have waited.
+    fn keeps_a_line(&self) -> bool {
+        self.setup.kind.is_fair() || self.setup.is_native()
+    }
+
+    /// Whether its place is left. On the native wire one that was over may stay where the key was
+    /// gone: it counts for nothing.
+    pub(super) fn still_waits(&self, mode: Mode) -> bool {
+        let mut waits = self.after.waiters.iter();
+        waits.any(|one| {
+            let counts = one.left > 0 || !self.setup.is_native();
+            one.owner == self.owner && one.mode == mode && counts
+        })
     }
 
     /// Whether others read: then a reader passes a writer that waits, unless it yields.
@@ -76,9 +95,7 @@ impl Step<'_> {
                     _ => !self.ahead().is_empty() && !passes,
                 };
                 broken(Wrong::Overtaken, enters && overtakes)?;
-                let mut waits = self.after.waiters.iter();
-                let waits = waits.any(|one| one.owner == self.owner && one.mode == mode);
-                broken(Wrong::StillWaits, enters && waits)?;
+                broken(Wrong::StillWaits, enters && self.still_waits(mode))?;
                 let outermost = holds == 1 && (mode == Mode::Write || !inside);
                 self.has_token(self.setup.has_tokens() && outermost)
             }
@@ -108,7 +125,10 @@ impl Step<'_> {
         let own = self.after.waiters.iter().find(|one| one.owner == self.owner && one.left > 0);
         broken(Wrong::Reply, (self.number(3) == 1) != own.is_some())?;
         let Op::Acquire { waited, waits, .. } = self.op else { return Ok(()) };
-        if !self.setup.kind.is_fair() {
+        if self.setup.is_native() {
+            broken(Wrong::Overtaken, waits != own.is_some())?;
+        }
+        if !self.keeps_a_line() {
             broken(Wrong::Overtaken, waits != own.is_some())?;
             let before = self.before.waiters.iter().find(|one| one.owner == self.owner);
             let since = before.map_or(self.now - waited, |before| before.since);

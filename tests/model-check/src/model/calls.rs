@@ -8,7 +8,8 @@ use lock_core::{
 };
 
 use super::{
-    names::{self, LockNames, SYMBOLS},
+    names::{self, KNOWN, LockNames, SYMBOLS, Wire},
+    native,
     op::{NONCE, Op},
     setup::Setup,
 };
@@ -48,7 +49,7 @@ pub(crate) fn with_nonsense(mut call: PlainCall, which: usize) -> PlainCall {
 /// Runs calls, each of which is made once.
 pub(crate) struct CallCache<A> {
     lua: Rc<Interpreter>,
-    made: RefCell<HashMap<A, Prepared>>,
+    made: RefCell<HashMap<A, (Prepared, Option<usize>)>>,
 }
 
 impl<A: Copy + Eq + Hash> CallCache<A> {
@@ -56,18 +57,26 @@ impl<A: Copy + Eq + Hash> CallCache<A> {
         Self { lua: Interpreter::of_thread(texts), made: RefCell::default() }
     }
 
+    /// Of a client that knows no token greater than `known`.
     pub(crate) fn run(
         &self,
         redis: &mut Redis,
         asked: A,
+        known: i64,
         make: impl FnOnce() -> PlainCall,
     ) -> Reply {
         let call = self.made.borrow().get(&asked).cloned();
-        let call = call.unwrap_or_else(|| {
-            let call = self.lua.prepare(&make());
+        let (call, known_at) = call.unwrap_or_else(|| {
+            let call = make();
+            let placeholder = KNOWN.to_string().into_bytes();
+            let known_at = call.args.iter().position(|arg| *arg == placeholder).map(|at| at + 1);
+            let call = (self.lua.prepare(&call), known_at);
             self.made.borrow_mut().insert(asked, call.clone());
             call
         });
+        if let Some(at) = known_at {
+            call.set_arg(at, known);
+        }
         self.lua.run_prepared(redis, &call).in_parts()
     }
 }
@@ -107,8 +116,15 @@ impl Calls {
         }
     }
 
-    pub(super) fn run(&self, redis: &mut Redis, asked: Asked) -> Reply {
-        self.made.run(redis, asked, || self.make(asked))
+    /// Of a client that knows no greater token.
+    pub(super) fn run(&self, redis: &mut Redis, asked: Asked, known: i64) -> Reply {
+        if let Asked::By(owner, op) = asked
+            && let Some(words) = op.plain(self.permits, &self.callers[usize::from(owner)])
+        {
+            return redis.call(&words);
+        }
+        let reply = self.made.run(redis, asked, known, || self.make(asked));
+        if self.names.wire == Wire::Native { native::alone(reply) } else { reply }
     }
 
     fn make(&self, asked: Asked) -> PlainCall {

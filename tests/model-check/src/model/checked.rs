@@ -10,7 +10,7 @@ impl Model for Locks {
     type Action = Action;
 
     fn init_states(&self) -> Vec<ModelState> {
-        vec![ModelState::new(self.setup.clients)]
+        vec![ModelState::new(&self.setup)]
     }
 
     fn actions(&self, world: &ModelState, actions: &mut Vec<Action>) {
@@ -29,7 +29,9 @@ impl Model for Locks {
             }
             let deeds = deed::deeds(&self.setup, world, at);
             if client.late.is_none() && under_way < usize::from(self.setup.late) {
-                actions.extend(deeds.iter().map(|&deed| Action::Send(at, deed)));
+                // What follows a plain command is heard, or it makes no difference.
+                let sent = deeds.iter().filter(|deed| **deed != deed::Deed::GoOn);
+                actions.extend(sent.map(|&deed| Action::Send(at, deed)));
             }
             actions.extend(deeds.into_iter().map(|deed| Action::Do(at, deed)));
         }
@@ -45,6 +47,9 @@ impl Model for Locks {
         }
         if self.setup.forgets_tokens && world.redis.entry(self.setup.names.token).is_some() {
             actions.push(Action::ForgetToken);
+            if self.setup.is_native() {
+                actions.push(Action::FailOver);
+            }
         }
     }
 

@@ -17,6 +17,15 @@ pub enum Deed {
         mode: Mode,
         lease: i64,
     },
+    /// The same by the plain commands for a free lock, the first of them.
+    TryFree {
+        mode: Mode,
+        lease: i64,
+    },
+    /// The waiter tries so again.
+    TryAgain,
+    /// The other one of these commands.
+    GoOn,
     /// The waiter looks again, or asks again for what it does not know.
     AskAgain,
     Enter {
@@ -54,7 +63,8 @@ pub(super) fn deeds(setup: &Setup, world: &ModelState, at: usize) -> Vec<Deed> {
     if !hold.is_settled() {
         deeds.push(Deed::Settle);
     }
-    if setup.kind.is_fair() && hold.guards.none() && hold.in_line.is_some() && !hold.doubt {
+    let leaves = setup.kind.is_fair() || setup.is_native();
+    if leaves && hold.guards.none() && hold.in_line.is_some() && !hold.doubt {
         deeds.push(Deed::Leave);
     }
     if hold.leaving || hold.asks() {
@@ -63,6 +73,12 @@ pub(super) fn deeds(setup: &Setup, world: &ModelState, at: usize) -> Vec<Deed> {
         }
         if hold.asks() {
             deeds.push(Deed::AskAgain);
+            if client.may_try(setup) {
+                deeds.push(Deed::TryAgain);
+            }
+            if hold.tried.is_some() {
+                deeds.push(Deed::GoOn);
+            }
         }
         return deeds;
     }
@@ -103,6 +119,9 @@ fn fresh(setup: &Setup, world: &ModelState, at: usize, deeds: &mut Vec<Deed>) {
     }
     for &mode in setup.modes {
         deeds.extend(setup.leases.iter().map(|&lease| Deed::Acquire { mode, lease }));
+        if world.clients[at].may_try(setup) {
+            deeds.extend(setup.leases.iter().map(|&lease| Deed::TryFree { mode, lease }));
+        }
     }
 }
 
@@ -147,12 +166,15 @@ pub(super) fn begin(
     deed: Deed,
 ) -> Option<(Whose, Op)> {
     let now = world.now();
-    if let Deed::Acquire { mode, lease } = deed {
+    if let Deed::Acquire { mode, lease } | Deed::TryFree { mode, lease } = deed {
         let owner = new_owner(setup, world, at)?;
         let client = &mut world.clients[at];
         client.put_aside();
         client.hold = Some(Hold::new(owner, mode, lease, now));
-        return Some((Whose::Hold, ask(setup, client.hold.as_mut()?, now)));
+        let hold = client.hold.as_mut()?;
+        let tries = matches!(deed, Deed::TryFree { .. });
+        let op = if tries { try_free(setup, hold) } else { ask(setup, hold, now) };
+        return Some((Whose::Hold, op));
     }
     let client = &mut world.clients[at];
     if deed == Deed::SettleStale {
@@ -161,13 +183,18 @@ pub(super) fn begin(
     let hold = client.hold.as_mut()?;
     let op = match deed {
         Deed::AskAgain => ask(setup, hold, now),
+        Deed::TryAgain => try_free(setup, hold),
+        Deed::GoOn if setup.draws_first => Op::TryFree { mode: hold.asked.0, lease: hold.asked.1 },
+        Deed::GoOn => Op::DrawToken,
         Deed::Settle => {
             // An owner that requests nothing more has given up.
             hold.leaving |= hold.guards.none();
+            hold.tried = None;
             settle(hold)?
         }
         Deed::Leave => {
             hold.leaving = true;
+            hold.tried = None;
             Op::Leave { mode: hold.in_line? }
         }
         Deed::Enter { mode, lease } => {
@@ -202,7 +229,7 @@ pub(super) fn begin(
             let after = hold.guards;
             Op::Downgrade { after: hold.change(after), lease: hold.asked.1 }
         }
-        Deed::Acquire { .. } | Deed::SettleStale => return None,
+        Deed::Acquire { .. } | Deed::TryFree { .. } | Deed::SettleStale => return None,
     };
     Some((Whose::Hold, op))
 }
@@ -210,9 +237,17 @@ pub(super) fn begin(
 fn ask(setup: &Setup, hold: &mut Hold, now: i64) -> Op {
     let (mode, lease) = hold.asked;
     *hold.stored.of_mut(mode) = 1;
+    hold.tried = None;
     hold.in_line = setup.waits.then_some(mode);
     let yields = hold.yields_until.is_none_or(|until| now < until);
     Op::Acquire { mode, holds: 1, lease, yields, waits: setup.waits, waited: now - hold.since }
+}
+
+fn try_free(setup: &Setup, hold: &mut Hold) -> Op {
+    let (mode, lease) = hold.asked;
+    *hold.stored.of_mut(mode) = 1;
+    (hold.tried, hold.taken) = (None, false);
+    if setup.draws_first { Op::DrawToken } else { Op::TryFree { mode, lease } }
 }
 
 fn settle(hold: &mut Hold) -> Option<Op> {
@@ -256,6 +291,11 @@ impl Client {
         takes && *owner == hold.owner && !hold.guards.none()
     }
 
+    /// Whether it may count on the counter of tokens without a script that looks at the clock.
+    fn may_try(&self, setup: &Setup) -> bool {
+        setup.is_native() && setup.has_tokens() && self.raised
+    }
+
     /// What was before is settled later, if there is something to settle.
     fn put_aside(&mut self) {
         if let Some(mut hold) = self.hold.take().filter(|hold| !hold.is_settled()) {
@@ -267,5 +307,5 @@ impl Client {
 
 /// The name of an owner, as Redis knows it.
 pub(super) fn name(setup: &Setup, owner: u8) -> Vec<u8> {
-    names::owner(setup.kind, owner)
+    names::owner(setup.kind, setup.names, owner)
 }

@@ -5,7 +5,7 @@ use lock_core::Kind;
 use super::{
     calls::{Asked, Calls, NONSENSE},
     deed::name,
-    names::LockNames,
+    names::{LockNames, Wire},
     setup::{PLACE, Setup},
     standing::{Held, Standing},
     state::{Hold, ModelState},
@@ -20,13 +20,8 @@ pub(super) fn judge(setup: &Setup, world: &ModelState, standing: &Standing) -> O
     }
     let holds = world.clients.iter().filter_map(|client| client.hold.as_ref());
     for hold in holds.filter(|hold| hold.believes(world.now())) {
-        if !is_backed(
-            setup.names,
-            &world.redis,
-            hold,
-            standing.by(&name(setup, hold.owner)),
-            world.now(),
-        ) {
+        let held = standing.by(&name(setup, hold.owner));
+        if !is_backed(setup.names, &world.redis, hold, held, world.now()) {
             return Some(Wrong::CutShort);
         }
     }
@@ -59,6 +54,7 @@ fn is_backed(names: &LockNames, redis: &Redis, hold: &Hold, held: Option<&Held>,
         || (held.reads >= hold.guards.reads
             && held.left >= reads_until
             && (1..=hold.guards.reads)
+                .filter(|_| names.wire == Wire::Redisson)
                 .all(|at| redis.left_ms(&names.read_key(&held.owner, at)) >= reads_until));
     let writes =
         hold.guards.writes == 0 || (held.writes >= hold.guards.writes && held.left >= left);
@@ -68,6 +64,7 @@ fn is_backed(names: &LockNames, redis: &Redis, hold: &Hold, held: Option<&Held>,
 pub(crate) fn may_stay(setup: &Setup, key: &[u8]) -> bool {
     let names = setup.names;
     match setup.kind {
+        _ if setup.is_native() => key == names.token || key == names.leases,
         Kind::Semaphore => key == names.lock || key == names.leases,
         Kind::Fenced => key == names.token,
         _ => false,
@@ -75,6 +72,14 @@ pub(crate) fn may_stay(setup: &Setup, key: &[u8]) -> bool {
 }
 
 pub(crate) fn adds_up(setup: &Setup, redis: &Redis) -> bool {
+    if setup.is_native() {
+        let out = Standing::of(redis, setup.kind, setup.names).held.len();
+        let kept = match redis.entry(setup.names.leases).map(|entry| &entry.value) {
+            Some(Value::Text(permits)) => *permits == setup.permits.to_string().into_bytes(),
+            _ => out == 0,
+        };
+        return kept && u32::try_from(out).is_ok_and(|out| out <= setup.permits);
+    }
     let Some(Value::Text(free)) = redis.entry(setup.names.lock).map(|entry| &entry.value) else {
         return true;
     };
@@ -98,7 +103,7 @@ pub(super) fn is_freed(setup: &Setup, world: &ModelState, calls: &Calls) -> bool
     if !is_free || world.operations < 2 {
         let mut redis = redis.clone();
         for newcomer in 0..permits {
-            let reply = calls.run(&mut redis, Asked::Newcomer(newcomer));
+            let reply = calls.run(&mut redis, Asked::Newcomer(newcomer), 0);
             if reply.parts().first().and_then(Reply::text) != Some("GRANTED") {
                 return false;
             }
@@ -111,7 +116,7 @@ pub(super) fn is_freed(setup: &Setup, world: &ModelState, calls: &Calls) -> bool
 /// Arguments that are none change nothing and are refused.
 pub(super) fn is_picky(world: &ModelState, calls: &Calls) -> bool {
     // What a script says to them does not depend on much.
-    let run = |redis: &mut Redis, which| calls.run(redis, Asked::Nonsense(which));
+    let run = |redis: &mut Redis, which| calls.run(redis, Asked::Nonsense(which), 0);
     world.operations > 1 || refuses_nonsense(&world.redis, run)
 }
 

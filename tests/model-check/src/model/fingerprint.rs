@@ -5,13 +5,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{
     deed::owners,
-    names::{K, SYMBOLS},
+    names::{K, NATIVE_K, SYMBOLS},
     state::{Client, Hold, ModelState},
 };
 use crate::redis::{Entry, Value};
 
 /// Above this a time to live makes no difference.
 const LONG_MS: i64 = 60_000;
+
+/// After so long nothing is believed in of what was tried.
+const LONG_TRY_MS: i64 = 3_000;
 
 /// How many digits milliseconds and microseconds of these years have.
 const MS_DIGITS: usize = 13;
@@ -64,6 +67,12 @@ impl ModelState {
             (Some(*owner) == hold_of(&client.hold), Some(*owner) == hold_of(&client.stale), op)
         });
         late.hash(&mut hasher);
+        let known = |token: i64| (token.cmp(&self.highest), token.cmp(&self.redis.now_us()));
+        let tried = client.hold.as_ref().and_then(|hold| hold.tried);
+        let tried = tried.map(|tried| {
+            ((tried.sent - now).max(-LONG_TRY_MS), known(tried.known), tried.token.map(known))
+        });
+        (known(client.known), client.raised, tried).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -88,7 +97,8 @@ impl ModelState {
         }
         let now = self.now();
         let entries = self.redis.entries().map(|(key, entry)| {
-            let highest = (key == K.token).then_some(self.highest);
+            let is_token = key == K.token || key == NATIVE_K.token;
+            let highest = is_token.then_some(self.highest);
             print(key, entry, &names, now, highest)
         });
         entries.fold(0_u64, u64::wrapping_add)
@@ -119,7 +129,14 @@ pub(crate) fn print(
             let since = std::str::from_utf8(&text[..digits]).ok();
             let since = since.and_then(|since| since.parse::<i64>().ok());
             since.map(|it| if digits == MS_DIGITS { it - now } else { it }).hash(&mut hasher);
-            renamed(&text[digits..], names, &mut hasher);
+            let rest = &text[digits..];
+            // The value of a lock on the native wire ends with its deadline.
+            let deadline =
+                rest.iter().rposition(|byte| *byte == b' ').map_or(rest.len(), |at| at + 1);
+            let ends = std::str::from_utf8(&rest[deadline..]).ok();
+            let ends = ends.and_then(|ends| ends.parse::<i64>().ok());
+            ends.map(|ends| (ends - now).max(0)).hash(&mut hasher);
+            renamed(&rest[..deadline], names, &mut hasher);
         }
         Value::Hash(fields) => {
             let each = fields.iter().map(|(field, value)| alone(field, value, names, now));

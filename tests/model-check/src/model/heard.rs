@@ -5,12 +5,14 @@ use lock_core::{Kind, Mode, test_util::validity};
 use super::{
     deed::Whose,
     op::{Op, span},
+    replies,
     setup::Setup,
-    state::{Client, Hold, Holds},
+    state::{Client, Hold, Holds, Tried},
 };
 use crate::redis::Reply;
 
-/// The answer to what was sent a moment ago.
+/// The answer to what was sent a moment ago. Returns the fencing token of what the client believes in
+/// since then.
 pub(super) fn hear(
     setup: &Setup,
     client: &mut Client,
@@ -18,12 +20,14 @@ pub(super) fn hear(
     op: Op,
     reply: &Reply,
     now: i64,
-) {
+) -> Option<i64> {
+    let known = client.known;
     let slot = match whose {
         Whose::Hold => &mut client.hold,
         Whose::Stale => &mut client.stale,
     };
-    let Some(hold) = slot else { return };
+    let hold = slot.as_mut()?;
+    let mut token = None;
     let status = reply.parts().first().and_then(Reply::text).unwrap_or_default();
     match op {
         Op::Acquire { mode, holds, lease, .. } if hold.guards.none() => {
@@ -67,6 +71,26 @@ pub(super) fn hear(
             }
             _ => hold.lose(),
         },
+        Op::TryFree { mode, .. } => {
+            let is_taken = reply.text() == Some("OK");
+            if !is_taken {
+                *hold.stored.of_mut(mode) = 0;
+                hold.tried = None;
+            } else if let Some(tried) = hold.tried {
+                token = hold.taken_free(setup, tried, now);
+            } else {
+                hold.tried = Some(Tried { sent: now, known, token: None });
+            }
+        }
+        Op::DrawToken => {
+            let drawn = reply.int();
+            match hold.tried {
+                Some(tried) => {
+                    token = hold.taken_free(setup, Tried { token: drawn, ..tried }, now);
+                }
+                None => hold.tried = Some(Tried { sent: now, known, token: drawn }),
+            }
+        }
         Op::Upgrade { after, lease } => hold.upgraded(status, after, lease, now),
         Op::Downgrade { after, lease } => {
             hold.settled_as(after);
@@ -81,9 +105,17 @@ pub(super) fn hear(
         }
     }
     let over = hold.guards.none() && hold.is_settled();
-    if over && (hold.leaving || !setup.waits) {
+    if over && hold.tried.is_none() && (hold.leaving || !setup.waits) {
         *slot = None;
     }
+    if let Op::Acquire { .. } | Op::Upgrade { .. } = op
+        && status == "GRANTED"
+    {
+        token = reply.parts().get(2).and_then(replies::token).filter(|token| *token > 0);
+        client.raised |= token.is_some() && matches!(op, Op::Acquire { .. });
+    }
+    client.known = known.max(token.unwrap_or_default());
+    token
 }
 
 /// For how long what was granted for this lease is believed in.
@@ -95,6 +127,25 @@ impl Hold {
     pub(super) fn has(&mut self, mode: Mode, holds: u32) {
         *self.guards.of_mut(mode) = holds;
         *self.stored.of_mut(mode) = holds;
+    }
+
+    /// Both commands are answered. Belief counts from sending; a token that is not above what the
+    /// client knew then, because the counter was lost, is not used: a script must find out.
+    fn taken_free(&mut self, setup: &Setup, tried: Tried, now: i64) -> Option<i64> {
+        let (mode, lease) = self.asked;
+        self.tried = None;
+        let token = tried.token?;
+        if token <= tried.known && !setup.believes_any_token {
+            return None;
+        }
+        if tried.sent + believed(lease) <= now {
+            self.lose();
+            return None;
+        }
+        self.has(mode, 1);
+        self.confirm(mode, lease, tried.sent);
+        self.in_line = None;
+        Some(token)
     }
 
     fn settled_as(&mut self, holds: Holds) {

@@ -8,6 +8,7 @@ pub(crate) mod everywhere;
 pub(crate) mod fingerprint;
 mod heard;
 pub(crate) mod names;
+mod native;
 pub(crate) mod op;
 pub(crate) mod replies;
 pub(crate) mod rules;
@@ -22,7 +23,7 @@ use std::rc::Rc;
 pub use deed::Deed;
 pub use op::Op;
 pub use setup::Setup;
-pub use state::{Client, Hold, Holds, ModelState};
+pub use state::{Client, Hold, Holds, ModelState, Tried};
 pub use wrong::Wrong;
 
 use crate::{redis::Reply, search::Search, texts::Texts};
@@ -36,6 +37,8 @@ pub(crate) const LONG_WAIT_MS: i64 = 2_000;
 
 /// No failover is over within a microsecond.
 const FAILOVER_MS: i64 = 1_000;
+/// The same of an operator that deletes a counter.
+const LOST_MS: i64 = 1;
 
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,8 @@ pub enum Action {
     TakeAway,
     /// Redis loses the last token.
     ForgetToken,
+    /// Redis is replaced by one that has an old token.
+    FailOver,
 }
 
 /// A lock, its clients and the texts that are run.
@@ -76,10 +81,10 @@ impl Locks {
     }
 
     /// Runs a step, and says what came of it; what is wrong with it stays in the world.
-    fn run(&self, world: &mut ModelState, owner: u8, op: Op) -> Reply {
+    fn run(&self, world: &mut ModelState, owner: u8, op: Op, known: i64) -> Reply {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
-        let reply = self.calls().run(&mut world.redis, Asked::By(owner, op));
+        let reply = self.calls().run(&mut world.redis, Asked::By(owner, op), known);
         let told = world.redis.take_told();
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let step = Step {
@@ -91,7 +96,7 @@ impl Locks {
             after: &after,
             reply: &reply,
             told: &told,
-            highest: world.highest,
+            highest: self.setup.least_token(known, world.highest),
         };
         world.wrong = step.judge().err();
         reply
@@ -103,12 +108,22 @@ impl Locks {
             Action::Do(at, deed) => {
                 let (whose, op) = deed::begin(&self.setup, world, at, deed)?;
                 let owner = world.owner(at, whose)?;
-                let reply = self.run(world, owner, op);
+                let known = world.clients[at].known;
+                let reply = self.run(world, owner, op, known);
                 world.operations += 1;
                 if world.wrong.is_none() {
-                    world.heard_token(op, &reply);
-                    let now = world.now();
-                    heard::hear(&self.setup, &mut world.clients[at], whose, op, &reply, now);
+                    let (now, client) = (world.now(), &mut world.clients[at]);
+                    let token = heard::hear(&self.setup, client, whose, op, &reply, now);
+                    let token = token.unwrap_or(i64::MAX);
+                    // The token of a free lock, which no reply of a script has.
+                    if matches!(op, Op::TryFree { .. } | Op::DrawToken)
+                        && token <= self.setup.least_token(known, world.highest)
+                    {
+                        world.wrong = Some(Wrong::Token);
+                    }
+                    if token < i64::MAX {
+                        world.highest = world.highest.max(token);
+                    }
                 }
             }
             Action::Send(at, deed) => {
@@ -118,12 +133,17 @@ impl Locks {
             }
             Action::Arrive(at) => {
                 let (owner, op) = world.clients[at].late.take()?;
-                self.run(world, owner, op);
+                // The reply is lost, so it makes no difference which tokens the client knew.
+                self.run(world, owner, op, 0);
             }
             Action::Vanish(at) => world.clients[at].late = None,
             Action::TakeAway => self.take_away(world),
             Action::ForgetToken => {
                 world.redis.forget(self.setup.names.token);
+                world.redis.advance(if self.setup.is_native() { LOST_MS } else { FAILOVER_MS });
+            }
+            Action::FailOver => {
+                world.fail_over(&self.setup);
                 world.redis.advance(FAILOVER_MS);
             }
         }
@@ -133,7 +153,7 @@ impl Locks {
     fn take_away(&self, world: &mut ModelState) {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
-        let reply = self.calls().run(&mut world.redis, Asked::TakeAway);
+        let reply = self.calls().run(&mut world.redis, Asked::TakeAway, world.highest);
         let told = world.redis.take_told();
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let was_held = before.held.iter().any(standing::Held::lives);
@@ -157,7 +177,9 @@ impl Locks {
         };
         world.operations += 1;
         for hold in world.clients.iter_mut().filter_map(|client| client.hold.as_mut()) {
-            hold.taken = !hold.guards.none();
+            // Between the two commands for a free lock the token is still to come: the client then
+            // believes in a lock that it has no more, and its token is above the operator's.
+            hold.taken = !hold.guards.none() || hold.tried.is_some();
         }
     }
 }
@@ -167,13 +189,6 @@ impl ModelState {
         let client = &self.clients[at];
         let hold = if whose == Whose::Hold { &client.hold } else { &client.stale };
         hold.as_ref().map(|hold| hold.owner)
-    }
-
-    fn heard_token(&mut self, op: Op, reply: &Reply) {
-        if matches!(op, Op::Acquire { .. } | Op::Upgrade { .. }) {
-            let token = reply.parts().get(2).and_then(replies::token);
-            self.highest = self.highest.max(token.unwrap_or_default());
-        }
     }
 
     /// What time alone does to beliefs.

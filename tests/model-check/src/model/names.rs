@@ -10,9 +10,17 @@ use lock_core::LockKey;
 /// One for each owner that may be known at a time.
 pub(crate) const SYMBOLS: &[u8; 6] = b"ABCDEF";
 
+/// How a lock stands in Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wire {
+    Redisson,
+    Native,
+}
+
 /// The names of one lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LockNames {
+    pub(crate) wire: Wire,
     /// As clients know it.
     pub(crate) key: &'static str,
     tag: &'static str,
@@ -27,6 +35,7 @@ pub(crate) struct LockNames {
 macro_rules! names_of {
     ($key:literal) => {
         LockNames {
+            wire: Wire::Redisson,
             key: $key,
             tag: concat!("{", $key, "}"),
             lock: $key.as_bytes(),
@@ -39,37 +48,77 @@ macro_rules! names_of {
     };
 }
 
+/// On the native wire: `alive` has the places, `leases` the number of permits, and all locks have one
+/// token.
+macro_rules! native_names_of {
+    ($key:literal) => {
+        LockNames {
+            wire: Wire::Native,
+            key: $key,
+            tag: concat!("{", $key, "}"),
+            lock: $key.as_bytes(),
+            line: concat!("lock_line:{", $key, "}").as_bytes(),
+            alive: concat!("lock_places:{", $key, "}").as_bytes(),
+            token: b"lock_token:",
+            queue: b"",
+            leases: concat!("lock_permits:{", $key, "}").as_bytes(),
+        }
+    };
+}
+
 /// Of the one lock of most models.
 pub(crate) static K: LockNames = names_of!("k");
+/// The same on the native wire.
+pub(crate) static NATIVE_K: LockNames = native_names_of!("k");
 /// Of those that are asked for together, in their order.
 pub(crate) static SEVERAL: [LockNames; 2] = [names_of!("a"), names_of!("b")];
 
+/// What stands for the greatest token that a client knows, where a call is made before it is known.
+pub(crate) const KNOWN: u64 = 7_777_777_777_777_777;
+
 /// As Redis knows it.
-pub(crate) fn owner(kind: Kind, number: u8) -> Vec<u8> {
+pub(crate) fn owner(kind: Kind, names: &LockNames, number: u8) -> Vec<u8> {
     let symbol = SYMBOLS[usize::from(number)];
-    if kind == Kind::Semaphore {
-        return [b"permit-number--", [symbol].as_slice()].concat();
+    match (names.wire, kind) {
+        (Wire::Redisson, Kind::Semaphore) => [b"permit-number--", [symbol].as_slice()].concat(),
+        (Wire::Native, Kind::Semaphore) => {
+            [b"0-0-80-0-".as_slice(), &[symbol], b":", PERMIT.as_bytes()].concat()
+        }
+        _ => [b"0-0-80-0-".as_slice(), &[symbol], b":1"].concat(),
     }
-    [b"0-0-80-0-".as_slice(), &[symbol], b":1"].concat()
 }
+
+/// On the native wire the client in an owner's name tells it from others.
+const PERMIT: &str = "00000000000000000000000000000001";
 
 /// The caller of this number.
 pub(crate) fn caller(kind: Kind, names: &LockNames, number: u8) -> ScriptCaller {
-    let bytes = owner(kind, number);
+    let text = |bytes| String::from_utf8(bytes).expect("BUG: an owner's name is text");
+    let bytes = owner(kind, names, number);
+    if names.wire == Wire::Native {
+        let name = text(bytes);
+        let (client, number) = name.split_once(':').expect("BUG: it has a client");
+        let owner = if kind == Kind::Semaphore { number } else { &name };
+        return ScriptCaller::native(kind, &names.lock_key(), client, owner, KNOWN);
+    }
     let name = match kind {
         Kind::Semaphore => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-        _ => String::from_utf8(bytes).expect("BUG: an owner's name is text"),
+        _ => text(bytes),
     };
     ScriptCaller::new(kind, &names.lock_key(), &name)
 }
 
 /// A caller that was never there.
 pub(crate) fn newcomer(kind: Kind, names: &LockNames, number: u32) -> ScriptCaller {
+    let client = "0-0-80-0-a";
     let name = match kind {
         Kind::Semaphore => format!("{:032x}", number + 1),
-        _ => format!("0-0-80-0-a:{}", number + 1),
+        _ => format!("{client}:{}", number + 1),
     };
-    ScriptCaller::new(kind, &names.lock_key(), &name)
+    match names.wire {
+        Wire::Redisson => ScriptCaller::new(kind, &names.lock_key(), &name),
+        Wire::Native => ScriptCaller::native(kind, &names.lock_key(), client, &name, KNOWN),
+    }
 }
 
 impl LockNames {
@@ -89,8 +138,13 @@ impl LockNames {
         [self.tag.as_bytes(), b":", owner, hold.as_bytes()].concat()
     }
 
-    /// The channel that wakes waiters; a fair kind's waiter has its own.
+    /// The channel that wakes waiters; a fair kind's waiter has its own, and on the native wire each
+    /// client.
     pub(crate) fn channel(&self, kind: Kind, waiter: &[u8]) -> Vec<u8> {
+        if self.wire == Wire::Native {
+            let client = waiter.split(|byte| *byte == b':').next().unwrap_or_default();
+            return [format!("lock_wake:{}:", self.tag).as_bytes(), client].concat();
+        }
         let (sort, is_own) = match kind {
             Kind::ReadWrite => ("redisson_rwlock", false),
             Kind::FairReadWrite => ("lock_turn", true),
@@ -103,9 +157,11 @@ impl LockNames {
     }
 
     /// What wakes a waiter that shares its channel with others: zeros before the message.
-    pub(crate) fn is_for(waiter: &[u8], message: &[u8]) -> bool {
+    pub(crate) fn is_for(&self, waiter: &[u8], message: &[u8]) -> bool {
         let ([first, ..], [.., tens, ones]) = (waiter, waiter) else { return false };
-        let number = usize::from(*first) + 10 * usize::from(*tens) + usize::from(*ones);
+        // On the native wire the client's part is in the channel.
+        let first = if self.wire == Wire::Native { 0 } else { usize::from(*first) };
+        let number = first + 10 * usize::from(*tens) + usize::from(*ones);
         let zeros = number % 32 + 1;
         let (before, rest) = message.split_at(zeros.min(message.len()));
         before.iter().all(|digit| *digit == b'0')

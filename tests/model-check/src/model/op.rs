@@ -26,10 +26,17 @@ pub enum Op {
         holds: u32,
         in_line: bool,
     },
-    /// Leaves the line of a fair kind by the command for any number of waiters.
+    /// Leaves the line by the command for any number of waiters.
     Leave {
         mode: Mode,
     },
+    /// Takes a lock that is free by a plain command, on the native wire.
+    TryFree {
+        mode: Mode,
+        lease: i64,
+    },
+    /// Draws the token for it, by the plain command that follows.
+    DrawToken,
     Renew {
         mode: Mode,
         lease: i64,
@@ -52,9 +59,23 @@ pub(crate) fn span(ms: i64) -> Duration {
 pub(crate) const NONCE: &str = "7";
 
 impl Op {
+    /// The words of a plain command, as a client sends them.
+    pub(crate) fn plain(self, permits: u32, caller: &ScriptCaller) -> Option<Vec<Vec<u8>>> {
+        let (mode, lease, draws) = match self {
+            Self::TryFree { mode, lease } => (mode, lease, false),
+            Self::DrawToken => (Mode::Write, 1, true),
+            _ => return None,
+        };
+        let (holds, yields, waits, waited) = (1, true, false, 0);
+        let ask = Self::Acquire { mode, holds, lease, yields, waits, waited }.ask(permits);
+        let [set, draw] = caller.take_free(ask);
+        Some(if draws { draw } else { set })
+    }
+
     /// As a client sends it.
     pub(crate) fn call(self, permits: u32, caller: &ScriptCaller) -> PlainCall {
         let step = match self {
+            Self::TryFree { .. } | Self::DrawToken => unreachable!("it is no script"),
             Self::Acquire { .. } => Step::Acquire(self.ask(permits)),
             Self::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },
             Self::Leave { mode } => return ScriptCaller::leave(&[(caller, mode)], NONCE),

@@ -1,6 +1,9 @@
 //! What a script may say.
 
-use super::op::{NONCE, Op};
+use super::{
+    names::Wire,
+    op::{NONCE, Op},
+};
 use crate::redis::Reply;
 
 /// One place of a reply.
@@ -12,12 +15,18 @@ enum Part {
 }
 
 /// Whether a reply is one that the script's header knows, and no refusal of the arguments.
-pub(crate) fn is_well_formed(op: Op, reply: &Reply) -> bool {
+pub(crate) fn is_well_formed(wire: Wire, op: Op, reply: &Reply) -> bool {
+    match op {
+        Op::TryFree { .. } => return *reply == Reply::Nil || reply.text() == Some("OK"),
+        Op::DrawToken => return reply.int().is_some(),
+        _ => {}
+    }
     let parts = reply.parts();
     let [status, nonce, rest @ ..] = parts else { return false };
     let expected: &[Part] = match (op, status.text()) {
         (Op::Acquire { .. } | Op::Upgrade { .. }, Some("GRANTED")) => &[Part::Token],
         (Op::Acquire { .. }, Some("BUSY" | "YIELD")) => &[Part::Number, Part::Number],
+        (Op::Upgrade { .. }, Some("BUSY")) if wire == Wire::Native => &[],
         (Op::Upgrade { .. }, Some("BUSY")) | (Op::Renew { .. }, Some("RENEWED")) => &[Part::Number],
         (Op::Acquire { .. } | Op::Upgrade { .. } | Op::Downgrade { .. }, Some("LOST"))
         | (Op::Release { .. }, Some("FREED" | "RELEASED" | "GONE"))

@@ -33,12 +33,14 @@ pub(crate) fn broken(rule: Wrong, is_broken: bool) -> Result<(), Wrong> {
 impl Step<'_> {
     /// The first rule that is broken.
     pub(crate) fn judge(&self) -> Result<(), Wrong> {
-        broken(Wrong::Reply, !replies::is_well_formed(self.op, self.reply))?;
+        broken(Wrong::Reply, !replies::is_well_formed(self.setup.names.wire, self.op, self.reply))?;
         self.spares_others()?;
         self.grants_only_to_the_caller()?;
         self.leaves_places()?;
         match self.op {
             Op::Acquire { .. } => self.acquired()?,
+            Op::TryFree { mode, .. } => self.taken_free(mode)?,
+            Op::DrawToken => {}
             Op::Release { mode, holds, in_line } => self.released(mode, holds, in_line)?,
             Op::Leave { mode } => self.released(mode, 0, true)?,
             Op::Renew { mode, .. } => self.renewed(mode)?,
@@ -110,7 +112,9 @@ impl Step<'_> {
             let after = self.after.waiters.iter().find(|after| after.owner == one.owner);
             after.is_some_and(|after| after.since == one.since)
         };
-        let may_go = self.setup.kind.is_fair() && matches!(self.op, Op::Acquire { .. });
+        let may_go = self.setup.kind.is_fair()
+            && !self.setup.is_native()
+            && matches!(self.op, Op::Acquire { .. });
         broken(Wrong::Overtaken, !may_go && others.any(|one| !kept(one)))
     }
 
@@ -127,7 +131,7 @@ impl Step<'_> {
         let kept = self.mine(self.after, other) >= self.mine(self.before, other);
         broken(Wrong::CutShort, !kept && !self.before.by(self.owner).is_some_and(lapsed))?;
         let stays = self.after.held.iter().any(Held::lives);
-        let in_place = self.after.waits(self.owner);
+        let in_place = self.still_waits(Mode::Read) || self.still_waits(Mode::Write);
         broken(Wrong::FalseRelease, in_line && in_place)?;
         match self.status() {
             "LEFT" => Ok(()),
@@ -179,6 +183,17 @@ impl Step<'_> {
             (Op::Downgrade { after, .. }, _) => broken(Wrong::FalseLoss, writes > after.writes),
             _ => Ok(()),
         }
+    }
+
+    /// A free lock was taken by a plain command, or not.
+    fn taken_free(&self, mode: Mode) -> Result<(), Wrong> {
+        if self.reply.text() != Some("OK") {
+            return Ok(());
+        }
+        broken(Wrong::FalseGrant, self.mine(self.after, mode) == 0)?;
+        broken(Wrong::Exclusion, self.after.others(self.owner).next().is_some())?;
+        broken(Wrong::Overtaken, !self.ahead().is_empty())?;
+        broken(Wrong::StillWaits, self.still_waits(mode))
     }
 
     /// A waiter that could not enter before and can now is woken, and so is one that yielded to a

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{Kind, Mode};
 
-use super::names::{self, LockNames};
+use super::names::{self, LockNames, Wire};
 
 /// How long a place in line lives, as clients ask for it.
 pub(crate) const PLACE: Duration = Duration::from_secs(3);
@@ -48,6 +48,13 @@ pub struct Setup {
     pub fresh_owners: bool,
     /// Whether Redis may lose the last fencing token, as by a failover; its clock goes on.
     pub forgets_tokens: bool,
+    /// By how many microseconds tokens are ahead of Redis' clock, as after it was set back. If they
+    /// are lost besides, a client's tokens exceed those alone that it knows.
+    pub tokens_ahead_us: i64,
+    /// Whether a client believes in a token that is none after those that it knows; no client does.
+    pub believes_any_token: bool,
+    /// Whether a client draws the token of a free lock before it takes the lock; no client does.
+    pub draws_first: bool,
 }
 
 impl Setup {
@@ -73,13 +80,31 @@ impl Setup {
             ticks: &[1_000],
             fresh_owners: true,
             forgets_tokens: false,
+            tokens_ahead_us: 0,
+            believes_any_token: false,
+            draws_first: false,
         }
+    }
+
+    /// The same on the native wire.
+    #[must_use]
+    pub fn native(name: &'static str, kind: Kind) -> Self {
+        Self { names: &names::NATIVE_K, ..Self::of(name, kind) }
+    }
+
+    pub(crate) fn is_native(&self) -> bool {
+        self.names.wire == Wire::Native
     }
 
     /// Whether every outermost grant has a fencing token.
     #[must_use]
     pub fn has_tokens(&self) -> bool {
         self.kind != Kind::Semaphore
+    }
+
+    /// The token that the next one must exceed.
+    pub(crate) fn least_token(&self, known: i64, highest: i64) -> i64 {
+        if self.tokens_ahead_us > 0 { known } else { highest }
     }
 
     pub(crate) fn longest_lease(&self) -> i64 {

@@ -2,7 +2,10 @@
 
 use lock_core::{Kind, Mode};
 
-use super::names::LockNames;
+use super::{
+    names::{LockNames, Wire},
+    native,
+};
 use crate::redis::{Redis, Value};
 
 /// What an owner has; times in milliseconds, -2 for none.
@@ -37,7 +40,8 @@ impl Held {
 pub(crate) struct Waiter {
     pub(crate) owner: Vec<u8>,
     pub(crate) mode: Mode,
-    /// Since when it waits; what counts without a fair line.
+    /// Since when it waits, which counts without a fair line; on the native wire its number of
+    /// arrival.
     pub(crate) since: i64,
     pub(crate) left: i64,
 }
@@ -54,6 +58,9 @@ pub(crate) struct Standing {
 
 impl Standing {
     pub(crate) fn of(redis: &Redis, kind: Kind, names: &LockNames) -> Self {
+        if names.wire == Wire::Native {
+            return native::standing(redis, names);
+        }
         let held = match kind {
             Kind::ReadWrite | Kind::FairReadWrite => read_write(redis, names),
             Kind::Semaphore => permits(redis, names),
@@ -98,7 +105,7 @@ fn fields<'a>(redis: &'a Redis, key: &[u8]) -> &'a [(Vec<u8>, Vec<u8>)] {
     }
 }
 
-fn token(redis: &Redis, names: &LockNames) -> i64 {
+pub(super) fn token(redis: &Redis, names: &LockNames) -> i64 {
     let Some(Value::Text(token)) = redis.entry(names.token).map(|entry| &entry.value) else {
         return 0;
     };
@@ -144,7 +151,7 @@ fn sole(redis: &Redis, names: &LockNames) -> Vec<Held> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "scores of ours are whole milliseconds")]
-fn scores(redis: &Redis, key: &[u8]) -> Vec<(Vec<u8>, i64)> {
+pub(super) fn scores(redis: &Redis, key: &[u8]) -> Vec<(Vec<u8>, i64)> {
     match redis.entry(key).map(|entry| &entry.value) {
         Some(Value::Sorted(members)) => {
             members.iter().map(|one| (one.member.clone(), one.score as i64)).collect()
@@ -186,7 +193,7 @@ fn waiting(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
     waiters
 }
 
-fn left_of(alive: &[(Vec<u8>, i64)], place: &[u8], now: i64) -> i64 {
+pub(super) fn left_of(alive: &[(Vec<u8>, i64)], place: &[u8], now: i64) -> i64 {
     alive.iter().find(|(one, _)| one == place).map_or(0, |(_, ends)| ends - now)
 }
 

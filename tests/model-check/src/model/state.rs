@@ -2,7 +2,7 @@
 
 use lock_core::Mode;
 
-use super::{op::Op, wrong::Wrong};
+use super::{names::Wire, op::Op, setup::Setup, wrong::Wrong};
 use crate::redis::Redis;
 
 /// When the clock starts, in microseconds: numbers as long as they are in these years.
@@ -35,6 +35,17 @@ impl Holds {
     }
 }
 
+/// A free lock was taken by a plain command; the other one, that draws its token, is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tried {
+    /// When they were sent.
+    pub sent: i64,
+    /// The greatest token that the client knew then.
+    pub known: i64,
+    /// The token, if it is drawn already: so a client must not do it.
+    pub token: Option<i64>,
+}
+
 /// What a client knows of one of its owners: `guards`, `stored` and the rest as in `lock_core`'s hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hold {
@@ -62,6 +73,8 @@ pub struct Hold {
     pub since: i64,
     /// Until when it stands back behind others.
     pub yields_until: Option<i64>,
+    /// What it has of a free lock, and does not yet believe in.
+    pub tried: Option<Tried>,
 }
 
 impl Hold {
@@ -79,6 +92,7 @@ impl Hold {
             in_line: None,
             since: now,
             yields_until: None,
+            tried: None,
         }
     }
 
@@ -100,6 +114,7 @@ impl Hold {
     pub(super) fn lose(&mut self) {
         self.guards = Holds::default();
         self.leaving = true;
+        self.tried = None;
     }
 }
 
@@ -112,6 +127,10 @@ pub struct Client {
     pub stale: Option<Hold>,
     /// A command that is still on its way, and its owner; no client waits for the answer.
     pub late: Option<(u8, Op)>,
+    /// The greatest token that it knows.
+    pub known: i64,
+    /// Whether it has looked, over this connection, that the counter of tokens is not behind.
+    pub raised: bool,
 }
 
 /// A state.
@@ -130,13 +149,37 @@ pub struct ModelState {
 }
 
 impl ModelState {
-    pub(super) fn new(clients: u8) -> Self {
-        Self {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let mut world = Self {
             redis: Redis::at(START_US),
-            clients: vec![Client::default(); clients.into()],
+            clients: vec![Client::default(); setup.clients.into()],
             operations: 0,
             highest: 0,
             wrong: None,
+        };
+        if setup.names.wire == Wire::Native && setup.has_tokens() {
+            world.highest = START_US + setup.tokens_ahead_us;
+            world.set_token(setup, world.highest);
+            for client in &mut world.clients {
+                (client.known, client.raised) = (world.highest, true);
+            }
+        }
+        world
+    }
+
+    fn set_token(&mut self, setup: &Setup, token: i64) {
+        let token = token.to_string().into_bytes();
+        self.redis.call(&[b"set".into(), setup.names.token.into(), token]);
+    }
+
+    /// A replica takes over that has none of the tokens yet: no connection is the former one.
+    pub(super) fn fail_over(&mut self, setup: &Setup) {
+        self.set_token(setup, START_US + setup.tokens_ahead_us);
+        for client in &mut self.clients {
+            client.raised = false;
+            if let Some(hold) = &mut client.hold {
+                hold.tried = None;
+            }
         }
     }
 

@@ -3,7 +3,6 @@
 use lock_core::{Kind, Mode};
 
 use super::{
-    names::LockNames,
     setup::{RESERVED_MS, Setup},
     standing::{Standing, Waiter},
 };
@@ -18,7 +17,7 @@ pub(crate) fn all_told(
     told: &Published,
 ) -> bool {
     let opens = |mode| after.lets_in(mode) && !before.lets_in(mode);
-    if setup.kind.is_fair() {
+    if setup.kind.is_fair() && !setup.is_native() {
         let first = |at: &Standing| at.waiters.iter().find(|waiter| waiter.left > 0).cloned();
         let was_first = first(before).map(|waiter| waiter.owner);
         return first(after).is_none_or(|waiter| {
@@ -42,35 +41,39 @@ fn free(setup: &Setup, at: &Standing) -> i64 {
     i64::from(setup.permits) - i64::try_from(at.held.len()).unwrap_or(i64::MAX)
 }
 
-/// Those that may enter before all others, without a fair line.
-fn next<'a>(setup: &Setup, at: &'a Standing) -> &'a [Waiter] {
-    let waiters = at.waiters.as_slice();
-    let readers = waiters.iter().take_while(|waiter| waiter.mode == Mode::Read).count();
+/// Those that may enter before all others, without a fair line of Redisson's wire.
+fn next<'a>(setup: &Setup, at: &'a Standing) -> Vec<&'a Waiter> {
+    let waiters = || at.waiters.iter().filter(|waiter| waiter.left > 0);
+    let readers = waiters().take_while(|waiter| waiter.mode == Mode::Read).count();
     let count = match setup.kind {
         Kind::Semaphore => usize::try_from(free(setup, at)).unwrap_or(0),
         _ if at.lets_in(Mode::Write) => readers.max(1),
         _ if at.lets_in(Mode::Read) => readers,
         _ => 0,
     };
-    &waiters[..count.min(waiters.len())]
+    waiters().take(count).collect()
 }
 
 /// Whether the lock is reserved for the next waiters, and each of them was woken, and no others. If
 /// there are none, all subscribers are woken.
 pub(crate) fn is_passed_on(setup: &Setup, at: &Standing, told: &Published) -> bool {
-    let channel = setup.names.channel(setup.kind, b"");
-    let messages: Vec<&[u8]> =
-        told.iter().filter(|told| told.0 == channel).map(|told| told.1.as_slice()).collect();
+    let shared = setup.names.channel(setup.kind, b"");
+    // On the native wire nothing is published but to the clients of those that are next.
+    let messages: Vec<_> =
+        told.iter().filter(|told| setup.is_native() || told.0 == shared).collect();
     let next = next(setup, at);
     if next.is_empty() {
-        return !messages.is_empty();
+        return messages.is_empty() == setup.is_native();
     }
-    let is_woken = |waiter: &Waiter| {
-        waiter.left <= RESERVED_MS
-            && messages.iter().any(|message| LockNames::is_for(&waiter.owner, message))
+    let is_for = |waiter: &Waiter, told: &(Vec<u8>, Vec<u8>)| {
+        told.0 == setup.names.channel(setup.kind, &waiter.owner)
+            && setup.names.is_for(&waiter.owner, &told.1)
     };
-    let is_wanted =
-        |message: &&[u8]| next.iter().any(|waiter| LockNames::is_for(&waiter.owner, message));
+    // A fair kind is reserved until the place itself ends.
+    let is_reserved = |waiter: &Waiter| waiter.left <= RESERVED_MS || setup.kind.is_fair();
+    let is_woken =
+        |waiter: &&Waiter| is_reserved(waiter) && messages.iter().any(|told| is_for(waiter, told));
+    let is_wanted = |told: &&(Vec<u8>, Vec<u8>)| next.iter().any(|waiter| is_for(waiter, told));
     next.iter().all(is_woken) && messages.iter().all(is_wanted)
 }
 

@@ -2,7 +2,7 @@
 
 mod fair;
 mod fast_path;
-
+mod native;
 mod read_write;
 mod semaphore;
 mod several;
@@ -63,6 +63,7 @@ pub fn all() -> Vec<Mutant> {
         fair::MUTANTS,
         semaphore::MUTANTS,
         several::MUTANTS,
+        native::MUTANTS,
     ]
     .concat()
 }

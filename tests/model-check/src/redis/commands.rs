@@ -13,7 +13,7 @@ pub(super) fn carry_out(redis: &mut Redis, words: &[Vec<u8>]) -> Answer {
         "get" | "hlen" | "hgetall" | "exists" | "del" | "pttl" | "persist" | "type" | "llen"
         | "zcard" | "scard" => 1,
         "hset" | "lrange" | "lrem" | "ltrim" | "zadd" | "zcount" | "zrange" | "zrangebyscore"
-        | "zremrangebyscore" => 3,
+        | "zremrangebyscore" | "zrevrange" | "zrevrangebyscore" => 3,
         _ => 2,
     };
     if args.len() < least {
@@ -54,6 +54,8 @@ pub(super) fn carry_out(redis: &mut Redis, words: &[Vec<u8>]) -> Answer {
         "zcount" => zsets::zcount(redis, args),
         "zrange" => zsets::zrange(redis, args),
         "zrangebyscore" => zsets::zrangebyscore(redis, args),
+        "zrevrange" => zsets::zrevrange(redis, args),
+        "zrevrangebyscore" => zsets::zrevrangebyscore(redis, args),
         "zrank" => zsets::zrank(redis, args),
         "zrem" => zsets::zrem(redis, args),
         "zremrangebyscore" => zsets::zremrangebyscore(redis, args),

@@ -52,16 +52,17 @@ impl Reply {
         }
     }
 
-    /// The number of a number.
+    /// The number of a number, also of one that a script returns within a text.
     #[must_use]
     pub fn int(&self) -> Option<i64> {
         match self {
             Self::Int(number) => Some(*number),
+            Self::Bulk(_) => self.text()?.parse().ok(),
             _ => None,
         }
     }
 
-    /// As a list, also from a fast path, which returns its parts with spaces between.
+    /// As a list, also from a script that returns its parts with spaces between.
     #[must_use]
     pub fn in_parts(self) -> Self {
         match self {

@@ -17,16 +17,27 @@ pub(super) fn get(redis: &Redis, args: &[Vec<u8>]) -> Answer {
     Ok(Reply::maybe(text(redis, &args[0])?))
 }
 
+/// With NX and PX, in any order: the forms that are used.
 pub(super) fn set(redis: &mut Redis, args: &[Vec<u8>]) -> Answer {
-    let ends = match &args[2..] {
-        [] => None,
-        [px, ms] if is(px, "px") => {
+    let (mut only_new, mut ends) = (false, None);
+    let mut rest = &args[2..];
+    while let Some((word, after)) = rest.split_first() {
+        rest = after;
+        if is(word, "nx") {
+            only_new = true;
+        } else if let (true, [ms, after @ ..], None) = (is(word, "px"), after, ends) {
             let ms = whole(ms)?;
-            let ends = redis.now_ms().checked_add(ms).filter(|_| ms > 0);
-            Some(ends.ok_or_else(|| Reply::error("ERR invalid expire time in 'set' command"))?)
+            let end = redis.now_ms().checked_add(ms).filter(|_| ms > 0);
+            let error = || Reply::error("ERR invalid expire time in 'set' command");
+            ends = Some(end.ok_or_else(error)?);
+            rest = after;
+        } else {
+            return syntax();
         }
-        _ => return syntax(),
-    };
+    }
+    if only_new && redis.entries.contains_key(&args[0]) {
+        return Ok(Reply::Nil);
+    }
     redis.entries.insert(args[0].clone(), Entry { value: Value::Text(args[1].clone()), ends });
     Ok(Reply::ok())
 }

@@ -73,18 +73,35 @@ pub(super) fn zcount(redis: &Redis, args: &[Vec<u8>]) -> Answer {
 
 /// By position, the only form that is used.
 pub(super) fn zrange(redis: &Redis, args: &[Vec<u8>]) -> Answer {
+    by_position(args, members(redis, &args[0])?.iter())
+}
+
+pub(super) fn zrevrange(redis: &Redis, args: &[Vec<u8>]) -> Answer {
+    by_position(args, members(redis, &args[0])?.iter().rev())
+}
+
+fn by_position<'a>(args: &[Vec<u8>], members: impl ExactSizeIterator<Item = &'a Scored>) -> Answer {
     let scores = match &args[3..] {
         [] => false,
         [word] if is(word, "withscores") => true,
         _ => return syntax(),
     };
-    let (from, to) = (whole(&args[1])?, whole(&args[2])?);
-    let members = members(redis, &args[0])?;
-    Ok(shown(members[positions(from, to, members.len())].iter(), scores))
+    let range = positions(whole(&args[1])?, whole(&args[2])?, members.len());
+    Ok(shown(members.skip(range.start).take(range.len()), scores))
 }
 
 pub(super) fn zrangebyscore(redis: &Redis, args: &[Vec<u8>]) -> Answer {
     let within = within(args)?;
+    by_score(args, members(redis, &args[0])?.iter().filter(|one| within(one)))
+}
+
+/// Its greatest score comes first.
+pub(super) fn zrevrangebyscore(redis: &Redis, args: &[Vec<u8>]) -> Answer {
+    let within = within(&[args[0].clone(), args[2].clone(), args[1].clone()])?;
+    by_score(args, members(redis, &args[0])?.iter().rev().filter(|one| within(one)))
+}
+
+fn by_score<'a>(args: &[Vec<u8>], found: impl Iterator<Item = &'a Scored>) -> Answer {
     let (mut scores, mut skip, mut most) = (false, 0, usize::MAX);
     let mut rest = &args[3..];
     while let Some((word, after)) = rest.split_first() {
@@ -99,7 +116,6 @@ pub(super) fn zrangebyscore(redis: &Redis, args: &[Vec<u8>]) -> Answer {
             return syntax();
         }
     }
-    let found = members(redis, &args[0])?.iter().filter(|one| within(one));
     Ok(shown(found.skip(skip).take(most), scores))
 }
 

@@ -55,7 +55,7 @@ impl Calls {
     }
 
     pub(super) fn run(&self, redis: &mut Redis, asked: Asked) -> Reply {
-        self.made.run(redis, asked, || self.make(asked))
+        self.made.run(redis, asked, 0, || self.make(asked))
     }
 
     fn make(&self, asked: Asked) -> PlainCall {

@@ -48,7 +48,7 @@ fn is_backed(
     hold: &Hold,
     standing: &Standing,
 ) -> bool {
-    let name = owner(setup.kinds[lock], hold.owner);
+    let name = owner(setup.kinds[lock], &SEVERAL[lock], hold.owner);
     let Some(held) = standing.by(&name) else { return false };
     let left = hold.until - world.now();
     let reads = if hold.mode == Mode::Read { hold.guards } else { 0 };

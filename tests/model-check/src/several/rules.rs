@@ -120,7 +120,7 @@ impl Step<'_> {
         let (before, after) = (of(&self.world.redis), of(self.redis));
         judge(&rules::Step {
             setup: &self.sides[lock],
-            owner: &owner(self.setup.kinds[lock], number),
+            owner: &owner(self.setup.kinds[lock], &SEVERAL[lock], number),
             op,
             now: self.world.now(),
             before: &before,

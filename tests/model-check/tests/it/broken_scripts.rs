@@ -59,6 +59,30 @@ fn broken_steps_for_several_locks_are_found_out() {
     all_are_found_out("several");
 }
 
+#[test]
+fn broken_locks_on_the_native_wire_are_found_out() {
+    all_are_found_out("native");
+}
+
+/// A process that uses the token of a free lock although it is none after those that it knows: the
+/// counter was lost.
+#[test]
+fn tokens_that_are_believed_though_the_counter_was_lost_are_found_out() {
+    let mut setup = bounds::named("native fenced: tokens lost");
+    setup.believes_any_token = true;
+    let found = verdict::check_some(setup, Texts::real(), ENOUGH).counterexample;
+    assert_eq!(found.expect("a counterexample").rule, Wrong::Token.rule());
+}
+
+/// A process that draws the token of a free lock before it has the lock.
+#[test]
+fn tokens_drawn_before_the_former_holder_is_gone_are_found_out() {
+    let mut setup = bounds::named("native reentrant: two");
+    setup.draws_first = true;
+    let found = verdict::check_some(setup, Texts::real(), ENOUGH).counterexample;
+    assert_eq!(found.expect("a counterexample").rule, Wrong::Token.rule());
+}
+
 /// The list in the README is the one of the mutants: the same rows, each once.
 #[test]
 fn the_readme_lists_all_of_them() {

@@ -56,6 +56,27 @@ fn a_semaphore_keeps_every_rule() {
     all_is_well("semaphore");
 }
 
+#[test]
+fn a_lock_with_one_holder_on_the_native_wire_keeps_every_rule() {
+    all_is_well("native reentrant");
+    all_is_well("native fenced");
+}
+
+#[test]
+fn a_read_write_lock_on_the_native_wire_keeps_every_rule() {
+    all_is_well("native read/write");
+}
+
+#[test]
+fn a_fair_lock_on_the_native_wire_keeps_every_rule() {
+    all_is_well("native fair");
+}
+
+#[test]
+fn a_semaphore_on_the_native_wire_keeps_every_rule() {
+    all_is_well("native semaphore");
+}
+
 /// Every rule of each of them, and that all are granted or none.
 #[test]
 fn several_locks_at_once_keep_every_rule() {

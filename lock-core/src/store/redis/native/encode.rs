@@ -57,7 +57,7 @@ impl NativeWire {
     }
 
     /// Takes a lock that is free: see `lib/value`.
-    pub(super) fn set_free(&self, batch: &mut Pipeline, step: &AcquireCommand) {
+    pub(crate) fn set_free(&self, batch: &mut Pipeline, step: &AcquireCommand) {
         batch
             .cmd("SET")
             .arg(self.lock_name(&step.key))
@@ -68,7 +68,7 @@ impl NativeWire {
     }
 
     /// Takes so many tokens.
-    pub(super) fn take_tokens(&self, batch: &mut Pipeline, slot: u16, count: u64) {
+    pub(crate) fn take_tokens(&self, batch: &mut Pipeline, slot: u16, count: u64) {
         let slot = (self.counters.len() > 1).then_some(slot);
         batch.cmd("INCRBY").arg(key_names::counter(&self.prefix, slot)).arg(count);
     }

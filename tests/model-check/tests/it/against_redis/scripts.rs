@@ -4,7 +4,7 @@ use std::{mem::discriminant, time::Duration};
 
 use lock_core::{
     Kind, LockKey, Mode,
-    test_util::{Ask, PlainCall, SCRIPTS, ScriptCaller, Step},
+    test_util::{Ask, NATIVE_SCRIPTS, PlainCall, SCRIPTS, ScriptCaller, Step},
 };
 use lock_model_check::{lua::Interpreter, redis::Redis, texts::Texts};
 use proptest::{
@@ -44,6 +44,32 @@ const IN_THE_WAY: &[&[&str]] = &[
     &["zadd", "redisson_lock_timeout:{k}", "9", "0-0-40-0-f:1"],
 ];
 
+/// The same on the native wire.
+const IN_THE_NATIVE_WAY: &[&[&str]] = &[
+    &["set", "k", "7"],
+    &["rpush", "k", "x"],
+    &["set", "k", "lt1e-"],
+    &["set", "k", "lt1rw0-0-80-0-f:1 0 1 9"],
+    &["set", "lock_line:{k}", "7"],
+    &["set", "lock_places:{k}", "x"],
+    &["set", "lock_token:", "x"],
+    &["set", "lock_token:", "9007199254740991"],
+    &["set", "lock_permits:{k}", "x"],
+    &["set", "lock_permits:{k}", "1"],
+    &["del", "lock_permits:{k}"],
+    &["del", "lock_line:{k}"],
+    &["del", "lock_places:{k}"],
+    &["del", "lock_token:"],
+    &["del", "k"],
+    &["zadd", "lock_places:{k}", "9", "w:0-0-80-0-f:1"],
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wire {
+    Redisson,
+    Native,
+}
+
 #[derive(Debug, Clone)]
 enum Happens {
     Step {
@@ -62,6 +88,17 @@ enum Happens {
     All {
         kinds: Vec<(Kind, &'static str)>,
         ask: Ask,
+    },
+    /// The plain commands for a free lock.
+    TakeFree {
+        kind: Kind,
+        owner: &'static str,
+        ask: Ask,
+    },
+    /// Several waiters leave together.
+    Leave {
+        kind: Kind,
+        owners: Vec<(&'static str, Mode)>,
     },
     InTheWay(&'static [&'static str]),
     TimePasses(u64),
@@ -101,7 +138,24 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn happens(kind: Kind) -> impl Strategy<Value = Happens> {
+fn happens(wire: Wire, kind: Kind) -> BoxedStrategy<Happens> {
+    let any = on_any_wire(wire, kind);
+    if wire == Wire::Redisson {
+        return any.boxed();
+    }
+    let waiter = (prop::sample::select(&OWNERS[..]), mode());
+    prop_oneof![
+        8 => any,
+        1 => (prop::sample::select(&OWNERS[..]), ask())
+            .prop_map(move |(owner, ask)| Happens::TakeFree { kind, owner, ask }),
+        1 => prop::collection::vec(waiter, 1..3)
+            .prop_map(move |owners| Happens::Leave { kind, owners }),
+    ]
+    .boxed()
+}
+
+fn on_any_wire(wire: Wire, kind: Kind) -> impl Strategy<Value = Happens> {
+    let in_the_way = if wire == Wire::Native { IN_THE_NATIVE_WAY } else { IN_THE_WAY };
     // Mostly one kind, or nothing would ever be held for long.
     let kinds = prop_oneof![9 => Just(kind), 1 => prop::sample::select(&KINDS[..])];
     let who = (kinds, prop::sample::select(&OWNERS[..]), step()).boxed();
@@ -112,12 +166,12 @@ fn happens(kind: Kind) -> impl Strategy<Value = Happens> {
         ),
         1 => (prop::collection::vec((Just(kind), prop::sample::select(&OWNERS[..])), 1..3), ask())
             .prop_map(|(kinds, ask)| Happens::All { kinds, ask }),
-        1 => prop::sample::select(IN_THE_WAY).prop_map(Happens::InTheWay),
+        1 => prop::sample::select(in_the_way).prop_map(Happens::InTheWay),
         2 => prop::sample::select(&MINUTES[..]).prop_map(|it| Happens::TimePasses(it + 3)),
     ]
 }
 
-fn caller(kind: Kind, owner: &str) -> ScriptCaller {
+fn caller(wire: Wire, kind: Kind, owner: &str) -> ScriptCaller {
     let key = LockKey::try_from("k").expect("a key");
     // Sixteen bytes that are text, in hexadecimal digits.
     let permit = || format!("permit-number-{owner}{owner}");
@@ -125,21 +179,25 @@ fn caller(kind: Kind, owner: &str) -> ScriptCaller {
         Kind::Semaphore => permit().bytes().map(|byte| format!("{byte:02x}")).collect(),
         _ => format!("0-0-80-0-{owner}:1"),
     };
-    ScriptCaller::new(kind, &key, &name)
+    match wire {
+        Wire::Redisson => ScriptCaller::new(kind, &key, &name),
+        Wire::Native => ScriptCaller::native(kind, &key, &format!("0-0-80-0-{owner}"), &name, 0),
+    }
 }
 
 /// What a read/write lock alone can be asked for is asked of no other.
-fn call(kind: Kind, owner: &str, step: Step) -> PlainCall {
+fn call(wire: Wire, kind: Kind, owner: &str, step: Step) -> PlainCall {
     let shared = matches!(kind, Kind::ReadWrite | Kind::FairReadWrite);
     let kind = match step {
         Step::Upgrade { .. } | Step::Downgrade { .. } if !shared => Kind::ReadWrite,
         Step::SetPermits { .. } => Kind::Semaphore,
         _ => kind,
     };
-    caller(kind, owner).call(step, "7")
+    caller(wire, kind, owner).call(step, "7")
 }
 
 struct Both<'a> {
+    wire: Wire,
     server: &'a Server,
     lua: &'a Interpreter,
     fake: Redis,
@@ -155,28 +213,48 @@ impl Both<'_> {
         real / 1_000
     }
 
+    async fn is_asked(&mut self, words: &[&str]) -> Result<(), TestCaseError> {
+        let bytes: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().into()).collect();
+        let (said, real) = (self.fake.call(&bytes), self.server.ask(words).await);
+        prop_assert!(same(&said, 0, &real, 0), "{words:?}: {said:?}, Redis says {real:?}");
+        Ok(())
+    }
+
     async fn happens(&mut self, what: &Happens) -> Result<(), TestCaseError> {
-        let now = self.now().await;
+        let (now, wire) = (self.now().await, self.wire);
         let call = match what {
-            Happens::Step { kind, owner, step } => call(*kind, owner, *step),
+            Happens::Step { kind, owner, step } => call(wire, *kind, owner, *step),
             Happens::Nonsense { kind, owner, step, which, what } => {
-                let mut call = call(*kind, owner, *step);
+                let mut call = call(wire, *kind, owner, *step);
                 let at = which.index(call.args.len());
                 call.args[at] = what.as_bytes().to_vec();
                 call
             }
             Happens::All { kinds, ask } => {
                 let callers: Vec<_> =
-                    kinds.iter().map(|(kind, owner)| caller(*kind, owner)).collect();
+                    kinds.iter().map(|(kind, owner)| caller(wire, *kind, owner)).collect();
                 let members: Vec<_> = callers.iter().map(|caller| (caller, *ask)).collect();
                 ScriptCaller::call_all(&members, "7")
             }
-            Happens::InTheWay(words) => {
-                let bytes: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().into()).collect();
-                let (said, real) = (self.fake.call(&bytes), self.server.ask(words).await);
-                prop_assert!(same(&said, 0, &real, 0), "{words:?}: {said:?}, Redis says {real:?}");
+            Happens::TakeFree { kind, owner, ask } => {
+                for words in caller(wire, *kind, owner).take_free(*ask) {
+                    let words =
+                        words.into_iter().map(|word| String::from_utf8(word).expect("text"));
+                    let words: Vec<String> = words.collect();
+                    self.is_asked(&words.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+                }
                 return Ok(());
             }
+            Happens::Leave { kind, owners } => {
+                let callers: Vec<_> = owners
+                    .iter()
+                    .map(|(owner, mode)| (caller(wire, *kind, owner), *mode))
+                    .collect();
+                let waiters: Vec<_> =
+                    callers.iter().map(|(caller, mode)| (caller, *mode)).collect();
+                ScriptCaller::leave(&waiters, "7")
+            }
+            Happens::InTheWay(words) => return self.is_asked(words).await,
             Happens::TimePasses(minutes) => {
                 let ms = i64::try_from(minutes * 60_000).expect("not so many");
                 self.server.age(ms).await;
@@ -184,7 +262,8 @@ impl Both<'_> {
                 return Ok(());
             }
         };
-        let text = SCRIPTS.iter().find(|script| script.name == call.script).expect("a script").text;
+        let mut scripts = SCRIPTS.iter().chain(NATIVE_SCRIPTS);
+        let text = scripts.find(|script| script.name == call.script).expect("a script").text;
         let real = self.server.run(text, &call).await;
         let said = self.lua.run(&mut self.fake, &call);
         let alike = discriminant(&said) == discriminant(&real);
@@ -204,18 +283,27 @@ impl Both<'_> {
 
 #[test]
 fn random_scripts_do_the_same_on_a_real_server() {
+    random_scripts_do_the_same(Wire::Redisson);
+}
+
+#[test]
+fn random_scripts_of_the_native_wire_do_the_same_on_a_real_server() {
+    random_scripts_do_the_same(Wire::Native);
+}
+
+fn random_scripts_do_the_same(wire: Wire) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let server = runtime.block_on(Server::start());
     let lua = Interpreter::of_thread(&Texts::real());
     let histories = prop::sample::select(&KINDS[..])
-        .prop_flat_map(|kind| prop::collection::vec(happens(kind), 1..25));
+        .prop_flat_map(move |kind| prop::collection::vec(happens(wire, kind), 1..25));
     let config = Config { cases: 300, failure_persistence: None, ..Config::default() };
     let rng = TestRng::deterministic_rng(config.rng_algorithm);
     let tried = TestRunner::new_with_rng(config, rng).run(&histories, |history| {
         runtime.block_on(async {
             server.ask(&["FLUSHALL"]).await;
             let fake = Redis::at(server.now_us().await);
-            let mut both = Both { server: &server, lua: &lua, fake, ahead_us: 0 };
+            let mut both = Both { wire, server: &server, lua: &lua, fake, ahead_us: 0 };
             for what in &history {
                 both.happens(what).await?;
                 both.is_same().await?;

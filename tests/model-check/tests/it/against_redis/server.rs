@@ -104,7 +104,7 @@ impl Server {
             let words: Vec<String> =
                 words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
             match type_of.as_str() {
-                "string" if ms_of(&words[0]).is_some() => {
+                "string" if older(&words[0], ms) != words[0] => {
                     self.ask(&["SET", &name, &older(&words[0], ms), "KEEPTTL"]).await;
                 }
                 "hash" => {
@@ -136,6 +136,10 @@ fn ms_of(text: &str) -> Option<i64> {
 
 /// With each of its times made older.
 fn older(text: &str, ms: i64) -> String {
+    // The value of a lock on the native wire ends with its deadline.
+    if let Some((rest, deadline)) = text.rsplit_once(' ') {
+        return format!("{rest} {}", older(deadline, ms));
+    }
     let older = |part: &str| match ms_of(part).filter(|_| part.len() == 13) {
         Some(before) => (before - ms).to_string(),
         None => part.to_owned(),

@@ -1,0 +1,91 @@
+//! The same of a lock on the native wire: see `native/scripts/lib/value.lua` and `line.lua`.
+
+use lock_core::Mode;
+
+use super::{
+    names::LockNames,
+    standing::{Held, Standing, Waiter, left_of, scores, token},
+};
+use crate::redis::{Redis, Reply, Value};
+
+/// Scores of a set below this count something; above it they are times.
+const MOST_COUNT: i64 = 1_000_000;
+
+pub(super) fn standing(redis: &Redis, names: &LockNames) -> Standing {
+    let held = match redis.entry(names.lock).map(|entry| &entry.value) {
+        Some(Value::Text(text)) => {
+            sole(text, redis.left_ms(names.lock), redis.now_ms()).into_iter().collect()
+        }
+        Some(Value::Sorted(_)) => several(redis, names),
+        _ => Vec::new(),
+    };
+    Standing { held, waiters: waiters(redis, names), token: token(redis, names) }
+}
+
+/// The reply to several releases, of which there is one, as if it were to that one alone.
+pub(super) fn alone(reply: Reply) -> Reply {
+    match reply.parts() {
+        [done, nonce, status] if done.text() == Some("DONE") => {
+            let status = match status.text() {
+                Some("HELD") => Reply::Bulk(b"RELEASED".into()),
+                _ => status.clone(),
+            };
+            Reply::Array(vec![status, nonce.clone()])
+        }
+        _ => reply,
+    }
+}
+
+/// The one holder of a string; none after its deadline.
+fn sole(text: &[u8], ttl: i64, now: i64) -> Option<Held> {
+    let text = std::str::from_utf8(text).ok()?.strip_prefix("lt1")?;
+    let (mode, rest) = text.get(1..)?.split_at_checked(1)?;
+    let words: Vec<&str> = rest.split(' ').collect();
+    let (owner, reads, writes, left) = match (mode, words.as_slice()) {
+        ("r", [owner]) => (owner, 1, 0, ttl),
+        ("w", [owner]) => (owner, 0, 1, ttl),
+        ("r" | "w", [owner, reads, writes, deadline]) => {
+            let left = deadline.parse::<i64>().ok()? - now;
+            (owner, reads.parse().ok()?, writes.parse().ok()?, left)
+        }
+        _ => return None,
+    };
+    let is_live = words.len() == 1 || left > 0;
+    is_live.then(|| held(owner.as_bytes(), reads, writes, left))
+}
+
+fn held(owner: &[u8], reads: u32, writes: u32, left: i64) -> Held {
+    let reads_left = if reads > 0 { (left, left) } else { (-2, -2) };
+    Held { owner: owner.to_vec(), reads, writes, left, reads_left }
+}
+
+/// The members of a set whose leases are not over.
+fn several(redis: &Redis, names: &LockNames) -> Vec<Held> {
+    let members = scores(redis, names.lock);
+    let is_semaphore = members.iter().any(|(member, _)| member == b"#kind:s");
+    let live = members.iter().filter(|(_, score)| *score > MOST_COUNT.max(redis.now_ms()));
+    live.map(|(owner, ends)| {
+        let left = ends - redis.now_ms();
+        let field = [b"#".as_slice(), owner].concat();
+        let counted = members.iter().find(|(member, _)| *member == field);
+        let reads = counted.map_or(1, |(_, reads)| u32::try_from(*reads).unwrap_or_default());
+        if is_semaphore { held(owner, 0, 1, left) } else { held(owner, reads, 0, left) }
+    })
+    .collect()
+}
+
+/// By arrival, with those whose place is over.
+fn waiters(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
+    let (alive, now) = (scores(redis, names.alive), redis.now_ms());
+    let places = scores(redis, names.line).into_iter().filter(|(_, number)| *number > 0);
+    places
+        .filter_map(|(place, number)| {
+            let (mode, owner) = match place.strip_prefix(b"r:") {
+                Some(owner) => (Mode::Read, owner),
+                None => (Mode::Write, place.strip_prefix(b"w:")?),
+            };
+            let left = left_of(&alive, &place, now);
+            Some(Waiter { owner: owner.to_vec(), mode, since: number, left })
+        })
+        .collect()
+}
