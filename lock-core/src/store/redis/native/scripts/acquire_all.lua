@@ -41,6 +41,12 @@ local function give_back(except)
   return wrong
 end
 
+-- Arguments that acquire would refuse, before the first lock is acquired.
+for at = 1, count do
+  local args = args_of(at)
+  if not (parse_int(args[5], 1, MOST_LEASE_MS) and parse_int(args[6], 1, MOST_HOLDS)) then return {'INVALID', nonce} end
+end
+
 local granted = {'GRANTED', nonce}
 for at = 1, count do
   local reply, failed = attempt(acquire, {KEYS[2 * at - 1], KEYS[2 * at]}, args_of(at))
