@@ -161,7 +161,7 @@ const BOTH: &[[Mode; 2]] = &[[Write, Write], [Read, Read], [Read, Write]];
 /// Those of several locks that are asked for at once.
 #[must_use]
 pub fn several() -> Vec<several::Setup> {
-    let of = several::Setup::of;
+    let (of, native) = (several::Setup::of, several::Setup::native);
     let (sole, shared) = (Kind::Reentrant, Kind::ReadWrite);
     vec![
         of("several locks: two", sole, WRITES, 6),
@@ -196,5 +196,15 @@ pub fn several() -> Vec<several::Setup> {
             kinds: [shared, Kind::Semaphore],
             ..of("several of two kinds: two", shared, FIRST_BOTH, 4)
         },
+        native("native several locks: two", sole, WRITES, 5),
+        several::Setup { late: 1, ..native("native several locks: late", sole, WRITES, 4) },
+        several::Setup { holds: 2, ..native("native several locks: nested", sole, WRITES, 5) },
+        several::Setup {
+            trouble: Trouble::Foreign,
+            ..native("native several locks: another kind", sole, WRITES, 5)
+        },
+        native("native several read/write locks: two", shared, BOTH, 4),
+        native("native several fair locks: two", Kind::Fair, WRITES, 4),
+        native("native several semaphores: two", Kind::Semaphore, WRITES, 4),
     ]
 }

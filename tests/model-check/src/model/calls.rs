@@ -49,7 +49,7 @@ pub(crate) fn with_nonsense(mut call: PlainCall, which: usize) -> PlainCall {
 /// Runs calls, each of which is made once.
 pub(crate) struct CallCache<A> {
     lua: Rc<Interpreter>,
-    made: RefCell<HashMap<A, (Prepared, Option<usize>)>>,
+    made: RefCell<HashMap<A, (Prepared, Vec<usize>)>>,
 }
 
 impl<A: Copy + Eq + Hash> CallCache<A> {
@@ -69,14 +69,12 @@ impl<A: Copy + Eq + Hash> CallCache<A> {
         let (call, known_at) = call.unwrap_or_else(|| {
             let call = make();
             let placeholder = KNOWN.to_string().into_bytes();
-            let known_at = call.args.iter().position(|arg| *arg == placeholder).map(|at| at + 1);
-            let call = (self.lua.prepare(&call), known_at);
+            let known_at = (1..).zip(&call.args).filter(|(_, arg)| **arg == placeholder);
+            let call = (self.lua.prepare(&call), known_at.map(|(at, _)| at).collect());
             self.made.borrow_mut().insert(asked, call.clone());
             call
         });
-        if let Some(at) = known_at {
-            call.set_arg(at, known);
-        }
+        known_at.iter().for_each(|at| call.set_arg(*at, known));
         self.lua.run_prepared(redis, &call).in_parts()
     }
 }

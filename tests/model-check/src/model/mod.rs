@@ -8,7 +8,7 @@ pub(crate) mod everywhere;
 pub(crate) mod fingerprint;
 mod heard;
 pub(crate) mod names;
-mod native;
+pub(crate) mod native;
 pub(crate) mod op;
 pub(crate) mod replies;
 pub(crate) mod rules;

@@ -73,6 +73,9 @@ pub(crate) static NATIVE_K: LockNames = native_names_of!("k");
 /// Of those that are asked for together, in their order.
 pub(crate) static SEVERAL: [LockNames; 2] = [names_of!("a"), names_of!("b")];
 
+/// The same on the native wire.
+pub(crate) static NATIVE_SEVERAL: [LockNames; 2] = [native_names_of!("a"), native_names_of!("b")];
+
 /// What stands for the greatest token that a client knows, where a call is made before it is known.
 pub(crate) const KNOWN: u64 = 7_777_777_777_777_777;
 

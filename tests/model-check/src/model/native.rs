@@ -36,6 +36,17 @@ pub(super) fn alone(reply: Reply) -> Reply {
     }
 }
 
+/// The reply to a request of several locks, with the words of the one that was refused as its parts.
+pub(crate) fn in_parts(reply: Reply) -> Reply {
+    match alone(reply) {
+        Reply::Array(parts) if parts.first().and_then(Reply::text) == Some("REFUSED") => {
+            let own = parts[3..].iter().flat_map(|own| own.clone().in_parts().parts().to_vec());
+            Reply::Array(parts[..3].iter().cloned().chain(own).collect())
+        }
+        reply => reply,
+    }
+}
+
 /// The one holder of a string; none after its deadline.
 fn sole(text: &[u8], ttl: i64, now: i64) -> Option<Held> {
     let text = std::str::from_utf8(text).ok()?.strip_prefix("lt1")?;

@@ -59,8 +59,10 @@ fn next<'a>(setup: &Setup, at: &'a Standing) -> Vec<&'a Waiter> {
 pub(crate) fn is_passed_on(setup: &Setup, at: &Standing, told: &Published) -> bool {
     let shared = setup.names.channel(setup.kind, b"");
     // On the native wire nothing is published but to the clients of those that are next.
-    let messages: Vec<_> =
-        told.iter().filter(|told| setup.is_native() || told.0 == shared).collect();
+    let messages: Vec<_> = told
+        .iter()
+        .filter(|told| told.0 == shared || setup.is_native() && setup.names.has(&told.0))
+        .collect();
     let next = next(setup, at);
     if next.is_empty() {
         return messages.is_empty() == setup.is_native();

@@ -15,7 +15,8 @@ use crate::{
     model::{
         Op as Alone,
         calls::{CallCache, PLACEHOLDER_LEASE, with_nonsense},
-        names::{SEVERAL, newcomer},
+        names::newcomer,
+        native,
         op::NONCE,
     },
     redis::{Redis, Reply},
@@ -55,7 +56,8 @@ impl Calls {
     }
 
     pub(super) fn run(&self, redis: &mut Redis, asked: Asked) -> Reply {
-        self.made.run(redis, asked, 0, || self.make(asked))
+        let reply = self.made.run(redis, asked, 0, || self.make(asked));
+        if self.setup.is_native() { native::in_parts(reply) } else { reply }
     }
 
     fn make(&self, asked: Asked) -> PlainCall {
@@ -69,7 +71,7 @@ impl Calls {
     fn newcomer(&self, lease: i64) -> PlainCall {
         let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
         let alone = Alone::Acquire { mode, holds, lease, yields, waits, waited };
-        let of = |at: usize| newcomer(self.setup.kinds[at], &SEVERAL[at], 0);
+        let of = |at: usize| newcomer(self.setup.kinds[at], &self.setup.names[at], 0);
         let ask = |at: usize| alone.ask(self.setup.side(at).permits);
         let (callers, asks) = ([of(0), of(1)], [ask(0), ask(1)]);
         ScriptCaller::call_all(&[(&callers[0], asks[0]), (&callers[1], asks[1])], NONCE)

@@ -12,7 +12,7 @@ use crate::{
     model::{
         Setup as Side, Wrong,
         everywhere::{adds_up, may_stay, refuses_nonsense},
-        names::{SEVERAL, owner},
+        names::{NATIVE_SEVERAL, SEVERAL, owner},
         setup::PLACE,
         standing::Standing,
     },
@@ -48,26 +48,28 @@ fn is_backed(
     hold: &Hold,
     standing: &Standing,
 ) -> bool {
-    let name = owner(setup.kinds[lock], &SEVERAL[lock], hold.owner);
+    let name = owner(setup.kinds[lock], &setup.names[lock], hold.owner);
     let Some(held) = standing.by(&name) else { return false };
     let left = hold.until - world.now();
     let reads = if hold.mode == Mode::Read { hold.guards } else { 0 };
     held.of(hold.mode) >= hold.guards
         && held.left >= left
-        && (1..=reads).all(|at| world.redis.left_ms(&SEVERAL[lock].read_key(&name, at)) >= left)
+        && (setup.is_native()
+            || (1..=reads)
+                .all(|at| world.redis.left_ms(&setup.names[lock].read_key(&name, at)) >= left))
 }
 
 fn stays(setup: &Setup, sides: &[Side; 2], key: &[u8]) -> bool {
     let foreign = match setup.trouble {
-        Trouble::Foreign => key == SEVERAL[1].lock,
-        Trouble::ForeignToken => key == SEVERAL[1].token,
+        Trouble::Foreign => key == setup.names[1].lock,
+        Trouble::ForeignToken => key == setup.names[1].token,
         _ => false,
     };
     foreign || sides.iter().any(|side| may_stay(side, key))
 }
 
 fn is_token(key: &[u8]) -> bool {
-    SEVERAL.iter().any(|names| key == names.token)
+    SEVERAL.iter().chain(&NATIVE_SEVERAL).any(|names| key == names.token)
 }
 
 /// If all clients stopped here: when all leases are over a new owner gets both, and at last nothing

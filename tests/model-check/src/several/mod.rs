@@ -19,7 +19,7 @@ pub use setup::{Setup, Trouble};
 pub use state::{Client, Hold, SeveralState};
 
 use crate::{
-    model::{Setup as Side, Wrong, names::SEVERAL, replies},
+    model::{Setup as Side, Wrong, replies},
     redis::Reply,
     search::{Search, unbroken},
     texts::Texts,
@@ -117,7 +117,7 @@ impl Several {
 
     fn trouble(&self, world: &mut SeveralState) {
         world.troubled = true;
-        let (names, redis) = (&SEVERAL[1], &mut world.redis);
+        let (names, redis) = (&self.setup.names[1], &mut world.redis);
         let in_the_way = match self.setup.trouble {
             Trouble::Denied => return redis.deny(names.token),
             Trouble::ForeignToken => names.token,
@@ -129,7 +129,7 @@ impl Several {
 
     /// Whether only holders of a lock have a value under its name.
     fn may_be_troubled(&self, world: &SeveralState) -> bool {
-        let is_free = world.redis.entry(SEVERAL[1].lock).is_none();
+        let is_free = world.redis.entry(self.setup.names[1].lock).is_none();
         match self.setup.trouble {
             _ if world.troubled => false,
             Trouble::None => false,

@@ -6,11 +6,7 @@ use lock_core::{
 };
 
 use super::setup::{LEASE_MS, Setup};
-use crate::model::{
-    Op as Alone,
-    names::{SEVERAL, caller},
-    op::NONCE,
-};
+use crate::model::{Op as Alone, names::caller, op::NONCE};
 
 /// What one owner is asked for on one lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,7 +51,7 @@ impl Ask {
 impl Op {
     /// As a client sends it.
     pub(super) fn call(self, setup: &Setup) -> PlainCall {
-        let of = |at: usize, owner| caller(setup.kinds[at], &SEVERAL[at], owner);
+        let of = |at: usize, owner| caller(setup.kinds[at], &setup.names[at], owner);
         let side = |at: usize| setup.side(at);
         match self {
             Self::All([a, b]) => {

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     model::{
         Op as Alone, Setup as Side, Wrong,
-        names::{LockNames, SEVERAL, owner},
+        names::{LockNames, owner},
         rules::{self, broken},
         standing::Standing,
     },
@@ -18,7 +18,7 @@ use crate::{
 
 /// What stands of each lock.
 pub(super) fn standings(setup: &Setup, redis: &Redis) -> [Standing; 2] {
-    [0, 1].map(|lock| Standing::of(redis, setup.kinds[lock], &SEVERAL[lock]))
+    [0, 1].map(|lock| Standing::of(redis, setup.kinds[lock], &setup.names[lock]))
 }
 
 /// A step that was taken.
@@ -53,7 +53,9 @@ impl Step<'_> {
     /// A step on one lock, which is none of the other's business.
     fn judge_one(&self, lock: usize, owner: u8, op: Alone) -> Result<(), Wrong> {
         let [before, after] = [&self.world.redis, self.redis].map(|at| standings(self.setup, at));
-        broken(Wrong::CutShort, before[1 - lock] != after[1 - lock])?;
+        // On the native wire the token is that of both.
+        let (was, is) = (&before[1 - lock], &after[1 - lock]);
+        broken(Wrong::CutShort, (&was.held, &was.waiters) != (&is.held, &is.waiters))?;
         if self.is_excused(lock, self.reply) {
             return broken(Wrong::Half, before[lock].held != after[lock].held);
         }
@@ -116,11 +118,11 @@ impl Step<'_> {
         reply: &Reply,
         judge: impl Fn(&rules::Step<'_>) -> Result<(), Wrong>,
     ) -> Result<(), Wrong> {
-        let of = |redis| Standing::of(redis, self.setup.kinds[lock], &SEVERAL[lock]);
+        let of = |redis| Standing::of(redis, self.setup.kinds[lock], &self.setup.names[lock]);
         let (before, after) = (of(&self.world.redis), of(self.redis));
         judge(&rules::Step {
             setup: &self.sides[lock],
-            owner: &owner(self.setup.kinds[lock], &SEVERAL[lock], number),
+            owner: &owner(self.setup.kinds[lock], &self.setup.names[lock], number),
             op,
             now: self.world.now(),
             before: &before,
@@ -165,7 +167,7 @@ impl Step<'_> {
             told.iter().filter(|told| names.has(&told.0)).cloned().collect()
         };
         let is_told =
-            SEVERAL.iter().all(|names| told_of(&told, names) == told_of(self.told, names));
+            self.setup.names.iter().all(|names| told_of(&told, names) == told_of(self.told, names));
         broken(Wrong::AsAlone, !(is_said && is_told && alone == *self.redis))
     }
 }

@@ -2,7 +2,10 @@
 
 use lock_core::{Kind, Mode};
 
-use crate::model::{self, names::SEVERAL};
+use crate::model::{
+    self,
+    names::{LockNames, NATIVE_SEVERAL, SEVERAL, Wire},
+};
 
 /// The lease of every hold, in milliseconds.
 pub(super) const LEASE_MS: i64 = 1_500;
@@ -28,6 +31,7 @@ pub enum Trouble {
 pub struct Setup {
     /// Of the table.
     pub name: &'static str,
+    pub(crate) names: &'static [LockNames; 2],
     /// Of each lock.
     pub kinds: [Kind; 2],
     /// In which modes they are asked for together.
@@ -54,6 +58,7 @@ impl Setup {
     pub fn of(name: &'static str, kind: Kind, asks: &'static [[Mode; 2]], operations: u8) -> Self {
         Self {
             name,
+            names: &SEVERAL,
             kinds: [kind; 2],
             asks,
             clients: 2,
@@ -66,10 +71,25 @@ impl Setup {
         }
     }
 
+    /// The same on the native wire.
+    #[must_use]
+    pub fn native(
+        name: &'static str,
+        kind: Kind,
+        asks: &'static [[Mode; 2]],
+        operations: u8,
+    ) -> Self {
+        Self { names: &NATIVE_SEVERAL, ..Self::of(name, kind, asks, operations) }
+    }
+
+    pub(super) fn is_native(&self) -> bool {
+        self.names[0].wire == Wire::Native
+    }
+
     /// One of the locks, as if it were alone.
     pub(super) fn side(&self, at: usize) -> model::Setup {
         model::Setup {
-            names: &SEVERAL[at],
+            names: &self.names[at],
             permits: 1,
             leases: &[LEASE_MS],
             waits: self.waits,

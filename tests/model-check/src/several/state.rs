@@ -10,7 +10,7 @@ use crate::{
         LONG_WAIT_MS, Wrong,
         deed::owners,
         fingerprint::print,
-        names::{SEVERAL, SYMBOLS},
+        names::{NATIVE_SEVERAL, SEVERAL, SYMBOLS},
         op::span,
         state::START_US,
     },
@@ -166,7 +166,10 @@ impl SeveralState {
         }
         let entries = self.redis.entries().map(|(key, entry)| {
             let lock = SEVERAL.iter().position(|names| key == names.token);
-            print(key, entry, &names, now, lock.map(|lock| self.highest[lock]))
+            // On the native wire both locks have one token.
+            let shared = (key == NATIVE_SEVERAL[0].token)
+                .then(|| self.highest.iter().copied().max().unwrap_or_default());
+            print(key, entry, &names, now, lock.map(|lock| self.highest[lock]).or(shared))
         });
         entries.fold(0_u64, u64::wrapping_add).hash(&mut hasher);
         hasher.finish()

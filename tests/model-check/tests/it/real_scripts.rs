@@ -80,7 +80,16 @@ fn a_semaphore_on_the_native_wire_keeps_every_rule() {
 /// Every rule of each of them, and that all are granted or none.
 #[test]
 fn several_locks_at_once_keep_every_rule() {
-    for setup in bounds::several() {
+    several_keep_every_rule(|name| !name.starts_with("native"));
+}
+
+#[test]
+fn several_locks_on_the_native_wire_keep_every_rule() {
+    several_keep_every_rule(|name| name.starts_with("native"));
+}
+
+fn several_keep_every_rule(are_checked: impl Fn(&str) -> bool) {
+    for setup in bounds::several().into_iter().filter(|setup| are_checked(setup.name)) {
         let (owners, operations) = (setup.clients, setup.operations);
         is_well(owners, operations, verdict::check_several(setup, Texts::real(), usize::MAX));
     }
