@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
+use lock_core::{LockClient, LockClientBuilder};
 
 use crate::worker::Settings;
 
@@ -21,6 +22,9 @@ pub(crate) struct Args {
     /// Where the locks are kept.
     #[arg(long, value_enum, default_value_t = Where::All)]
     pub(crate) deployment: Where,
+    /// How locks stand in Redis.
+    #[arg(long, value_enum, default_value_t = Wire::Redisson)]
+    pub(crate) wire: Wire,
     /// Only these rows of faults.
     #[arg(long, value_delimiter = ',')]
     pub(crate) rows: Vec<u8>,
@@ -57,6 +61,22 @@ pub(crate) enum Where {
     Sentinel,
     Cluster,
     All,
+}
+
+/// How locks stand in Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wire {
+    Redisson,
+    Native,
+}
+
+impl Wire {
+    pub(crate) fn client(self) -> LockClientBuilder {
+        match self {
+            Self::Redisson => LockClient::builder(),
+            Self::Native => LockClient::builder().native_wire(),
+        }
+    }
 }
 
 impl Args {

@@ -92,6 +92,7 @@ async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf>
         sort: next.sort,
         seed: mix(&[args.seed, next.number]),
         workers: args.workers,
+        wire: args.wire,
         length: next.length,
         plan: &next.plan,
         directory: directory.path(),

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    args::Wire,
     check::{Evidence, Leftover},
     deployment::{Deployment, Sort},
     nemesis::{Crew, Nemesis, Watch},
@@ -23,6 +24,7 @@ pub(crate) struct Slice<'a> {
     pub(crate) sort: Sort,
     pub(crate) seed: u64,
     pub(crate) workers: u8,
+    pub(crate) wire: Wire,
     pub(crate) length: Duration,
     pub(crate) plan: &'a [Planned],
     pub(crate) directory: &'a Path,
@@ -34,8 +36,9 @@ impl Slice<'_> {
         let mut deployment = Deployment::start(self.sort).await;
         let resource = Resource::serve(&self.directory.join("resource"));
         let resource = resource.expect("cannot serve the counters");
-        let crew = Crew::start(&deployment, self.workers, self.seed, self.directory).await;
-        let nemesis = Nemesis::new();
+        let crew =
+            Crew::start(&deployment, self.workers, self.seed, self.wire, self.directory).await;
+        let nemesis = Nemesis::new(self.wire);
         let watch = Watch::over(&deployment, self.sort);
         let time = sleep(self.length);
         let lanes =

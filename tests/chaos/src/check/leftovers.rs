@@ -22,6 +22,10 @@ impl Leftover {
     pub(crate) fn is_wrong(&self) -> bool {
         let is = |prefix: &str| self.key.starts_with(prefix);
         let ends_within = |most: i64| (0..=most).contains(&self.ttl);
+        // Of the native wire.
+        if is("lock_token:lock:") || is("lock_permits:{lock:semaphore:") {
+            return false;
+        }
         if is("redisson_lock_token:{lock:fenced:") || is("lock:semaphore:") || is("filler:") {
             return false;
         }

@@ -21,6 +21,7 @@ use futures_util::FutureExt;
 use tokio::{sync::RwLock, time::Instant};
 
 use crate::{
+    args::Wire,
     clock::{Nanos, now},
     deployment::Deployment,
     schedule::{Lane, Planned},
@@ -78,14 +79,16 @@ impl Record {
 pub(crate) struct Nemesis {
     pub(crate) began: Instant,
     pub(crate) record: Record,
+    wire: Wire,
     /// Held alone while Redis' clock is wrong: a hold whose process dies then may be kept for an
     /// hour, which is no fault of the locks.
     quiet: RwLock<()>,
 }
 
 impl Nemesis {
-    pub(crate) fn new() -> Self {
-        Self { began: Instant::now(), record: Record::default(), quiet: RwLock::default() }
+    pub(crate) fn new(wire: Wire) -> Self {
+        let (began, record) = (Instant::now(), Record::default());
+        Self { began, record, wire, quiet: RwLock::default() }
     }
 
     /// Breaks the servers as planned, one fault after the other.

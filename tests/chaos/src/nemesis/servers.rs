@@ -2,11 +2,11 @@
 
 use std::{future::Future, time::Duration};
 
-use lock_core::LockClient;
 use tokio::time::{Instant, sleep};
 
 use super::{Nemesis, accounts, clock_jumps, failover, memory, messages, restarts, slots, stalls};
 use crate::{
+    args::Wire,
     deployment::Deployment,
     keys::{Family, KEYS, PERMITS},
     schedule::Planned,
@@ -57,7 +57,7 @@ pub(super) async fn inject(
     // Only Redis knows a semaphore's count.
     if matches!(planned.row, 10 | 12 | 15 | 16 | 24 | 25) {
         let counted = format!("the semaphores to be counted anew after {planned}");
-        repeat(&counted, async || set_permits(deployment).await).await;
+        repeat(&counted, async || set_permits(deployment, nemesis.wire).await).await;
     }
     done
 }
@@ -84,8 +84,8 @@ async fn repeat(what: &str, action: impl AsyncFn() -> Result<(), String>) {
     }
 }
 
-async fn set_permits(deployment: &Deployment) -> Result<(), String> {
-    let locks = LockClient::connect(&deployment.url(0)).await.map_err(because)?;
+async fn set_permits(deployment: &Deployment, wire: Wire) -> Result<(), String> {
+    let locks = wire.client().connect(&deployment.url(0)).await.map_err(because)?;
     for number in 0..KEYS {
         let semaphore = locks.semaphore(Family::Semaphore.key(number), PERMITS);
         semaphore.set_permits(PERMITS).await.map_err(because)?;

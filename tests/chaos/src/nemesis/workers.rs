@@ -9,11 +9,13 @@ use std::{
     time::Duration,
 };
 
+use clap::ValueEnum;
 use lock_tests::{Direction, Process};
 use tokio::{sync::Mutex, time::sleep};
 
 use super::servers::Injected;
 use crate::{
+    args::Wire,
     clock::{Nanos, now},
     deployment::Deployment,
     links::Links,
@@ -53,6 +55,7 @@ struct Start {
     url: String,
     directory: PathBuf,
     seed: u64,
+    wire: Wire,
     lives: AtomicU64,
 }
 
@@ -68,6 +71,8 @@ impl Start {
             .arg("worker")
             .arg("--url")
             .arg(&self.url)
+            .arg("--wire")
+            .arg(self.wire.to_possible_value().expect("BUG: every wire has a name").get_name())
             .arg("--history")
             .arg(self.history(life))
             .arg("--resource")
@@ -89,6 +94,7 @@ impl Crew {
         deployment: &Deployment,
         workers: u8,
         seed: u64,
+        wire: Wire,
         directory: &Path,
     ) -> Self {
         let mut members = Vec::new();
@@ -100,6 +106,7 @@ impl Crew {
                 url: deployment.url(digit),
                 directory: directory.to_owned(),
                 seed,
+                wire,
                 lives: AtomicU64::new(0),
             };
             let process = start.process();

@@ -29,6 +29,7 @@ use tokio::{
 };
 
 use crate::{
+    args::Wire,
     clock::now,
     history::{Log, Record},
     schedule::mix,
@@ -51,6 +52,9 @@ pub(crate) struct Settings {
     /// The socket of the counters that the locks protect.
     #[arg(long)]
     pub(crate) resource: PathBuf,
+    /// How locks stand in Redis.
+    #[arg(long, value_enum)]
+    pub(crate) wire: Wire,
     /// Which of the workers it is, from 0.
     #[arg(long)]
     pub(crate) number: usize,
@@ -108,7 +112,7 @@ pub(crate) fn main(settings: &Settings) -> ExitCode {
 
 async fn run(settings: &Settings) -> ExitCode {
     let log = Log::create(&settings.history).expect("cannot create the history");
-    let locks = connected(&settings.url).await;
+    let locks = connected(settings).await;
     let worker = Arc::new(Worker {
         locks,
         log,
@@ -162,9 +166,9 @@ async fn drained(tasks: &mut JoinSet<()>, worker: &Worker) {
 }
 
 /// Redis may be anything but well while a worker starts.
-async fn connected(url: &str) -> LockClient {
+async fn connected(settings: &Settings) -> LockClient {
     loop {
-        match LockClient::connect(url).await {
+        match settings.wire.client().connect(&settings.url).await {
             Ok(locks) => return locks,
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
