@@ -268,7 +268,7 @@ fn reported_at_the_start() {
     let _no_request_yet = policies(&TestLocks::new(), &rule("order", ""));
     let text = logs.text();
     assert!(text.contains("LOCK_TOWER_ENFORCE overrides the policy file"), "{text}");
-    assert!(text.contains("names what the policy file does not have: oder;"), "{text}");
+    assert!(text.contains("names locks that the policy file does not have: oder;"), "{text}");
 }
 
 async fn nothing_by_the_environment() {

@@ -167,11 +167,17 @@ impl Connection {
         Ok(Response { answer, replicas })
     }
 
-    /// Sends several commands in one write; returns the answer or the server's error of each.
-    pub(crate) async fn ask_all(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Failure> {
+    /// Executes several commands as one transaction; returns the answer or the error of each.
+    pub(crate) async fn execute(&self, transaction: &Pipeline) -> Result<Vec<Value>, Failure> {
         let mut transport = self.transport.clone();
-        let answers = transport.send_packed_commands(pipeline, 0, pipeline.len());
-        self.wait_for(answers).await
+        // MULTI and every command are acknowledged first; only EXEC answers.
+        let acknowledged = transaction.len() + 1;
+        let answers = transport.send_packed_commands(transaction, acknowledged, 1);
+        match self.wait_for(answers).await?.pop() {
+            Some(Value::Array(answers)) => Ok(answers),
+            Some(Value::ServerError(error)) => Err(Failure::ServerError(error.into())),
+            _ => Ok(Vec::new()),
+        }
     }
 
     async fn wait_for<T>(

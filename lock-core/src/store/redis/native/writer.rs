@@ -187,14 +187,17 @@ impl Batches {
         let commands: Vec<_> = tries.iter().map(|one| &one.command).collect();
         let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();
         let nonce = self.dispatcher.nonce();
+        // As one transaction: if an operator took a lock away between its SET and the INCRBY, the token
+        // would be greater than the operator's, and the former holder's writes would be accepted.
         let mut batch = redis::pipe();
+        batch.atomic();
         for command in &commands {
             self.wire.set_free(&mut batch, command);
         }
         self.wire.take_tokens(&mut batch, slot, total);
         batch.cmd("ECHO").arg(&nonce);
         let limit = self.dispatcher.command_timeout;
-        let answers = tokio::time::timeout(limit, connection.ask_all(&batch)).await;
+        let answers = tokio::time::timeout(limit, connection.execute(&batch)).await;
         let outcomes = match answers {
             Ok(Ok(answers)) => outcomes(&answers, &nonce, &commands, known, total, counter),
             // The script is sent over the next connection.

@@ -52,7 +52,9 @@ async fn fair_read_write(waiters: u32, mode: &str) -> Store {
 async fn costs(store: &Store, steps: &[(Call, &str)]) -> Vec<BTreeMap<String, u64>> {
     let mut costs = Vec::new();
     for (call, status) in steps {
-        let counts = cost(store, call, status).await;
+        let mut counts = cost(store, call, status).await;
+        // One more or fewer, as the milliseconds fall: a time to live is only ever lengthened.
+        counts.remove("pexpire");
         assert!(counts.values().sum::<u64>() < 50, "{call:?}: {counts:?}");
         costs.push(counts);
     }
