@@ -11,7 +11,9 @@ mod wire;
 
 pub(crate) use decode::Reply;
 pub(crate) use encode::{Encoder, woken_by};
-pub(crate) use key_names::{LockNames, NamePattern};
+#[cfg(feature = "test-util")]
+pub(crate) use key_names::LockNames;
+pub(crate) use key_names::NamePattern;
 pub(crate) use request::{Replicas, Request, ScriptCall, SendOptions};
 pub(crate) use scripts::LockScript;
 #[cfg(feature = "test-util")]
