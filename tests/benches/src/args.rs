@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{http::Serving, measure::memory::Remembered, subject::Name, turns::Taking};
+use crate::{
+    http::Serving, measure::memory::Remembered, repeat::Repeated, subject::Name, turns::Taking,
+};
 
 /// Measures the locks beside others and beside what Redis can do at most.
 #[derive(Clone, Debug, Parser)]
@@ -27,6 +29,9 @@ pub(crate) struct Args {
     /// Also Redisson over its own client, on the JVM: needs a JDK and Maven.
     #[arg(long)]
     pub(crate) jvm: bool,
+    /// Also count instructions and allocations: needs valgrind.
+    #[arg(long)]
+    pub(crate) valgrind: bool,
     /// Draw the curves into this directory, as SVG.
     #[arg(long)]
     pub(crate) plots: Option<PathBuf>,
@@ -53,6 +58,8 @@ pub(crate) enum What {
     RenewCommands,
     BytesPerHold,
     BytesPerWaiter,
+    /// Needs valgrind.
+    Instructions,
     /// Needs a JDK and Maven.
     TurnsVsRedisson,
     CurveReaders,
@@ -77,6 +84,9 @@ pub(crate) enum Role {
     /// Serves HTTP.
     #[command(hide = true)]
     Serve(Serving),
+    /// Does one thing again and again.
+    #[command(hide = true)]
+    Repeat(Repeated),
     /// Holds or waits, and prints how much memory that takes.
     #[command(hide = true)]
     Remember(Remembered),
@@ -95,6 +105,7 @@ impl Args {
     fn asks_for(&self, what: What) -> bool {
         match what {
             What::TurnsVsRedisson => self.jvm,
+            What::Instructions => self.valgrind,
             what => self.curves || !what.is_curve(),
         }
     }

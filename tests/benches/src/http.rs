@@ -10,10 +10,10 @@ use crate::{
     report::{Goal, Report, Table, figure, spread},
     setup::{BenchSetup, PATIENCE},
 };
-pub(crate) use server::Serving;
+pub(crate) use server::{Guarded, Serving};
 
 use load::Load;
-use server::{Guarded, LISTENING};
+use server::LISTENING;
 
 const CONNECTIONS: usize = 32;
 const COLUMNS: [&str; 7] = [

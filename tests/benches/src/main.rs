@@ -12,6 +12,7 @@
 #![allow(missing_docs, reason = "a program, not a library")]
 
 mod args;
+mod callgrind;
 mod clock;
 mod contest;
 mod curves;
@@ -21,6 +22,7 @@ mod http;
 mod link;
 mod measure;
 mod observer;
+mod repeat;
 mod report;
 mod setup;
 mod subject;
@@ -40,6 +42,7 @@ fn main() {
         // One thread, so one core, for the measured process, and another one for Redis.
         Some(Role::Turns(taking)) => one_thread().block_on(turns::main(taking)),
         Some(Role::Remember(what)) => one_thread().block_on(measure::memory::main(what)),
+        Some(Role::Repeat(what)) => one_thread().block_on(repeat::main(what)),
         Some(Role::Serve(serving)) => as_services_have().block_on(http::server::main(serving)),
         None => one_thread().block_on(compare(&args)),
     }

@@ -2,6 +2,7 @@
 
 mod hot_key;
 mod hot_reads;
+mod instructions;
 pub(crate) mod memory;
 mod processes;
 pub(crate) mod readers;
@@ -29,6 +30,7 @@ pub(crate) async fn measure(what: What, world: &BenchSetup) -> Report {
         What::RenewCommands => renewal::renewal(world).await,
         What::BytesPerHold => memory::per_hold(world).await,
         What::BytesPerWaiter => memory::per_waiter(world).await,
+        What::Instructions => instructions::instructions(world).await,
         What::TurnsVsRedisson => redisson::beside_redisson(world).await,
         What::CurveReaders => curves::readers(world).await,
         What::CurveWaiters => curves::waiters(world).await,

@@ -40,8 +40,7 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(super) fn words(&self) -> Vec<String> {
-        let guarded = self.guarded.to_possible_value().expect("BUG: none is skipped");
-        let words = ["serve", "--guarded", guarded.get_name(), "--url", &self.url];
+        let words = ["serve", "--guarded", &self.guarded.spelt(), "--url", &self.url];
         words.map(ToOwned::to_owned).to_vec()
     }
 }
@@ -90,7 +89,12 @@ impl Guarded {
         self.in_the_handler().map_or(&[], Name::sends)
     }
 
-    async fn router(self, url: &str) -> Router {
+    /// As another process is told of it.
+    pub(crate) fn spelt(self) -> String {
+        self.to_possible_value().expect("BUG: none is skipped").get_name().to_owned()
+    }
+
+    pub(crate) async fn router(self, url: &str) -> Router {
         let mode = match self {
             Self::LayerRead => LockMode::Read,
             _ => LockMode::Write,
