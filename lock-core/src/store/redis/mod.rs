@@ -145,8 +145,10 @@ impl ConnectPlan {
         tasks: &Arc<Tasks>,
     ) -> RedisStore {
         let native = self.native.map(|wire| {
-            let writer = Writer::start(Arc::clone(&wire), Arc::clone(&dispatcher), tasks);
-            Native { wire, writer, refusals: Refusals::new() }
+            let refusals = Arc::new(Refusals::new());
+            let dispatcher = Arc::clone(&dispatcher);
+            let writer = Writer::start(Arc::clone(&wire), dispatcher, Arc::clone(&refusals), tasks);
+            Native { wire, writer, refusals }
         });
         RedisStore {
             dispatcher,

@@ -41,7 +41,7 @@ pub(crate) struct RedisStore {
 pub(crate) struct Native {
     pub(crate) wire: Arc<NativeWire>,
     pub(crate) writer: Writer,
-    pub(crate) refusals: Refusals,
+    pub(crate) refusals: Arc<Refusals>,
 }
 
 impl Native {

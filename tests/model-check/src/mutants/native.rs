@@ -95,7 +95,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "native: a quick release does not look at the owner",
         "native reentrant: two",
         "native/fast_path/release",
-        "if value == ARGV[3 * at - 1] and",
+        "if value == ARGV[3 * at] and",
         "if type(value) == 'string' and",
     ),
     of(
@@ -193,7 +193,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "native: a waiter that is dead is let pass",
         "native reentrant: two",
         "native/lib/line",
-        "if place ~= own then met = leave_line(s, place) end",
+        "if place ~= own then met = leave_line(s, place) or met end",
         "if place ~= own then met = true end",
     ),
     of(

@@ -86,3 +86,46 @@ async fn nothing_is_lost_or_granted_twice() {
     }
     assert_eq!(lock_keys(cluster.keys().await), [""; 0]);
 }
+
+/// While a slot moves away, its old node refuses to write what is not there: a script that deletes a key
+/// to write it anew would lose the lock.
+#[tokio::test]
+async fn a_lock_that_is_waited_for_outlives_renewals_while_its_slot_moves() {
+    let cluster = RedisCluster::start().await;
+    let slot = cluster.slot("{move}").await;
+    let from = (0..3).find(|at| RedisCluster::slots_of(*at).contains(&slot)).unwrap();
+    let to = (from + 1) % 3;
+    let native = async || {
+        let builder = LockClient::builder().native_wire().command_timeout(LONG);
+        builder.connect(&cluster.url()).await.unwrap()
+    };
+    let (here, there) = (native().await, native().await);
+    let key = "held:{move}";
+    let held = here.write(key).lease(Duration::from_secs(3)).acquire().await.unwrap();
+    let waiter = tokio::spawn(there.read(key).wait(LONG).acquire());
+    eventually("the place is there", LIMIT, async || {
+        cluster.keys().await.iter().any(|name| name.starts_with("lock_places:"))
+    })
+    .await;
+    cluster.begin_move(slot, from, to).await;
+    let cli = cluster.cli(from).await;
+    let name = format!("lock:{key}");
+    let value: String = cli.query(&["GET", &name]).await;
+    eventually("renewed", LIMIT, async || {
+        let now: Option<String> = cli.query(&["GET", &name]).await;
+        now.expect("the lock is there") != value
+    })
+    .await;
+    cluster.move_keys(slot, from, to).await;
+    cluster.end_move(slot, from, to).await;
+    let value: String = cluster.cli(to).await.query(&["GET", &name]).await;
+    eventually("renewed at its new node", LIMIT, async || {
+        let now: Option<String> = cluster.cli(to).await.query(&["GET", &name]).await;
+        now.expect("the lock is there") != value
+    })
+    .await;
+    assert_eq!(held.state(), LeaseState::Renewed);
+    assert!(!waiter.is_finished(), "it is held");
+    held.release().await.unwrap();
+    bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+}

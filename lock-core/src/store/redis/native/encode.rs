@@ -36,11 +36,18 @@ impl NativeWire {
         Self { prefix, client: client.clone(), counters }
     }
 
-    /// A lock's name, the name of its counter, and the greatest token that is known of it.
-    fn counted(&self, key: &LockKey) -> (String, String, u64) {
+    /// Adds all names of a lock.
+    fn locked(&self, call: ScriptCall, key: &LockKey) -> ScriptCall {
+        whole(call, &self.lock_name(key))
+    }
+
+    /// Adds all names of a lock and the name of its counter. Returns the greatest token that is known
+    /// of it, too.
+    fn counted(&self, call: ScriptCall, key: &LockKey) -> (ScriptCall, u64) {
         let lock = self.lock_name(key);
         let slot = self.slot(&lock);
-        (lock, key_names::counter(&self.prefix, slot), self.counter(slot.unwrap_or(0)).known())
+        let call = whole(call, &lock).key(key_names::counter(&self.prefix, slot));
+        (call, self.counter(slot.unwrap_or(0)).known())
     }
 
     fn slot(&self, lock: &str) -> Option<u16> {
@@ -73,13 +80,18 @@ impl NativeWire {
         batch.cmd("INCRBY").arg(key_names::counter(&self.prefix, slot)).arg(count);
     }
 
+    /// Releases several locks. With `plain` only those that their owners hold once and for which no
+    /// other waits; about the others the answer is that it takes more.
     pub(super) fn release_all<'a>(
         &self,
         steps: impl Iterator<Item = &'a ReleaseCommand>,
+        plain: bool,
     ) -> ScriptCall {
-        steps.fold(ScriptCall::new(&scripts::RELEASE), |call, step| {
-            call.key(self.lock_name(&step.holder.key))
-                .arg(self.value(&step.holder, step.mode))
+        let call = ScriptCall::new(&scripts::RELEASE).arg(if plain { "1" } else { "4" });
+        steps.fold(call, |call, step| {
+            let lock = self.lock_name(&step.holder.key);
+            let call = if plain { call.key(lock) } else { whole(call, &lock) };
+            call.arg(self.value(&step.holder, step.mode))
                 .number(step.holds)
                 .flag(step.in_line)
         })
@@ -101,10 +113,8 @@ impl NativeWire {
     }
 
     fn acquired(&self, call: ScriptCall, step: &AcquireCommand) -> ScriptCall {
-        let (lock, counter, known) = self.counted(&step.key);
-        call.key(lock)
-            .key(counter)
-            .arg(self.owner(&step.owner))
+        let (call, known) = self.counted(call, &step.key);
+        call.arg(self.owner(&step.owner))
             .arg(letter(step.kind))
             .arg(step.mode.as_str())
             .ms(step.lease)
@@ -117,11 +127,8 @@ impl NativeWire {
     }
 
     fn convert(&self, step: &ConvertCommand, to: Mode) -> ScriptCall {
-        let (lock, counter, known) = self.counted(&step.holder.key);
-        ScriptCall::new(&scripts::CONVERT)
-            .key(lock)
-            .key(counter)
-            .arg(self.owner(&step.holder.owner))
+        let (call, known) = self.counted(ScriptCall::new(&scripts::CONVERT), &step.holder.key);
+        call.arg(self.owner(&step.holder.owner))
             .arg(letter(step.holder.kind))
             .arg(to.as_str())
             .ms(step.lease)
@@ -163,7 +170,7 @@ impl Wire for NativeWire {
     fn probe(&self) -> ScriptCall {
         let lock = format!("{}probe", self.prefix);
         let counter = key_names::counter(&self.prefix, self.slot(&lock));
-        ScriptCall::new(&scripts::INSPECT).key(lock).key(counter)
+        whole(ScriptCall::new(&scripts::INSPECT), &lock).key(counter)
     }
 
     fn acquire(&self, step: &AcquireCommand) -> ScriptCall {
@@ -180,12 +187,11 @@ impl Wire for NativeWire {
     }
 
     fn release(&self, step: &ReleaseCommand) -> ScriptCall {
-        self.release_all(std::iter::once(step))
+        self.release_all(std::iter::once(step), false)
     }
 
     fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
-        let call =
-            ScriptCall::new(&scripts::LEAVE).key(self.lock_name(&step.key)).arg(letter(step.kind));
+        let call = self.locked(ScriptCall::new(&scripts::LEAVE), &step.key).arg(letter(step.kind));
         let waiters = step.waiters.iter();
         Some(
             waiters
@@ -212,8 +218,7 @@ impl Wire for NativeWire {
     }
 
     fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall {
-        ScriptCall::new(&scripts::RESIZE)
-            .key(self.lock_name(key))
+        self.locked(ScriptCall::new(&scripts::RESIZE), key)
             .number(permits)
             .flag(only_missing)
     }
@@ -231,26 +236,19 @@ impl Wire for NativeWire {
     }
 
     fn inspect(&self, key: &LockKey) -> ScriptCall {
-        let (lock, counter, _) = self.counted(key);
-        ScriptCall::new(&scripts::INSPECT).key(lock).key(counter)
+        self.counted(ScriptCall::new(&scripts::INSPECT), key).0
     }
 
     fn force_release(&self, key: &LockKey) -> ScriptCall {
-        let (lock, counter, known) = self.counted(key);
+        let (call, known) = self.counted(ScriptCall::new(&scripts::FORCE_RELEASE), key);
         // The second time it would take the lock from the next holder.
-        ScriptCall::new(&scripts::FORCE_RELEASE)
-            .key(lock)
-            .key(counter)
-            .number(known)
-            .non_idempotent()
+        call.number(known).non_idempotent()
     }
 
     fn request_release(&self, key: &LockKey) -> ScriptCall {
-        let lock = self.lock_name(key);
-        let asked = key_names::release_request(&lock);
+        let asked = key_names::release_request(&self.lock_name(key));
         // The second time it would send the request to the next holder.
-        ScriptCall::new(&scripts::REQUEST_RELEASE)
-            .key(lock)
+        self.locked(ScriptCall::new(&scripts::REQUEST_RELEASE), key)
             .key(asked)
             .ms(REQUEST_TTL)
             .non_idempotent()
@@ -261,6 +259,11 @@ impl Wire for NativeWire {
             .key(key_names::release_request(&self.lock_name(&holder.key)))
             .arg(self.owner(&holder.owner))
     }
+}
+
+/// Adds all names of a lock: see `lib/value`.
+fn whole(call: ScriptCall, lock: &str) -> ScriptCall {
+    key_names::beside_lock(lock).into_iter().fold(call.key(lock), ScriptCall::key)
 }
 
 /// Rounded up: a lease is never shorter than requested.

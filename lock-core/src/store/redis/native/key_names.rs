@@ -2,7 +2,7 @@
 //!
 //! `N` is the client's prefix and the lock's key; `B` is `N` in braces, unless `N` has a hash tag of
 //! its own. All names of one lock are in one slot of a cluster. `O` is an owner. A place is `r:O` or
-//! `w:O`. The scripts derive the names of a line from `N`: see `lib/value`.
+//! `w:O`.
 //!
 //! | name | type | content |
 //! |---|---|---|
@@ -34,6 +34,11 @@ pub(crate) fn lock(prefix: &str, key: &LockKey) -> String {
 /// The name of something that belongs to a lock.
 fn beside(what: &str, lock: &str) -> String {
     if lock.contains('{') { [what, lock].concat() } else { [what, "{", lock, "}"].concat() }
+}
+
+/// The other names that a lock may have, in the order of the scripts' keys.
+pub(super) fn beside_lock(lock: &str) -> [String; 3] {
+    ["lock_line:", "lock_places:", "lock_permits:"].map(|what| beside(what, lock))
 }
 
 pub(crate) fn release_request(lock: &str) -> String {

@@ -18,7 +18,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{counter::Counter, encode::NativeWire};
+use super::{counter::Counter, encode::NativeWire, refusals::Refusals};
 use crate::{
     runtime::Tasks,
     store::{
@@ -29,7 +29,7 @@ use crate::{
             protocol::{Request, decode},
         },
     },
-    types::{FencingToken, Unavailable},
+    types::{FencingToken, Kind, Unavailable},
 };
 
 /// The most commands of a kind in one write: Redis answers nothing else meanwhile.
@@ -66,9 +66,15 @@ enum Pending {
 pub(crate) struct Writer(mpsc::UnboundedSender<Pending>);
 
 impl Writer {
-    pub(crate) fn start(wire: Arc<NativeWire>, dispatcher: Arc<Dispatcher>, tasks: &Tasks) -> Self {
+    pub(crate) fn start(
+        wire: Arc<NativeWire>,
+        dispatcher: Arc<Dispatcher>,
+        refusals: Arc<Refusals>,
+        tasks: &Tasks,
+    ) -> Self {
         let (queue, pending) = mpsc::unbounded_channel();
-        let (batches, pending) = (Batches { wire, dispatcher }, Arc::new(Mutex::new(pending)));
+        let batches = Batches { wire, dispatcher, refusals };
+        let pending = Arc::new(Mutex::new(pending));
         tasks.spawn_supervised(move || {
             let (batches, pending) = (batches.clone(), Arc::clone(&pending));
             async move { batches.run(&mut *pending.lock().await).await }
@@ -98,6 +104,7 @@ impl Writer {
 struct Batches {
     wire: Arc<NativeWire>,
     dispatcher: Arc<Dispatcher>,
+    refusals: Arc<Refusals>,
 }
 
 impl Batches {
@@ -152,32 +159,81 @@ impl Batches {
         sending
     }
 
+    /// First those for which most likely no other waits, by a script that knows nothing but the names
+    /// of locks; then those that take more.
     async fn release(&self, slot: u16, releases: Vec<Release>) {
-        let mut call = self.wire.release_all(releases.iter().map(|one| &one.command));
+        let (plain, rest) = releases.into_iter().partition(|one| self.is_plain(&one.command));
+        let plain = self.release_as(slot, plain, true, false);
+        let rest = self.release_as(slot, rest, false, false);
+        let ((more, again), _) = tokio::join!(plain, rest);
+        for one in &more {
+            self.refusals.add(&one.command.holder.key);
+        }
+        self.release_as(slot, more, false, again).await;
+    }
+
+    fn is_plain(&self, step: &ReleaseCommand) -> bool {
+        step.holds == 0
+            && !step.in_line
+            && step.holder.kind != Kind::Semaphore
+            && !self.refusals.is_recent(&step.holder.key)
+    }
+
+    /// Returns those about which nothing is certain, and whether they were sent more than once. `again`:
+    /// they were sent before.
+    async fn release_as(
+        &self,
+        slot: u16,
+        releases: Vec<Release>,
+        plain: bool,
+        mut again: bool,
+    ) -> (Vec<Release>, bool) {
+        if releases.is_empty() {
+            return (releases, again);
+        }
+        let commands = releases.iter().map(|one| &one.command);
+        let mut call = self.wire.release_all(commands, plain);
         call.nonce = self.dispatcher.nonce();
         let request = Request::Script(&call);
         let check = |value: &Value| decode::answers(value, &call.nonce);
         let dispatched = self.dispatcher.send(slot, &request, None, check).await;
-        let (answers, again) = match dispatched {
-            Ok(dispatched) => (decode::released_all(&dispatched.answer), dispatched.again),
+        let answers = match dispatched {
+            Ok(dispatched) => {
+                again |= dispatched.again;
+                decode::released_all(&dispatched.answer)
+            }
             Err(why) => {
                 for one in releases {
                     let _ = one.answer.send(Err(why.clone()));
                 }
-                return;
+                return (Vec::new(), again);
             }
         };
-        let mut answers = answers.into_iter();
+        let (mut answers, mut more) = (answers.into_iter(), Vec::new());
         for one in releases {
-            let answer =
-                answers.next().unwrap_or_else(|| Err(Unavailable::unsent("BUG: too few answers")));
-            let _ = one.answer.send(answer.map(|released| (released, again)));
+            match answers.next() {
+                Some(Ok(None)) if plain => more.push(one),
+                Some(Ok(Some(released))) => {
+                    let _ = one.answer.send(Ok((released, again)));
+                }
+                Some(Err(why)) => {
+                    let _ = one.answer.send(Err(why));
+                }
+                _ => {
+                    let why = Unavailable::unsent("BUG: too few answers");
+                    let _ = one.answer.send(Err(why));
+                }
+            }
         }
+        (more, again)
     }
 
     async fn try_free(&self, slot: u16, mut tries: Vec<Try>) {
         // A caller that is gone has its release behind it already: the lock would stay.
         tries.retain(|one| !one.answer.is_closed());
+        if tries.is_empty() {
+            return;
+        }
         let Some(connection) = self.dispatcher.connection_now(slot) else { return };
         let counter = self.wire.counter(slot);
         if !counter.may_increment(&connection) {

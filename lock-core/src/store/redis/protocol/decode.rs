@@ -44,12 +44,12 @@ pub(crate) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
     Err(Unavailable::unsent("an answer was to another question: the connection is replaced"))
 }
 
-/// The outcome of each of several releases.
-pub(crate) fn released_all(answer: &Value) -> Vec<Result<Released, Unavailable>> {
+/// The outcome of each of several releases; `None`: it takes a call with more names.
+pub(crate) fn released_all(answer: &Value) -> Vec<Result<Option<Released>, Unavailable>> {
     let Value::Array(parts) = answer else { return Vec::new() };
     let outcomes = parts.iter().skip(2).map(|part| {
-        let alone = vec![Value::Nil, Value::Nil, part.clone()];
-        Reply::List(alone).released_at(2)
+        let alone = Reply::List(vec![part.clone()]);
+        if alone.text(0) == Some("MORE") { Ok(None) } else { alone.released_at(0).map(Some) }
     });
     outcomes.collect()
 }

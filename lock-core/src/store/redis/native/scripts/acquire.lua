@@ -1,9 +1,12 @@
 -- acquire: takes an owner's hold number `holds` of a lock of any kind, unless other owners or waiters
 -- that came before are in the way. A caller that is refused takes a place in line. Re-entry passes the
--- line. Asking again for a hold that was granted grants it.
+-- line. A hold that was granted is granted again when the call is repeated.
 --
--- KEYS[1] lock     string or zset  its holders; the names of its line derive from it: see lib/value
--- KEYS[2] counter  string   last fencing token
+-- KEYS[1] lock     string or zset  its holders: see lib/value
+-- KEYS[2] line     zset     places of its waiters -> number of arrival
+-- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
+-- KEYS[4] permits  string   how many permits a semaphore has
+-- KEYS[5] counter  string   last fencing token
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] kind     its letter
@@ -30,7 +33,7 @@ if not (lease_ms and holds and place_ms and more and floor and total) or owner =
 if mode ~= 'read' and mode ~= 'write' then return 'INVALID ' .. nonce end
 local reads = mode == 'read'
 
-local s, failed = read_lock(KEYS[1], kind)
+local s, failed = read_lock(KEYS, 1, kind)
 if failed then return failed end
 if not s then return 'WRONG_KIND ' .. nonce end
 local permits = kind == 's' and permits_of(s.permits, total)
@@ -70,7 +73,7 @@ if fits and not ahead then
   local fence = ''
   local due = holds == 1 and kind ~= 's' and not (reads and own_writes > 0)
   if due then
-    fence = next_token(KEYS[2], floor, more)
+    fence = next_token(KEYS[5], floor, more)
     if not fence then return 'WRONG_KIND ' .. nonce end
   end
   local left = leave_line(s, own)

@@ -2,18 +2,21 @@
 -- up to the first that is not granted; then no hold is left that this call requests, whether this call or
 -- an earlier one with a lost reply was granted it: each owner is brought back to one hold less, and what
 -- is free then is reserved for the waiters that are next. Holds further out stay, and so does the place
--- in line of the one that was refused. Asking again for what was granted grants it.
+-- in line of the one that was refused. What was granted is granted again when the call is repeated.
 --
--- KEYS[2i-1] lock     string or zset  its holders; the names of its line derive from it: see lib/value
--- KEYS[2i]   counter  string  last fencing token
+-- KEYS[5i-4 .. 5i]  of each lock: the keys of acquire
 -- ARGV[1] nonce
 -- ARGV[10i-8 .. 10i+1]  of each lock: the arguments of acquire without the nonce
 --
 -- Returns {GRANTED, nonce, token of each lock ('' for re-entry and for a permit)}
 --         {REFUSED, nonce, which lock (1 is the first), the words of its own reply}
 --         {INVALID, nonce}
-local nonce, count = ARGV[1], #KEYS / 2
+local nonce, count = ARGV[1], #KEYS / 5
 if count < 1 or count % 1 ~= 0 or #ARGV ~= 10 * count + 1 then return {'INVALID', nonce} end
+
+local function keys_of(at, count)
+  return {unpack(KEYS, 5 * at - 4, 5 * at - 5 + count)}
+end
 
 local function args_of(at)
   return {nonce, unpack(ARGV, 10 * at - 8, 10 * at + 1)}
@@ -33,7 +36,7 @@ local function give_back(except)
     local args = args_of(at)
     local value = MARK .. args[3] .. string.sub(args[4], 1, 1) .. args[2]
     if at ~= except then
-      local done, failed = attempt(release_each, {KEYS[2 * at - 1]}, {nonce, value, args[6] - 1, '0'})
+      local done, failed = attempt(release_each, keys_of(at, 4), {nonce, '4', value, args[6] - 1, '0'})
       wrong = wrong or failed
       if done and not string.find('FREED HELD GONE', done[3], 1, true) then wrong = wrong or redis.error_reply(done[3]) end
     end
@@ -49,7 +52,7 @@ end
 
 local granted = {'GRANTED', nonce}
 for at = 1, count do
-  local reply, failed = attempt(acquire, {KEYS[2 * at - 1], KEYS[2 * at]}, args_of(at))
+  local reply, failed = attempt(acquire, keys_of(at, 5), args_of(at))
   if failed then
     give_back()
     return failed

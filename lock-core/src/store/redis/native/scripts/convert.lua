@@ -1,8 +1,11 @@
 -- convert: changes the mode of one of an owner's holds. An upgrade is granted to the only reader, with a
--- new token; a downgrade lets waiting readers in. Asking again for what was done does it again.
+-- new token; a downgrade lets waiting readers in. Repeating a call that was done does it again.
 --
--- KEYS[1] lock     string or zset  its holders; the names of its line derive from it: see lib/value
--- KEYS[2] counter  string   last fencing token
+-- KEYS[1] lock     string or zset  its holders: see lib/value
+-- KEYS[2] line     zset     places of its waiters -> number of arrival
+-- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
+-- KEYS[4] permits  string   how many permits a semaphore has
+-- KEYS[5] counter  string   last fencing token
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] kind     its letter
@@ -24,7 +27,7 @@ local reads_after, writes_after = parse_int(ARGV[6], 0, MOST_HOLDS), parse_int(A
 local floor = parse_int(ARGV[8], 0, MOST_TOKEN)
 if not (lease_ms and reads_after and writes_after and floor) or owner == '' then return {'INVALID', nonce} end
 
-local s, failed = read_lock(KEYS[1], kind)
+local s, failed = read_lock(KEYS, 1, kind)
 if failed then return failed end
 if not s then return {'LOST', nonce} end
 local reads, writes = holds_of(s, owner)
@@ -35,7 +38,7 @@ if upgrades then
     if writes + 1 < writes_after or reads <= reads_after then return {'LOST', nonce} end
     if count_holders(s) > 1 then return {'BUSY', nonce} end
   end
-  local fence = next_token(KEYS[2], floor, 0)
+  local fence = next_token(KEYS[5], floor, 0)
   if not fence then return {'WRONG_KIND', nonce} end
   hold(s, owner, reads_after, writes_after, deadline)
   write_lock(s)

@@ -2,8 +2,11 @@
 -- back. Waiters keep their places, and what is free is reserved for those that are next. Every fencing
 -- token given out before is stale. Works at Redis' memory limit: the first write only deletes.
 --
--- KEYS[1] lock     string or zset  its holders; the names of its line derive from it: see lib/value
--- KEYS[2] counter  string   last fencing token
+-- KEYS[1] lock     string or zset  its holders: see lib/value
+-- KEYS[2] line     zset     places of its waiters -> number of arrival
+-- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
+-- KEYS[4] permits  string   how many permits a semaphore has
+-- KEYS[5] counter  string   last fencing token
 -- ARGV[1] nonce
 -- ARGV[2] floor    the greatest token that the caller knows
 --
@@ -12,7 +15,7 @@
 --         {WRONG_KIND, nonce} {INVALID, nonce} and nothing is deleted
 local nonce, floor = ARGV[1], parse_int(ARGV[2], 0, MOST_TOKEN)
 if not floor then return {'INVALID', nonce} end
-local s, failed = read_lock(KEYS[1])
+local s, failed = read_lock(KEYS, 1)
 if failed then return failed end
 if not s then return {'WRONG_KIND', nonce} end
 
@@ -20,10 +23,10 @@ local status = count_holders(s) > 0 and 'FREED' or 'GONE'
 local permits = redis.pcall('get', s.permits)
 permits = type(permits) == 'string' and parse_int(permits, 0, MOST_HOLDS)
 if permits then s.kind = s.kind or 's' end
-redis.call('del', s.lock)
+begin_write(s)
 local fence = ''
 if s.kind ~= 's' then
-  fence = next_token(KEYS[2], floor, 0)
+  fence = next_token(KEYS[5], floor, 0)
   if not fence then return {'WRONG_KIND', nonce} end
 end
 s.set, s.owner, s.reads, s.writes, s.deadline = nil, nil, 0, 0, nil

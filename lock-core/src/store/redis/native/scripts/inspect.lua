@@ -1,7 +1,10 @@
 -- inspect: what stands in Redis for a lock of whatever kind.
 --
--- KEYS[1] lock     string or zset  its holders; the names of its line derive from it: see lib/value
--- KEYS[2] counter  string  last fencing token
+-- KEYS[1] lock     string or zset  its holders: see lib/value
+-- KEYS[2] line     zset     places of its waiters -> number of arrival
+-- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
+-- KEYS[4] permits  string   how many permits a semaphore has
+-- KEYS[5] counter  string   last fencing token
 -- ARGV[1] nonce
 --
 -- Returns {STATE, nonce, kind, mode, ms left (-2: free), free permits (-1: no semaphore), token ('':
@@ -15,7 +18,7 @@ local NAMES = {
   e = 'reentrant', n = 'non_reentrant', f = 'fair', t = 'fenced', r = 'read_write', q = 'fair_read_write', s = 'semaphore',
 }
 local nonce = ARGV[1]
-local s, failed = read_lock(KEYS[1])
+local s, failed = read_lock(KEYS, 1)
 if failed then return failed end
 if not s then return {'WRONG_KIND', nonce} end
 local permits = redis.pcall('get', s.permits)
@@ -37,6 +40,6 @@ if #holders > 0 then
   mode = s.writes == 0 and s.kind ~= 's' and 'read' or 'write'
 end
 if kind == 's' then free = (permits or 0) - #holders elseif #holders + #waiters == 0 then kind = '' end
-local fence = redis.pcall('get', KEYS[2])
+local fence = redis.pcall('get', KEYS[5])
 fence = kind ~= 's' and type(fence) == 'string' and parse_int(fence, 0, MOST_TOKEN) and fence or ''
 return {'STATE', nonce, NAMES[kind] or '', mode, left_ms, free, fence, complete and 1 or 0, holders, waiters}

@@ -1,7 +1,10 @@
 -- leave: takes waiters of one lock out of its line, and from each what it may have been granted meanwhile.
--- What is free then is reserved for the waiters that are next. Asking again changes nothing.
+-- What is free then is reserved for the waiters that are next. Repeating the call changes nothing.
 --
--- KEYS[1] lock     string or zset  its holders; the names of its line derive from it: see lib/value
+-- KEYS[1] lock     string or zset  its holders: see lib/value
+-- KEYS[2] line     zset     places of its waiters -> number of arrival
+-- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
+-- KEYS[4] permits  string   how many permits a semaphore has
 -- ARGV[1] nonce
 -- ARGV[2] kind     its letter
 -- ARGV[2i+1] owner  of each waiter
@@ -9,11 +12,12 @@
 --
 -- Returns {LEFT, nonce} {INVALID, nonce}
 local nonce, kind = ARGV[1], ARGV[2]
-local s, failed = read_lock(KEYS[1], kind)
+local s, failed = read_lock(KEYS, 1, kind)
 if failed then return failed end
 if not s then return {'LEFT', nonce} end
 if #ARGV % 2 ~= 0 then return {'INVALID', nonce} end
 
+begin_write(s)
 local changed = false
 for at = 3, #ARGV, 2 do
   local owner, mode = ARGV[at], ARGV[at + 1]
@@ -26,7 +30,6 @@ for at = 3, #ARGV, 2 do
   end
 end
 if changed then
-  begin_write(s)
   wake_next(s, kind == 's' and permits_of(s.permits))
   write_lock(s)
 end

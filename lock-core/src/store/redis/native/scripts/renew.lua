@@ -48,8 +48,8 @@ local function renew(lock, owner, kind, mode, lease_ms)
   local ttl_ms = renewed_ms(left_ms, lease_ms)
   local renewed = string.gsub(value, '%d+$', string.format('%.0f', now_ms() + ttl_ms))
   local lives_ms = math.max(redis.call('pttl', lock), ttl_ms + RESERVED_MS)
-  -- As a deletion this is not refused at Redis' memory limit, and then neither is what follows.
-  redis.call('del', lock)
+  -- This is never refused at Redis' memory limit, and after it neither is what follows.
+  redis.call('pexpire', lock, lives_ms)
   redis.call('set', lock, renewed, 'px', string.format('%.0f', lives_ms))
   return 1
 end

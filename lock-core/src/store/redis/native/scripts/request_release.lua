@@ -2,16 +2,19 @@
 -- request stands for as long as the longest lease of a holder, as it is now: a holder that listens finds
 -- it long before that, and nothing is left of it when the holders have died.
 --
--- KEYS[1] lock     string or zset  its holders; the names of its line derive from it: see lib/value
--- KEYS[2] asked    set      owners that were requested; also the channel of that message: 1
+-- KEYS[1] lock     string or zset  its holders: see lib/value
+-- KEYS[2] line     zset     places of its waiters -> number of arrival
+-- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
+-- KEYS[4] permits  string   how many permits a semaphore has
+-- KEYS[5] asked    set      owners that were requested; also the channel of that message: 1
 -- ARGV[1] nonce
 -- ARGV[2] ttl      ms for which the request stands at least
 --
 -- Returns {ASKED, nonce, number of holders}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local asked, nonce, ttl_ms = KEYS[2], ARGV[1], parse_int(ARGV[2], 1, MOST_LEASE_MS)
+local asked, nonce, ttl_ms = KEYS[5], ARGV[1], parse_int(ARGV[2], 1, MOST_LEASE_MS)
 if not ttl_ms then return {'INVALID', nonce} end
-local s, failed = read_lock(KEYS[1])
+local s, failed = read_lock(KEYS, 1)
 if failed then return failed end
 local before = redis.pcall('scard', asked)
 if not s or type(before) == 'table' then

@@ -20,7 +20,7 @@ local function place_of(mode, owner)
   return string.sub(mode, 1, 1) .. ':' .. owner
 end
 
--- Says whether the waiter stood there.
+-- Returns whether the waiter stood there.
 local function leave_line(s, place)
   if not s.waited then return false end
   redis.call('zrem', s.ends, place)
@@ -28,12 +28,12 @@ local function leave_line(s, place)
 end
 
 -- Removes places whose time is over, but the caller's own: one that comes back late keeps its place if no
--- other has missed it. Says whether there were any.
+-- other has missed it. Returns whether there were any.
 local function drop_dead(s, own)
   local met = false
   if not s.waited then return met end
   for _, place in ipairs(redis.call('zrangebyscore', s.ends, '-inf', string.format('%.0f', now_ms()))) do
-    if place ~= own then met = leave_line(s, place) end
+    if place ~= own then met = leave_line(s, place) or met end
   end
   return met
 end
@@ -65,7 +65,7 @@ local function rank_of(s, own)
   return redis.call('zcount', s.line, 0, number and '(' .. number or '+inf')
 end
 
--- Takes a place at the end, or renews the one that is there. Says 1 if the caller has a place.
+-- Takes a place at the end, or renews the one that is there. Returns 1 if the caller has a place.
 local function stand(s, own, place_ms)
   if place_ms == 0 then return 0 end
   if not redis.call('zscore', s.line, own) then
@@ -89,7 +89,8 @@ local function wake(s, place)
     redis.call('zadd', s.ends, now_ms() + RESERVED_MS, place)
   end
   local tens, ones = string.byte(place, -2, -1)
-  publish(s.wake .. ':' .. string.match(place, '^%a:([^:]*)'), string.rep('0', (10 * tens + ones) % 32 + 1) .. '1')
+  local channel = string.gsub(s.line, '^lock_line', 'lock_wake') .. ':' .. string.match(place, '^%a:([^:]*)')
+  publish(channel, string.rep('0', (10 * tens + ones) % 32 + 1) .. '1')
 end
 
 local function wake_readers(s)

@@ -13,6 +13,11 @@
 --
 -- `s` is a lock as it was read: its names, `kind`, and `set`, or `owner` with `reads`, `writes` and
 -- `deadline` (nil: as the key's TTL). `waited`: waiters may stand in line.
+--
+-- Every script that may write all of this is called with all names of the lock, also those under which
+-- there is no key: while the slot moves to another node of a cluster, Redis then runs none of them where
+-- only a part of the lock is. The others (fast_path/release, renew) write one key, and never delete it to
+-- write it anew: where a slot moves away, what is deleted can not be written again.
 local MOST_COUNT = 1000000
 
 -- What is left of a lock's key is what is left of its lease.
@@ -38,13 +43,12 @@ local function read_set(s, kind)
   return s
 end
 
--- Reads a lock; all its names are in the slot of the first. Nil when something else stands there, or a lock of another kind; an error besides when
--- Redis refused to look.
-local function read_lock(lock, kind)
-  local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+-- Reads the lock whose four names begin at `keys[at]`. Nil when something else stands there, or a lock of
+-- another kind; an error besides when Redis refused to look.
+local function read_lock(keys, at, kind)
   local s = {
-    lock = lock, line = 'lock_line:' .. tag, ends = 'lock_places:' .. tag, wake = 'lock_wake:' .. tag,
-    permits = 'lock_permits:' .. tag, kind = kind, reads = 0, writes = 0, ended = 0,
+    lock = keys[at], line = keys[at + 1], ends = keys[at + 2], permits = keys[at + 3],
+    kind = kind, reads = 0, writes = 0, ended = 0,
   }
   local value = redis.pcall('get', s.lock)
   if type(value) == 'table' then
@@ -117,7 +121,6 @@ local function hold(s, owner, reads, writes, deadline)
       return
     end
     -- The last reader of several writes now.
-    redis.call('del', s.lock)
     s.set, s.deadline = nil, before
   elseif s.kind == 's' or (s.owner and s.owner ~= owner) then
     local first, first_reads, first_deadline = s.owner, s.reads, s.owner and deadline_of(s)
@@ -143,7 +146,6 @@ local function let_go(s, owner)
   if s.set then
     redis.call('zrem', s.lock, owner, '#' .. owner)
   else
-    redis.call('del', s.lock)
     s.owner, s.reads, s.writes, s.deadline = nil, 0, 0, nil
   end
 end
