@@ -22,7 +22,8 @@ pub use crate::runtime::lease_clock::suspend;
 #[cfg(feature = "redis")]
 pub use crate::store::redis::{
     native::NATIVE_SCRIPTS,
-    protocol::{SCRIPTS, SHARDED_SCRIPTS, ScriptText},
+    protocol::ScriptText,
+    redisson::{SCRIPTS, SHARDED_SCRIPTS},
 };
 pub use eventually::{LIMIT, bounded, eventually};
 pub use faulty_store::{CommandKind, ConstantFaults, Delivery, FaultPlan, client as scripted};

@@ -10,7 +10,8 @@ use crate::{
         ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
         redis::{
             native::NativeWire,
-            protocol::{Encoder, ScriptCall, Wire},
+            protocol::{ScriptCall, Wire},
+            redisson::RedissonWire,
         },
     },
     types::{ClientId, FencingToken, Kind, LockKey, Mode, OwnerId},
@@ -129,7 +130,7 @@ impl ScriptCaller {
     fn wire(&self) -> Arc<dyn Wire> {
         match &self.native {
             Some(wire) => Arc::clone(wire) as Arc<dyn Wire>,
-            None => Arc::new(Encoder { prefix: String::new(), permanent_tokens: false }),
+            None => Arc::new(RedissonWire { prefix: String::new(), permanent_tokens: false }),
         }
     }
 

@@ -12,8 +12,9 @@ use crate::{
         connect::{Endpoint, RedisOptions, Server, Url},
         connection::{ConnectionId, MissingRights, client_name},
         discovery::Fixed,
-        protocol::{Encoder, LockNames, Reply, Wire, decode, slot_of},
+        protocol::{Reply, Wire, decode, slot_of},
         pubsub::{ChannelFilter, Channels, Subscriber},
+        redisson::{LockNames, RedissonWire},
     },
     types::LockKey,
 };
@@ -109,5 +110,5 @@ pub fn shown(url: &str) -> String {
 }
 
 fn wire() -> Arc<dyn Wire> {
-    Arc::new(Encoder { prefix: "lock:".to_owned(), permanent_tokens: false })
+    Arc::new(RedissonWire { prefix: "lock:".to_owned(), permanent_tokens: false })
 }

@@ -71,11 +71,13 @@ fn all() -> impl Iterator<Item = &'static ScriptText> {
 /// What the names of the native wire's files begin with.
 pub const NATIVE: &str = "native/";
 
-/// Where the scripts are, of Redisson's wire and of both, or of the native one alone.
+/// Where the scripts are, and what their names begin with: of Redisson's wire, of both wires, and of
+/// the native one.
 #[must_use]
-pub fn folder(native: bool) -> PathBuf {
+pub fn folders() -> [(PathBuf, &'static str); 3] {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lock-core/src/store/redis");
-    folder.join(if native { "native/scripts" } else { "scripts" })
+    [("redisson/scripts", ""), ("scripts", ""), ("native/scripts", NATIVE)]
+        .map(|(inside, beginning)| (folder.join(inside), beginning))
 }
 
 /// A file of the scripts, `lib/waiters` or `native/lib/line` say.
@@ -85,7 +87,8 @@ pub fn folder(native: bool) -> PathBuf {
 /// When there is none of this name.
 #[must_use]
 pub fn file_text(file: &str) -> String {
-    let native = file.strip_prefix(NATIVE);
-    let path = folder(native.is_some()).join(format!("{}.lua", native.unwrap_or(file)));
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let mut texts = folders().into_iter().filter_map(|(folder, beginning)| {
+        fs::read_to_string(folder.join(format!("{}.lua", file.strip_prefix(beginning)?))).ok()
+    });
+    texts.next().unwrap_or_else(|| panic!("there is no script {file}"))
 }

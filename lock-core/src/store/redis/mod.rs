@@ -8,6 +8,7 @@ mod dispatcher;
 pub(crate) mod native;
 pub(crate) mod protocol;
 pub(crate) mod pubsub;
+pub(crate) mod redisson;
 mod scan;
 mod store;
 
@@ -22,8 +23,9 @@ use connection::{ClientName, Connection, FirstConnection, ManagedConnection, che
 use discovery::{Discovery, Fixed, Sentinels};
 use dispatcher::{Dispatcher, Topology};
 use native::{NativeWire, Refusals, Writer};
-use protocol::{Encoder, Wire};
+use protocol::Wire;
 use pubsub::{ChannelFilter, Channels, Subscriber};
+use redisson::RedissonWire;
 use store::{Native, RedisStore};
 
 /// Fails when Redis cannot be reached or used.
@@ -83,7 +85,7 @@ impl ConnectPlan {
             .then(|| Arc::new(NativeWire::new(prefix.clone(), client, in_cluster)));
         let wire: Arc<dyn Wire> = match &native {
             Some(native) => Arc::<NativeWire>::clone(native),
-            None => Arc::new(Encoder { prefix, permanent_tokens: options.permanent_tokens }),
+            None => Arc::new(RedissonWire { prefix, permanent_tokens: options.permanent_tokens }),
         };
         let server = Server::new(first, &url.login, tls, &options, &wire, &name.connection);
         Ok(Self { url, options, name, wire, native, server })

@@ -96,8 +96,7 @@ fn is_found_out(file: &str, text: &str) -> bool {
 /// Every file of the scripts that the models run.
 fn files() -> Vec<String> {
     let mut files = Vec::new();
-    for (native, beginning) in [(false, ""), (true, texts::NATIVE)] {
-        let folder = texts::folder(native);
+    for (folder, beginning) in texts::folders() {
         let mut inside = vec![folder.clone()];
         while let Some(place) = inside.pop() {
             for entry in fs::read_dir(place).expect("the scripts").flatten() {

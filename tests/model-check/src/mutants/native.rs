@@ -228,8 +228,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "native: a waiter's client is not notified",
         "native fair: two",
         "native/lib/line",
-        "publish(s.wake .. ':' ..",
-        "publish(s.wake ..",
+        "'lock_wake') .. ':' .. string.match(place",
+        "'lock_wake') .. string.match(place",
     ),
     of(
         "native: a waiter that leaves does not pass on",
@@ -312,14 +312,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "native: an upgrade has an old token",
         "native read/write: changes of mode",
         "native/convert",
-        "  local fence = next_token(KEYS[2], floor, 0)\n",
+        "  local fence = next_token(KEYS[5], floor, 0)\n",
         "  local fence = '1'\n",
     ),
     of(
         "native: a lock that is taken away has no new token",
         "native reentrant: taken away",
         "native/force_release",
-        "  fence = next_token(KEYS[2], floor, 0)\n",
+        "  fence = next_token(KEYS[5], floor, 0)\n",
         "  fence = '1'\n",
     ),
     of(

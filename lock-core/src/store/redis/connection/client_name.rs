@@ -5,10 +5,7 @@ use std::time::{Duration, SystemTime};
 use redis::{Cmd, Value};
 
 use crate::{
-    store::redis::{
-        connect::RedisOptions,
-        protocol::{key_names, slot_of},
-    },
+    store::redis::{connect::RedisOptions, protocol::slot_of},
     types::{ClientId, ClientInfo},
 };
 
@@ -31,7 +28,7 @@ impl ClientName {
         let (service, instance) = (clean(&service), clean(&instance));
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self {
-            key: key_names::client(client.as_str()),
+            key: key_of(client.as_str()),
             text: format!(
                 r#"{{"service":"{service}","instance":"{instance}","since_ms":{}}}"#,
                 since.as_millis()
@@ -51,9 +48,13 @@ impl ClientName {
     }
 }
 
+fn key_of(client: &str) -> String {
+    format!("lock_client:{client}")
+}
+
 /// The command that reads a client's name, and the slot where it runs.
 pub(crate) fn of(client: &str) -> (u16, Cmd) {
-    let key = key_names::client(client);
+    let key = key_of(client);
     (slot_of(key.as_bytes()), redis::cmd("GET").arg(key).to_owned())
 }
 

@@ -9,17 +9,12 @@ use crate::{
     store::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
         WakeTopic,
-        redis::protocol::{LockScript, NamePattern, SLOTS, ScriptCall, Wire, slot_of},
+        redis::protocol::{
+            LockScript, NamePattern, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS, Wire, slot_of,
+        },
     },
     types::{ClientId, FencingToken, Kind, LockKey, Mode, OwnerId},
 };
-
-/// How many waiters of one client on one lock can each be woken alone; among more, some share a
-/// number.
-const WAKE_NUMBERS: u32 = 32;
-/// How long a request to release lasts at least, however short the lease is: a holder that listens
-/// but has missed the message polls every three seconds.
-const REQUEST_TTL: Duration = Duration::from_secs(6);
 
 #[derive(Debug)]
 pub(crate) struct NativeWire {
@@ -91,9 +86,7 @@ impl NativeWire {
         steps.fold(call, |call, step| {
             let lock = self.lock_name(&step.holder.key);
             let call = if plain { call.key(lock) } else { whole(call, &lock) };
-            call.arg(self.value(&step.holder, step.mode))
-                .number(step.holds)
-                .flag(step.in_line)
+            call.arg(self.value(&step.holder, step.mode)).number(step.holds).flag(step.in_line)
         })
     }
 
@@ -218,9 +211,7 @@ impl Wire for NativeWire {
     }
 
     fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall {
-        self.locked(ScriptCall::new(&scripts::RESIZE), key)
-            .number(permits)
-            .flag(only_missing)
+        self.locked(ScriptCall::new(&scripts::RESIZE), key).number(permits).flag(only_missing)
     }
 
     fn channel(&self, topic: WakeTopic) -> (String, Option<u8>) {

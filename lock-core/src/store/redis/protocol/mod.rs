@@ -1,22 +1,20 @@
-//! The connection: names of keys, scripts, requests and their replies.
+//! What both wires share: requests, scripts, and the decoding of replies.
 
 mod arg_buffer;
 pub(crate) mod decode;
-pub(crate) mod encode;
-pub(crate) mod key_names;
+mod lock_script;
+mod name_pattern;
 mod request;
-pub(crate) mod scripts;
 mod slot;
+mod wakeup;
 mod wire;
 
 pub(crate) use decode::Reply;
-pub(crate) use encode::{Encoder, woken_by};
+pub(crate) use lock_script::LockScript;
 #[cfg(feature = "test-util")]
-pub(crate) use key_names::LockNames;
-pub(crate) use key_names::NamePattern;
+pub use lock_script::ScriptText;
+pub(crate) use name_pattern::NamePattern;
 pub(crate) use request::{Replicas, Request, ScriptCall, SendOptions};
-pub(crate) use scripts::LockScript;
-#[cfg(feature = "test-util")]
-pub use scripts::{SCRIPTS, SHARDED_SCRIPTS, ScriptText};
 pub(crate) use slot::{SLOTS, slot_of};
-pub(crate) use wire::Wire;
+pub(crate) use wakeup::{WAKE_NUMBERS, woken_by};
+pub(crate) use wire::{REQUEST_TTL, Wire};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Script};
 
-use super::{arg_buffer::ArgBuffer, scripts::LockScript};
+use super::{arg_buffer::ArgBuffer, lock_script::LockScript};
 use crate::types::OwnerId;
 
 /// A request that is sent over a connection.

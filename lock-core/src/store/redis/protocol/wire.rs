@@ -1,8 +1,8 @@
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use redis::Script;
 
-use super::{key_names::NamePattern, request::ScriptCall, scripts::LockScript};
+use super::{lock_script::LockScript, name_pattern::NamePattern, request::ScriptCall};
 use crate::{
     store::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
@@ -10,6 +10,10 @@ use crate::{
     },
     types::{FencingToken, LockKey, Mode},
 };
+
+/// How long a request to release lasts at least, however short the lease is: a holder that listens
+/// but has missed the message polls every three seconds.
+pub(crate) const REQUEST_TTL: Duration = Duration::from_secs(6);
 
 /// How locks stand in Redis: the names of their keys, the scripts, and the script call of each
 /// command. All clients of a lock must use the same wire.

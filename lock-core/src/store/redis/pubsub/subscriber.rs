@@ -336,16 +336,14 @@ async fn answers(server: &Server, connection: &Transport) -> bool {
 mod tests {
     use super::*;
     use crate::store::redis::{
-        connect::RedisOptions,
-        discovery::Fixed,
-        protocol::{Encoder, Wire},
+        connect::RedisOptions, discovery::Fixed, protocol::Wire, redisson::RedissonWire,
     };
 
     #[tokio::test(start_paused = true)]
     async fn unwanted_topics_are_forgotten_without_a_connection() {
         let nowhere = Endpoint::Tcp("127.0.0.1".to_owned(), 1);
         let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
-        let encoder = Encoder { prefix: String::new(), permanent_tokens: false };
+        let encoder = RedissonWire { prefix: String::new(), permanent_tokens: false };
         let wire: Arc<dyn Wire> = Arc::new(encoder);
         let server = Server::new(nowhere, &login, None, &options, &wire, "");
         let channels = Arc::<Channels>::default();

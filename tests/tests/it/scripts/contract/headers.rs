@@ -14,18 +14,23 @@ use crate::scripts::{
     plain::call as plain_call, semaphore::call as semaphore_call,
 };
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../lock-core/src/store/redis/scripts")
+/// The scripts of Redisson's wire, and what both wires share.
+fn roots() -> [PathBuf; 2] {
+    ["redisson/scripts", "scripts"].map(|folder| {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../lock-core/src/store/redis").join(folder)
+    })
 }
 
 /// Folder and name with the text, of every file.
 fn files() -> Vec<(String, String)> {
     let mut files = Vec::new();
-    for folder in fs::read_dir(root()).unwrap() {
-        for file in fs::read_dir(folder.unwrap().path()).unwrap() {
-            let path = file.unwrap().path();
-            let name = path.strip_prefix(root()).unwrap().with_extension("");
-            files.push((name.to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap()));
+    for root in roots() {
+        for folder in fs::read_dir(&root).unwrap() {
+            for file in fs::read_dir(folder.unwrap().path()).unwrap() {
+                let path = file.unwrap().path();
+                let name = path.strip_prefix(&root).unwrap().with_extension("");
+                files.push((name.to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap()));
+            }
         }
     }
     assert!(files.len() >= SCRIPTS.len());

@@ -1,4 +1,4 @@
-//! Every name that this library writes to Redis, with its type and meaning.
+//! Every name that Redisson's wire writes to Redis, with its type and meaning.
 //!
 //! `N` is the client's prefix and the lock's key; `B` is `N` in braces, unless `N` has a hash tag of
 //! its own. All names of one lock are in one slot of a cluster. `O` is an owner.
@@ -24,11 +24,10 @@
 //! | `lock_asked:B` | set, with TTL | owners that were requested to release; a semaphore's permits in hex | ours |
 //! | `lock_asked:B` | channel | `1`: an owner was requested to release | ours |
 //! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
-//! ours |
 
 use std::fmt;
 
-use crate::types::LockKey;
+use crate::{store::redis::protocol::NamePattern, types::LockKey};
 
 /// The names of one lock.
 #[derive(Debug)]
@@ -124,14 +123,6 @@ impl LockNames {
     }
 }
 
-/// An example of one kind of name that belongs to no lock, and the pattern that grants access to
-/// all names of that kind.
-#[derive(Debug)]
-pub(crate) struct NamePattern {
-    pub(crate) name: String,
-    pub(crate) pattern: String,
-}
-
 /// Every kind of key under a prefix; the locks themselves come first.
 pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
     let names = LockNames::untaken(prefix);
@@ -193,10 +184,6 @@ pub(crate) fn key_of(prefix: &str, name: &str) -> Option<LockKey> {
     LockKey::try_from(name.strip_prefix(prefix)?).ok()
 }
 
-pub(crate) fn client(id: &str) -> String {
-    format!("lock_client:{id}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,7 +204,7 @@ mod tests {
                     names.alive(),
                     names.leases(),
                     names.release_request(),
-                    client("u"),
+                    "lock_client:u".to_owned(),
                 ] {
                     assert_eq!(key_of(prefix, &beside), None, "{beside}");
                 }

@@ -1,19 +1,18 @@
-//! Encodes commands: the script of each, with its keys and arguments.
+//! Encodes commands for Redisson's wire: the script of each, with its keys and arguments.
 
 use std::time::Duration;
 
 use redis::Script;
 
 use super::{
-    key_names::{self, LockNames, NamePattern},
-    request::ScriptCall,
-    scripts::{self, LockScript},
-    wire::Wire,
+    key_names::{self, LockNames},
+    scripts,
 };
 use crate::{
     store::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
         WakeTopic,
+        redis::protocol::{LockScript, NamePattern, REQUEST_TTL, ScriptCall, WAKE_NUMBERS, Wire},
     },
     types::{Kind, LockKey, Mode, OwnerId},
 };
@@ -25,19 +24,14 @@ const JAVA_FAIR_WAIT: Duration = Duration::from_secs(300);
 /// The last arguments of a first try: the time that it has waited, that it yields, its hold, and
 /// the tokens that it reserves. The scripts take these values for granted when they are missing.
 const FIRST_ATTEMPT: [&str; 4] = ["0", "1", "1", "0"];
-/// How many waiters of one lock can each be woken alone; among more waiters, some share a number.
-const WAKE_NUMBERS: u32 = 32;
-/// How long a request to release lasts at least, however short the lease is: a holder that listens
-/// but has missed the message polls every three seconds.
-const REQUEST_TTL: Duration = Duration::from_secs(6);
 
 #[derive(Debug)]
-pub(crate) struct Encoder {
+pub(crate) struct RedissonWire {
     pub(crate) prefix: String,
     pub(crate) permanent_tokens: bool,
 }
 
-impl Encoder {
+impl RedissonWire {
     pub(crate) fn names(&self, key: &LockKey) -> LockNames {
         LockNames::new(&self.prefix, key)
     }
@@ -56,7 +50,7 @@ impl Encoder {
     }
 }
 
-impl Wire for Encoder {
+impl Wire for RedissonWire {
     fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -409,15 +403,6 @@ fn wake_number(topic: &WakeTopic) -> Option<u8> {
     let ([first, ..], [.., tens, ones]) = (name, name) else { return None };
     let number = u32::from(*first) + 10 * u32::from(*tens) + u32::from(*ones);
     u8::try_from(number % WAKE_NUMBERS).ok()
-}
-
-/// The waiters that a message is for, by its leading zeros; `None`: all.
-pub(crate) fn woken_by(message: &[u8]) -> Option<u8> {
-    let zeros = message.iter().take_while(|digit| **digit == b'0').count();
-    // The last digit is the number that Redisson reads, which may be 0.
-    let before = zeros.min(message.len().saturating_sub(1));
-    let number = u8::try_from(before.checked_sub(1)?).ok()?;
-    (u32::from(number) < WAKE_NUMBERS).then_some(number)
 }
 
 /// A permit as Redisson stores it: the bytes that its hexadecimal digits stand for.
