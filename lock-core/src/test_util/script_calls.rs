@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use redis::{Arg, Pipeline};
+use redis::Arg;
 
 use super::store_probe::{Ask, Step};
 use crate::{
@@ -53,17 +53,16 @@ impl ScriptCaller {
     }
 
     /// Returns the words of the commands that take a free lock on the native wire: the one that
-    /// takes it, and the one that draws its token.
+    /// takes it, the one that draws its token, and the one that reads what stands there then.
     ///
     /// # Panics
     ///
     /// Panics on Redisson's wire, which has none.
     #[must_use]
-    pub fn take_free(&self, ask: Ask) -> [Vec<Vec<u8>>; 2] {
+    pub fn take_free(&self, ask: Ask) -> [Vec<Vec<u8>>; 3] {
         let wire = self.native.as_ref().expect("BUG: a caller on the native wire");
-        let mut batch = Pipeline::new();
-        wire.set_free(&mut batch, &ask.by(self.holder()));
-        wire.take_tokens(&mut batch, 0, 1);
+        let step = ask.by(self.holder());
+        let batch = wire.free_batch(0, &[&step], &[wire.free_value(&step)], 1);
         let words = |command: &redis::Cmd| -> Vec<Vec<u8>> {
             let words = command.args_iter().filter_map(|word| match word {
                 Arg::Simple(word) => Some(word.to_vec()),
@@ -72,7 +71,7 @@ impl ScriptCaller {
             words.collect()
         };
         let mut commands = batch.cmd_iter().map(words);
-        [(); 2].map(|()| commands.next().expect("BUG: two commands"))
+        [(); 3].map(|()| commands.next().expect("BUG: three commands"))
     }
 
     /// Returns the call for a command.

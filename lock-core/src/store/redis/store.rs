@@ -115,7 +115,7 @@ impl LockStore for RedisStore {
             if let Some(native) = self.native.as_ref().filter(|native| native.may_be_free(&step))
                 && self.replicas.is_none()
             {
-                match native.writer.try_free(step.clone()).await {
+                match native.writer.try_free(&step).await {
                     Tried::Granted(token) => return Ok(Acquired::Granted(Some(token))),
                     Tried::Failed(why) => return Err(why.into()),
                     Tried::Refused => native.refusals.add(&step.key),

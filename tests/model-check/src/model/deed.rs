@@ -185,6 +185,7 @@ pub(super) fn begin(
         Deed::AskAgain => ask(setup, hold, now),
         Deed::TryAgain => try_free(setup, hold),
         Deed::GoOn if setup.draws_first => Op::TryFree { mode: hold.asked.0, lease: hold.asked.1 },
+        Deed::GoOn if hold.tried?.token.is_some() => Op::ReadValue,
         Deed::GoOn => Op::DrawToken,
         Deed::Settle => {
             // An owner that requests nothing more has given up.

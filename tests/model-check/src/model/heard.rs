@@ -4,6 +4,7 @@ use lock_core::{Kind, Mode, test_util::validity};
 
 use super::{
     deed::Whose,
+    names,
     op::{Op, span},
     replies,
     setup::Setup,
@@ -85,10 +86,22 @@ pub(super) fn hear(
         Op::DrawToken => {
             let drawn = reply.int();
             match hold.tried {
-                Some(tried) => {
+                Some(tried) if setup.believes_unread => {
                     token = hold.taken_free(setup, Tried { token: drawn, ..tried }, now);
                 }
+                Some(tried) => hold.tried = Some(Tried { token: drawn, ..tried }),
                 None => hold.tried = Some(Tried { sent: now, known, token: drawn }),
+            }
+        }
+        Op::ReadValue => {
+            let name = names::owner(setup.kind, setup.names, hold.owner);
+            let value = reply.parts().first().and_then(Reply::text).unwrap_or_default();
+            let rest = value.as_bytes().get(5..).and_then(|rest| rest.strip_prefix(&*name));
+            match hold.tried.take() {
+                Some(tried) if matches!(rest, Some([] | [b' ', ..])) => {
+                    token = hold.taken_free(setup, tried, now);
+                }
+                _ => {}
             }
         }
         Op::Upgrade { after, lease } => hold.upgraded(status, after, lease, now),
@@ -129,7 +142,7 @@ impl Hold {
         *self.stored.of_mut(mode) = holds;
     }
 
-    /// Both commands are answered. Belief counts from sending; a token that is not above what the
+    /// All commands are answered. Belief counts from sending; a token that is not above what the
     /// client knew then, because the counter was lost, is not used: a script must find out.
     fn taken_free(&mut self, setup: &Setup, tried: Tried, now: i64) -> Option<i64> {
         let (mode, lease) = self.asked;

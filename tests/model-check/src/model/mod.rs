@@ -116,7 +116,7 @@ impl Locks {
                     let token = heard::hear(&self.setup, client, whose, op, &reply, now);
                     let token = token.unwrap_or(i64::MAX);
                     // The token of a free lock, which no reply of a script has.
-                    if matches!(op, Op::TryFree { .. } | Op::DrawToken)
+                    if matches!(op, Op::TryFree { .. } | Op::DrawToken | Op::ReadValue)
                         && token <= self.setup.least_token(known, world.highest)
                     {
                         world.wrong = Some(Wrong::Token);
@@ -177,9 +177,7 @@ impl Locks {
         };
         world.operations += 1;
         for hold in world.clients.iter_mut().filter_map(|client| client.hold.as_mut()) {
-            // Between the two commands for a free lock the token is still to come: the client then
-            // believes in a lock that it has no more, and its token is above the operator's.
-            hold.taken = !hold.guards.none() || hold.tried.is_some();
+            hold.taken = !hold.guards.none();
         }
     }
 }

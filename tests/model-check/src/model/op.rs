@@ -37,6 +37,8 @@ pub enum Op {
     },
     /// Draws the token for it, by the plain command that follows.
     DrawToken,
+    /// Reads what stands there then.
+    ReadValue,
     Renew {
         mode: Mode,
         lease: i64,
@@ -61,21 +63,23 @@ pub(crate) const NONCE: &str = "7";
 impl Op {
     /// The words of a plain command, as a client sends them.
     pub(crate) fn plain(self, permits: u32, caller: &ScriptCaller) -> Option<Vec<Vec<u8>>> {
-        let (mode, lease, draws) = match self {
-            Self::TryFree { mode, lease } => (mode, lease, false),
-            Self::DrawToken => (Mode::Write, 1, true),
+        let (mode, lease, which) = match self {
+            Self::TryFree { mode, lease } => (mode, lease, 0),
+            Self::DrawToken => (Mode::Write, 1, 1),
+            Self::ReadValue => (Mode::Write, 1, 2),
             _ => return None,
         };
         let (holds, yields, waits, waited) = (1, true, false, 0);
         let ask = Self::Acquire { mode, holds, lease, yields, waits, waited }.ask(permits);
-        let [set, draw] = caller.take_free(ask);
-        Some(if draws { draw } else { set })
+        caller.take_free(ask).into_iter().nth(which)
     }
 
     /// As a client sends it.
     pub(crate) fn call(self, permits: u32, caller: &ScriptCaller) -> PlainCall {
         let step = match self {
-            Self::TryFree { .. } | Self::DrawToken => unreachable!("it is no script"),
+            Self::TryFree { .. } | Self::DrawToken | Self::ReadValue => {
+                unreachable!("it is no script")
+            }
             Self::Acquire { .. } => Step::Acquire(self.ask(permits)),
             Self::Release { mode, holds, in_line } => Step::Release { mode, holds, in_line },
             Self::Leave { mode } => return ScriptCaller::leave(&[(caller, mode)], NONCE),

@@ -40,7 +40,7 @@ impl Step<'_> {
         match self.op {
             Op::Acquire { .. } => self.acquired()?,
             Op::TryFree { mode, .. } => self.taken_free(mode)?,
-            Op::DrawToken => {}
+            Op::DrawToken | Op::ReadValue => {}
             Op::Release { mode, holds, in_line } => self.released(mode, holds, in_line)?,
             Op::Leave { mode } => self.released(mode, 0, true)?,
             Op::Renew { mode, .. } => self.renewed(mode)?,

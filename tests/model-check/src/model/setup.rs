@@ -53,6 +53,9 @@ pub struct Setup {
     pub tokens_ahead_us: i64,
     /// Whether a client believes in a token that is none after those that it knows; no client does.
     pub believes_any_token: bool,
+    /// Whether a client believes in a free lock without reading what stands there after it drew the
+    /// token; no client does.
+    pub believes_unread: bool,
     /// Whether a client draws the token of a free lock before it takes the lock; no client does.
     pub draws_first: bool,
 }
@@ -82,6 +85,7 @@ impl Setup {
             forgets_tokens: false,
             tokens_ahead_us: 0,
             believes_any_token: false,
+            believes_unread: false,
             draws_first: false,
         }
     }

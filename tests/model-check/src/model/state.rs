@@ -35,14 +35,15 @@ impl Holds {
     }
 }
 
-/// A free lock was taken by a plain command; the other one, that draws its token, is on its way.
+/// A free lock was taken by a plain command; the one that draws its token, and the one that reads what
+/// stands there then, are on their way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tried {
     /// When they were sent.
     pub sent: i64,
     /// The greatest token that the client knew then.
     pub known: i64,
-    /// The token, if it is drawn already: so a client must not do it.
+    /// The token, once it is drawn.
     pub token: Option<i64>,
 }
 

@@ -83,6 +83,16 @@ fn tokens_drawn_before_the_former_holder_is_gone_are_found_out() {
     assert_eq!(found.expect("a counterexample").rule, Wrong::Token.rule());
 }
 
+/// A process that does not look whether it still has a free lock after it drew the token: an operator may
+/// have taken the lock away, with a smaller token.
+#[test]
+fn a_free_lock_that_is_not_read_after_its_token_was_drawn_is_found_out() {
+    let mut setup = bounds::named("native reentrant: taken away");
+    setup.believes_unread = true;
+    let found = verdict::check_some(setup, Texts::real(), ENOUGH).counterexample;
+    assert_eq!(found.expect("a counterexample").rule, Wrong::CutShort.rule());
+}
+
 /// The list in the README is the one of the mutants: the same rows, each once.
 #[test]
 fn the_readme_lists_all_of_them() {

@@ -167,17 +167,10 @@ impl Connection {
         Ok(Response { answer, replicas })
     }
 
-    /// Executes several commands as one transaction; returns the answer or the error of each.
-    pub(crate) async fn execute(&self, transaction: &Pipeline) -> Result<Vec<Value>, Failure> {
+    /// Returns the answer or the error of each of several commands.
+    pub(crate) async fn query_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Failure> {
         let mut transport = self.transport.clone();
-        // MULTI and every command are acknowledged first; only EXEC answers.
-        let acknowledged = transaction.len() + 1;
-        let answers = transport.send_packed_commands(transaction, acknowledged, 1);
-        match self.wait_for(answers).await?.pop() {
-            Some(Value::Array(answers)) => Ok(answers),
-            Some(Value::ServerError(error)) => Err(Failure::ServerError(error.into())),
-            _ => Ok(Vec::new()),
-        }
+        self.wait_for(transport.send_packed_commands(commands, 0, commands.len())).await
     }
 
     async fn wait_for<T>(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{Pipeline, Script};
+use redis::{Cmd, Pipeline, Script};
 
 use super::{counter::Counter, key_names, scripts};
 use crate::{
@@ -58,21 +58,33 @@ impl NativeWire {
         &self.counters[usize::from(slot)]
     }
 
-    /// Takes a lock that is free: see `lib/value`.
-    pub(crate) fn set_free(&self, batch: &mut Pipeline, step: &AcquireCommand) {
-        batch
-            .cmd("SET")
-            .arg(self.lock_name(&step.key))
-            .arg(self.value(&step.holder(), step.mode))
-            .arg("NX")
-            .arg("PX")
-            .arg(whole_ms(step.lease));
+    /// The value of a lock that was free.
+    pub(crate) fn free_value(&self, step: &AcquireCommand) -> String {
+        self.value(step.kind, &step.owner, step.mode)
     }
 
-    /// Takes so many tokens.
-    pub(crate) fn take_tokens(&self, batch: &mut Pipeline, slot: u16, count: u64) {
+    /// Takes locks that are free, then so many tokens, then reads what stands under the locks' names.
+    pub(crate) fn free_batch(
+        &self,
+        slot: u16,
+        steps: &[&AcquireCommand],
+        values: &[String],
+        tokens: u64,
+    ) -> Pipeline {
         let slot = (self.counters.len() > 1).then_some(slot);
-        batch.cmd("INCRBY").arg(key_names::counter(&self.prefix, slot)).arg(count);
+        let mut batch = Pipeline::with_capacity(steps.len() + 2);
+        let mut after = Cmd::with_capacity(1 + steps.len(), 48 * (1 + steps.len()));
+        after.arg("MGET");
+        for (step, value) in steps.iter().zip(values) {
+            let lock = self.lock_name(&step.key);
+            let mut set = Cmd::with_capacity(6, 32 + lock.len() + value.len());
+            set.arg("SET").arg(&lock).arg(value).arg("NX").arg("PX").arg(whole_ms(step.lease));
+            batch.add_command(set);
+            after.arg(lock);
+        }
+        batch.cmd("INCRBY").arg(key_names::counter(&self.prefix, slot)).arg(tokens);
+        batch.add_command(after);
+        batch
     }
 
     /// Releases several locks. With `plain` only those that their owners hold once and for which no
@@ -86,7 +98,9 @@ impl NativeWire {
         steps.fold(call, |call, step| {
             let lock = self.lock_name(&step.holder.key);
             let call = if plain { call.key(lock) } else { whole(call, &lock) };
-            call.arg(self.value(&step.holder, step.mode)).number(step.holds).flag(step.in_line)
+            call.arg(self.value(step.holder.kind, &step.holder.owner, step.mode))
+                .number(step.holds)
+                .flag(step.in_line)
         })
     }
 
@@ -100,9 +114,13 @@ impl NativeWire {
     }
 
     /// The value of a lock that this owner alone holds once, without waiters.
-    fn value(&self, holder: &Holder, mode: Mode) -> String {
-        let mode = if mode == Mode::Read { 'r' } else { 'w' };
-        format!("lt1{}{mode}{}", letter(holder.kind), self.owner(&holder.owner))
+    fn value(&self, kind: Kind, owner: &OwnerId, mode: Mode) -> String {
+        let mut value = String::with_capacity(64);
+        value.push_str("lt1");
+        value.push_str(letter(kind));
+        value.push(if mode == Mode::Read { 'r' } else { 'w' });
+        value.push_str(&self.owner(owner));
+        value
     }
 
     fn acquired(&self, call: ScriptCall, step: &AcquireCommand) -> ScriptCall {

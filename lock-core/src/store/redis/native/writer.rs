@@ -1,11 +1,14 @@
-//! One task that sends what needs no whole script: tries at free locks, and releases. What is ready at
-//! the same moment goes to Redis together.
+//! Sends what needs no whole script: tries at free locks, and releases. A command that is alone is sent by
+//! its caller; those that are ready at the same moment go to Redis together, by one task.
 //!
-//! A release is sent after the try that it may have to undo, even if the caller of that try is gone:
-//! both go through this task's queue, and what it takes from the queue together it sends in this
-//! order, over one connection.
+//! A release is sent after the try that it may have to undo, even if the caller of that try is gone: a
+//! caller sends its release only while no try is under way, and what the task takes from its queue
+//! together it sends in this order, over one connection.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use futures_util::{
     FutureExt,
@@ -36,7 +39,7 @@ use crate::{
 const MAX_BATCH: usize = 64;
 
 /// The outcome of a try at a free lock.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Tried {
     Granted(FencingToken),
     /// Nothing was acquired: the key is there.
@@ -46,14 +49,43 @@ pub(crate) enum Tried {
     Failed(Unavailable),
 }
 
+/// The outcome of a release, and whether the command was sent more than once.
+type ReleaseOutcome = Result<(Released, bool), Unavailable>;
+
+/// How many commands are queued, or sent and not answered.
+#[derive(Debug, Default)]
+struct UnderWay {
+    tries: AtomicUsize,
+    releases: AtomicUsize,
+}
+
+/// Counts one command until it is dropped. Of a queued one it is with the queue: a caller that is gone does
+/// not end its try.
+struct Counted(Arc<UnderWay>, fn(&UnderWay) -> &AtomicUsize);
+
+impl Counted {
+    fn new(all: &Arc<UnderWay>, of: fn(&UnderWay) -> &AtomicUsize) -> Self {
+        of(all).fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(all), of)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        (self.1)(&self.0).fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 struct Try {
     command: AcquireCommand,
     answer: oneshot::Sender<Tried>,
+    _counted: Counted,
 }
 
 struct Release {
     command: ReleaseCommand,
-    answer: oneshot::Sender<Result<(Released, bool), Unavailable>>,
+    answer: oneshot::Sender<ReleaseOutcome>,
+    _counted: Counted,
 }
 
 enum Pending {
@@ -63,7 +95,11 @@ enum Pending {
 
 /// The sending end. The task ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Writer(mpsc::UnboundedSender<Pending>);
+pub(crate) struct Writer {
+    queue: mpsc::UnboundedSender<Pending>,
+    batches: Batches,
+    under_way: Arc<UnderWay>,
+}
 
 impl Writer {
     pub(crate) fn start(
@@ -74,33 +110,50 @@ impl Writer {
     ) -> Self {
         let (queue, pending) = mpsc::unbounded_channel();
         let batches = Batches { wire, dispatcher, refusals };
-        let pending = Arc::new(Mutex::new(pending));
+        let (task, pending) = (batches.clone(), Arc::new(Mutex::new(pending)));
         tasks.spawn_supervised(move || {
-            let (batches, pending) = (batches.clone(), Arc::clone(&pending));
+            let (batches, pending) = (task.clone(), Arc::clone(&pending));
             async move { batches.run(&mut *pending.lock().await).await }
         });
-        Self(queue)
+        Self { queue, batches, under_way: Arc::default() }
     }
 
-    pub(crate) async fn try_free(&self, command: AcquireCommand) -> Tried {
+    pub(crate) async fn try_free(&self, command: &AcquireCommand) -> Tried {
+        let is_alone = self.under_way.tries.load(Ordering::Acquire) == 0;
+        let counted = Counted::new(&self.under_way, |all| &all.tries);
+        if is_alone {
+            let slot = self.batches.wire.slot_of(&command.key);
+            let mut outcomes = self.batches.try_all(slot, &[command]).await;
+            return outcomes.pop().unwrap_or(Tried::Unknown);
+        }
         let (answer, answered) = oneshot::channel();
+        let queued = Try { command: command.clone(), answer, _counted: counted };
         // Without the task the client is shut down, which the script finds out.
-        let _ = self.0.send(Pending::Try(Try { command, answer }));
+        let _ = self.queue.send(Pending::Try(queued));
         answered.await.unwrap_or(Tried::Unknown)
     }
 
-    /// Also returns whether the command was sent more than once.
-    pub(crate) async fn release(
-        &self,
-        command: ReleaseCommand,
-    ) -> Result<(Released, bool), Unavailable> {
+    pub(crate) async fn release(&self, command: ReleaseCommand) -> ReleaseOutcome {
+        let UnderWay { tries, releases } = &*self.under_way;
+        // A try that is under way may be the one that this must undo, and may still be in the queue.
+        let is_alone = tries.load(Ordering::Acquire) == 0 && releases.load(Ordering::Acquire) == 0;
+        let counted = Counted::new(&self.under_way, |all| &all.releases);
+        if is_alone {
+            let slot = self.batches.wire.slot_of(&command.holder.key);
+            let mut outcomes = self.batches.release_all(slot, &[&command]).await;
+            return outcomes.pop().unwrap_or_else(|| Err(too_few_answers()));
+        }
         let (answer, answered) = oneshot::channel();
-        let _ = self.0.send(Pending::Release(Release { command, answer }));
+        let _ = self.queue.send(Pending::Release(Release { command, answer, _counted: counted }));
         answered.await.unwrap_or_else(|_| Err(Unavailable::unsent("the lock client is shut down")))
     }
 }
 
-#[derive(Clone)]
+fn too_few_answers() -> Unavailable {
+    Unavailable::unsent("BUG: too few answers to a batch")
+}
+
+#[derive(Debug, Clone)]
 struct Batches {
     wire: Arc<NativeWire>,
     dispatcher: Arc<Dispatcher>,
@@ -150,164 +203,165 @@ impl Batches {
         for (slot, releases) in by_slot(releases, |one| self.wire.slot_of(&one.command.holder.key))
         {
             let batches = self.clone();
-            sending.push(async move { batches.release(slot, releases).await }.boxed());
+            let send = async move {
+                let commands: Vec<_> = releases.iter().map(|one| &one.command).collect();
+                let outcomes = batches.release_all(slot, &commands).await;
+                for (one, outcome) in releases.into_iter().zip(outcomes) {
+                    let _ = one.answer.send(outcome);
+                }
+            };
+            sending.push(send.boxed());
         }
-        for (slot, tries) in by_slot(tries, |one| self.wire.slot_of(&one.command.key)) {
+        for (slot, mut tries) in by_slot(tries, |one| self.wire.slot_of(&one.command.key)) {
             let batches = self.clone();
-            sending.push(async move { batches.try_free(slot, tries).await }.boxed());
+            let send = async move {
+                // A caller that is gone has its release behind it already: the lock would stay.
+                tries.retain(|one| !one.answer.is_closed());
+                let commands: Vec<_> = tries.iter().map(|one| &one.command).collect();
+                let outcomes = batches.try_all(slot, &commands).await;
+                for (one, outcome) in tries.into_iter().zip(outcomes) {
+                    let _ = one.answer.send(outcome);
+                }
+            };
+            sending.push(send.boxed());
         }
         sending
     }
 
     /// First those for which most likely no other waits, by a script that knows nothing but the names
-    /// of locks; then those that take more.
-    async fn release(&self, slot: u16, releases: Vec<Release>) {
-        let (plain, rest) = releases.into_iter().partition(|one| self.is_plain(&one.command));
-        let plain = self.release_as(slot, plain, true, false);
-        let rest = self.release_as(slot, rest, false, false);
-        let ((more, again), _) = tokio::join!(plain, rest);
-        for one in &more {
-            self.refusals.add(&one.command.holder.key);
+    /// of locks; then those that take more. Returns the outcome of each.
+    async fn release_all(&self, slot: u16, steps: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
+        let mut outcomes: Vec<Option<ReleaseOutcome>> = steps.iter().map(|_| None).collect();
+        let is_plain = |step: &ReleaseCommand| {
+            step.holds == 0
+                && !step.in_line
+                && step.holder.kind != Kind::Semaphore
+                && !self.refusals.is_recent(&step.holder.key)
+        };
+        let plain: Vec<_> = (0..steps.len()).filter(|at| is_plain(steps[*at])).collect();
+        let mut again = false;
+        if !plain.is_empty() {
+            again = self.release_as(slot, steps, &plain, true, false, &mut outcomes).await;
+            for at in plain.into_iter().filter(|at| outcomes[*at].is_none()) {
+                self.refusals.add(&steps[at].holder.key);
+            }
         }
-        self.release_as(slot, more, false, again).await;
+        let rest: Vec<_> = (0..steps.len()).filter(|at| outcomes[*at].is_none()).collect();
+        if !rest.is_empty() {
+            self.release_as(slot, steps, &rest, false, again, &mut outcomes).await;
+        }
+        outcomes.into_iter().map(|one| one.unwrap_or_else(|| Err(too_few_answers()))).collect()
     }
 
-    fn is_plain(&self, step: &ReleaseCommand) -> bool {
-        step.holds == 0
-            && !step.in_line
-            && step.holder.kind != Kind::Semaphore
-            && !self.refusals.is_recent(&step.holder.key)
-    }
-
-    /// Returns those about which nothing is certain, and whether they were sent more than once. `again`:
-    /// they were sent before.
+    /// Leaves the outcome out of those about which nothing is certain. Returns whether the command was
+    /// sent more than once; `again`: some of it was sent before.
     async fn release_as(
         &self,
         slot: u16,
-        releases: Vec<Release>,
+        steps: &[&ReleaseCommand],
+        these: &[usize],
         plain: bool,
         mut again: bool,
-    ) -> (Vec<Release>, bool) {
-        if releases.is_empty() {
-            return (releases, again);
-        }
-        let commands = releases.iter().map(|one| &one.command);
-        let mut call = self.wire.release_all(commands, plain);
+        outcomes: &mut [Option<ReleaseOutcome>],
+    ) -> bool {
+        let mut call = self.wire.release_all(these.iter().map(|at| steps[*at]), plain);
         call.nonce = self.dispatcher.nonce();
         let request = Request::Script(&call);
         let check = |value: &Value| decode::answers(value, &call.nonce);
-        let dispatched = self.dispatcher.send(slot, &request, None, check).await;
-        let answers = match dispatched {
+        let answers = match self.dispatcher.send(slot, &request, None, check).await {
             Ok(dispatched) => {
                 again |= dispatched.again;
                 decode::released_all(&dispatched.answer)
             }
-            Err(why) => {
-                for one in releases {
-                    let _ = one.answer.send(Err(why.clone()));
-                }
-                return (Vec::new(), again);
-            }
+            Err(why) => these.iter().map(|_| Err(why.clone())).collect(),
         };
-        let (mut answers, mut more) = (answers.into_iter(), Vec::new());
-        for one in releases {
-            match answers.next() {
-                Some(Ok(None)) if plain => more.push(one),
-                Some(Ok(Some(released))) => {
-                    let _ = one.answer.send(Ok((released, again)));
-                }
-                Some(Err(why)) => {
-                    let _ = one.answer.send(Err(why));
-                }
-                _ => {
-                    let why = Unavailable::unsent("BUG: too few answers");
-                    let _ = one.answer.send(Err(why));
-                }
-            }
+        for (at, answer) in these.iter().zip(answers) {
+            outcomes[*at] = answer.transpose().map(|released| Ok((released?, again)));
         }
-        (more, again)
+        again
     }
 
-    async fn try_free(&self, slot: u16, mut tries: Vec<Try>) {
-        // A caller that is gone has its release behind it already: the lock would stay.
-        tries.retain(|one| !one.answer.is_closed());
-        if tries.is_empty() {
-            return;
-        }
-        let Some(connection) = self.dispatcher.connection_now(slot) else { return };
+    /// Returns the outcome of each; none at all if nothing was sent or it is unknown.
+    async fn try_all(&self, slot: u16, commands: &[&AcquireCommand]) -> Vec<Tried> {
         let counter = self.wire.counter(slot);
-        if !counter.may_increment(&connection) {
-            return;
+        let connection = self.dispatcher.connection_now(slot);
+        let Some(connection) = connection.filter(|over| counter.may_increment(over)) else {
+            return Vec::new();
+        };
+        if commands.is_empty() {
+            return Vec::new();
         }
         let (known, sent) = (counter.known(), Instant::now());
-        let commands: Vec<_> = tries.iter().map(|one| &one.command).collect();
         let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();
-        let nonce = self.dispatcher.nonce();
-        // As one transaction: if an operator took a lock away between its SET and the INCRBY, the token
-        // would be greater than the operator's, and the former holder's writes would be accepted.
-        let mut batch = redis::pipe();
-        batch.atomic();
-        for command in &commands {
-            self.wire.set_free(&mut batch, command);
-        }
-        self.wire.take_tokens(&mut batch, slot, total);
-        batch.cmd("ECHO").arg(&nonce);
+        let values: Vec<_> = commands.iter().map(|one| self.wire.free_value(one)).collect();
+        let batch = self.wire.free_batch(slot, commands, &values, total);
         let limit = self.dispatcher.command_timeout;
-        let answers = tokio::time::timeout(limit, connection.execute(&batch)).await;
-        let outcomes = match answers {
-            Ok(Ok(answers)) => outcomes(&answers, &nonce, &commands, known, total, counter),
+        let answers = match tokio::time::timeout(limit, connection.query_all(&batch)).await {
+            Ok(Ok(answers)) => answers,
             // The script is sent over the next connection.
-            Ok(Err(Failure::ConnectionLost | Failure::ServerError(_))) => return,
+            Ok(Err(Failure::ConnectionLost | Failure::ServerError(_))) => return Vec::new(),
             Err(_) => {
                 connection.silent_since(sent);
-                let why = self.dispatcher.no_answer(limit);
-                for one in tries {
-                    let _ = one.answer.send(Tried::Failed(why.clone()));
-                }
-                return;
+                let why = Tried::Failed(self.dispatcher.no_answer(limit));
+                return vec![why; commands.len()];
             }
         };
-        let Some(outcomes) = outcomes else {
+        let outcomes = outcomes(&answers, commands, &values, known, total, counter);
+        outcomes.unwrap_or_else(|| {
             connection.dead.cancel();
-            return;
-        };
-        for (one, outcome) in tries.into_iter().zip(outcomes) {
-            let _ = one.answer.send(outcome);
-        }
+            Vec::new()
+        })
     }
 }
 
 /// The outcome of each SET; `None` if the answers are to another question.
+///
+/// A grant counts only if its own value stood there after its token was drawn. If an operator took a
+/// lock away between the two, the token would be greater than the operator's, and writes of the former
+/// holder would be accepted.
 fn outcomes(
     answers: &[Value],
-    nonce: &str,
     commands: &[&AcquireCommand],
+    values: &[String],
     known: u64,
     total: u64,
     counter: &Counter,
 ) -> Option<Vec<Tried>> {
-    let [sets @ .., last, Value::BulkString(echo)] = answers else { return None };
-    if echo != nonce.as_bytes() || sets.len() != commands.len() {
+    let [sets @ .., last, after] = answers else { return None };
+    if sets.len() != commands.len() {
         return None;
     }
+    let after = match after {
+        Value::Array(after) if after.len() == sets.len() => after.as_slice(),
+        Value::ServerError(_) => &[],
+        _ => return None,
+    };
     // The counter was not incremented, or it is behind what this process knew when it sent this: it
     // was lost. No token of this batch is used; the scripts raise the counter.
     let last = match last {
         Value::Int(last) => u64::try_from(*last).ok().filter(|last| *last >= known + total),
-        _ => None,
+        Value::ServerError(_) => None,
+        _ => return None,
     };
     let mut next = last.map(|last| last - total);
-    let outcomes = sets.iter().zip(commands).map(|(set, command)| match (set, &mut next) {
+    let outcomes = sets.iter().zip(commands).zip(values).enumerate();
+    let outcomes = outcomes.map(|(at, ((set, command), value))| match (set, &mut next) {
         (Value::Nil, _) => Tried::Refused,
         (Value::Okay, Some(before)) => {
             let token = FencingToken::new(*before + 1);
             *before += 1 + u64::from(command.reserved_tokens);
             counter.granted(token, command.reserved_tokens);
-            Tried::Granted(token)
+            if is_value(after.get(at), value) { Tried::Granted(token) } else { Tried::Unknown }
         }
         _ => Tried::Unknown,
     });
     Some(outcomes.collect())
+}
+
+/// Whether a lock has this value, with or without what a waiter writes behind it.
+fn is_value(now: Option<&Value>, value: &str) -> bool {
+    let Some(Value::BulkString(now)) = now else { return false };
+    now.strip_prefix(value.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b' ', ..]))
 }
 
 /// Groups commands by slot, in order.
