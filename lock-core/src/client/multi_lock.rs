@@ -228,7 +228,7 @@ impl MultiGuard {
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
         let work = pin!(work);
         let check = || self.guards().iter().try_for_each(|guard| guard.hold().check());
-        run_while_held(self.lost(), check, work).await
+        run_while_held(|| self.lost(), check, work).await
     }
 
     /// Resolves when the release of one of them is requested: see [`LockGuard::release_requested`].

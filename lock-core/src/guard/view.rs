@@ -1,10 +1,13 @@
 use std::{
     future::{Future, poll_fn},
+    mem,
     pin::{Pin, pin},
     sync::Arc,
     task::Poll,
     time::Duration,
 };
+
+use futures_util::poll;
 
 use super::lost_signal::LostSignal;
 use crate::{
@@ -87,22 +90,33 @@ impl LockView {
     /// Dropping this drops the work. The lock stays with its guard.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
         let work = pin!(work);
-        run_while_held(self.lost(), || self.ensure_held(), work).await
+        run_while_held(|| self.lost(), || self.ensure_held(), work).await
     }
 }
 
-/// Polls `work` until `lost` resolves or `check` fails: both are looked at before every poll of it,
-/// since after a pause the clock is ahead of every timer. `work` comes pinned: by value each async
-/// function would have room for it twice.
-pub(crate) async fn run_while_held<F: Future>(
-    lost: impl Future<Output = Lost>,
+/// Polls `work` until the signal of `lost` resolves or `check` fails: both are looked at before every
+/// poll of it, since after a pause the clock is ahead of every timer. `work` comes pinned: by value
+/// each async function would have room for it twice.
+pub(crate) async fn run_while_held<F: Future, L: Future<Output = Lost>>(
+    lost: impl FnOnce() -> L,
     check: impl Fn() -> Result<(), Lost>,
     mut work: Pin<&mut F>,
 ) -> Result<F::Output, Lost> {
-    let mut lost = pin!(lost);
+    check()?;
+    // Only work that waits must be woken by a loss: most ends at its first poll, without a signal.
+    if let Poll::Ready(output) = poll!(work.as_mut()) {
+        return Ok(output);
+    }
+    let mut lost = pin!(lost());
+    let mut just_polled = true;
     poll_fn(|context| {
+        // Polled before the first wait, although the work is not: a loss since `check` is found here,
+        // and every later one wakes this task.
         if let Poll::Ready(lost) = lost.as_mut().poll(context) {
             return Poll::Ready(Err(lost));
+        }
+        if mem::take(&mut just_polled) {
+            return Poll::Pending;
         }
         if let Err(lost) = check() {
             return Poll::Ready(Err(lost));
@@ -110,4 +124,32 @@ pub(crate) async fn run_while_held<F: Future>(
         work.as_mut().poll(context).map(Ok)
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+    use crate::{client::LockClient, types::LostCause};
+
+    #[tokio::test]
+    async fn work_that_ends_at_once_needs_no_signal() {
+        let no_signal =
+            || -> std::future::Pending<Lost> { panic!("it is made for work that waits") };
+        let done = run_while_held(no_signal, || Ok(()), pin!(ready(1))).await;
+        assert_eq!(done.ok(), Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_loss_during_the_first_poll_ends_the_work() {
+        let client = LockClient::in_memory();
+        let guard = client.write("k").acquire().await.expect("it is free");
+        let lost_meanwhile = async {
+            guard.hold().lease.lose(LostCause::Refused);
+            pending::<()>().await;
+        };
+        let lost = guard.view().protect(lost_meanwhile).await.expect_err("it was lost");
+        assert_eq!(lost.cause(), LostCause::Refused);
+    }
 }

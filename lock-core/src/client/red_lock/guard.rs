@@ -94,7 +94,7 @@ impl RedLockGuard {
     /// Dropping this drops the work. The guard stays.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
         let work = pin!(work);
-        run_while_held(self.lost(), || self.ensure_held(), work).await
+        run_while_held(|| self.lost(), || self.ensure_held(), work).await
     }
 
     /// Releases the lock on every server and waits until a majority of those that granted it has
