@@ -23,7 +23,7 @@ const BUSY_RETRY: Duration = Duration::from_millis(20);
 pub(crate) async fn work(schedule: Arc<Schedule>) {
     let mut under_way = FuturesUnordered::new();
     while !schedule.is_closed() {
-        let next = schedule.first();
+        let next = schedule.next_look();
         let due = async {
             match next {
                 Some(moment) => lease_clock::sleep_until(moment).await,

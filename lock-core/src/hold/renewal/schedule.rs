@@ -35,6 +35,9 @@ pub(crate) struct Schedule {
 #[derive(Debug, Default)]
 struct Due {
     leases: BTreeMap<ScheduleKey, Weak<Lease>>,
+    /// When the task looks again at the latest. It may be earlier than the first lease is due: the
+    /// one that was first may have been released since.
+    looks_at: Option<LeaseInstant>,
 }
 
 impl Due {
@@ -59,7 +62,7 @@ impl Schedule {
     }
 
     pub(crate) fn add_at(&self, lease: &Arc<Lease>, at: LeaseInstant) {
-        let first = {
+        let late = {
             let mut due = self.lock();
             let mut state = lease.state();
             // A lease that is being released, or is on its way to a waiter, is not renewed: a renewal
@@ -74,10 +77,15 @@ impl Schedule {
             state.due = Some(place);
             drop(state);
             due.leases.insert(place, Arc::downgrade(lease));
-            due.leases.first_key_value().is_some_and(|(first, _)| *first == place)
+            let late = due.looks_at.is_none_or(|looks_at| place < looks_at);
+            if late {
+                due.looks_at = Some(place);
+            }
+            late
         };
-        if first {
-            // The task sleeps until what was first before: it would be late for this one.
+        if late {
+            // The task sleeps for longer than that. Otherwise it is not woken, since most leases are
+            // released long before they are due.
             self.sooner.notify_one();
         }
     }
@@ -101,6 +109,15 @@ impl Schedule {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// Returns when the first lease is due. The task sleeps until then: a lease that is due earlier
+    /// wakes it.
+    pub(crate) fn next_look(&self) -> Option<LeaseInstant> {
+        let mut due = self.lock();
+        due.looks_at = due.leases.first_key_value().map(|(at, _)| *at);
+        due.looks_at
+    }
+
+    #[cfg(test)]
     pub(crate) fn first(&self) -> Option<LeaseInstant> {
         self.lock().leases.first_key_value().map(|(at, _)| *at)
     }
