@@ -47,16 +47,14 @@ tokio::task_local! {
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct Scope(Arc<Inner>);
-
-struct Inner {
+pub struct Scope {
     client: LockClient,
     holds: Arc<ScopeHolds>,
 }
 
 impl Scope {
     pub(crate) fn new(client: LockClient) -> Self {
-        Self(Arc::new(Inner { client, holds: Arc::default() }))
+        Self { client, holds: Arc::default() }
     }
 
     /// The ambient scope, if the current task runs inside one.
@@ -78,7 +76,7 @@ impl Scope {
     /// The client that opened the scope.
     #[must_use]
     pub fn client(&self) -> &LockClient {
-        &self.0.client
+        &self.client
     }
 
     /// Prepares to acquire the read lock on `key`, in this scope: see [`LockClient::read`].
@@ -96,11 +94,11 @@ impl Scope {
     /// Prepares to acquire the lock on `key` in a mode that is known at run time only.
     #[track_caller]
     pub fn lock(&self, mode: Mode, key: impl IntoLockKey) -> Acquire {
-        self.0.client.lock(mode, key).in_scope(self)
+        self.client.lock(mode, key).in_scope(self)
     }
 
     pub(crate) fn holds(&self) -> Arc<ScopeHolds> {
-        Arc::clone(&self.0.holds)
+        Arc::clone(&self.holds)
     }
 }
 
