@@ -1,11 +1,11 @@
 //! One attempt at a lease, or at several at once.
 
-use std::{sync::Arc, time::Duration};
+use std::{slice, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
 use crate::{
-    hold::{Hold, Lease, LockRequest, WaitDeadline},
+    hold::{Hold, Lease, LockRequest, WaitDeadline, share},
     runtime::LeaseInstant,
     store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand},
     types::{AcquireError, Overloaded, StoreError, Unavailable, lease},
@@ -27,13 +27,45 @@ pub(crate) struct Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        for lease in self.leases.drain(..) {
-            lease.on_refused();
-            if !lease.finish() {
-                lease.state().start_release(LeaseInstant::now());
-                lease.engine.clone().reconcile(lease);
-            }
+        self.leases.drain(..).for_each(Lease::give_up);
+    }
+}
+
+/// As [`Attempt`], of one lease and its first command. Most locks are free: what only waiters need
+/// is not made here.
+pub(crate) struct FirstAttempt(Option<Arc<Lease>>);
+
+impl Drop for FirstAttempt {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(Lease::give_up);
+    }
+}
+
+impl FirstAttempt {
+    pub(crate) fn new(lease: Arc<Lease>) -> Self {
+        Self(Some(lease))
+    }
+
+    /// Sends the command, unless another reader of this process leads: then the hold is on its lease.
+    pub(crate) async fn send(
+        &mut self,
+        request: &LockRequest,
+        wait_deadline: WaitDeadline,
+    ) -> Result<AttemptOutcome<Arc<Hold>>, AcquireError> {
+        let lease = self.0.as_ref().expect("BUG: the first attempt is sent once");
+        if let Some(hold) = share(lease, request, wait_deadline).await? {
+            return Ok(AttemptOutcome::Granted(hold));
         }
+        let outcome = lease.attempt(request, wait_deadline, true, None).await?;
+        if let AttemptOutcome::Granted(_) = outcome {
+            self.0 = None;
+        }
+        Ok(outcome)
+    }
+
+    /// The attempts that follow.
+    pub(crate) fn into_attempt(mut self) -> Attempt {
+        Attempt { leases: self.0.take().into_iter().collect() }
     }
 }
 
@@ -42,14 +74,23 @@ pub(crate) fn late(lease: Duration) -> AcquireError {
 }
 
 /// The outcome of an attempt.
-pub(crate) enum AttemptOutcome {
-    Granted(Vec<Arc<Hold>>),
+pub(crate) enum AttemptOutcome<T> {
+    Granted(T),
     /// `sent` is when it was sent, by the clock of timers.
     Refused {
         at: usize,
         answer: Acquired,
         sent: Instant,
     },
+}
+
+impl<T> AttemptOutcome<T> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> AttemptOutcome<U> {
+        match self {
+            Self::Granted(granted) => AttemptOutcome::Granted(change(granted)),
+            Self::Refused { at, answer, sent } => AttemptOutcome::Refused { at, answer, sent },
+        }
+    }
 }
 
 impl Attempt {
@@ -67,84 +108,144 @@ impl Attempt {
         wait_deadline: WaitDeadline,
         yields: bool,
         limit: Option<Instant>,
-    ) -> Result<AttemptOutcome, AcquireError> {
-        let [first, ..] = self.leases.as_slice() else {
-            return Ok(AttemptOutcome::Granted(Vec::new()));
-        };
-        let (sent, sent_at) = (Instant::now(), LeaseInstant::now());
-        let alone = requests.len() == 1;
-        let steps: Vec<_> = self
-            .leases
-            .iter()
-            .zip(requests)
-            .map(|(lease, request)| {
-                lease.first_step(request, wait_deadline, sent_at, yields, alone)
-            })
-            .collect();
-        let command = async {
-            match <[AcquireCommand; 1]>::try_from(steps) {
-                Ok([step]) => Ok(match first.engine.store.acquire(step).await? {
-                    Acquired::Granted(token) => AcquiredAll::Granted(vec![token]),
-                    answer => AcquiredAll::Refused { at: 0, answer },
-                }),
-                Err(steps) => first.engine.store.acquire_all(steps).await,
+    ) -> Result<AttemptOutcome<Vec<Arc<Hold>>>, AcquireError> {
+        let outcome = match (self.leases.as_slice(), requests) {
+            ([], _) => return Ok(AttemptOutcome::Granted(Vec::new())),
+            ([lease], [request]) => {
+                let outcome = lease.attempt(request, wait_deadline, yields, limit).await?;
+                outcome.map(|hold| vec![hold])
             }
+            (leases, _) => attempt_all(leases, requests, wait_deadline, yields, limit).await?,
         };
-        let answer = match limit {
-            Some(limit) => {
-                let answer = tokio::time::timeout_at(limit, command).await;
-                answer.unwrap_or_else(|_| Err(Unavailable::late().into()))
-            }
-            None => command.await,
-        };
-        if let Err(why) = &answer
-            && why.is_silent()
-        {
-            first.engine.open_breaker(&first.key, sent_at);
+        if let AttemptOutcome::Granted(_) = outcome {
+            self.leases.clear();
         }
-        let longest =
-            requests.iter().map(|request| request.hold_options.lease).max().unwrap_or_default();
-        if let Err(StoreError::Unsupported(what)) = answer {
-            // The store has executed nothing, so nothing is released: a release would be answered as
-            // unsupported too, and retried until the lease has ended.
-            for (lease, request) in self.leases.iter().zip(requests) {
-                lease.refused(request, None);
-                lease.state().in_line = None;
+        Ok(outcome)
+    }
+}
+
+async fn attempt_all(
+    leases: &[Arc<Lease>],
+    requests: &[LockRequest],
+    wait_deadline: WaitDeadline,
+    yields: bool,
+    limit: Option<Instant>,
+) -> Result<AttemptOutcome<Vec<Arc<Hold>>>, AcquireError> {
+    let sent = Instant::now();
+    let sent_at = LeaseInstant::of(sent);
+    let pairs = || leases.iter().zip(requests);
+    let command = |(lease, request): (&Arc<Lease>, &LockRequest)| {
+        lease.first_step(request, wait_deadline, (sent, sent_at), yields, false)
+    };
+    let commands = pairs().map(command).collect();
+    let answer = within(limit, leases[0].engine.store.acquire_all(commands)).await;
+    match checked(answer, leases, requests, sent_at)? {
+        AcquiredAll::Granted(tokens) => {
+            let now = LeaseInstant::now();
+            if !leases.iter().all(|lease| lease.in_time(sent_at, now)) {
+                return Err(late(longest(requests)));
             }
-            return Err(what.into());
+            let granted = pairs().zip(tokens);
+            let holds = granted
+                .map(|((lease, request), token)| lease.granted(request, sent_at, now, token));
+            Ok(AttemptOutcome::Granted(holds.collect()))
         }
-        match answer.map_err(|why| why.held_for(longest))? {
-            AcquiredAll::Granted(tokens) => {
-                let now = LeaseInstant::now();
-                // A grant that took so long that its lease may have ended is not used: the store may
-                // have granted the lock to another by now.
-                if !self.leases.iter().all(|lease| lease.in_time(sent_at, now)) {
-                    return Err(late(longest));
-                }
-                let granted =
-                    std::mem::take(&mut self.leases).into_iter().zip(requests).zip(tokens);
-                let holds = granted
-                    .map(|((lease, request), token)| lease.granted(request, sent_at, now, token));
-                Ok(AttemptOutcome::Granted(holds.collect()))
+        AcquiredAll::Refused { at, answer } => {
+            for (place, (lease, request)) in pairs().enumerate() {
+                lease.refused(request, (place == at).then_some(answer));
             }
-            AcquiredAll::Refused { at, answer } => {
-                for (place, (lease, request)) in self.leases.iter().zip(requests).enumerate() {
-                    lease.refused(request, (place == at).then_some(answer));
-                }
-                Ok(AttemptOutcome::Refused { at, answer, sent })
-            }
+            Ok(AttemptOutcome::Refused { at, answer, sent })
         }
     }
 }
 
+/// Waits for an answer until `limit`, if there is one.
+async fn within<T>(
+    limit: Option<Instant>,
+    command: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let Some(limit) = limit else { return command.await };
+    let answer = tokio::time::timeout_at(limit, command).await;
+    answer.unwrap_or_else(|_| Err(Unavailable::late().into()))
+}
+
+/// Returns the answer, or records what follows when there is none.
+fn checked<T>(
+    answer: Result<T, StoreError>,
+    leases: &[Arc<Lease>],
+    requests: &[LockRequest],
+    sent: LeaseInstant,
+) -> Result<T, AcquireError> {
+    if let (Err(why), [first, ..]) = (&answer, leases)
+        && why.is_silent()
+    {
+        first.engine.open_breaker(&first.key, sent);
+    }
+    if let Err(StoreError::Unsupported(what)) = answer {
+        // The store has executed nothing, so nothing is released: a release would be answered as
+        // unsupported too, and retried until the lease has ended.
+        for (lease, request) in leases.iter().zip(requests) {
+            lease.refused(request, None);
+            lease.state().in_line = None;
+        }
+        return Err(what.into());
+    }
+    Ok(answer.map_err(|why| why.held_for(longest(requests)))?)
+}
+
+fn longest(requests: &[LockRequest]) -> Duration {
+    requests.iter().map(|request| request.hold_options.lease).max().unwrap_or_default()
+}
+
 impl Lease {
+    /// Nothing of it stays in the store.
+    fn give_up(self: Arc<Self>) {
+        self.on_refused();
+        if !self.finish() {
+            self.state().start_release();
+            self.engine.clone().reconcile(self);
+        }
+    }
+
+    /// Sends the command for the outermost hold.
+    async fn attempt(
+        self: &Arc<Self>,
+        request: &LockRequest,
+        wait_deadline: WaitDeadline,
+        yields: bool,
+        limit: Option<Instant>,
+    ) -> Result<AttemptOutcome<Arc<Hold>>, AcquireError> {
+        self.engine.check_draining()?;
+        let sent = Instant::now();
+        let sent_at = LeaseInstant::of(sent);
+        let command = self.first_step(request, wait_deadline, (sent, sent_at), yields, true);
+        let answer = within(limit, self.engine.store.acquire(command)).await;
+        match checked(answer, slice::from_ref(self), slice::from_ref(request), sent_at)? {
+            Acquired::Granted(token) => {
+                let now = LeaseInstant::now();
+                // A grant that took so long that its lease may have ended is not used: the store may
+                // have granted the lock to another by now.
+                if !self.in_time(sent_at, now) {
+                    return Err(late(request.hold_options.lease));
+                }
+                // After a shutdown nothing is granted: the caller could not be waited for.
+                self.engine.check_draining()?;
+                Ok(AttemptOutcome::Granted(self.granted(request, sent_at, now, token)))
+            }
+            answer => {
+                self.refused(request, Some(answer));
+                Ok(AttemptOutcome::Refused { at: 0, answer, sent })
+            }
+        }
+    }
+
     /// The command for the outermost hold. The lease records before the command is sent what the store
     /// may have from then on: a caller that is dropped in between releases it.
     fn first_step(
         &self,
         request: &LockRequest,
         wait_deadline: WaitDeadline,
-        sent: LeaseInstant,
+        (sent, sent_at): (Instant, LeaseInstant),
         yields: bool,
         alone: bool,
     ) -> AcquireCommand {
@@ -158,12 +259,12 @@ impl Lease {
             state.handoffs.left = handoffs;
             *state.remote.of_mut(request.mode) = 1;
             state.in_line = waits.then_some(request.mode);
-            state.may_be_stored(sent, request.hold_options.lease);
+            state.may_be_stored(sent_at, request.hold_options.lease);
         }
         AcquireCommand {
             yields,
             place,
-            waited: wait_deadline.started_at.elapsed(),
+            waited: sent.saturating_duration_since(wait_deadline.started_at),
             reserved_tokens: handoffs,
             permits: request.permits,
             ..AcquireCommand::new(self.holder(), request.mode, request.hold_options.lease)

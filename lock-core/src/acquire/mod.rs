@@ -5,9 +5,10 @@ mod reentry;
 mod scope_holds;
 mod wait_loop;
 
-use std::{future::Future, pin::pin, sync::Arc};
+use std::{future::Future, pin::pin, slice, sync::Arc};
 
 use futures_util::future::select_all;
+use tokio::sync::MutexGuard;
 
 use crate::{
     guard::LockGuard,
@@ -16,48 +17,82 @@ use crate::{
 };
 use reentry::reenter;
 pub(crate) use scope_holds::ScopeHolds;
+use scope_holds::ScopeSlot;
 
-/// Acquires all requests or none; they are sorted by key and of one client. Returns the guards in
-/// their order.
+/// Acquires one lock, past the gate if the scope holds its key already.
 // No async function, which would have room for its arguments twice.
 pub(crate) fn enter<'a>(
     engine: &'a Arc<ClientInner>,
     scope: Option<Arc<ScopeHolds>>,
-    requests: &'a [LockRequest],
+    request: &'a LockRequest,
     wait_deadline: WaitDeadline,
-) -> impl Future<Output = Result<Vec<LockGuard>, AcquireError>> + Send + 'a {
-    if cfg!(debug_assertions) {
-        let held = scope.as_ref().map(|scope| scope.held(engine.owners.client()));
-        engine.lock_order.note(&held.unwrap_or_default(), requests);
-    }
+) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send + 'a {
+    note_order(engine, scope.as_deref(), slice::from_ref(request));
     async move {
         engine.tasks.attach_runtime()?;
-        match (scope, requests) {
-            (None, [_]) => {
-                let holds = wait_loop::acquire(engine, requests, &wait_deadline).await?;
-                Ok(guards(engine, holds, requests).collect())
-            }
-            (scope, _) => Box::pin(enter_all(engine, scope, requests, wait_deadline)).await,
+        // Every permit of a semaphore is acquired separately.
+        let scope = scope.filter(|_| request.kind != Kind::Semaphore);
+        let slot = scope.map(|scope| scope.slot(engine.owners.client(), &request.key));
+        let _turn = match &slot {
+            Some(slot) => Some(slot_turn(engine, slot, request, &wait_deadline).await?),
+            None => None,
+        };
+        if let Some(hold) = slot.as_ref().and_then(|slot| slot.hold())
+            && Box::pin(reenter(&hold, request, wait_deadline)).await?
+        {
+            return Ok(LockGuard::new(hold, request.mode));
         }
+        let hold = wait_loop::acquire_one(engine, request, &wait_deadline).await?;
+        if let Some(slot) = &slot {
+            slot.set(&hold);
+        }
+        Ok(renewed_guard(engine, hold, request))
     }
 }
 
-async fn enter_all(
+/// Acquires all requests or none; they are sorted by key and of one client. Returns the guards in
+/// their order.
+pub(crate) async fn enter_all(
     engine: &Arc<ClientInner>,
     scope: Option<Arc<ScopeHolds>>,
     requests: &[LockRequest],
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
+    note_order(engine, scope.as_deref(), requests);
+    engine.tasks.attach_runtime()?;
     let guards = match scope {
         Some(scope) => enter_in(engine, &scope, requests, wait_deadline).await?,
         None => acquire_anew(engine, requests, wait_deadline).await?,
     };
     // While the last of several was waited for, the lease of the first may have ended: the caller must
     // not start work that is not covered by all of them.
-    if let [_, _, ..] = guards.as_slice() {
-        guards.iter().try_for_each(|guard| guard.hold().check())?;
-    }
+    guards.iter().try_for_each(|guard| guard.hold().check())?;
     Ok(guards)
+}
+
+/// In debug builds, records in which order locks are acquired.
+fn note_order(engine: &ClientInner, scope: Option<&ScopeHolds>, requests: &[LockRequest]) {
+    if cfg!(debug_assertions) {
+        let held = scope.map(|scope| scope.held(engine.owners.client()));
+        engine.lock_order.note(&held.unwrap_or_default(), requests);
+    }
+}
+
+/// Waits until no other acquisition of the scope contends for the slot's key. Without this both would
+/// contend in the store with owners of their own, and the second would wait for the first, which is
+/// its own scope. With it the second re-enters what the first has acquired.
+async fn slot_turn<'a>(
+    engine: &ClientInner,
+    slot: &'a ScopeSlot,
+    request: &LockRequest,
+    wait_deadline: &WaitDeadline,
+) -> Result<MutexGuard<'a, ()>, AcquireError> {
+    if let Ok(turn) = slot.turn.try_lock() {
+        return Ok(turn);
+    }
+    let limit = wait_deadline.or_within(engine.settings.command_timeout);
+    let turn = Box::pin(tokio::time::timeout_at(limit, slot.turn.lock())).await;
+    turn.map_err(|_| wait_deadline.busy(request, None))
 }
 
 async fn enter_in(
@@ -72,15 +107,10 @@ async fn enter_in(
         reentrant.then(|| scope.slot(engine.owners.client(), &request.key))
     };
     let places: Vec<_> = requests.iter().map(place).collect();
-    // Two acquisitions of one scope at the same time: without the turn both would contend in the store
-    // with owners of their own, and the second would wait for the first, which is its own scope. With
-    // it the second re-enters what the first has acquired.
     let mut turns = Vec::with_capacity(places.len());
     for (place, request) in places.iter().zip(requests) {
         let Some(place) = place else { continue };
-        let turn_by = wait_deadline.or_within(engine.settings.command_timeout);
-        let turn = tokio::time::timeout_at(turn_by, place.turn.lock()).await;
-        turns.push(turn.map_err(|_| wait_deadline.busy(request, None))?);
+        turns.push(slot_turn(engine, place, request, &wait_deadline).await?);
     }
     let mut guards: Vec<Option<LockGuard>> = Vec::with_capacity(requests.len());
     for (place, request) in places.iter().zip(requests) {
@@ -122,32 +152,34 @@ async fn acquire_anew(
     requests: &[LockRequest],
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
-    let at_once = match requests {
-        [_] => 1,
-        several => {
-            let keys: Vec<_> = several.iter().map(|request| &request.key).collect();
-            if engine.store.supports_atomic_multi(&keys) { keys.len() } else { 1 }
-        }
-    };
+    let keys: Vec<_> = requests.iter().map(|request| &request.key).collect();
+    let at_once = if engine.store.supports_atomic_multi(&keys) { keys.len() } else { 1 };
     let mut all = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
-        let acquired = pin!(wait_loop::acquire(engine, requests, &wait_deadline));
-        let holds = unless_lost(all.iter(), acquired).await??;
-        all.extend(guards(engine, holds, requests));
+        let acquired = pin!(acquire_chunk(engine, requests, wait_deadline));
+        all.extend(unless_lost(all.iter(), acquired).await??);
     }
     Ok(all)
 }
 
-/// Guards for what was just granted. From here on it is renewed.
-fn guards(
-    engine: &ClientInner,
-    holds: Vec<Arc<Hold>>,
+/// Acquires all of these in one command.
+async fn acquire_chunk(
+    engine: &Arc<ClientInner>,
     requests: &[LockRequest],
-) -> impl Iterator<Item = LockGuard> {
-    holds.into_iter().zip(requests).map(|(hold, request)| {
-        engine.schedule.add(&hold.lease);
-        LockGuard::new(hold, request.mode)
-    })
+    wait_deadline: WaitDeadline,
+) -> Result<Vec<LockGuard>, AcquireError> {
+    let holds = match requests {
+        [request] => vec![wait_loop::acquire_one(engine, request, &wait_deadline).await?],
+        _ => wait_loop::acquire_all(engine, requests, &wait_deadline).await?,
+    };
+    let guards = holds.into_iter().zip(requests);
+    Ok(guards.map(|(hold, request)| renewed_guard(engine, hold, request)).collect())
+}
+
+/// The guard of a lock that was just granted. From here on it is renewed.
+fn renewed_guard(engine: &ClientInner, hold: Arc<Hold>, request: &LockRequest) -> LockGuard {
+    engine.schedule.add(&hold.lease);
+    LockGuard::new(hold, request.mode)
 }
 
 /// Returns the output of `future`, unless one of these locks is lost first.

@@ -7,11 +7,11 @@
     reason = "thousands wait in these: an async function has room for its arguments twice"
 )]
 
-use std::{sync::Arc, time::Duration};
+use std::{slice, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::attempt::{Attempt, AttemptOutcome, REFRESH, late};
+use super::attempt::{Attempt, AttemptOutcome, FirstAttempt, REFRESH, late};
 use crate::{
     gate::{Access, Admission, QueuePlace},
     hold::{ClientInner, Entered, Hold, Lease, LockRequest, WaitDeadline, share},
@@ -25,43 +25,68 @@ const LAST_ANSWER: Duration = Duration::from_millis(50);
 /// The pause of a waiter whose attempt was not answered.
 const SILENT_RETRY: Duration = Duration::from_millis(250);
 
-/// Acquires holds that no scope has yet: all of them in one step, or none. More than one must be
-/// sorted by key, or two acquisitions could wait for each other at the gate.
-pub(crate) fn acquire<'a>(
+/// Acquires a hold that no scope has yet.
+pub(crate) fn acquire_one<'a>(
     engine: &'a Arc<ClientInner>,
-    requests: &'a [LockRequest],
+    request: &'a LockRequest,
     wait_deadline: &'a WaitDeadline,
-) -> impl Future<Output = Result<Vec<Arc<Hold>>, AcquireError>> + Send + 'a {
+) -> impl Future<Output = Result<Arc<Hold>, AcquireError>> + Send + 'a {
     async move {
-        let mut attempt = Attempt::default();
-        for request in requests {
-            engine.check_breaker(request)?;
-            // Several locks are acquired in one command: none of them is taken by a hand-off, or the
-            // others would be waited for while that one is held.
-            let takes = requests.len() == 1;
-            match pass_gate(engine, request, wait_deadline, takes).await? {
-                Admission::Contend(permit) => {
-                    let not_before = permit.defer_until();
-                    attempt.leases.push(Lease::new(engine, request, permit));
-                    if let (Some(until), Some(deadline)) = (not_before, wait_deadline.deadline) {
-                        // Waiters of other processes have waited while the lock was handed off here.
-                        // Without this pause the attempt of this process, which needs no wake-up,
-                        // would always come first.
-                        Box::pin(tokio::time::sleep_until(until.min(deadline))).await;
-                    }
-                }
-                Admission::Handoff(handoff) => {
-                    let hold =
-                        handoff.take(request).ok_or_else(|| late(request.hold_options.lease))?;
-                    return Ok(vec![hold]);
-                }
+        engine.check_breaker(request)?;
+        let permit = match pass_gate(engine, request, wait_deadline, true).await? {
+            Admission::Contend(permit) => permit,
+            Admission::Handoff(handoff) => {
+                return handoff.take(request).ok_or_else(|| late(request.hold_options.lease));
             }
-        }
+        };
+        let not_before = permit.defer_until();
+        let mut first = FirstAttempt::new(Lease::new(engine, request, permit));
+        defer(not_before, wait_deadline).await;
         // The store in memory answers at once: a caller that acquires in a loop would never let the
         // task run that releases what it dropped.
         tokio::task::coop::consume_budget().await;
+        // Its answer comes in bounded time: only later attempts are interrupted by a shutdown.
+        let outcome = first.send(request, *wait_deadline).await;
+        if let Ok(AttemptOutcome::Granted(hold)) = outcome {
+            return Ok(hold);
+        }
+        let outcome = outcome.map(|outcome| outcome.map(|hold| vec![hold]));
+        let requests = slice::from_ref(request);
+        let waits = contend(engine, requests, *wait_deadline, first.into_attempt(), Some(outcome));
         // Boxed, because most waiters stay in the queue before this and do not need its memory.
-        Box::pin(engine.unless_draining(contend(engine, requests, *wait_deadline, attempt))).await
+        let holds = Box::pin(engine.unless_draining(waits)).await?;
+        Ok(holds.into_iter().next().expect("BUG: a grant without a hold"))
+    }
+}
+
+/// Acquires holds that no scope has yet: all of them in one step, or none. They must be sorted by
+/// key, or two acquisitions could wait for each other at the gate.
+pub(crate) async fn acquire_all(
+    engine: &Arc<ClientInner>,
+    requests: &[LockRequest],
+    wait_deadline: &WaitDeadline,
+) -> Result<Vec<Arc<Hold>>, AcquireError> {
+    let mut attempt = Attempt::default();
+    for request in requests {
+        engine.check_breaker(request)?;
+        // None of them is taken by a hand-off: the others would be waited for while that one is held.
+        let permit = match pass_gate(engine, request, wait_deadline, false).await? {
+            Admission::Contend(permit) => permit,
+            Admission::Handoff(_) => unreachable!("BUG: it accepts no hand-off"),
+        };
+        let not_before = permit.defer_until();
+        attempt.leases.push(Lease::new(engine, request, permit));
+        defer(not_before, wait_deadline).await;
+    }
+    tokio::task::coop::consume_budget().await;
+    Box::pin(engine.unless_draining(contend(engine, requests, *wait_deadline, attempt, None))).await
+}
+
+/// Waiters of other processes have waited while a lock was handed off here. Without this pause the
+/// attempt of this process, which needs no wake-up, would always come first.
+async fn defer(until: Option<Instant>, wait_deadline: &WaitDeadline) {
+    if let (Some(until), Some(deadline)) = (until, wait_deadline.deadline) {
+        Box::pin(tokio::time::sleep_until(until.min(deadline))).await;
     }
 }
 
@@ -165,26 +190,41 @@ impl Listeners {
     }
 }
 
+/// Makes one attempt, or joins the lease of another reader of this process.
+async fn next_attempt(
+    attempt: &mut Attempt,
+    requests: &[LockRequest],
+    wait_deadline: WaitDeadline,
+    yields: bool,
+    limit: Option<Instant>,
+) -> Result<AttemptOutcome<Vec<Arc<Hold>>>, AcquireError> {
+    if let ([own], [request]) = (attempt.leases.as_slice(), requests)
+        && let Some(hold) = share(own, request, wait_deadline).await?
+    {
+        return Ok(AttemptOutcome::Granted(vec![hold]));
+    }
+    attempt.send(requests, wait_deadline, yields, limit).await
+}
+
+/// Makes attempts until one is granted. `first` is the outcome of the first one, if it was made.
 async fn contend(
     engine: &Arc<ClientInner>,
     requests: &[LockRequest],
     wait_deadline: WaitDeadline,
     mut attempt: Attempt,
+    mut first: Option<Result<AttemptOutcome<Vec<Arc<Hold>>>, AcquireError>>,
 ) -> Result<Vec<Arc<Hold>>, AcquireError> {
     let mut listeners = Listeners(Vec::new());
     let mut yields_until = None;
     let mut limit = None;
     let mut last: Option<usize> = None;
     loop {
-        let shared = match (attempt.leases.as_slice(), requests) {
-            ([own], [request]) => share(own, request, wait_deadline).await,
-            _ => Ok(None),
-        };
-        let yields = yields_until.is_none_or(|until| Instant::now() < until);
-        let outcome = match shared {
-            Ok(Some(hold)) => return Ok(vec![hold]),
-            Ok(None) => attempt.send(requests, wait_deadline, yields, limit).await,
-            Err(why) => Err(why.into()),
+        let outcome = match first.take() {
+            Some(outcome) => outcome,
+            None => {
+                let yields = yields_until.is_none_or(|until| Instant::now() < until);
+                next_attempt(&mut attempt, requests, wait_deadline, yields, limit).await
+            }
         };
         let (at, answer, sent) = match outcome {
             Ok(AttemptOutcome::Granted(holds)) => return Ok(holds),

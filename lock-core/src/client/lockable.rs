@@ -1,6 +1,6 @@
 //! What can be acquired, behind the one builder.
 
-use std::{fmt, future::Future, slice, time::Duration};
+use std::{fmt, future::Future, time::Duration};
 
 use super::{LockClient, scope::Scope};
 use crate::{
@@ -97,18 +97,12 @@ impl Lockable for SingleLock {
         let request = self.request(options);
         async move {
             let wait_deadline = WaitDeadline::of(wait);
-            let requests = match &request {
-                Ok(request) => slice::from_ref(request),
+            let request = match &request {
+                Ok(request) => request,
                 Err(refusal) => return Err(refusal.clone()),
             };
-            let mut guards = acquire::enter(
-                client.engine(),
-                scope.map(|scope| scope.holds()),
-                requests,
-                wait_deadline,
-            )
-            .await?;
-            Ok(guards.pop().expect("BUG: a grant without a guard"))
+            let holds = scope.map(|scope| scope.holds());
+            acquire::enter(client.engine(), holds, request, wait_deadline).await
         }
     }
 

@@ -93,7 +93,7 @@ impl Lockable for MultiLock {
         let wait_deadline = WaitDeadline::of(wait);
         let client = self.client.clone();
         let requests = self.requests(options)?;
-        let guards = acquire::enter(
+        let guards = acquire::enter_all(
             client.engine(),
             scope.map(|scope| scope.holds()),
             &requests,

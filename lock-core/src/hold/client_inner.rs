@@ -85,6 +85,11 @@ impl ClientInner {
         if supported { Ok(()) } else { Err(Unsupported::new("upgrades and downgrades").into()) }
     }
 
+    /// Fails once the client is shut down.
+    pub(crate) fn check_draining(&self) -> Result<(), AcquireError> {
+        if *self.draining.borrow() { Err(AcquireError::Draining) } else { Ok(()) }
+    }
+
     /// Returns the outcome of an acquisition, unless the client is shut down first.
     pub(crate) async fn unless_draining<T>(
         &self,

@@ -99,7 +99,7 @@ impl Lease {
             kind: request.kind,
             key: request.key.clone(),
             owner,
-            state: Mutex::new(LeaseInner::new(request, permit, LeaseInstant::now())),
+            state: Mutex::new(LeaseInner::new(request, permit)),
             changed: Notify::new(),
         })
     }
@@ -167,7 +167,7 @@ impl Lease {
                 permit.stay();
             }
             let waited = state.waited;
-            state.add_hold(self, request, None, waited)
+            state.add_hold(self, request, None, waited, now)
         };
         self.announce();
         hold
@@ -196,7 +196,7 @@ impl Lease {
             // All holds end under one lock with the stage: a reader that joins at this moment finds
             // the lease released, not held.
             let lost = state.lose_holds(cause);
-            state.start_release(LeaseInstant::now());
+            state.start_release();
             state.stage = Stage::Releasing { gone: refused };
             lost
         };

@@ -94,7 +94,7 @@ impl Drop for Handoff {
         let next = {
             let mut state = lease.state();
             state.stage = Stage::Held;
-            state.next(lease.kind, LeaseInstant::now())
+            state.next(lease.kind)
         };
         lease.proceed(next);
     }
@@ -115,9 +115,9 @@ impl Handoff {
                 state.handoffs.used = true;
                 state.token = state.token.map(FencingToken::next);
                 state.least_remaining = None;
-                Some(state.add_hold(&lease, request, None, true))
+                Some(state.add_hold(&lease, request, None, true, now))
             } else {
-                state.start_release(now);
+                state.start_release();
                 None
             }
         };
@@ -139,7 +139,7 @@ impl Lease {
         };
         // Emptied, so that its drop does not try the next waiter again.
         back.0 = None;
-        self.state().start_release(LeaseInstant::now());
+        self.state().start_release();
         self.engine.reconcile(Arc::clone(self));
         false
     }
@@ -147,8 +147,12 @@ impl Lease {
 
 impl LeaseInner {
     /// The waiters that would accept it, if it may be handed off.
-    pub(super) fn handoff_key(&self, kind: Kind, now: LeaseInstant) -> Option<HandoffKey> {
-        let fits = self.handoffs.left > 0 && now < self.handoffs.until && self.is_certain(now);
+    pub(super) fn handoff_key(&self, kind: Kind) -> Option<HandoffKey> {
+        if self.handoffs.left == 0 {
+            return None;
+        }
+        let now = LeaseInstant::now();
+        let fits = now < self.handoffs.until && self.is_certain(now);
         // Re-entry and changes of mode take the hand-offs away: a command of theirs that is still in
         // flight could change or release the lease under the next holder.
         debug_assert!(!fits || self.remote == self.confirmed, "BUG: {self:?}");
@@ -156,11 +160,11 @@ impl LeaseInner {
     }
 
     /// After the last hand-off the waiters of this process let others try first.
-    pub(super) fn defer_own_waiters(&self, now: LeaseInstant) {
+    pub(super) fn defer_own_waiters(&self) {
         if !self.handoffs.used {
             return;
         }
-        let pause = (now.since(self.granted_at) / SHARE_OF_OTHERS).min(MAX_PAUSE);
+        let pause = (LeaseInstant::now().since(self.granted_at) / SHARE_OF_OTHERS).min(MAX_PAUSE);
         if pause >= TIMER_RESOLUTION
             && let Some(permit) = &self.permit
         {

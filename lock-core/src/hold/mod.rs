@@ -99,6 +99,7 @@ impl Hold {
         request: &LockRequest,
         token: Option<FencingToken>,
         waited: bool,
+        granted_at: LeaseInstant,
         permit: Option<Permit>,
     ) -> Self {
         let mut guards = Holds::default();
@@ -115,7 +116,7 @@ impl Hold {
             lease: Arc::clone(lease),
             site: request.options.site.clone(),
             waited,
-            granted_at: LeaseInstant::now(),
+            granted_at,
             state: Mutex::new(state),
             changed: OnceLock::new(),
         }
@@ -232,7 +233,7 @@ impl Hold {
             let guards = self.state().guards;
             lease.remove_hold(self, guards);
             lease.handoffs.left = 0;
-            lease.next(self.lease.kind, LeaseInstant::now())
+            lease.next(self.lease.kind)
         };
         self.notify_lost(cause);
         self.lease.proceed(next);
@@ -279,7 +280,7 @@ impl Hold {
             } else {
                 *lease.holds.guards.of_mut(mode) -= 1;
             }
-            let next = lease.next(self.lease.kind, LeaseInstant::now());
+            let next = lease.next(self.lease.kind);
             if let Next::HandOff(_) = next {
                 own.end = Some(HoldEnd::HandedOff);
             }

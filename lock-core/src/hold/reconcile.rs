@@ -308,7 +308,7 @@ mod tests {
         let mut state = guard.hold().lease.state();
         let end = state.stored_until;
         assert!(!state.write_off(end.after(RELEASE_GRACE), false), "it is wanted");
-        state.start_release(LeaseInstant::now());
+        state.start_release();
         let just_before = |end: LeaseInstant| {
             LeaseInstant::now().after(LeaseInstant::now().until(end) - FIRST_RETRY)
         };

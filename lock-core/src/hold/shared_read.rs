@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     runtime::LeaseInstant,
-    types::{Kind, MAX_SHARED_READERS, Mode, Unavailable},
+    types::{AcquireError, Kind, MAX_SHARED_READERS, Mode},
 };
 
 /// The state by which a lease is shared.
@@ -53,7 +53,7 @@ pub(crate) async fn share(
     own: &Arc<Lease>,
     request: &LockRequest,
     wait_deadline: WaitDeadline,
-) -> Result<Option<Arc<Hold>>, Unavailable> {
+) -> Result<Option<Arc<Hold>>, AcquireError> {
     if request.places() == 0 {
         return Ok(None);
     }
@@ -61,9 +61,9 @@ pub(crate) async fn share(
     let one_command = own.engine.settings.command_timeout;
     let limit = wait_deadline.or_within(one_command).min(Instant::now() + one_command);
     let granted = ticket.lease.until(LeaseInner::granted_to_joiners);
-    if tokio::time::timeout_at(limit, granted).await.unwrap_or(false)
-        && let Some(hold) = ticket.join(own, request)
-    {
+    let granted = tokio::time::timeout_at(limit, granted).await.unwrap_or(false);
+    own.engine.check_draining()?;
+    if granted && let Some(hold) = ticket.join(own, request) {
         return Ok(Some(hold));
     }
     // If the store did not answer the leader, this reader fails at once instead of sending an attempt
@@ -101,7 +101,7 @@ impl Drop for JoinTicket {
         let next = {
             let mut state = self.lease.state();
             state.sharing.expected -= 1;
-            state.next(self.lease.kind, LeaseInstant::now())
+            state.next(self.lease.kind)
         };
         self.lease.proceed(next);
     }
@@ -121,7 +121,8 @@ impl JoinTicket {
             (own.permit.take(), own.waited)
         };
         let mut state = self.lease.state();
-        if !state.can_be_joined(LeaseInstant::now()) {
+        let now = LeaseInstant::now();
+        if !state.can_be_joined(now) {
             // Two leases are never locked at the same time: each of them could be about to join the
             // other, and both would wait forever.
             drop(state);
@@ -133,7 +134,7 @@ impl JoinTicket {
         // Its permit is moved too, so that it counts as a reader at the gate at every moment: a
         // local writer would otherwise be admitted in between. The rest of its own lease is given
         // up.
-        Some(state.add_hold(&self.lease, request, permit, waited))
+        Some(state.add_hold(&self.lease, request, permit, waited, now))
     }
 }
 
@@ -152,7 +153,7 @@ impl Lease {
             if state.stage != Stage::Held || state.holds.count() > 0 {
                 return false;
             }
-            state.start_release(LeaseInstant::now());
+            state.start_release();
         }
         self.announce();
         self.proceed(Next::Reconcile);

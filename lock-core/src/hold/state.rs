@@ -94,7 +94,9 @@ pub(crate) enum Next {
 }
 
 impl LeaseInner {
-    pub(super) fn new(request: &LockRequest, permit: Permit, now: LeaseInstant) -> Self {
+    pub(super) fn new(request: &LockRequest, permit: Permit) -> Self {
+        // Nothing was sent or granted yet.
+        let never = LeaseInstant::BEFORE_ALL;
         Self {
             stage: Stage::Acquiring,
             holds: LiveHolds::default(),
@@ -105,17 +107,17 @@ impl LeaseInner {
             token: None,
             length: request.hold_options.lease,
             renews: request.hold_options.renew,
-            granted_at: now,
+            granted_at: never,
             waited: permit.queued,
-            confirmed_at: now,
-            valid_until: now,
-            stored_until: now,
+            confirmed_at: never,
+            valid_until: never,
+            stored_until: never,
             renewal: LeaseState::Held,
             least_remaining: None,
             last_failure: None,
             due: None,
             permit: Some(permit),
-            handoffs: HandoffBudget::none(now),
+            handoffs: HandoffBudget::none(never),
             sharing: SharedRead::default(),
             stepping: false,
         }
@@ -166,12 +168,13 @@ impl LeaseInner {
         request: &LockRequest,
         mut joins: Option<Permit>,
         waited: bool,
+        now: LeaseInstant,
     ) -> Arc<Hold> {
         if let Some(permit) = &mut joins {
             permit.wait_no_more();
         }
         let joined = joins.is_some();
-        let hold = Arc::new(Hold::new(lease, request, self.token, waited, joins));
+        let hold = Arc::new(Hold::new(lease, request, self.token, waited, now, joins));
         *self.holds.guards.of_mut(request.mode) += 1;
         if joined {
             self.holds.joined.push(Arc::downgrade(&hold));
@@ -196,26 +199,26 @@ impl LeaseInner {
 
     /// What must follow now that a hold or a joining reader has gone. Decided under the same lock
     /// as its end, so that of several that end at the same moment only one is the last.
-    pub(super) fn next(&mut self, kind: Kind, now: LeaseInstant) -> Next {
+    pub(super) fn next(&mut self, kind: Kind) -> Next {
         if self.stage != Stage::Held {
             return Next::Nothing;
         }
         if self.holds.count() == 0 && self.sharing.expected == 0 {
             // The stage changes under the same lock: a loss that is found at this moment ends the lease
             // for the waiter too.
-            if let Some(key) = self.handoff_key(kind, now) {
+            if let Some(key) = self.handoff_key(kind) {
                 self.stage = Stage::HandedOff;
                 return Next::HandOff(key);
             }
-            self.start_release(now);
+            self.start_release();
         }
         if self.is_settled() { Next::Nothing } else { Next::Reconcile }
     }
 
     /// From here on nothing of it should be in the store, and nothing relies on it.
-    pub(crate) fn start_release(&mut self, now: LeaseInstant) {
+    pub(crate) fn start_release(&mut self) {
         self.stage = Stage::Releasing { gone: false };
-        self.defer_own_waiters(now);
+        self.defer_own_waiters();
         if let Some(permit) = &mut self.permit {
             permit.set_releasing(true);
         }

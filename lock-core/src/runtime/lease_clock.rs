@@ -44,9 +44,17 @@ pub(crate) struct LeaseInstant {
 const FIRST_LOOK: NonZeroU64 = NonZeroU64::MIN.saturating_add(1 << 62);
 
 impl LeaseInstant {
+    /// Earlier than every reading.
+    pub(crate) const BEFORE_ALL: Self = Self { at: NonZeroU64::MIN };
+
     pub(crate) fn now() -> Self {
+        Self::of(Instant::now())
+    }
+
+    /// The moment of `now`, a reading of Tokio's clock that was taken just before.
+    pub(crate) fn of(now: Instant) -> Self {
         static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
-        let (first, now) = (*FIRST, Instant::now());
+        let first = *FIRST;
         let (ahead, behind) =
             (now.saturating_duration_since(first), first.saturating_duration_since(now));
         let looked = FIRST_LOOK.get().saturating_sub(nanos(behind));
