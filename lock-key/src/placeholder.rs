@@ -30,7 +30,15 @@ pub struct Placeholder {
 impl Placeholder {
     /// Returns the path as it is written in the template, such as `body.id`.
     pub fn name(&self) -> String {
-        self.path.join(".")
+        self.borrowed_name().into_owned()
+    }
+
+    /// As [`name`](Self::name), without a copy where the path has one field.
+    pub(crate) fn borrowed_name(&self) -> Cow<'_, str> {
+        match &*self.path {
+            [name] => Cow::Borrowed(name),
+            path => Cow::Owned(path.join(".")),
+        }
     }
 
     /// Returns the canonical spelling of `value` for this placeholder. A [hashed](Self::hash) one has its

@@ -25,6 +25,9 @@ pub enum Segment {
     Placeholder(Placeholder),
 }
 
+/// Room for the values of most keys.
+const VALUES: usize = 32;
+
 impl Template {
     /// Parses a template.
     ///
@@ -80,16 +83,16 @@ impl Template {
         &self,
         mut resolve: impl FnMut(&Placeholder) -> Result<Cow<'v, str>, E>,
     ) -> Result<String, RenderError<E>> {
-        let mut writer = KeyWriter::new();
+        let mut writer = KeyWriter::with_room_for(self.source.len() + VALUES);
         for segment in &self.segments {
             match segment {
                 Segment::Literal(text) => writer.literal(text),
                 Segment::Placeholder(placeholder) => {
                     let value = resolve(placeholder).map_err(RenderError::Resolve)?;
                     if placeholder.hash {
-                        writer.digest(&placeholder.name(), &value)?;
+                        writer.digest(&placeholder.borrowed_name(), &value)?;
                     } else {
-                        writer.value(&placeholder.name(), placeholder.ty, &value)?;
+                        writer.value(&placeholder.borrowed_name(), placeholder.ty, &value)?;
                     }
                 }
             }

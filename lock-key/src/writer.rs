@@ -32,6 +32,11 @@ impl KeyWriter {
         Self::default()
     }
 
+    /// Creates an empty key that can grow to so many bytes without another allocation.
+    pub(crate) fn with_room_for(bytes: usize) -> Self {
+        Self { key: String::with_capacity(bytes) }
+    }
+
     /// Appends text of the template, with its literal braces, unencoded.
     pub fn literal(&mut self, text: &str) {
         self.key.push_str(text);

@@ -1,5 +1,7 @@
 //! Splits a request's keys into enforced and measured ones.
 
+use std::borrow::Cow;
+
 use lock_core::LockKey;
 use lock_policy::{__private::RequestKey, Enforce};
 
@@ -7,25 +9,28 @@ use lock_policy::{__private::RequestKey, Enforce};
 const SHADOW: &str = "lock-shadow:";
 
 /// A request's keys, by enforcement.
-#[derive(Debug, Default)]
-pub(crate) struct EnforcementSplit {
-    pub(crate) enforced: Vec<RequestKey>,
+#[derive(Debug)]
+pub(crate) struct EnforcementSplit<'k> {
+    pub(crate) enforced: Cow<'k, [RequestKey]>,
     pub(crate) shadowed: Vec<LockKey>,
 }
 
 /// Splits the keys. Each key is decided separately, so that two requests agree on every key that
 /// they share.
-pub(crate) fn split(enforce: Enforce, keys: &[RequestKey]) -> EnforcementSplit {
-    let mut split = EnforcementSplit::default();
+pub(crate) fn split(enforce: Enforce, keys: &[RequestKey]) -> EnforcementSplit<'_> {
+    if keys.iter().all(|key| counts_for(enforce, &key.key)) {
+        return EnforcementSplit { enforced: keys.into(), shadowed: Vec::new() };
+    }
+    let (mut enforced, mut shadowed) = (Vec::new(), Vec::new());
     for key in keys {
         match enforce {
             Enforce::Off => {}
-            _ if counts_for(enforce, &key.key) => split.enforced.push(key.clone()),
+            _ if counts_for(enforce, &key.key) => enforced.push(key.clone()),
             // A key that is too long for the prefix is not measured.
-            _ => split.shadowed.extend(LockKey::try_from(format!("{SHADOW}{}", key.key))),
+            _ => shadowed.extend(LockKey::try_from(format!("{SHADOW}{}", key.key))),
         }
     }
-    split
+    EnforcementSplit { enforced: enforced.into(), shadowed }
 }
 
 /// Whether work without a key runs: the lock is enforced for no key, or only for some.
@@ -62,7 +67,7 @@ mod tests {
     }
 
     fn enforced(enforce: Enforce, keys: &[RequestKey]) -> Vec<LockKey> {
-        split(enforce, keys).enforced.into_iter().map(|key| key.key).collect()
+        split(enforce, keys).enforced.iter().map(|key| key.key.clone()).collect()
     }
 
     #[test]
@@ -84,10 +89,11 @@ mod tests {
 
     #[test]
     fn what_is_not_enforced_is_measured_elsewhere_or_not_at_all() {
-        let shadow = split(Enforce::Shadow, &keys(1));
+        let keys = keys(1);
+        let shadow = split(Enforce::Shadow, &keys);
         assert!(shadow.enforced.is_empty());
         assert_eq!(shadow.shadowed[0].as_str(), "lock-shadow:order:0");
-        let off = split(Enforce::Off, &keys(1));
+        let off = split(Enforce::Off, &keys);
         assert!(off.enforced.is_empty() && off.shadowed.is_empty());
     }
 }

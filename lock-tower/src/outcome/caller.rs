@@ -10,7 +10,7 @@ const LONGEST_REQUEST_ID: usize = 128;
 pub(crate) struct Caller {
     pub(crate) request_id: Option<Arc<str>>,
     /// The pattern of the route, which may be logged where the path may not.
-    route: Option<Arc<str>>,
+    route: Option<Route>,
     /// Whether the request uses HTTP/1. HTTP/2 and later have no header that closes a connection.
     pub(crate) speaks_http1: bool,
     is_head: bool,
@@ -22,7 +22,7 @@ impl Caller {
         let request_id = request_id.and_then(|id| id.to_str().ok());
         Self {
             request_id: request_id.filter(|id| id.len() <= LONGEST_REQUEST_ID).map(Arc::from),
-            route: route(parts),
+            route: parts.extensions.get().cloned(),
             speaks_http1: parts.version < Version::HTTP_2,
             is_head: parts.method == Method::HEAD,
         }
@@ -34,17 +34,21 @@ impl Caller {
     }
 
     pub(crate) fn route(&self) -> Option<&str> {
-        self.route.as_deref()
+        self.route.as_ref().map(Route::as_str)
     }
 }
 
 #[cfg(feature = "axum")]
-fn route(parts: &Parts) -> Option<Arc<str>> {
-    let matched = parts.extensions.get::<axum::extract::MatchedPath>();
-    matched.map(|path| path.as_str().into())
-}
+use axum::extract::MatchedPath as Route;
+
+/// Without Axum a request has no route.
+#[cfg(not(feature = "axum"))]
+#[derive(Debug, Clone)]
+enum Route {}
 
 #[cfg(not(feature = "axum"))]
-fn route(_: &Parts) -> Option<Arc<str>> {
-    None
+impl Route {
+    fn as_str(&self) -> &str {
+        match *self {}
+    }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, LazyLock,
+        Arc, LazyLock, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -11,15 +11,19 @@ use std::{
 
 use lock_core::{__private::RwLock, Mode};
 
+use crate::telemetry::keys::MetricKeys;
+
 /// A new hold moves the mean by 1/8 of its distance, so about eight holds determine the mean.
 const WEIGHT: u64 = 8;
 
 /// The hold times of one lock. Only writers can refuse a reader; readers and writers can refuse a
 /// writer.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct HoldTimes {
     reads: MeanTime,
     writes: MeanTime,
+    /// The names of the same lock's metrics: made with its first request.
+    pub(crate) metric_keys: OnceLock<MetricKeys>,
 }
 
 impl HoldTimes {
@@ -62,12 +66,6 @@ impl MeanTime {
             0 => None,
             mean => Some(Duration::from_micros(mean)),
         }
-    }
-}
-
-impl Clone for MeanTime {
-    fn clone(&self) -> Self {
-        Self { mean: AtomicU64::new(self.mean.load(Ordering::Relaxed)) }
     }
 }
 

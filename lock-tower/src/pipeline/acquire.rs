@@ -22,7 +22,7 @@ use crate::{
     request::{
         context::{Enclosing, RequestContext},
         lock_slot::{Reacquire, SlotEntry},
-        principal_limit::LimitPermit,
+        principal_limit::{LimitPermit, LimitedPrincipal},
     },
     telemetry::record,
 };
@@ -40,9 +40,10 @@ impl PendingLocks {
     ) -> Result<(RequestHold, RequestContext), Rejection> {
         let configured = self.policy.settings.enforce.unwrap_or_default();
         let enforce = kill_switch::in_force(&self.policy.name, configured);
+        let limited = self.limited.take();
         let EnforcementSplit { enforced, shadowed } = split(enforce, &self.keys);
         let shadow = self.shadow(context, enforce, shadowed);
-        let counted = self.count(context, enforced.len())?;
+        let counted = self.count(context, limited, enforced.len())?;
         let granted = if !enforced.is_empty() {
             store_down::acquire(&self, context, &enforced).await?
         } else {
@@ -64,7 +65,7 @@ impl PendingLocks {
                 client: self.client.clone(),
                 scope: context.scope.clone(),
                 mode: self.mode,
-                keys: enforced.into_iter().map(|key| key.key).collect(),
+                keys: enforced.iter().map(|key| key.key.clone()).collect(),
             }),
         });
         // An attribute's extractors run before its lock, so a `Fence` may have been requested
@@ -75,7 +76,7 @@ impl PendingLocks {
         }
         // Count here, where nothing can stop the work any more, so that each request counts once.
         match granted.unlocked {
-            None => record::granted(&self.policy.name, self.mode),
+            None => record::granted(self.policy.metric_keys(), self.mode),
             Some(why) => record::unlocked(&self.policy.name, self.mode, why),
         }
         let inside = context.inside(Enclosing {
@@ -94,11 +95,12 @@ impl PendingLocks {
 
     /// Counts these locks for the limited principal from now on.
     fn count(
-        &mut self,
+        &self,
         context: &RequestContext,
+        limited: Option<LimitedPrincipal>,
         locks: usize,
     ) -> Result<Option<LimitPermit>, Rejection> {
-        let limited = self.limited.take().filter(|_| locks > 0);
+        let limited = limited.filter(|_| locks > 0);
         let counted = limited.map(|limited| limited.count(locks)).transpose();
         counted.map_err(|most| {
             self.policy.reject(self.mode, Rejection::over_limit(&context.caller, most))

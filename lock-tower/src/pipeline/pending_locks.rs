@@ -43,7 +43,8 @@ impl PendingLocks {
         };
         let label = self.policy.label(self.mode);
         let acquired = pin!(acquire.acquire());
-        let (granted, waited) = record::wait(context.caller.route(), &label, acquired).await;
+        let keys = self.policy.metric_keys();
+        let (granted, waited) = record::wait(context.caller.route(), &label, keys, acquired).await;
         Ok(match granted {
             // The store may have answered after the wait ended. The remaining time is reserved for
             // the handler, so do not start it.
@@ -51,7 +52,7 @@ impl PendingLocks {
                 return Err(self.too_late(context).after(waited));
             }
             Ok(guard) => {
-                record::waited(&self.policy.name, &guard);
+                record::waited(keys, &guard);
                 Ok(guard)
             }
             Err(error) => Err((error, waited)),

@@ -125,7 +125,7 @@ impl RequestHold {
         if self.unlocked.is_none() {
             self.policy.holds.observe(self.mode, held);
         }
-        record::held(&self.policy.name, self.mode, held, least_remaining(&guard));
+        record::held(self.policy.metric_keys(), self.mode, held, least_remaining(&guard));
         if let Some(cause) = lost {
             self.observe_loss(cause);
         }

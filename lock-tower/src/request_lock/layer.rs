@@ -184,7 +184,7 @@ impl RequestLockLayer {
     /// template, or all of them; for a closure, `request`.
     pub fn name(self, name: impl Into<String>) -> Self {
         let name = name.into();
-        self.with(|policy| policy.name = name.into())
+        self.with(|policy| policy.rename(name.into()))
     }
 
     /// Sets how to handle a request that lacks a value of its key. Default:

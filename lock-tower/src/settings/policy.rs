@@ -17,7 +17,7 @@ use crate::{
         rejected_request::Fallback,
         rejection::{RejectedLock, Rejection},
     },
-    telemetry::LockLabel,
+    telemetry::{LockLabel, keys::MetricKeys},
 };
 
 /// Shared by all requests for this lock.
@@ -56,6 +56,17 @@ impl Policy {
     /// Returns the lock's description for logs, metrics and answers.
     pub(crate) fn label(&self, mode: Mode) -> LockLabel {
         LockLabel { name: self.name.clone(), kind: self.kind, mode }
+    }
+
+    /// Returns the names of the lock's metrics.
+    pub(crate) fn metric_keys(&self) -> &MetricKeys {
+        self.holds.metric_keys.get_or_init(|| MetricKeys::new(&self.name))
+    }
+
+    /// Gives the lock another name, under which nothing is observed yet.
+    pub(crate) fn rename(&mut self, name: LockName) {
+        self.name = name;
+        self.holds = Arc::default();
     }
 
     /// Adds this lock to the rejection, so that the policy's answers apply.

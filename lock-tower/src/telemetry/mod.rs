@@ -1,5 +1,6 @@
 //! Metrics, spans and logs of requests' locks.
 
+pub(crate) mod keys;
 pub mod metrics;
 pub(crate) mod record;
 pub(crate) mod spans;

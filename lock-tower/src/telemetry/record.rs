@@ -1,11 +1,11 @@
 //! Records the metrics of requests' locks: see [`metrics`](crate::metrics).
 //!
-//! No handle is kept. A label that is not fixed costs a small allocation, which is negligible
-//! beside a round trip to the store, and the event goes to the recorder installed by then.
+//! No handle is kept: an event goes to the recorder installed by then. What every request records has
+//! its [`MetricKeys`], made once; the rest allocates its labels.
 
 use std::{future::Future, time::Duration};
 
-use ::metrics::{Gauge, counter, gauge, histogram};
+use ::metrics::{Gauge, counter};
 use lock_core::{AcquireError, LostCause, Mode, MultiGuard};
 use lock_policy::{
     __private::{LockName, ShadowOutcome},
@@ -16,6 +16,7 @@ use tracing::{Instrument, Span};
 
 use super::{
     LockLabel,
+    keys::MetricKeys,
     metrics::{self, label},
     spans,
 };
@@ -30,8 +31,8 @@ struct WaitRecord {
 }
 
 impl WaitRecord {
-    fn begin(policy: &LockName, span: Span) -> Self {
-        let waiters = gauge!(metrics::WAITERS, "policy" => label(policy));
+    fn begin(keys: &MetricKeys, span: Span) -> Self {
+        let waiters = keys.waiters();
         waiters.increment(1);
         Self { waiters, span, since: Instant::now(), outcome: "left" }
     }
@@ -48,29 +49,29 @@ impl Drop for WaitRecord {
 pub(crate) async fn wait<T>(
     route: Option<&str>,
     lock: &LockLabel,
+    keys: &MetricKeys,
     acquire: impl Future<Output = Result<T, AcquireError>>,
 ) -> (Result<T, AcquireError>, Duration) {
     let span = spans::wait(route, lock);
-    let mut waiting = WaitRecord::begin(&lock.name, span.clone());
+    let mut waiting = WaitRecord::begin(keys, span.clone());
     let answer = acquire.instrument(span).await;
     let waited = waiting.since.elapsed();
     waiting.outcome = match &answer {
         Ok(_) => metrics::GRANTED,
         Err(error) => Outcome::from(error).as_str(),
     };
-    histogram!(metrics::WAIT, "policy" => label(&lock.name), "mode" => lock.mode.as_str())
-        .record(waited);
+    keys.wait(lock.mode).record(waited);
     (answer, waited)
 }
 
-pub(crate) fn granted(policy: &LockName, mode: Mode) {
-    metrics::requests(policy, mode, metrics::GRANTED).increment(1);
+pub(crate) fn granted(keys: &MetricKeys, mode: Mode) {
+    keys.granted(mode).increment(1);
 }
 
 /// Records a granted lock, and whether it came from a local handoff.
-pub(crate) fn waited(policy: &LockName, guard: &MultiGuard) {
+pub(crate) fn waited(keys: &MetricKeys, guard: &MultiGuard) {
     if lock_core::__private::waited(guard) {
-        counter!(metrics::HANDOVERS, "policy" => label(policy)).increment(1);
+        keys.handovers().increment(1);
     }
 }
 
@@ -83,10 +84,10 @@ pub(crate) fn unlocked(policy: &LockName, mode: Mode, why: Unlocked) {
 }
 
 /// Records the end of a hold; `margin` is the least time that was left at a renewal.
-pub(crate) fn held(policy: &LockName, mode: Mode, held: Duration, margin: Option<Duration>) {
-    histogram!(metrics::HOLD, "policy" => label(policy), "mode" => mode.as_str()).record(held);
+pub(crate) fn held(keys: &MetricKeys, mode: Mode, held: Duration, margin: Option<Duration>) {
+    keys.hold(mode).record(held);
     if let Some(margin) = margin {
-        histogram!(metrics::RENEWAL_MARGIN, "policy" => label(policy)).record(margin);
+        keys.renewal_margin().record(margin);
     }
 }
 
