@@ -53,6 +53,7 @@ where
             let body = body.map(|answer| Ok::<_, Infallible>(answer.into_response()));
             let work = pin!(inside.run(body).fuse());
             let done = run_under_lock(&mut held, work).instrument(span.clone()).await;
+            let request = request.map(Box::new);
             complete(held, request, done).instrument(span).await
         }
         Err(rejection) => Ok(reject::answer(rejection, request).await.map(LockBody::ours)),

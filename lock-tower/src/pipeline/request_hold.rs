@@ -104,10 +104,14 @@ impl RequestHold {
         self.policy.settings.on_lost == Some(OnLost::Signal)
     }
 
-    /// Ends the hold as the policy requires.
+    /// Whether the response waits for the release.
+    pub(crate) fn is_released_first(&self) -> bool {
+        self.policy.settings.release == Some(Release::BeforeResponse)
+    }
+
+    /// Ends the hold and waits for the release.
     pub(crate) async fn release(mut self) {
-        if self.policy.settings.release == Some(Release::BeforeResponse)
-            && let Some(guard) = self.observed()
+        if let Some(guard) = self.observed()
             // The work is done. A release that failed is retried in the background.
             && let Err(error) = guard.release().await
         {

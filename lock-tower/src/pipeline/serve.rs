@@ -8,7 +8,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt, future::Fuse};
+use futures_util::{
+    FutureExt,
+    future::{Either, Fuse, lazy, ready},
+};
 use http::{HeaderName, HeaderValue, Request, Response, request::Parts};
 use http_body::Body;
 use lock_core::Lost;
@@ -23,13 +26,14 @@ use crate::{outcome::rejection::Rejection, request::context::RequestContext};
 pub(crate) const DEGRADED: HeaderName = HeaderName::from_static("lock-degraded");
 
 /// Acquires the locks and calls `inner` with the request.
-pub(crate) async fn serve<S, B, R>(
+#[expect(clippy::manual_async_fn, reason = "an async function has room for its arguments twice")]
+pub(crate) fn serve<S, B, R>(
     pending: PendingLocks,
     context: RequestContext,
     mut inner: S,
     mut parts: Parts,
     body: B,
-) -> Result<Response<LockBody<R>>, S::Error>
+) -> impl Future<Output = Result<Response<LockBody<R>>, S::Error>> + Send
 where
     S: Service<Request<B>, Response = Response<R>> + Send + 'static,
     S::Future: Send,
@@ -37,31 +41,36 @@ where
     B: Send + 'static,
     R: Body + Send + 'static,
 {
-    let (policy, slot) = (Arc::clone(&pending.policy), pending.slot.clone());
-    let (mut held, inside) = match pending.enter(&context).await {
-        Ok(entered) => entered,
-        Err(rejection) => {
-            return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
+    async move {
+        let (policy, slot) = (Arc::clone(&pending.policy), pending.slot.clone());
+        let (mut held, inside) = match pending.enter(&context).await {
+            Ok(entered) => entered,
+            Err(rejection) => {
+                return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
+            }
+        };
+        // The handler consumes the request, so keep a copy for a function that answers for a lost
+        // lock.
+        let answers_for_loss = policy.fallbacks.contains_key(&Outcome::Lost);
+        let kept = answers_for_loss.then(|| Box::new(parts.clone()));
+        parts.extensions.insert(inside.clone());
+        parts.extensions.insert(slot);
+        let span = held.span();
+        let request = Request::from_parts(parts, body);
+        let done = async move {
+            // Enter the scope for `call` too: a service may do its work there, before its future is
+            // polled.
+            let work = inside.run(lazy(move |_| inner.call(request)).flatten());
+            let work = pin!(work.fuse());
+            let done = run_under_lock(&mut held, work).await;
+            complete(held, kept, done).await
         }
-    };
-    // The handler consumes the request, so keep a copy for a function that answers for a lost lock.
-    let kept = policy.fallbacks.contains_key(&Outcome::Lost).then(|| parts.clone());
-    parts.extensions.insert(inside.clone());
-    parts.extensions.insert(slot);
-    let span = held.span();
-    let request = Request::from_parts(parts, body);
-    let done = async move {
-        // Enter the scope for `call` too: a service may do its work there, before its future is
-        // polled.
-        let work = inside.run(async move { inner.call(request).await });
-        let work = pin!(work.fuse());
-        let done = run_under_lock(&mut held, work).await;
-        complete(held, kept, done).await
-    }
-    .instrument(span);
-    match policy.settings.on_disconnect.unwrap_or_default() {
-        OnDisconnect::Finish => detach(done).await,
-        _ => done.await,
+        .instrument(span);
+        match policy.settings.on_disconnect.unwrap_or_default() {
+            // Boxed: few policies need memory for it.
+            OnDisconnect::Finish => Box::pin(detach(done)).await,
+            _ => done.await,
+        }
     }
 }
 
@@ -78,25 +87,31 @@ pub(crate) async fn run_under_lock<T>(
     done
 }
 
-/// Returns the answer of the work, or the answer for a lost lock.
-pub(crate) async fn complete<R: Body, E>(
+/// Returns the answer of the work, or the answer for a lost lock. Most holds end here at once; what
+/// has to wait is boxed.
+pub(crate) fn complete<R, E>(
     mut held: RequestHold,
-    request: Option<Parts>,
+    request: Option<Box<Parts>>,
     done: Result<Result<Response<R>, E>, Lost>,
-) -> Result<Response<LockBody<R>>, E> {
-    match done {
+) -> impl Future<Output = Result<Response<LockBody<R>>, E>> + Send
+where
+    R: Body + Send + 'static,
+    E: Send + 'static,
+{
+    let at_once = |answer| Either::Left(ready(answer));
+    let mut answer = match done {
         Ok(answer) => {
             held.done(true);
-            Ok(finish_response(held, answer?).await)
+            match answer {
+                Ok(answer) => answer,
+                Err(error) => return at_once(Err(error)),
+            }
         }
-        Err(lost) => Ok(lock_lost_response(held, &lost, request).await.map(LockBody::ours)),
-    }
-}
-
-async fn finish_response<R: Body>(
-    mut held: RequestHold,
-    mut answer: Response<R>,
-) -> Response<LockBody<R>> {
+        Err(lost) => {
+            let answer = lock_lost_response(held, lost, request);
+            return Either::Right(answer.map(|answer| Ok(answer.map(LockBody::ours))).boxed());
+        }
+    };
     if let Some(degraded) = held.degraded() {
         answer.headers_mut().insert(DEGRADED, HeaderValue::from_static(degraded));
     }
@@ -104,21 +119,25 @@ async fn finish_response<R: Body>(
     if hold_until == HoldUntil::Body && !answer.body().is_end_stream() {
         // The body of a response to `HEAD` is never polled, so the hold counts as done without it.
         held.done(!held.context.caller.wants_body());
-        return answer.map(|body| LockBody::under(body, held));
+        return at_once(Ok(answer.map(|body| LockBody::under(body, held))));
     }
-    held.release().await;
-    answer.map(LockBody::passed_on)
+    let answer = answer.map(LockBody::passed_on);
+    if held.is_released_first() {
+        return Either::Right(held.release().map(|()| Ok(answer)).boxed());
+    }
+    drop(held);
+    at_once(Ok(answer))
 }
 
 async fn lock_lost_response(
     held: RequestHold,
-    lost: &Lost,
-    request: Option<Parts>,
+    lost: Lost,
+    request: Option<Box<Parts>>,
 ) -> Response<Bytes> {
-    let rejection = held.policy.reject(held.mode, Rejection::lost(&held.context.caller, lost));
+    let rejection = held.policy.reject(held.mode, Rejection::lost(&held.context.caller, &lost));
     // Release before a function computes the answer, because that may take long.
     drop(held);
-    reject::answer(rejection, request).await
+    reject::answer(rejection, request.map(|request| *request)).await
 }
 
 /// Runs `work` to its end in its own task, even if the request is dropped.

@@ -40,7 +40,7 @@ pub(crate) async fn acquire(
             warn(pending, context, Unlocked::Open, &error);
             Ok(Acquisition { guard: None, unlocked: Some(Unlocked::Open) })
         }
-        OnStoreDown::Local => acquire_locally(pending, context, keys, &error).await,
+        OnStoreDown::Local => Box::pin(acquire_locally(pending, context, keys, &error)).await,
         _ => Err(pending.refused(context, &error, waited)),
     }
 }

@@ -54,8 +54,8 @@ where
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
         let lock = Arc::clone(&self.lock);
+        let (mut parts, body) = request.into_parts();
         ResponseFuture::new(async move {
-            let (mut parts, body) = request.into_parts();
             let time = lock.limit_time(&mut parts);
             let context = RequestContext::join(&lock.client, &parts);
             if let Err(why) = time {

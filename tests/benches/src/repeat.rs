@@ -60,6 +60,8 @@ pub(crate) async fn cycles(name: Name, url: &str, tasks: usize, count: usize) {
 }
 
 async fn requests(router: Router, count: usize) {
+    // As `axum::serve` does: otherwise each request prepares its route.
+    let router = router.with_state(());
     for number in 0..count {
         let request = Request::builder()
             .method(Method::PUT)
