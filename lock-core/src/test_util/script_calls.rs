@@ -99,6 +99,20 @@ impl ScriptCaller {
         plain(call, nonce)
     }
 
+    /// Returns the call that releases the lock on the native wire if no other waits.
+    ///
+    /// # Panics
+    ///
+    /// Panics on Redisson's wire, which has none.
+    #[must_use]
+    pub fn release_free(&self, mode: Mode) -> PlainCall {
+        let wire = self.native.as_ref().expect("BUG: a caller on the native wire");
+        let step = ReleaseCommand { holder: self.holder(), mode, holds: 0, in_line: false };
+        let mut call = wire.release_free(std::iter::once(&step));
+        let value = std::mem::take(&mut call.nonce);
+        plain(call, &value)
+    }
+
     /// Returns the call by which several waiters of one key leave together.
     ///
     /// # Panics

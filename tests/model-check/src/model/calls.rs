@@ -24,6 +24,8 @@ use crate::{
 pub(super) enum Asked {
     /// An owner of the model.
     By(u8, Op),
+    /// An owner that first tries what suffices if no other waits, on the native wire.
+    ReleaseFree(u8, Mode),
     /// An operator.
     TakeAway,
     /// An owner that was never seen before.
@@ -121,6 +123,19 @@ impl Calls {
         {
             return redis.call(&words);
         }
+        // Where it does nothing, all that happens before the other script happens before both.
+        if let Asked::By(owner, Op::Release { mode, holds: 0, in_line: false }) = asked
+            && self.names.wire == Wire::Native
+            && self.kind != Kind::Semaphore
+        {
+            let asked = Asked::ReleaseFree(owner, mode);
+            let reply = self.made.run(redis, asked, known, || self.make(asked));
+            if let [done, _] = reply.parts()
+                && done.text() == Some("DONE")
+            {
+                return Reply::Array(vec![Reply::Bulk(b"FREED".into()), Reply::Bulk(NONCE.into())]);
+            }
+        }
         let reply = self.made.run(redis, asked, known, || self.make(asked));
         if self.names.wire == Wire::Native { native::alone(reply) } else { reply }
     }
@@ -128,6 +143,7 @@ impl Calls {
     fn make(&self, asked: Asked) -> PlainCall {
         match asked {
             Asked::By(owner, op) => op.call(self.permits, &self.callers[usize::from(owner)]),
+            Asked::ReleaseFree(owner, mode) => self.callers[usize::from(owner)].release_free(mode),
             Asked::TakeAway => self.callers[0].call(Step::TakeAway, NONCE),
             Asked::Newcomer(number) => self.newcomer(number, self.newcomers_lease),
             Asked::Nonsense(which) => with_nonsense(self.newcomer(0, PLACEHOLDER_LEASE), which),

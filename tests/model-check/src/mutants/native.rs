@@ -94,9 +94,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     of(
         "native: a quick release does not look at the owner",
         "native reentrant: two",
-        "native/fast_path/release",
-        "if value == ARGV[3 * at] and",
-        "if type(value) == 'string' and",
+        "native/release_free",
+        "redis.pcall('get', KEYS[at]) == ARGV[at]",
+        "redis.pcall('get', KEYS[at])",
     ),
     of(
         "native: a release notifies no waiter",

@@ -87,18 +87,30 @@ impl NativeWire {
         batch
     }
 
-    /// Releases several locks. With `plain` only those that their owners hold once and for which no
-    /// other waits; about the others the answer is that it takes more.
+    /// Releases locks that their owners hold once and for which no other waits. The nonce is the value
+    /// of the first.
+    pub(crate) fn release_free<'a>(
+        &self,
+        mut steps: impl Iterator<Item = &'a ReleaseCommand>,
+    ) -> ScriptCall {
+        let mut call = ScriptCall::new(&scripts::RELEASE_FREE);
+        let value = |step: &ReleaseCommand| {
+            self.value(step.holder.kind, &step.holder.owner, step.mode)
+        };
+        if let Some(first) = steps.next() {
+            call = call.key(self.lock_name(&first.holder.key));
+            call.nonce = value(first);
+        }
+        steps.fold(call, |call, step| call.key(self.lock_name(&step.holder.key)).arg(value(step)))
+    }
+
     pub(super) fn release_all<'a>(
         &self,
         steps: impl Iterator<Item = &'a ReleaseCommand>,
-        plain: bool,
     ) -> ScriptCall {
-        let call = ScriptCall::new(&scripts::RELEASE).arg(if plain { "1" } else { "4" });
-        steps.fold(call, |call, step| {
-            let lock = self.lock_name(&step.holder.key);
-            let call = if plain { call.key(lock) } else { whole(call, &lock) };
-            call.arg(self.value(step.holder.kind, &step.holder.owner, step.mode))
+        steps.fold(ScriptCall::new(&scripts::RELEASE), |call, step| {
+            self.locked(call, &step.holder.key)
+                .arg(self.value(step.holder.kind, &step.holder.owner, step.mode))
                 .number(step.holds)
                 .flag(step.in_line)
         })
@@ -198,7 +210,7 @@ impl Wire for NativeWire {
     }
 
     fn release(&self, step: &ReleaseCommand) -> ScriptCall {
-        self.release_all(std::iter::once(step), false)
+        self.release_all(std::iter::once(step))
     }
 
     fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {

@@ -56,16 +56,15 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire": concat!(lock!(), native!("token" "permits"), script!("acquire"));
-    RELEASE = "release": concat!(
-        script!("fast_path/release"), lock!(), native!("permits"), script!("release"));
+    RELEASE_FREE = "release_free": script!("release_free");
+    RELEASE = "release": concat!(lock!(), native!("permits"), script!("release"));
     LEAVE = "leave": concat!(lock!(), native!("permits"), script!("leave"));
     RENEW = "renew": concat!(common!("parse_int" "clock" "renewed"), native!("mark"), script!("renew"));
     CONVERT = "convert": concat!(lock!(), native!("token"), script!("convert"));
     ACQUIRE_ALL = "acquire_all": concat!(
         lock!(), native!("token" "permits"),
         "local function acquire(KEYS, ARGV)\n", script!("acquire"), "end\n\n",
-        "local function release_each(KEYS, ARGV)\nlocal answers = {'DONE', ARGV[1]}\n",
-        script!("release"), "end\n\n",
+        "local function release_each(KEYS, ARGV)\n", script!("release"), "end\n\n",
         script!("acquire_all"));
     INSPECT = "inspect": concat!(lock!(), native!("token" "holders"), script!("inspect"));
     FORCE_RELEASE = "force_release": concat!(lock!(), native!("token"), script!("force_release"));

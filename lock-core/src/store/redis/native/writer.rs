@@ -28,8 +28,8 @@ use crate::{
         AcquireCommand, ReleaseCommand, Released,
         redis::{
             connection::Failure,
-            dispatcher::Dispatcher,
-            protocol::{Request, decode},
+            dispatcher::{Dispatched, Dispatcher},
+            protocol::{Request, ScriptCall, decode},
         },
     },
     types::{FencingToken, Kind, Unavailable},
@@ -228,8 +228,8 @@ impl Batches {
         sending
     }
 
-    /// First those for which most likely no other waits, by a script that knows nothing but the names
-    /// of locks; then those that take more. Returns the outcome of each.
+    /// First those for which most likely no other waits, by a script that looks at nothing but the locks'
+    /// values; then the others. Returns the outcome of each.
     async fn release_all(&self, slot: u16, steps: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
         let mut outcomes: Vec<Option<ReleaseOutcome>> = steps.iter().map(|_| None).collect();
         let is_plain = |step: &ReleaseCommand| {
@@ -241,44 +241,43 @@ impl Batches {
         let plain: Vec<_> = (0..steps.len()).filter(|at| is_plain(steps[*at])).collect();
         let mut again = false;
         if !plain.is_empty() {
-            again = self.release_as(slot, steps, &plain, true, false, &mut outcomes).await;
-            for at in plain.into_iter().filter(|at| outcomes[*at].is_none()) {
-                self.refusals.add(&steps[at].holder.key);
+            let call = self.wire.release_free(plain.iter().map(|at| steps[*at]));
+            match self.dispatch(slot, &call).await {
+                Ok(dispatched) => {
+                    again = dispatched.again;
+                    let others = decode::other_values(&dispatched.answer);
+                    for (number, at) in plain.into_iter().enumerate() {
+                        if others.contains(&(number + 1)) {
+                            self.refusals.add(&steps[at].holder.key);
+                        } else {
+                            outcomes[at] = Some(Ok((Released::Freed, again)));
+                        }
+                    }
+                }
+                Err(why) => plain.into_iter().for_each(|at| outcomes[at] = Some(Err(why.clone()))),
             }
         }
         let rest: Vec<_> = (0..steps.len()).filter(|at| outcomes[*at].is_none()).collect();
         if !rest.is_empty() {
-            self.release_as(slot, steps, &rest, false, again, &mut outcomes).await;
+            let mut call = self.wire.release_all(rest.iter().map(|at| steps[*at]));
+            call.nonce = self.dispatcher.nonce();
+            match self.dispatch(slot, &call).await {
+                Ok(dispatched) => {
+                    again |= dispatched.again;
+                    let answers = decode::released_all(&dispatched.answer);
+                    for (at, answer) in rest.into_iter().zip(answers) {
+                        outcomes[at] = Some(answer.map(|released| (released, again)));
+                    }
+                }
+                Err(why) => rest.into_iter().for_each(|at| outcomes[at] = Some(Err(why.clone()))),
+            }
         }
         outcomes.into_iter().map(|one| one.unwrap_or_else(|| Err(too_few_answers()))).collect()
     }
 
-    /// Leaves the outcome out of those about which nothing is certain. Returns whether the command was
-    /// sent more than once; `again`: some of it was sent before.
-    async fn release_as(
-        &self,
-        slot: u16,
-        steps: &[&ReleaseCommand],
-        these: &[usize],
-        plain: bool,
-        mut again: bool,
-        outcomes: &mut [Option<ReleaseOutcome>],
-    ) -> bool {
-        let mut call = self.wire.release_all(these.iter().map(|at| steps[*at]), plain);
-        call.nonce = self.dispatcher.nonce();
-        let request = Request::Script(&call);
+    async fn dispatch(&self, slot: u16, call: &ScriptCall) -> Result<Dispatched, Unavailable> {
         let check = |value: &Value| decode::answers(value, &call.nonce);
-        let answers = match self.dispatcher.send(slot, &request, None, check).await {
-            Ok(dispatched) => {
-                again |= dispatched.again;
-                decode::released_all(&dispatched.answer)
-            }
-            Err(why) => these.iter().map(|_| Err(why.clone())).collect(),
-        };
-        for (at, answer) in these.iter().zip(answers) {
-            outcomes[*at] = answer.transpose().map(|released| Ok((released?, again)));
-        }
-        again
+        self.dispatcher.send(slot, &Request::Script(call), None, check).await
     }
 
     /// Returns the outcome of each; none at all if nothing was sent or it is unknown.

@@ -44,14 +44,17 @@ pub(crate) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
     Err(Unavailable::unsent("an answer was to another question: the connection is replaced"))
 }
 
-/// The outcome of each of several releases; `None`: it takes a call with more names.
-pub(crate) fn released_all(answer: &Value) -> Vec<Result<Option<Released>, Unavailable>> {
+/// The outcome of each of several releases.
+pub(crate) fn released_all(answer: &Value) -> Vec<Result<Released, Unavailable>> {
     let Value::Array(parts) = answer else { return Vec::new() };
-    let outcomes = parts.iter().skip(2).map(|part| {
-        let alone = Reply::List(vec![part.clone()]);
-        if alone.text(0) == Some("MORE") { Ok(None) } else { alone.released_at(0).map(Some) }
-    });
-    outcomes.collect()
+    parts.iter().skip(2).map(|part| Reply::List(vec![part.clone()]).released_at(0)).collect()
+}
+
+/// The numbers, from 1, of the locks that had another value than their owners have put there.
+pub(crate) fn other_values(answer: &Value) -> Vec<usize> {
+    let Value::BulkString(text) = answer else { return Vec::new() };
+    let numbers = text.split(|byte| *byte == b' ').skip(2);
+    numbers.filter_map(|number| std::str::from_utf8(number).ok()?.parse().ok()).collect()
 }
 
 impl Reply {

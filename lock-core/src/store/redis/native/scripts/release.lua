@@ -1,22 +1,19 @@
 -- release: brings owners' holds of locks down to a number, each on a lock of its own, and takes the owners
 -- out of the line. A lock that is free then is reserved for the waiters that are next. Repeating the
 -- call changes nothing. Works at Redis' memory limit: the first write only deletes. One foreign or broken
--- key spoils only its own answer. What the fast path has released already is in `answers`.
+-- key spoils only its own answer.
 --
--- KEYS[i] lock       string or zset  its holders: see lib/value; or if `names` is 4
 -- KEYS[4i-3 .. 4i]   lock, line, places, permits: as in acquire
 -- ARGV[1] nonce
--- ARGV[2] names      how many names there are of each lock, 1 or 4
--- ARGV[3i]   value   what stands there when the owner holds it once, in the mode to be released, and no
+-- ARGV[3i-1] value   what stands there when the owner holds it once, in the mode to be released, and no
 --                    other waits: see lib/value
--- ARGV[3i+1] holds   the owner's holds of that mode once released
--- ARGV[3i+2] queued  1: the owner may stand in line
+-- ARGV[3i]   holds   the owner's holds of that mode once released
+-- ARGV[3i+1] queued  1: the owner may stand in line
 --
 -- Returns {DONE, nonce, for each lock one of
 --          FREED     the owner was its last holder (of a permit: it held it)
 --          HELD      the lock is still held, by the owner or others
 --          GONE      the holds had ended before
---          MORE      nothing was done: others wait, or it is held more than once, which takes all four names
 --          or what was wrong}
 local function release(at, value, holds, queued)
   local kind, letter, owner = string.match(value, '^lt1(%a)([rw])(.+)$')
@@ -43,11 +40,10 @@ local function release(at, value, holds, queued)
   return status
 end
 
+local answers = {'DONE', ARGV[1]}
 for at = 1, #KEYS / 4 do
-  if not answers[at + 2] or answers[at + 2] == 'MORE' then
-    local holds, queued = parse_int(ARGV[3 * at + 1], 0, MOST_HOLDS), ARGV[3 * at + 2] == '1'
-    local done, status = pcall(release, 4 * at - 3, ARGV[3 * at], holds, queued)
-    answers[at + 2] = done and status or (type(status) == 'table' and status.err or tostring(status))
-  end
+  local holds, queued = parse_int(ARGV[3 * at], 0, MOST_HOLDS), ARGV[3 * at + 1] == '1'
+  local done, status = pcall(release, 4 * at - 3, ARGV[3 * at - 1], holds, queued)
+  answers[at + 2] = done and status or (type(status) == 'table' and status.err or tostring(status))
 end
 return answers

@@ -16,7 +16,7 @@
 --
 -- Every script that may write all of this is called with all names of the lock, also those under which
 -- there is no key: while the slot moves to another node of a cluster, Redis then runs none of them where
--- only a part of the lock is. The others (fast_path/release, renew) write one key, and never delete it to
+-- only a part of the lock is. The others (release_free, renew) write one key, and never delete it to
 -- write it anew: where a slot moves away, what is deleted can not be written again.
 local MOST_COUNT = 1000000
 
