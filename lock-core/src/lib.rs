@@ -1,4 +1,4 @@
-//! Distributed locks: on Redis, wire-compatible with Redisson, and in memory.
+//! Distributed locks: on Redis, where Redisson can share them, and in memory.
 //!
 //! Users of Axum and Tower want the crate `lock-tower`, which re-exports this one.
 //!

@@ -26,6 +26,7 @@ mod free_port;
 pub mod http;
 mod in_memory_directory;
 mod java_program;
+mod least_rights;
 mod lock_keys;
 mod messages;
 pub mod migrating;
@@ -37,6 +38,7 @@ mod redis_cluster;
 mod redis_server;
 mod room;
 mod sentinels;
+mod wire;
 mod workspace_binary;
 
 /// Compiles the code of the README.
@@ -51,6 +53,7 @@ pub use file_limit::raise_file_limit;
 pub use free_port::free_port;
 pub use in_memory_directory::in_memory_directory;
 pub use java_program::{Redisson, class_path};
+pub use least_rights::{least_rights, listed_rights};
 pub use lock_core::test_util::{
     LIMIT, Stopwatch, beat_on_each_processor, bounded, eventually, unless_stalled,
 };
@@ -64,4 +67,5 @@ pub use redis_cluster::{RedisCluster, RedisClusterBuilder};
 pub use redis_server::{RedisServer, RedisServerBuilder};
 pub use room::{Room, Visit};
 pub use sentinels::{SentinelSetup, SentinelSetupBuilder};
+pub use wire::Wire;
 pub use workspace_binary::workspace_binary;

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use crate::Cli;
 
-/// The keys that may be left when nothing is locked (P9 of docs/guarantees.md), and for how long.
-const STAYS: [(&str, Duration); 2] = [
-    ("redisson_lock_token:", Duration::from_secs(3_600)),
-    ("lock_client:", Duration::from_secs(60)),
+/// The keys that may be left when nothing is locked (P9 of docs/guarantees.md), and for how long;
+/// `None` is forever.
+const STAYS: [(&str, Option<Duration>); 4] = [
+    ("lock_token:", None),
+    ("lock_permits:", None),
+    ("redisson_lock_token:", Some(Duration::from_secs(3_600))),
+    ("lock_client:", Some(Duration::from_secs(60))),
 ];
 
 /// Returns every key except those that outlive the locks by design. One of those that would stay longer
@@ -19,6 +22,7 @@ pub async fn lock_keys(cli: &Cli) -> Vec<String> {
             left.push(key);
             continue;
         };
+        let Some(most) = most else { continue };
         match cli.pttl(&key).await {
             // It has expired meanwhile.
             -2 => {}

@@ -5,11 +5,12 @@ use super::mode::Mode;
 /// What kind of lock stands under a key. All users of a key, in every process and language, must
 /// agree on it.
 ///
-/// Kinds that cannot be confused on the wire refuse each other
-/// ([`WrongKind`](crate::AcquireError::WrongKind)). The plain ones ([`Reentrant`](Self::Reentrant),
-/// [`NonReentrant`](Self::NonReentrant), [`Fair`](Self::Fair) and [`Fenced`](Self::Fenced)) share one
-/// shape, as in Redisson: they exclude each other, but a waiter of one may not be notified of the release of
-/// another, and the first waiter in a fair line is overtaken by acquisitions of kinds without a line.
+/// Kinds refuse each other ([`WrongKind`](crate::AcquireError::WrongKind)) where the store can tell them
+/// apart, as Redis can on the native wire. On Redisson's wire and in memory the plain ones
+/// ([`Reentrant`](Self::Reentrant), [`NonReentrant`](Self::NonReentrant), [`Fair`](Self::Fair) and
+/// [`Fenced`](Self::Fenced)) share one shape: they exclude each other, but a waiter of one may not be
+/// notified of the release of another, and the first waiter in a fair line is overtaken by acquisitions of
+/// kinds without a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -17,13 +18,13 @@ pub enum Kind {
     #[default]
     ReadWrite,
     /// As [`ReadWrite`](Self::ReadWrite), in order of arrival: a reader waits behind a writer that
-    /// came before it. Readers that follow each other share. On the wire it is an `RReadWriteLock`
+    /// came before it. Readers that follow each other share. On Redisson's wire it is an `RReadWriteLock`
     /// with a line of waiters that Redisson does not see.
     FairReadWrite,
     /// One holder, reentrant within a [`Scope`](crate::Scope): Redisson's `RLock`.
     Reentrant,
     /// One holder, never reentrant: within a scope a second acquisition is refused at once, because
-    /// it would wait for itself forever. On the wire an `RLock`.
+    /// it would wait for itself forever. On Redisson's wire an `RLock`.
     NonReentrant,
     /// One holder, first come first served across processes, in order of arrival at the store:
     /// Redisson's `RFairLock`.

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lock_core::{LockClient, LockClientBuilder};
+use lock_tests::Wire;
 
 use crate::worker::Settings;
 
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Where::All)]
     pub(crate) deployment: Where,
     /// How locks stand in Redis.
-    #[arg(long, value_enum, default_value_t = Wire::Redisson)]
+    #[arg(long, value_enum, default_value_t = Wire::Native)]
     pub(crate) wire: Wire,
     /// Only these rows of faults.
     #[arg(long, value_delimiter = ',')]
@@ -61,22 +61,6 @@ pub(crate) enum Where {
     Sentinel,
     Cluster,
     All,
-}
-
-/// How locks stand in Redis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Wire {
-    Redisson,
-    Native,
-}
-
-impl Wire {
-    pub(crate) fn client(self) -> LockClientBuilder {
-        match self {
-            Self::Redisson => LockClient::builder(),
-            Self::Native => LockClient::builder().native_wire(),
-        }
-    }
 }
 
 impl Args {

@@ -3,10 +3,10 @@
 use std::{path::Path, time::Duration};
 
 use futures_util::future::join_all;
+use lock_tests::Wire;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    args::Wire,
     check::{Evidence, Leftover},
     deployment::{Deployment, Sort},
     nemesis::{Crew, Nemesis, Watch},

@@ -12,8 +12,9 @@
 
 use std::{env, error::Error, time::Duration};
 
+use clap::ValueEnum;
 use lock_core::{Kind, LockClient, LockGuard, Mode};
-use lock_tests::Cli;
+use lock_tests::{Cli, Wire};
 use tokio::{
     io::{AsyncBufReadExt, BufReader, stdin},
     task::JoinSet,
@@ -36,7 +37,8 @@ async fn main() -> Result<(), Failure> {
     let url = env::var("REDIS_URL")?;
     // What is shown is an order, and a machine that stands still for a moment must not change it.
     let patience = Duration::from_secs(30);
-    let builder = LockClient::builder().command_timeout(patience).fairness_timeout(WAIT);
+    let wire = Wire::from_str(&env::var("WIRE")?, true)?;
+    let builder = wire.builder().command_timeout(patience).fairness_timeout(WAIT);
     let member = Member { locks: builder.connect(&url).await?, cli: Cli::connect(&url).await };
     println!("ready");
 

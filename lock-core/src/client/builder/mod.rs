@@ -119,14 +119,6 @@ impl LockClientBuilder {
         self
     }
 
-    /// The `lockWatchdogTimeout` of Redisson clients that read the same locks. Their watchdog cuts
-    /// the shared lock to its own timeout, so a read is believed in for no longer, and renewed
-    /// accordingly. Default: no such clients.
-    pub fn redisson_watchdog(mut self, timeout: Duration) -> Self {
-        self.settings.redisson_watchdog = Some(timeout);
-        self
-    }
-
     /// A client with a store of its own in memory: see [`LockClient::in_memory`].
     #[must_use]
     pub fn in_memory(self) -> LockClient {

@@ -48,34 +48,47 @@ impl LockClientBuilder {
         self
     }
 
+    /// Chooses Redisson's wire: locks stand in Redis as Redisson writes them, so that a Rust and a Java
+    /// service can share them. All clients of a lock must use the same wire. Default: the native wire,
+    /// which costs Redis about a third and leaves no key per lock behind.
+    ///
+    /// It also sets what sharing needs: no [prefix](Self::prefix), so that `client.write("x")` and
+    /// Java's `getReadWriteLock("x")` are one lock; a [watchdog](Self::redisson_watchdog) of 30 s; and
+    /// [permanent tokens](Self::permanent_tokens). A setting that differs comes after it.
+    ///
+    /// Earlier versions had this wire by default, with the prefix `lock:` and tokens that expire. A
+    /// service that stays on it writes:
+    ///
+    /// ```
+    /// # use lock_core::LockClient;
+    /// LockClient::builder().redisson().prefix("lock:").permanent_tokens(false)
+    /// # ;
+    /// ```
+    pub fn redisson(mut self) -> Self {
+        self.redis.redissons_wire = true;
+        self.prefix("").redisson_watchdog(REDISSON_WATCHDOG).permanent_tokens(true)
+    }
+
     /// Keeps fencing tokens in Redis forever instead of for an hour after the last grant of their
     /// key: for tokens that grow even if Redis' clock is set back by more than an hour, at the
-    /// price of one key per lock that is never removed. Default: off.
+    /// price of one key per lock that is never removed.
+    ///
+    /// Of [Redisson's wire](Self::redisson) alone. On the native wire it changes nothing: the one
+    /// counter of all tokens is never removed. Default: off, on with [`redisson`](Self::redisson).
     pub fn permanent_tokens(mut self, permanent: bool) -> Self {
         self.redis.permanent_tokens = permanent;
         self
     }
 
-    /// Stores locks on the native wire instead of Redisson's: a free lock is one key that is taken by a
-    /// plain `SET NX PX` and deleted by its release, its fencing token comes from one counter for all
-    /// locks of the server (in a cluster, of the slot), and nothing else is left behind. It costs Redis
-    /// about a third. Kinds are told apart: a key that is held as one kind is a
-    /// [wrong kind](crate::AcquireError::WrongKind) for every other.
+    /// The `lockWatchdogTimeout` of Redisson clients that read the same locks. Their watchdog cuts
+    /// the shared lock to its own timeout, so a read is believed in for no longer, and renewed
+    /// accordingly.
     ///
-    /// **A preview**: it becomes the default before 0.1, and its keys may still change. Not for a
-    /// cluster whose slots move: one overlap was seen there, and its cause is not known yet. All clients of
-    /// a lock must use the same wire; one on the other wire is refused with an error and never holds
-    /// the lock too. Redisson cannot share these locks. Default: off.
-    pub fn native_wire(mut self) -> Self {
-        self.redis.redissons_wire = false;
+    /// Of [Redisson's wire](Self::redisson) alone: on the native wire, whose locks no client of Redisson
+    /// shares, it changes nothing. Default: no such clients, 30 s with [`redisson`](Self::redisson).
+    pub fn redisson_watchdog(mut self, timeout: Duration) -> Self {
+        self.settings.redisson_watchdog = Some(timeout);
         self
-    }
-
-    /// What sharing locks with Redisson needs: no prefix, so that `client.write("x")` and Java's
-    /// `getReadWriteLock("x")` are one lock; a [watchdog](Self::redisson_watchdog) of 30 s; and
-    /// [permanent tokens](Self::permanent_tokens).
-    pub fn redisson(self) -> Self {
-        self.prefix("").redisson_watchdog(REDISSON_WATCHDOG).permanent_tokens(true)
     }
 
     /// How connections to a URL that begins with `rediss` are encrypted. Default: the certificate
@@ -125,7 +138,7 @@ impl LockClientBuilder {
     /// # Cancel safety
     ///
     /// Dropping the future closes what was opened.
-    pub async fn connect(self, url: &str) -> Result<LockClient, ConnectError> {
+    pub async fn connect(mut self, url: &str) -> Result<LockClient, ConnectError> {
         let options = self.checked_options()?;
         let (owners, tasks) = beginnings();
         let store = redis::connect(url, options, owners.client(), &tasks).await?;
@@ -139,7 +152,7 @@ impl LockClientBuilder {
     /// # Errors
     ///
     /// When the URL is malformed or a setting is out of bounds.
-    pub fn connect_lazy(self, url: &str) -> Result<LockClient, ConnectError> {
+    pub fn connect_lazy(mut self, url: &str) -> Result<LockClient, ConnectError> {
         let options = self.checked_options()?;
         let (owners, tasks) = beginnings();
         let store = redis::connect_lazy(url, options, owners.client(), &tasks)?;
@@ -163,7 +176,7 @@ impl LockClientBuilder {
     ///
     /// Dropping the future closes what was opened.
     pub async fn red_lock<U: AsRef<str>>(
-        self,
+        mut self,
         urls: impl IntoIterator<Item = U>,
     ) -> Result<RedLock, ConnectError> {
         self.checked_options()?;
@@ -195,10 +208,14 @@ impl LockClientBuilder {
     }
 
     /// The options of Redis, if every setting is within its bounds.
-    fn checked_options(&self) -> Result<RedisOptions, InvalidOptions> {
+    fn checked_options(&mut self) -> Result<RedisOptions, InvalidOptions> {
         check_lease("lease", self.settings.lease)?;
         if let Some(watchdog) = self.settings.redisson_watchdog {
             check_lease("redisson_watchdog", watchdog)?;
+        }
+        if !self.redis.redissons_wire {
+            // No client of Redisson reads these locks.
+            self.settings.redisson_watchdog = None;
         }
         let command_timeout = self.settings.command_timeout;
         let options = RedisOptions { command_timeout, ..self.redis.clone() };

@@ -261,12 +261,17 @@ impl Dispatcher {
                 state.redirected += 1;
                 if state.redirected == 1 { None } else { Some((false, false)) }
             }
-            (ErrorClass::Moved(_) | ErrorClass::Ask(_), Topology::Single(_)) => {
+            (
+                ErrorClass::Moved(_) | ErrorClass::Ask(_) | ErrorClass::CrossSlot,
+                Topology::Single(_),
+            ) => {
                 let hint = "this is one node of a cluster: connect with redis+cluster://";
                 return Err(Unavailable::because(format!("{hint} ({text})"), error));
             }
             (ErrorClass::Transient { replace, halfway }, _) => Some((replace, halfway)),
-            (ErrorClass::Permanent, _) => return Err(Unavailable::because(text, error)),
+            (ErrorClass::CrossSlot | ErrorClass::Permanent, _) => {
+                return Err(Unavailable::because(text, error));
+            }
         };
         state.refusal = Some(Unavailable::because(text, error));
         let Some((replace, halfway)) = refusal else {

@@ -27,7 +27,6 @@ pub(crate) async fn client(url: &str) -> LockClient {
 
 pub(crate) async fn client_with_lease(url: &str, lease: Duration) -> LockClient {
     let client = LockClient::builder()
-        .native_wire()
         .lease(lease)
         .wait(WAIT)
         .command_timeout(PATIENCE)

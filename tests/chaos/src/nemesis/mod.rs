@@ -18,10 +18,10 @@ use std::{
 };
 
 use futures_util::FutureExt;
+use lock_tests::Wire;
 use tokio::{sync::RwLock, time::Instant};
 
 use crate::{
-    args::Wire,
     clock::{Nanos, now},
     deployment::Deployment,
     schedule::{Lane, Planned},

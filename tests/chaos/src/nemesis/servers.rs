@@ -2,11 +2,11 @@
 
 use std::{future::Future, time::Duration};
 
+use lock_tests::Wire;
 use tokio::time::{Instant, sleep};
 
 use super::{Nemesis, accounts, clock_jumps, failover, memory, messages, restarts, slots, stalls};
 use crate::{
-    args::Wire,
     deployment::Deployment,
     keys::{Family, KEYS, PERMITS},
     schedule::Planned,
@@ -85,7 +85,7 @@ async fn repeat(what: &str, action: impl AsyncFn() -> Result<(), String>) {
 }
 
 async fn set_permits(deployment: &Deployment, wire: Wire) -> Result<(), String> {
-    let locks = wire.client().connect(&deployment.url(0)).await.map_err(because)?;
+    let locks = wire.builder().connect(&deployment.url(0)).await.map_err(because)?;
     for number in 0..KEYS {
         let semaphore = locks.semaphore(Family::Semaphore.key(number), PERMITS);
         semaphore.set_permits(PERMITS).await.map_err(because)?;

@@ -9,13 +9,11 @@ use std::{
     time::Duration,
 };
 
-use clap::ValueEnum;
-use lock_tests::{Direction, Process};
+use lock_tests::{Direction, Process, Wire};
 use tokio::{sync::Mutex, time::sleep};
 
 use super::servers::Injected;
 use crate::{
-    args::Wire,
     clock::{Nanos, now},
     deployment::Deployment,
     links::Links,
@@ -72,7 +70,7 @@ impl Start {
             .arg("--url")
             .arg(&self.url)
             .arg("--wire")
-            .arg(self.wire.to_possible_value().expect("BUG: every wire has a name").get_name())
+            .arg(self.wire.name())
             .arg("--history")
             .arg(self.history(life))
             .arg("--resource")

@@ -23,13 +23,13 @@ use std::{
 
 use clap::Args;
 use lock_core::LockClient;
+use lock_tests::Wire;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, stdin},
     task::JoinSet,
 };
 
 use crate::{
-    args::Wire,
     clock::now,
     history::{Log, Record},
     schedule::mix,
@@ -168,7 +168,7 @@ async fn drained(tasks: &mut JoinSet<()>, worker: &Worker) {
 /// Redis may be anything but well while a worker starts.
 async fn connected(settings: &Settings) -> LockClient {
     loop {
-        match settings.wire.client().connect(&settings.url).await {
+        match settings.wire.builder().connect(&settings.url).await {
             Ok(locks) => return locks,
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }

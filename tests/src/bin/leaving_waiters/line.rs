@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use lock_tests::Cli;
+use lock_tests::{Cli, Wire};
 
+const PLACES: &str = "lock_places:{lock:k}";
 const QUEUE: &str = "redisson_lock_queue:{lock:k}";
 const WAITERS: &str = "lock_waiters:{lock:k}";
 
@@ -33,18 +34,23 @@ impl Scripts {
 }
 
 /// How many waiters stood in the line at most, as far as a look every 20 ms shows.
-pub(crate) async fn longest(cli: &Cli, span: Duration) -> u64 {
+pub(crate) async fn longest(cli: &Cli, wire: Wire, span: Duration) -> u64 {
     let until = Instant::now() + span;
     let mut longest = 0;
     while Instant::now() < until {
-        let kind: String = cli.query(&["TYPE", WAITERS]).await;
-        let waiters: u64 = match kind.as_str() {
-            "hash" => cli.query(&["HLEN", WAITERS]).await,
-            "zset" => cli.query(&["ZCARD", WAITERS]).await,
-            _ => cli.query(&["LLEN", QUEUE]).await,
-        };
-        longest = longest.max(waiters);
+        longest = longest.max(length(cli, wire).await);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     longest
+}
+
+async fn length(cli: &Cli, wire: Wire) -> u64 {
+    if wire == Wire::Native {
+        return cli.query(&["ZCARD", PLACES]).await;
+    }
+    match cli.type_of(WAITERS).await.as_str() {
+        "hash" => cli.query(&["HLEN", WAITERS]).await,
+        "zset" => cli.query(&["ZCARD", WAITERS]).await,
+        _ => cli.query(&["LLEN", QUEUE]).await,
+    }
 }

@@ -19,7 +19,7 @@ use std::{error::Error, time::Duration};
 use clap::{Parser, ValueEnum};
 use futures_util::future::join_all;
 use lock_core::Kind;
-use lock_tests::{Process, RedisServer};
+use lock_tests::{Process, RedisServer, Wire};
 
 use figures::Figures;
 use line::Scripts;
@@ -45,6 +45,9 @@ struct Args {
     /// How tasks give up.
     #[arg(long, value_enum, default_value = "wait")]
     ending: Ending,
+    /// How locks stand in Redis.
+    #[arg(long, value_enum, default_value = "native")]
+    wire: Wire,
     /// How many processes.
     #[arg(long, default_value_t = 3)]
     processes: usize,
@@ -99,7 +102,7 @@ async fn measure(kind: Kind, args: &Args) -> Result<Figures, Failure> {
     for worker in &workers {
         worker.say("start");
     }
-    let longest_line = line::longest(&cli, Duration::from_secs(args.seconds)).await;
+    let longest_line = line::longest(&cli, args.wire, Duration::from_secs(args.seconds)).await;
     let mut told = Vec::new();
     for worker in &workers {
         let line = worker.line(TOLD, LONG).await;
@@ -117,6 +120,7 @@ fn start(server: &RedisServer, kind: Kind, args: &Args) -> Process {
         ("--worker", server.url()),
         ("--kind", kind.as_str().to_owned()),
         ("--ending", ending.get_name().to_owned()),
+        ("--wire", args.wire.name().to_owned()),
         ("--tasks", args.tasks.to_string()),
         ("--patient", args.patient.to_string()),
         ("--patience-ms", args.patience_ms.to_string()),

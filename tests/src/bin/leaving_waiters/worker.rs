@@ -45,7 +45,7 @@ fn now_us() -> u64 {
 
 pub(crate) async fn work(url: &str, args: &Args) -> Result<(), Failure> {
     let kind = args.kind.ok_or("a worker has a kind")?;
-    let locks = LockClient::connect(url).await?;
+    let locks = args.wire.builder().connect(url).await?;
     println!("{READY}");
     BufReader::new(stdin()).lines().next_line().await?;
     let until = Instant::now() + Duration::from_secs(args.seconds);

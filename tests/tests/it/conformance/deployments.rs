@@ -4,7 +4,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use lock_core::{
     LockClient, LockClientBuilder, LockKey, MemoryStore, test_util::conformance::Fixture,
 };
-use lock_tests::{LIMIT, RedisCluster, RedisServer};
+use lock_tests::{LIMIT, RedisCluster, RedisServer, Wire};
 
 pub(crate) enum Deployment {
     Memory(MemoryStore),
@@ -60,7 +60,7 @@ impl Fixture for Deployment {
             Self::Cluster(cluster) | Self::NativeCluster(cluster) => cluster.url(),
         };
         let patient = match self {
-            Self::Native(_) | Self::NativeCluster(_) => patient.native_wire(),
+            Self::Redis(_) | Self::Cluster(_) => Wire::Redisson.on(patient),
             _ => patient,
         };
         async move { patient.connect(&url).await.unwrap() }.boxed()

@@ -1,27 +1,28 @@
 //! Neither continuous readers keep a writer out, nor continuous writers a reader.
 
-use lock_tests::eventually;
+use lock_core::Mode;
+use lock_tests::{Wire, eventually, on_every_wire};
 
 use crate::contention::crowd::{Crowd, LONG};
 
-/// Those that wait, as Redis has them: `mode:owner`, with spaces between.
-async fn waiting(crowd: &Crowd) -> String {
-    crowd.cli.hash("lock_waiters:{lock:k}").await.into_keys().collect::<Vec<_>>().join(" ")
+on_every_wire! {
+    a_writer_is_let_in_among_eight_processes_of_readers
+    a_reader_is_let_in_among_eight_processes_of_writers
+    a_marked_writer_precedes_later_readers
 }
 
 /// Eight processes of which some always have the lock, and one of the other mode.
-async fn let_in(many: &str, one: &str) {
-    let crowd = Crowd::start(9).await;
+async fn let_in(wire: Wire, many: Mode, one: Mode) {
+    let crowd = Crowd::start(wire, 9).await;
     let (single, stream) = crowd.members.split_first().unwrap();
     for member in stream {
         member.say(&format!("stream {many} k log stop"));
     }
     eventually("all of them are at it", LONG, async || crowd.log("log").await.len() > 100).await;
 
-    let word = format!("{one}:");
     single.say(&format!("stream {one} k single stop_single"));
     eventually("it waits, or had the lock already", LONG, async || {
-        waiting(&crowd).await.contains(&word) || crowd.log("single").await.len() >= 2
+        crowd.waiting().await.contains(&one) || crowd.log("single").await.len() >= 2
     })
     .await;
     // For as many turns as it takes to have it wait at least once.
@@ -34,19 +35,16 @@ async fn let_in(many: &str, one: &str) {
     }
 }
 
-#[tokio::test]
-async fn a_writer_is_let_in_among_eight_processes_of_readers() {
-    let_in("read", "write").await;
+async fn a_writer_is_let_in_among_eight_processes_of_readers(wire: Wire) {
+    let_in(wire, Mode::Read, Mode::Write).await;
 }
 
-#[tokio::test]
-async fn a_reader_is_let_in_among_eight_processes_of_writers() {
-    let_in("write", "read").await;
+async fn a_reader_is_let_in_among_eight_processes_of_writers(wire: Wire) {
+    let_in(wire, Mode::Write, Mode::Read).await;
 }
 
-#[tokio::test]
-async fn a_marked_writer_precedes_later_readers() {
-    let crowd = Crowd::start(9).await;
+async fn a_marked_writer_precedes_later_readers(wire: Wire) {
+    let crowd = Crowd::start(wire, 9).await;
     let (writer, readers) = crowd.members.split_first().unwrap();
     for reader in readers {
         reader.say("stream read k log stop");
@@ -57,7 +55,7 @@ async fn a_marked_writer_precedes_later_readers() {
         writer.say(&format!("turn read_write k log {name}"));
         let marked = format!("marked:{round}");
         eventually("it waits, or its turn has come", LONG, async || {
-            if waiting(&crowd).await.contains("write:") {
+            if crowd.waiting().await.contains(&Mode::Write) {
                 let _length: i64 = crowd.cli.query(&["RPUSH", "log", &marked]).await;
                 return true;
             }

@@ -4,9 +4,16 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, future::join_all};
 use lock_core::{AcquireError, LeaseState, LostCause};
-use lock_tests::{LIMIT, RedisCluster, bounded, eventually, unless_stalled};
+use lock_tests::{LIMIT, RedisCluster, Wire, bounded, eventually, on_every_wire, unless_stalled};
 
 use crate::deployments::client;
+
+on_every_wire! {
+    a_node_that_died
+    a_node_that_hangs
+    what_it_held_keeps_no_other_release_waiting
+    fail_fast_refuses_only_in_the_slots_of_a_dead_node
+}
 
 const LEASE: Duration = Duration::from_secs(3);
 
@@ -28,8 +35,8 @@ async fn partial() -> RedisCluster {
     builder.start().await
 }
 
-async fn takes_no_other_with_it(cluster: &RedisCluster, fail: impl FnOnce()) {
-    let client = client(&cluster.url()).await;
+async fn takes_no_other_with_it(wire: Wire, cluster: &RedisCluster, fail: impl FnOnce()) {
+    let client = client(wire, &cluster.url()).await;
     let keys = keys(cluster).await;
     let mut guards = Vec::new();
     for key in &keys {
@@ -54,22 +61,20 @@ async fn takes_no_other_with_it(cluster: &RedisCluster, fail: impl FnOnce()) {
     drop(guards);
 }
 
-#[tokio::test]
-async fn a_node_that_died() {
+async fn a_node_that_died(wire: Wire) {
     unless_stalled(async || {
         let cluster = partial().await;
-        takes_no_other_with_it(&cluster, || cluster.node(1).kill()).await;
+        takes_no_other_with_it(wire, &cluster, || cluster.node(1).kill()).await;
     })
     .await;
 }
 
-#[tokio::test]
-async fn a_node_that_hangs() {
+async fn a_node_that_hangs(wire: Wire) {
     unless_stalled(async || {
         let cluster = partial().await;
-        takes_no_other_with_it(&cluster, || cluster.node(1).pause()).await;
+        takes_no_other_with_it(wire, &cluster, || cluster.node(1).pause()).await;
         cluster.node(1).resume();
-        let client = client(&cluster.url()).await;
+        let client = client(wire, &cluster.url()).await;
         let key = keys(&cluster).await.swap_remove(1);
         eventually("it is back", LIMIT, async || {
             client.write(key.as_str()).acquire().await.is_ok()
@@ -79,10 +84,9 @@ async fn a_node_that_hangs() {
     .await;
 }
 
-#[tokio::test]
-async fn what_it_held_keeps_no_other_release_waiting() {
+async fn what_it_held_keeps_no_other_release_waiting(wire: Wire) {
     let cluster = partial().await;
-    let client = client(&cluster.url()).await;
+    let client = client(wire, &cluster.url()).await;
     let keys = keys(&cluster).await;
     let on_it = (0..600).map(|number| format!("{number}:{{lock:{}}}", keys[1]));
     let held = join_all(on_it.map(|key| client.write(key).acquire())).await;
@@ -93,10 +97,9 @@ async fn what_it_held_keeps_no_other_release_waiting() {
     bounded(LIMIT, other.release()).await.unwrap();
 }
 
-#[tokio::test]
-async fn fail_fast_refuses_only_in_the_slots_of_a_dead_node() {
+async fn fail_fast_refuses_only_in_the_slots_of_a_dead_node(wire: Wire) {
     let cluster = partial().await;
-    let client = client(&cluster.url()).await;
+    let client = client(wire, &cluster.url()).await;
     let keys = keys(&cluster).await;
     // Without handoffs; otherwise a waiter would get the lock without the store.
     let ask =

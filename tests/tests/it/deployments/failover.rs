@@ -2,19 +2,25 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LeaseState, LockClient};
-use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
+use lock_core::{AcquireError, LeaseState};
+use lock_tests::{LIMIT, RedisCluster, Wire, bounded, eventually, on_every_wire};
 
 use crate::deployments::{LONG, client};
+
+on_every_wire! {
+    a_primary_that_died
+    a_primary_that_hangs
+    a_primary_that_steps_down
+}
 
 /// Long enough for a failover on a slow machine.
 const LEASE: Duration = Duration::from_secs(20);
 
-async fn is_followed(fail: impl AsyncFnOnce(&RedisCluster)) {
+async fn is_followed(wire: Wire, fail: impl AsyncFnOnce(&RedisCluster)) {
     let cluster = RedisCluster::builder().with_replicas().start().await;
-    let builder = LockClient::builder().wait_for_replicas(1, Duration::from_secs(5));
+    let builder = wire.builder().wait_for_replicas(1, Duration::from_secs(5));
     let here = builder.connect(&cluster.url()).await.unwrap();
-    let there = client(&cluster.url()).await;
+    let there = client(wire, &cluster.url()).await;
     let mut key = String::new();
     for number in 0..100 {
         key = format!("k:{number}");
@@ -49,19 +55,16 @@ async fn is_followed(fail: impl AsyncFnOnce(&RedisCluster)) {
     held.release().await.unwrap();
 }
 
-#[tokio::test]
-async fn a_primary_that_died() {
-    is_followed(async |cluster| cluster.node(0).kill()).await;
+async fn a_primary_that_died(wire: Wire) {
+    is_followed(wire, async |cluster| cluster.node(0).kill()).await;
 }
 
-#[tokio::test]
-async fn a_primary_that_hangs() {
-    is_followed(async |cluster| cluster.node(0).pause()).await;
+async fn a_primary_that_hangs(wire: Wire) {
+    is_followed(wire, async |cluster| cluster.node(0).pause()).await;
 }
 
-#[tokio::test]
-async fn a_primary_that_steps_down() {
-    is_followed(async |cluster| {
+async fn a_primary_that_steps_down(wire: Wire) {
+    is_followed(wire, async |cluster| {
         let () = cluster.cli(RedisCluster::PRIMARIES).await.query(&["CLUSTER", "FAILOVER"]).await;
     })
     .await;

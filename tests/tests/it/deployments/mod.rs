@@ -19,21 +19,21 @@ mod wakeups;
 use std::time::Duration;
 
 use lock_core::LockClient;
+use lock_tests::Wire;
 
 const LONG: Duration = Duration::from_secs(25);
 
 /// A lease that does not end in a test: what is free before was released.
 const NEVER: Duration = Duration::from_secs(3_600);
 
-async fn client(url: &str) -> LockClient {
-    LockClient::builder().lease(NEVER).connect(url).await.unwrap()
+async fn client(wire: Wire, url: &str) -> LockClient {
+    wire.builder().lease(NEVER).connect(url).await.unwrap()
 }
 
 /// Without those that outlive the locks by design.
 fn lock_keys(keys: Vec<String>) -> Vec<String> {
-    let stays =
-        |key: &String| key.starts_with("redisson_lock_token:") || key.starts_with("lock_client:");
-    keys.into_iter().filter(|key| !stays(key)).collect()
+    const STAY: [&str; 3] = ["lock_token:", "redisson_lock_token:", "lock_client:"];
+    keys.into_iter().filter(|key| !STAY.iter().any(|stay| key.starts_with(stay))).collect()
 }
 
 /// How often a server has refused with this error code.

@@ -9,9 +9,14 @@ use std::{
 };
 
 use lock_core::{AcquireError, LeaseState, LockClient};
-use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
+use lock_tests::{LIMIT, RedisCluster, Wire, bounded, eventually, on_every_wire};
 
 use crate::deployments::{LONG, client, lock_keys};
+
+on_every_wire! {
+    (flavor = "multi_thread", worker_threads = 2):
+    nothing_is_lost_or_granted_twice
+}
 
 const KEYS: usize = 3;
 const WORKERS: usize = 3;
@@ -43,14 +48,13 @@ async fn work(client: LockClient, key: String, resource: Arc<Resource>, stop: Ar
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_lost_or_granted_twice() {
+async fn nothing_is_lost_or_granted_twice(wire: Wire) {
     let cluster = RedisCluster::start().await;
     let slot = cluster.slot("{move}").await;
     let from = (0..3).find(|at| RedisCluster::slots_of(*at).contains(&slot)).unwrap();
     let to = (from + 1) % 3;
-    let clients = [client(&cluster.url()).await, client(&cluster.url()).await];
-    let keeper = client(&cluster.url()).await;
+    let clients = [client(wire, &cluster.url()).await, client(wire, &cluster.url()).await];
+    let keeper = client(wire, &cluster.url()).await;
     let lease = Duration::from_secs(6);
     let held = keeper.write("held:{move}").lease(lease).acquire().await.unwrap();
     let read = keeper.read("read:{move}").lease(lease).acquire().await.unwrap();
@@ -96,7 +100,7 @@ async fn a_lock_that_is_waited_for_outlives_renewals_while_its_slot_moves() {
     let from = (0..3).find(|at| RedisCluster::slots_of(*at).contains(&slot)).unwrap();
     let to = (from + 1) % 3;
     let native = async || {
-        let builder = LockClient::builder().native_wire().command_timeout(LONG);
+        let builder = LockClient::builder().command_timeout(LONG);
         builder.connect(&cluster.url()).await.unwrap()
     };
     let (here, there) = (native().await, native().await);

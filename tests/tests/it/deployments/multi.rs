@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, LostCause};
-use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
+use lock_tests::{LIMIT, RedisCluster, Wire, bounded, eventually, on_every_wire};
 
 use crate::deployments::{LONG, client, lock_keys};
 
-#[tokio::test]
-async fn a_multi_lock_fails_when_one_is_lost_during_the_wait() {
+on_every_wire! {
+    a_multi_lock_fails_when_one_is_lost_during_the_wait
+}
+
+async fn a_multi_lock_fails_when_one_is_lost_during_the_wait(wire: Wire) {
     let cluster = RedisCluster::start().await;
-    let (here, there) = (client(&cluster.url()).await, client(&cluster.url()).await);
+    let (here, there) = (client(wire, &cluster.url()).await, client(wire, &cluster.url()).await);
     let blocking = there.write("b").acquire().await.unwrap();
     let both = here.multi_lock([here.write("a"), here.write("b")]);
     let waiting = tokio::spawn(both.lease(Duration::from_secs(3)).wait(LONG).acquire());

@@ -2,10 +2,20 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LockClient, UpgradeError};
-use lock_tests::{Direction, LIMIT, Proxy, RedisServer, eventually};
+use lock_core::{AcquireError, LockClient, Mode, UpgradeError};
+use lock_tests::{Direction, LIMIT, Proxy, RedisServer, Wire, eventually, on_every_wire};
 
 use crate::deployments::{client, lock_keys, turnout::Turnout};
+
+on_every_wire! {
+    a_grant_is_with_the_replica
+    without_a_replica_nothing_is_granted_and_nothing_left
+    an_unconfirmed_upgrade_is_undone
+    waiting_for_replicas_blocks_no_other_caller
+    a_primary_that_was_demoted_and_still_answers_is_left
+    a_forgotten_connection_is_replaced_after_another_is_dropped
+    no_grant_while_a_release_of_the_same_hold_may_be_late
+}
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -28,31 +38,35 @@ async fn with_replica() -> (RedisServer, RedisServer) {
     (primary, replica)
 }
 
-async fn careful(server: &RedisServer, count: u32, patience: Duration) -> LockClient {
-    let builder = LockClient::builder().wait_for_replicas(count, patience);
+async fn careful(wire: Wire, server: &RedisServer, count: u32, patience: Duration) -> LockClient {
+    let builder = wire.builder().wait_for_replicas(count, patience);
     builder.connect(&server.url()).await.unwrap()
 }
 
-#[tokio::test]
-async fn a_grant_is_with_the_replica() {
+async fn a_grant_is_with_the_replica(wire: Wire) {
     let (primary, replica) = with_replica().await;
-    let client = careful(&primary, 1, PATIENCE).await;
+    let client = careful(wire, &primary, 1, PATIENCE).await;
     for round in 0..20 {
         let key = format!("k:{round}");
+        let lock = format!("lock:{key}");
         let mut guard = client.read(key.as_str()).acquire().await.unwrap();
         // Without another moment: the replica has it.
-        assert!(replica.cli().await.exists(&format!("lock:{key}")).await);
+        assert!(replica.cli().await.exists(&lock).await);
         guard.upgrade().await.unwrap();
-        let hash = replica.cli().await.hash(&format!("lock:{key}")).await;
-        assert_eq!(hash["mode"], "write");
+        let cli = replica.cli().await;
+        let writes = match wire {
+            // The kind's letter, and the mode's.
+            Wire::Native => cli.string(&lock).await.unwrap().starts_with("lt1rw"),
+            Wire::Redisson => cli.hash(&lock).await["mode"] == "write",
+        };
+        assert!(writes, "{key}");
         guard.release().await.unwrap();
     }
 }
 
-#[tokio::test]
-async fn without_a_replica_nothing_is_granted_and_nothing_left() {
+async fn without_a_replica_nothing_is_granted_and_nothing_left(wire: Wire) {
     let server = RedisServer::start().await;
-    let client = careful(&server, 1, Duration::from_millis(100)).await;
+    let client = careful(wire, &server, 1, Duration::from_millis(100)).await;
     let refused = client.write("k").acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
     assert!(refused.to_string().contains("0 of 1 replicas"), "{refused}");
@@ -60,26 +74,23 @@ async fn without_a_replica_nothing_is_granted_and_nothing_left() {
     assert_eq!(lock_keys(server.cli().await.keys().await), [""; 0]);
 }
 
-#[tokio::test]
-async fn an_unconfirmed_upgrade_is_undone() {
+async fn an_unconfirmed_upgrade_is_undone(wire: Wire) {
     let (primary, replica) = with_replica().await;
-    let client = careful(&primary, 1, Duration::from_millis(300)).await;
+    let client = careful(wire, &primary, 1, Duration::from_millis(300)).await;
     let mut guard = client.read("k").acquire().await.unwrap();
     replica.kill();
     let refused = guard.upgrade().await.unwrap_err();
     assert!(matches!(refused, UpgradeError::Unavailable(_)), "{refused}");
-    let cli = primary.cli().await;
     eventually("it reads again", LIMIT, async || {
-        cli.hash("lock:k").await.get("mode").is_some_and(|mode| mode == "read")
+        client.inspect("k").await.unwrap().mode == Some(Mode::Read)
     })
     .await;
     assert!(guard.is_held());
 }
 
-#[tokio::test]
-async fn waiting_for_replicas_blocks_no_other_caller() {
+async fn waiting_for_replicas_blocks_no_other_caller(wire: Wire) {
     let server = RedisServer::start().await;
-    let slow = careful(&server, 1, PATIENCE * 4).await;
+    let slow = careful(wire, &server, 1, PATIENCE * 4).await;
     let waiting: Vec<_> =
         (0..4).map(|at| tokio::spawn(slow.write(format!("slow:{at}")).acquire())).collect();
     let cli = server.cli().await;
@@ -92,14 +103,13 @@ async fn waiting_for_replicas_blocks_no_other_caller() {
     // A command that was given up does not come after its release.
     eventually("all is released", LIMIT, async || slow.health().await.holds == 0).await;
     assert_eq!(lock_keys(cli.keys().await), [""; 0]);
-    drop(client(&server.url()).await.write("slow:0").acquire().await.unwrap());
+    drop(client(wire, &server.url()).await.write("slow:0").acquire().await.unwrap());
 }
 
-#[tokio::test]
-async fn a_primary_that_was_demoted_and_still_answers_is_left() {
+async fn a_primary_that_was_demoted_and_still_answers_is_left(wire: Wire) {
     let (first, second) = with_replica().await;
     let name = Turnout::to(first.addr()).await;
-    let builder = LockClient::builder().wait_for_replicas(1, PATIENCE);
+    let builder = wire.builder().wait_for_replicas(1, PATIENCE);
     let client = builder.connect_lazy(&name.url()).unwrap();
     eventually("it grants", LIMIT, async || client.write("k").acquire().await.is_ok()).await;
     // The connections to the old one are not ended, as Sentinel would do.
@@ -111,11 +121,10 @@ async fn a_primary_that_was_demoted_and_still_answers_is_left() {
         .await;
 }
 
-#[tokio::test]
-async fn a_forgotten_connection_is_replaced_after_another_is_dropped() {
+async fn a_forgotten_connection_is_replaced_after_another_is_dropped(wire: Wire) {
     let (primary, _replica) = with_replica().await;
     let way = Turnout::to(primary.addr()).await;
-    let builder = LockClient::builder().wait_for_replicas(1, PATIENCE);
+    let builder = wire.builder().wait_for_replicas(1, PATIENCE);
     let client = builder.connect(&way.url()).await.unwrap();
     // Renewed every four seconds; an idle connection is looked at every fifteen.
     let guard = client.write("held").lease(Duration::from_secs(12)).acquire().await.unwrap();
@@ -132,19 +141,21 @@ async fn a_forgotten_connection_is_replaced_after_another_is_dropped() {
 }
 
 /// Grants go another way than releases, and would overtake one that is still under way there.
-#[tokio::test]
-async fn no_grant_while_a_release_of_the_same_hold_may_be_late() {
+async fn no_grant_while_a_release_of_the_same_hold_may_be_late(wire: Wire) {
     let (primary, _replica) = with_replica().await;
     let proxy = Proxy::start(primary.addr()).await;
     let ms = Duration::from_millis;
-    let builder = LockClient::builder().wait_for_replicas(1, PATIENCE).command_timeout(ms(500));
+    let builder = wire.builder().wait_for_replicas(1, PATIENCE).command_timeout(ms(500));
     let client = builder.connect(&proxy.url()).await.unwrap();
     let scope = client.scope();
     let write = scope.write("k").acquire().await.unwrap();
     let mut read = scope.read("k").acquire().await.unwrap();
     // The answer to this comes while the release is on its way: the connection is not silent.
     proxy.delay(Direction::ToClient, ms(300));
-    let asked = tokio::spawn(async move { client.health().await });
+    let asked = tokio::spawn({
+        let client = client.clone();
+        async move { client.health().await }
+    });
     tokio::time::sleep(ms(50)).await;
     proxy.delay(Direction::ToServer, ms(800));
     drop(write);
@@ -154,8 +165,8 @@ async fn no_grant_while_a_release_of_the_same_hold_may_be_late() {
     assert!(asked.await.unwrap().is_ready());
     // For the late one to come.
     tokio::time::sleep(ms(1_500)).await;
-    let state = primary.cli().await.hash("lock:k").await;
-    assert_eq!(state.get("mode"), Some(&read.mode().to_string()), "{upgraded:?} {state:?}");
+    let state = client.inspect("k").await.unwrap();
+    assert_eq!(state.mode, Some(read.mode()), "{upgraded:?} {state:?}");
     assert!(read.is_held());
 }
 

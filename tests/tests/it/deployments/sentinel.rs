@@ -3,31 +3,39 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, ConnectError, LeaseState, LockClient};
-use lock_tests::{LIMIT, RedisServer, SentinelSetup, bounded, eventually, free_port};
+use lock_tests::{
+    LIMIT, RedisServer, SentinelSetup, Wire, bounded, eventually, free_port, on_every_wire,
+};
 
 use crate::deployments::{LONG, client, life::lives};
+
+on_every_wire! {
+    locks_live_with_the_primary
+    a_primary_that_dies_is_followed
+    a_primary_that_hangs_is_followed
+    a_primary_that_steps_down_is_followed
+}
 
 /// Long enough for a failover on a slow machine.
 const LEASE: Duration = Duration::from_secs(20);
 
-async fn careful(setup: &SentinelSetup) -> LockClient {
-    let builder = LockClient::builder().wait_for_replicas(1, Duration::from_secs(5));
+async fn careful(wire: Wire, setup: &SentinelSetup) -> LockClient {
+    let builder = wire.builder().wait_for_replicas(1, Duration::from_secs(5));
     builder.connect(&setup.url()).await.unwrap()
 }
 
-#[tokio::test]
-async fn locks_live_with_the_primary() {
+async fn locks_live_with_the_primary(wire: Wire) {
     let setup = SentinelSetup::start().await;
     let cli = setup.first().cli().await;
     let delete = async |key: &str| assert!(cli.del(key).await);
     // The first Sentinel may well be down.
     setup.sentinel(0).kill();
-    lives(client(&setup.url()).await, client(&setup.url()).await, delete).await;
+    lives(client(wire, &setup.url()).await, client(wire, &setup.url()).await, delete).await;
 }
 
 /// The primary goes; what was held is still held with its successor, and a waiter goes on.
-async fn is_followed(setup: &SentinelSetup, fail: impl AsyncFnOnce()) {
-    let (here, there) = (careful(setup).await, client(&setup.url()).await);
+async fn is_followed(wire: Wire, setup: &SentinelSetup, fail: impl AsyncFnOnce()) {
+    let (here, there) = (careful(wire, setup).await, client(wire, &setup.url()).await);
     let held = here.write("held").lease(LEASE).acquire().await.unwrap();
     let blocking = here.write("k").lease(LEASE).acquire().await.unwrap();
     let waiter = tokio::spawn(async move {
@@ -65,22 +73,19 @@ async fn is_followed(setup: &SentinelSetup, fail: impl AsyncFnOnce()) {
     .await;
 }
 
-#[tokio::test]
-async fn a_primary_that_dies_is_followed() {
+async fn a_primary_that_dies_is_followed(wire: Wire) {
     let setup = SentinelSetup::start().await;
-    is_followed(&setup, async || setup.first().kill()).await;
+    is_followed(wire, &setup, async || setup.first().kill()).await;
 }
 
-#[tokio::test]
-async fn a_primary_that_hangs_is_followed() {
+async fn a_primary_that_hangs_is_followed(wire: Wire) {
     let setup = SentinelSetup::start().await;
-    is_followed(&setup, async || setup.first().pause()).await;
+    is_followed(wire, &setup, async || setup.first().pause()).await;
 }
 
-#[tokio::test]
-async fn a_primary_that_steps_down_is_followed() {
+async fn a_primary_that_steps_down_is_followed(wire: Wire) {
     let setup = SentinelSetup::start().await;
-    is_followed(&setup, async || setup.fail_over().await).await;
+    is_followed(wire, &setup, async || setup.fail_over().await).await;
 }
 
 #[tokio::test]
@@ -93,7 +98,7 @@ async fn a_sentinel_that_is_wrong_is_not_believed() {
     let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"];
     let named: Vec<String> = cli.query(&words).await;
     assert_eq!(named.last(), Some(&replica));
-    let client = client(&setup.url()).await;
+    let client = client(Wire::Native, &setup.url()).await;
     let guard = client.write("k").acquire().await.unwrap();
     assert!(setup.first().cli().await.exists("lock:k").await);
     guard.release().await.unwrap();
@@ -119,12 +124,12 @@ async fn a_sentinel_that_was_cut_off_with_its_primary_is_outvoted() {
     let port = alone.port().to_string();
     let sentinel = setup.sentinel(0);
     sentinel.pause();
-    let before = client(&setup.url()).await;
+    let before = client(Wire::Native, &setup.url()).await;
     sentinel.resume();
     let cli = sentinel.cli().await;
     let () = cli.query(&["SENTINEL", "REMOVE", "main"]).await;
     let () = cli.query(&["SENTINEL", "MONITOR", "main", "127.0.0.1", &port, "3"]).await;
-    let after = client(&setup.url()).await;
+    let after = client(Wire::Native, &setup.url()).await;
     let guard = before.write("k").acquire().await.unwrap();
     assert!(matches!(after.write("k").try_acquire().await, Err(AcquireError::Busy(_))));
     // Every few seconds they query the primary's address again, over new connections.

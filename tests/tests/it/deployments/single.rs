@@ -1,7 +1,7 @@
 //! One server, by socket or with a user of its own.
 
 use lock_core::{ConnectError, LockClient};
-use lock_tests::{LIMIT, RedisServer, eventually};
+use lock_tests::{LIMIT, RedisServer, Wire, eventually};
 
 use crate::deployments::{client, life::lives, lock_keys};
 
@@ -10,7 +10,12 @@ async fn a_unix_socket() {
     let server = RedisServer::builder().unix_socket().start().await;
     let cli = server.cli().await;
     let delete = async |key: &str| assert!(cli.del(key).await);
-    lives(client(&server.unix_url()).await, client(&server.url()).await, delete).await;
+    lives(
+        client(Wire::Native, &server.unix_url()).await,
+        client(Wire::Native, &server.url()).await,
+        delete,
+    )
+    .await;
     assert_eq!(lock_keys(cli.keys().await), [""; 0]);
 }
 
@@ -29,13 +34,13 @@ async fn a_user_with_a_password() {
     let () = cli.query(&words).await;
     let url = format!("redis://locks%40home:a%3Ab%2Fc@{}", server.addr());
     let delete = async |key: &str| assert!(cli.del(key).await);
-    lives(client(&url).await, client(&url).await, delete).await;
+    lives(client(Wire::Native, &url).await, client(Wire::Native, &url).await, delete).await;
 }
 
 #[tokio::test]
 async fn a_database_of_its_own() {
     let server = RedisServer::start().await;
-    let client = client(&format!("{}/3", server.url())).await;
+    let client = client(Wire::Native, &format!("{}/3", server.url())).await;
     let guard = client.write("k").acquire().await.unwrap();
     assert_eq!(lock_keys(server.cli().await.keys().await), [""; 0]);
     let () = server.cli().await.query(&["SWAPDB", "0", "3"]).await;

@@ -1,8 +1,13 @@
 //! All names of one lock share a slot, and we know which.
 
-use lock_tests::{LIMIT, RedisCluster, bounded, eventually};
+use lock_tests::{LIMIT, RedisCluster, Wire, bounded, eventually, on_every_wire};
 
 use crate::deployments::{LONG, client, refusals};
+
+on_every_wire! {
+    no_command_is_redirected
+    redis_agrees_that_they_share_a_slot
+}
 
 /// Plain ones, ones with a hash tag, and ones that only look like it.
 const KEYS: &[&str] = &[
@@ -20,10 +25,9 @@ const KEYS: &[&str] = &[
     "very/long/path?with=query&and=more",
 ];
 
-#[tokio::test]
-async fn no_command_is_redirected() {
+async fn no_command_is_redirected(wire: Wire) {
     let cluster = RedisCluster::start().await;
-    let client = client(&cluster.url()).await;
+    let client = client(wire, &cluster.url()).await;
     for key in KEYS {
         let mut guard = client.read(*key).acquire().await.unwrap();
         guard.upgrade().await.unwrap();
@@ -39,22 +43,25 @@ async fn no_command_is_redirected() {
     }
 }
 
-#[tokio::test]
-async fn redis_agrees_that_they_share_a_slot() {
+async fn redis_agrees_that_they_share_a_slot(wire: Wire) {
     let cluster = RedisCluster::start().await;
-    let (here, there) = (client(&cluster.url()).await, client(&cluster.url()).await);
+    let (here, there) = (client(wire, &cluster.url()).await, client(wire, &cluster.url()).await);
     for key in KEYS {
-        // A reader with its own key, a token, and the place of a writer that waits.
+        // A reader, with its own key on Redisson's wire, and the place of a writer that waits.
         let reader = here.read(*key).acquire().await.unwrap();
         let waiter = tokio::spawn(there.write(*key).wait(LONG).acquire());
+        let (place, least) = match wire {
+            Wire::Native => ("lock_places:", 3),
+            Wire::Redisson => ("lock_waiters:", 4),
+        };
         eventually("the place is there", LIMIT, async || {
-            cluster.keys().await.iter().any(|name| name.starts_with("lock_waiters:"))
+            cluster.keys().await.iter().any(|name| name.starts_with(place))
         })
         .await;
         let names = cluster.keys().await;
         let names = names.iter().filter(|name| !name.starts_with("lock_client:"));
         let names: Vec<_> = names.filter(|name| name.contains(&format!("lock:{key}"))).collect();
-        assert!(names.len() >= 4, "{names:?}");
+        assert!(names.len() >= least, "{names:?}");
         let slot = cluster.slot(&format!("lock:{key}")).await;
         for name in names {
             assert_eq!(cluster.slot(name).await, slot, "{name}");

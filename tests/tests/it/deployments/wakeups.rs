@@ -1,15 +1,35 @@
 //! Messages reach the waiters, wherever the slot moves.
 
 use lock_core::LockClient;
-use lock_tests::{Cli, LIMIT, RedisCluster, bounded, eventually};
+use lock_tests::{Cli, LIMIT, RedisCluster, Wire, bounded, eventually, on_every_wire};
 
 use crate::deployments::{LONG, client};
+
+on_every_wire! {
+    a_waiter_is_woken_before_and_after_its_slot_moves
+    channels_of_many_slots_are_subscribed_at_once
+}
 
 /// Far more than a waiter polls within the limit.
 const MESSAGES: usize = 100;
 
 fn verb() -> &'static str {
     if RedisCluster::major_version() >= 7 { "SPUBLISH" } else { "PUBLISH" }
+}
+
+/// The channel on which the waiter of `k` is woken.
+async fn channel(wire: Wire, node: &Cli) -> String {
+    if wire == Wire::Redisson {
+        return "redisson_rwlock:{lock:k}".to_owned();
+    }
+    let verb = if RedisCluster::major_version() >= 7 { "SHARDCHANNELS" } else { "CHANNELS" };
+    let mut channels: Vec<String> = Vec::new();
+    eventually("it listens", LIMIT, async || {
+        channels = node.query(&["PUBSUB", verb, "lock_wake:*"]).await;
+        !channels.is_empty()
+    })
+    .await;
+    channels.swap_remove(0)
 }
 
 /// Each message makes the waiter retry.
@@ -28,18 +48,18 @@ async fn is_woken(node: &Cli, channel: &str) {
     .await;
 }
 
-#[tokio::test]
-async fn a_waiter_is_woken_before_and_after_its_slot_moves() {
+async fn a_waiter_is_woken_before_and_after_its_slot_moves(wire: Wire) {
     let cluster = RedisCluster::start().await;
     let slot = cluster.slot("lock:k").await;
     let from = (0..3).find(|at| RedisCluster::slots_of(*at).contains(&slot)).unwrap();
     let to = (from + 1) % 3;
     let (here, there): (LockClient, LockClient) =
-        (client(&cluster.url()).await, client(&cluster.url()).await);
+        (client(wire, &cluster.url()).await, client(wire, &cluster.url()).await);
     // So long that nothing is renewed meanwhile.
     let guard = here.write("k").lease(LONG * 100).acquire().await.unwrap();
     let waiter = tokio::spawn(there.read("k").wait(LONG * 10).acquire());
-    let channel = "redisson_rwlock:{lock:k}";
+    let channel = channel(wire, &cluster.cli(from).await).await;
+    let channel = channel.as_str();
     is_woken(&cluster.cli(from).await, channel).await;
     cluster.move_slot(slot, from, to).await;
     is_woken(&cluster.cli(to).await, channel).await;
@@ -53,10 +73,9 @@ async fn a_waiter_is_woken_before_and_after_its_slot_moves() {
     bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[tokio::test]
-async fn channels_of_many_slots_are_subscribed_at_once() {
+async fn channels_of_many_slots_are_subscribed_at_once(wire: Wire) {
     let cluster = RedisCluster::start().await;
-    let (here, there) = (client(&cluster.url()).await, client(&cluster.url()).await);
+    let (here, there) = (client(wire, &cluster.url()).await, client(wire, &cluster.url()).await);
     let mut guards = Vec::new();
     let mut waiters = Vec::new();
     for number in 0..60 {

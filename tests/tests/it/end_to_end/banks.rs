@@ -51,14 +51,13 @@ async fn both_processes_serve_requests_in_order_of_arrival() {
     let redis = RedisServer::start().await;
     let data = tempfile::tempdir().unwrap();
     let banks = [Bank::open(&redis, data.path()).await, Bank::open(&redis, data.path()).await];
-    let first = LockClient::connect(&redis.url()).await.unwrap();
-    let first = first.fair("line").acquire().await.unwrap();
+    let client = LockClient::connect(&redis.url()).await.unwrap();
+    let first = client.fair("line").acquire().await.unwrap();
 
-    let cli = redis.cli().await;
     let mut requests = JoinSet::new();
     for turn in 0..REQUESTS {
         banks[turn % 2].post(&format!("/line/{turn}"), &mut requests);
-        let stands = async || cli.list("redisson_lock_queue:{lock:line}").await.len() == turn + 1;
+        let stands = async || client.inspect("line").await.unwrap().waiters.len() == turn + 1;
         eventually("one more in the line", LIMIT, stands).await;
     }
     first.release().await.unwrap();
@@ -67,7 +66,7 @@ async fn both_processes_serve_requests_in_order_of_arrival() {
     let line = fs::read_to_string(data.path().join("line")).unwrap();
     let expected: Vec<_> = (0..REQUESTS).map(|turn| turn.to_string()).collect();
     assert_eq!(line.lines().collect::<Vec<_>>(), expected);
-    all_is_released(&cli).await;
+    all_is_released(&redis.cli().await).await;
 }
 
 #[tokio::test]
@@ -127,8 +126,7 @@ async fn a_key_that_is_busy_leaves_the_other_free() {
     // While a request waits for the one, the other stays free too.
     let url = service.url("/pay/7/9");
     let waiting = tokio::spawn(async move { http::post(&url, "").await });
-    let cli = redis.cli().await;
-    let waits = async || cli.exists("lock_waiters:{lock:account:9}").await;
+    let waits = async || !locks.inspect("account:9").await.unwrap().waiters.is_empty();
     eventually("a request that waits", LIMIT, waits).await;
     elsewhere.write("account:7").try_acquire().await.unwrap().release().await.unwrap();
     nine.release().await.unwrap();

@@ -11,10 +11,17 @@ use std::{
 
 use futures_util::future::join_all;
 use lock_core::{AcquireError, FencingToken, LockClient};
-use lock_tests::{LIMIT, RedisServer, Stopwatch, bounded, eventually};
+use lock_tests::{LIMIT, RedisServer, Stopwatch, Wire, bounded, eventually, on_every_wire};
 use tokio::{sync::Mutex, task::JoinSet};
 
 use crate::faults::{LONG, NEVER, REFUSED, client, nothing_stays};
+
+on_every_wire! {
+    (flavor = "multi_thread"):
+    connections_that_are_killed_ten_times_a_second_cost_no_waiter
+    waiters_wait_on_while_redis_hangs_and_are_refused_when_their_wait_ends
+    waiters_wait_on_until_redis_is_started_again
+}
 
 const COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 const TENTH: Duration = Duration::from_millis(100);
@@ -49,10 +56,9 @@ async fn acquire_in_turn(
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn connections_that_are_killed_ten_times_a_second_cost_no_waiter() {
+async fn connections_that_are_killed_ten_times_a_second_cost_no_waiter(wire: Wire) {
     let server = RedisServer::start().await;
-    let clients = [client(&server).await, client(&server).await];
+    let clients = [client(wire, &server).await, client(wire, &server).await];
     let first = clients[0].write("k").acquire().await.unwrap();
     let last = Arc::new(Mutex::new(first.fencing_token()));
     let calm = Arc::new(AtomicBool::new(false));
@@ -100,10 +106,9 @@ async fn new_requests_are_refused(client: &LockClient) {
     }
 }
 
-#[tokio::test]
-async fn waiters_wait_on_while_redis_hangs_and_are_refused_when_their_wait_ends() {
+async fn waiters_wait_on_while_redis_hangs_and_are_refused_when_their_wait_ends(wire: Wire) {
     let server = RedisServer::start().await;
-    let (here, there) = (client(&server).await, client(&server).await);
+    let (here, there) = (client(wire, &server).await, client(wire, &server).await);
     let guard = there.write("k").acquire().await.unwrap();
     // The first of them waits at Redis, the others behind it.
     let patient = waiting(&here, 11, LONG, 10).await;
@@ -124,10 +129,9 @@ async fn waiters_wait_on_while_redis_hangs_and_are_refused_when_their_wait_ends(
     nothing_stays(&server, &[&here, &there]).await;
 }
 
-#[tokio::test]
-async fn waiters_wait_on_until_redis_is_started_again() {
+async fn waiters_wait_on_until_redis_is_started_again(wire: Wire) {
     let mut server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     let guard = client.write("k").acquire().await.unwrap();
     let waiting = waiting(&client, 10, LONG, 10).await;
     server.kill();

@@ -2,9 +2,15 @@
 
 use futures_util::FutureExt;
 use lock_core::{AcquireError, LockClient};
-use lock_tests::{LIMIT, RedisServer, eventually};
+use lock_tests::{LIMIT, RedisServer, Wire, eventually, on_every_wire};
 
 use crate::faults::{LONG, client};
+
+on_every_wire! {
+    a_redis_that_hangs
+    a_redis_that_died_and_is_started_again
+    what_redis_refuses_is_an_answer
+}
 
 /// At the first poll: nothing was waited for.
 fn refused_at_once(client: &LockClient) -> bool {
@@ -26,10 +32,9 @@ async fn everybody_is_served(client: &LockClient) {
     assert!(!client.health().await.breaker_open);
 }
 
-#[tokio::test]
-async fn a_redis_that_hangs() {
+async fn a_redis_that_hangs(wire: Wire) {
     let server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     first_is_not_answered(&client).await;
     server.pause();
     // Several at once pay: none of them knew.
@@ -47,10 +52,9 @@ async fn a_redis_that_hangs() {
     everybody_is_served(&client).await;
 }
 
-#[tokio::test]
-async fn a_redis_that_died_and_is_started_again() {
+async fn a_redis_that_died_and_is_started_again(wire: Wire) {
     let mut server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     first_is_not_answered(&client).await;
     server.kill();
     let refused = client.write("k").fail_fast(true).acquire().await.unwrap_err();
@@ -60,10 +64,9 @@ async fn a_redis_that_died_and_is_started_again() {
     everybody_is_served(&client).await;
 }
 
-#[tokio::test]
-async fn what_redis_refuses_is_an_answer() {
+async fn what_redis_refuses_is_an_answer(wire: Wire) {
     let server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     let _: String = server.cli().await.query(&["CONFIG", "SET", "maxmemory", "1"]).await;
     let refused = client.write("k").acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");

@@ -8,10 +8,21 @@ use std::{
     time::Duration,
 };
 
-use lock_core::{LockClient, Mode};
-use lock_tests::{LIMIT, RedisServer, eventually};
+use lock_core::Mode;
+use lock_tests::{LIMIT, RedisServer, Wire, eventually, on_every_wire};
 
 use crate::faults::{LONG, client, client_at, lock_keys, nothing_stays};
+
+on_every_wire! {
+    (flavor = "multi_thread", worker_threads = 2):
+    two_thousand_dropped_acquisitions_over_a_link_that_is_cut
+    dropped_after_every_poll
+    connecting_dropped_after_every_poll_leaves_no_connection
+    dropped_changes_of_mode_end_as_the_guard_shows
+    guards_dropped_without_a_runtime_are_released
+    a_panic_releases
+    shutdown_releases_all_that_was_dropped
+}
 
 /// A small generator of the usual kind (xorshift): a test's moments need no better.
 #[derive(Debug)]
@@ -29,12 +40,11 @@ impl Random {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_thousand_dropped_acquisitions_over_a_link_that_is_cut() {
+async fn two_thousand_dropped_acquisitions_over_a_link_that_is_cut(wire: Wire) {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
     let url = server.url_through(&proxy);
-    let client = client_at(&url).await;
+    let client = client_at(wire, &url).await;
     let random = Arc::new(Random(AtomicU64::new(0x9e37_79b9_7f4a_7c15)));
     let mut granted = 0;
     for round in 0..40 {
@@ -61,10 +71,9 @@ async fn two_thousand_dropped_acquisitions_over_a_link_that_is_cut() {
     assert_eq!(client.health().await.waiting, 0);
 }
 
-#[tokio::test]
-async fn dropped_after_every_poll() {
+async fn dropped_after_every_poll(wire: Wire) {
     let server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     for mode in [Mode::Read, Mode::Write] {
         for polls in 0..6 {
             let mut acquire = Box::pin(client.lock(mode, "k").acquire());
@@ -81,14 +90,13 @@ async fn dropped_after_every_poll() {
     }
 }
 
-#[tokio::test]
-async fn connecting_dropped_after_every_poll_leaves_no_connection() {
+async fn connecting_dropped_after_every_poll_leaves_no_connection(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let (url, before) = (server.url(), cli.client_list().await.len());
     for polls in 0.. {
         assert!(polls < 1_000, "without end");
-        let mut connect = Box::pin(LockClient::connect(&url));
+        let mut connect = Box::pin(wire.builder().connect(&url));
         let mut connected = None;
         for _ in 0..polls {
             if let std::task::Poll::Ready(ready) = futures_util::poll!(connect.as_mut()) {
@@ -107,11 +115,9 @@ async fn connecting_dropped_after_every_poll_leaves_no_connection() {
     }
 }
 
-#[tokio::test]
-async fn dropped_changes_of_mode_end_as_the_guard_shows() {
+async fn dropped_changes_of_mode_end_as_the_guard_shows(wire: Wire) {
     let server = RedisServer::start().await;
-    let cli = server.cli().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     for polls in 0..4 {
         for start in [Mode::Read, Mode::Write] {
             let mut guard = client.lock(start, "k").acquire().await.unwrap();
@@ -131,7 +137,7 @@ async fn dropped_changes_of_mode_end_as_the_guard_shows() {
             }
             let mode = guard.mode();
             eventually("Redis agrees with the guard", LIMIT, async || {
-                cli.hash("lock:k").await["mode"] == mode.as_str()
+                client.inspect("k").await.unwrap().mode == Some(mode)
             })
             .await;
             assert!(guard.is_held());
@@ -141,19 +147,17 @@ async fn dropped_changes_of_mode_end_as_the_guard_shows() {
     assert_eq!(lock_keys(&server).await, [""; 0]);
 }
 
-#[tokio::test]
-async fn guards_dropped_without_a_runtime_are_released() {
+async fn guards_dropped_without_a_runtime_are_released(wire: Wire) {
     let server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     let guard = client.write("k").acquire().await.unwrap();
     std::thread::spawn(move || drop(guard)).join().unwrap();
     nothing_stays(&server, &[&client]).await;
 }
 
-#[tokio::test]
-async fn a_panic_releases() {
+async fn a_panic_releases(wire: Wire) {
     let server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     let panicking = tokio::spawn({
         let client = client.clone();
         async move {
@@ -165,10 +169,9 @@ async fn a_panic_releases() {
     nothing_stays(&server, &[&client]).await;
 }
 
-#[tokio::test]
-async fn shutdown_releases_all_that_was_dropped() {
+async fn shutdown_releases_all_that_was_dropped(wire: Wire) {
     let server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     for number in 0..500 {
         drop(client.write(format!("k:{number}")).acquire().await.unwrap());
     }

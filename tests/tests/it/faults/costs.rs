@@ -2,17 +2,31 @@
 
 use std::time::Duration;
 
-use lock_core::{LockClient, Mode};
-use lock_tests::{LIMIT, RedisServer, eventually};
+use lock_core::Mode;
+use lock_tests::{Cli, LIMIT, RedisServer, Wire, eventually, on_every_wire};
 
 use crate::faults::{LONG, client, lock_keys, nothing_stays};
+
+on_every_wire! {
+    (flavor = "multi_thread", worker_threads = 2):
+    a_thousand_waiters_of_one_process_contend_as_one
+    local_handoffs_cost_a_tenth_of_a_command_a_turn
+    readers_of_one_process_cost_a_twentieth_of_a_command_a_read
+    ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls
+}
+
+/// How many steps were sent: scripts, and on the native wire tries at free locks, each of which ends
+/// with an MGET.
+async fn sent(cli: &Cli) -> u64 {
+    cli.calls("evalsha").await + cli.calls("mget").await
+}
 
 #[tokio::test]
 async fn an_uncontended_lock_is_one_command_and_one_for_its_release() {
     let (server, cli);
     server = RedisServer::start().await;
     cli = server.cli().await;
-    let client = client(&server).await;
+    let client = client(Wire::Redisson, &server).await;
     for mode in [Mode::Read, Mode::Write] {
         eventually("the client has connected", LIMIT, async || client.health().await.is_ready())
             .await;
@@ -28,13 +42,12 @@ async fn an_uncontended_lock_is_one_command_and_one_for_its_release() {
     }
 }
 
-#[tokio::test]
-async fn a_thousand_waiters_of_one_process_contend_as_one() {
+async fn a_thousand_waiters_of_one_process_contend_as_one(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
+    let (here, there) = (client(wire, &server).await, client(wire, &server).await);
     let guard = here.write("k").acquire().await.unwrap();
-    let before = cli.calls("evalsha").await;
+    let before = sent(&cli).await;
     let mut waiting = tokio::task::JoinSet::new();
     for number in 0..1000 {
         waiting.spawn(there.write("k").wait(LONG).acquire());
@@ -43,21 +56,19 @@ async fn a_thousand_waiters_of_one_process_contend_as_one() {
         }
     }
     eventually("all wait", LIMIT, async || there.health().await.waiting == 999).await;
-    eventually("one has tried twice", LIMIT, async || cli.calls("evalsha").await - before >= 2)
-        .await;
-    assert!(cli.calls("evalsha").await - before <= 4);
+    eventually("one has tried twice", LIMIT, async || sent(&cli).await - before >= 2).await;
+    assert!(sent(&cli).await - before <= 4);
     waiting.abort_all();
     drop(guard);
 }
 
-#[tokio::test]
-async fn local_handoffs_cost_a_tenth_of_a_command_a_turn() {
+async fn local_handoffs_cost_a_tenth_of_a_command_a_turn(wire: Wire) {
     const TURNS: u64 = 50;
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     let mut tasks = tokio::task::JoinSet::new();
-    let before = cli.calls("evalsha").await;
+    let before = sent(&cli).await;
     for _ in 0..16 {
         let client = client.clone();
         tasks.spawn(async move {
@@ -72,18 +83,17 @@ async fn local_handoffs_cost_a_tenth_of_a_command_a_turn() {
         ended.unwrap();
     }
     eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
-    let (calls, turns) = (cli.calls("evalsha").await - before, 16 * TURNS);
+    let (calls, turns) = (sent(&cli).await - before, 16 * TURNS);
     assert!(calls * 10 <= turns, "{calls} commands for {turns} turns");
 }
 
-#[tokio::test]
-async fn readers_of_one_process_cost_a_twentieth_of_a_command_a_read() {
+async fn readers_of_one_process_cost_a_twentieth_of_a_command_a_read(wire: Wire) {
     const READS: u64 = 50;
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     let mut tasks = tokio::task::JoinSet::new();
-    let before = cli.calls("evalsha").await;
+    let before = sent(&cli).await;
     for _ in 0..64 {
         let client = client.clone();
         tasks.spawn(async move {
@@ -98,15 +108,14 @@ async fn readers_of_one_process_cost_a_twentieth_of_a_command_a_read() {
         ended.unwrap();
     }
     eventually("released", LIMIT, async || lock_keys(&server).await.is_empty()).await;
-    let (calls, reads) = (cli.calls("evalsha").await - before, 64 * READS);
+    let (calls, reads) = (sent(&cli).await - before, 64 * READS);
     assert!(calls * 20 <= reads, "{calls} commands for {reads} reads");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls() {
+async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let client = LockClient::builder().command_timeout(LIMIT).connect(&server.url()).await.unwrap();
+    let client = wire.builder().command_timeout(LIMIT).connect(&server.url()).await.unwrap();
     let lease = Duration::from_secs(15);
     let mut guards = Vec::new();
     for chunk in 0..100 {
@@ -117,9 +126,9 @@ async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls() {
         guards.extend(futures_util::future::try_join_all(batch).await.unwrap());
     }
     // One period is a third of the lease. What is counted from a quiet moment on is renewals.
-    let before = cli.calls("evalsha").await;
+    let before = sent(&cli).await;
     tokio::time::sleep(lease / 3).await;
-    let calls = cli.calls("evalsha").await - before;
+    let calls = sent(&cli).await - before;
     println!("10,000 holds were renewed in {calls} calls in one period");
     assert!(calls <= 200, "{calls} calls for 10,000 holds in one period");
     tokio::time::sleep(lease).await;

@@ -5,27 +5,46 @@ use std::time::Duration;
 
 use futures_util::poll;
 use lock_core::{AcquireError, InspectError, LockClient, Mode, ReleaseError};
-use lock_tests::{Direction, LIMIT, Proxy, RedisServer, bounded, eventually, unless_stalled};
+use lock_tests::{
+    Direction, LIMIT, Proxy, RedisServer, Wire, bounded, eventually, on_every_wire, unless_stalled,
+};
 use tokio::time::sleep;
 
 use crate::faults::{LONG, client_at, nothing_stays};
+
+on_every_wire! {
+    a_guard_dropped_during_an_upgrade_is_not_counted_again
+    a_cancelled_inner_read_does_not_cost_the_write
+    an_outage_during_an_inner_read_does_not_cost_the_write
+    a_read_that_may_be_released_is_not_entered_in_vain
+    what_was_lost_on_the_way_is_not_granted
+    an_upgrade_keeps_the_other_reads_of_its_scope
+    a_hold_that_is_entered_while_its_last_guard_goes_is_renewed
+    a_cancelled_acquisition_is_waited_for_by_the_next_try
+    a_release_after_an_upgrade_of_unknown_outcome_is_no_loss
+    a_release_beside_a_reentry_is_reported
+    a_wait_that_ends_while_the_outcome_is_unknown_reports_it
+    an_undone_upgrade_is_believed_only_while_redis_has_it
+    a_read_outlives_a_write_with_an_unconfirmed_release
+    entering_again_waits_for_a_change_of_mode_that_is_in_doubt
+    a_lock_taken_away_is_not_taken_from_the_next_holder_too
+}
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
 /// A client behind a proxy, and another one.
-async fn pair() -> (RedisServer, Proxy, LockClient, LockClient) {
+async fn pair(wire: Wire) -> (RedisServer, Proxy, LockClient, LockClient) {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let here = client_at(&server.url_through(&proxy)).await;
-    let there = client_at(&server.url()).await;
+    let here = client_at(wire, &server.url_through(&proxy)).await;
+    let there = client_at(wire, &server.url()).await;
     (server, proxy, here, there)
 }
 
-#[tokio::test]
-async fn a_guard_dropped_during_an_upgrade_is_not_counted_again() {
-    let (server, proxy, here, _) = pair().await;
+async fn a_guard_dropped_during_an_upgrade_is_not_counted_again(wire: Wire) {
+    let (server, proxy, here, _) = pair(wire).await;
     let scope = here.scope();
     let mut one = scope.read("k").acquire().await.unwrap();
     let two = scope.read("k").acquire().await.unwrap();
@@ -41,9 +60,8 @@ async fn a_guard_dropped_during_an_upgrade_is_not_counted_again() {
     here.shutdown(LONG).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_cancelled_inner_read_does_not_cost_the_write() {
-    let (_server, _proxy, here, _) = pair().await;
+async fn a_cancelled_inner_read_does_not_cost_the_write(wire: Wire) {
+    let (_server, _proxy, here, _) = pair(wire).await;
     let scope = here.scope();
     for round in 0..20 {
         let write = scope.write("k").acquire().await.unwrap();
@@ -58,9 +76,8 @@ async fn a_cancelled_inner_read_does_not_cost_the_write() {
     }
 }
 
-#[tokio::test]
-async fn an_outage_during_an_inner_read_does_not_cost_the_write() {
-    let (_server, proxy, here, _) = pair().await;
+async fn an_outage_during_an_inner_read_does_not_cost_the_write(wire: Wire) {
+    let (_server, proxy, here, _) = pair(wire).await;
     let scope = here.scope();
     let write = scope.write("k").acquire().await.unwrap();
     let mut other = scope.write("k").acquire().await.unwrap();
@@ -75,9 +92,8 @@ async fn an_outage_during_an_inner_read_does_not_cost_the_write() {
     write.release().await.unwrap();
 }
 
-#[tokio::test]
-async fn a_read_that_may_be_released_is_not_entered_in_vain() {
-    let (_server, proxy, here, there) = pair().await;
+async fn a_read_that_may_be_released_is_not_entered_in_vain(wire: Wire) {
+    let (_server, proxy, here, there) = pair(wire).await;
     let scope = here.scope();
     let write = scope.write("k").acquire().await.unwrap();
     let read = scope.read("k").acquire().await.unwrap();
@@ -101,10 +117,9 @@ async fn a_read_that_may_be_released_is_not_entered_in_vain() {
     assert!(there.write("k").try_acquire().await.is_err());
 }
 
-#[tokio::test]
-async fn what_was_lost_on_the_way_is_not_granted() {
+async fn what_was_lost_on_the_way_is_not_granted(wire: Wire) {
     unless_stalled(async || {
-        let (_server, proxy, here, _) = pair().await;
+        let (_server, proxy, here, _) = pair(wire).await;
         let mut upgrading = here.read("a").renew(false).lease(ms(400)).acquire().await.unwrap();
         let scope = here.scope();
         let outer = scope.write("b").renew(false).lease(ms(400)).acquire().await.unwrap();
@@ -122,10 +137,9 @@ async fn what_was_lost_on_the_way_is_not_granted() {
     .await;
 }
 
-#[tokio::test]
-async fn an_upgrade_keeps_the_other_reads_of_its_scope() {
+async fn an_upgrade_keeps_the_other_reads_of_its_scope(wire: Wire) {
     unless_stalled(async || {
-        let (_server, _proxy, here, there) = pair().await;
+        let (_server, _proxy, here, there) = pair(wire).await;
         let scope = here.scope();
         let read = || scope.read("k").renew(false).lease(ms(2_000)).acquire();
         let mut one = read().await.unwrap();
@@ -140,10 +154,9 @@ async fn an_upgrade_keeps_the_other_reads_of_its_scope() {
     .await;
 }
 
-#[tokio::test]
-async fn a_hold_that_is_entered_while_its_last_guard_goes_is_renewed() {
+async fn a_hold_that_is_entered_while_its_last_guard_goes_is_renewed(wire: Wire) {
     unless_stalled(async || {
-        let (_server, proxy, here, _) = pair().await;
+        let (_server, proxy, here, _) = pair(wire).await;
         let scope = here.scope();
         let outer = scope.write("k").lease(ms(600)).acquire().await.unwrap();
         sleep(ms(140)).await;
@@ -160,10 +173,9 @@ async fn a_hold_that_is_entered_while_its_last_guard_goes_is_renewed() {
     .await;
 }
 
-#[tokio::test]
-async fn a_cancelled_acquisition_is_waited_for_by_the_next_try() {
+async fn a_cancelled_acquisition_is_waited_for_by_the_next_try(wire: Wire) {
     unless_stalled(async || {
-        let (_server, proxy, here, _) = pair().await;
+        let (_server, proxy, here, _) = pair(wire).await;
         proxy.delay(Direction::ToClient, ms(20));
         let cancelled = tokio::time::timeout(ms(5), here.write("k").acquire()).await;
         assert!(cancelled.is_err());
@@ -172,9 +184,8 @@ async fn a_cancelled_acquisition_is_waited_for_by_the_next_try() {
     .await;
 }
 
-#[tokio::test]
-async fn a_release_after_an_upgrade_of_unknown_outcome_is_no_loss() {
-    let (server, proxy, here, _) = pair().await;
+async fn a_release_after_an_upgrade_of_unknown_outcome_is_no_loss(wire: Wire) {
+    let (server, proxy, here, _) = pair(wire).await;
     let mut guard = here.read("k").acquire().await.unwrap();
     proxy.black_hole(Direction::ToClient);
     assert!(guard.upgrade().await.is_err());
@@ -185,9 +196,8 @@ async fn a_release_after_an_upgrade_of_unknown_outcome_is_no_loss() {
     nothing_stays(&server, &[&here]).await;
 }
 
-#[tokio::test]
-async fn a_release_beside_a_reentry_is_reported() {
-    let (_server, proxy, here, _) = pair().await;
+async fn a_release_beside_a_reentry_is_reported(wire: Wire) {
+    let (_server, proxy, here, _) = pair(wire).await;
     let scope = here.scope();
     let _outer = scope.write("k").acquire().await.unwrap();
     let inner = scope.write("k").acquire().await.unwrap();
@@ -202,10 +212,9 @@ async fn a_release_beside_a_reentry_is_reported() {
     again.unwrap().release().await.unwrap();
 }
 
-#[tokio::test]
-async fn a_wait_that_ends_while_the_outcome_is_unknown_reports_it() {
+async fn a_wait_that_ends_while_the_outcome_is_unknown_reports_it(wire: Wire) {
     unless_stalled(async || {
-        let (server, _proxy, here, there) = pair().await;
+        let (server, _proxy, here, there) = pair(wire).await;
         let _held = there.write("k").renew(false).lease(ms(1_000)).acquire().await.unwrap();
         let waiter = tokio::spawn(here.write("k").wait(ms(1_300)).lease(LONG).acquire());
         sleep(ms(900)).await;
@@ -218,11 +227,10 @@ async fn a_wait_that_ends_while_the_outcome_is_unknown_reports_it() {
     .await;
 }
 
-#[tokio::test]
-async fn an_undone_upgrade_is_believed_only_while_redis_has_it() {
+async fn an_undone_upgrade_is_believed_only_while_redis_has_it(wire: Wire) {
     unless_stalled(async || {
         for renew in [false, true] {
-            let (_server, proxy, here, there) = pair().await;
+            let (_server, proxy, here, there) = pair(wire).await;
             let lease = ms(3_000);
             let mut read = here.read("k").renew(renew).lease(lease).acquire().await.unwrap();
             sleep(ms(900)).await;
@@ -238,10 +246,9 @@ async fn an_undone_upgrade_is_believed_only_while_redis_has_it() {
     .await;
 }
 
-#[tokio::test]
-async fn a_read_outlives_a_write_with_an_unconfirmed_release() {
+async fn a_read_outlives_a_write_with_an_unconfirmed_release(wire: Wire) {
     unless_stalled(async || {
-        let (server, proxy, here, there) = pair().await;
+        let (_server, proxy, here, there) = pair(wire).await;
         let (mut writes, mut reads) = (Vec::new(), Vec::new());
         for number in 0..20 {
             let (scope, key) = (here.scope(), format!("k:{number}"));
@@ -254,11 +261,11 @@ async fn a_read_outlives_a_write_with_an_unconfirmed_release() {
         // is due.
         proxy.black_hole(Direction::ToClient);
         drop(writes);
-        let cli = server.cli().await;
         for read in &reads {
-            let lock = format!("lock:{}", read.key());
-            eventually("carried out", LIMIT, async || cli.hash(&lock).await["mode"] == "read")
-                .await;
+            eventually("carried out", LIMIT, async || {
+                there.inspect(read.key()).await.unwrap().mode == Some(Mode::Read)
+            })
+            .await;
         }
         proxy.refuse();
         proxy.cut().await;
@@ -274,9 +281,8 @@ async fn a_read_outlives_a_write_with_an_unconfirmed_release() {
     .await;
 }
 
-#[tokio::test]
-async fn entering_again_waits_for_a_change_of_mode_that_is_in_doubt() {
-    let (_server, proxy, here, _) = pair().await;
+async fn entering_again_waits_for_a_change_of_mode_that_is_in_doubt(wire: Wire) {
+    let (_server, proxy, here, _) = pair(wire).await;
     let scope = here.scope();
     let mut read = scope.read("k").acquire().await.unwrap();
     proxy.delay(Direction::ToClient, ms(20));
@@ -286,11 +292,10 @@ async fn entering_again_waits_for_a_change_of_mode_that_is_in_doubt() {
     assert!(read.is_held());
 }
 
-#[tokio::test]
-async fn a_lock_taken_away_is_not_taken_from_the_next_holder_too() {
-    let (server, proxy, here, there) = pair().await;
+async fn a_lock_taken_away_is_not_taken_from_the_next_holder_too(wire: Wire) {
+    let (server, proxy, here, there) = pair(wire).await;
     let first = there.write("k").acquire().await.unwrap();
-    let other = client_at(&server.url()).await;
+    let other = client_at(wire, &server.url()).await;
     let next = tokio::spawn(other.write("k").wait(LONG).acquire());
     eventually("another waits", LIMIT, async || {
         !there.inspect("k").await.unwrap().waiters.is_empty()

@@ -1,18 +1,42 @@
-//! Keys of held locks that Redis evicts, or that an operator deletes.
+//! What shows one read of a lock in Redis is evicted, or deleted by an operator.
 
 use std::time::Duration;
 
-use lock_core::{LeaseState, LostCause};
-use lock_tests::{LIMIT, RedisServer, bounded, eventually, unless_stalled};
+use lock_core::{LeaseState, LockClient, LostCause};
+use lock_tests::{
+    Cli, LIMIT, RedisServer, Wire, bounded, eventually, on_every_wire, unless_stalled,
+};
 
 use crate::faults::{LONG, client};
 
-#[tokio::test]
-async fn a_read_without_its_own_key_is_lost_alone() {
+on_every_wire! {
+    a_read_without_its_own_key_is_lost_alone
+    a_read_key_lost_while_others_left_is_reported
+}
+
+/// The owners of the reads of the key `k`.
+async fn owners(client: &LockClient) -> Vec<String> {
+    let holders = client.inspect("k").await.unwrap().holders;
+    holders.into_iter().map(|holder| holder.owner).collect()
+}
+
+/// Removes what shows that this owner reads: its member among the readers, or its own key.
+async fn evict(wire: Wire, cli: &Cli, owner: &str) {
+    match wire {
+        Wire::Native => assert_eq!(cli.query::<u64>(&["ZREM", "lock:k", owner]).await, 1),
+        Wire::Redisson => {
+            let keys = cli.keys().await;
+            let own = keys.iter().find(|key| key.contains(&format!(":{owner}:rwlock_timeout:")));
+            assert!(cli.del(own.unwrap()).await);
+        }
+    }
+}
+
+async fn a_read_without_its_own_key_is_lost_alone(wire: Wire) {
     unless_stalled(async || {
         let server = RedisServer::start().await;
         let cli = server.cli().await;
-        let (here, there) = (client(&server).await, client(&server).await);
+        let (here, there) = (client(wire, &server).await, client(wire, &server).await);
         let lease = Duration::from_secs(3);
         // Two of one client on one key, each with a hold of its own, and one of another.
         let mut reads = Vec::new();
@@ -20,12 +44,11 @@ async fn a_read_without_its_own_key_is_lost_alone() {
             reads
                 .push(client.read("k").lease(lease).max_shared_readers(1).acquire().await.unwrap());
         }
-        let keys = cli.keys().await;
-        let own: Vec<_> = keys.iter().filter(|key| key.contains(":rwlock_timeout:")).collect();
-        let client = |key: &str| key.split(':').nth(2).map(str::to_owned);
-        let beside = |key: &str| own.iter().filter(|other| client(other) == client(key)).count();
-        let evicted = own.iter().find(|key| beside(key) == 2).unwrap();
-        assert!(cli.del(evicted).await);
+        let owners = owners(&here).await;
+        let client = |owner: &str| owner.split(':').next().map(str::to_owned);
+        let beside = |owner: &str| owners.iter().filter(|one| client(one) == client(owner)).count();
+        let evicted = owners.iter().find(|owner| beside(owner) == 2).unwrap();
+        evict(wire, &cli, evicted).await;
         eventually("one of them is told", LIMIT, async || reads.iter().any(|read| !read.is_held()))
             .await;
         assert!(reads[2].is_held(), "the other client's");
@@ -48,18 +71,16 @@ async fn a_read_without_its_own_key_is_lost_alone() {
     .await;
 }
 
-#[tokio::test]
-async fn a_read_key_lost_while_others_left_is_reported() {
+async fn a_read_key_lost_while_others_left_is_reported(wire: Wire) {
     unless_stalled(async || {
         let server = RedisServer::start().await;
         let cli = server.cli().await;
-        let (here, there) = (client(&server).await, client(&server).await);
+        let (here, there) = (client(wire, &server).await, client(wire, &server).await);
         let lease = Duration::from_secs(3);
         let read = here.read("k").lease(lease).acquire().await.unwrap();
-        let keys = cli.keys().await;
-        let own = keys.iter().find(|key| key.contains(":rwlock_timeout:")).unwrap();
+        let own = owners(&here).await;
         let beside = there.read("k").acquire().await.unwrap();
-        assert!(cli.del(own).await);
+        evict(wire, &cli, &own[0]).await;
         // Nothing in Redis shows any more that the first one lives.
         beside.release().await.unwrap();
         assert_eq!(bounded(LIMIT, read.lost()).await.cause(), LostCause::Refused);

@@ -2,58 +2,61 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LeaseState, LockClient};
-use lock_tests::{Direction, LIMIT, RedisServer, eventually, unless_stalled};
+use lock_core::{AcquireError, LeaseState};
+use lock_tests::{Direction, LIMIT, RedisServer, Wire, eventually, on_every_wire, unless_stalled};
 
 use crate::faults::{LONG, client_at, lock_keys, nothing_stays};
 
-#[tokio::test]
-async fn a_command_whose_reply_was_lost_is_repeated() {
+on_every_wire! {
+    a_command_whose_reply_was_lost_is_repeated
+    a_reentry_with_a_lost_reply_counts_once
+    a_silent_connection_is_replaced_in_time_for_renewal
+    a_command_in_an_old_connection_cannot_undo_a_release
+    a_killed_connection_is_replaced
+    a_slow_link_costs_time_and_nothing_else
+}
+
+async fn a_command_whose_reply_was_lost_is_repeated(wire: Wire) {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = client_at(&server.url_through(&proxy)).await;
+    let client = client_at(wire, &server.url_through(&proxy)).await;
     for _ in 0..10 {
         proxy.cut_after(Direction::ToClient, 0);
         // Carried out, answer lost, connection gone: the same hold is granted, not a second one.
         let guard = client.write("k").wait(LONG).acquire().await.unwrap();
         proxy.pass();
-        let hash = server.cli().await.hash("lock:k").await;
-        assert_eq!(hash.len(), 2, "{hash:?}");
-        assert!(hash.values().any(|count| count == "1"), "{hash:?}");
+        let holders = client.inspect("k").await.unwrap().holders;
+        assert_eq!(holders.len(), 1, "{holders:?}");
+        assert_eq!(holders[0].writes, 1, "{holders:?}");
         guard.release().await.unwrap();
         assert_eq!(lock_keys(&server).await, [""; 0]);
     }
 }
 
-#[tokio::test]
-async fn a_reentry_with_a_lost_reply_counts_once() {
+async fn a_reentry_with_a_lost_reply_counts_once(wire: Wire) {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = client_at(&server.url_through(&proxy)).await;
+    let client = client_at(wire, &server.url_through(&proxy)).await;
     let scope = client.scope();
     let outer = scope.write("k").acquire().await.unwrap();
     proxy.cut_after(Direction::ToClient, 0);
     let inner = scope.write("k").acquire().await.unwrap();
     proxy.pass();
-    let counts = async || {
-        let hash = server.cli().await.hash("lock:k").await;
-        hash.into_iter().find(|(field, _)| field != "mode").map(|(_, count)| count)
-    };
-    assert_eq!(counts().await.as_deref(), Some("2"));
+    let writes = async || client.inspect("k").await.unwrap().holders[0].writes;
+    assert_eq!(writes().await, 2);
     proxy.cut_after(Direction::ToClient, 0);
     inner.release().await.unwrap();
     proxy.pass();
-    assert_eq!(counts().await.as_deref(), Some("1"), "a release that was asked twice counts once");
+    assert_eq!(writes().await, 1, "a release that was asked twice counts once");
     outer.release().await.unwrap();
     assert_eq!(lock_keys(&server).await, [""; 0]);
 }
 
-#[tokio::test]
-async fn a_silent_connection_is_replaced_in_time_for_renewal() {
+async fn a_silent_connection_is_replaced_in_time_for_renewal(wire: Wire) {
     unless_stalled(async || {
         let server = RedisServer::start().await;
         let proxy = server.proxy().await;
-        let client = client_at(&server.url_through(&proxy)).await;
+        let client = client_at(wire, &server.url_through(&proxy)).await;
         let guard = client.write("k").lease(Duration::from_secs(6)).acquire().await.unwrap();
         proxy.black_hole(Direction::Both);
         eventually("the renewal was not answered", LIMIT, async || {
@@ -68,11 +71,10 @@ async fn a_silent_connection_is_replaced_in_time_for_renewal() {
     .await;
 }
 
-#[tokio::test]
-async fn a_command_in_an_old_connection_cannot_undo_a_release() {
+async fn a_command_in_an_old_connection_cannot_undo_a_release(wire: Wire) {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = client_at(&server.url_through(&proxy)).await;
+    let client = client_at(wire, &server.url_through(&proxy)).await;
     let before = ids(&server).await;
     // The acquisition is kept by the proxy. Its release takes a new connection, which passes.
     proxy.hold_back(Direction::ToServer);
@@ -96,15 +98,11 @@ async fn ids(server: &RedisServer) -> Vec<String> {
     clients.iter().map(|client| client.id().to_owned()).collect()
 }
 
-#[tokio::test]
-async fn a_killed_connection_is_replaced() {
+async fn a_killed_connection_is_replaced(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let client = LockClient::builder()
-        .client_name("orders", "orders-1")
-        .connect(&server.url())
-        .await
-        .unwrap();
+    let client =
+        wire.builder().client_name("orders", "orders-1").connect(&server.url()).await.unwrap();
     for _ in 0..5 {
         let guard = client.write("k").acquire().await.unwrap();
         // A connection that has just been replaced sets its name in its first command.
@@ -126,12 +124,11 @@ async fn a_killed_connection_is_replaced() {
     assert!(cli.pttl(&names[0]).await > 0);
 }
 
-#[tokio::test]
-async fn a_slow_link_costs_time_and_nothing_else() {
+async fn a_slow_link_costs_time_and_nothing_else(wire: Wire) {
     unless_stalled(async || {
         let server = RedisServer::start().await;
         let proxy = server.proxy().await;
-        let client = client_at(&server.url_through(&proxy)).await;
+        let client = client_at(wire, &server.url_through(&proxy)).await;
         proxy.delay(Direction::Both, Duration::from_millis(40));
         for _ in 0..3 {
             let guard = client.write("k").try_acquire().await.unwrap();

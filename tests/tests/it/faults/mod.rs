@@ -25,7 +25,7 @@ mod wakeups;
 use std::time::Duration;
 
 use lock_core::LockClient;
-use lock_tests::{LIMIT, RedisServer, eventually};
+use lock_tests::{LIMIT, RedisServer, Wire, eventually};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -36,12 +36,12 @@ const NEVER: Duration = Duration::from_secs(3_600);
 /// tasks to run.
 const REFUSED: Duration = Duration::from_millis(500 + 200);
 
-async fn client(server: &RedisServer) -> LockClient {
-    client_at(&server.url()).await
+async fn client(wire: Wire, server: &RedisServer) -> LockClient {
+    client_at(wire, &server.url()).await
 }
 
-async fn client_at(url: &str) -> LockClient {
-    LockClient::builder().lease(NEVER).connect(url).await.unwrap()
+async fn client_at(wire: Wire, url: &str) -> LockClient {
+    wire.builder().lease(NEVER).connect(url).await.unwrap()
 }
 
 async fn lock_keys(server: &RedisServer) -> Vec<String> {

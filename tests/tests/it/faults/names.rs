@@ -1,38 +1,40 @@
 //! Every name in Redis has the client's prefix, for every kind and every waiter.
 
-use lock_core::{Kind, LockClient, Mode};
-use lock_tests::{Cli, LIMIT, RedisServer, bounded, eventually};
+use lock_core::{Kind, Mode};
+use lock_tests::{Cli, LIMIT, RedisServer, Wire, bounded, eventually, on_every_wire};
 
 use crate::faults::LONG;
 
+on_every_wire! {
+    every_name_has_the_prefix
+}
+
 async fn have_the_prefix(cli: &Cli) {
     for name in cli.keys().await {
-        let ours = name.contains("app:k") || name.contains("app:s");
+        let ours = ["app:k", "app:s"].iter().any(|lock| name.contains(lock));
+        let ours = ours || name == "lock_token:app:";
         assert!(ours || name.starts_with("lock_client:"), "{name}");
     }
 }
 
-#[tokio::test]
-async fn every_name_has_the_prefix() {
+async fn every_name_has_the_prefix(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let connect = async || {
-        let builder = LockClient::builder().prefix("app:");
+        let builder = wire.builder().prefix("app:");
         builder.connect(&server.url()).await.unwrap()
     };
     let (here, there) = (connect().await, connect().await);
-    let line = |name: &str| format!("{name}:{{app:k}}");
-    for (kind, waits_in) in [
-        (Kind::ReadWrite, line("lock_waiters")),
-        (Kind::FairReadWrite, line("lock_waiters")),
-        (Kind::Reentrant, line("lock_waiters")),
-        (Kind::Fenced, line("lock_waiters")),
-        (Kind::Fair, line("redisson_lock_queue")),
-    ] {
+    for kind in [Kind::ReadWrite, Kind::FairReadWrite, Kind::Reentrant, Kind::Fenced, Kind::Fair] {
+        let line = match (wire, kind) {
+            (Wire::Native, _) => "lock_line:{app:k}",
+            (Wire::Redisson, Kind::Fair) => "redisson_lock_queue:{app:k}",
+            (Wire::Redisson, _) => "lock_waiters:{app:k}",
+        };
         let guard = here.lock(Mode::Write, "k").kind(kind).acquire().await.unwrap();
         let waiter = there.lock(Mode::Write, "k").kind(kind).wait(LONG).acquire();
         let waiter = tokio::spawn(waiter);
-        eventually("it waits", LIMIT, async || cli.exists(&waits_in).await).await;
+        eventually("it waits", LIMIT, async || cli.exists(line).await).await;
         assert!(cli.exists("app:k").await, "{kind}");
         have_the_prefix(&cli).await;
         guard.release().await.unwrap();

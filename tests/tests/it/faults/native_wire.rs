@@ -1,7 +1,7 @@
 //! The native wire: what it sends and leaves, and what becomes of its tokens when their counter is lost.
 
 use lock_core::{AcquireError, Kind, LockClient, LockClientBuilder};
-use lock_tests::{Cli, LIMIT, RedisServer, bounded, eventually};
+use lock_tests::{Cli, LIMIT, RedisServer, Wire, bounded, eventually};
 use tokio::task::JoinSet;
 
 use crate::faults::{LONG, NEVER};
@@ -9,7 +9,7 @@ use crate::faults::{LONG, NEVER};
 const COUNTER: &str = "lock_token:lock:";
 
 fn native() -> LockClientBuilder {
-    LockClient::builder().lease(NEVER).native_wire()
+    LockClient::builder().lease(NEVER)
 }
 
 /// Acquires and releases a key; returns its token.
@@ -102,7 +102,7 @@ async fn a_counter_that_holds_something_else_grants_nothing() {
 async fn a_key_is_never_held_on_both_wires() {
     let server = RedisServer::start().await;
     let native = native().connect(&server.url()).await.unwrap();
-    let redissons = LockClient::builder().lease(NEVER).connect(&server.url()).await.unwrap();
+    let redissons = Wire::Redisson.builder().lease(NEVER).connect(&server.url()).await.unwrap();
     for kind in [Kind::Reentrant, Kind::Fair, Kind::ReadWrite, Kind::FairReadWrite] {
         for (holder, other) in [(&native, &redissons), (&redissons, &native)] {
             let held = holder.write("k").kind(kind).acquire().await.unwrap();

@@ -3,14 +3,27 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, Kind, LeaseState, LostCause, Mode, ReleaseError};
-use lock_tests::{LIMIT, RedisServer, Stopwatch, bounded, eventually, unless_stalled};
+use lock_tests::{
+    LIMIT, RedisServer, Stopwatch, Wire, bounded, eventually, on_every_wire, unless_stalled,
+};
 
 use crate::faults::{LONG, NEVER, REFUSED, client, lock_keys, nothing_stays};
 
-#[tokio::test]
-async fn a_stopped_redis_is_reported_within_the_command_timeout() {
+on_every_wire! {
+    a_stopped_redis_is_reported_within_the_command_timeout
+    data_lost_in_a_restart_is_a_lost_lock
+    an_outage_shorter_than_the_lease_is_survived
+    an_outage_longer_than_the_lease_is_a_loss_by_the_clock
+    what_redis_carries_out_late_is_taken_back
+    an_unconfirmed_release_is_reported_and_continues
+    scripts_that_redis_forgot_are_loaded_again
+    the_memory_limit_refuses_new_locks_and_allows_releases
+    a_restart_without_data_loses_locks_and_renews_later_ones
+}
+
+async fn a_stopped_redis_is_reported_within_the_command_timeout(wire: Wire) {
     let mut server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     server.kill();
     for _ in 0..3 {
         let refused = client.write("k").wait(NEVER).acquire();
@@ -25,11 +38,10 @@ async fn a_stopped_redis_is_reported_within_the_command_timeout() {
     nothing_stays(&server, &[&client]).await;
 }
 
-#[tokio::test]
-async fn data_lost_in_a_restart_is_a_lost_lock() {
+async fn data_lost_in_a_restart_is_a_lost_lock(wire: Wire) {
     unless_stalled(async || {
         let mut server = RedisServer::start().await;
-        let client = client(&server).await;
+        let client = client(wire, &server).await;
         let guard = client.write("k").lease(Duration::from_secs(3)).acquire().await.unwrap();
         server.kill();
         server.restart().await;
@@ -43,13 +55,12 @@ async fn data_lost_in_a_restart_is_a_lost_lock() {
     .await;
 }
 
-#[tokio::test]
-async fn an_outage_shorter_than_the_lease_is_survived() {
+async fn an_outage_shorter_than_the_lease_is_survived(wire: Wire) {
     let mut server = RedisServer::builder()
         .args(["--appendonly", "yes", "--appendfsync", "always"])
         .start()
         .await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     let guard = client.write("k").lease(Duration::from_secs(12)).acquire().await.unwrap();
     server.kill();
     server.restart().await;
@@ -61,11 +72,10 @@ async fn an_outage_shorter_than_the_lease_is_survived() {
     assert_eq!(lock_keys(&server).await, [""; 0]);
 }
 
-#[tokio::test]
-async fn an_outage_longer_than_the_lease_is_a_loss_by_the_clock() {
+async fn an_outage_longer_than_the_lease_is_a_loss_by_the_clock(wire: Wire) {
     unless_stalled(async || {
         let server = RedisServer::start().await;
-        let client = client(&server).await;
+        let client = client(wire, &server).await;
         let guard = client.write("k").lease(Duration::from_secs(1)).acquire().await.unwrap();
         server.pause();
         let lost = bounded(LIMIT, guard.lost()).await;
@@ -78,10 +88,9 @@ async fn an_outage_longer_than_the_lease_is_a_loss_by_the_clock() {
     .await;
 }
 
-#[tokio::test]
-async fn what_redis_carries_out_late_is_taken_back() {
+async fn what_redis_carries_out_late_is_taken_back(wire: Wire) {
     let server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     server.pause();
     let refused = client.write("k").lease(LONG * 100).acquire().await.unwrap_err();
     let AcquireError::Unavailable(unavailable) = &refused else { panic!("{refused}") };
@@ -92,10 +101,9 @@ async fn what_redis_carries_out_late_is_taken_back() {
     drop(client.write("k").acquire().await.unwrap());
 }
 
-#[tokio::test]
-async fn an_unconfirmed_release_is_reported_and_continues() {
+async fn an_unconfirmed_release_is_reported_and_continues(wire: Wire) {
     let server = RedisServer::start().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     let guard = client.write("k").acquire().await.unwrap();
     server.pause();
     let error = bounded(LIMIT, guard.release()).await.unwrap_err();
@@ -105,11 +113,10 @@ async fn an_unconfirmed_release_is_reported_and_continues() {
     nothing_stays(&server, &[&client]).await;
 }
 
-#[tokio::test]
-async fn scripts_that_redis_forgot_are_loaded_again() {
+async fn scripts_that_redis_forgot_are_loaded_again(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     for round in 0..10 {
         let guard = client.write("k").acquire().await.unwrap();
         let _: String = cli.query(&["SCRIPT", "FLUSH"]).await;
@@ -119,12 +126,11 @@ async fn scripts_that_redis_forgot_are_loaded_again() {
     }
 }
 
-#[tokio::test]
-async fn the_memory_limit_refuses_new_locks_and_allows_releases() {
+async fn the_memory_limit_refuses_new_locks_and_allows_releases(wire: Wire) {
     unless_stalled(async || {
         let server = RedisServer::start().await;
         let cli = server.cli().await;
-        let client = client(&server).await;
+        let client = client(wire, &server).await;
         let scope = client.scope();
         let write = scope.write("k").lease(Duration::from_secs(1)).acquire().await.unwrap();
         let read = scope.read("k").acquire().await.unwrap();
@@ -139,11 +145,10 @@ async fn the_memory_limit_refuses_new_locks_and_allows_releases() {
     .await;
 }
 
-#[tokio::test]
-async fn a_restart_without_data_loses_locks_and_renews_later_ones() {
+async fn a_restart_without_data_loses_locks_and_renews_later_ones(wire: Wire) {
     unless_stalled(async || {
         let mut server = RedisServer::start().await;
-        let client = client(&server).await;
+        let client = client(wire, &server).await;
         let lease = Duration::from_secs(3);
         let kinds = [
             (Kind::ReadWrite, Mode::Read),

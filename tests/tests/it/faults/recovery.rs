@@ -8,11 +8,18 @@ use std::{
     time::Duration,
 };
 
-use lock_core::LockClient;
-use lock_tests::{Cli, Direction, LIMIT, RedisServer, bounded, eventually};
+use lock_tests::{Cli, Direction, LIMIT, RedisServer, Wire, bounded, eventually, on_every_wire};
 use tokio::{task::JoinSet, time::sleep};
 
 use crate::faults::{client, client_at};
+
+on_every_wire! {
+    impatient_callers_on_a_slow_link_do_not_keep_it_down
+    a_server_that_refuses_writes_is_not_stormed
+    shutdown_closes_what_is_being_connected
+    a_patient_client_is_shut_down_by_its_deadline_all_the_same
+    everything_ends_with_the_last_of_a_client
+}
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -24,11 +31,10 @@ async fn connections(cli: &Cli) -> u64 {
     count.unwrap().trim().parse().unwrap()
 }
 
-#[tokio::test]
-async fn impatient_callers_on_a_slow_link_do_not_keep_it_down() {
+async fn impatient_callers_on_a_slow_link_do_not_keep_it_down(wire: Wire) {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
-    let client = client_at(&server.url_through(&proxy)).await;
+    let client = client_at(wire, &server.url_through(&proxy)).await;
     proxy.delay(Direction::Both, ms(50));
     let granted = Arc::new(AtomicUsize::new(0));
     let mut callers = JoinSet::new();
@@ -54,11 +60,10 @@ async fn impatient_callers_on_a_slow_link_do_not_keep_it_down() {
     eventually("it works again", LIMIT, async || granted.load(Ordering::SeqCst) > 50).await;
 }
 
-#[tokio::test]
-async fn a_server_that_refuses_writes_is_not_stormed() {
+async fn a_server_that_refuses_writes_is_not_stormed(wire: Wire) {
     let (server, primary) = (RedisServer::start().await, RedisServer::start().await);
     let cli = server.cli().await;
-    let client = client(&server).await;
+    let client = client(wire, &server).await;
     let port = primary.port().to_string();
     let _: String = cli.query(&["REPLICAOF", "127.0.0.1", &port]).await;
     let mut callers = JoinSet::new();
@@ -76,12 +81,11 @@ async fn a_server_that_refuses_writes_is_not_stormed() {
     assert!(opened < 60, "{opened} connections in three seconds");
 }
 
-#[tokio::test]
-async fn shutdown_closes_what_is_being_connected() {
+async fn shutdown_closes_what_is_being_connected(wire: Wire) {
     for moment in [0, 30, 60, 90, 120] {
         let server = RedisServer::start().await;
         let proxy = server.proxy().await;
-        let client = client_at(&server.url_through(&proxy)).await;
+        let client = client_at(wire, &server.url_through(&proxy)).await;
         proxy.delay(Direction::Both, ms(30));
         proxy.cut().await;
         sleep(ms(moment)).await;
@@ -92,21 +96,19 @@ async fn shutdown_closes_what_is_being_connected() {
     }
 }
 
-#[tokio::test]
-async fn a_patient_client_is_shut_down_by_its_deadline_all_the_same() {
+async fn a_patient_client_is_shut_down_by_its_deadline_all_the_same(wire: Wire) {
     let server = RedisServer::start().await;
-    let builder = LockClient::builder().command_timeout(LIMIT * 100);
+    let builder = wire.builder().command_timeout(LIMIT * 100);
     let client = builder.connect(&server.url()).await.unwrap();
     server.pause();
     bounded(LIMIT, client.shutdown(ms(100))).await.unwrap();
 }
 
-#[tokio::test]
-async fn everything_ends_with_the_last_of_a_client() {
+async fn everything_ends_with_the_last_of_a_client(wire: Wire) {
     let server = RedisServer::start().await;
     let proxy = server.proxy().await;
     for round in 0..3 {
-        let client = client_at(&server.url_through(&proxy)).await;
+        let client = client_at(wire, &server.url_through(&proxy)).await;
         let write = client.write("k").acquire().await.unwrap();
         let scope = client.scope();
         let read = scope.read("r").acquire().await.unwrap();

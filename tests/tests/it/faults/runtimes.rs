@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, LeaseState};
-use lock_tests::{LIMIT, RedisServer, eventually};
+use lock_tests::{LIMIT, RedisServer, Wire, eventually};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::faults::{client_at, nothing_stays};
@@ -16,7 +16,7 @@ fn runtime() -> Runtime {
 fn holds_outlive_the_runtime_that_acquired_them() {
     let (own, other) = (runtime(), runtime());
     let server = own.block_on(RedisServer::start());
-    let client = own.block_on(client_at(&server.url()));
+    let client = own.block_on(client_at(Wire::Native, &server.url()));
     let lease = Duration::from_secs(2);
     let guard = other.block_on(client.write("k").lease(lease).acquire()).unwrap();
     drop(other);
@@ -31,7 +31,7 @@ fn holds_outlive_the_runtime_that_acquired_them() {
 fn a_client_of_an_ended_runtime_reports_it_at_once() {
     let (keeper, own) = (runtime(), runtime());
     let server = keeper.block_on(RedisServer::start());
-    let client = own.block_on(client_at(&server.url()));
+    let client = own.block_on(client_at(Wire::Native, &server.url()));
     let lease = Duration::from_secs(2);
     let guard = own.block_on(client.write("k").lease(lease).acquire()).unwrap();
     drop(own);
@@ -43,7 +43,7 @@ fn a_client_of_an_ended_runtime_reports_it_at_once() {
             assert!(refused.to_string().contains("runtime"), "{refused}");
         }
         assert!(guard.release().await.unwrap_err().to_string().contains("runtime"));
-        let next = client_at(&server.url()).await;
+        let next = client_at(Wire::Native, &server.url()).await;
         next.write("k").wait(LIMIT).acquire().await.unwrap().release().await.unwrap();
     });
 }

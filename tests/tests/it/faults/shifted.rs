@@ -9,13 +9,17 @@ use std::{
 };
 
 use lock_core::AcquireError;
-use lock_tests::{RedisServer, unless_stalled};
+use lock_tests::{RedisServer, Wire, on_every_wire, unless_stalled};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
 
 use crate::faults::{LONG, client_at, nothing_stays};
+
+on_every_wire! {
+    a_shifted_reply_is_never_a_grant
+}
 
 /// Puts one reply of its own before the next one of the server, as a client library that counts
 /// replies wrongly would see it: from then on every reply of that connection is the one before.
@@ -46,14 +50,13 @@ async fn shift_replies(upstream: SocketAddr, shift: Arc<AtomicBool>) -> SocketAd
     address
 }
 
-#[tokio::test]
-async fn a_shifted_reply_is_never_a_grant() {
+async fn a_shifted_reply_is_never_a_grant(wire: Wire) {
     unless_stalled(async || {
         let server = RedisServer::start().await;
         let shift = Arc::new(AtomicBool::new(false));
         let address = shift_replies(server.addr(), Arc::clone(&shift)).await;
-        let client = client_at(&format!("redis://{address}")).await;
-        let other = client_at(&server.url()).await;
+        let client = client_at(wire, &format!("redis://{address}")).await;
+        let other = client_at(wire, &server.url()).await;
         for _ in 0..5 {
             let held = other.write("k").acquire().await.unwrap();
             // The pub/sub connection may be the one that is shifted; then nothing is to be seen here.

@@ -2,16 +2,23 @@
 
 use std::time::Duration;
 
-use lock_core::AcquireError;
-use lock_tests::{LIMIT, RedisServer, bounded, eventually};
+use lock_core::{AcquireError, LockClient};
+use lock_tests::{LIMIT, RedisServer, Wire, bounded, eventually, on_every_wire};
 
 use crate::faults::{LONG, client};
 
-#[tokio::test]
-async fn a_missed_release_message_is_noticed() {
+on_every_wire! {
+    a_missed_release_message_is_noticed
+    channels_without_waiters_are_forgotten
+    hundreds_of_keys_are_waited_for_over_one_connection
+    waiters_that_may_not_listen_get_there_all_the_same
+    a_channel_that_is_refused_ends_no_other_subscription
+}
+
+async fn a_missed_release_message_is_noticed(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
+    let (here, there) = (client(wire, &server).await, client(wire, &server).await);
     let guard = here.write("k").lease(LONG * 10).acquire().await.unwrap();
     let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
     eventually("the waiter listens", LIMIT, async || {
@@ -25,18 +32,20 @@ async fn a_missed_release_message_is_noticed() {
     drop(guard);
 }
 
-#[tokio::test]
-async fn channels_without_waiters_are_forgotten() {
+async fn channels_without_waiters_are_forgotten(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
+    let (here, there) = (client(wire, &server).await, client(wire, &server).await);
+    let channels = match wire {
+        Wire::Native => "lock_wake:*",
+        Wire::Redisson => "redisson_rwlock:*",
+    };
     for number in 0..20 {
         let key = format!("k:{number}");
         let guard = here.write(&key).acquire().await.unwrap();
         let waiter = tokio::spawn(there.write(&key).wait(LONG).acquire());
         eventually("the waiter listens", LIMIT, async || {
-            let channels: Vec<String> =
-                cli.query(&["PUBSUB", "CHANNELS", "redisson_rwlock:*"]).await;
+            let channels: Vec<String> = cli.query(&["PUBSUB", "CHANNELS", channels]).await;
             channels.len() == number + 1
         })
         .await;
@@ -50,12 +59,11 @@ async fn channels_without_waiters_are_forgotten() {
 }
 
 /// Redisson has room for 250 channels, and fails beyond them.
-#[tokio::test]
-async fn hundreds_of_keys_are_waited_for_over_one_connection() {
+async fn hundreds_of_keys_are_waited_for_over_one_connection(wire: Wire) {
     const KEYS: usize = 400;
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
+    let (here, there) = (client(wire, &server).await, client(wire, &server).await);
     let (mut guards, mut waiters) = (Vec::new(), tokio::task::JoinSet::new());
     for number in 0..KEYS {
         let key = format!("k:{number}");
@@ -81,31 +89,35 @@ async fn hundreds_of_keys_are_waited_for_over_one_connection() {
     .await;
 }
 
+/// Whether a waiter is known for the key `k`.
+async fn waits(client: &LockClient) -> bool {
+    !client.inspect("k").await.unwrap().waiters.is_empty()
+}
+
 /// Redisson waits for a message without a timer, and none comes.
 #[tokio::test]
 async fn a_holder_without_end_that_goes_silently_is_noticed() {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let client = client(&server).await;
+    let client = client(Wire::Redisson, &server).await;
     let _: u64 = cli.query(&["HSET", "lock:k", "mode", "write", "j:1:write", "1"]).await;
     let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
-    eventually("it waits", LIMIT, async || cli.exists("lock_waiters:{lock:k}").await).await;
+    eventually("it waits", LIMIT, async || waits(&client).await).await;
     assert_eq!(cli.pttl("lock:k").await, -1);
     assert!(cli.del("lock:k").await);
     bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
 /// Redisson gives up a lock for which it cannot listen.
-#[tokio::test]
-async fn waiters_that_may_not_listen_get_there_all_the_same() {
+async fn waiters_that_may_not_listen_get_there_all_the_same(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
+    let (here, there) = (client(wire, &server).await, client(wire, &server).await);
     let guard = here.write("k").lease(LONG * 10).acquire().await.unwrap();
     let deaf = ["ACL", "SETUSER", "default", "resetchannels"];
     let _: String = cli.query(&deaf).await;
     let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
-    eventually("it waits", LIMIT, async || cli.exists("lock_waiters:{lock:k}").await).await;
+    eventually("it waits", LIMIT, async || waits(&here).await).await;
     eventually("it may not listen", LIMIT, async || {
         let denied: redis::Value = cli.query(&["ACL", "LOG"]).await;
         format!("{denied:?}").contains("channel")
@@ -117,12 +129,15 @@ async fn waiters_that_may_not_listen_get_there_all_the_same() {
 }
 
 /// A channel that may not be subscribed costs no other its messages: the connection stays.
-#[tokio::test]
-async fn a_channel_that_is_refused_ends_no_other_subscription() {
+async fn a_channel_that_is_refused_ends_no_other_subscription(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let (here, there) = (client(&server).await, client(&server).await);
-    let only_one = ["ACL", "SETUSER", "default", "resetchannels", "&redisson_rwlock:{lock:heard}"];
+    let (here, there) = (client(wire, &server).await, client(wire, &server).await);
+    let heard = match wire {
+        Wire::Native => "&lock_wake:{lock:heard}:*",
+        Wire::Redisson => "&redisson_rwlock:{lock:heard}",
+    };
+    let only_one = ["ACL", "SETUSER", "default", "resetchannels", heard];
     let _: String = cli.query(&only_one).await;
     let (heard, deaf) = (here.write("heard"), here.write("deaf"));
     let heard = heard.lease(LONG * 10).acquire().await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_tests::migrating::{OldKind, Replica, Undone, Version};
-use lock_tests::{Cli, LIMIT, Process, RedisServer, bounded, eventually};
+use lock_tests::{Cli, LIMIT, Process, RedisServer, bounded, eventually, lock_keys};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -62,11 +62,7 @@ impl Scene {
 
     /// Neither lock is held, and neither has a waiter.
     pub(crate) async fn all_free(&self) {
-        let outlive = ["redisson_lock_token:", "lock_client:"];
-        let free = async || {
-            let keys = self.cli.keys().await;
-            keys.iter().all(|key| outlive.iter().any(|prefix| key.starts_with(prefix)))
-        };
+        let free = async || lock_keys(&self.cli).await.is_empty();
         eventually("both locks to be free", LIMIT, free).await;
     }
 }

@@ -8,6 +8,8 @@ pub(crate) enum ErrorClass {
     Moved(String),
     /// The slot is being moved to this node.
     Ask(String),
+    /// The keys of the request are in several slots.
+    CrossSlot,
     /// The same request may succeed in a moment: only over another connection (`replace`), after it
     /// may have been executed in part (`halfway`).
     Transient {
@@ -24,6 +26,7 @@ pub(crate) fn classify(error: &RedisError) -> ErrorClass {
     match error.kind() {
         ErrorKind::Server(Kind::Moved) => ErrorClass::Moved(to()),
         ErrorKind::Server(Kind::Ask) => ErrorClass::Ask(to()),
+        ErrorKind::Server(Kind::CrossSlot) => ErrorClass::CrossSlot,
         ErrorKind::Server(Kind::BusyLoading | Kind::MasterDown | Kind::ReadOnly) => {
             transient(true, false)
         }

@@ -14,6 +14,7 @@ pub(crate) struct RedisOptions {
     pub(crate) connect_timeout: Duration,
     /// Redisson's keys, fields and messages instead of our own.
     pub(crate) redissons_wire: bool,
+    /// Of Redisson's wire alone.
     pub(crate) permanent_tokens: bool,
     pub(crate) service: Option<String>,
     pub(crate) instance: Option<String>,
@@ -42,7 +43,7 @@ impl Default for RedisOptions {
             prefix: "lock:".to_owned(),
             command_timeout: DEFAULT_COMMAND_TIMEOUT,
             connect_timeout: Duration::from_secs(2),
-            redissons_wire: true,
+            redissons_wire: false,
             permanent_tokens: false,
             service: None,
             instance: None,

@@ -240,7 +240,9 @@ impl Server {
             _ if credentials.iter().any(|word| text.contains(word)) => {
                 ConnectError::Refused { address, reason: text }
             }
-            ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => self.unsupported_error(
+            ErrorKind::Server(
+                ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot,
+            ) => self.unsupported_error(
                 "it is one node of a cluster: connect with redis+cluster:// instead of redis://",
             ),
             ErrorKind::RESP3NotSupported => self.unsupported_error("it is older than Redis 6"),
