@@ -6,10 +6,12 @@
 
 use std::{
     collections::VecDeque,
+    future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -106,10 +108,30 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
                 in_flight.extend(left.gone.into_iter().map(reconcile));
                 resting.extend(left.failed.into_iter().map(PendingRelease::rest));
             }
-            Some(failed) = in_flight.next() => resting.extend(failed.map(PendingRelease::rest)),
+            failed = all_ready(&mut in_flight) => {
+                resting.extend(failed.into_iter().map(PendingRelease::rest));
+            }
             Some(rested) = resting.next() => line.extend(leavers.gather(rested)),
         }
     }
+}
+
+/// Waits until a release has ended, and returns the failed ones of all that have: a batch of releases
+/// is answered together.
+async fn all_ready<F>(in_flight: &mut FuturesUnordered<F>) -> Vec<PendingRelease>
+where
+    F: Future<Output = Option<PendingRelease>>,
+{
+    let (mut failed, mut ended) = (Vec::new(), false);
+    poll_fn(|context| {
+        while let Poll::Ready(Some(outcome)) = in_flight.poll_next_unpin(context) {
+            ended = true;
+            failed.extend(outcome);
+        }
+        if ended { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    failed
 }
 
 /// A release in flight. If the task panics or is dropped, the lease returns to the queue: otherwise
@@ -166,7 +188,10 @@ async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
         let done = {
             // With the right to the step: an acquisition that is in flight would otherwise be executed
             // after the release that is meant to undo it.
-            let _step = lease.step().await;
+            let _step = match lease.try_step() {
+                Some(step) => step,
+                None => lease.step().await,
+            };
             let next = lease.state().next_step();
             sent = LeaseInstant::now();
             match next {
