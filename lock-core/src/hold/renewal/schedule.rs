@@ -170,6 +170,8 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
     use crate::{
         client::{Acquire, LockClient},
@@ -204,6 +206,27 @@ mod tests {
         assert_eq!(schedule.first(), Some(due), "it has one place");
         guard.release().await.expect("it is held");
         assert_eq!(schedule.first(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_task_is_woken_only_if_it_would_be_late() {
+        let client = LockClient::in_memory();
+        let acquire = |key: &str| client.write(key).acquire();
+        let [one, other] =
+            [acquire("a").await, acquire("b").await].map(|guard| guard.expect("free"));
+        let [one, other] = [&one.hold().lease, &other.hold().lease];
+        let (schedule, now) = (Schedule::default(), LeaseInstant::now());
+        let woken = || schedule.sooner.notified().now_or_never().is_some();
+        let seconds = |seconds| now.after(Duration::from_secs(seconds));
+        schedule.add_at(one, seconds(10));
+        assert!(woken());
+        assert_eq!(schedule.next_look(), Some(seconds(10)));
+        let place = one.state().due.take().expect("it stands there");
+        schedule.remove(one, place);
+        schedule.add_at(other, seconds(20));
+        assert!(!woken(), "it looks again in ten seconds");
+        schedule.add_at(one, seconds(5));
+        assert!(woken());
     }
 
     #[tokio::test(start_paused = true)]
