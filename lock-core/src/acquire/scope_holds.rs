@@ -1,7 +1,7 @@
 //! The holds of a scope: its live hold on each key.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{Arc, Weak},
 };
 
@@ -11,9 +11,20 @@ use crate::{
     types::{CallSite, ClientId, LockKey, Mode},
 };
 
-/// The live holds of a scope, by client and key.
+/// The live holds of a scope.
 #[derive(Debug, Default)]
-pub(crate) struct ScopeHolds(Mutex<HashMap<(ClientId, LockKey), Arc<ScopeSlot>>>);
+pub(crate) struct ScopeHolds(Mutex<Slots>);
+
+/// The slots by key and client. Most scopes lock one key: an ordered map needs no hash for it.
+#[derive(Debug, Default)]
+struct Slots {
+    map: BTreeMap<(LockKey, ClientId), Arc<ScopeSlot>>,
+    /// How many there may be before those that are not used any more are removed.
+    limit: usize,
+}
+
+/// So many slots are kept in any case.
+const FEW: usize = 8;
 
 /// A scope's hold on one key, and the right to acquire it.
 #[derive(Debug, Default)]
@@ -27,7 +38,7 @@ impl ScopeHolds {
     pub(crate) fn held(&self, client: &ClientId) -> Vec<(LockKey, CallSite)> {
         let holds: Vec<_> = {
             let slots = self.0.lock();
-            let own = slots.iter().filter(|((of, _), _)| of == client);
+            let own = slots.map.iter().filter(|((_, of), _)| of == client);
             own.filter_map(|(_, slot)| slot.hold()).collect()
         };
         let live = holds.iter().filter(|hold| hold.state().end.is_none());
@@ -36,15 +47,15 @@ impl ScopeHolds {
 
     /// Whether a live hold on this key has at least this mode.
     pub(crate) fn holds(&self, key: &str, mode: Mode) -> bool {
-        let holds = |(slot, known): (&(ClientId, LockKey), &Arc<ScopeSlot>)| {
-            if slot.1.as_str() != key {
+        let holds = |((of, _), known): (&(LockKey, ClientId), &Arc<ScopeSlot>)| {
+            if of.as_str() != key {
                 return None;
             }
             known.hold()
         };
         let on_key: Vec<_> = {
             let slots = self.0.lock();
-            slots.iter().filter_map(holds).collect()
+            slots.map.iter().filter_map(holds).collect()
         };
         on_key.iter().any(|hold| {
             let guards = hold.state().guards;
@@ -55,16 +66,19 @@ impl ScopeHolds {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().len()
+        self.0.lock().map.len()
     }
 
     pub(crate) fn slot(&self, client: &ClientId, key: &LockKey) -> Arc<ScopeSlot> {
         let mut slots = self.0.lock();
-        if slots.len() == slots.capacity() {
-            // Before the map grows: a scope that lives long locks many keys.
-            slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.hold().is_some());
+        let Slots { map, limit } = &mut *slots;
+        if map.len() >= FEW.max(*limit) {
+            // A scope that lives long locks many keys. Twice what is left may be added before the
+            // next search, so that it costs little for each.
+            map.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.hold().is_some());
+            *limit = 2 * map.len();
         }
-        let slot = slots.entry((client.clone(), key.clone())).or_default();
+        let slot = map.entry((key.clone(), client.clone())).or_default();
         Arc::clone(slot)
     }
 }

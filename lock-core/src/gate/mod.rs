@@ -13,7 +13,7 @@ mod tests;
 mod waiter_limit;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     convert::Infallible,
     fmt,
     sync::{
@@ -284,9 +284,10 @@ impl<T: Tenant> Gate<T> {
         {
             let mut keys = self.lock();
             // No permit and no waiter: there is nothing to change.
-            let Some(state) = keys.get_mut(key) else {
+            let Entry::Occupied(mut entry) = keys.entry(key.clone()) else {
                 return;
             };
+            let state = entry.get_mut();
             change(state);
             let enters = |state: &KeyState<T>, next: &Waiter<T>| {
                 state.admits(next.access) && !state.is_behind_leavers(next.access)
@@ -298,7 +299,7 @@ impl<T: Tenant> Gate<T> {
                 admitted.push((admit, self.permit(key, access)));
             }
             if state.count() == 0 && state.queued() == 0 {
-                keys.remove(key);
+                entry.remove();
             }
         }
         for (admit, permit) in admitted {

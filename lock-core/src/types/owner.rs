@@ -10,7 +10,7 @@ use std::{
 
 /// One client's identity: a random UUID, drawn once per client. Its version is 8 (vendor-defined);
 /// Redisson's UUIDs have version 4, which distinguishes its holds from ours in Redis.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ClientId(Arc<str>);
 
 /// Not shown: code that knows it could release what the client holds.
