@@ -10,7 +10,10 @@ use lock_policy::{__private::LockName, Outcome};
 use crate::{
     outcome::{caller::Caller, rejection::Rejection},
     pipeline::reject,
-    request::lock_slot::{FenceUse, LockSlot, SlotEntry},
+    request::{
+        context::RequestContext,
+        lock_slot::{FenceUse, LockSlot, SlotEntry},
+    },
 };
 
 /// The fencing token of the lock that protects a request: an extractor for handlers that write to a
@@ -109,7 +112,7 @@ impl Fence {
         parts: &Parts,
         wanted: FenceUse,
     ) -> Result<Option<Self>, (Outcome, &'static str)> {
-        let Some(slot) = parts.extensions.get::<LockSlot>() else { return Ok(None) };
+        let Some(slot) = RequestContext::innermost_lock(&parts.extensions) else { return Ok(None) };
         slot.use_fence(wanted);
         match slot.fence_refused() {
             Some(why) => Err(why),

@@ -12,7 +12,10 @@ use lock_core::{
 };
 use lock_policy::Unlocked;
 
-use crate::request::lock_slot::{LockSlot, SlotEntry};
+use crate::request::{
+    context::RequestContext,
+    lock_slot::{LockSlot, SlotEntry},
+};
 
 #[cfg(feature = "axum")]
 use crate::{
@@ -61,7 +64,7 @@ impl Locked {
     /// without Axum.
     #[must_use]
     pub fn from_extensions(extensions: &Extensions) -> Option<Self> {
-        extensions.get().cloned().map(Self)
+        RequestContext::innermost_lock(extensions).cloned().map(Self)
     }
 
     /// Returns a view of a guard's lock, with a name, for calling a handler in a unit test.

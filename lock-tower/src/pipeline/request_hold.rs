@@ -82,9 +82,10 @@ impl RequestHold {
         Some(guard.lost())
     }
 
-    /// Whether the lock was lost while the work continued.
-    pub(crate) fn went_on_without(&self) -> bool {
-        self.guard.as_ref().is_some_and(|guard| !guard.is_held())
+    /// Returns why the lock is not held any more, if it is not.
+    pub(crate) fn loss(&self) -> Option<LostCause> {
+        let mut views = self.guard.iter().flat_map(MultiGuard::views);
+        views.find_map(|view| view.ensure_held().err()).map(|lost| lost.cause())
     }
 
     /// Continues the shadow measurement, if there is one, after the handler has ended.
@@ -111,7 +112,8 @@ impl RequestHold {
 
     /// Ends the hold and waits for the release.
     pub(crate) async fn release(mut self) {
-        if let Some(guard) = self.observed()
+        let lost = self.loss();
+        if let Some(guard) = self.observed(lost)
             // The work is done. A release that failed is retried in the background.
             && let Err(error) = guard.release().await
         {
@@ -120,11 +122,15 @@ impl RequestHold {
         }
     }
 
+    /// Ends the hold, whose [`loss`](Self::loss) has just been looked at.
+    pub(crate) fn end(mut self, lost: Option<LostCause>) {
+        self.observed(lost);
+    }
+
     /// Records the metrics of the hold and returns its guard, once.
-    fn observed(&mut self) -> Option<MultiGuard> {
+    fn observed(&mut self, lost: Option<LostCause>) -> Option<MultiGuard> {
         let guard = self.guard.take()?;
         let held = self.since.elapsed();
-        let lost = guard.views().find_map(|view| view.ensure_held().err()).map(|lost| lost.cause());
         spans::held(&self.span, self.done, lost, held);
         if self.unlocked.is_none() {
             self.policy.holds.observe(self.mode, held);
@@ -154,7 +160,8 @@ impl Drop for RequestHold {
     fn drop(&mut self) {
         // A guard that was taken has been recorded already. Record here only if there never was
         // one.
-        if self.observed().is_none() && self.runs_without_guard() {
+        let lost = self.loss();
+        if self.observed(lost).is_none() && self.runs_without_guard() {
             spans::held(&self.span, self.done, None, self.since.elapsed());
         }
     }

@@ -14,7 +14,7 @@ use futures_util::{
 };
 use http::{HeaderName, HeaderValue, Request, Response, request::Parts};
 use http_body::Body;
-use lock_core::Lost;
+use lock_core::{Lost, LostCause};
 use lock_policy::{HoldUntil, OnDisconnect, Outcome, Unlocked};
 use tower_service::Service;
 use tracing::Instrument;
@@ -53,8 +53,7 @@ where
         // lock.
         let answers_for_loss = policy.fallbacks.contains_key(&Outcome::Lost);
         let kept = answers_for_loss.then(|| Box::new(parts.clone()));
-        parts.extensions.insert(inside.clone());
-        parts.extensions.insert(slot);
+        inside.insert_with(slot, &mut parts.extensions);
         let span = held.span();
         let request = Request::from_parts(parts, body);
         let done = async move {
@@ -112,7 +111,8 @@ where
             return Either::Right(answer.map(|answer| Ok(answer.map(LockBody::ours))).boxed());
         }
     };
-    if let Some(degraded) = held.degraded() {
+    let lost = held.loss();
+    if let Some(degraded) = held.degraded(lost) {
         answer.headers_mut().insert(DEGRADED, HeaderValue::from_static(degraded));
     }
     let hold_until = held.policy.settings.hold_until.unwrap_or_default();
@@ -125,7 +125,7 @@ where
     if held.is_released_first() {
         return Either::Right(held.release().map(|()| Ok(answer)).boxed());
     }
-    drop(held);
+    held.end(lost);
     at_once(Ok(answer))
 }
 
@@ -154,11 +154,10 @@ async fn detach<T: Send + 'static>(work: impl Future<Output = T> + Send + 'stati
 
 impl RequestHold {
     /// Returns the value of [`DEGRADED`] for this request's answer.
-    fn degraded(&self) -> Option<&'static str> {
+    fn degraded(&self, lost: Option<LostCause>) -> Option<&'static str> {
         match self.unlocked {
             Some(unlocked @ (Unlocked::Open | Unlocked::Local)) => Some(unlocked.as_str()),
-            _ if self.went_on_without() => Some("lost"),
-            _ => None,
+            _ => lost.map(|_| "lost"),
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::{iter, sync::Arc};
 
 use futures_util::FutureExt;
-use http::request::Parts;
+use http::{Extensions, request::Parts};
 use lock_core::{Kind, LockClient, LockKey, Mode, Scope};
 use lock_policy::__private::{LockName, RequestKey};
 
-use super::deadline::RequestDeadline;
+use super::{deadline::RequestDeadline, lock_slot::LockSlot};
 use crate::{outcome::caller::Caller, settings::attribute_rules::AttributeRules};
 
 tokio::task_local! {
@@ -27,6 +27,8 @@ pub(crate) struct RequestContext {
     /// The rules for attributes of the policy files around the request.
     pub(crate) attributes: Option<Arc<AttributeRules>>,
     around: Option<Arc<Enclosing>>,
+    /// The lock of the innermost layer, for extractors: only in a request's extensions.
+    slot: Option<LockSlot>,
 }
 
 /// A lock that a layer or an attribute further out holds for this request.
@@ -50,6 +52,7 @@ impl RequestContext {
     /// Joins the context further out, or creates one.
     pub(crate) fn join(client: &LockClient, parts: &Parts) -> Self {
         let outer = Self::find(parts);
+        let slot = outer.as_ref().and_then(|outer| outer.slot.clone());
         Self {
             scope: outer.as_ref().map_or_else(|| client.scope(), |outer| outer.scope.clone()),
             client: client.clone(),
@@ -60,6 +63,7 @@ impl RequestContext {
             ),
             attributes: outer.as_ref().and_then(|outer| outer.attributes.clone()),
             around: outer.and_then(|outer| outer.around),
+            slot,
         }
     }
 
@@ -74,7 +78,7 @@ impl RequestContext {
     pub(crate) fn ambient() -> Option<Self> {
         let scope = Scope::current()?;
         Some(match AMBIENT.try_with(Self::clone) {
-            Ok(context) => Self { scope, ..context },
+            Ok(context) => Self { scope, slot: None, ..context },
             Err(_) => Self::of(scope),
         })
     }
@@ -88,12 +92,26 @@ impl RequestContext {
             deadline: None,
             attributes: None,
             around: None,
+            slot: None,
         }
     }
 
     pub(crate) fn inside(&self, lock: Enclosing) -> Self {
         let around = Some(Arc::new(Enclosing { around: self.around.clone(), ..lock }));
-        Self { around, ..self.clone() }
+        Self { around, slot: None, ..self.clone() }
+    }
+
+    /// Puts this context among a request's extensions, with the lock that extractors show.
+    pub(crate) fn insert_with(&self, slot: LockSlot, extensions: &mut Extensions) {
+        // That of an attribute further out is not the innermost lock any more.
+        extensions.remove::<LockSlot>();
+        extensions.insert(Self { slot: Some(slot), ..self.clone() });
+    }
+
+    /// Returns the innermost lock around a request: the attribute's, or that of the layer next to it.
+    pub(crate) fn innermost_lock(extensions: &Extensions) -> Option<&LockSlot> {
+        let of_layer = || extensions.get::<Self>()?.slot.as_ref();
+        extensions.get().or_else(of_layer)
     }
 
     /// Returns the innermost lock further out on `key` that satisfies `is`, and its copy of the
@@ -143,4 +161,31 @@ fn earliest(
     other: Option<RequestDeadline>,
 ) -> Option<RequestDeadline> {
     one.into_iter().chain(other).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::lock_slot::SlotEntry;
+
+    #[test]
+    fn a_layer_inside_an_attribute_has_the_innermost_lock() {
+        let context = RequestContext::of(LockClient::in_memory().scope());
+        let [attribute, layer] = [LockSlot::default(), LockSlot::default()];
+        layer.fill(SlotEntry {
+            name: LockName::Fixed("layer"),
+            mode: Mode::Read,
+            views: Vec::new(),
+            unlocked: None,
+            reacquire: None,
+        });
+        let mut extensions = Extensions::new();
+        extensions.insert(attribute);
+        context.insert_with(layer, &mut extensions);
+        let innermost = RequestContext::innermost_lock(&extensions).and_then(LockSlot::get);
+        assert_eq!(innermost.map(|entry| &*entry.name), Some("layer"));
+        extensions.insert(LockSlot::default());
+        let innermost = RequestContext::innermost_lock(&extensions).expect("the attribute's");
+        assert!(innermost.get().is_none());
+    }
 }
