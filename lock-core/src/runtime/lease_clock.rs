@@ -41,7 +41,7 @@ pub(crate) struct LeaseInstant {
 }
 
 /// A paused clock of another test may be behind the one that was read first.
-const FIRST_LOOK: NonZeroU64 = NonZeroU64::MIN.saturating_add(1 << 62);
+const FIRST_LOOK: u64 = 1 << 62;
 
 impl LeaseInstant {
     /// Earlier than every reading.
@@ -55,11 +55,12 @@ impl LeaseInstant {
     pub(crate) fn of(now: Instant) -> Self {
         static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
         let first = *FIRST;
-        let (ahead, behind) =
-            (now.saturating_duration_since(first), first.saturating_duration_since(now));
-        let looked = FIRST_LOOK.get().saturating_sub(nanos(behind));
-        let looked = Self { at: NonZeroU64::new(looked).unwrap_or(NonZeroU64::MIN) };
-        looked.after(ahead + suspended() + pretended())
+        let looked = match now.checked_duration_since(first) {
+            Some(ahead) => FIRST_LOOK.saturating_add(nanos(ahead)),
+            None => FIRST_LOOK.saturating_sub(nanos(first.saturating_duration_since(now))),
+        };
+        let at = looked.saturating_add(suspended()).saturating_add(nanos(pretended()));
+        Self { at: NonZeroU64::new(at).unwrap_or(NonZeroU64::MIN) }
     }
 
     pub(crate) fn until(self, later: LeaseInstant) -> Duration {
@@ -101,38 +102,37 @@ pub(crate) async fn sleep_until(moment: LeaseInstant) {
     }
 }
 
-/// A smaller difference between two clocks is the time between two readings.
-const BETWEEN_READINGS: Duration = Duration::from_millis(1);
+/// A smaller difference between two clocks, in nanoseconds, is the time between two readings.
+const BETWEEN_READINGS: u64 = 1_000_000;
 
-fn suspended_for(gain: Duration) -> Duration {
-    if gain < BETWEEN_READINGS { Duration::ZERO } else { gain }
+fn suspended_for(gain: u64) -> u64 {
+    if gain < BETWEEN_READINGS { 0 } else { gain }
 }
 
+/// How long the machine has been suspended since the first reading, in nanoseconds.
 #[cfg(target_os = "linux")]
-fn suspended() -> Duration {
+fn suspended() -> u64 {
     use rustix::time::{ClockId, clock_gettime};
 
-    fn read(clock: ClockId) -> Duration {
+    fn read(clock: ClockId) -> u64 {
         let time = clock_gettime(clock);
-        Duration::new(
-            u64::try_from(time.tv_sec).unwrap_or(0),
-            u32::try_from(time.tv_nsec).unwrap_or(0),
-        )
+        let whole = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
+        whole.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
     }
     // Boottime first: being descheduled between the two readings can then only hide a moment of
     // suspension, never invent one.
-    fn gained() -> Duration {
+    fn gained() -> u64 {
         let boottime = read(ClockId::Boottime);
         boottime.saturating_sub(read(ClockId::Monotonic))
     }
-    static AT_START: LazyLock<Duration> = LazyLock::new(|| gained().max(gained()).max(gained()));
+    static AT_START: LazyLock<u64> = LazyLock::new(|| gained().max(gained()).max(gained()));
     let start = *AT_START;
     suspended_for(gained().saturating_sub(start))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn suspended() -> Duration {
-    suspended_for(Duration::ZERO)
+fn suspended() -> u64 {
+    suspended_for(0)
 }
 
 #[cfg(test)]
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn what_passes_between_two_readings_is_no_suspension() {
-        let ms = Duration::from_millis;
-        assert_eq!(suspended_for(ms(1) - Duration::from_nanos(1)), Duration::ZERO);
+        let ms = |ms| nanos(Duration::from_millis(ms));
+        assert_eq!(suspended_for(ms(1) - 1), 0);
         assert_eq!(suspended_for(ms(1)), ms(1));
         assert_eq!(suspended_for(ms(3_600_000)), ms(3_600_000));
     }

@@ -51,7 +51,7 @@ fn a_lock_in_memory_that_is_free_takes_few() {
     let client = runtime.block_on(async { LockClient::in_memory() });
     let (count, bytes) = of_a_cycle(&runtime, &client);
     println!("in memory: {count} allocations, {bytes} bytes");
-    assert!(count <= 17, "{count} allocations of {bytes} bytes");
+    assert!(count <= 10, "{count} allocations of {bytes} bytes");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_lock_in_redis_that_is_free_takes_few() {
     });
     let (count, bytes) = of_a_cycle(&runtime, &client);
     println!("in Redis: {count} allocations, {bytes} bytes");
-    assert!(count <= 46, "{count} allocations of {bytes} bytes");
+    assert!(count <= 60, "{count} allocations of {bytes} bytes");
     drop(server);
 }
 
@@ -74,5 +74,5 @@ fn a_future_that_waits_is_small() {
     let client = runtime().block_on(async { LockClient::in_memory() });
     let alone = size_of_val(&client.write("k").acquire());
     println!("an acquisition: {alone} bytes");
-    assert!(alone <= 1_600, "{alone} bytes");
+    assert!(alone <= 900, "{alone} bytes");
 }
