@@ -95,7 +95,7 @@ pub(super) fn hear(
         }
         Op::ReadValue => {
             let name = names::owner(setup.kind, setup.names, hold.owner);
-            let value = reply.parts().first().and_then(Reply::text).unwrap_or_default();
+            let value = reply.text().unwrap_or_default();
             let rest = value.as_bytes().get(5..).and_then(|rest| rest.strip_prefix(&*name));
             match hold.tried.take() {
                 Some(tried) if matches!(rest, Some([] | [b' ', ..])) => {

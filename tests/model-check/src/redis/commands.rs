@@ -10,8 +10,8 @@ pub(super) fn carry_out(redis: &mut Redis, words: &[Vec<u8>]) -> Answer {
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
     let least = match name.as_str() {
         "time" => 0,
-        "get" | "mget" | "hlen" | "hgetall" | "exists" | "del" | "pttl" | "persist" | "type"
-        | "llen" | "zcard" | "scard" => 1,
+        "get" | "hlen" | "hgetall" | "exists" | "del" | "pttl" | "persist" | "type" | "llen"
+        | "zcard" | "scard" => 1,
         "hset" | "lrange" | "lrem" | "ltrim" | "zadd" | "zcount" | "zrange" | "zrangebyscore"
         | "zremrangebyscore" | "zrevrange" | "zrevrangebyscore" => 3,
         _ => 2,
@@ -24,7 +24,6 @@ pub(super) fn carry_out(redis: &mut Redis, words: &[Vec<u8>]) -> Answer {
         "get" => strings::get(redis, args),
         "set" => strings::set(redis, args),
         "incrby" => strings::incrby(redis, args),
-        "mget" => strings::mget(redis, args),
         "exists" => keys::exists(redis, args),
         "del" => keys::del(redis, args),
         "pexpire" => keys::pexpire(redis, args),

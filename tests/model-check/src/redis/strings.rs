@@ -17,11 +17,6 @@ pub(super) fn get(redis: &Redis, args: &[Vec<u8>]) -> Answer {
     Ok(Reply::maybe(text(redis, &args[0])?))
 }
 
-pub(super) fn mget(redis: &Redis, args: &[Vec<u8>]) -> Answer {
-    let texts = args.iter().map(|key| Reply::maybe(text(redis, key).ok().flatten()));
-    Ok(Reply::Array(texts.collect()))
-}
-
 /// With NX and PX, in any order: the forms that are used.
 pub(super) fn set(redis: &mut Redis, args: &[Vec<u8>]) -> Answer {
     let (mut only_new, mut ends) = (false, None);

@@ -9,7 +9,7 @@ use crate::faults::{LONG, NEVER};
 const COUNTER: &str = "lock_token:lock:";
 
 fn native() -> LockClientBuilder {
-    LockClient::builder().lease(NEVER)
+    LockClient::builder().lease(NEVER).command_timeout(LONG)
 }
 
 /// Acquires and releases a key; returns its token.

@@ -1,6 +1,6 @@
 //! Encodes commands for the native wire: the script of each, with its keys and arguments.
 
-use std::time::Duration;
+use std::{fmt::Write, time::Duration};
 
 use redis::{Cmd, Pipeline, Script};
 
@@ -51,6 +51,9 @@ impl NativeWire {
 
     /// The slot of a lock; 0 on a single server.
     pub(crate) fn slot_of(&self, key: &LockKey) -> u16 {
+        if self.counters.len() == 1 {
+            return 0;
+        }
         self.slot(&self.lock_name(key)).unwrap_or(0)
     }
 
@@ -74,7 +77,7 @@ impl NativeWire {
         let slot = (self.counters.len() > 1).then_some(slot);
         let mut batch = Pipeline::with_capacity(steps.len() + 2);
         let mut after = Cmd::with_capacity(1 + steps.len(), 48 * (1 + steps.len()));
-        after.arg("MGET");
+        after.arg(if steps.len() == 1 { "GET" } else { "MGET" });
         for (step, value) in steps.iter().zip(values) {
             let lock = self.lock_name(&step.key);
             let mut set = Cmd::with_capacity(6, 32 + lock.len() + value.len());
@@ -94,9 +97,8 @@ impl NativeWire {
         mut steps: impl Iterator<Item = &'a ReleaseCommand>,
     ) -> ScriptCall {
         let mut call = ScriptCall::new(&scripts::RELEASE_FREE);
-        let value = |step: &ReleaseCommand| {
-            self.value(step.holder.kind, &step.holder.owner, step.mode)
-        };
+        let value =
+            |step: &ReleaseCommand| self.value(step.holder.kind, &step.holder.owner, step.mode);
         if let Some(first) = steps.next() {
             call = call.key(self.lock_name(&first.holder.key));
             call.nonce = value(first);
@@ -119,10 +121,17 @@ impl NativeWire {
     /// An owner as it stands in Redis: the name of its client comes first, so that a waiter's
     /// message goes to its client alone.
     fn owner(&self, owner: &OwnerId) -> String {
-        match owner.client() {
-            Some(_) => owner.to_string(),
-            None => format!("{}:{owner}", self.client.as_str()),
+        let mut text = String::with_capacity(64);
+        self.push_owner(&mut text, owner);
+        text
+    }
+
+    fn push_owner(&self, text: &mut String, owner: &OwnerId) {
+        if owner.client().is_none() {
+            text.push_str(self.client.as_str());
+            text.push(':');
         }
+        write!(text, "{owner}").expect("BUG: memory takes whatever is written");
     }
 
     /// The value of a lock that this owner alone holds once, without waiters.
@@ -131,7 +140,7 @@ impl NativeWire {
         value.push_str("lt1");
         value.push_str(letter(kind));
         value.push(if mode == Mode::Read { 'r' } else { 'w' });
-        value.push_str(&self.owner(owner));
+        self.push_owner(&mut value, owner);
         value
     }
 

@@ -2,8 +2,8 @@
 //! its caller; those that are ready at the same moment go to Redis together, by one task.
 //!
 //! A release is sent after the try that it may have to undo, even if the caller of that try is gone: a
-//! caller sends its release only while no try is under way, and what the task takes from its queue
-//! together it sends in this order, over one connection.
+//! caller sends its release only while no try is in the queue, and what the task takes from the queue
+//! it sends in that order, over one connection.
 
 use std::sync::{
     Arc,
@@ -52,40 +52,41 @@ pub(crate) enum Tried {
 /// The outcome of a release, and whether the command was sent more than once.
 type ReleaseOutcome = Result<(Released, bool), Unavailable>;
 
-/// How many commands are queued, or sent and not answered.
+/// How many commands there are that another may have to wait for.
 #[derive(Debug, Default)]
 struct UnderWay {
+    /// Tries and releases without an answer.
     tries: AtomicUsize,
     releases: AtomicUsize,
+    /// Tries in the queue.
+    unsent: AtomicUsize,
 }
 
-/// Counts one command until it is dropped. Of a queued one it is with the queue: a caller that is gone does
-/// not end its try.
-struct Counted(Arc<UnderWay>, fn(&UnderWay) -> &AtomicUsize);
+/// Counts one command until it is dropped.
+struct Counted<'a>(&'a AtomicUsize);
 
-impl Counted {
-    fn new(all: &Arc<UnderWay>, of: fn(&UnderWay) -> &AtomicUsize) -> Self {
-        of(all).fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(all), of)
+impl<'a> Counted<'a> {
+    /// Also returns whether it is the only one.
+    fn new(all: &'a AtomicUsize) -> (Self, bool) {
+        let before = all.fetch_add(1, Ordering::AcqRel);
+        (Self(all), before == 0)
     }
 }
 
-impl Drop for Counted {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        (self.1)(&self.0).fetch_sub(1, Ordering::AcqRel);
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 struct Try {
     command: AcquireCommand,
     answer: oneshot::Sender<Tried>,
-    _counted: Counted,
 }
 
 struct Release {
     command: ReleaseCommand,
     answer: oneshot::Sender<ReleaseOutcome>,
-    _counted: Counted,
 }
 
 enum Pending {
@@ -109,42 +110,40 @@ impl Writer {
         tasks: &Tasks,
     ) -> Self {
         let (queue, pending) = mpsc::unbounded_channel();
-        let batches = Batches { wire, dispatcher, refusals };
-        let (task, pending) = (batches.clone(), Arc::new(Mutex::new(pending)));
+        let (batches, under_way) = (Batches { wire, dispatcher, refusals }, Arc::default());
+        let task = (batches.clone(), Arc::<UnderWay>::clone(&under_way));
+        let pending = Arc::new(Mutex::new(pending));
         tasks.spawn_supervised(move || {
-            let (batches, pending) = (task.clone(), Arc::clone(&pending));
-            async move { batches.run(&mut *pending.lock().await).await }
+            let ((batches, under_way), pending) = (task.clone(), Arc::clone(&pending));
+            async move { batches.run(&mut *pending.lock().await, &under_way.unsent).await }
         });
-        Self { queue, batches, under_way: Arc::default() }
+        Self { queue, batches, under_way }
     }
 
     pub(crate) async fn try_free(&self, command: &AcquireCommand) -> Tried {
-        let is_alone = self.under_way.tries.load(Ordering::Acquire) == 0;
-        let counted = Counted::new(&self.under_way, |all| &all.tries);
+        let (_counted, is_alone) = Counted::new(&self.under_way.tries);
         if is_alone {
             let slot = self.batches.wire.slot_of(&command.key);
             let mut outcomes = self.batches.try_all(slot, &[command]).await;
             return outcomes.pop().unwrap_or(Tried::Unknown);
         }
         let (answer, answered) = oneshot::channel();
-        let queued = Try { command: command.clone(), answer, _counted: counted };
+        self.under_way.unsent.fetch_add(1, Ordering::AcqRel);
         // Without the task the client is shut down, which the script finds out.
-        let _ = self.queue.send(Pending::Try(queued));
+        let _ = self.queue.send(Pending::Try(Try { command: command.clone(), answer }));
         answered.await.unwrap_or(Tried::Unknown)
     }
 
     pub(crate) async fn release(&self, command: ReleaseCommand) -> ReleaseOutcome {
-        let UnderWay { tries, releases } = &*self.under_way;
-        // A try that is under way may be the one that this must undo, and may still be in the queue.
-        let is_alone = tries.load(Ordering::Acquire) == 0 && releases.load(Ordering::Acquire) == 0;
-        let counted = Counted::new(&self.under_way, |all| &all.releases);
-        if is_alone {
+        let (_counted, is_alone) = Counted::new(&self.under_way.releases);
+        // The try that this must undo may still be in the queue.
+        if is_alone && self.under_way.unsent.load(Ordering::Acquire) == 0 {
             let slot = self.batches.wire.slot_of(&command.holder.key);
             let mut outcomes = self.batches.release_all(slot, &[&command]).await;
             return outcomes.pop().unwrap_or_else(|| Err(too_few_answers()));
         }
         let (answer, answered) = oneshot::channel();
-        let _ = self.queue.send(Pending::Release(Release { command, answer, _counted: counted }));
+        let _ = self.queue.send(Pending::Release(Release { command, answer }));
         answered.await.unwrap_or_else(|_| Err(Unavailable::unsent("the lock client is shut down")))
     }
 }
@@ -161,7 +160,7 @@ struct Batches {
 }
 
 impl Batches {
-    async fn run(&self, pending: &mut mpsc::UnboundedReceiver<Pending>) {
+    async fn run(&self, pending: &mut mpsc::UnboundedReceiver<Pending>, unsent: &AtomicUsize) {
         let mut in_flight = FuturesUnordered::new();
         let mut came_together = false;
         loop {
@@ -186,6 +185,7 @@ impl Batches {
                 }
             }
             came_together = tries.len() + releases.len() > 1;
+            let taken = tries.len();
             for sending in self.send(tries, releases) {
                 let mut sending = sending;
                 // Queued at the connection now, before anything that is taken from the queue later.
@@ -193,6 +193,7 @@ impl Batches {
                     in_flight.push(sending);
                 }
             }
+            unsent.fetch_sub(taken, Ordering::AcqRel);
         }
         while in_flight.next().await.is_some() {}
     }
@@ -332,6 +333,7 @@ fn outcomes(
     }
     let after = match after {
         Value::Array(after) if after.len() == sets.len() => after.as_slice(),
+        Value::BulkString(_) | Value::Nil if sets.len() == 1 => std::slice::from_ref(after),
         Value::ServerError(_) => &[],
         _ => return None,
     };
