@@ -1,6 +1,6 @@
 //! A service whose handlers visit a room that detects which requests are inside.
 //!
-//! Every route locks `{key}` in the Redis at `$REDIS_URL`, with a lease of `$LEASE_MS` and a command
+//! Every route locks `{key}` in the Redis at `$REDIS_URL`, on the wire `$WIRE`, with a lease of `$LEASE_MS` and a command
 //! timeout of `$COMMAND_TIMEOUT_MS`; the room is the directory `$ROOM`. It listens on `$PORT`, says
 //! where, and on SIGTERM ends as the README teaches.
 //!
@@ -23,9 +23,10 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{any, get},
 };
+use clap::ValueEnum;
 use futures_util::{StreamExt, stream};
 use hyper::body::Bytes;
-use lock_tests::{Room, Visit, raise_file_limit};
+use lock_tests::{Room, Visit, Wire, raise_file_limit};
 use lock_tower::{HoldUntil, LockClient, Locked, Mode, RequestLockLayer};
 use tokio::{
     net::TcpListener,
@@ -41,7 +42,8 @@ const CONNECTIONS: u64 = 12_000;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     raise_file_limit(CONNECTIONS);
-    let locks = LockClient::builder()
+    let locks = Wire::from_str(&env::var("WIRE")?, true)?
+        .builder()
         .lease(milliseconds("LEASE_MS")?)
         .command_timeout(milliseconds("COMMAND_TIMEOUT_MS")?)
         .connect(&env::var("REDIS_URL")?)

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use lock_tests::{Process, workspace_binary};
+use lock_tests::{Process, Wire, workspace_binary};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// One campaign at a time: several at once would keep the machine from the tests beside them.
 static TURN: Mutex<()> = Mutex::const_new(());
 
-async fn campaign(deployment: &str) {
+async fn campaign(wire: Wire, deployment: &str) {
     let _turn = TURN.lock().await;
     let mut seed = [0; 4];
     getrandom::fill(&mut seed).unwrap();
@@ -28,6 +28,7 @@ async fn campaign(deployment: &str) {
         .arg(format!("--minutes={minutes}"))
         .arg(format!("--seed={seed}"))
         .arg(format!("--deployment={deployment}"))
+        .arg(format!("--wire={}", wire.name()))
         .arg("--json")
         .arg(&figures)
         .start();
@@ -51,15 +52,20 @@ async fn campaign(deployment: &str) {
 
 #[tokio::test]
 async fn on_one_server() {
-    campaign("standalone").await;
+    campaign(Wire::Native, "standalone").await;
 }
 
 #[tokio::test]
 async fn with_sentinels() {
-    campaign("sentinel").await;
+    campaign(Wire::Native, "sentinel").await;
 }
 
 #[tokio::test]
 async fn in_a_cluster() {
-    campaign("cluster").await;
+    campaign(Wire::Native, "cluster").await;
+}
+
+#[tokio::test]
+async fn on_one_server_on_redissons_wire() {
+    campaign(Wire::Redisson, "standalone").await;
 }

@@ -3,7 +3,7 @@
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use lock_core::LockClient;
-use lock_tests::{LIMIT, bounded, eventually, raise_file_limit};
+use lock_tests::{LIMIT, Wire, bounded, eventually, raise_file_limit};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -57,7 +57,7 @@ fn crowd(
 #[tokio::test]
 async fn ten_thousand_connections_wait_for_one_key() {
     raise_file_limit(FILES);
-    let world = TwoReplicas::new().await;
+    let world = TwoReplicas::new(Wire::Native).await;
     let locks = LockClient::connect(&world.redis.url()).await.unwrap();
     let held = locks.write("k").acquire().await.unwrap();
     let before = [world.health(0).await.kib, world.health(1).await.kib];
@@ -105,7 +105,7 @@ async fn ten_thousand_connections_wait_for_one_key() {
 #[tokio::test]
 async fn a_caller_beyond_the_waiter_limit_is_refused_at_once() {
     raise_file_limit(FILES);
-    let world = TwoReplicas::new().await;
+    let world = TwoReplicas::new(Wire::Native).await;
     let locks = LockClient::connect(&world.redis.url()).await.unwrap();
     let held = locks.write("k").acquire().await.unwrap();
     // One contends in Redis, and 1,024 in total wait for the lock: that is the default.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::http::Method;
-use lock_tests::{LIMIT, bounded, http};
+use lock_tests::{LIMIT, Wire, bounded, http, on_every_wire};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::http_faults::{
@@ -11,11 +11,15 @@ use crate::http_faults::{
     two_replicas::{TwoReplicas, ms},
 };
 
+on_every_wire! {
+    (flavor = "multi_thread", worker_threads = 2):
+    disconnected_clients_release_their_locks
+}
+
 const PATH: &str = "/work/k/4";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn disconnected_clients_release_their_locks() {
-    let world = Arc::new(TwoReplicas::new().await);
+async fn disconnected_clients_release_their_locks(wire: Wire) {
+    let world = Arc::new(TwoReplicas::new(wire).await);
     let mut clients = JoinSet::new();
     for number in 0..400_u64 {
         let world = Arc::clone(&world);

@@ -1,14 +1,18 @@
 //! Connections that are open on one side only.
 
 use ::http::Method;
-use lock_tests::{LIMIT, Proxy, RawHttp, eventually};
+use lock_tests::{LIMIT, Proxy, RawHttp, Wire, eventually, on_every_wire};
 
 use crate::http_faults::{asking::head, two_replicas::TwoReplicas};
 
+on_every_wire! {
+    a_closed_client_leaves_nothing_waiting_or_locked
+    a_silently_vanished_client_is_served_and_releases
+}
+
 /// A client that has closed its side is one that has left: the server closes its side too.
-#[tokio::test]
-async fn a_closed_client_leaves_nothing_waiting_or_locked() {
-    let world = TwoReplicas::new().await;
+async fn a_closed_client_leaves_nothing_waiting_or_locked(wire: Wire) {
+    let world = TwoReplicas::new(wire).await;
     let mut inside = world.raw(0).await;
     inside.send(&head("/work/k/60000", 0)).await;
     world.inside("k", 1).await;
@@ -29,9 +33,8 @@ async fn a_closed_client_leaves_nothing_waiting_or_locked() {
 }
 
 /// A service cannot notice it: the request is served as usual, and the lock is released.
-#[tokio::test]
-async fn a_silently_vanished_client_is_served_and_releases() {
-    let world = TwoReplicas::new().await;
+async fn a_silently_vanished_client_is_served_and_releases(wire: Wire) {
+    let world = TwoReplicas::new(wire).await;
     let proxies = [
         Proxy::start(([127, 0, 0, 1], world.replicas[0].port).into()).await,
         Proxy::start(([127, 0, 0, 1], world.replicas[1].port).into()).await,

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use ::http::Method;
-use lock_tests::{LIMIT, bounded, http};
+use lock_tests::{LIMIT, Wire, bounded, http, on_every_wire};
 use tokio::{sync::RwLock, task::JoinSet};
 
 use crate::http_faults::{
@@ -14,9 +14,13 @@ use crate::http_faults::{
     two_replicas::{TwoReplicas, ms},
 };
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rolling_restarts_of_replicas_lose_no_request_or_lock() {
-    let world = Arc::new(RwLock::new(TwoReplicas::new().await));
+on_every_wire! {
+    (flavor = "multi_thread", worker_threads = 2):
+    rolling_restarts_of_replicas_lose_no_request_or_lock
+}
+
+async fn rolling_restarts_of_replicas_lose_no_request_or_lock(wire: Wire) {
+    let world = Arc::new(RwLock::new(TwoReplicas::new(wire).await));
     let ends = Arc::new(AtomicBool::new(false));
     let mut clients = JoinSet::new();
     for number in 0..10_usize {

@@ -3,18 +3,23 @@
 use std::{sync::Arc, time::Duration};
 
 use ::http::Method;
-use lock_tests::{LIMIT, eventually, unless_stalled};
+use lock_tests::{LIMIT, Wire, eventually, on_every_wire, unless_stalled};
 use tokio::task::JoinSet;
 
 use crate::http_faults::two_replicas::{TwoReplicas, ms};
 
+on_every_wire! {
+    (flavor = "multi_thread", worker_threads = 2):
+    all_callers_fail_and_continue_when_redis_answers_again
+    silences_under_load_admit_no_second_holder
+}
+
 const LEASE: Duration = ms(1_000);
 const COMMAND_TIMEOUT: Duration = ms(500);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_callers_fail_and_continue_when_redis_answers_again() {
+async fn all_callers_fail_and_continue_when_redis_answers_again(wire: Wire) {
     unless_stalled(async || {
-        let world = Arc::new(TwoReplicas::with(LEASE, COMMAND_TIMEOUT).await);
+        let world = Arc::new(TwoReplicas::with(wire, LEASE, COMMAND_TIMEOUT).await);
         let ask = |replica: usize, path: &'static str| {
             let world = Arc::clone(&world);
             async move { world.ask(replica, Method::POST, path).await }
@@ -61,9 +66,8 @@ async fn all_callers_fail_and_continue_when_redis_answers_again() {
 }
 
 /// It hangs now and then for a moment, under load.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn silences_under_load_admit_no_second_holder() {
-    let world = Arc::new(TwoReplicas::with(LEASE, COMMAND_TIMEOUT).await);
+async fn silences_under_load_admit_no_second_holder(wire: Wire) {
+    let world = Arc::new(TwoReplicas::with(wire, LEASE, COMMAND_TIMEOUT).await);
     let mut clients = JoinSet::new();
     for number in 0..12_u64 {
         let world = Arc::clone(&world);

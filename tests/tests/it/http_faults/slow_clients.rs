@@ -2,12 +2,13 @@
 //! they leave.
 
 use ::http::Method;
+use lock_tests::Wire;
 
 use crate::http_faults::{asking::head, two_replicas::TwoReplicas};
 
 #[tokio::test]
 async fn a_slow_upload_is_cut_short_and_the_next_request_served() {
-    let world = TwoReplicas::new().await;
+    let world = TwoReplicas::new(Wire::Native).await;
     let mut slow = world.raw(0).await;
     slow.send(&head("/upload/k", 1_000)).await;
     slow.send("a").await;
@@ -28,7 +29,7 @@ async fn a_slow_upload_is_cut_short_and_the_next_request_served() {
 
 #[tokio::test]
 async fn an_upload_that_is_broken_off_gives_its_lock_back_at_once() {
-    let world = TwoReplicas::new().await;
+    let world = TwoReplicas::new(Wire::Native).await;
     for _ in 0..5 {
         let mut broken = world.raw(0).await;
         broken.send(&head("/upload/k", 1_000)).await;
@@ -47,7 +48,7 @@ async fn an_upload_that_is_broken_off_gives_its_lock_back_at_once() {
 
 #[tokio::test]
 async fn a_slow_reader_under_the_lock_is_sent_no_more() {
-    let world = TwoReplicas::new().await;
+    let world = TwoReplicas::new(Wire::Native).await;
     let mut slow = world.raw(0).await;
     slow.send(&head("/download/k", 0)).await;
     let mut read = slow.read_until("\r\n\r\n").await.len();
@@ -61,7 +62,7 @@ async fn a_slow_reader_under_the_lock_is_sent_no_more() {
 
 #[tokio::test]
 async fn a_client_that_leaves_while_reading_releases_at_once() {
-    let world = TwoReplicas::new().await;
+    let world = TwoReplicas::new(Wire::Native).await;
     for _ in 0..5 {
         let mut reader = world.raw(0).await;
         reader.send(&head("/download/k", 0)).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_tests::{LIMIT, Process, RedisServer, Room, eventually, free_port, http, lock_keys};
+use lock_tests::{LIMIT, Process, RedisServer, Room, Wire, eventually, free_port, http, lock_keys};
 use tempfile::TempDir;
 
 /// One process of the service.
@@ -24,6 +24,7 @@ pub(crate) struct TwoReplicas {
     pub(crate) room: Room,
     pub(crate) replicas: Vec<Replica>,
     directory: TempDir,
+    wire: Wire,
     lease: Duration,
     command_timeout: Duration,
 }
@@ -31,15 +32,15 @@ pub(crate) struct TwoReplicas {
 impl TwoReplicas {
     /// With limits so long that no wait and no lease ends because the machine is busy: a free lock
     /// was released.
-    pub(crate) async fn new() -> Self {
-        Self::with(ms(3_600_000), ms(10_000)).await
+    pub(crate) async fn new(wire: Wire) -> Self {
+        Self::with(wire, ms(3_600_000), ms(10_000)).await
     }
 
-    pub(crate) async fn with(lease: Duration, command_timeout: Duration) -> Self {
+    pub(crate) async fn with(wire: Wire, lease: Duration, command_timeout: Duration) -> Self {
         let (redis, directory) = (RedisServer::start().await, tempfile::tempdir().unwrap());
         let room = Room::at(directory.path());
         let replicas = Vec::new();
-        let mut world = Self { redis, room, replicas, directory, lease, command_timeout };
+        let mut world = Self { redis, room, replicas, directory, wire, lease, command_timeout };
         for _ in 0..2 {
             let replica = world.start(free_port()).await;
             world.replicas.push(replica);
@@ -52,6 +53,7 @@ impl TwoReplicas {
             .env("REDIS_URL", self.redis.url())
             .env("ROOM", self.directory.path())
             .env("PORT", port.to_string())
+            .env("WIRE", self.wire.name())
             .env("LEASE_MS", self.lease.as_millis().to_string())
             .env("COMMAND_TIMEOUT_MS", self.command_timeout.as_millis().to_string())
             .start();
