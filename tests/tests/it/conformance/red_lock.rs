@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use lock_core::{
     AcquireError, ConnectError, LockClient, LockKey, LostCause, MemoryStore, RedLock, RedLockGuard,
 };
-use lock_tests::{Direction, LIMIT, RedisServer, bounded, unless_stalled};
+use lock_tests::{Direction, LIMIT, RedisServer, Wire, bounded, unless_stalled};
 use tokio::task::JoinSet;
 
 /// No cluster: its nodes are one store.
@@ -21,8 +21,15 @@ macro_rules! on_every_store {
         mod memory {
             $(#[tokio::test] async fn $case() { super::$case(super::World::memory().await).await; })*
         }
-        mod redis {
-            $(#[tokio::test] async fn $case() { super::$case(super::World::redis().await).await; })*
+        mod native {
+            $(#[tokio::test] async fn $case() {
+                super::$case(super::World::redis(lock_tests::Wire::Native).await).await;
+            })*
+        }
+        mod redisson {
+            $(#[tokio::test] async fn $case() {
+                super::$case(super::World::redis(lock_tests::Wire::Redisson).await).await;
+            })*
         }
     };
 }
@@ -45,7 +52,7 @@ const LEASE: Duration = Duration::from_secs(2);
 /// Three servers that know nothing of each other.
 enum World {
     Memory([MemoryStore; 3]),
-    Redis(Vec<RedisServer>),
+    Redis(Wire, Vec<RedisServer>),
 }
 
 impl World {
@@ -53,15 +60,16 @@ impl World {
         Self::Memory([MemoryStore::new(), MemoryStore::new(), MemoryStore::new()])
     }
 
-    async fn redis() -> Self {
-        Self::Redis(join_all((0..3).map(|_| RedisServer::start())).await)
+    async fn redis(wire: Wire) -> Self {
+        Self::Redis(wire, servers().await)
     }
 
     async fn red_lock(&self) -> RedLock {
-        let builder = LockClient::builder().lease(LEASE);
         match self {
-            Self::Memory(stores) => builder.red_lock_in_memory(stores).await.unwrap(),
-            Self::Redis(servers) => on(servers).await.unwrap(),
+            Self::Memory(stores) => {
+                LockClient::builder().lease(LEASE).red_lock_in_memory(stores).await.unwrap()
+            }
+            Self::Redis(wire, servers) => on(*wire, servers).await.unwrap(),
         }
     }
 
@@ -69,20 +77,26 @@ impl World {
     async fn alone(&self, server: usize) -> LockClient {
         match self {
             Self::Memory(stores) => LockClient::builder().in_memory_on(&stores[server]),
-            Self::Redis(servers) => LockClient::connect(&servers[server].url()).await.unwrap(),
+            Self::Redis(wire, servers) => {
+                wire.builder().connect(&servers[server].url()).await.unwrap()
+            }
         }
     }
 
     async fn remove(&self, server: usize) {
         match self {
             Self::Memory(stores) => stores[server].remove(&LockKey::try_from("k").unwrap()),
-            Self::Redis(servers) => assert!(servers[server].cli().await.del("lock:k").await),
+            Self::Redis(_, servers) => assert!(servers[server].cli().await.del("lock:k").await),
         }
     }
 }
 
-async fn on(servers: &[RedisServer]) -> Result<RedLock, ConnectError> {
-    LockClient::builder().lease(LEASE).red_lock(servers.iter().map(RedisServer::url)).await
+async fn servers() -> Vec<RedisServer> {
+    join_all((0..3).map(|_| RedisServer::start())).await
+}
+
+async fn on(wire: Wire, servers: &[RedisServer]) -> Result<RedLock, ConnectError> {
+    wire.builder().lease(LEASE).red_lock(servers.iter().map(RedisServer::url)).await
 }
 
 /// A grant of all servers: one that has not been up for long enough, or was slow, is left out.
@@ -162,8 +176,8 @@ async fn it_is_renewed_and_lost_with_its_majority(world: World) {
 #[tokio::test]
 async fn one_server_that_is_gone_is_done_without() {
     unless_stalled(async || {
-        let World::Redis(servers) = World::redis().await else { unreachable!() };
-        let red_lock = on(&servers).await.unwrap();
+        let servers = servers().await;
+        let red_lock = on(Wire::Native, &servers).await.unwrap();
         let guard = on_all(&red_lock).await;
         servers[0].kill();
         tokio::time::sleep(LEASE * 2).await;
@@ -171,7 +185,9 @@ async fn one_server_that_is_gone_is_done_without() {
         guard.release().await.unwrap();
         red_lock.lock("k").wait(LONG).acquire().await.unwrap().release().await.unwrap();
         // A client that comes now does not even find it.
-        drop(on(&servers).await.unwrap().lock("k").wait(LONG).acquire().await.unwrap());
+        drop(
+            on(Wire::Native, &servers).await.unwrap().lock("k").wait(LONG).acquire().await.unwrap(),
+        );
         servers[1].kill();
         assert!(red_lock.lock("k").wait(LEASE).acquire().await.is_err());
     })
@@ -180,7 +196,7 @@ async fn one_server_that_is_gone_is_done_without() {
 
 #[tokio::test]
 async fn two_addresses_of_one_server_are_refused() {
-    let World::Redis(servers) = World::redis().await else { unreachable!() };
+    let servers = servers().await;
     let again = format!("redis://localhost:{}", servers[0].port());
     let urls = [servers[0].url(), again, servers[1].url()];
     let refused = LockClient::builder().lease(LEASE).red_lock(urls).await.unwrap_err();
@@ -189,8 +205,9 @@ async fn two_addresses_of_one_server_are_refused() {
 
 #[tokio::test]
 async fn a_server_that_restarted_empty_is_not_counted_for_a_lease() {
-    let World::Redis(mut servers) = World::redis().await else { unreachable!() };
-    let (here, there) = (on(&servers).await.unwrap(), on(&servers).await.unwrap());
+    let mut servers = servers().await;
+    let (here, there) =
+        (on(Wire::Native, &servers).await.unwrap(), on(Wire::Native, &servers).await.unwrap());
     here.lock("k").wait(LONG).acquire().await.unwrap().release().await.unwrap();
     // Held on two servers, of which one forgets: counted, it would make a second majority.
     let alone = LockClient::connect(&servers[0].url()).await.unwrap();
@@ -207,7 +224,7 @@ async fn a_server_that_restarted_empty_is_not_counted_for_a_lease() {
 #[tokio::test]
 async fn its_validity_is_what_is_left_of_the_lease() {
     unless_stalled(async || {
-        let World::Redis(servers) = World::redis().await else { unreachable!() };
+        let servers = servers().await;
         let (mut urls, mut proxies) = (Vec::new(), Vec::new());
         for server in &servers {
             let proxy = server.proxy().await;
