@@ -47,7 +47,7 @@ impl ScriptCaller {
     /// An owner on the native wire, of this client, which has seen tokens up to `known`.
     #[must_use]
     pub fn native(kind: Kind, key: &LockKey, client: &str, owner: &str, known: u64) -> Self {
-        let wire = NativeWire::new(String::new(), &ClientId::of_name(client), false);
+        let wire = NativeWire::new(String::new(), &ClientId::of_name(client), false, false);
         wire.counter(0).granted(FencingToken::new(known), 0);
         Self { native: Some(Arc::new(wire)), ..Self::new(kind, key, owner) }
     }
@@ -143,7 +143,7 @@ impl ScriptCaller {
     fn wire(&self) -> Arc<dyn Wire> {
         match &self.native {
             Some(wire) => Arc::clone(wire) as Arc<dyn Wire>,
-            None => Arc::new(RedissonWire { prefix: String::new(), permanent_tokens: false }),
+            None => Arc::new(RedissonWire::new(String::new(), false, false)),
         }
     }
 

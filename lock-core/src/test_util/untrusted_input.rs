@@ -110,5 +110,5 @@ pub fn shown(url: &str) -> String {
 }
 
 fn wire() -> Arc<dyn Wire> {
-    Arc::new(RedissonWire { prefix: "lock:".to_owned(), permanent_tokens: false })
+    Arc::new(RedissonWire::new("lock:".to_owned(), false, false))
 }

@@ -68,6 +68,7 @@ struct ConnectPlan {
     options: RedisOptions,
     name: Arc<ClientName>,
     wire: Arc<dyn Wire>,
+    other_wire: Arc<dyn Wire>,
     native: Option<Arc<NativeWire>>,
     /// The first server of the URL.
     server: Server,
@@ -81,14 +82,16 @@ impl ConnectPlan {
         let first = url.endpoints[0].clone();
         let prefix = options.prefix.clone();
         let in_cluster = url.deployment == Deployment::Cluster;
-        let native = (!options.redissons_wire)
-            .then(|| Arc::new(NativeWire::new(prefix.clone(), client, in_cluster)));
-        let wire: Arc<dyn Wire> = match &native {
-            Some(native) => Arc::<NativeWire>::clone(native),
-            None => Arc::new(RedissonWire { prefix, permanent_tokens: options.permanent_tokens }),
-        };
+        let native = Arc::new(NativeWire::new(prefix.clone(), client, in_cluster, false));
+        let redissons = Arc::new(RedissonWire::new(prefix, options.permanent_tokens, in_cluster));
+        let (wire, other_wire, native): (Arc<dyn Wire>, Arc<dyn Wire>, _) =
+            if options.redissons_wire {
+                (redissons, native, None)
+            } else {
+                (Arc::<NativeWire>::clone(&native), redissons, Some(native))
+            };
         let server = Server::new(first, &url.login, tls, &options, &wire, &name.connection);
-        Ok(Self { url, options, name, wire, native, server })
+        Ok(Self { url, options, name, wire, other_wire, native, server })
     }
 
     fn discovery(&self) -> Box<dyn Discovery> {
@@ -157,6 +160,7 @@ impl ConnectPlan {
             channels,
             name: self.name,
             wire: self.wire,
+            other_wire: self.other_wire,
             replicas: self.options.replicas,
             native,
         }

@@ -20,7 +20,7 @@ const MAX_STEPS: usize = 1_000;
 
 /// The progress of a listing.
 struct Found<'a> {
-    wire: &'a dyn Wire,
+    wires: [&'a dyn Wire; 2],
     pattern: String,
     limit: usize,
     steps_left: usize,
@@ -45,7 +45,10 @@ impl Found<'_> {
             .map_err(|why| Unavailable::because("SCAN was answered strangely", why))?;
         // A name that is not text does not belong to this library.
         let names = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
-        self.keys.extend(names.filter_map(|name| self.wire.key_of(name)));
+        // What belongs to a lock of either wire is none.
+        let [own, other] = self.wires;
+        let keys = names.filter_map(|name| other.key_of(name).and_then(|_| own.key_of(name)));
+        self.keys.extend(keys);
         Ok(cursor)
     }
 
@@ -59,8 +62,9 @@ impl RedisStore {
     pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<KeyList, Unavailable> {
         let client_prefix = self.wire.prefix();
         let pattern = format!("{}*", literally(&format!("{client_prefix}{prefix}")));
+        let wires = [&*self.wire, &*self.other_wire];
         let (steps_left, keys) = (MAX_STEPS, BTreeSet::new());
-        let mut found = Found { wire: &*self.wire, pattern, limit, steps_left, keys };
+        let mut found = Found { wires, pattern, limit, steps_left, keys };
         let Topology::Cluster(cluster) = &self.dispatcher.topology else {
             let complete = self.scan(None, &mut found).await?;
             return Ok(found.listing(complete));

@@ -33,6 +33,8 @@ pub(crate) struct RedisStore {
     pub(crate) channels: Arc<Channels>,
     pub(crate) name: Arc<ClientName>,
     pub(crate) wire: Arc<dyn Wire>,
+    /// For an operator's look at locks of the other wire.
+    pub(crate) other_wire: Arc<dyn Wire>,
     pub(crate) replicas: Option<Replicas>,
     pub(crate) native: Option<Native>,
 }
@@ -97,6 +99,25 @@ impl RedisStore {
         let slot = slot_of(call.first_key());
         let check = |value: &Value| decode::answers(value, &call.nonce);
         self.dispatcher.send(slot, &Request::Script(call), replicas, check).await
+    }
+
+    /// Runs a script of our own wire; if something else stands under the lock's name, the other
+    /// wire's, to which that may be a lock.
+    fn on_either_wire<'a, T: Send + 'a>(
+        &'a self,
+        encode: impl Fn(&dyn Wire) -> ScriptCall + Send + 'static,
+        decode: fn(&Reply) -> Result<Option<T>, Unavailable>,
+    ) -> StoreFuture<'a, Option<T>> {
+        async move {
+            for wire in [&self.wire, &self.other_wire] {
+                let call = self.call(encode(&**wire));
+                if let Some(found) = decode(&self.run(&call).await?)? {
+                    return Ok(Some(found));
+                }
+            }
+            Ok(None)
+        }
+        .boxed()
     }
 
     pub(crate) async fn command(
@@ -295,8 +316,7 @@ impl LockStore for RedisStore {
 
 impl StoreAdmin for RedisStore {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        let call = self.call(self.wire.inspect(&key));
-        async move { Ok(self.run(&call).await?.standing()?) }.boxed()
+        self.on_either_wire(move |wire| wire.inspect(&key), Reply::standing)
     }
 
     fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
@@ -313,13 +333,11 @@ impl StoreAdmin for RedisStore {
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        let call = self.call(self.wire.force_release(&key));
-        async move { Ok(self.run(&call).await?.forced()?) }.boxed()
+        self.on_either_wire(move |wire| wire.force_release(&key), Reply::forced)
     }
 
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        let call = self.call(self.wire.request_release(&key));
-        async move { Ok(self.run(&call).await?.requested()?) }.boxed()
+        self.on_either_wire(move |wire| wire.request_release(&key), Reply::requested)
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {

@@ -31,7 +31,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "the queue is ignored",
         defect: "",
         file: "fair/acquire",
-        from: "if not taken and (not head or head == owner) then",
+        from: "if not taken and is_first and not pause_ms then",
         to: "if not taken then",
         model: "fair: three",
     },

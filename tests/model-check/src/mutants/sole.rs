@@ -95,7 +95,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a lock that is taken away has no new token",
         defect: "",
         file: "common/force_release",
-        from: "local fence = next_token(token, token_ttl_ms)",
+        from: "local fence = next_token(token, counter, token_ttl_ms)",
         to: "local fence = '1'",
         model: "reentrant: taken away",
     },

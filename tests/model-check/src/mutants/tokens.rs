@@ -55,7 +55,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a repeated grant has the old token",
         defect: "",
         file: "exclusive/acquire",
-        from: "    fence = next_token(token, token_ttl_ms, reserved_tokens)\n    if not fence",
+        from: "    fence = next_token(token, counter, token_ttl_ms, reserved_tokens)\n    if not fence",
         to: "    fence = redis.call('get', token)\n    if not fence",
         model: "reentrant: late",
     },

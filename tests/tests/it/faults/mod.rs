@@ -1,6 +1,7 @@
 //! Real faults on a real Redis: what is promised when a connection, a server or a future goes.
 
 mod blips;
+mod both_wires;
 mod breaker;
 mod cancellation;
 mod clock_jumps;

@@ -1,7 +1,7 @@
 //! The native wire: what it sends and leaves, and what becomes of its tokens when their counter is lost.
 
-use lock_core::{AcquireError, Kind, LockClient, LockClientBuilder};
-use lock_tests::{Cli, LIMIT, RedisServer, Wire, bounded, eventually};
+use lock_core::{AcquireError, LockClient, LockClientBuilder};
+use lock_tests::{Cli, LIMIT, RedisServer, bounded, eventually};
 use tokio::task::JoinSet;
 
 use crate::faults::{LONG, NEVER};
@@ -96,22 +96,4 @@ async fn a_counter_that_holds_something_else_grants_nothing() {
     let refused = client.write("k").try_acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::WrongKind(_)), "{refused}");
     eventually("nothing is left", LIMIT, async || keys(&cli).await == [COUNTER]).await;
-}
-
-#[tokio::test]
-async fn a_key_is_never_held_on_both_wires() {
-    let server = RedisServer::start().await;
-    let native = native().connect(&server.url()).await.unwrap();
-    let redissons = Wire::Redisson.builder().lease(NEVER).connect(&server.url()).await.unwrap();
-    for kind in [Kind::Reentrant, Kind::Fair, Kind::ReadWrite, Kind::FairReadWrite] {
-        for (holder, other) in [(&native, &redissons), (&redissons, &native)] {
-            let held = holder.write("k").kind(kind).acquire().await.unwrap();
-            let refused = other.write("k").kind(kind).try_acquire().await.unwrap_err();
-            assert!(matches!(refused, AcquireError::WrongKind(_)), "{kind}: {refused}");
-            let refused = other.read("k").try_acquire().await.unwrap_err();
-            assert!(matches!(refused, AcquireError::WrongKind(_)), "{kind}: {refused}");
-            assert!(held.is_held());
-            held.release().await.unwrap();
-        }
-    }
 }

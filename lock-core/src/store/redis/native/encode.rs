@@ -10,7 +10,8 @@ use crate::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
         WakeTopic,
         redis::protocol::{
-            LockScript, NamePattern, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS, Wire, slot_of,
+            LockScript, NamePattern, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS, Wire,
+            counter_name, slot_of,
         },
     },
     types::{ClientId, FencingToken, Kind, LockKey, Mode, OwnerId},
@@ -20,15 +21,22 @@ use crate::{
 pub(crate) struct NativeWire {
     prefix: String,
     client: ClientId,
+    /// Other libraries take these locks too.
+    pub(crate) beside_set_nx: bool,
     /// One, or in a cluster one for each slot.
     counters: Vec<Counter>,
 }
 
 impl NativeWire {
-    pub(crate) fn new(prefix: String, client: &ClientId, in_cluster: bool) -> Self {
+    pub(crate) fn new(
+        prefix: String,
+        client: &ClientId,
+        in_cluster: bool,
+        beside_set_nx: bool,
+    ) -> Self {
         let counters = if in_cluster { usize::from(SLOTS) } else { 1 };
         let counters = std::iter::repeat_with(Counter::default).take(counters).collect();
-        Self { prefix, client: client.clone(), counters }
+        Self { prefix, client: client.clone(), beside_set_nx, counters }
     }
 
     /// Adds all names of a lock.
@@ -41,7 +49,7 @@ impl NativeWire {
     fn counted(&self, call: ScriptCall, key: &LockKey) -> (ScriptCall, u64) {
         let lock = self.lock_name(key);
         let slot = self.slot(&lock);
-        let call = whole(call, &lock).key(key_names::counter(&self.prefix, slot));
+        let call = whole(call, &lock).key(counter_name(&self.prefix, slot));
         (call, self.counter(slot.unwrap_or(0)).known())
     }
 
@@ -85,7 +93,7 @@ impl NativeWire {
             batch.add_command(set);
             after.arg(lock);
         }
-        batch.cmd("INCRBY").arg(key_names::counter(&self.prefix, slot)).arg(tokens);
+        batch.cmd("INCRBY").arg(counter_name(&self.prefix, slot)).arg(tokens);
         batch.add_command(after);
         batch
     }
@@ -156,6 +164,7 @@ impl NativeWire {
             .number(step.reserved_tokens)
             .number(known)
             .number(step.permits)
+            .flag(self.beside_set_nx)
     }
 
     fn convert(&self, step: &ConvertCommand, to: Mode) -> ScriptCall {
@@ -201,7 +210,7 @@ impl Wire for NativeWire {
 
     fn probe(&self) -> ScriptCall {
         let lock = format!("{}probe", self.prefix);
-        let counter = key_names::counter(&self.prefix, self.slot(&lock));
+        let counter = counter_name(&self.prefix, self.slot(&lock));
         whole(ScriptCall::new(&scripts::INSPECT), &lock).key(counter)
     }
 

@@ -9,17 +9,15 @@
 //! | `N` | string, with TTL | the one holder of a lock, or that waiters stand in line: see `lib/value` |
 //! | `N` | sorted set, with TTL | several readers, or a semaphore's permits in use: owner -> epoch ms at which its lease ends |
 //! | `lock_line:B` | sorted set, with TTL | place of each waiter -> number of arrival |
-//! | `lock_places:B` | sorted set, with TTL | place of each waiter -> epoch ms until which it lives |
+//! | `lock_places:B` | sorted set, with TTL | place of each waiter -> epoch ms until which it lives; `#native`, `#redisson`: see `lib/pause` |
 //! | `lock_wake:B:<client>` | channel | a waiter of this client may try again |
 //! | `lock_permits:B` | string, kept forever | how many permits a semaphore has |
 //! | `lock_asked:B` | set, with TTL; channel | owners that were requested to release; a message when there is one |
 //! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | the last fencing token of all locks there |
 //! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
 
-use std::sync::LazyLock;
-
 use crate::{
-    store::redis::protocol::{NamePattern, SLOTS, slot_of},
+    store::redis::protocol::{NamePattern, counter_pattern},
     types::LockKey,
 };
 
@@ -50,31 +48,6 @@ pub(crate) fn wake(lock: &str, client: &str) -> String {
     [&beside("lock_wake:", lock), ":", client].concat()
 }
 
-/// The counter of a slot; without one, of the whole server.
-pub(crate) fn counter(prefix: &str, slot: Option<u16>) -> String {
-    match slot {
-        None => format!("lock_token:{prefix}"),
-        Some(slot) => format!("lock_token:{prefix}{{{}}}", TAGS[usize::from(slot)]),
-    }
-}
-
-/// For each slot of a cluster the least number that is in it.
-static TAGS: LazyLock<Vec<u32>> = LazyLock::new(|| {
-    let slots = usize::from(SLOTS);
-    let (mut tags, mut missing) = (vec![None; slots], slots);
-    for number in 0_u32.. {
-        let tag = &mut tags[usize::from(slot_of(number.to_string().as_bytes()))];
-        if tag.is_none() {
-            *tag = Some(number);
-            missing -= 1;
-            if missing == 0 {
-                break;
-            }
-        }
-    }
-    tags.into_iter().flatten().collect()
-});
-
 /// The key whose lock has this name, if it is the name of a lock of a client with this prefix.
 pub(crate) fn key_of(prefix: &str, name: &str) -> Option<LockKey> {
     if BESIDE.iter().any(|what| name.starts_with(what)) || name.starts_with("lock_client:") {
@@ -97,10 +70,7 @@ pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
         behind("lock_places:"),
         behind("lock_permits:"),
         behind("lock_asked:"),
-        NamePattern {
-            name: format!("lock_token:{prefix}\u{1}"),
-            pattern: format!("~lock_token:{prefix}*"),
-        },
+        counter_pattern(prefix),
     ]
 }
 
@@ -118,14 +88,7 @@ pub(crate) fn channel_patterns(prefix: &str) -> Vec<NamePattern> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_slot_has_a_counter_of_its_own() {
-        for slot in [0, 1, 8_191, SLOTS - 1] {
-            assert_eq!(slot_of(counter("lock:", Some(slot)).as_bytes()), slot);
-        }
-        assert_eq!(counter("lock:", None), "lock_token:lock:");
-    }
+    use crate::store::redis::protocol::slot_of;
 
     #[test]
     fn names_beside_a_lock_are_in_its_slot_and_are_not_locks() {

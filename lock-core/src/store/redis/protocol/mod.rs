@@ -1,6 +1,7 @@
 //! What both wires share: requests, scripts, and the decoding of replies.
 
 mod arg_buffer;
+mod counter_name;
 pub(crate) mod decode;
 mod lock_script;
 mod name_pattern;
@@ -9,6 +10,7 @@ mod slot;
 mod wakeup;
 mod wire;
 
+pub(crate) use counter_name::{counter_name, counter_pattern};
 pub(crate) use decode::Reply;
 pub(crate) use lock_script::LockScript;
 #[cfg(feature = "test-util")]

@@ -343,7 +343,7 @@ mod tests {
     async fn unwanted_topics_are_forgotten_without_a_connection() {
         let nowhere = Endpoint::Tcp("127.0.0.1".to_owned(), 1);
         let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
-        let encoder = RedissonWire { prefix: String::new(), permanent_tokens: false };
+        let encoder = RedissonWire::new(String::new(), false, false);
         let wire: Arc<dyn Wire> = Arc::new(encoder);
         let server = Server::new(nowhere, &login, None, &options, &wire, "");
         let channels = Arc::<Channels>::default();

@@ -12,7 +12,10 @@ use crate::{
     store::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
         WakeTopic,
-        redis::protocol::{LockScript, NamePattern, REQUEST_TTL, ScriptCall, WAKE_NUMBERS, Wire},
+        redis::protocol::{
+            LockScript, NamePattern, REQUEST_TTL, ScriptCall, WAKE_NUMBERS, Wire, counter_name,
+            slot_of,
+        },
     },
     types::{Kind, LockKey, Mode, OwnerId},
 };
@@ -27,13 +30,24 @@ const FIRST_ATTEMPT: [&str; 4] = ["0", "1", "1", "0"];
 
 #[derive(Debug)]
 pub(crate) struct RedissonWire {
-    pub(crate) prefix: String,
-    pub(crate) permanent_tokens: bool,
+    prefix: String,
+    permanent_tokens: bool,
+    in_cluster: bool,
 }
 
 impl RedissonWire {
+    pub(crate) fn new(prefix: String, permanent_tokens: bool, in_cluster: bool) -> Self {
+        Self { prefix, permanent_tokens, in_cluster }
+    }
+
     pub(crate) fn names(&self, key: &LockKey) -> LockNames {
         LockNames::new(&self.prefix, key)
+    }
+
+    /// The native wire's counter of a lock's tokens.
+    fn counter(&self, names: &LockNames) -> String {
+        let slot = self.in_cluster.then(|| slot_of(names.lock.as_bytes()));
+        counter_name(&self.prefix, slot)
     }
 
     fn token_ttl(&self, kind: Kind) -> Duration {
@@ -99,7 +113,8 @@ impl Wire for RedissonWire {
                     .key(names.waiters())
                     .key(names.token())
                     .key(names.reads(owner))
-                    .key(names.channel());
+                    .key(names.channel())
+                    .key(self.counter(&names));
                 more(takes(call)).omit_trailing_defaults(&FIRST_ATTEMPT[..3])
             }
             (Kind::ReadWrite, Mode::Write) => {
@@ -107,7 +122,8 @@ impl Wire for RedissonWire {
                     .key(&names.lock)
                     .key(names.waiters())
                     .key(names.token())
-                    .key(names.channel());
+                    .key(names.channel())
+                    .key(self.counter(&names));
                 more(takes(call))
                     .number(step.reserved_tokens)
                     .omit_trailing_defaults(&FIRST_ATTEMPT)
@@ -119,7 +135,8 @@ impl Wire for RedissonWire {
                     .key(names.waiters())
                     .key(names.alive())
                     .key(names.token())
-                    .key(names.turn());
+                    .key(names.turn())
+                    .key(self.counter(&names));
                 call.owner(owner)
                     .arg(mode.as_str())
                     .ms(step.lease)
@@ -133,7 +150,8 @@ impl Wire for RedissonWire {
                     .key(&names.lock)
                     .key(names.waiters())
                     .key(names.token())
-                    .key(names.lock_channel());
+                    .key(names.lock_channel())
+                    .key(self.counter(&names));
                 more(takes(call))
                     .number(step.reserved_tokens)
                     .omit_trailing_defaults(&FIRST_ATTEMPT)
@@ -145,7 +163,8 @@ impl Wire for RedissonWire {
                     .key(names.deadlines())
                     .key(names.alive())
                     .key(names.token())
-                    .key(names.lock_channel());
+                    .key(names.lock_channel())
+                    .key(self.counter(&names));
                 call.owner(owner)
                     .ms(step.lease)
                     .number(step.holds)
@@ -290,6 +309,7 @@ impl Wire for RedissonWire {
         .key(names.reads(&step.holder.owner))
         .key(names.token());
         let call = if fair { call.key(names.waiters()) } else { call };
+        let call = call.key(self.counter(&names));
         converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
     }
 
@@ -333,6 +353,7 @@ impl Wire for RedissonWire {
             .key(names.channel())
             .key(names.turn())
             .key(names.semaphore_channel())
+            .key(self.counter(&names))
             .arg(&names.tag)
             .ms(self.token_ttl(Kind::ReadWrite))
             // The second time it would take the lock from the next holder.

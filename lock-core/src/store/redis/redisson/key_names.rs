@@ -23,11 +23,16 @@
 //! | `lock_turn:B:O` | channel | `1`: this waiter of a fair read/write lock may enter | ours |
 //! | `lock_asked:B` | set, with TTL | owners that were requested to release; a semaphore's permits in hex | ours |
 //! | `lock_asked:B` | channel | `1`: an owner was requested to release | ours |
+//! | `lock_places:B` | sorted set, with TTL | `#redisson`, `#native` -> when clients of that wire last left the lock free for the other's: see `lib/pause` | the native wire's |
+//! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | where it exists, it is kept at each token | the native wire's |
 //! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
 
 use std::fmt;
 
-use crate::{store::redis::protocol::NamePattern, types::LockKey};
+use crate::{
+    store::redis::protocol::{NamePattern, counter_pattern},
+    types::LockKey,
+};
 
 /// The names of one lock.
 #[derive(Debug)]
@@ -136,6 +141,7 @@ pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
         name: format!("{what}{}", names.tag),
         pattern: format!("~{what}{{{prefix}*"),
     }));
+    patterns.push(counter_pattern(prefix));
     patterns
 }
 
@@ -157,7 +163,7 @@ pub(crate) fn channel_patterns(prefix: &str) -> Vec<NamePattern> {
 }
 
 /// The text before the tag in the names that are not locks.
-const BESIDE: [&str; 10] = [
+const BESIDE: [&str; 11] = [
     "redisson_rwlock:",
     "redisson_lock__channel:",
     "redisson_sc:",
@@ -168,6 +174,7 @@ const BESIDE: [&str; 10] = [
     "lock_alive:",
     "lock_turn:",
     "lock_asked:",
+    "lock_places:",
 ];
 
 /// The key whose lock has this name, if it is the name of a lock of a client with this prefix.

@@ -76,9 +76,9 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE_READ = "read_write/acquire_read" fast_path "token" "acquire_read"
-        sharing "parse_int" "clock" with "set_ttl" "fields" "publish" "next_token" "waiters" "hold_reads";
+        sharing "parse_int" "clock" "pause" with "set_ttl" "fields" "publish" "next_token" "waiters" "native" "hold_reads";
     ACQUIRE_WRITE = "read_write/acquire_write" fast_path "token" "acquire_write"
-        sharing "parse_int" "clock" with "set_ttl" "fields" "publish" "next_token" "waiters" "readers" "hold_reads" "tag";
+        sharing "parse_int" "clock" "pause" with "set_ttl" "fields" "publish" "next_token" "waiters" "native" "readers" "hold_reads" "tag";
     RENEW_READ = "read_write/renew_read" sharing "parse_int" "renewed";
     RENEW_WRITE = "read_write/renew_write" sharing "parse_int" "renewed" with "hold_reads";
     RELEASE_READ = "read_write/release_read" fast_path "release_read"
@@ -88,12 +88,12 @@ scripts! {
     UPGRADE = "read_write/upgrade" sharing "parse_int" "clock" with "next_token" "readers" "hold_reads";
     DOWNGRADE = "read_write/downgrade" sharing "parse_int" "clock" with "publish" "waiters" "hold_reads";
     EXCLUSIVE_ACQUIRE = "exclusive/acquire" fast_path "token" "acquire"
-        sharing "parse_int" "clock" with "set_ttl" "publish" "next_token" "waiters" "exclusive";
+        sharing "parse_int" "clock" "pause" with "set_ttl" "publish" "next_token" "waiters" "native" "exclusive";
     EXCLUSIVE_RELEASE = "exclusive/release" fast_path "release"
         sharing "parse_int" "clock" with "publish" "waiters" "exclusive";
     EXCLUSIVE_RENEW = "exclusive/renew" sharing "parse_int" "renewed";
     FAIR_READ_WRITE_ACQUIRE = "fair_read_write/acquire"
-        sharing "parse_int" "clock" with "set_ttl" "fields" "publish" "next_token" "waiters" "readers" "hold_reads" "tag" "fair_read_write_queue" "own_client" "held_by_own_client"
+        sharing "parse_int" "clock" "pause" with "set_ttl" "fields" "publish" "next_token" "waiters" "native" "readers" "hold_reads" "tag" "fair_read_write_queue" "own_client" "held_by_own_client"
         calling "read_write"/"acquire_read" "read_write"/"acquire_write";
     FAIR_READ_WRITE_RELEASE = "fair_read_write/release"
         sharing "parse_int" "clock" with "set_ttl" "publish" "waiters" "readers" "tag" "fair_read_write_queue" "wake_next"
@@ -110,7 +110,7 @@ scripts! {
     FAIR_READ_WRITE_RENEW = "fair_read_write/renew"
         sharing "parse_int" "clock" "renewed" with "set_ttl" "publish" "hold_reads" "fair_read_write_queue"
         calling "read_write"/"renew_read" "read_write"/"renew_write";
-    FAIR_ACQUIRE = "fair/acquire" sharing "parse_int" "clock" with "set_ttl" "next_token" "publish" "exclusive" "own_client" "fair_lock_queue";
+    FAIR_ACQUIRE = "fair/acquire" sharing "parse_int" "clock" "pause" with "set_ttl" "next_token" "publish" "waiters" "native" "exclusive" "own_client" "fair_lock_queue";
     FAIR_RELEASE = "fair/release" sharing "parse_int" "clock" with "set_ttl" "publish" "exclusive" "own_client" "fair_lock_queue";
     FAIR_LEAVE = "fair/leave" sharing "parse_int" "clock" with "set_ttl" "publish" "exclusive" "own_client" "fair_lock_queue";
     SEMAPHORE_ACQUIRE = "semaphore/acquire" sharing "parse_int" "clock" with "set_ttl" "publish" "waiters" "permits";
@@ -118,7 +118,7 @@ scripts! {
     SEMAPHORE_RENEW = "semaphore/renew" sharing "parse_int" "clock" "renewed";
     SEMAPHORE_RESIZE = "semaphore/resize" sharing "parse_int" "clock" with "publish" "waiters" "permits";
     ACQUIRE_ALL = "common/acquire_all"
-        sharing "parse_int" "clock" with "set_ttl" "fields" "publish" "next_token" "waiters" "readers" "hold_reads" "tag" "exclusive" "own_client" "fair_lock_queue" "permits" "fair_read_write_queue" "wake_next" "held_by_own_client"
+        sharing "parse_int" "clock" "pause" with "set_ttl" "fields" "publish" "next_token" "waiters" "native" "readers" "hold_reads" "tag" "exclusive" "own_client" "fair_lock_queue" "permits" "fair_read_write_queue" "wake_next" "held_by_own_client"
         calling "read_write"/"acquire_read" "read_write"/"release_read"
             "read_write"/"acquire_write" "read_write"/"release_write"
             "exclusive"/"acquire" "exclusive"/"release"

@@ -76,6 +76,8 @@ pub(crate) const KEYS: &[&str] = &[
     "~lock_alive:{lock:*",
     "~lock_turn:{lock:*",
     "~lock_asked:{lock:*",
+    "~lock_places:{lock:*",
+    "~lock_token:lock:*",
     "&redisson_rwlock:{lock:*",
     "&redisson_lock__channel:{lock:*",
     "&redisson_sc:{lock:*",

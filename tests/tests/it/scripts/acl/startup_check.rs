@@ -9,7 +9,7 @@ use crate::scripts::acl::required::{COMMANDS, KEYS, ask, user};
 use crate::scripts::support::call::Call;
 use crate::scripts::support::store::Store;
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "lock:\u{1}rights",
     "{lock:\u{1}rights}:timeout",
     "{lock:\u{1}rights}::rwlock_timeout",
@@ -23,6 +23,8 @@ const NAMES: [&str; 13] = [
     "lock_alive:{lock:\u{1}rights}",
     "lock_turn:{lock:\u{1}rights}",
     "lock_asked:{lock:\u{1}rights}",
+    "lock_places:{lock:\u{1}rights}",
+    "lock_token:lock:\u{1}",
 ];
 const CHANNELS: [&str; 5] = [
     "redisson_rwlock:{lock:\u{1}rights}",

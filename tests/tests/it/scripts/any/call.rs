@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use crate::scripts::support::call::{Call, HOUR};
 use crate::scripts::support::keys::{
-    ALIVE, ASKED, CHANNEL, DEADLINES, LEASES, LINE, LOCK, LOCK_CHANNEL, QUEUE, SEMAPHORE_CHANNEL,
-    TAG, TOKEN, TURN,
+    ALIVE, ASKED, CHANNEL, COUNTER, DEADLINES, LEASES, LINE, LOCK, LOCK_CHANNEL, QUEUE,
+    SEMAPHORE_CHANNEL, TAG, TOKEN, TURN,
 };
 
 pub(crate) fn inspect() -> Call {
@@ -27,6 +27,7 @@ pub(crate) fn force_release() -> Call {
         CHANNEL,
         TURN,
         SEMAPHORE_CHANNEL,
+        COUNTER,
     ];
     let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("token_ttl", &HOUR)];
     Call::new("common/force_release", keys, args)

@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::scripts::support::call::{Call, HOUR, LEASE};
-use crate::scripts::support::keys::{ALIVE, DEADLINES, LOCK, LOCK_CHANNEL, QUEUE, TOKEN};
+use crate::scripts::support::keys::{ALIVE, COUNTER, DEADLINES, LOCK, LOCK_CHANNEL, QUEUE, TOKEN};
 use crate::scripts::support::store::Store;
 
 /// How long a place in line lives.
@@ -14,7 +14,7 @@ pub(crate) const WAIT: i64 = 300_000;
 pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
     Call::new(
         "fair/acquire",
-        [LOCK, QUEUE, DEADLINES, ALIVE, TOKEN, LOCK_CHANNEL],
+        [LOCK, QUEUE, DEADLINES, ALIVE, TOKEN, LOCK_CHANNEL, COUNTER],
         [
             ("owner", &owner),
             ("lease", &LEASE),

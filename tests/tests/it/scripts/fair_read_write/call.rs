@@ -4,12 +4,12 @@ use std::fmt::Display;
 
 use crate::scripts::fair::call::PLACE;
 use crate::scripts::support::call::{Call, HOUR, LEASE, reads};
-use crate::scripts::support::keys::{ALIVE, CHANNEL, LINE, LOCK, TAG, TOKEN, TURN};
+use crate::scripts::support::keys::{ALIVE, CHANNEL, COUNTER, LINE, LOCK, TAG, TOKEN, TURN};
 
 pub(crate) fn acquire(mode: &str, owner: &str, holds: u32) -> Call {
     Call::new(
         "fair_read_write/acquire",
-        [LOCK, &reads(owner), LINE, ALIVE, TOKEN, TURN],
+        [LOCK, &reads(owner), LINE, ALIVE, TOKEN, TURN, COUNTER],
         [
             ("owner", &owner),
             ("mode", &mode),
@@ -53,7 +53,7 @@ pub(crate) fn leave_together(waiters: &[&str]) -> Call {
 pub(crate) fn upgrade(owner: &str, read_holds: u32, write_holds: u32) -> Call {
     Call::new(
         "fair_read_write/upgrade",
-        [LOCK, &reads(owner), TOKEN, LINE],
+        [LOCK, &reads(owner), TOKEN, LINE, COUNTER],
         [
             ("owner", &owner),
             ("lease", &LEASE),

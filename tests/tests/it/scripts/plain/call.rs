@@ -3,12 +3,12 @@
 use std::fmt::Display;
 
 use crate::scripts::support::call::{Call, HOUR, LEASE, PLACE_MS};
-use crate::scripts::support::keys::{LINE, LOCK, LOCK_CHANNEL, TOKEN};
+use crate::scripts::support::keys::{COUNTER, LINE, LOCK, LOCK_CHANNEL, TOKEN};
 
 pub(crate) fn acquire(owner: &str, holds: u32) -> Call {
     Call::new(
         "exclusive/acquire",
-        [LOCK, LINE, TOKEN, LOCK_CHANNEL],
+        [LOCK, LINE, TOKEN, LOCK_CHANNEL, COUNTER],
         [
             ("owner", &owner),
             ("lease", &LEASE),

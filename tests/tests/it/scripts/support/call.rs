@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use lock_core::test_util::SCRIPTS;
 
-use crate::scripts::support::keys::{CHANNEL, LINE, LOCK, TAG, TOKEN};
+use crate::scripts::support::keys::{CHANNEL, COUNTER, LINE, LOCK, TAG, TOKEN};
 
 /// Far above what a busy machine loses between two commands, so that bounds on a TTL hold.
 pub(crate) const LEASE: i64 = 600_000;
@@ -85,7 +85,7 @@ pub(crate) fn reads(owner: &str) -> String {
 pub(crate) fn acquire_read(owner: &str, holds: u32) -> Call {
     Call::new(
         "read_write/acquire_read",
-        [LOCK, LINE, TOKEN, &reads(owner), CHANNEL],
+        [LOCK, LINE, TOKEN, &reads(owner), CHANNEL, COUNTER],
         [
             ("owner", &owner),
             ("lease", &LEASE),
@@ -101,7 +101,7 @@ pub(crate) fn acquire_read(owner: &str, holds: u32) -> Call {
 pub(crate) fn acquire_write(owner: &str, holds: u32) -> Call {
     Call::new(
         "read_write/acquire_write",
-        [LOCK, LINE, TOKEN, CHANNEL],
+        [LOCK, LINE, TOKEN, CHANNEL, COUNTER],
         [
             ("owner", &owner),
             ("lease", &LEASE),
@@ -144,7 +144,7 @@ pub(crate) fn release_write(owner: &str, holds: u32) -> Call {
 pub(crate) fn upgrade(owner: &str, read_holds: u32, write_holds: u32) -> Call {
     Call::new(
         "read_write/upgrade",
-        [LOCK, &reads(owner), TOKEN],
+        [LOCK, &reads(owner), TOKEN, COUNTER],
         [
             ("owner", &owner),
             ("lease", &LEASE),

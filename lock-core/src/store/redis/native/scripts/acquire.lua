@@ -18,6 +18,7 @@
 -- ARGV[9] more     tokens to keep in reserve after the one that is granted
 -- ARGV[10] floor   the greatest token that the caller knows
 -- ARGV[11] total   permits of a semaphore that does not exist yet
+-- ARGV[12] beside  1: other libraries take this lock by SET NX
 --
 -- Returns 'GRANTED nonce token' (no token on re-entry and for a permit)
 --         'BUSY nonce left stands' (ms until it may be free without a message, -1: not known; 1: the caller has a place)
@@ -28,18 +29,29 @@ local nonce, owner, kind, mode = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local lease_ms, holds = parse_int(ARGV[5], 1, MOST_LEASE_MS), parse_int(ARGV[6], 1, MOST_HOLDS)
 local place_ms, yields = parse_int(ARGV[7], 0, MOST_LEASE_MS), ARGV[8] == '1'
 local more, floor = parse_int(ARGV[9], 0, MOST_HOLDS), parse_int(ARGV[10], 0, MOST_TOKEN)
-local total = parse_int(ARGV[11], 0, MOST_HOLDS)
+local total, beside = parse_int(ARGV[11], 0, MOST_HOLDS), ARGV[12] == '1' and kind ~= 's'
 if not (lease_ms and holds and place_ms and more and floor and total) or owner == '' then return 'INVALID ' .. nonce end
 if mode ~= 'read' and mode ~= 'write' then return 'INVALID ' .. nonce end
 local reads = mode == 'read'
 
-local s, failed = read_lock(KEYS, 1, kind)
+local s, failed = read_lock(KEYS, 1, kind, beside)
 if failed then return failed end
 if not s then return 'WRONG_KIND ' .. nonce end
+local own = place_of(mode, owner)
+if s.other_ms then
+  if holds > 1 then return 'LOST ' .. nonce end
+  drop_dead(s, own)
+  local left_ms, stands = s.other_ms, stand(s, own, place_ms)
+  if stands == 1 then
+    request_pauses(s.ends, s.on_redissons_wire and '#redisson' or '#native', place_ms)
+    -- A release there wakes no waiter here.
+    if first_places(s, 1)[1] == own then left_ms = math.min(left_ms, POLL_MS) end
+  end
+  return 'BUSY ' .. nonce .. string.format(' %.0f ', left_ms) .. stands
+end
 local permits = kind == 's' and permits_of(s.permits, total)
 if permits == nil then return 'WRONG_KIND ' .. nonce end
 
-local own = place_of(mode, owner)
 local own_reads, own_writes = holds_of(s, owner)
 local inside = own_reads + own_writes > 0
 local others = count_holders(s) - (inside and 1 or 0)
@@ -69,7 +81,8 @@ if fits and not inside then
   if ahead and reads and others > 0 and not yields and not is_fair(kind) then ahead = nil end
 end
 
-if fits and not ahead then
+local pause_ms = fits and not ahead and s.waited and count_holders(s) == 0 and pause_left_ms(s.ends, '#native')
+if fits and not ahead and not pause_ms then
   local fence = ''
   local due = holds == 1 and kind ~= 's' and not (reads and own_writes > 0)
   if due then
@@ -84,12 +97,13 @@ if fits and not ahead then
   return 'GRANTED ' .. nonce .. ' ' .. fence
 end
 
-local left_ms = ahead and left_of(s, ahead)
-if not ahead then
+local left_ms = pause_ms or ahead and left_of(s, ahead)
+if not left_ms then
   local deadline = kind == 's' and first_deadline(s) or kind ~= 's' and longest_deadline(s)
   left_ms = deadline and deadline - now_ms()
 end
 local stands = stand(s, own, place_ms)
+if beside and stands == 1 then request_pauses(s.ends, '#native', place_ms) end
 -- What became free without a release, because a lease or a place ended, is reserved for the next.
 local first = s.waited and first_places(s, 1)[1]
 local is_due = ahead and first and not is_fair(kind) and left_of(s, first) > RESERVED_MS

@@ -6,20 +6,20 @@
 --
 -- KEYS[5i-4 .. 5i]  of each lock: the keys of acquire
 -- ARGV[1] nonce
--- ARGV[10i-8 .. 10i+1]  of each lock: the arguments of acquire without the nonce
+-- ARGV[11i-9 .. 11i+1]  of each lock: the arguments of acquire without the nonce
 --
 -- Returns {GRANTED, nonce, token of each lock ('' for re-entry and for a permit)}
 --         {REFUSED, nonce, which lock (1 is the first), the words of its own reply}
 --         {INVALID, nonce}
 local nonce, count = ARGV[1], #KEYS / 5
-if count < 1 or count % 1 ~= 0 or #ARGV ~= 10 * count + 1 then return {'INVALID', nonce} end
+if count < 1 or count % 1 ~= 0 or #ARGV ~= 11 * count + 1 then return {'INVALID', nonce} end
 
 local function keys_of(at, count)
   return {unpack(KEYS, 5 * at - 4, 5 * at - 5 + count)}
 end
 
 local function args_of(at)
-  return {nonce, unpack(ARGV, 10 * at - 8, 10 * at + 1)}
+  return {nonce, unpack(ARGV, 11 * at - 9, 11 * at + 1)}
 end
 
 -- An error of Redis stops one lock, and must not leave the others held.

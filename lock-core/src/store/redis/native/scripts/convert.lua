@@ -29,7 +29,7 @@ if not (lease_ms and reads_after and writes_after and floor) or owner == '' then
 
 local s, failed = read_lock(KEYS, 1, kind)
 if failed then return failed end
-if not s then return {'LOST', nonce} end
+if not s or s.other_ms then return {'LOST', nonce} end
 local reads, writes = holds_of(s, owner)
 local deadline = now_ms() + lease_ms
 

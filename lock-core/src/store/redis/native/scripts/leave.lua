@@ -12,7 +12,7 @@
 --
 -- Returns {LEFT, nonce} {INVALID, nonce}
 local nonce, kind = ARGV[1], ARGV[2]
-local s, failed = read_lock(KEYS, 1, kind)
+local s, failed = read_lock(KEYS, 1, kind, true)
 if failed then return failed end
 if not s then return {'LEFT', nonce} end
 if #ARGV % 2 ~= 0 then return {'INVALID', nonce} end

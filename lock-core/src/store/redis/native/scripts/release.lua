@@ -18,7 +18,7 @@
 local function release(at, value, holds, queued)
   local kind, letter, owner = string.match(value, '^lt1(%a)([rw])(.+)$')
   if not kind or not holds then return 'INVALID' end
-  local s, failed = read_lock(KEYS, at, kind)
+  local s, failed = read_lock(KEYS, at, kind, true)
   if failed then return failed.err end
   if not s then return 'GONE' end
   local changed = queued and leave_line(s, letter .. ':' .. owner)

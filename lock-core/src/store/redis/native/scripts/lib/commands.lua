@@ -6,7 +6,7 @@
 local function harmless(lock)
   return {
     {'time'}, {'exists', lock}, {'del', lock}, {'pexpire', lock, 1}, {'pttl', lock},
-    {'get', lock}, {'mget', lock}, {'set', lock, '', 'xx'}, {'incrby', lock, 'no number'},
+    {'get', lock}, {'mget', lock}, {'set', lock, '', 'xx'}, {'hlen', lock}, {'hget', lock, ''}, {'hvals', lock}, {'incrby', lock, 'no number'},
     {'zadd', lock, 'xx', 0, ''}, {'zcount', lock, 0, 0}, {'zrange', lock, 0, 0}, {'zrangebyscore', lock, 0, 0},
     {'zrem', lock, ''}, {'zrevrange', lock, 0, 0}, {'zrevrangebyscore', lock, 0, 0}, {'zscore', lock, ''},
     {'scard', lock}, {'sismember', lock, ''},

@@ -32,7 +32,7 @@ end
 local function drop_dead(s, own)
   local met = false
   if not s.waited then return met end
-  for _, place in ipairs(redis.call('zrangebyscore', s.ends, '-inf', string.format('%.0f', now_ms()))) do
+  for _, place in ipairs(redis.call('zrangebyscore', s.ends, '(0', string.format('%.0f', now_ms()))) do
     if place ~= own then met = leave_line(s, place) or met end
   end
   return met
@@ -109,7 +109,7 @@ end
 -- Reserves the lock for the waiters that are next, and wakes them: the first, if it writes, or all readers
 -- before the next writer; of a semaphore as many as there are permits.
 local function wake_next(s, permits)
-  if not s.waited or s.writes > 0 then return end
+  if not s.waited or s.writes > 0 or s.other_ms then return end
   -- A place that is over would be woken in vain, and those behind it left asleep.
   drop_dead(s)
   local holders = count_holders(s)

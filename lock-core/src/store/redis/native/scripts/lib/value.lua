@@ -14,6 +14,11 @@
 -- `s` is a lock as it was read: its names, `kind`, and `set`, or `owner` with `reads`, `writes` and
 -- `deadline` (nil: as the key's TTL). `waited`: waiters may stand in line.
 --
+-- Something else that holds the lock is never touched: a hash of Redisson's wire, or a text that another
+-- library has put there by SET NX PX. Then `other_ms` is what is left of it (-1: not known), and waiters
+-- stand in the line beside it. When it goes, the key is absent though they wait, and SET NX passes them;
+-- the first of them polls, and from its next refusal on the value says again that they wait.
+--
 -- Every script that may write all of this is called with all names of the lock, also those under which
 -- there is no key: while the slot moves to another node of a cluster, Redis then runs none of them where
 -- only a part of the lock is. The others (release_free, renew) write one key, and never delete it to
@@ -31,9 +36,24 @@ local function live_from()
   return string.format('(%.0f', now_ms())
 end
 
+-- The letters of the kinds that a lock of Redisson's wire may be of; nil when it is no such lock.
+local function kinds_on_redissons_wire(lock)
+  local fields = redis.pcall('hlen', lock)
+  if type(fields) == 'table' then return nil end
+  local mode = redis.call('hget', lock, 'mode')
+  if mode == 'read' or mode == 'write' then return 'rq' end
+  -- A hash of the application is not a lock: a caller would wait for its end forever.
+  if not mode and fields == 1 and parse_int(redis.call('hvals', lock)[1], 1, MOST_COUNT) then return 'enft' end
+end
+
 local function read_set(s, kind)
   local first = redis.pcall('zrange', s.lock, 0, 0)
   if first.err and not string.find(first.err, 'WRONGTYPE') then return nil, first end
+  local kinds = first.err and kind and kinds_on_redissons_wire(s.lock)
+  if kinds and string.find(kinds, kind, 1, true) then
+    s.waited, s.other_ms, s.on_redissons_wire = redis.call('exists', s.line) == 1, redis.call('pttl', s.lock), true
+    return s
+  end
   local stored = string.match(first[1] or '', '^#kind:(%a)$')
   if not stored or (kind and stored ~= kind) then return nil end
   s.kind, s.set, s.waited = stored, true, redis.call('exists', s.line) == 1
@@ -44,8 +64,9 @@ local function read_set(s, kind)
 end
 
 -- Reads the lock whose four names begin at `keys[at]`. Nil when something else stands there, or a lock of
--- another kind; an error besides when Redis refused to look.
-local function read_lock(keys, at, kind)
+-- another kind; an error besides when Redis refused to look. `beside`: a text of another library is a
+-- holder, if it has a TTL.
+local function read_lock(keys, at, kind, beside)
   local s = {
     lock = keys[at], line = keys[at + 1], ends = keys[at + 2], permits = keys[at + 3],
     kind = kind, reads = 0, writes = 0, ended = 0,
@@ -59,20 +80,24 @@ local function read_lock(keys, at, kind)
     s.waited = redis.call('exists', s.line) == 1
     return s
   end
+  -- Waiters may have come while something else stood here, so the value need not tell of them.
+  s.waited = redis.call('exists', s.line) == 1
   local stored, mode, rest = string.match(value, '^lt1(%a)([rw%-])(.*)$')
+  local other_ms = beside and not stored and redis.call('pttl', s.lock) or 0
+  if other_ms > 0 then
+    s.other_ms, s.text = other_ms, value
+    return s
+  end
   if not stored or (kind and stored ~= kind) then return nil end
   s.kind = stored
   local owner, reads, writes, deadline = string.match(rest, '^(%S+) (%d+) (%d+) (%d+)$')
   if owner then
-    s.waited = redis.call('exists', s.line) == 1
     if tonumber(deadline) > now_ms() then
       s.owner, s.reads, s.writes, s.deadline = owner, tonumber(reads), tonumber(writes), tonumber(deadline)
     else
       s.ended = 1
     end
-  elseif mode == '-' then
-    s.waited = true
-  else
+  elseif mode ~= '-' then
     s.owner, s.reads, s.writes = rest, mode == 'r' and 1 or 0, mode == 'w' and 1 or 0
   end
   return s
@@ -158,8 +183,9 @@ end
 
 -- Writes the lock as it is now. The key lives as long as the last lease; and where waiters stand in
 -- line, as long as the last of their places, and for a moment after the last lease, in which the first
--- of them can come.
+-- of them can come; but in a pause there is no key.
 local function write_lock(s)
+  if s.other_ms then return end
   local last_place = s.waited and tonumber(redis.call('zrevrange', s.ends, 0, 0, 'withscores')[2])
   s.waited = last_place and last_place > now_ms()
   local deadline = longest_deadline(s)
@@ -169,7 +195,7 @@ local function write_lock(s)
     redis.call('pexpire', s.lock, lives_until - now_ms())
   elseif deadline then
     redis.call('set', s.lock, value_of(s), 'px', string.format('%.0f', lives_until - now_ms()))
-  elseif s.waited then
+  elseif s.waited and not pause_left_ms(s.ends, '#native', true) then
     redis.call('set', s.lock, MARK .. s.kind .. '-', 'px', string.format('%.0f', lives_until - now_ms()))
   else
     redis.call('del', s.lock)

@@ -24,7 +24,7 @@ local LEASE, HOLDS, ANY_MS = {1, MOST_LEASE_MS}, {1, MOST_HOLDS}, {0, MOST_LEASE
 local RESERVED = {0, MOST_HOLDS}
 local KINDS = {
   ['read_write/acquire_read'] = {
-    keys = 5, args = {4, 7}, holds = 8,
+    keys = 6, args = {4, 7}, holds = 8,
     numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS},
     acquire = read_write_acquire_read,
     release = function(keys, args, holds)
@@ -32,7 +32,7 @@ local KINDS = {
     end,
   },
   ['read_write/acquire_write'] = {
-    keys = 4, args = {4, 8}, holds = 8,
+    keys = 5, args = {4, 8}, holds = 8,
     numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = RESERVED},
     acquire = read_write_acquire_write,
     release = function(keys, args, holds)
@@ -40,7 +40,7 @@ local KINDS = {
     end,
   },
   ['exclusive/acquire'] = {
-    keys = 4, args = {4, 8}, holds = 8,
+    keys = 5, args = {4, 8}, holds = 8,
     numbers = {[3] = LEASE, [4] = ANY_MS, [5] = ANY_MS, [6] = ANY_MS, [8] = HOLDS, [9] = RESERVED},
     acquire = exclusive_acquire,
     release = function(keys, args, holds)
@@ -48,18 +48,18 @@ local KINDS = {
     end,
   },
   ['fair/acquire'] = {
-    keys = 6, args = {6, 6}, numbers = {[3] = LEASE, [4] = HOLDS, [5] = ANY_MS, [6] = LEASE, [7] = ANY_MS}, holds = 4,
+    keys = 7, args = {6, 6}, numbers = {[3] = LEASE, [4] = HOLDS, [5] = ANY_MS, [6] = LEASE, [7] = ANY_MS}, holds = 4,
     acquire = fair_acquire,
     release = function(keys, args, holds)
       return fair_release({keys[1], keys[2], keys[3], keys[4], keys[6]}, {nonce, args[2], holds, '0'})
     end,
   },
   ['fair_read_write/acquire'] = {
-    keys = 7, args = {7, 7}, numbers = {[4] = LEASE, [5] = HOLDS, [6] = ANY_MS, [7] = ANY_MS}, holds = 5, mode = 3,
+    keys = 8, args = {7, 7}, numbers = {[4] = LEASE, [5] = HOLDS, [6] = ANY_MS, [7] = ANY_MS}, holds = 5, mode = 3,
     acquire = fair_read_write_acquire,
     release = function(keys, args, holds)
       return fair_read_write_release(
-        {keys[1], keys[2], keys[7], keys[3], keys[4], keys[6]}, {nonce, args[2], args[3], holds, '0'})
+        {keys[1], keys[2], keys[8], keys[3], keys[4], keys[6]}, {nonce, args[2], args[3], holds, '0'})
     end,
   },
   ['semaphore/acquire'] = {

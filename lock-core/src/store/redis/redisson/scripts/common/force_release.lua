@@ -13,6 +13,7 @@
 -- KEYS[9]  rw_channel    channel  of a read/write lock, which gets 1
 -- KEYS[10] turn          prefix   of the channels of a fair read/write lock's waiters, which get 1
 -- KEYS[11] semaphore_channel  channel  where the number of free permits is published
+-- KEYS[12] counter  string  last fencing token of the native wire
 -- ARGV[1] nonce
 -- ARGV[2] tag        prefix of every owner's read keys
 -- ARGV[3] token_ttl  ms, 0: no expiry
@@ -21,7 +22,7 @@
 --         {GONE, nonce, new token ('' for a semaphore)} the lock was free
 --         {WRONG_KIND, nonce} {INVALID, nonce} and nothing is deleted
 local lock, line, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local lock_channel, rw_channel, turn, semaphore_channel = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local lock_channel, rw_channel, turn, semaphore_channel, counter = KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local nonce, tag, token_ttl_ms = ARGV[1], ARGV[2], parse_int(ARGV[3], 0, MOST_LEASE_MS)
 if not token_ttl_ms then return {'INVALID', nonce} end
 
@@ -42,7 +43,7 @@ end
 
 -- Deletes nothing: Redis lets a script that has begun to write continue at its memory limit.
 redis.call('hdel', lock, '')
-local fence = next_token(token, token_ttl_ms)
+local fence = next_token(token, counter, token_ttl_ms)
 if not fence then return {'WRONG_KIND', nonce} end
 
 if found.shape == 'read_write' then

@@ -9,6 +9,7 @@
 -- KEYS[4] alive      zset     owner -> epoch ms at which the place of this library's waiter ends unless renewed
 -- KEYS[5] token      string   last fencing token
 -- KEYS[6] channel    prefix   of the waiters' channels channel:owner, which get 0
+-- KEYS[7] counter    string   last fencing token of the native wire
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
@@ -23,6 +24,7 @@
 --         {LOST, nonce} when the owner's earlier holds are gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, queue, deadlines, alive, token, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local counter = KEYS[7]
 local nonce, owner = ARGV[1], ARGV[2]
 local lease_ms, holds = parse_int(ARGV[3], 1, MOST_LEASE_MS), parse_int(ARGV[4], 1, MOST_HOLDS)
 local place_ms, wait_ms = parse_int(ARGV[5], 0, MOST_LEASE_MS), parse_int(ARGV[6], 1, MOST_LEASE_MS)
@@ -30,13 +32,15 @@ local token_ttl_ms = parse_int(ARGV[7], 0, MOST_LEASE_MS)
 if not (lease_ms and holds and place_ms and wait_ms and token_ttl_ms) or owner == '' then return {'INVALID', nonce} end
 
 local held, taken = exclusive_holds(lock, owner)
+local natively = not held and is_held_natively(lock, 'f')
+if natively then held, taken = 0, true end
 if not held or not is_fair_lock_queue(queue, deadlines, alive) then return {'WRONG_KIND', nonce} end
 
 if held > 0 then
   if held < holds - 1 then return {'LOST', nonce} end
   local fence = ''
   if holds == 1 then
-    fence = next_token(token, token_ttl_ms)
+    fence = next_token(token, counter, token_ttl_ms)
     if not fence then return {'WRONG_KIND', nonce} end
   end
   add_hold(lock, owner, math.max(held, holds), lease_ms)
@@ -46,8 +50,10 @@ if holds > 1 then return {'LOST', nonce} end
 
 local now = now_ms()
 local head, head_left_ms, dead = first_live_waiter(queue, deadlines, alive, now, owner)
-if not taken and (not head or head == owner) then
-  local fence = next_token(token, token_ttl_ms)
+local is_first = not head or head == owner
+local pause_ms = not taken and is_first and left_to_native_ms(alive)
+if not taken and is_first and not pause_ms then
+  local fence = next_token(token, counter, token_ttl_ms)
   if not fence then return {'WRONG_KIND', nonce} end
   drop_dead_heads(queue, deadlines, alive, dead)
   leave_queue(queue, deadlines, alive, owner)
@@ -57,12 +63,13 @@ if not taken and (not head or head == owner) then
 end
 
 drop_dead_heads(queue, deadlines, alive, dead)
-local left_ms = taken and redis.call('pttl', lock) or head_left_ms
+local left_ms = pause_ms or taken and redis.call('pttl', lock) or head_left_ms
+if natively then left_ms = wait_beside_native(lock, alive, is_first, place_ms) end
 if place_ms > 0 then
   join_or_renew_queue_place(queue, deadlines, alive, owner, now, taken and math.max(left_ms, 0) or 0, place_ms, wait_ms)
 end
 local queued = redis.call('zscore', deadlines, owner) and 1 or 0
-if not taken and dead > 0 then publish(channel .. ':' .. head, '0') end
+if not taken and not is_first and dead > 0 then publish(channel .. ':' .. head, '0') end
 -- At least 1: with 0 the caller would retry without a pause.
 if left_ms ~= -1 or not taken then left_ms = math.max(left_ms, 1) end
 return {'BUSY', nonce, left_ms, queued}

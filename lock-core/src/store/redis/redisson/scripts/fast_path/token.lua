@@ -1,5 +1,5 @@
 -- fast_path/token: sets `fence` to the fencing token of a first hold of a free lock without waiters, and
--- stores it as lib/next_token does. In every other case `fence` is nil, nothing is written, and the
+-- stores it as lib/next_token does, unless clients of the native wire draw tokens too. In every other case `fence` is nil, nothing is written, and the
 -- full script answers. A fast path defines no functions: defining those of a full script costs as much
 -- as granting. It replies with one text, the parts of the full script's list separated by spaces: a
 -- list costs as much as a command.
@@ -7,6 +7,7 @@
 -- KEYS[1] lock    hash    of any kind
 -- KEYS[2] line    hash    mode:owner of each waiter -> since:until
 -- KEYS[3] token   string  last fencing token
+-- KEYS[#KEYS] counter  string  last fencing token of the native wire
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
@@ -28,7 +29,7 @@ if owner ~= '' and (not holds or holds == '1') and (not reserved_tokens or reser
   and token_ttl_ms >= 0 and token_ttl_ms <= MOST_MS and token_ttl_ms % 1 == 0
   and place_ms >= 0 and place_ms <= MOST_MS and place_ms % 1 == 0
   and waited_ms >= 0 and waited_ms <= MOST_MS and waited_ms % 1 == 0
-  and redis.call('exists', lock, line) == 0
+  and redis.call('exists', lock, line, KEYS[#KEYS]) == 0
 then
   local stored, now = redis.pcall('get', token), redis.call('time')
   local micros = now[2]

@@ -8,6 +8,7 @@
 -- KEYS[3] token   string  last fencing token
 -- KEYS[4] reads   prefix  of the owner's keys reads:1 .. reads:holds (strings, one per read hold)
 -- KEYS[5] channel  channel  where releases are published: 1
+-- KEYS[6] counter  string  last fencing token of the native wire
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
@@ -24,7 +25,7 @@
 --         others read
 --         {LOST, nonce} when the owner's earlier holds are gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local lock, line, token, reads, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, line, token, reads, channel, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local nonce, owner = ARGV[1], ARGV[2]
 local lease_ms, token_ttl_ms = parse_int(ARGV[3], 1, MOST_LEASE_MS), parse_int(ARGV[4], 0, MOST_LEASE_MS)
 local place_ms, waited_ms = parse_int(ARGV[5], 0, MOST_LEASE_MS), parse_int(ARGV[6] or 0, 0, MOST_LEASE_MS)
@@ -33,6 +34,7 @@ if not (lease_ms and holds and place_ms and waited_ms and token_ttl_ms) or owner
 
 local me = 'read:' .. owner
 local state = fields_named(lock, 'mode', owner, owner .. ':write')
+if state.err and is_held_natively(lock, 'r') then return busy_natively(lock, line, me, holds, waited_ms, place_ms, nonce) end
 if state.err then return string.find(state.err, 'WRONGTYPE') and {'WRONG_KIND', nonce} or state end
 local mode, held, writes = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
 
@@ -63,11 +65,14 @@ if held == 0 and outermost then
     if not mode and not is_reserved(waiters[1]) then reserve_for_next(line, true, channel, '1') end
     return {mode and 'YIELD' or 'BUSY', nonce, left_ms_of(first), has_place}
   end
+  -- Without a channel the fair kind calls, which has looked before.
+  local pause_ms = not mode and channel and left_to_native_ms(line)
+  if pause_ms then return {'BUSY', nonce, pause_ms, take_place(line, waiters, me, waited_ms, place_ms)} end
 end
 
 local fence = ''
 if outermost then
-  fence = next_token(token, token_ttl_ms)
+  fence = next_token(token, counter, token_ttl_ms)
   if not fence then return {'WRONG_KIND', nonce} end
 end
 if held > 0 then lease_ms = math.max(lease_ms, redis.call('pttl', reads .. ':1')) end

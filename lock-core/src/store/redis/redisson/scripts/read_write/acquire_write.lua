@@ -8,6 +8,7 @@
 -- KEYS[2] line    hash    mode:owner of each waiter -> since:until
 -- KEYS[3] token   string  last fencing token
 -- KEYS[4] channel  channel  where releases are published: 1
+-- KEYS[5] counter  string  last fencing token of the native wire
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
@@ -23,7 +24,7 @@
 --          1 if the caller has a place}
 --         {LOST, nonce} when the owner's earlier holds are gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local lock, line, token, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, line, token, channel, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local nonce, owner = ARGV[1], ARGV[2]
 local lease_ms, token_ttl_ms = parse_int(ARGV[3], 1, MOST_LEASE_MS), parse_int(ARGV[4], 0, MOST_LEASE_MS)
 local place_ms, waited_ms = parse_int(ARGV[5], 0, MOST_LEASE_MS), parse_int(ARGV[6] or 0, 0, MOST_LEASE_MS)
@@ -33,6 +34,7 @@ if not (lease_ms and holds and place_ms and waited_ms and token_ttl_ms and reser
 
 local own, me = owner .. ':write', 'write:' .. owner
 local state = fields_named(lock, 'mode', own, owner)
+if state.err and is_held_natively(lock, 'r') then return busy_natively(lock, line, me, holds, waited_ms, place_ms, nonce) end
 if state.err then return string.find(state.err, 'WRONGTYPE') and {'WRONG_KIND', nonce} or state end
 local mode, held, reading = state[1], tonumber(state[2] or 0), tonumber(state[3] or 0)
 
@@ -40,7 +42,7 @@ if mode == 'write' and held > 0 then
   if held < holds - 1 then return {'LOST', nonce} end
   local fence = ''
   if holds == 1 then
-    fence = next_token(token, token_ttl_ms, reserved_tokens)
+    fence = next_token(token, counter, token_ttl_ms, reserved_tokens)
     if not fence then return {'WRONG_KIND', nonce} end
   end
   local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
@@ -77,7 +79,10 @@ if first then
   return reply
 end
 
-local fence = next_token(token, token_ttl_ms, reserved_tokens)
+-- Without a channel the fair kind calls, which has looked before.
+local pause_ms = channel and left_to_native_ms(line)
+if pause_ms then return refused(pause_ms) end
+local fence = next_token(token, counter, token_ttl_ms, reserved_tokens)
 if not fence then return {'WRONG_KIND', nonce} end
 redis.call('hset', lock, 'mode', 'write', own, '1')
 set_ttl(lock, lease_ms)

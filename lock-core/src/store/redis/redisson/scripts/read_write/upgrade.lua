@@ -5,6 +5,7 @@
 -- KEYS[1] lock    hash    mode, owner -> reads, owner:write -> writes
 -- KEYS[2] reads   prefix  of the owner's keys reads:1 .. reads:n
 -- KEYS[3] token   string  last fencing token
+-- KEYS[4] counter  string  last fencing token of the native wire
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] lease   ms
@@ -17,7 +18,7 @@
 --         {BUSY, nonce, ms left of the longest other reader's lease}
 --         {LOST, nonce} when the owner's hold is gone
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local lock, reads, token = KEYS[1], KEYS[2], KEYS[3]
+local lock, reads, token, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, owner, lease_ms = ARGV[1], ARGV[2], parse_int(ARGV[3], 1, MOST_LEASE_MS)
 local read_holds, write_holds = parse_int(ARGV[4], 0, MOST_HOLDS), parse_int(ARGV[5], 1, MOST_HOLDS)
 local token_ttl_ms, tag = parse_int(ARGV[6], 0, MOST_LEASE_MS), ARGV[7]
@@ -39,7 +40,7 @@ if writes < write_holds then
   end
 end
 
-local fence = next_token(token, token_ttl_ms)
+local fence = next_token(token, counter, token_ttl_ms)
 if not fence then return {'WRONG_KIND', nonce} end
 local ttl_ms = math.max(lease_ms, redis.call('pttl', lock))
 redis.call('pexpire', lock, ttl_ms)
