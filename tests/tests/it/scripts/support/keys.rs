@@ -15,7 +15,7 @@ pub(crate) const TURN: &str = "lock_turn:{lock:k}";
 pub(crate) const ASKED: &str = "lock_asked:{lock:k}";
 pub(crate) const TOKEN: &str = "redisson_lock_token:{lock:k}";
 /// The native wire's, which is not there unless a test puts it there.
-pub(crate) const COUNTER: &str = "lock_token:";
+pub(crate) const COUNTER: &str = "lock_token:lock:";
 pub(crate) const LINE: &str = "lock_waiters:{lock:k}";
 
 pub(crate) const FOREVER: i64 = -1;
