@@ -130,6 +130,8 @@ pub(crate) async fn run_while_held<F: Future, L: Future<Output = Lost>>(
 mod tests {
     use std::future::{pending, ready};
 
+    use futures_util::FutureExt;
+
     use super::*;
     use crate::{client::LockClient, types::LostCause};
 
@@ -149,7 +151,9 @@ mod tests {
             guard.hold().lease.lose(LostCause::Refused);
             pending::<()>().await;
         };
-        let lost = guard.view().protect(lost_meanwhile).await.expect_err("it was lost");
+        let view = guard.view();
+        let ended = view.protect(lost_meanwhile).now_or_never().expect("it ends at once");
+        let lost = ended.expect_err("it was lost");
         assert_eq!(lost.cause(), LostCause::Refused);
     }
 }
