@@ -51,8 +51,14 @@ pub(crate) async fn http(world: &BenchSetup) -> Report {
     let slowest = |of| figures(of, |run| run.load.p99_ms);
     let mut report = Report::default();
     let name = "http_vs_hand_rolled";
-    let rates = Spread::of_ratios(&rate(Guarded::Layer), &rate(Guarded::HandRolled));
-    report.ratio(name, "requests/s", rates, Goal::AtLeast(1.0));
+    for (part, layer) in
+        [("requests/s, write", Guarded::Layer), ("requests/s, read", Guarded::LayerRead)]
+    {
+        let rates = Spread::of_ratios(&rate(layer), &rate(Guarded::HandRolled));
+        report.ratio(name, part, rates, Goal::AtLeast(0.95));
+        let rates = Spread::of_ratios(&rate(layer), &rate(Guarded::Rslock));
+        report.ratio("http_vs_rslock", part, rates, Goal::AtLeast(1.05));
+    }
     for (part, by_hand) in [
         ("requests/s, Redisson's hash by hand", Guarded::RedissonsHash),
         ("requests/s, Redisson's hash and a token by hand", Guarded::HashAndToken),

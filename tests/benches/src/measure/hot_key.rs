@@ -66,11 +66,13 @@ pub(super) async fn hot_key(world: &BenchSetup) -> Report {
     let mut report = Report::default();
     for (part, name) in [("lock", Name::Lock), ("write", Name::Write)] {
         let turn = |runs: &Runs<Contested>| {
-            Spread::of(runs.figures(name, |run| run.contest.handed_on as f64 / US))
+            let us = |name| runs.figures(name, |run: &Contested| run.contest.handed_on as f64 / US);
+            Spread::of_ratios(&us(name), &us(Name::Mutex))
         };
         let sent = Spread::of(held.figures(name, |run| run.sent));
-        report.ratio("hot_key_turn_us", part, turn(&held), Goal::AtMost(10.0));
-        let without_pause = format!("{part}, held for no time");
+        let of = |part: &str| format!("{part}, of Tokio's mutex");
+        report.ratio("hot_key_turn_us", of(part), turn(&held), Goal::AtMost(2.5));
+        let without_pause = of(&format!("{part}, held for no time"));
         report.ratio("hot_key_turn_us", without_pause, turn(&at_once), Goal::Told);
         report.ratio("hot_key_commands_per_turn", part, sent, Goal::AtMost(0.1));
     }

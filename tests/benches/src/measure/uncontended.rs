@@ -24,16 +24,6 @@ const ALL: [Name; 13] = [
     Name::Write,
     Name::Read,
 ];
-const ONE_KEY: [Name; 4] = [Name::HandRolled, Name::Lock, Name::Write, Name::Read];
-const SEVERAL_KEYS: [Name; 7] = [
-    Name::HandRolled,
-    Name::RedissonsHash,
-    Name::HashAndToken,
-    Name::Rslock,
-    Name::Lock,
-    Name::Write,
-    Name::Read,
-];
 /// So that a key comes again long after it was given back.
 const MANY_KEYS: usize = 1_024;
 /// The same, of each of many tasks.
@@ -54,12 +44,10 @@ pub(super) async fn sequential(world: &BenchSetup) -> Report {
     let goal = Goal::AtLeast(0.95);
     let time = world.run();
     let many = run(world, &ALL, Cycling { tasks: 1, keys: MANY_KEYS, time }).await;
-    let one = run(world, &ONE_KEY, Cycling { tasks: 1, keys: 1, time }).await;
     let mut report = Report::default();
     report.ratio(name, "lock", against(&many, Name::Lock, Name::HandRolled), goal);
     report.ratio(name, "write", against(&many, Name::Write, Name::HandRolled), goal);
     report.ratio(name, "read", against(&many, Name::Read, Name::HandRolled), goal);
-    report.ratio(name, "lock, one key", against(&one, Name::Lock, Name::HandRolled), goal);
     for (part, subject) in [
         ("Redisson's hash by hand", Name::RedissonsHash),
         ("Redisson's hash and a token by hand", Name::HashAndToken),
@@ -72,39 +60,25 @@ pub(super) async fn sequential(world: &BenchSetup) -> Report {
     report.ratio(name, "hand-rolled, share of PING's rate", ping, Goal::Told);
     let note = format!("A cycle is one acquisition and its release; {MANY_KEYS} keys in turn.");
     report.tables.push(table("Uncontended, one task", note, &many));
-    let note = "The same key again and again.".to_owned();
-    report.tables.push(table("Uncontended, one task, one key", note, &one));
     report
 }
 
 pub(super) async fn parallel(world: &BenchSetup) -> Report {
     let time = world.run();
-    let runs = run(world, &ALL, Cycling { tasks: 64, keys: 1, time }).await;
-    let several = Cycling { tasks: 64, keys: KEYS_EACH, time };
-    let several = run(world, &SEVERAL_KEYS, several).await;
-    let name = "parallel64_vs_rslock";
+    let runs = run(world, &ALL, Cycling { tasks: 64, keys: KEYS_EACH, time }).await;
     let mut report = Report::default();
-    for (part, subject, goal) in
-        [("lock", Name::Lock, 1.2), ("write", Name::Write, 1.0), ("read", Name::Read, 0.8)]
-    {
-        let ratio = against(&runs, subject, Name::Rslock);
-        report.ratio(name, part, ratio, Goal::AtLeast(goal));
+    for (part, subject) in [("lock", Name::Lock), ("write", Name::Write), ("read", Name::Read)] {
+        for (name, other, goal) in [
+            ("parallel64_vs_rslock", Name::Rslock, 1.3),
+            ("parallel64_vs_hand_rolled", Name::HandRolled, 0.95),
+        ] {
+            report.ratio(name, part, against(&runs, subject, other), Goal::AtLeast(goal));
+        }
     }
-    let best = against(&runs, Name::Lock, Name::HandRolled);
-    report.ratio(name, "lock, against hand-rolled", best, Goal::Told);
-    for (part, subject) in [
-        ("lock, keys in turn", Name::Lock),
-        ("write, keys in turn", Name::Write),
-        ("read, keys in turn", Name::Read),
-    ] {
-        report.ratio(name, part, against(&several, subject, Name::Rslock), Goal::Told);
-    }
-    let note = "Each task locks one key of its own again and again; one connection for all.";
-    report.tables.push(table("Uncontended, 64 tasks on 64 keys", note.to_owned(), &runs));
     let note = format!(
         "Each task has {KEYS_EACH} keys of its own in turn: every cycle sends commands to Redis."
     );
-    report.tables.push(table("Uncontended, 64 tasks, keys in turn", note, &several));
+    report.tables.push(table("Uncontended, 64 tasks, keys in turn", note, &runs));
     report
 }
 
