@@ -1,7 +1,7 @@
 //! The native wire: what it sends and leaves, and what becomes of its tokens when their counter is lost.
 
 use lock_core::{AcquireError, LockClient, LockClientBuilder};
-use lock_tests::{Cli, LIMIT, RedisServer, bounded, eventually};
+use lock_tests::{Cli, ClockShift, LIMIT, RedisServer, bounded, eventually};
 use tokio::task::JoinSet;
 
 use crate::faults::{LONG, NEVER};
@@ -86,6 +86,56 @@ async fn tokens_grow_after_their_counter_was_lost_or_set_back() {
             last = next;
         }
     }
+}
+
+#[tokio::test]
+async fn tokens_grow_after_a_restart_without_data() {
+    let mut server = RedisServer::start().await;
+    let client = native().connect(&server.url()).await.unwrap();
+    let before = token(&client, "k").await;
+    server.restart_empty().await;
+    assert!(token(&client, "k").await > before);
+    // The next one knows no token, and no greater one is left.
+    let next = native().connect(&server.url()).await.unwrap();
+    assert!(token(&next, "k").await > before);
+}
+
+#[tokio::test]
+async fn tokens_grow_after_a_failover_to_a_replica_that_lags() {
+    let (primary, replica) = (RedisServer::start().await, RedisServer::start().await);
+    let proxy = primary.proxy().await;
+    let client = native().connect(&proxy.url()).await.unwrap();
+    let mut last = token(&client, "k").await;
+    let (cli, port) = (replica.cli().await, primary.port().to_string());
+    let _: String = cli.query(&["REPLICAOF", "127.0.0.1", &port]).await;
+    eventually("the replica has the counter", LIMIT, async || keys(&cli).await == [COUNTER]).await;
+    // It gets no token from now on.
+    let _: String = cli.query(&["REPLICAOF", "NO", "ONE"]).await;
+    for _ in 0..10 {
+        last = token(&client, "k").await;
+    }
+    proxy.lead_to(replica.addr());
+    proxy.cut().await;
+    // A client that knows none of them comes first.
+    let next = native().connect(&proxy.url()).await.unwrap();
+    for client in [&next, &client, &next] {
+        let token = token(client, "k").await;
+        assert!(token > last, "{token} after {last}");
+        last = token;
+    }
+}
+
+#[tokio::test]
+async fn tokens_grow_after_the_clock_was_set_back() {
+    let clock = ClockShift::new();
+    let server = clock.of(RedisServer::builder()).start().await;
+    let client = native().connect(&server.url()).await.unwrap();
+    let before = token(&client, "k").await;
+    clock.by(-60 * 60);
+    let next = native().connect(&server.url()).await.unwrap();
+    let after = token(&next, "k").await;
+    assert!(after > before, "{after} after {before}");
+    assert!(token(&client, "k").await > after);
 }
 
 #[tokio::test]
