@@ -22,7 +22,7 @@ use crate::{
         LeaveCommand, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
         StoreAdmin, StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
     },
-    types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, Unavailable},
+    types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError, Unavailable},
 };
 
 /// The longest time that a shutdown takes beyond its deadline, however long the command timeout is.
@@ -91,6 +91,25 @@ impl RedisStore {
         }
     }
 
+    async fn acquire_by_script(&self, step: AcquireCommand) -> Result<Acquired, StoreError> {
+        let call = self.call(self.wire.acquire(&step));
+        let sent = Instant::now();
+        let (reply, over) = self.run_acquire(&call).await?;
+        let answer = reply.acquired()?;
+        match (answer, &self.native) {
+            (Acquired::Granted(Some(token)), Some(native)) => {
+                let counter = native.wire.counter(native.wire.slot_of(&step.key));
+                counter.granted(token, step.reserved_tokens);
+                counter.raised(&over, sent);
+            }
+            (Acquired::Busy { .. } | Acquired::Yield { .. }, Some(native)) => {
+                native.refusals.add(&step.key);
+            }
+            _ => {}
+        }
+        Ok(answer)
+    }
+
     async fn dispatch(
         &self,
         call: &ScriptCall,
@@ -143,22 +162,8 @@ impl LockStore for RedisStore {
                     Tried::Unknown => {}
                 }
             }
-            let call = self.call(self.wire.acquire(&step));
-            let sent = Instant::now();
-            let (reply, over) = self.run_acquire(&call).await?;
-            let answer = reply.acquired()?;
-            match (answer, &self.native) {
-                (Acquired::Granted(Some(token)), Some(native)) => {
-                    let counter = native.wire.counter(native.wire.slot_of(&step.key));
-                    counter.granted(token, step.reserved_tokens);
-                    counter.raised(&over, sent);
-                }
-                (Acquired::Busy { .. } | Acquired::Yield { .. }, Some(native)) => {
-                    native.refusals.add(&step.key);
-                }
-                _ => {}
-            }
-            Ok(answer)
+            // Boxed apart: what is above is moved for every request, and must be small.
+            Box::pin(self.acquire_by_script(step)).await
         }
         .boxed()
     }
@@ -191,7 +196,7 @@ impl LockStore for RedisStore {
                 Some(native) => native.writer.release(step).await?,
                 None => {
                     let call = self.call(self.wire.release(&step));
-                    let answered = self.dispatch(&call, None).await?;
+                    let answered = Box::pin(self.dispatch(&call, None)).await?;
                     (Reply::new(answered.answer).released()?, answered.again)
                 }
             };

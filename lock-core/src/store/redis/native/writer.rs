@@ -124,7 +124,7 @@ impl Writer {
         let (_counted, is_alone) = Counted::new(&self.under_way.tries);
         if is_alone {
             let slot = self.batches.wire.slot_of(&command.key);
-            let mut outcomes = self.batches.try_all(slot, &[command]).await;
+            let mut outcomes = Box::pin(self.batches.try_all(slot, &[command])).await;
             return outcomes.pop().unwrap_or(Tried::Unknown);
         }
         let (answer, answered) = oneshot::channel();
@@ -139,7 +139,7 @@ impl Writer {
         // The try that this must undo may still be in the queue.
         if is_alone && self.under_way.unsent.load(Ordering::Acquire) == 0 {
             let slot = self.batches.wire.slot_of(&command.holder.key);
-            let mut outcomes = self.batches.release_all(slot, &[&command]).await;
+            let mut outcomes = Box::pin(self.batches.release_all(slot, &[&command])).await;
             return outcomes.pop().unwrap_or_else(|| Err(too_few_answers()));
         }
         let (answer, answered) = oneshot::channel();
