@@ -69,6 +69,8 @@ impl Name {
             Self::HandRolled | Self::HandRolledAwaited | Self::Rslock => &["set"],
             // Its release.
             Self::DistkitRead => &["zrem"],
+            // A GET instead of an MGET is not counted: scripts call it too.
+            Self::Lock | Self::Write | Self::Read => &["set", "incrby", "mget"],
             _ => &[],
         }
     }

@@ -86,7 +86,10 @@ impl Guarded {
     }
 
     pub(super) fn sends(self) -> &'static [&'static str] {
-        self.in_the_handler().map_or(&[], Name::sends)
+        match self {
+            Self::Layer | Self::LayerRead => Name::Write.sends(),
+            _ => self.in_the_handler().map_or(&[], Name::sends),
+        }
     }
 
     /// As another process is told of it.
