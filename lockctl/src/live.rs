@@ -75,8 +75,9 @@ impl ServerArgs {
         let builder = LockClient::builder().command_timeout(PATIENCE).check_rights(false);
         match &self.prefix {
             _ if self.redisson => builder.redisson(),
-            Some(prefix) => builder.prefix(prefix),
-            None => builder,
+            // An operator sees holders of other libraries too.
+            Some(prefix) => builder.prefix(prefix).beside_set_nx(),
+            None => builder.beside_set_nx(),
         }
     }
 }

@@ -69,6 +69,30 @@ impl LockClientBuilder {
         self.prefix("").redisson_watchdog(REDISSON_WATCHDOG).permanent_tokens(true)
     }
 
+    /// Shares locks with programs that take them by `SET key text NX PX ttl` and release them by compare
+    /// and delete: hand-rolled locks, redis-py's `Lock`, node-redlock, rslock, redsync.
+    ///
+    /// A text of another program that has a TTL is then a holder like any other. It is never touched:
+    /// waiters stand in their line beside it, and the first of them looks every 50 ms. So that
+    /// the others get in too, a lock for which clients of this library wait is left free for 200 ms
+    /// at least once a second, when it is released; a program that tries less often may miss that. A text
+    /// without a TTL is a [wrong kind](crate::AcquireError::WrongKind), as every such text is without
+    /// this option.
+    ///
+    /// Both must use one name: the [prefix](Self::prefix) and the key together are the other
+    /// program's key. Every kind but semaphores is shared, and to another program all are one lock with one
+    /// holder. It has no [fencing token](crate::FencingToken): a resource that checks them is safe
+    /// from late writes of this library's holders alone. [`inspect`](LockClient::inspect) shows such
+    /// a holder with its text as the owner, and
+    /// [`force_release`](LockClient::force_release) deletes the text.
+    ///
+    /// A free lock costs a script instead of a plain command. Not on
+    /// [Redisson's wire](Self::redisson), which is an error when connecting. Default: off.
+    pub fn beside_set_nx(mut self) -> Self {
+        self.redis.beside_set_nx = true;
+        self
+    }
+
     /// Keeps fencing tokens in Redis forever instead of for an hour after the last grant of their
     /// key: for tokens that grow even if Redis' clock is set back by more than an hour, at the
     /// price of one key per lock that is never removed.

@@ -82,7 +82,8 @@ impl ConnectPlan {
         let first = url.endpoints[0].clone();
         let prefix = options.prefix.clone();
         let in_cluster = url.deployment == Deployment::Cluster;
-        let native = Arc::new(NativeWire::new(prefix.clone(), client, in_cluster, false));
+        let native =
+            Arc::new(NativeWire::new(prefix.clone(), client, in_cluster, options.beside_set_nx));
         let redissons = Arc::new(RedissonWire::new(prefix, options.permanent_tokens, in_cluster));
         let (wire, other_wire, native): (Arc<dyn Wire>, Arc<dyn Wire>, _) =
             if options.redissons_wire {

@@ -48,9 +48,13 @@ pub(crate) struct Native {
 
 impl Native {
     /// Whether a plain try is worth a command: for an outermost hold of a lock that was not refused
-    /// a moment ago. A semaphore has no value that one holder alone puts there.
+    /// a moment ago. A semaphore has no value that one holder alone puts there. Beside other libraries
+    /// the script looks first whether the lock is left free for them.
     fn may_be_free(&self, step: &AcquireCommand) -> bool {
-        step.holds == 1 && step.kind != Kind::Semaphore && !self.refusals.is_recent(&step.key)
+        step.holds == 1
+            && step.kind != Kind::Semaphore
+            && !self.wire.beside_set_nx
+            && !self.refusals.is_recent(&step.key)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Real faults on a real Redis: what is promised when a connection, a server or a future goes.
 
+mod beside_set_nx;
 mod blips;
 mod both_wires;
 mod breaker;

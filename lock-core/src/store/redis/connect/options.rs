@@ -16,6 +16,8 @@ pub(crate) struct RedisOptions {
     pub(crate) redissons_wire: bool,
     /// Of Redisson's wire alone.
     pub(crate) permanent_tokens: bool,
+    /// Other libraries take the same locks by SET NX; of the native wire alone.
+    pub(crate) beside_set_nx: bool,
     pub(crate) service: Option<String>,
     pub(crate) instance: Option<String>,
     pub(crate) tls: Tls,
@@ -45,6 +47,7 @@ impl Default for RedisOptions {
             connect_timeout: Duration::from_secs(2),
             redissons_wire: false,
             permanent_tokens: false,
+            beside_set_nx: false,
             service: None,
             instance: None,
             tls: Tls::new(),
@@ -68,6 +71,13 @@ impl RedisOptions {
         }
         if self.command_timeout.is_zero() || self.connect_timeout.is_zero() {
             return Err(InvalidOptions("a timeout of zero lets no command through".to_owned()));
+        }
+        if self.beside_set_nx && self.redissons_wire {
+            return Err(InvalidOptions(
+                "a hash of Redisson's wire cannot be shared by SET NX: choose redisson() or \
+                 beside_set_nx()"
+                    .to_owned(),
+            ));
         }
         if self.replicas.is_some_and(|replicas| replicas.count == 0 || replicas.timeout.is_zero()) {
             return Err(InvalidOptions(

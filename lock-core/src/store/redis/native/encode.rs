@@ -275,13 +275,14 @@ impl Wire for NativeWire {
     }
 
     fn inspect(&self, key: &LockKey) -> ScriptCall {
-        self.counted(ScriptCall::new(&scripts::INSPECT), key).0
+        let call = self.counted(ScriptCall::new(&scripts::INSPECT), key).0;
+        call.flag(self.beside_set_nx)
     }
 
     fn force_release(&self, key: &LockKey) -> ScriptCall {
         let (call, known) = self.counted(ScriptCall::new(&scripts::FORCE_RELEASE), key);
         // The second time it would take the lock from the next holder.
-        call.number(known).non_idempotent()
+        call.number(known).flag(self.beside_set_nx).non_idempotent()
     }
 
     fn request_release(&self, key: &LockKey) -> ScriptCall {

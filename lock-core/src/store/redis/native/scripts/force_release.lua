@@ -9,13 +9,14 @@
 -- KEYS[5] counter  string   last fencing token
 -- ARGV[1] nonce
 -- ARGV[2] floor    the greatest token that the caller knows
+-- ARGV[3] beside   1: also from another library, whose text is deleted; our waiters find out by polling
 --
 -- Returns {FREED, nonce, new token ('' for a semaphore)}
 --         {GONE, nonce, new token ('' for a semaphore)} it had no holder
 --         {WRONG_KIND, nonce} {INVALID, nonce} and nothing is deleted
 local nonce, floor = ARGV[1], parse_int(ARGV[2], 0, MOST_TOKEN)
 if not floor then return {'INVALID', nonce} end
-local s, failed = read_lock(KEYS, 1)
+local s, failed = read_lock(KEYS, 1, nil, ARGV[3] == '1')
 if failed then return failed end
 if not s then return {'WRONG_KIND', nonce} end
 
@@ -28,6 +29,10 @@ local fence = ''
 if s.kind ~= 's' then
   fence = next_token(KEYS[5], floor, 0)
   if not fence then return {'WRONG_KIND', nonce} end
+end
+if s.text then
+  redis.call('del', s.lock)
+  return {'FREED', nonce, fence}
 end
 s.set, s.owner, s.reads, s.writes, s.deadline = nil, nil, 0, 0, nil
 if s.kind then

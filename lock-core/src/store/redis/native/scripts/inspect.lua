@@ -6,19 +6,20 @@
 -- KEYS[4] permits  string   how many permits a semaphore has
 -- KEYS[5] counter  string   last fencing token
 -- ARGV[1] nonce
+-- ARGV[2] beside  1: a text of another library is a holder
 --
 -- Returns {STATE, nonce, kind, mode, ms left (-2: free), free permits (-1: no semaphore), token ('':
 --          none), 1 if all are listed, holders, waiters}
 --         {WRONG_KIND, nonce}
 -- kind     '' when there are neither holders nor waiters
 -- mode     '' (free), read or write
--- holders  {owner, reads, writes, ms left} of those whose time is not over
+-- holders  {owner, reads, writes, ms left} of those whose time is not over; of another library's its text
 -- waiters  {owner, mode} in order, of those whose place is not over
 local NAMES = {
   e = 'reentrant', n = 'non_reentrant', f = 'fair', t = 'fenced', r = 'read_write', q = 'fair_read_write', s = 'semaphore',
 }
 local nonce = ARGV[1]
-local s, failed = read_lock(KEYS, 1)
+local s, failed = read_lock(KEYS, 1, nil, ARGV[2] == '1')
 if failed then return failed end
 if not s then return {'WRONG_KIND', nonce} end
 local permits = redis.pcall('get', s.permits)
@@ -36,8 +37,8 @@ for _, place in ipairs(places) do
 end
 local kind, mode, left_ms, free = s.kind or '', '', -2, -1
 if #holders > 0 then
-  left_ms = longest_deadline(s) - now_ms()
-  mode = s.writes == 0 and s.kind ~= 's' and 'read' or 'write'
+  left_ms = s.other_ms or longest_deadline(s) - now_ms()
+  mode = s.writes == 0 and s.kind ~= 's' and not s.text and 'read' or 'write'
 end
 if kind == 's' then free = (permits or 0) - #holders elseif #holders + #waiters == 0 then kind = '' end
 local fence = redis.pcall('get', KEYS[5])

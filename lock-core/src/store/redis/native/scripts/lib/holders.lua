@@ -1,8 +1,12 @@
 -- lib/holders: the holders of a lock, for inspection. Writes nothing.
 local MOST_LISTED = 1024
 
--- {owner, reads, writes, ms left} of each, and whether these are all.
+-- {owner, reads, writes, ms left} of each, and whether these are all. Of another library's holder the
+-- beginning of its text, which may be anything.
 local function list_holders(s)
+  if s.text then
+    return {{(string.gsub(string.sub(s.text, 1, 128), '[^\32-\126]', '?')), 0, 1, s.other_ms}}, true
+  end
   if not s.set then
     if not s.owner then return {}, true end
     return {{s.owner, s.reads, s.writes, deadline_of(s) - now_ms()}}, true
