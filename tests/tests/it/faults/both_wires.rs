@@ -176,7 +176,7 @@ struct Room {
     last_token: AtomicU64,
 }
 
-/// Half of the fleet is on each wire, two waiters of each client contend, and nobody stops before all
+/// Half of the fleet is on each wire, two waiters of each client contend, and no task stops before all
 /// have had their turns.
 #[tokio::test]
 async fn half_a_fleet_on_each_wire_shares_a_lock() {
