@@ -25,8 +25,8 @@ pub struct Inspection {
     pub waiters: Vec<WaiterInfo>,
     /// A semaphore's free permits, negative while more are in use than there should be.
     pub free_permits: Option<i64>,
-    /// The last fencing token that was granted, or reserved for local handoffs of the holder;
-    /// `None` if it has expired.
+    /// The last fencing token that was granted, or reserved for local handoffs of the holder; on the
+    /// native wire of any lock of that server (in a cluster of that slot). `None` if it has expired.
     pub fencing_token: Option<FencingToken>,
     /// Whether all holders and waiters are listed: each list ends after about a thousand.
     pub complete: bool,

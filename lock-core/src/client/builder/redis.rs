@@ -49,8 +49,9 @@ impl LockClientBuilder {
     }
 
     /// Chooses Redisson's wire: locks stand in Redis as Redisson writes them, so that a Rust and a Java
-    /// service can share them. All clients of a lock must use the same wire. Default: the native wire,
-    /// which costs Redis about a third and leaves no key per lock behind.
+    /// service can share them. All clients of a lock should use the same wire: a lock of
+    /// the other one is busy, and is waited for by polling. Default: the native wire, which costs Redis about
+    /// a third and leaves no key per lock behind.
     ///
     /// It also sets what sharing needs: no [prefix](Self::prefix), so that `client.write("x")` and
     /// Java's `getReadWriteLock("x")` are one lock; a [watchdog](Self::redisson_watchdog) of 30 s; and

@@ -16,7 +16,7 @@ use crate::{
 pub(crate) const REQUEST_TTL: Duration = Duration::from_secs(6);
 
 /// How locks stand in Redis: the names of their keys, the scripts, and the script call of each
-/// command. All clients of a lock must use the same wire.
+/// command.
 pub(crate) trait Wire: fmt::Debug + Send + Sync {
     /// The prefix of all locks' names.
     fn prefix(&self) -> &str;
