@@ -51,7 +51,7 @@ impl Cycling {
         subject.settled().await;
         let (elapsed, processor) = (now() - start, processor_time() - processor);
         sleep(AFTERMATH).await;
-        let spent = observer.look().await.since(&before, name.sends());
+        let spent = observer.look().await.since(&before, name.sends_for_a_free_lock());
         let count = taken.len() as f64;
         Cycles {
             count: taken.len() + WARM_UP * self.tasks,

@@ -69,9 +69,15 @@ impl Name {
             Self::HandRolled | Self::HandRolledAwaited | Self::Rslock => &["set"],
             // Its release.
             Self::DistkitRead => &["zrem"],
-            // A GET instead of an MGET is not counted: scripts call it too.
-            Self::Lock | Self::Write | Self::Read => &["set", "incrby", "mget"],
             _ => &[],
+        }
+    }
+
+    /// The same where no lock is waited for. A GET instead of an MGET is not counted: scripts call it too.
+    pub(crate) fn sends_for_a_free_lock(self) -> &'static [&'static str] {
+        match self {
+            Self::Lock | Self::Write | Self::Read => &["set", "incrby", "mget"],
+            _ => self.sends(),
         }
     }
 

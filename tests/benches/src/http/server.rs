@@ -87,7 +87,7 @@ impl Guarded {
 
     pub(super) fn sends(self) -> &'static [&'static str] {
         match self {
-            Self::Layer | Self::LayerRead => Name::Write.sends(),
+            Self::Layer | Self::LayerRead => Name::Write.sends_for_a_free_lock(),
             _ => self.in_the_handler().map_or(&[], Name::sends),
         }
     }
