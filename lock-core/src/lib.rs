@@ -33,7 +33,9 @@ pub use hold::LockOrderInversion;
 pub use lock_key::ValueError;
 pub use store::memory::MemoryStore;
 #[cfg(feature = "redis")]
-pub use store::redis::connect::{ConnectError, Tls};
+pub use store::redis::connect::Tls;
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+pub use types::ConnectError;
 pub use types::{
     AcquireError, Busy, ClientInfo, DowngradeError, FencingToken, ForcedRelease, Health,
     HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, KeyList, Kind,

@@ -72,16 +72,18 @@ impl LockClient {
             infos.get(at).cloned().flatten()
         };
         let holders = standing.holders.iter().map(|holder| HolderInfo {
-            client: info(&holder.owner),
+            client: holder.client.clone().or_else(|| info(&holder.owner)),
             owner: holder.owner.clone(),
             reads: holder.holds.read,
             writes: holder.holds.write,
             remaining: holder.remaining,
+            age: holder.age,
         });
         let waiters = standing.waiters.iter().map(|waiter| WaiterInfo {
-            client: info(&waiter.owner),
+            client: waiter.client.clone().or_else(|| info(&waiter.owner)),
             owner: waiter.owner.clone(),
             mode: waiter.mode,
+            age: waiter.age,
         });
         Ok(Inspection {
             kind: standing.kind,

@@ -18,8 +18,8 @@ use std::{
     time::Duration,
 };
 
-#[cfg(feature = "redis")]
-use crate::store::redis::connect::ConnectError;
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+use crate::types::ConnectError;
 use crate::{
     hold::ClientInner,
     types::{Health, ShutdownError},
@@ -67,7 +67,9 @@ impl LockClient {
         Self::builder().in_memory()
     }
 
-    /// Connects to a Redis server: `redis://[user:password@]host[:port][/db]`.
+    /// Connects to a store: Redis by `redis://[user:password@]host[:port][/db]`, ZooKeeper, with the
+    /// feature `zookeeper`, by `zookeeper://host[:port],host[:port]/chroot`. See
+    /// [`LockClientBuilder::connect`] for every form of both.
     ///
     /// # Errors
     ///
@@ -78,7 +80,7 @@ impl LockClient {
     /// # Cancel safety
     ///
     /// Dropping the future closes what was opened.
-    #[cfg(feature = "redis")]
+    #[cfg(any(feature = "redis", feature = "zookeeper"))]
     pub async fn connect(url: &str) -> Result<Self, ConnectError> {
         Self::builder().connect(url).await
     }
@@ -110,6 +112,7 @@ impl LockClient {
             store: store.kind,
             round_trip: attached.and(store.round_trip),
             warnings: store.warnings,
+            details: store.details,
             holds: self.0.holds.load(Ordering::Acquire),
             waiting: self.0.gate.waiting(),
             breaker_open: self.0.breaker.is_open(),

@@ -55,6 +55,8 @@
 //! of lock, it answers with [`StoreError::Unsupported`] before it changes anything. The caller of the
 //! client gets it as [`AcquireError::Unsupported`](crate::AcquireError::Unsupported) and its like.
 
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+mod client_name;
 mod command;
 pub(crate) mod memory;
 mod notify;
@@ -62,6 +64,8 @@ mod outcome;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 mod snapshot;
+#[cfg(feature = "zookeeper")]
+pub(crate) mod zookeeper;
 
 use std::{fmt, future::ready, time::Duration};
 
@@ -70,7 +74,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 pub use command::{
     AcquireCommand, ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
 };
-#[cfg(any(feature = "redis", feature = "test-util"))]
+#[cfg(any(feature = "redis", feature = "zookeeper", feature = "test-util"))]
 pub(crate) use notify::NotifyState;
 pub use notify::{WakeTopic, WakeupReceiver, WakeupSender};
 pub use outcome::{

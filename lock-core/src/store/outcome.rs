@@ -121,12 +121,14 @@ pub struct StoreHealth {
     pub round_trip: Result<Duration, Unavailable>,
     /// What endangers locks, such as an eviction policy.
     pub warnings: Vec<String>,
+    /// What else helps to find the client in the store, such as its session.
+    pub details: Vec<String>,
 }
 
 impl StoreHealth {
     /// Without warnings.
     #[must_use]
     pub fn new(kind: &'static str, round_trip: Result<Duration, Unavailable>) -> Self {
-        Self { kind, round_trip, warnings: Vec::new() }
+        Self { kind, round_trip, warnings: Vec::new(), details: Vec::new() }
     }
 }

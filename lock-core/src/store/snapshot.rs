@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::command::Holds;
-use crate::types::{FencingToken, Kind, Mode};
+use crate::types::{ClientInfo, FencingToken, Kind, Mode};
 
 /// The state of a key in the store. The default is a key of which nothing is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,15 +50,20 @@ pub struct HolderSnapshot {
     pub owner: String,
     /// What it holds.
     pub holds: Holds,
-    /// What is left of its lease. `None`: it has no end.
+    /// What is left of its lease. `None`: it has no end, or none that is known.
     pub remaining: Option<Duration>,
+    /// Its client's name, if the store has it beside the owner. `None`: see
+    /// [`StoreAdmin::client_names`](super::StoreAdmin::client_names).
+    pub client: Option<ClientInfo>,
+    /// For how long it has stood at the lock, if the store knows: its wait included.
+    pub age: Option<Duration>,
 }
 
 impl HolderSnapshot {
     /// One holder.
     #[must_use]
     pub fn new(owner: impl Into<String>, holds: Holds, remaining: Option<Duration>) -> Self {
-        Self { owner: owner.into(), holds, remaining }
+        Self { owner: owner.into(), holds, remaining, client: None, age: None }
     }
 }
 
@@ -70,12 +75,16 @@ pub struct WaiterSnapshot {
     pub owner: String,
     /// What it waits to do.
     pub mode: Mode,
+    /// Its client's name, as that of a [holder](HolderSnapshot::client).
+    pub client: Option<ClientInfo>,
+    /// For how long it has waited, if the store knows.
+    pub age: Option<Duration>,
 }
 
 impl WaiterSnapshot {
     /// One waiter.
     #[must_use]
     pub fn new(owner: impl Into<String>, mode: Mode) -> Self {
-        Self { owner: owner.into(), mode }
+        Self { owner: owner.into(), mode, client: None, age: None }
     }
 }

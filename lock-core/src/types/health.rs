@@ -6,12 +6,14 @@ use super::error::Unavailable;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Health {
-    /// `"memory"`, `"redis"`, or how a store of your own is called.
+    /// `"memory"`, `"redis"`, `"zookeeper"`, or how a store of your own is called.
     pub store: &'static str,
     /// How long the store took to answer just now, or why it did not.
     pub round_trip: Result<Duration, Unavailable>,
     /// What about the store endangers locks, such as an eviction policy.
     pub warnings: Vec<String>,
+    /// What else helps to find this client in the store, such as its session.
+    pub details: Vec<String>,
     /// Locks of this client that are being acquired, held or released.
     pub holds: usize,
     /// Acquisitions that wait for another one of this process.

@@ -44,8 +44,12 @@ pub struct HolderInfo {
     pub reads: u32,
     /// How often it writes, or holds a lock of a kind without readers.
     pub writes: u32,
-    /// What is left of its lease, on the store's clock. `None`: it has no end.
+    /// What is left of its lease, on the store's clock. `None`: it has no end, or the store does not
+    /// know, as ZooKeeper, whose locks end with a session.
     pub remaining: Option<Duration>,
+    /// For how long it has stood at the lock, its wait included, if the store knows: on ZooKeeper, by the
+    /// clocks of the server and of this host.
+    pub age: Option<Duration>,
 }
 
 /// One owner that waits for a lock.
@@ -58,6 +62,8 @@ pub struct WaiterInfo {
     pub client: Option<ClientInfo>,
     /// What it waits to do.
     pub mode: Mode,
+    /// For how long it has waited, if the store knows: see [`HolderInfo::age`].
+    pub age: Option<Duration>,
 }
 
 /// The name that a client has given itself: see [`client_name`](crate::LockClientBuilder::client_name).

@@ -13,6 +13,8 @@ mod options;
 mod owner;
 
 pub(crate) use call_site::CallSite;
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+pub use error::ConnectError;
 pub use error::{
     AcquireError, Busy, DowngradeError, InspectError, InvalidOptions, LockError, Lost, LostCause,
     Overloaded, ReleaseError, ShutdownError, StoreError, Unavailable, Unsupported, UpgradeError,
@@ -28,7 +30,7 @@ pub(crate) use options::{
     AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS,
     check_hold_options,
 };
-#[cfg(feature = "redis")]
-pub(crate) use options::{DEFAULT_COMMAND_TIMEOUT, check_lease};
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+pub(crate) use options::{ConnectOptions, check_lease};
 pub use owner::OwnerId;
 pub(crate) use owner::{ClientId, Owners};

@@ -13,7 +13,7 @@ pub(crate) const MAX_SHARED_READERS: u32 = 64;
 /// How long an acquisition waits by default.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 /// How long one command may take before the store counts as unavailable.
-pub(crate) const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
+const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 /// For how long an acquisition stands back behind others that have waited for longer.
 const DEFAULT_FAIRNESS_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many acquisitions of one process may wait for one key.
@@ -52,6 +52,49 @@ impl Default for ClientConfig {
             max_local_handoffs: MAX_LOCAL_HANDOFFS,
             max_shared_readers: MAX_SHARED_READERS,
         }
+    }
+}
+
+/// How a client connects to a store, whichever that is.
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectOptions {
+    pub(crate) prefix: String,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) command_timeout: Duration,
+    pub(crate) service: Option<String>,
+    pub(crate) instance: Option<String>,
+}
+
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self {
+            prefix: "lock:".to_owned(),
+            connect_timeout: Duration::from_secs(2),
+            command_timeout: DEFAULT_COMMAND_TIMEOUT,
+            service: None,
+            instance: None,
+        }
+    }
+}
+
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+impl ConnectOptions {
+    pub(crate) fn check(&self) -> Result<(), InvalidOptions> {
+        const MAX_PREFIX: usize = 64;
+        let odd = |c: char| c.is_control() || c == '{' || c == '}';
+        if self.prefix.len() > MAX_PREFIX || self.prefix.contains(odd) {
+            return Err(InvalidOptions(format!(
+                "the prefix {:?} is not usable: at most {MAX_PREFIX} bytes, no braces, no control \
+                 characters",
+                self.prefix
+            )));
+        }
+        if self.command_timeout.is_zero() || self.connect_timeout.is_zero() {
+            return Err(InvalidOptions("a timeout of zero lets no command through".to_owned()));
+        }
+        Ok(())
     }
 }
 

@@ -1,3 +1,5 @@
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+mod connect;
 #[cfg(feature = "redis")]
 mod redis;
 
@@ -5,6 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "redis")]
 use crate::store::redis::connect::RedisOptions;
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+use crate::types::ConnectOptions;
 use crate::{
     client::{LockClient, red_lock::RedLock},
     hold::ClientInner,
@@ -36,6 +40,8 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 #[derive(Debug, Clone, Default)]
 pub struct LockClientBuilder {
     settings: ClientConfig,
+    #[cfg(any(feature = "redis", feature = "zookeeper"))]
+    connect: ConnectOptions,
     #[cfg(feature = "redis")]
     redis: RedisOptions,
 }
@@ -45,6 +51,8 @@ impl LockClientBuilder {
     pub(crate) fn of(settings: ClientConfig) -> Self {
         Self {
             settings,
+            #[cfg(any(feature = "redis", feature = "zookeeper"))]
+            connect: ConnectOptions::default(),
             #[cfg(feature = "redis")]
             redis: RedisOptions::default(),
         }
@@ -135,8 +143,7 @@ impl LockClientBuilder {
     /// of Redis alone, such as the prefix, mean nothing to it, and it limits the time of its commands
     /// itself: the [command timeout](Self::command_timeout) only bounds what the client does besides.
     #[must_use]
-    pub fn store(mut self, store: Arc<dyn LockStore>) -> LockClient {
-        self.settings.lease = store.session_lease().unwrap_or(self.settings.lease);
+    pub fn store(self, store: Arc<dyn LockStore>) -> LockClient {
         let (owners, tasks) = beginnings();
         self.start(owners, store, tasks)
     }
@@ -159,7 +166,8 @@ impl LockClientBuilder {
         RedLock::of_distinct(clients).await
     }
 
-    fn start(self, owners: Owners, store: Arc<dyn LockStore>, tasks: Arc<Tasks>) -> LockClient {
+    fn start(mut self, owners: Owners, store: Arc<dyn LockStore>, tasks: Arc<Tasks>) -> LockClient {
+        self.settings.lease = store.session_lease().unwrap_or(self.settings.lease);
         LockClient::from_engine(ClientInner::start(owners, store, self.settings, tasks))
     }
 }

@@ -1,53 +1,23 @@
 //! The settings that only clients of Redis have, and connecting.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::{LONGEST_TIMEOUT, LockClientBuilder, beginnings};
+use super::{LONGEST_TIMEOUT, LockClientBuilder};
 use crate::{
-    client::{
-        LockClient,
-        red_lock::{RedLock, majority},
-    },
+    client::red_lock::{RedLock, majority},
     store::redis::{
-        self,
-        connect::{ConnectError, Credentials, RedisOptions, Tls},
+        connect::{Credentials, RedisOptions, Tls},
         protocol::Replicas,
     },
-    types::{InvalidOptions, check_lease},
+    types::{ConnectError, InvalidOptions, check_lease},
 };
 
 /// Redisson's default for `lockWatchdogTimeout`.
 const REDISSON_WATCHDOG: Duration = Duration::from_secs(30);
 
 impl LockClientBuilder {
-    /// Sets the prefix of every lock's key in Redis, so that a lock never collides with the
-    /// application's own data. At most 64 bytes, without braces and control characters. Default:
-    /// `lock:`.
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.redis.prefix = prefix.into();
-        self
-    }
-
-    /// How long each step of connecting may take, at first and again later: to reach a server (or
-    /// a Sentinel, or a node) and log in, to load the scripts, to query its role. So
-    /// [`connect`](Self::connect) as a whole may take a few times that. Default: 2 s.
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.redis.connect_timeout = timeout.min(LONGEST_TIMEOUT);
-        self
-    }
-
-    /// Names this process, so that an operator can see which instance holds a lock: kept in Redis
-    /// under `lock_client:<uuid>` and as the connections' names. Control characters and spaces
-    /// become `-`, in the connections' names all that is not ASCII. Default: the program's name, and the
-    /// host's with the process' number.
-    pub fn client_name(mut self, service: impl Into<String>, instance: impl Into<String>) -> Self {
-        self.redis.service = Some(service.into());
-        self.redis.instance = Some(instance.into());
-        self
-    }
-
     /// Chooses Redisson's wire: locks stand in Redis as Redisson writes them, so that a Rust and a Java
     /// service can share them. All clients of a lock should use the same wire: a lock of
     /// the other one is busy, and is waited for by polling. Default: the native wire, which costs Redis about
@@ -83,9 +53,9 @@ impl LockClientBuilder {
     /// Both must use one name: the [prefix](Self::prefix) and the key together are the other
     /// program's key. Every kind but semaphores is shared, and to another program all are one lock with one
     /// holder. It has no [fencing token](crate::FencingToken): a resource that checks them is safe
-    /// from late writes of this library's holders alone. [`inspect`](LockClient::inspect) shows such
+    /// from late writes of this library's holders alone. [`inspect`](crate::LockClient::inspect) shows such
     /// a holder with its text as the owner, and
-    /// [`force_release`](LockClient::force_release) deletes the text.
+    /// [`force_release`](crate::LockClient::force_release) deletes the text.
     ///
     /// A free lock costs a script instead of a plain command. Not on
     /// [Redisson's wire](Self::redisson), which is an error when connecting. Default: off.
@@ -154,36 +124,6 @@ impl LockClientBuilder {
         self
     }
 
-    /// Connects to a Redis server: see [`LockClient::connect`].
-    ///
-    /// # Errors
-    ///
-    /// See [`LockClient::connect`]; also when a setting is out of bounds.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future closes what was opened.
-    pub async fn connect(mut self, url: &str) -> Result<LockClient, ConnectError> {
-        let options = self.checked_options()?;
-        let (owners, tasks) = beginnings();
-        let store = redis::connect(url, options, owners.client(), &tasks).await?;
-        Ok(self.start(owners, Arc::new(store), tasks))
-    }
-
-    /// As [`connect`](Self::connect), but connects in the background: for a service that must start
-    /// while Redis is down. Until the connection is established, acquisitions fail as unavailable,
-    /// with the reason. What `connect` refuses is checked over every new connection.
-    ///
-    /// # Errors
-    ///
-    /// When the URL is malformed or a setting is out of bounds.
-    pub fn connect_lazy(mut self, url: &str) -> Result<LockClient, ConnectError> {
-        let options = self.checked_options()?;
-        let (owners, tasks) = beginnings();
-        let store = redis::connect_lazy(url, options, owners.client(), &tasks)?;
-        Ok(self.start(owners, Arc::new(store), tasks))
-    }
-
     /// Connects to several independent Redis servers, for locks that a majority of them must grant.
     /// A minority may be out of reach; they are connected to in the background.
     ///
@@ -206,6 +146,11 @@ impl LockClientBuilder {
     ) -> Result<RedLock, ConnectError> {
         self.checked_options()?;
         let urls: Vec<U> = urls.into_iter().collect();
+        if urls.iter().any(|url| url.as_ref().starts_with("zookeeper")) {
+            let reason = "RedLock is for Redis servers that know nothing of each other; the servers of a \
+                          ZooKeeper ensemble agree on every lock, so connect to it alone";
+            return Err(ConnectError::InvalidUrl { reason: reason.to_owned() });
+        }
         let connected = urls.iter().map(|url| self.clone().connect(url.as_ref()));
         let (mut clients, mut failed) = (Vec::new(), Vec::new());
         for (url, connected) in urls.iter().zip(join_all(connected).await) {
@@ -233,7 +178,7 @@ impl LockClientBuilder {
     }
 
     /// The options of Redis, if every setting is within its bounds.
-    fn checked_options(&mut self) -> Result<RedisOptions, InvalidOptions> {
+    pub(super) fn checked_options(&mut self) -> Result<RedisOptions, InvalidOptions> {
         check_lease("lease", self.settings.lease)?;
         if let Some(watchdog) = self.settings.redisson_watchdog {
             check_lease("redisson_watchdog", watchdog)?;
@@ -242,8 +187,7 @@ impl LockClientBuilder {
             // No client of Redisson reads these locks.
             self.settings.redisson_watchdog = None;
         }
-        let command_timeout = self.settings.command_timeout;
-        let options = RedisOptions { command_timeout, ..self.redis.clone() };
+        let options = RedisOptions { common: self.connect_options(), ..self.redis.clone() };
         options.check()?;
         Ok(options)
     }

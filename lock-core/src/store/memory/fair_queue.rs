@@ -152,7 +152,7 @@ impl FairQueue {
 
     pub(crate) fn standing(&self, now: LeaseInstant) -> impl Iterator<Item = WaiterSnapshot> {
         let live = self.entries.values().filter(move |entry| entry.until > now);
-        live.map(|entry| WaiterSnapshot { owner: entry.owner.to_string(), mode: entry.mode })
+        live.map(|entry| WaiterSnapshot::new(entry.owner.to_string(), entry.mode))
     }
 }
 

@@ -238,10 +238,8 @@ impl Holders {
         let readers = self.reads.iter().map(|(owner, reads)| (owner, reads.until));
         let readers =
             readers.filter(|(owner, _)| writer.is_none_or(|(writer, _)| writer != *owner));
-        let holder = |(owner, until): (&OwnerId, LeaseInstant)| HolderSnapshot {
-            owner: owner.to_string(),
-            holds: self.holds(owner),
-            remaining: Some(now.until(until)),
+        let holder = |(owner, until): (&OwnerId, LeaseInstant)| {
+            HolderSnapshot::new(owner.to_string(), self.holds(owner), Some(now.until(until)))
         };
         let mut holders: Vec<_> = writer.into_iter().chain(readers).map(holder).collect();
         holders.sort_by(|one, other| one.owner.cmp(&other.owner));

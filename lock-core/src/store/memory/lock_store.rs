@@ -213,8 +213,7 @@ impl LockStore for MemoryStore {
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
         let round_trip = self.keys().up().map(|()| Duration::ZERO);
-        let health = StoreHealth { kind: "memory", round_trip, warnings: Vec::new() };
-        ready(health).boxed()
+        ready(StoreHealth::new("memory", round_trip)).boxed()
     }
 
     fn admin(&self) -> Option<&dyn StoreAdmin> {

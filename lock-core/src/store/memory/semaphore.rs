@@ -111,10 +111,9 @@ impl LockRules for SemaphoreLock {
     }
 
     fn standing(&self, now: LeaseInstant) -> LockSnapshot {
-        let holder = |(owner, until): (&OwnerId, &LeaseInstant)| HolderSnapshot {
-            owner: owner.to_string(),
-            holds: Holds { read: 0, write: 1 },
-            remaining: Some(now.until(*until)),
+        let holder = |(owner, until): (&OwnerId, &LeaseInstant)| {
+            let holds = Holds { read: 0, write: 1 };
+            HolderSnapshot::new(owner.to_string(), holds, Some(now.until(*until)))
         };
         let mut holders: Vec<_> = self.leases.iter().map(holder).collect();
         holders.sort_by(|one, other| one.owner.cmp(&other.owner));

@@ -50,7 +50,7 @@ impl Waiters {
     }
 
     pub(crate) fn standing(&self, now: LeaseInstant) -> impl Iterator<Item = WaiterSnapshot> {
-        self.live(now).map(|one| WaiterSnapshot { owner: one.owner.to_string(), mode: one.mode })
+        self.live(now).map(|one| WaiterSnapshot::new(one.owner.to_string(), one.mode))
     }
 
     pub(crate) fn leave(&mut self, owner: &OwnerId) -> bool {

@@ -80,7 +80,7 @@ impl ConnectPlan {
         let url = Url::parse(url)?;
         let tls = url.encrypted.then(|| Connector::new(&options.tls)).transpose()?;
         let first = url.endpoints[0].clone();
-        let prefix = options.prefix.clone();
+        let prefix = options.common.prefix.clone();
         let in_cluster = url.deployment == Deployment::Cluster;
         let native =
             Arc::new(NativeWire::new(prefix.clone(), client, in_cluster, options.beside_set_nx));
@@ -124,7 +124,7 @@ impl ConnectPlan {
         let dispatcher = Dispatcher::new(
             Topology::Single(managed),
             Some(subscriber),
-            self.options.command_timeout,
+            self.options.common.command_timeout,
         );
         self.store(Arc::new(dispatcher), channels, tasks)
     }
@@ -138,7 +138,8 @@ impl ConnectPlan {
         tasks.spawn_task_of(&cluster, Cluster::maintain);
         let channels = Arc::clone(&cluster.channels);
         let topology = Topology::Cluster(cluster);
-        let dispatcher = Arc::new(Dispatcher::new(topology, None, self.options.command_timeout));
+        let dispatcher =
+            Arc::new(Dispatcher::new(topology, None, self.options.common.command_timeout));
         let name = Arc::clone(&self.name);
         tasks.spawn_task_of(&dispatcher, move |dispatcher| dispatcher.keep_name(Arc::clone(&name)));
         self.store(dispatcher, channels, tasks)

@@ -302,7 +302,7 @@ impl LockStore for RedisStore {
                 }
                 Topology::Cluster(cluster) => cluster.health(self.dispatcher.command_timeout).await,
             };
-            StoreHealth { kind: "redis", round_trip, warnings }
+            StoreHealth { warnings, ..StoreHealth::new("redis", round_trip) }
         }
         .boxed()
     }

@@ -98,10 +98,9 @@ impl LockStore for FaultyLink {
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
         let status =
             self.deliver(CommandKind::Other, Vec::new(), |store| Ok(store.connection_status()?));
-        let health = |answer: Result<(), StoreError>| StoreHealth {
-            kind: "scripted",
-            round_trip: answer.map(|()| Duration::ZERO).map_err(Unavailable::from),
-            warnings: Vec::new(),
+        let health = |answer: Result<(), StoreError>| {
+            let round_trip = answer.map(|()| Duration::ZERO).map_err(Unavailable::from);
+            StoreHealth::new("scripted", round_trip)
         };
         status.map(health).boxed()
     }

@@ -1,6 +1,8 @@
 //! What can go wrong, one file for each operation, and what may be assumed about the lock then.
 
 mod acquire;
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+mod connect;
 mod inspect;
 mod invalid_options;
 mod lock;
@@ -13,6 +15,8 @@ mod unavailable;
 mod wrong_kind;
 
 pub use acquire::{AcquireError, Busy, Overloaded};
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+pub use connect::ConnectError;
 pub use inspect::InspectError;
 pub use invalid_options::InvalidOptions;
 pub use lock::LockError;

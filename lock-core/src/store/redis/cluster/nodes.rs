@@ -144,6 +144,7 @@ impl Discovery for AnyNode {
         let found = match self.0.upgrade() {
             Some(cluster) => cluster.any_node(),
             None => Err(ConnectError::Unreachable {
+                store: "Redis",
                 address: self.to_string(),
                 reason: "the lock client is shut down".to_owned(),
                 source: None,

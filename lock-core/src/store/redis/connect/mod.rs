@@ -2,7 +2,6 @@
 
 mod dial;
 mod endpoint;
-mod error;
 mod error_class;
 mod options;
 mod server;
@@ -10,8 +9,8 @@ mod server_role;
 mod tls;
 mod url;
 
+pub(crate) use crate::types::ConnectError;
 pub(crate) use endpoint::Endpoint;
-pub use error::ConnectError;
 pub(crate) use error_class::{ErrorClass, classify};
 pub(crate) use options::{Credentials, RedisOptions};
 pub(crate) use server::{Server, Transport, reason};

@@ -1,25 +1,21 @@
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use super::tls::Tls;
 use crate::{
     store::redis::protocol::Replicas,
-    types::{DEFAULT_COMMAND_TIMEOUT, InvalidOptions},
+    types::{ConnectOptions, InvalidOptions},
 };
 
 /// How a client uses Redis, as the builder has it.
 #[derive(Debug, Clone)]
 pub(crate) struct RedisOptions {
-    pub(crate) prefix: String,
-    pub(crate) command_timeout: Duration,
-    pub(crate) connect_timeout: Duration,
+    pub(crate) common: ConnectOptions,
     /// Redisson's keys, fields and messages instead of our own.
     pub(crate) redissons_wire: bool,
     /// Of Redisson's wire alone.
     pub(crate) permanent_tokens: bool,
     /// Other libraries take the same locks by SET NX; of the native wire alone.
     pub(crate) beside_set_nx: bool,
-    pub(crate) service: Option<String>,
-    pub(crate) instance: Option<String>,
     pub(crate) tls: Tls,
     pub(crate) sentinel_credentials: Option<Credentials>,
     pub(crate) replicas: Option<Replicas>,
@@ -42,14 +38,10 @@ impl fmt::Debug for Credentials {
 impl Default for RedisOptions {
     fn default() -> Self {
         Self {
-            prefix: "lock:".to_owned(),
-            command_timeout: DEFAULT_COMMAND_TIMEOUT,
-            connect_timeout: Duration::from_secs(2),
+            common: ConnectOptions::default(),
             redissons_wire: false,
             permanent_tokens: false,
             beside_set_nx: false,
-            service: None,
-            instance: None,
             tls: Tls::new(),
             sentinel_credentials: None,
             replicas: None,
@@ -60,18 +52,7 @@ impl Default for RedisOptions {
 
 impl RedisOptions {
     pub(crate) fn check(&self) -> Result<(), InvalidOptions> {
-        const MAX_PREFIX: usize = 64;
-        let odd = |c: char| c.is_control() || c == '{' || c == '}';
-        if self.prefix.len() > MAX_PREFIX || self.prefix.contains(odd) {
-            return Err(InvalidOptions(format!(
-                "the prefix {:?} is not usable: at most {MAX_PREFIX} bytes, no braces, no control \
-                 characters",
-                self.prefix
-            )));
-        }
-        if self.command_timeout.is_zero() || self.connect_timeout.is_zero() {
-            return Err(InvalidOptions("a timeout of zero lets no command through".to_owned()));
-        }
+        self.common.check()?;
         if self.beside_set_nx && self.redissons_wire {
             return Err(InvalidOptions(
                 "a hash of Redisson's wire cannot be shared by SET NX: choose redisson() or \

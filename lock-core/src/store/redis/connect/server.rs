@@ -17,9 +17,9 @@ use redis::{
 use tokio::{sync::mpsc, task::AbortHandle};
 
 use super::{
+    ConnectError,
     dial::{DialError, dial},
     endpoint::Endpoint,
-    error::ConnectError,
     options::RedisOptions,
     tls::{self, Connector},
 };
@@ -89,7 +89,7 @@ impl Server {
         Self {
             address: endpoint.to_string(),
             endpoint,
-            connect_timeout: options.connect_timeout,
+            connect_timeout: options.common.connect_timeout,
             in_cluster: false,
             wire: Arc::clone(wire),
             check_rights: options.check_rights,
@@ -174,6 +174,7 @@ impl Server {
     fn dial_error(&self, error: DialError) -> ConnectError {
         match error {
             DialError::Refused(error) => ConnectError::Unreachable {
+                store: "Redis",
                 address: self.address.clone(),
                 reason: error.to_string(),
                 source: Some(Arc::new(error)),
@@ -194,6 +195,7 @@ impl Server {
         let cut = error.is_connection_dropped() || error.is_unrecoverable_error();
         if cut && self.tls.is_none() && matches!(self.endpoint, Endpoint::Tcp(..)) {
             return ConnectError::Unreachable {
+                store: "Redis",
                 address: self.address.clone(),
                 reason: format!(
                     "it ended the connection before it answered ({error}); if this port speaks \
@@ -218,7 +220,12 @@ impl Server {
     }
 
     pub(crate) fn unreachable_error(&self, reason: String) -> ConnectError {
-        ConnectError::Unreachable { address: self.address.clone(), reason, source: None }
+        ConnectError::Unreachable {
+            store: "Redis",
+            address: self.address.clone(),
+            reason,
+            source: None,
+        }
     }
 
     pub(crate) fn unsupported_error(&self, reason: &str) -> ConnectError {
@@ -236,9 +243,11 @@ impl Server {
         }
         let credentials = ["WRONGPASS", "NOAUTH", "invalid password", "NOPERM"];
         match error.kind() {
-            ErrorKind::AuthenticationFailed => ConnectError::Refused { address, reason: text },
+            ErrorKind::AuthenticationFailed => {
+                ConnectError::Refused { store: "Redis", address, reason: text }
+            }
             _ if credentials.iter().any(|word| text.contains(word)) => {
-                ConnectError::Refused { address, reason: text }
+                ConnectError::Refused { store: "Redis", address, reason: text }
             }
             ErrorKind::Server(
                 ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot,
@@ -251,9 +260,12 @@ impl Server {
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ClusterDown,
             )
-            | ErrorKind::Io => {
-                ConnectError::Unreachable { address, reason: text, source: Some(Arc::new(error)) }
-            }
+            | ErrorKind::Io => ConnectError::Unreachable {
+                store: "Redis",
+                address,
+                reason: text,
+                source: Some(Arc::new(error)),
+            },
             _ => self.unsupported_error(&text),
         }
     }

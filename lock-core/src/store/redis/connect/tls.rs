@@ -53,6 +53,14 @@ impl Tls {
         self.identity = Some((certificates.into(), key.into()));
         self
     }
+
+    /// The authorities, and the certificates with their key.
+    #[cfg(feature = "zookeeper-tls")]
+    #[expect(clippy::type_complexity, reason = "as they were given")]
+    pub(crate) fn pem(&self) -> (&[Vec<u8>], Option<(&[u8], &[u8])>) {
+        let identity = self.identity.as_ref();
+        (&self.authorities, identity.map(|(certificates, key)| (&**certificates, &**key)))
+    }
 }
 
 #[cfg(not(feature = "tls"))]
@@ -62,7 +70,7 @@ pub(crate) use without::*;
 mod without {
     use std::error::Error as StdError;
 
-    use crate::store::redis::connect::{error::ConnectError, tls::Tls};
+    use crate::{store::redis::connect::tls::Tls, types::ConnectError};
 
     /// Without the feature `tls` there is no configuration.
     #[derive(Debug, Clone)]
@@ -101,8 +109,8 @@ mod with {
     };
 
     use crate::{
-        store::redis::connect::{error::ConnectError, tls::Tls},
-        types::InvalidOptions,
+        store::redis::connect::tls::Tls,
+        types::{ConnectError, InvalidOptions},
     };
 
     #[derive(Clone)]

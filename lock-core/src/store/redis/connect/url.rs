@@ -2,7 +2,8 @@
 
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo};
 
-use super::{endpoint::Endpoint, error::ConnectError, server::reason};
+use super::{endpoint::Endpoint, server::reason};
+use crate::types::ConnectError;
 
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;

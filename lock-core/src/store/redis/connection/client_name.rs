@@ -5,7 +5,10 @@ use std::time::{Duration, SystemTime};
 use redis::{Cmd, Value};
 
 use crate::{
-    store::redis::{connect::RedisOptions, protocol::slot_of},
+    store::{
+        client_name,
+        redis::{connect::RedisOptions, protocol::slot_of},
+    },
     types::{ClientId, ClientInfo},
 };
 
@@ -23,9 +26,7 @@ pub(crate) struct ClientName {
 
 impl ClientName {
     pub(crate) fn new(options: &RedisOptions, client: &ClientId) -> Self {
-        let service = options.service.clone().unwrap_or_else(program);
-        let instance = options.instance.clone().unwrap_or_else(process);
-        let (service, instance) = (clean(&service), clean(&instance));
+        let (service, instance) = client_name::of(&options.common);
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self {
             key: key_of(client.as_str()),
@@ -69,24 +70,6 @@ pub(crate) fn parse(name: &Value) -> Option<ClientInfo> {
     Some(ClientInfo { service: field("service")?, instance: field("instance")? })
 }
 
-fn program() -> String {
-    let program = std::env::args().next().unwrap_or_default();
-    let program = std::path::Path::new(&program).file_stem();
-    program.map_or_else(|| "unnamed".to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// Process numbers alone repeat from host to host, and in containers they are all 1.
-fn process() -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    format!("{host}:{}", std::process::id())
-}
-
-/// Redis allows no spaces in a connection's name, and quotes would have to be escaped.
-fn clean(name: &str) -> String {
-    let odd = |c: char| c.is_control() || c.is_whitespace() || matches!(c, '"' | '\\');
-    name.chars().take(128).map(|c| if odd(c) { '-' } else { c }).collect()
-}
-
 /// Redis refuses a connection's name with anything else in it.
 fn visible(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_graphic() { c } else { '-' }).collect()
@@ -95,11 +78,13 @@ fn visible(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ConnectOptions;
 
     #[test]
     fn connections_have_a_name_that_redis_allows() {
         let (service, instance) = (Some("Größe 1".to_owned()), Some("a\"b".to_owned()));
-        let options = RedisOptions { service, instance, ..RedisOptions::default() };
+        let common = ConnectOptions { service, instance, ..ConnectOptions::default() };
+        let options = RedisOptions { common, ..RedisOptions::default() };
         let name = ClientName::new(&options, &ClientId::random());
         assert_eq!(name.connection, "lock-tower:Gr--e-1:a-b");
         assert!(name.text.contains(r#""service":"Größe-1""#), "{}", name.text);

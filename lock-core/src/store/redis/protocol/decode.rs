@@ -169,15 +169,12 @@ impl Reply {
         }
         let holders = self.list(8).map(|holder| {
             let count = |at| holder.number(at).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-            HolderSnapshot {
-                owner: holder.text(0).unwrap_or_default().to_owned(),
-                holds: Holds { read: count(1), write: count(2) },
-                remaining: holder.span(3),
-            }
+            let holds = Holds { read: count(1), write: count(2) };
+            HolderSnapshot::new(holder.text(0).unwrap_or_default(), holds, holder.span(3))
         });
-        let waiters = self.list(9).map(|waiter| WaiterSnapshot {
-            owner: waiter.text(0).unwrap_or_default().to_owned(),
-            mode: waiter.mode(1).unwrap_or(Mode::Write),
+        let waiters = self.list(9).map(|waiter| {
+            let mode = waiter.mode(1).unwrap_or(Mode::Write);
+            WaiterSnapshot::new(waiter.text(0).unwrap_or_default(), mode)
         });
         let holders: Vec<_> = holders.collect();
         let is_semaphore = self.text(2) == Some("semaphore");

@@ -1,18 +1,21 @@
+//! Why a client could not be created.
+
 use std::{error::Error as StdError, sync::Arc};
 
 use thiserror::Error;
 
-use crate::types::InvalidOptions;
+use super::InvalidOptions;
 
 /// The reason why a client could not be created. Nothing is held. No message contains the password.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The URL is not one of a Redis server.
+    /// The URL is not one of a store.
     #[error(
-        "the Redis URL cannot be used: {reason}; write \
+        "the URL cannot be used: {reason}; write \
          redis://[user:password@]host[:port][/database], rediss:// for TLS, redis+unix:///path, \
-         redis+sentinel://host[:port],.../name[/database] or redis+cluster://host[:port],..."
+         redis+sentinel://host[:port],.../name[/database], redis+cluster://host[:port],... or \
+         zookeeper://[user:password@]host[:port],.../chroot"
     )]
     InvalidUrl {
         /// What is wrong with it.
@@ -22,8 +25,12 @@ pub enum ConnectError {
     #[error(transparent)]
     InvalidOptions(#[from] InvalidOptions),
     /// Nothing answered at the address.
-    #[error("no Redis answers at {address}: {reason}; is it running, and may this host reach it?")]
+    #[error(
+        "no {store} answers at {address}: {reason}; is it running, and may this host reach it?"
+    )]
     Unreachable {
+        /// `"Redis"` or `"ZooKeeper"`.
+        store: &'static str,
         /// Host and port, or the path of the socket.
         address: String,
         /// What went wrong in the attempt.
@@ -45,10 +52,12 @@ pub enum ConnectError {
     },
     /// The server refused the user or the password, or requires one.
     #[error(
-        "Redis at {address} refuses these credentials: {reason}; put user and password into the \
+        "{store} at {address} refuses these credentials: {reason}; put user and password into the \
          URL, percent-encoded (those of Sentinels: LockClientBuilder::sentinel_credentials)"
     )]
     Refused {
+        /// `"Redis"` or `"ZooKeeper"`.
+        store: &'static str,
         /// Host and port, or the path of the socket.
         address: String,
         /// The server's error.
@@ -76,6 +85,16 @@ pub enum ConnectError {
         /// Host and port, or the path of the socket.
         address: String,
         /// The server's error.
+        reason: String,
+    },
+    /// The ensemble is there but cannot keep the locks.
+    #[error(
+        "ZooKeeper at {address} cannot keep the locks: {reason}; locks need ZooKeeper 3.6 or later"
+    )]
+    UnsuitableEnsemble {
+        /// Host and port of each server.
+        address: String,
+        /// What is wrong, and what to do about it.
         reason: String,
     },
 }

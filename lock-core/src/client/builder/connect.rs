@@ -1,0 +1,137 @@
+//! Connecting to a store by its URL, and the settings that every such store has.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{LONGEST_TIMEOUT, LockClientBuilder, beginnings};
+#[cfg(feature = "redis")]
+use crate::store::redis;
+#[cfg(feature = "zookeeper")]
+use crate::store::zookeeper;
+use crate::{
+    client::LockClient,
+    types::{ConnectError, ConnectOptions},
+};
+
+impl LockClientBuilder {
+    /// Sets the prefix of every lock's key in the store, so that a lock never collides with the
+    /// application's own data. At most 64 bytes, without braces and control characters. In ZooKeeper it
+    /// is a folder: `lock:` is `/lock`, and none is the chroot itself. Default: `lock:`.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.connect.prefix = prefix.into();
+        self
+    }
+
+    /// How long each step of connecting may take, at first and again later: to reach a server (or
+    /// a Sentinel, or a node) and log in, to load the scripts, to query its role. So
+    /// [`connect`](Self::connect) as a whole may take a few times that. Default: 2 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect.connect_timeout = timeout.min(LONGEST_TIMEOUT);
+        self
+    }
+
+    /// Names this process, so that an operator can see which instance holds a lock: kept in Redis
+    /// under `lock_client:<uuid>` and as the connections' names, in ZooKeeper in each of the client's
+    /// znodes. Control characters and spaces become `-`, in the connections' names all that is not
+    /// ASCII. Default: the program's name, and the host's with the process' number.
+    pub fn client_name(mut self, service: impl Into<String>, instance: impl Into<String>) -> Self {
+        self.connect.service = Some(service.into());
+        self.connect.instance = Some(instance.into());
+        self
+    }
+
+    /// Connects to a store:
+    ///
+    /// - Redis: `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS,
+    ///   `redis+unix:///path`, `redis+sentinel://host[:port],.../name[/database]`,
+    ///   `redis+cluster://host[:port],...`.
+    /// - ZooKeeper, with the feature `zookeeper`:
+    ///   `zookeeper://[user:password@]host[:port],.../chroot`. The session's timeout is five thirds of
+    ///   the [lease](Self::lease), or the longest that the ensemble allows; every lock then has
+    ///   the lease that follows from it, and an acquisition that sets another one is refused.
+    ///
+    /// # Errors
+    ///
+    /// See [`LockClient::connect`]; also when a setting is out of bounds.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes what was opened.
+    #[cfg_attr(not(feature = "redis"), expect(unused_mut, reason = "Redis checks more options"))]
+    pub async fn connect(mut self, url: &str) -> Result<LockClient, ConnectError> {
+        let (owners, tasks) = beginnings();
+        #[cfg(feature = "zookeeper")]
+        if zookeeper::is_url(url) {
+            let store = zookeeper::connect(&self.zookeeper_plan(url)?, &tasks).await?;
+            return Ok(self.start(owners, Arc::new(store), tasks));
+        }
+        check_feature(url)?;
+        #[cfg(feature = "redis")]
+        {
+            let options = self.checked_options()?;
+            let store = redis::connect(url, options, owners.client(), &tasks).await?;
+            Ok(self.start(owners, Arc::new(store), tasks))
+        }
+        #[cfg(not(feature = "redis"))]
+        Err(built_without("redis"))
+    }
+
+    /// As [`connect`](Self::connect), but connects in the background: for a service that must start
+    /// while the store is down. Until the connection is established, acquisitions fail as unavailable,
+    /// with the reason. What `connect` refuses is checked over every new connection. ZooKeeper must then
+    /// grant the whole session that the [lease](Self::lease) needs.
+    ///
+    /// # Errors
+    ///
+    /// When the URL is malformed or a setting is out of bounds.
+    #[cfg_attr(not(feature = "redis"), expect(unused_mut, reason = "Redis checks more options"))]
+    pub fn connect_lazy(mut self, url: &str) -> Result<LockClient, ConnectError> {
+        let (owners, tasks) = beginnings();
+        #[cfg(feature = "zookeeper")]
+        if zookeeper::is_url(url) {
+            let store = zookeeper::connect_lazy(&self.zookeeper_plan(url)?, &tasks)?;
+            return Ok(self.start(owners, Arc::new(store), tasks));
+        }
+        check_feature(url)?;
+        #[cfg(feature = "redis")]
+        {
+            let options = self.checked_options()?;
+            let store = redis::connect_lazy(url, options, owners.client(), &tasks)?;
+            Ok(self.start(owners, Arc::new(store), tasks))
+        }
+        #[cfg(not(feature = "redis"))]
+        Err(built_without("redis"))
+    }
+
+    pub(super) fn connect_options(&self) -> ConnectOptions {
+        ConnectOptions { command_timeout: self.settings.command_timeout, ..self.connect.clone() }
+    }
+
+    #[cfg(feature = "zookeeper")]
+    fn zookeeper_plan<'a>(&self, url: &'a str) -> Result<zookeeper::ConnectPlan<'a>, ConnectError> {
+        crate::types::check_lease("lease", self.settings.lease)?;
+        let options = self.connect_options();
+        options.check()?;
+        Ok(zookeeper::ConnectPlan {
+            url,
+            options,
+            lease: self.settings.lease,
+            #[cfg(feature = "zookeeper-tls")]
+            tls: self.redis.tls.clone(),
+        })
+    }
+}
+
+/// The URL of a store that this program was built without.
+fn check_feature(url: &str) -> Result<(), ConnectError> {
+    let is_zookeeper = url.starts_with("zookeeper:") || url.starts_with("zookeepers:");
+    if is_zookeeper && !cfg!(feature = "zookeeper") {
+        return Err(built_without("zookeeper"));
+    }
+    Ok(())
+}
+
+fn built_without(feature: &str) -> ConnectError {
+    ConnectError::InvalidUrl {
+        reason: format!("this program was built without the feature `{feature}` of its lock crate"),
+    }
+}

@@ -1,0 +1,157 @@
+//! Connecting: from a URL to a session.
+
+use std::{fmt, time::Duration};
+
+use zookeeper_client::{Client, Error};
+
+use super::{ConnectPlan, path::Root, session::Session, store::session_timeout_for, url::Url};
+use crate::types::{ConnectError, InvalidOptions};
+
+/// Shorter than any session of use, and long enough to connect in.
+const SHORTEST: Duration = Duration::from_millis(300);
+
+/// How a client connects, at first and whenever its session has ended.
+pub(crate) struct Connector {
+    url: Url,
+    pub(crate) root: Root,
+    /// What is requested of the ensemble.
+    session_timeout: Duration,
+    /// What it must grant at least; `None` until it is known what it grants.
+    least: Option<Duration>,
+    connect_timeout: Duration,
+    #[cfg(feature = "zookeeper-tls")]
+    tls: Option<zookeeper_client::TlsOptions>,
+}
+
+/// Never shows the credentials.
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector").field("address", &self.address()).finish_non_exhaustive()
+    }
+}
+
+impl Connector {
+    pub(crate) fn new(plan: &ConnectPlan<'_>) -> Result<Self, ConnectError> {
+        let url = Url::parse(plan.url)?;
+        if url.encrypted && !cfg!(feature = "zookeeper-tls") {
+            let reason = "it requires TLS, and this program was built without the feature \
+                          `zookeeper-tls`";
+            return Err(ConnectError::InvalidUrl { reason: reason.to_owned() });
+        }
+        let root = Root::new(&plan.options.prefix);
+        Ok(Self {
+            #[cfg(feature = "zookeeper-tls")]
+            tls: url.encrypted.then(|| super::tls::options(&plan.tls)).transpose()?,
+            url,
+            root: root.map_err(|why| InvalidOptions(why.to_string()))?,
+            session_timeout: session_timeout_for(plan.lease),
+            least: None,
+            connect_timeout: plan.options.connect_timeout,
+        })
+    }
+
+    pub(crate) fn address(&self) -> String {
+        self.url.address()
+    }
+
+    pub(crate) fn session_timeout(&self) -> Duration {
+        self.session_timeout
+    }
+
+    /// From now on every session has this timeout, or none is used: what the client believes of its
+    /// locks rests on it.
+    pub(crate) fn require(&mut self, session_timeout: Duration) {
+        (self.session_timeout, self.least) = (session_timeout, Some(session_timeout));
+    }
+
+    /// Begins a session, and checks that locks can be kept in it.
+    pub(crate) async fn connect(&self, number: u64) -> Result<Session, ConnectError> {
+        let connecting = async {
+            let client =
+                self.dial(self.session_timeout).await.map_err(|why| self.unreachable(&why))?;
+            let session = Session::new(client, number, self.root.clone());
+            self.check(&session).await?;
+            Ok(session)
+        };
+        match tokio::time::timeout(self.connect_timeout, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => {
+                let limit = self.connect_timeout;
+                Err(self.unreachable(&format!("no session within {limit:?}")))
+            }
+        }
+    }
+
+    /// What the ensemble grants to a session of as good as no timeout, if it is longer.
+    pub(crate) async fn least_timeout(&self) -> Option<Duration> {
+        let dialed = tokio::time::timeout(self.connect_timeout, self.dial(SHORTEST)).await;
+        let granted = dialed.ok()?.ok()?.session_timeout();
+        (granted > SHORTEST).then_some(granted)
+    }
+
+    async fn dial(&self, session_timeout: Duration) -> Result<Client, Error> {
+        let mut connector =
+            Client::connector().with_session_timeout(session_timeout).with_fail_eagerly();
+        if let Some(credentials) = &self.url.credentials {
+            connector = connector.with_auth("digest", credentials.as_bytes());
+        }
+        #[cfg(feature = "zookeeper-tls")]
+        if let Some(tls) = &self.tls {
+            let connector = connector.with_tls(tls.clone());
+            return connector.secure_connect(&self.url.connect_string()).await;
+        }
+        connector.connect(&self.url.connect_string()).await
+    }
+
+    async fn check(&self, session: &Session) -> Result<(), ConnectError> {
+        let granted = session.client.session_timeout();
+        if self.least.is_some_and(|least| granted < least) {
+            let wanted = self.session_timeout;
+            return Err(self.unsuitable(format!(
+                "it grants a session of {granted:?}, not of {wanted:?}: set \
+                 LockClientBuilder::lease to three fifths of what it grants, or its \
+                 maxSessionTimeout higher"
+            )));
+        }
+        if session.client.check_stat("/").await.map_err(|why| self.unreachable(&why))?.is_none() {
+            let chroot = &self.url.chroot;
+            return Err(self.unsuitable(format!(
+                "the chroot {chroot} does not exist: create it, as in zkCli.sh create {chroot}"
+            )));
+        }
+        let folder = self.root.folder();
+        let made = if folder == "/" { Ok(()) } else { session.make_folder(folder).await };
+        let usable = async {
+            made?;
+            session.client.get_children(folder).await?;
+            session.confirm().await
+        };
+        usable.await.map(|_| ()).map_err(|why| match why {
+            Error::NoAuth | Error::AuthFailed => ConnectError::Refused {
+                store: "ZooKeeper",
+                address: self.address(),
+                reason: format!(
+                    "they may not create and read znodes under {}{folder}",
+                    self.url.chroot
+                ),
+            },
+            Error::Unimplemented => self.unsuitable("it cannot list a session's znodes".to_owned()),
+            Error::NotReadOnly => self
+                .unsuitable("it is read-only: it has lost the majority of the ensemble".to_owned()),
+            why => self.unreachable(&why),
+        })
+    }
+
+    fn unreachable(&self, why: &dyn fmt::Display) -> ConnectError {
+        ConnectError::Unreachable {
+            store: "ZooKeeper",
+            address: self.address(),
+            reason: why.to_string(),
+            source: None,
+        }
+    }
+
+    fn unsuitable(&self, reason: String) -> ConnectError {
+        ConnectError::UnsuitableEnsemble { address: self.address(), reason }
+    }
+}

@@ -1,0 +1,137 @@
+//! The rules of Curator's locks: which contenders hold a lock, and for which one another waits.
+
+use super::names::{Contender, PERMITS, Role, TURNS, in_order};
+
+/// Where a contender stands among the children of its lock's path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Holds,
+    /// It waits until this one is gone.
+    Behind(String),
+    /// It is not there: its session has ended, or an operator has deleted it.
+    Gone,
+    /// Contenders of another recipe are under the same path.
+    OtherRecipe,
+}
+
+/// A mutex is held by the first, a read/write lock by the first writer, or by the readers that no
+/// writer precedes.
+///
+/// A reader waits for the last writer before it, not for the first as Curator's does: either way it
+/// enters when all of them are gone, and this way it is woken once.
+pub(crate) fn standing(children: &[String], own: &str) -> Standing {
+    let all = in_order(children);
+    let Some(at) = all.iter().position(|one| one.name == own) else { return Standing::Gone };
+    if !is_one_recipe(children, all[at].role) {
+        return Standing::OtherRecipe;
+    }
+    let before = &all[..at];
+    let in_the_way = match all[at].role {
+        Role::Read => before.iter().rev().find(|one| one.role == Role::Write),
+        Role::Mutex | Role::Write | Role::Permit => before.last(),
+    };
+    in_the_way.map_or(Standing::Holds, |one| Standing::Behind(one.name.to_owned()))
+}
+
+/// Whether only contenders of one recipe are among the children.
+fn is_one_recipe(children: &[String], role: Role) -> bool {
+    let same = |one: &str| match Contender::parse(one) {
+        Some(other) => recipe(other.role) == recipe(role),
+        None => !matches!(one, TURNS | PERMITS),
+    };
+    children.iter().all(|one| same(one))
+}
+
+fn recipe(role: Role) -> &'static str {
+    match role {
+        Role::Mutex => "mutex",
+        Role::Read | Role::Write => "read_write",
+        Role::Permit => "semaphore",
+    }
+}
+
+/// The contenders that hold a lock, and those that wait for it.
+pub(crate) fn divide(children: &[String]) -> (Vec<Contender<'_>>, Vec<Contender<'_>>) {
+    let all = in_order(children);
+    let holders = match all.first().map(|first| first.role) {
+        Some(Role::Read) => all.iter().take_while(|one| one.role == Role::Read).count(),
+        // After a downgrade that another client has half done, its read has the sequence of its write.
+        Some(Role::Write) => all.iter().take_while(|one| one.sequence == all[0].sequence).count(),
+        Some(Role::Permit) => all.len(),
+        Some(Role::Mutex) => 1,
+        None => 0,
+    };
+    let waiters = all[holders..].to_vec();
+    (all[..holders].to_vec(), waiters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn children(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| format!("_c_u-{name}")).collect()
+    }
+
+    fn stands(names: &[&str], own: &str) -> Standing {
+        standing(&children(names), &format!("_c_u-{own}"))
+    }
+
+    fn behind(name: &str) -> Standing {
+        Standing::Behind(format!("_c_u-{name}"))
+    }
+
+    #[test]
+    fn a_mutex_goes_from_one_to_the_next() {
+        let line = ["lock-0000000002", "lock-0000000001", "lock-0000000003"];
+        assert_eq!(stands(&line, "lock-0000000001"), Standing::Holds);
+        assert_eq!(stands(&line, "lock-0000000003"), behind("lock-0000000002"));
+        assert_eq!(stands(&line, "lock-0000000009"), Standing::Gone);
+    }
+
+    #[test]
+    fn readers_wait_for_the_last_writer_before_them() {
+        let line = [
+            "__READ__0000000001",
+            "__WRIT__0000000002",
+            "__WRIT__0000000003",
+            "__READ__0000000004",
+        ];
+        assert_eq!(stands(&line, line[0]), Standing::Holds);
+        assert_eq!(stands(&line, line[1]), behind(line[0]));
+        assert_eq!(stands(&line, line[2]), behind(line[1]));
+        assert_eq!(stands(&line, line[3]), behind(line[2]));
+        let line = ["__READ__0000000001", "__READ__0000000002"];
+        assert_eq!(stands(&line, line[1]), Standing::Holds);
+    }
+
+    #[test]
+    fn recipes_on_one_path_refuse_each_other() {
+        let line = ["lock-0000000001", "__WRIT__0000000002"];
+        assert_eq!(stands(&line, line[1]), Standing::OtherRecipe);
+        let semaphore = vec!["locks".to_owned(), "_c_u-lock-0000000001".to_owned()];
+        assert_eq!(standing(&semaphore, "_c_u-lock-0000000001"), Standing::OtherRecipe);
+        let nested = vec!["a-key-below".to_owned(), "_c_u-lock-0000000001".to_owned()];
+        assert_eq!(standing(&nested, "_c_u-lock-0000000001"), Standing::Holds);
+    }
+
+    #[test]
+    fn holders_and_waiters() {
+        let count = |names: &[&str]| {
+            let children = children(names);
+            let (holders, waiters) = divide(&children);
+            (holders.len(), waiters.len())
+        };
+        assert_eq!(count(&[]), (0, 0));
+        assert_eq!(count(&["lock-0000000001", "lock-0000000002"]), (1, 1));
+        let readers = [
+            "__READ__0000000001",
+            "__READ__0000000002",
+            "__WRIT__0000000003",
+            "__READ__0000000004",
+        ];
+        assert_eq!(count(&readers), (2, 2));
+        assert_eq!(count(&["__WRIT__0000000001", "__READ__0000000002"]), (1, 1));
+        assert_eq!(count(&["lease-0000000001", "lease-0000000002"]), (2, 0));
+    }
+}

@@ -1,0 +1,125 @@
+//! The names of znodes, as Curator writes them: `_c_<uuid>-<label><sequence>`.
+//!
+//! All of them are under the path of their lock:
+//!
+//! | child | type | meaning |
+//! |---|---|---|
+//! | `_c_<uuid>-lock-<sequence>` | ephemeral sequential | contender of a mutex |
+//! | `_c_<uuid>-__WRIT__<sequence>` | ephemeral sequential | writer |
+//! | `_c_<uuid>-__READ__<sequence>` | ephemeral sequential | reader; ephemeral alone, with the write's own sequence, after a downgrade |
+//! | `locks/_c_<uuid>-lock-<sequence>` | ephemeral sequential | turn at a semaphore's permits |
+//! | `leases/_c_<uuid>-lease-<sequence>` | ephemeral sequential | permit in use |
+//!
+//! Everything above them is a container, which the server removes once it is empty. The uuid is drawn
+//! anew for each znode: it finds a znode whose creation was not answered.
+
+use uuid::Uuid;
+
+use crate::types::{Kind, Mode};
+
+/// The folder of a semaphore in which the contenders for the next permit queue.
+pub(crate) const TURNS: &str = "locks";
+/// The folder of a semaphore's permits in use.
+pub(crate) const PERMITS: &str = "leases";
+
+/// What a znode stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Mutex,
+    Read,
+    Write,
+    Permit,
+}
+
+impl Role {
+    const ALL: [Self; 4] = [Self::Mutex, Self::Read, Self::Write, Self::Permit];
+
+    pub(crate) fn of(kind: Kind, mode: Mode) -> Self {
+        match (kind, mode) {
+            (Kind::Semaphore, _) => Self::Permit,
+            (kind, Mode::Read) if kind.has_readers() => Self::Read,
+            (kind, Mode::Write) if kind.has_readers() => Self::Write,
+            _ => Self::Mutex,
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Mutex => "lock-",
+            Self::Read => "__READ__",
+            Self::Write => "__WRIT__",
+            Self::Permit => "lease-",
+        }
+    }
+
+    /// The beginning of a new znode's name, up to its sequence.
+    pub(crate) fn new_name(self) -> String {
+        format!("_c_{}-{}", Uuid::new_v4(), self.label())
+    }
+}
+
+/// A child of a lock's path that takes part in the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Contender<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) role: Role,
+    /// Compared as text, as Curator does: after 2,147,483,647 the numbers are negative, and a `-`
+    /// sorts before every digit.
+    pub(crate) sequence: &'a str,
+}
+
+impl<'a> Contender<'a> {
+    pub(crate) fn parse(name: &'a str) -> Option<Self> {
+        let found = Role::ALL.into_iter().find_map(|role| {
+            let at = name.rfind(role.label())?;
+            Some((role, &name[at + role.label().len()..]))
+        });
+        let (role, sequence) = found?;
+        let digits = sequence.strip_prefix('-').unwrap_or(sequence);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then_some(Self { name, role, sequence })
+    }
+}
+
+/// The contenders among the children of a path, in the order of their arrival.
+pub(crate) fn in_order(children: &[String]) -> Vec<Contender<'_>> {
+    let mut all: Vec<_> = children.iter().filter_map(|name| Contender::parse(name)).collect();
+    all.sort_by(|one, other| one.sequence.cmp(other.sequence));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_curator_are_understood_and_others_are_not() {
+        let parsed = |name| Contender::parse(name).map(|one| (one.role, one.sequence));
+        let uuid = "_c_2f1c9f0e-6f7b-4b3e-9d5e-0e5a0f2d7f11-";
+        for role in Role::ALL {
+            let name = format!("{uuid}{}0000000012", role.label());
+            assert_eq!(
+                Contender::parse(&name).map(|one| (one.role, one.sequence)),
+                Some((role, "0000000012"))
+            );
+        }
+        assert_eq!(
+            parsed("lock-0000000001"),
+            Some((Role::Mutex, "0000000001")),
+            "without protection"
+        );
+        assert_eq!(parsed("_c_x-lock--2147483648"), Some((Role::Mutex, "-2147483648")));
+        for other in ["locks", "leases", "order:42", "lock-", "lock-12a", "__READ__"] {
+            assert_eq!(parsed(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn order_is_that_of_the_sequence_whatever_the_uuid() {
+        let names =
+            ["_c_a-__WRIT__0000000010", "_c_b-__READ__0000000002", "x", "_c_0-__READ__0000000011"];
+        let names = names.map(str::to_owned);
+        let order: Vec<_> = in_order(&names).iter().map(|one| one.sequence).collect();
+        assert_eq!(order, ["0000000002", "0000000010", "0000000011"]);
+    }
+}

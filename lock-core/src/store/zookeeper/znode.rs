@@ -1,0 +1,188 @@
+//! One znode of a contender: created once, and deleted until it is certain that it is gone.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::join;
+use zookeeper_client::{Acls, CreateMode, Error, MultiWriteError};
+
+use super::{
+    names::Role,
+    session::{Session, is_lost, retry},
+};
+
+/// A znode that may exist. Its name begins with a uuid of its own, so that it is found again when its
+/// creation was not answered.
+#[derive(Debug)]
+pub(crate) struct Znode {
+    folder: String,
+    /// Up to the sequence.
+    prefix: String,
+    /// Its whole name and its creation's transaction, once known.
+    created: Option<(String, i64)>,
+    /// A creation was sent and not answered.
+    in_doubt: bool,
+    /// A deletion was sent: that it is not there is no news.
+    is_deleted: bool,
+}
+
+impl Znode {
+    pub(crate) fn new(folder: String, role: Role) -> Self {
+        Self { folder, prefix: role.new_name(), created: None, in_doubt: false, is_deleted: false }
+    }
+
+    /// A reader with the sequence of the write that it follows.
+    pub(crate) fn read_after(write: &Self) -> Option<Self> {
+        let (name, _) = write.created.as_ref()?;
+        let sequence = name.strip_prefix(write.prefix.as_str())?;
+        let prefix = format!("{}{sequence}", Role::Read.new_name());
+        let folder = write.folder.clone();
+        Some(Self { folder, prefix, created: None, in_doubt: false, is_deleted: false })
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.created.as_ref().map(|(name, _)| name.as_str())
+    }
+
+    pub(crate) fn path(&self) -> Option<String> {
+        self.name().map(|name| format!("{}/{name}", self.folder))
+    }
+
+    /// The transaction that created it.
+    pub(crate) fn czxid(&self) -> Option<i64> {
+        self.created.as_ref().map(|(_, czxid)| *czxid)
+    }
+
+    /// Whether it may exist.
+    pub(crate) fn may_exist(&self) -> bool {
+        self.in_doubt || self.created.is_some()
+    }
+
+    /// It is not there any more, in a way that needs no deletion.
+    pub(crate) fn vanished(&mut self) {
+        (self.created, self.in_doubt) = (None, false);
+    }
+
+    /// Creates it as ephemeral and sequential if it is not there, and returns the children of its
+    /// folder, at or after that moment.
+    ///
+    /// Dropped at any point it stays in doubt until it is found or deleted.
+    pub(crate) async fn create(
+        &mut self,
+        session: &Session,
+        data: &str,
+    ) -> Result<Vec<String>, Error> {
+        if self.created.is_some() {
+            return session.children_now(&self.folder).await;
+        }
+        loop {
+            if self.in_doubt && self.find(session).await? {
+                return session.children_now(&self.folder).await;
+            }
+            self.in_doubt = true;
+            let path = format!("{}/{}", self.folder, self.prefix);
+            let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+            // Both are sent now, in this order: what is read is what the creation left.
+            let created = session.client.create(&path, data.as_bytes(), &options);
+            let listed = session.client.get_children(&self.folder);
+            let (created, listed) = join(created, listed).await;
+            match created {
+                Ok((stat, sequence)) => {
+                    self.created = Some((format!("{}{sequence}", self.prefix), stat.czxid));
+                    self.in_doubt = false;
+                    return match listed {
+                        Ok((children, _)) => Ok(children),
+                        Err(_) => session.children_now(&self.folder).await,
+                    };
+                }
+                Err(Error::NoNode) => {
+                    self.in_doubt = false;
+                    session.make_folder(&self.folder).await?;
+                }
+                // It may have been created: it is looked for over the next connection.
+                Err(why) if is_lost(&why) => tokio::task::yield_now().await,
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
+    /// Looks for it after a creation that was not answered.
+    async fn find(&mut self, session: &Session) -> Result<bool, Error> {
+        let children = session.children_now(&self.folder).await?;
+        let Some(name) = children.into_iter().find(|name| name.starts_with(&self.prefix)) else {
+            self.in_doubt = false;
+            return Ok(false);
+        };
+        let path = format!("{}/{name}", self.folder);
+        let stat = retry(|| session.client.check_stat(&path)).await?;
+        self.in_doubt = false;
+        self.created = stat.map(|stat| (name, stat.czxid));
+        Ok(self.created.is_some())
+    }
+
+    /// Deletes it, and returns whether it was there.
+    ///
+    /// After an error, and when it is dropped, it may still be there: it is to be called again.
+    pub(crate) async fn delete(&mut self, session: &Session) -> Result<bool, Error> {
+        if self.in_doubt && !self.find(session).await? {
+            return Ok(false);
+        }
+        let Some(path) = self.path() else { return Ok(false) };
+        let is_repeated = std::mem::replace(&mut self.is_deleted, true);
+        let was_lost = AtomicBool::new(false);
+        let deleted = retry(|| async {
+            let deleted = session.client.delete(&path, None).await;
+            if deleted.as_ref().is_err_and(is_lost) {
+                was_lost.store(true, Ordering::Relaxed);
+            }
+            deleted
+        });
+        let was_there = match deleted.await {
+            Ok(()) => true,
+            Err(Error::NoNode) => is_repeated || was_lost.into_inner(),
+            Err(why) => return Err(why),
+        };
+        self.vanished();
+        Ok(was_there)
+    }
+
+    /// Puts `next` in the place of this one, at one moment, so that no other contender comes between.
+    /// Returns `None` if this one is not there.
+    pub(crate) async fn replace(
+        &mut self,
+        next: &mut Self,
+        session: &Session,
+        data: &str,
+    ) -> Result<Option<()>, Error> {
+        loop {
+            if next.in_doubt && next.find(session).await? {
+                self.vanished();
+                return Ok(Some(()));
+            }
+            let Some(former) = self.path() else { return Ok(None) };
+            next.in_doubt = true;
+            let path = format!("{}/{}", next.folder, next.prefix);
+            let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+            let mut both = session.client.new_multi_writer();
+            both.add_delete(&former, None)?;
+            both.add_create(&path, data.as_bytes(), &options)?;
+            match both.commit().await {
+                Ok(_) => {
+                    let stat = retry(|| session.client.check_stat(&path)).await?;
+                    next.in_doubt = false;
+                    next.created = stat.map(|stat| (next.prefix.clone(), stat.czxid));
+                    self.vanished();
+                    return Ok(next.created.is_some().then_some(()));
+                }
+                Err(MultiWriteError::RequestFailed { source }) if is_lost(&source) => {
+                    tokio::task::yield_now().await;
+                }
+                Err(MultiWriteError::RequestFailed { source }) => return Err(source),
+                Err(MultiWriteError::OperationFailed { .. }) => {
+                    next.in_doubt = false;
+                    self.vanished();
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
