@@ -1,4 +1,4 @@
-//! The Java program of `interop/`, built by Maven with one release of Redisson.
+//! The Java programs of `interop/` and `curator/`, built by Maven.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-const INSTALL: &str = "Install a JDK (17 or later) and Maven: apt-get install \
+pub(crate) const INSTALL: &str = "Install a JDK (17 or later) and Maven: apt-get install \
     default-jdk-headless maven (Debian, Ubuntu), dnf install java-devel maven (Fedora), \
     brew install openjdk maven (macOS)";
 
@@ -37,14 +37,49 @@ impl std::fmt::Display for Redisson {
     }
 }
 
+/// A Java program of this package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JavaProgram {
+    /// The peer of `interop/`, with this release of Redisson.
+    Redisson(Redisson),
+    /// The peer of `curator/`. Its class path has the ZooKeeper server too.
+    Curator,
+}
+
+impl From<Redisson> for JavaProgram {
+    fn from(redisson: Redisson) -> Self {
+        Self::Redisson(redisson)
+    }
+}
+
+impl JavaProgram {
+    /// The directory of its sources.
+    fn project(self) -> PathBuf {
+        let directory = match self {
+            Self::Redisson(_) => "interop",
+            Self::Curator => "curator",
+        };
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(directory)
+    }
+
+    /// The begin of the name of its build directory.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Redisson(redisson) => redisson.version(),
+            Self::Curator => "curator",
+        }
+    }
+}
+
 /// Returns the class path of the program, which is built unless these sources were built before.
-pub async fn class_path(redisson: Redisson) -> String {
+pub async fn class_path(program: impl Into<JavaProgram>) -> String {
     static BUILDING: Mutex<()> = Mutex::new(());
+    let program = program.into();
     let built = tokio::task::spawn_blocking(move || {
         let _one_at_a_time = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = place(redisson);
+        let place = place(program);
         if !place.exists() {
-            build(redisson, &place);
+            build(program, &place);
         }
         format!("{0}/classes:{0}/lib/*", place.display())
     });
@@ -54,10 +89,11 @@ pub async fn class_path(redisson: Redisson) -> String {
     }
 }
 
-/// The directory for this program with this Redisson. Other sources have another directory.
-fn place(redisson: Redisson) -> PathBuf {
+/// The build directory of this program. Other sources have another directory.
+fn place(program: JavaProgram) -> PathBuf {
     let mut hasher = DefaultHasher::new();
-    let mut left = vec![project()];
+    let project = program.project();
+    let mut left = vec![project.clone()];
     while let Some(path) = left.pop() {
         if path.is_dir() {
             let entries = fs::read_dir(&path).expect("cannot list the Java project");
@@ -66,15 +102,12 @@ fn place(redisson: Redisson) -> PathBuf {
             entries.sort();
             left.append(&mut entries);
         } else {
-            path.strip_prefix(project()).expect("BUG: it lies within").hash(&mut hasher);
+            path.strip_prefix(&project).expect("BUG: it lies within").hash(&mut hasher);
             fs::read(&path).expect("cannot read the Java project").hash(&mut hasher);
         }
     }
-    target_directory().join("interop").join(format!(
-        "{}-{:016x}",
-        redisson.version(),
-        hasher.finish()
-    ))
+    let directory = format!("{}-{:016x}", program.name(), hasher.finish());
+    target_directory().join("interop").join(directory)
 }
 
 /// The directory of the running program: `<target>/<profile>/deps/<test>`, or a program without `deps`.
@@ -85,11 +118,7 @@ fn target_directory() -> PathBuf {
     profile.and_then(Path::parent).expect("a program in a target directory").to_owned()
 }
 
-fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("interop")
-}
-
-fn build(redisson: Redisson, place: &Path) {
+fn build(program: JavaProgram, place: &Path) {
     // Maven needs the compiler, but its error is misleading if only a runtime is installed.
     run(Command::new("javac").arg("-version")).unwrap_or_else(|why| panic!("{why}"));
     // Another test process may build the same program.
@@ -100,10 +129,12 @@ fn build(redisson: Redisson, place: &Path) {
             .args(["--quiet", "--batch-mode"])
             .args(more)
             .arg("--file")
-            .arg(project().join("pom.xml"))
-            .arg(format!("-Dredisson.version={}", redisson.version()))
+            .arg(program.project().join("pom.xml"))
             .arg(format!("-Dout={}", own.display()))
             .arg("compile");
+        if let JavaProgram::Redisson(redisson) = program {
+            command.arg(format!("-Dredisson.version={}", redisson.version()));
+        }
         run(&mut command)
     };
     // Earlier downloads need no network.

@@ -40,6 +40,9 @@ mod room;
 mod sentinels;
 mod wire;
 mod workspace_binary;
+mod znodes;
+mod zookeeper_ensemble;
+mod zookeeper_server;
 
 /// Compiles the code of the README.
 #[cfg(doctest)]
@@ -52,7 +55,7 @@ pub use clock_shift::ClockShift;
 pub use file_limit::raise_file_limit;
 pub use free_port::free_port;
 pub use in_memory_directory::in_memory_directory;
-pub use java_program::{Redisson, class_path};
+pub use java_program::{JavaProgram, Redisson, class_path};
 pub use least_rights::{least_rights, listed_rights};
 pub use lock_core::test_util::{
     LIMIT, Stopwatch, beat_on_each_processor, bounded, eventually, unless_stalled,
@@ -69,3 +72,6 @@ pub use room::{Room, Visit};
 pub use sentinels::{SentinelSetup, SentinelSetupBuilder};
 pub use wire::Wire;
 pub use workspace_binary::workspace_binary;
+pub use znodes::Znodes;
+pub use zookeeper_ensemble::ZooKeeperEnsemble;
+pub use zookeeper_server::{ZooKeeperMode, ZooKeeperServer, ZooKeeperServerBuilder};

@@ -13,3 +13,5 @@ mod proxy;
 mod redis_server;
 mod tables;
 mod waiting;
+mod zookeeper_ensemble;
+mod zookeeper_server;

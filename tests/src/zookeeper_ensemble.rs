@@ -1,0 +1,114 @@
+//! A ZooKeeper ensemble for one test.
+
+use futures_util::future::join_all;
+
+use crate::zookeeper_server::{Member, NotReady, PORTS_TRIED};
+use crate::{
+    LIMIT, Proxy, Znodes, ZooKeeperMode, ZooKeeperServer, ZooKeeperServerBuilder, eventually,
+    free_port,
+};
+
+/// Three servers on 127.0.0.1 that elect a leader. All are killed on drop.
+#[derive(Debug)]
+pub struct ZooKeeperEnsemble {
+    members: Vec<ZooKeeperServer>,
+}
+
+impl ZooKeeperEnsemble {
+    /// The number of members.
+    pub const MEMBERS: usize = 3;
+
+    /// Starts three servers with default settings, and waits until they serve clients.
+    pub async fn start() -> Self {
+        Self::start_with(ZooKeeperServer::builder()).await
+    }
+
+    /// Starts three servers with these settings, and waits until they serve clients.
+    pub async fn start_with(settings: ZooKeeperServerBuilder) -> Self {
+        for _ in 0..PORTS_TRIED {
+            match Self::launch(&settings).await {
+                Ok(ensemble) => return ensemble,
+                Err(NotReady::PortTaken) => {}
+                Err(NotReady::Failed(why)) => panic!("the ensemble did not start: {why}"),
+            }
+        }
+        panic!("the ensemble found no free ports");
+    }
+
+    async fn launch(settings: &ZooKeeperServerBuilder) -> Result<Self, NotReady> {
+        let ports: Vec<_> = (0..Self::MEMBERS).map(|_| (free_port(), free_port())).collect();
+        let members = (1..=Self::MEMBERS).map(|id| {
+            let member = Member { id, ports: ports.clone() };
+            ZooKeeperServer::spawn(settings.clone().member(member))
+        });
+        let ensemble = Self { members: join_all(members).await };
+        for member in &ensemble.members {
+            member.serves().await?;
+        }
+        Ok(ensemble)
+    }
+
+    /// `zookeeper://` with the addresses of all members.
+    pub fn url(&self) -> String {
+        format!("zookeeper://{}", self.connect_string())
+    }
+
+    /// The addresses of all members, as ZooKeeper's own clients want them.
+    pub fn connect_string(&self) -> String {
+        let members: Vec<_> = self.members.iter().map(ZooKeeperServer::connect_string).collect();
+        members.join(",")
+    }
+
+    /// Starts a proxy for each member, in order.
+    pub async fn proxies(&self) -> Vec<Proxy> {
+        join_all(self.members.iter().map(ZooKeeperServer::proxy)).await
+    }
+
+    /// The URL of all members as seen through their [`proxies`](Self::proxies).
+    pub fn url_through(&self, proxies: &[Proxy]) -> String {
+        let members: Vec<_> = proxies.iter().map(|proxy| proxy.addr().to_string()).collect();
+        format!("zookeeper://{}", members.join(","))
+    }
+
+    /// A member, counted from 0.
+    pub fn member(&self, at: usize) -> &ZooKeeperServer {
+        &self.members[at]
+    }
+
+    /// A member, to be restarted.
+    pub fn member_mut(&mut self, at: usize) -> &mut ZooKeeperServer {
+        &mut self.members[at]
+    }
+
+    /// All members.
+    pub fn members(&self) -> &[ZooKeeperServer] {
+        &self.members
+    }
+
+    /// Returns the place of the leader, as soon as there is one.
+    pub async fn leader(&self) -> usize {
+        let mut leader = None;
+        eventually("a leader of the ensemble", 2 * LIMIT, async || {
+            leader = self.in_mode(ZooKeeperMode::Leader).await.first().copied();
+            leader.is_some()
+        })
+        .await;
+        leader.expect("BUG: there is one")
+    }
+
+    /// Returns the places of the members that follow the leader at present.
+    pub async fn followers(&self) -> Vec<usize> {
+        self.in_mode(ZooKeeperMode::Follower).await
+    }
+
+    async fn in_mode(&self, mode: ZooKeeperMode) -> Vec<usize> {
+        let modes = join_all(self.members.iter().map(ZooKeeperServer::mode)).await;
+        let places = modes.into_iter().enumerate();
+        places.filter(|(_, now)| *now == Some(mode)).map(|(at, _)| at).collect()
+    }
+
+    /// Opens a separate session for assertions and preparation.
+    pub async fn znodes(&self) -> Znodes {
+        Znodes::connect(&self.connect_string()).await
+    }
+}
