@@ -39,6 +39,7 @@ enum Found {
 /// One znode, described.
 struct Described {
     owner: String,
+    kind: Option<Kind>,
     client: Option<ClientInfo>,
     age: Option<Duration>,
     czxid: i64,
@@ -228,25 +229,21 @@ impl ZooKeeperStore {
 }
 
 impl Described {
-    /// Ours contains `<service> <instance> <owner>`; Curator's an address, or what its user set.
+    /// Ours contains `<service> <instance> <kind> <owner>`; Curator's an address, or what its user set.
     fn of(name: &str, data: &[u8], ctime: i64, czxid: i64) -> Self {
         let text = String::from_utf8_lossy(data);
-        let mut words = text.split(' ');
-        let own = match (words.next(), words.next(), words.next(), words.next()) {
-            (Some(service), Some(instance), Some(owner), None) => {
-                Some((owner.to_owned(), ClientInfo::new(service, instance)))
+        let words: Vec<_> = text.split(' ').collect();
+        let ctime = Duration::from_millis(u64::try_from(ctime).unwrap_or_default());
+        let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + ctime).ok();
+        let (owner, kind, client) = match words.as_slice() {
+            [service, instance, kind, owner] if kind.parse::<Kind>().is_ok() => {
+                let client = ClientInfo::new(*service, *instance);
+                ((*owner).to_owned(), kind.parse().ok(), Some(client))
             }
-            _ => None,
+            [""] => (name.to_owned(), None, None),
+            _ => (format!("{name} ({text})"), None, None),
         };
-        let created = SystemTime::UNIX_EPOCH
-            + Duration::from_millis(u64::try_from(ctime).unwrap_or_default());
-        let age = SystemTime::now().duration_since(created).ok();
-        let (owner, client) = match own {
-            Some((owner, client)) => (owner, Some(client)),
-            None if text.is_empty() => (name.to_owned(), None),
-            None => (format!("{name} ({text})"), None),
-        };
-        Self { owner, client, age, czxid }
+        Self { owner, kind, client, age, czxid }
     }
 }
 
@@ -255,14 +252,16 @@ fn snapshot(
     waiters: Vec<(Role, Described)>,
     complete: bool,
 ) -> LockSnapshot {
-    let role = holders.first().or(waiters.first()).map(|(role, _)| *role);
+    let first = holders.first().or(waiters.first());
+    let role = first.map(|(role, _)| *role);
     let newest_token = holders.iter().map(|(_, one)| one.czxid).max().map(super::store::token_of);
+    let by_role = |role| match role {
+        Role::Mutex => Kind::Reentrant,
+        Role::Read | Role::Write => Kind::ReadWrite,
+        Role::Permit => Kind::Semaphore,
+    };
     LockSnapshot {
-        kind: role.map(|role| match role {
-            Role::Mutex => Kind::Reentrant,
-            Role::Read | Role::Write => Kind::ReadWrite,
-            Role::Permit => Kind::Semaphore,
-        }),
+        kind: first.map(|(role, one)| one.kind.unwrap_or_else(|| by_role(*role))),
         mode: holders.first().map(|(role, _)| mode_of(*role)),
         token: newest_token.filter(|_| role != Some(Role::Permit)),
         holders: holders

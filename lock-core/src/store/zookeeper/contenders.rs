@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use tokio::{
     sync::{Mutex as AsyncMutex, Notify, watch},
-    task::AbortHandle,
+    task::JoinHandle,
     time::Instant,
 };
 
@@ -41,7 +41,7 @@ pub(crate) struct ContenderState {
     /// What its owner holds; none while it waits.
     pub(crate) holds: Holds,
     /// The znode that it waits for.
-    watch: Option<(String, AbortHandle)>,
+    watch: Option<(String, JoinHandle<()>)>,
 }
 
 impl Drop for ContenderState {
@@ -55,9 +55,17 @@ impl ContenderState {
         self.watch.as_ref().is_some_and(|(watched, task)| watched == path && !task.is_finished())
     }
 
-    pub(crate) fn watch(&mut self, path: String, task: AbortHandle) {
+    pub(crate) fn watch(&mut self, path: String, task: JoinHandle<()>) {
         self.watch_none();
         self.watch = Some((path, task));
+    }
+
+    /// Waits until what it watches has changed.
+    pub(crate) async fn watched(&mut self) {
+        if let Some((_, task)) = &mut self.watch {
+            let _ = task.await;
+        }
+        self.watch = None;
     }
 
     pub(crate) fn watch_none(&mut self) {

@@ -10,23 +10,28 @@ use super::{
     line::{Standing, standing},
     names::{Contender as Name, PERMITS, Role, TURNS},
     session::{Session, retry},
-    store::{BUSY, Stands, ZooKeeperStore},
+    store::{BUSY, Stands, ZooKeeperStore, unavailable},
 };
-use crate::store::Acquired;
+use crate::{
+    store::{AcquireCommand, Acquired},
+    types::{LockKey, StoreError},
+};
 
 impl ZooKeeperStore {
     pub(super) async fn take_permit(
         &self,
+        command: &AcquireCommand,
         contender: &Arc<Contender>,
         state: &mut ContenderState,
         session: &Arc<Session>,
         data: &str,
-        permits: u32,
     ) -> Result<Stands, Error> {
+        let permits = usize::try_from(command.permits).unwrap_or(usize::MAX);
         let folder = &contender.path;
         if holds_another_recipe(session, folder).await? {
             return Ok(Stands::Behind(Acquired::WrongKind));
         }
+        let leases = format!("{folder}/{PERMITS}");
         loop {
             let Some(queue) = &mut state.queue else { return Ok(Stands::Behind(Acquired::Lost)) };
             let turns = queue.create(session, data).await?;
@@ -36,17 +41,23 @@ impl ZooKeeperStore {
                 Standing::Gone => queue.vanished(),
                 Standing::Behind(name) => {
                     let path = format!("{folder}/{TURNS}/{name}");
-                    if self.watch(contender, state, session, path).await? {
+                    if !self.watch(contender, state, session, path).await? {
+                        continue;
+                    }
+                    // The one ahead waits too, unless permits are free: then it is about to take one.
+                    let is_about_to =
+                        command.place.is_none() && in_use(session, &leases).await? < permits;
+                    if !is_about_to {
                         return Ok(Stands::Behind(BUSY));
                     }
+                    state.watched().await;
                 }
             }
         }
         // Only the first in line takes a permit: nobody else can take one between this look and the
         // creation that follows. If its session has ended meanwhile, that creation fails.
-        let leases = format!("{folder}/{PERMITS}");
         if !state.znode.may_exist()
-            && self.in_use(contender, state, session, &leases).await? >= permits as usize
+            && self.watch_permits(contender, state, session, &leases).await? >= permits
         {
             return Ok(Stands::Behind(BUSY));
         }
@@ -58,8 +69,24 @@ impl ZooKeeperStore {
         Ok(Stands::Holds)
     }
 
+    /// Returns how many permits are free, for a semaphore of this size; negative if too many are in
+    /// use. `None` if the path is that of another lock.
+    pub(super) async fn free_permits(
+        &self,
+        key: &LockKey,
+        permits: u32,
+    ) -> Result<Option<i64>, StoreError> {
+        let path = self.root.path_of(key)?;
+        let session = self.sessions.current().await?;
+        if holds_another_recipe(&session, &path).await.map_err(unavailable)? {
+            return Ok(None);
+        }
+        let in_use = in_use(&session, &format!("{path}/{PERMITS}")).await.map_err(unavailable)?;
+        Ok(Some(i64::from(permits) - i64::try_from(in_use).unwrap_or(i64::MAX)))
+    }
+
     /// The number of permits in use. If any change, the contender is woken.
-    async fn in_use(
+    async fn watch_permits(
         &self,
         contender: &Arc<Contender>,
         state: &mut ContenderState,
@@ -73,11 +100,19 @@ impl ZooKeeperStore {
             Err(why) => return Err(why),
         };
         self.wake_by(contender, state, leases.to_owned(), watcher);
-        Ok(children
-            .iter()
-            .filter(|child| Name::parse(child).is_some_and(|one| one.role == Role::Permit))
-            .count())
+        Ok(count(&children))
     }
+}
+
+/// The number of permits in use.
+async fn in_use(session: &Session, leases: &str) -> Result<usize, Error> {
+    Ok(count(&session.children_now(leases).await?))
+}
+
+fn count(children: &[String]) -> usize {
+    let is_permit =
+        |child: &&String| Name::parse(child).is_some_and(|one| one.role == Role::Permit);
+    children.iter().filter(is_permit).count()
 }
 
 /// Whether contenders for something that is not a semaphore are under its path.

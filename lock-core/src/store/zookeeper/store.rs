@@ -23,7 +23,7 @@ use crate::{
         Released, RenewCommand, Renewal, StoreAdmin, StoreFuture, StoreHealth, Upgraded, WakeTopic,
         WakeupReceiver,
     },
-    types::{FencingToken, Kind, Mode, StoreError, Unavailable, Unsupported},
+    types::{FencingToken, Kind, LockKey, Mode, StoreError, Unavailable, Unsupported},
 };
 
 /// How many tokens there are for each znode: its own, those for hand-offs within the process, and
@@ -111,7 +111,7 @@ impl ZooKeeperStore {
     }
 
     fn data_of(&self, holder: &Holder) -> String {
-        format!("{} {}", self.name, holder.owner)
+        format!("{} {} {}", self.name, holder.kind, holder.owner)
     }
 
     async fn try_acquire(&self, command: &AcquireCommand) -> Result<Acquired, StoreError> {
@@ -136,8 +136,7 @@ impl ZooKeeperStore {
         let data = self.data_of(&holder);
         let stands = match command.kind {
             Kind::Semaphore => {
-                let permits = command.permits;
-                self.take_permit(&contender, &mut state, &session, &data, permits).await
+                self.take_permit(command, &contender, &mut state, &session, &data).await
             }
             _ => self.stand_in_line(&contender, &mut state, &session, &data).await,
         };
@@ -255,7 +254,7 @@ impl ZooKeeperStore {
                 waiter.wake();
             }
         });
-        state.watch(path, task.abort_handle());
+        state.watch(path, task);
     }
 
     async fn release_one(&self, command: &ReleaseCommand) -> Result<Released, StoreError> {
@@ -429,6 +428,21 @@ impl LockStore for ZooKeeperStore {
 
     fn supports_mode_changes(&self) -> bool {
         true
+    }
+
+    /// The number of permits is each client's word, as in Curator: there is none to set.
+    fn set_permits(
+        &self,
+        key: LockKey,
+        permits: u32,
+        only_missing: bool,
+    ) -> StoreFuture<'_, Option<i64>> {
+        if !only_missing {
+            let what = "setting a semaphore's permits: the number is each client's own, given with \
+                        LockClient::semaphore";
+            return std::future::ready(Err(Unsupported::new(what).into())).boxed();
+        }
+        async move { self.within(self.free_permits(&key, permits)).await }.boxed()
     }
 
     fn upgrade(&self, _: ConvertCommand) -> StoreFuture<'_, Upgraded> {

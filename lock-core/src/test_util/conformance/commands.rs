@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::store_under_test::{LONG, SHORT, StoreUnderTest};
+use super::store_under_test::{LONG, StoreUnderTest};
 use crate::{
     client::LockClient,
     store::{
@@ -105,7 +105,7 @@ pub(super) async fn no_command_shortens_a_lease(world: StoreUnderTest) {
     let store = Store::of(&world).await;
     for kind in world.locks() {
         let (one, other) = (store.owner(kind), store.owner(kind));
-        let short = SHORT / 10;
+        let short = world.short() / 10;
         store.write(&one, 1).await;
         store.acquire(&one, Mode::Write, 1, short).await;
         store.acquire(&one, Mode::Write, 2, short).await;

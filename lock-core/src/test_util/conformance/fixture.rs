@@ -1,5 +1,7 @@
 //! A store under test.
 
+use std::time::Duration;
+
 use futures_util::{
     FutureExt,
     future::{BoxFuture, ready},
@@ -36,6 +38,16 @@ pub enum Feature {
     Admin,
     /// Waiters are woken, and need not poll.
     WakeUps,
+    /// Every lock has a lease of its own, not that of a session.
+    LeasePerLock,
+    /// Every client sees how often an owner reads and writes, not only that it holds the lock.
+    StoredCounts,
+    /// Several locks in one command: all or none.
+    AtomicMulti,
+    /// Every key can be locked, whatever characters it has.
+    EveryKey,
+    /// The store has a semaphore's number of permits, not each of its clients.
+    StoredPermits,
 }
 
 impl From<Kind> for Feature {
@@ -79,6 +91,17 @@ pub trait Fixture: Send + Sync + 'static {
     /// it has all of them.
     fn supports(&self, feature: Feature) -> bool {
         let _ = feature;
+        true
+    }
+
+    /// Returns the lease of all locks of a client, if the store has no lease per lock: it is to be about
+    /// a second, since cases wait for it. Default: every lock has its own.
+    fn session_lease(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Returns whether a fair read/write lock and a plain one refuse each other. Default: they do.
+    fn tells_fair_read_write_apart(&self) -> bool {
         true
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use super::store_under_test::{LONG, SHORT, StoreUnderTest, WOKEN, refused, soon, written};
+use super::store_under_test::{LONG, StoreUnderTest, WOKEN, refused, soon, written};
 use crate::{
     client::{Acquire, LockClient},
     test_util::{LIMIT, Stopwatch, eventually},
@@ -86,8 +86,9 @@ pub(super) async fn leases_are_renewed_and_end(world: StoreUnderTest) {
     let mut left = Vec::new();
     for kind in world.locks() {
         let (one, other) = (format!("renewed:{kind}"), format!("left:{kind}"));
-        renewed.push((kind, written(&here, kind, &one).lease(SHORT).acquire().await.unwrap()));
-        let once = written(&here, kind, &other).lease(SHORT).renew(false);
+        renewed
+            .push((kind, written(&here, kind, &one).lease(world.short()).acquire().await.unwrap()));
+        let once = written(&here, kind, &other).lease(world.short()).renew(false);
         left.push((kind, once.acquire().await.unwrap()));
     }
     for (kind, guard) in left {
@@ -98,7 +99,7 @@ pub(super) async fn leases_are_renewed_and_end(world: StoreUnderTest) {
         assert!(next.is_held(), "{kind}: a late release touches nothing");
         next.release().await.unwrap();
     }
-    tokio::time::sleep(SHORT * 3).await;
+    tokio::time::sleep(world.short() * 3).await;
     for (kind, guard) in renewed {
         assert!(guard.is_held(), "{kind}");
         assert!(busy(written(&there, kind, guard.key().as_str()).try_acquire().await), "{kind}");
@@ -109,7 +110,7 @@ pub(super) async fn leases_are_renewed_and_end(world: StoreUnderTest) {
 pub(super) async fn a_removed_lock_of_any_kind_is_lost(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
-        let guard = written(&here, kind, "k").lease(SHORT).acquire().await.unwrap();
+        let guard = written(&here, kind, "k").lease(world.short()).acquire().await.unwrap();
         world.remove("k").await;
         assert_eq!(soon(guard.lost()).await.cause(), LostCause::Refused, "{kind}");
         let next = written(&there, kind, "k").wait(LONG).acquire().await.unwrap();
@@ -152,8 +153,8 @@ pub(super) async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: Store
     for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
         let asked = tokio::time::Instant::now();
-        let over = written(&there, kind, "k").wait(SHORT / 3).acquire().await;
-        assert!(busy(over) && asked.elapsed() >= SHORT / 3, "{kind}");
+        let over = written(&there, kind, "k").wait(world.short() / 3).acquire().await;
+        assert!(busy(over) && asked.elapsed() >= world.short() / 3, "{kind}");
         let abandoned = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
         eventually("it waits", LIMIT, async || there.health().await.holds > 0).await;
         abandoned.abort();
@@ -181,10 +182,6 @@ pub(super) async fn locks_without_readers(world: StoreUnderTest) {
 /// One kind for each state that a store keeps.
 const SHAPES: [Kind; 4] = [Kind::ReadWrite, Kind::FairReadWrite, Kind::Reentrant, Kind::Fair];
 
-fn same_shape(one: Kind, other: Kind) -> bool {
-    one == other || !one.has_readers() && !other.has_readers()
-}
-
 pub(super) async fn shapes_refuse_each_other(world: StoreUnderTest) {
     fn wrong<G>(answer: Result<G, AcquireError>) -> bool {
         matches!(answer, Err(AcquireError::WrongKind(_)))
@@ -195,8 +192,8 @@ pub(super) async fn shapes_refuse_each_other(world: StoreUnderTest) {
         for asked in SHAPES {
             let key = format!("{held}:{asked}");
             let guard = ask(&here, held, &key).acquire().await.unwrap();
-            let refused = ask(&there, asked, &key).wait(SHORT / 3).acquire().await;
-            if held == asked || same_shape(held, asked) && !world.tells_kinds_apart() {
+            let refused = ask(&there, asked, &key).wait(world.short() / 3).acquire().await;
+            if world.is_same_shape(held, asked) {
                 assert!(busy(refused), "{asked} on {held}");
             } else {
                 assert!(wrong(refused), "{asked} on {held}");

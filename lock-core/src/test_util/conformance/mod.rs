@@ -89,7 +89,7 @@ macro_rules! conformance_cases {
             hand_over {
                 each_turn_is_a_lock_of_its_own [ReadWrite Reentrant NonReentrant Fenced ReservedTokens Admin]
                 without_handoffs_each_acquisition_goes_to_the_store [ReadWrite Admin]
-                a_request_with_other_options_is_not_handed_off [ReadWrite ReservedTokens Admin]
+                a_request_with_other_options_is_not_handed_off [LeasePerLock ReadWrite ReservedTokens Admin]
                 a_hold_that_was_changed_is_not_handed_over [ReadWrite ReservedTokens ModeChanges Admin]
                 a_loss_ends_the_turn_and_the_next_one_is_granted_anew [ReadWrite ReservedTokens Admin]
                 others_get_in_between [ReadWrite WakeUps]
@@ -114,18 +114,18 @@ macro_rules! conformance_cases {
                 a_lease_that_is_not_renewed_passes_on [ReadWrite]
                 a_removed_lock_is_lost [ReadWrite]
                 a_scope_cannot_enter_a_lost_hold [ReadWrite]
-                the_longest_lease_of_a_hold_wins [ReadWrite]
+                the_longest_lease_of_a_hold_wins [LeasePerLock ReadWrite]
                 max_hold_passes_the_lock_on [ReadWrite]
-                an_earlier_lease_counts_for_no_later_acquisition [ReadWrite Admin]
-                a_writer_waits_for_the_longest_read [ReadWrite FairReadWrite]
+                an_earlier_lease_counts_for_no_later_acquisition [LeasePerLock ReadWrite Admin]
+                a_writer_waits_for_the_longest_read [LeasePerLock ReadWrite FairReadWrite]
                 readers_enter_when_the_writers_lease_is_over [ReadWrite FairReadWrite]
                 a_hold_that_was_entered_and_left_is_renewed []
             }
             looking {
                 a_free_lock_has_no_holders_and_no_waiters [Admin]
-                holders_are_named_with_their_counts [ReadWrite FairReadWrite Admin]
+                holders_are_named_with_their_counts [StoredCounts LeasePerLock ReadWrite FairReadWrite Admin]
                 participants_are_listed_in_order [Fair FairReadWrite Admin]
-                a_semaphores_permits_are_its_holders [Semaphore Admin]
+                a_semaphores_permits_are_its_holders [StoredPermits Semaphore Admin]
                 force_release_makes_tokens_stale_and_wakes [Admin WakeUps]
                 force_release_of_a_free_lock [ReadWrite Admin]
                 a_holder_receives_a_release_request [Semaphore Admin]
@@ -148,12 +148,12 @@ macro_rules! conformance_cases {
             }
             multi {
                 all_or_nothing_for_all_kinds [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
-                the_refused_one_is_waited_for_with_nothing_held [ReadWrite Admin]
-                a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way [Fair ReadWrite Admin]
+                the_refused_one_is_waited_for_with_nothing_held [AtomicMulti ReadWrite Admin]
+                a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way [AtomicMulti Fair ReadWrite Admin]
                 opposite_orders_never_wait_for_each_other [Reentrant Fair ReadWrite]
                 nothing_is_left_after_refusals [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
                 of_many_at_once_one_gets_all [ReadWrite]
-                its_lease_is_the_requested_one_after_refusals [ReadWrite Admin]
+                its_lease_is_the_requested_one_after_refusals [LeasePerLock ReadWrite Admin]
                 its_wait_ends_and_so_does_its_lease [ReadWrite]
                 one_that_is_lost_keeps_no_other_locked [ReadWrite]
             }
@@ -188,8 +188,8 @@ macro_rules! conformance_cases {
                 a_scope_takes_one_permit_more_each_time [Semaphore]
                 a_returned_permit_wakes_the_waiter [Semaphore WakeUps]
                 permits_are_renewed_and_return_with_their_lease [Semaphore]
-                more_and_fewer_permits [Semaphore]
-                the_first_acquisition_sets_the_number_of_permits [Semaphore]
+                more_and_fewer_permits [StoredPermits Semaphore]
+                the_first_acquisition_sets_the_number_of_permits [StoredPermits Semaphore]
                 crowds_never_exceed_it [Semaphore]
                 a_semaphore_without_permits_is_refused [Semaphore]
             }
@@ -198,7 +198,7 @@ macro_rules! conformance_cases {
                 each_is_a_lock_of_its_own [ReadWrite]
                 it_is_free_when_the_last_reader_has_gone [ReadWrite]
                 no_reader_joins_a_hold_whose_leader_has_gone [ReadWrite Admin]
-                a_request_with_other_options_is_not_shared [ReadWrite Admin]
+                a_request_with_other_options_is_not_shared [LeasePerLock ReadWrite Admin]
                 a_loss_ends_them_all [ReadWrite]
                 each_ends_at_its_own_max_hold [ReadWrite ModeChanges Admin]
                 a_writer_of_the_process_is_not_passed_by [ReadWrite]
@@ -213,7 +213,7 @@ macro_rules! conformance_cases {
             }
             state {
                 holds_are_counted_for_every_kind [Admin]
-                each_client_reports_whether_it_is_locked [ReadWrite FairReadWrite Admin]
+                each_client_reports_whether_it_is_locked [StoredCounts ReadWrite FairReadWrite Admin]
                 a_read_given_back_inside_a_write_leaves_the_write [ReadWrite FairReadWrite]
             }
             waiting {

@@ -1,6 +1,6 @@
 //! Several locks at once, all or nothing.
 
-use super::store_under_test::{LONG, SHORT, StoreUnderTest, soon, written};
+use super::store_under_test::{LONG, StoreUnderTest, soon, written};
 use crate::{
     client::{LockClient, Member},
     test_util::{LIMIT, bounded},
@@ -39,7 +39,7 @@ pub(super) async fn the_refused_one_is_waited_for_with_nothing_held(world: Store
     // Both keys are in one slot of a cluster, so one command can acquire them.
     let (a, b) = ("{m}a", "{m}b");
     let both = |client: &LockClient| client.multi_lock([client.write(a), client.write(b)]);
-    let held = there.write(b).lease(LONG * 10).acquire().await.unwrap();
+    let held = there.write(b).acquire().await.unwrap();
     let waiter = tokio::spawn(both(&here).wait(LONG).acquire());
     world.until_waiters(&there, b, 1).await;
     there.write(a).try_acquire().await.unwrap().release().await.unwrap();
@@ -52,7 +52,7 @@ pub(super) async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_w
 ) {
     let (here, there) = (world.client().await, world.client().await);
     let (a, b) = ("{m}a", "{m}b");
-    let fair = there.fair(b).lease(LONG * 10).acquire().await.unwrap();
+    let fair = there.fair(b).acquire().await.unwrap();
     let both = here.multi_lock([here.write(a), here.fair(b)]).wait(LONG);
     let waiter = tokio::spawn(both.acquire());
     world.until_waiters(&there, b, 1).await;
@@ -124,7 +124,7 @@ pub(super) async fn of_many_at_once_one_gets_all(world: StoreUnderTest) {
 pub(super) async fn its_lease_is_the_requested_one_after_refusals(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     // Several rounds are refused until this one's time is over.
-    let held = there.write("c").lease(SHORT * 5).renew(false).acquire().await.unwrap();
+    let held = there.write("c").lease(world.short() * 5).renew(false).acquire().await.unwrap();
     let all = here.multi_lock(three(&here)).lease(LONG).wait(LONG).acquire().await.unwrap();
     assert!(!held.is_held());
     for key in ["a", "b", "c"] {
@@ -142,14 +142,16 @@ pub(super) async fn its_wait_ends_and_so_does_its_lease(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let held = there.write("c").acquire().await.unwrap();
     let started = tokio::time::Instant::now();
-    let refused = here.multi_lock(three(&here)).wait(SHORT).acquire().await.unwrap_err();
+    let refused = here.multi_lock(three(&here)).wait(world.short()).acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
-    assert!(started.elapsed() >= SHORT);
+    assert!(started.elapsed() >= world.short());
     held.release().await.unwrap();
-    let once = here.multi_lock(three(&here)).lease(SHORT).renew(false).acquire().await.unwrap();
-    let next = there.multi_lock(three(&there)).lease(SHORT).wait(LONG).acquire().await.unwrap();
+    let once =
+        here.multi_lock(three(&here)).lease(world.short()).renew(false).acquire().await.unwrap();
+    let next =
+        there.multi_lock(three(&there)).lease(world.short()).wait(LONG).acquire().await.unwrap();
     assert!(!once.is_held());
-    tokio::time::sleep(SHORT * 3).await;
+    tokio::time::sleep(world.short() * 3).await;
     assert!(next.is_held(), "renewed");
     assert!(here.write("a").try_acquire().await.is_err());
     next.release().await.unwrap();

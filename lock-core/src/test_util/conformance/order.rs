@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::store_under_test::{LONG, SHORT, StoreUnderTest, soon, written};
+use super::store_under_test::{LONG, StoreUnderTest, soon, written};
 use crate::{
     client::{Acquire, LockClient},
     guard::LockGuard,
@@ -148,7 +148,7 @@ pub(super) async fn a_dead_waiter_is_passed_by(world: StoreUnderTest) {
         let died = Stopwatch::start();
         let waiter = in_line(&world, &there, written(&there, kind, "k")).await;
         guard.release().await.unwrap();
-        let next = died.within(PLACE + A_MOMENT, waiter).await;
+        let next = died.within(world.expiry().max(PLACE + A_MOMENT), waiter).await;
         next.unwrap().unwrap().release().await.unwrap();
     }
 }
@@ -174,7 +174,7 @@ pub(super) async fn holders_that_never_release_pass_it_on_in_order(world: StoreU
         let (order, mut ordered) = mpsc::unbounded_channel();
         for number in 0..6 {
             let client = &clients[number % 3];
-            let lease = SHORT;
+            let lease = world.short();
             let ask = written(client, kind, "k").lease(lease).renew(false);
             let waiter = in_line(&world, client, ask).await;
             let order = order.clone();

@@ -38,7 +38,10 @@ pub(super) async fn keys_of_all_shapes(world: StoreUnderTest) {
     let long = "x".repeat(512);
     for key in ["a", "order:42", "a b", "{tag}:x", "x:{tag}", "größe/ü", "🔒", "a:b:c%41", &long]
     {
-        let guard = here.write(LockKey::try_from(key).unwrap()).acquire().await.unwrap();
+        let guard = match here.write(LockKey::try_from(key).unwrap()).acquire().await {
+            Err(AcquireError::Unsupported(_)) if !world.takes_every_key() => continue,
+            granted => granted.unwrap(),
+        };
         assert!(there.read(key).try_acquire().await.is_err(), "{key}");
         guard.release().await.unwrap();
         there.read(key).try_acquire().await.unwrap().release().await.unwrap();

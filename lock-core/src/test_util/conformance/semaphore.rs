@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use super::store_under_test::{LONG, SHORT, StoreUnderTest, WOKEN, refused, soon};
+use super::store_under_test::{LONG, StoreUnderTest, WOKEN, refused, soon};
 use crate::{
     test_util::{LIMIT, Stopwatch, bounded, eventually},
     types::{AcquireError, LostCause},
@@ -58,13 +58,13 @@ pub(super) async fn a_returned_permit_wakes_the_waiter(world: StoreUnderTest) {
 pub(super) async fn permits_are_renewed_and_return_with_their_lease(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let semaphore = here.semaphore("k", 2);
-    let kept = semaphore.permit().lease(SHORT).acquire().await.unwrap();
-    let left = semaphore.permit().lease(SHORT).renew(false).acquire().await.unwrap();
+    let kept = semaphore.permit().lease(world.short()).acquire().await.unwrap();
+    let left = semaphore.permit().lease(world.short()).renew(false).acquire().await.unwrap();
     let next = there.semaphore("k", 2).permit().wait(LONG).acquire().await.unwrap();
     assert!(!left.is_held());
     assert_eq!(soon(left.lost()).await.cause(), LostCause::Expired);
     assert!(left.release().await.is_err());
-    tokio::time::sleep(SHORT * 3).await;
+    tokio::time::sleep(world.short() * 3).await;
     assert!(kept.is_held() && next.is_held());
     assert!(there.semaphore("k", 2).permit().try_acquire().await.is_err());
 }
@@ -73,7 +73,7 @@ pub(super) async fn more_and_fewer_permits(world: StoreUnderTest) {
     let client = world.client().await;
     let semaphore = client.semaphore("k", 1);
     let first = semaphore.permit().acquire().await.unwrap();
-    let waiter = tokio::spawn(semaphore.permit().wait(LONG).lease(LONG).acquire());
+    let waiter = tokio::spawn(semaphore.permit().wait(LONG).acquire());
     eventually("it waits", LIMIT, async || client.health().await.holds == 2).await;
     assert!(semaphore.set_permits(2).await.unwrap() >= 0);
     let second = soon(waiter).await.unwrap().unwrap();

@@ -4,7 +4,7 @@ use std::{fmt, mem::ManuallyDrop, sync::Arc, time::Duration};
 
 use tokio::{runtime::Runtime, sync::oneshot};
 
-use super::fixture::Fixture;
+use super::fixture::{Feature, Fixture};
 use crate::{
     client::{Acquire, LockClient, LockClientBuilder},
     test_util::{LIMIT, bounded, eventually},
@@ -43,8 +43,34 @@ impl StoreUnderTest {
         self.0.supports(kind.into())
     }
 
+    pub(super) fn takes_every_key(&self) -> bool {
+        self.0.supports(Feature::EveryKey)
+    }
+
     pub(super) fn tells_kinds_apart(&self) -> bool {
         self.0.tells_kinds_apart()
+    }
+
+    /// Whether locks of both kinds exclude each other; others refuse each other.
+    pub(super) fn is_same_shape(&self, one: Kind, other: Kind) -> bool {
+        let are_apart = match (one.has_readers(), other.has_readers()) {
+            (false, false) => self.0.tells_kinds_apart(),
+            (true, true) => self.0.tells_fair_read_write_apart(),
+            _ => true,
+        };
+        one == other || !are_apart
+    }
+
+    /// A lease that a case waits for.
+    pub(super) fn short(&self) -> Duration {
+        self.0.session_lease().unwrap_or(SHORT)
+    }
+
+    /// How long after the death of a process the store may keep what it held with a
+    /// [short](Self::short) lease. The client of a session relies on a part of its time only.
+    pub(super) fn expiry(&self) -> Duration {
+        const A_MOMENT: Duration = Duration::from_millis(250);
+        self.0.session_lease().map_or(SHORT, |lease| lease * 2) + A_MOMENT
     }
 
     /// The kinds that the store supports and that can be written.
@@ -147,4 +173,4 @@ pub(super) const LONG: Duration = Duration::from_secs(20);
 
 /// A lease that a test waits for. Machines stand still for half a second, and it must be renewed
 /// all the same.
-pub(super) const SHORT: Duration = Duration::from_secs(1);
+const SHORT: Duration = Duration::from_secs(1);

@@ -206,7 +206,7 @@ pub(super) async fn a_waiter_that_gives_up_when_it_is_next_passes_the_lock_on(
     let (here, there) = (world.client().await, world.client().await);
     for round in 0..20 {
         let moment = Duration::from_millis(20);
-        let guard = here.write("k").lease(LONG * 10).acquire().await.unwrap();
+        let guard = here.write("k").acquire().await.unwrap();
         let mut leaving = tokio::task::JoinSet::new();
         for _ in 0..5 {
             leaving.spawn(there.write("k").wait(moment).acquire());
