@@ -127,8 +127,10 @@ pub use lock_core::{
     Semaphore, ShutdownError, SingleLock, Unavailable, UnknownKind, Unsupported, UpgradeError,
     ValueError, WaiterInfo, WrongKind,
 };
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+pub use lock_core::ConnectError;
 #[cfg(feature = "redis")]
-pub use lock_core::{ConnectError, Tls};
+pub use lock_core::Tls;
 pub use lock_key::{
     KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,
     TemplateError,
