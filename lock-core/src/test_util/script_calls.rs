@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use redis::Arg;
-
 use super::store_probe::{Ask, Step};
 use crate::{
     store::{
         ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
         redis::{
             native::NativeWire,
-            protocol::{ScriptCall, Wire},
+            protocol::{ReplyReader, ScriptCall, Wire},
             redisson::RedissonWire,
         },
     },
@@ -63,14 +61,12 @@ impl ScriptCaller {
         let wire = self.native.as_ref().expect("BUG: a caller on the native wire");
         let step = ask.by(self.holder());
         let batch = wire.free_batch(0, &[&step], &[wire.free_value(&step)], 1);
-        let words = |command: &redis::Cmd| -> Vec<Vec<u8>> {
-            let words = command.args_iter().filter_map(|word| match word {
-                Arg::Simple(word) => Some(word.to_vec()),
-                _ => None,
-            });
-            words.collect()
-        };
-        let mut commands = batch.cmd_iter().map(words);
+        // Commands are packed as lists of texts.
+        let mut reader = ReplyReader::default();
+        reader.room()[..batch.bytes.len()].copy_from_slice(&batch.bytes);
+        reader.arrived(batch.bytes.len());
+        let mut commands = std::iter::from_fn(|| reader.next().ok().flatten())
+            .map(|words| redis::from_redis_value(words).expect("BUG: a list of texts"));
         [(); 3].map(|()| commands.next().expect("BUG: three commands"))
     }
 

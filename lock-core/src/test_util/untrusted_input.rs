@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::FutureExt;
-use redis::{PushInfo, Value, parse_redis_value};
+use redis::{Parser, PushInfo, Value, parse_redis_value};
 
 use crate::{
     store::redis::{
@@ -12,7 +12,7 @@ use crate::{
         connect::{Endpoint, RedisOptions, Server, Url},
         connection::{ConnectionId, MissingRights, client_name},
         discovery::Fixed,
-        protocol::{Reply, Wire, decode, slot_of},
+        protocol::{Reply, ReplyReader, Wire, decode, slot_of},
         pubsub::{ChannelFilter, Channels, Subscriber},
         redisson::{LockNames, RedissonWire},
     },
@@ -45,6 +45,35 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
         matches!(reply.acquired_all(1), Ok(crate::store::AcquiredAll::Granted(_))),
     ];
     Some(SeenReply { answers, grants: answers && granted.contains(&true) })
+}
+
+/// Reads replies from bytes that arrive in pieces of at most `size`, until they are refused. Returns each
+/// as text, and whether what follows was refused.
+///
+/// # Panics
+///
+/// Panics if a reply is read otherwise than the redis crate reads it.
+#[must_use]
+pub fn stream(sent: &[u8], size: usize) -> (Vec<String>, bool) {
+    let (mut reader, mut replies) = (ReplyReader::default(), Vec::new());
+    let (mut same, mut bytes) = (Parser::new(), sent);
+    for piece in sent.chunks(size.clamp(1, 1_024)) {
+        reader.room()[..piece.len()].copy_from_slice(piece);
+        reader.arrived(piece.len());
+        loop {
+            match reader.next() {
+                Ok(Some(reply)) => {
+                    let reply = format!("{reply:?}");
+                    let expected = same.parse_value(&mut bytes).expect("a reply");
+                    assert_eq!(reply, format!("{expected:?}"), "{}", sent.escape_ascii());
+                    replies.push(reply);
+                }
+                Ok(None) => break,
+                Err(_) => return (replies, true),
+            }
+        }
+    }
+    (replies, false)
 }
 
 /// Decodes bytes as a server's information about itself and others: a map of slots, a client's

@@ -19,7 +19,7 @@ mod template;
 pub use deadline_header::deadline_header;
 pub use keys::keys;
 pub use policy_file::policy_file;
-pub use redis_replies::{redis_pushes, redis_replies};
+pub use redis_replies::{redis_pushes, redis_replies, redis_streams};
 pub use redis_urls::redis_urls;
 pub use request_keys::request_keys;
 pub use template::template;

@@ -20,6 +20,18 @@ pub fn redis_replies(input: &[u8]) {
     }
 }
 
+/// The same replies are read however the bytes are cut, and each as the redis crate reads it.
+///
+/// # Panics
+///
+/// When others are read, or some of what was refused.
+pub fn redis_streams(input: &[u8]) {
+    let whole = untrusted_input::stream(input, usize::MAX);
+    for size in [1, 2, 7] {
+        assert_eq!(untrusted_input::stream(input, size), whole, "{}", input.escape_ascii());
+    }
+}
+
 /// Every push of a server is read, and wakes only the subscribers of the channel that it names.
 ///
 /// # Panics

@@ -38,6 +38,7 @@ targets! {
     policy_file
     redis_pushes
     redis_replies
+    redis_streams
     redis_urls
     request_keys
     template

@@ -89,10 +89,16 @@ impl Dispatcher {
     }
 
     /// The connection to the node that has the slot, if there is one.
-    pub(crate) fn connection_now(&self, slot: u16) -> Option<Arc<Connection>> {
+    pub(crate) fn up(
+        &self,
+        slot: u16,
+    ) -> Option<(Arc<ManagedConnection>, Arc<Server>, Arc<Connection>)> {
         match &self.topology {
-            Topology::Single(managed) => Some(managed.now()?.1),
-            Topology::Cluster(cluster) => cluster.connection_now(slot),
+            Topology::Single(managed) => {
+                let (server, connection) = managed.now()?;
+                Some((Arc::clone(managed), server, connection))
+            }
+            Topology::Cluster(cluster) => cluster.up(slot),
         }
     }
 
@@ -129,15 +135,59 @@ impl Dispatcher {
         replicas: Option<Replicas>,
         check: impl Fn(&Value) -> Result<(), Unavailable> + Send + Sync,
     ) -> Result<Dispatched, Unavailable> {
-        let limit = self.command_timeout + replicas.map_or(Duration::ZERO, |each| each.timeout);
+        let started = Instant::now();
+        let mut first = None;
+        // Most requests are answered at once over a connection that is there, and that watches the
+        // time itself. Everything else is boxed: thousands of these futures may wait for an answer.
+        if replicas.is_none()
+            && let Some((managed, server, connection)) = self.up(slot)
+            && !managed.wait_pool.has_abandoned()
+        {
+            let options = SendOptions { sent: Some(started), ..SendOptions::default() };
+            match connection.send(request, options).await {
+                Ok(Response { answer, .. }) => {
+                    if let Err(strange) = check(&answer) {
+                        connection.end();
+                        return Err(strange);
+                    }
+                    return Ok(Dispatched {
+                        answer,
+                        again: false,
+                        replicas: None,
+                        over: connection,
+                    });
+                }
+                Err(failure) => first = Some((failure, server, connection)),
+            }
+        }
+        Box::pin(self.send_after(first, slot, request, replicas, check, started)).await
+    }
+
+    /// Sends a request again after its first failure, or when there is a connection.
+    async fn send_after(
+        &self,
+        first: Option<(Failure, Arc<Server>, Arc<Connection>)>,
+        slot: u16,
+        request: &Request<'_>,
+        replicas: Option<Replicas>,
+        check: impl Fn(&Value) -> Result<(), Unavailable> + Send + Sync,
+        started: Instant,
+    ) -> Result<Dispatched, Unavailable> {
         let mut state = DispatchState::default();
-        let answered = tokio::time::timeout(limit, async {
+        let limit = self.command_timeout + replicas.map_or(Duration::ZERO, |each| each.timeout);
+        let answered = tokio::time::timeout_at(started + limit, async {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => {
                     Err(Unavailable::unsent("the lock client is shut down"))
                 }
-                answered = self.dispatch_with_retry(slot, request, replicas, check, &mut state) => answered,
+                answered = async {
+                    if let Some((failure, server, connection)) = first {
+                        state.last = Some((Arc::clone(&connection), started));
+                        self.failed(slot, request, failure, &server, &connection, &mut state).await?;
+                    }
+                    self.dispatch_with_retry(slot, request, replicas, check, &mut state).await
+                } => answered,
             }
         })
         .await;
@@ -168,14 +218,13 @@ impl Dispatcher {
     ) -> Result<Dispatched, Unavailable> {
         loop {
             let asking = state.asking.take();
-            let options = SendOptions { asking: asking.is_some(), replicas };
+            let options = SendOptions { asking: asking.is_some(), replicas, sent: None };
             let (managed, server, connection) = self.connection_for(slot, asking).await;
             state.last = Some((Arc::clone(&connection), Instant::now()));
             // Rare cases are boxed: thousands of these futures may wait for an answer.
             if managed.wait_pool.has_abandoned() {
                 Box::pin(managed.wait_pool.kill_abandoned(&connection)).await;
             }
-            let sent = replicas.is_some() || !connection.dead.is_cancelled();
             let answer = match replicas {
                 None => {
                     state.last = Some((Arc::clone(&connection), Instant::now()));
@@ -199,25 +248,47 @@ impl Dispatcher {
                         return Ok(Dispatched { answer, again, replicas, over: connection });
                     }
                     Err(strange) => {
-                        connection.dead.cancel();
+                        connection.end();
                         return Err(strange);
                     }
                 },
-                Err(Failure::ConnectionLost) => {
-                    state.again |= sent;
-                    if let Topology::Cluster(cluster) = &self.topology {
-                        cluster.request_refresh();
-                    }
+                Err(failure) => {
+                    self.failed(slot, request, failure, &server, &connection, state).await?;
                 }
-                Err(Failure::ServerError(error)) => {
-                    Box::pin(self.refused(slot, error, &server, &connection, state)).await?;
-                }
-            }
-            if request.non_idempotent() && state.again {
-                let why = "the connection was lost before an answer: it may have been done";
-                return Err(state.refusal.take().unwrap_or_else(|| Unavailable::unsent(why)));
             }
         }
+    }
+
+    /// Returns when the request may be sent again.
+    async fn failed(
+        &self,
+        slot: u16,
+        request: &Request<'_>,
+        failure: Failure,
+        server: &Server,
+        connection: &Connection,
+        state: &mut DispatchState,
+    ) -> Result<(), Unavailable> {
+        match failure {
+            Failure::ConnectionLost => {
+                state.again = true;
+                if let Topology::Cluster(cluster) = &self.topology {
+                    cluster.request_refresh();
+                }
+            }
+            Failure::Late => {
+                let state = std::mem::take(state);
+                return Err(self.on_timeout(slot, state, self.command_timeout));
+            }
+            Failure::ServerError(error) => {
+                Box::pin(self.refused(slot, error, server, connection, state)).await?;
+            }
+        }
+        if request.non_idempotent() && state.again {
+            let why = "the connection was lost before an answer: it may have been done";
+            return Err(state.refusal.take().unwrap_or_else(|| Unavailable::unsent(why)));
+        }
+        Ok(())
     }
 
     /// A connection to the node that has the slot, or to the one that is taking it over.
@@ -228,10 +299,7 @@ impl Dispatcher {
     ) -> (Arc<ManagedConnection>, Arc<Server>, Arc<Connection>) {
         match &self.topology {
             Topology::Single(managed) => {
-                let (server, connection) = match managed.now() {
-                    Some(up) => up,
-                    None => Box::pin(managed.connected()).await,
-                };
+                let (server, connection) = managed.connected().await;
                 (Arc::clone(managed), server, connection)
             }
             Topology::Cluster(cluster) => Box::pin(cluster.connection_for(slot, asking)).await,
@@ -279,7 +347,7 @@ impl Dispatcher {
         };
         state.again |= halfway;
         if replace {
-            connection.dead.cancel();
+            connection.end();
         }
         if let Topology::Cluster(cluster) = &self.topology {
             cluster.request_refresh();

@@ -115,7 +115,7 @@ impl RedisStore {
         match tokio::time::timeout(limit, query).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(Failure::ServerError(why))) => Err(Unavailable::because(reason(&why), why)),
-            Ok(Err(Failure::ConnectionLost)) | Err(_) => {
+            Ok(Err(Failure::ConnectionLost | Failure::Late)) | Err(_) => {
                 let silent = format!("no answer from {} within {limit:?}", managed.address());
                 Err(Unavailable::unsent(silent).silence())
             }

@@ -14,6 +14,7 @@ on_every_wire! {
     a_command_in_an_old_connection_cannot_undo_a_release
     a_killed_connection_is_replaced
     a_slow_link_costs_time_and_nothing_else
+    a_link_may_be_cut_at_any_byte_and_pass_any_piece
 }
 
 async fn a_command_whose_reply_was_lost_is_repeated(wire: Wire) {
@@ -142,4 +143,26 @@ async fn a_slow_link_costs_time_and_nothing_else(wire: Wire) {
         nothing_stays(&server, &[&client]).await;
     })
     .await;
+}
+
+async fn a_link_may_be_cut_at_any_byte_and_pass_any_piece(wire: Wire) {
+    let server = RedisServer::start().await;
+    let proxy = server.proxy().await;
+    let client = client_at(wire, &server.url_through(&proxy)).await;
+    let mut last = 0;
+    for direction in [Direction::ToServer, Direction::ToClient] {
+        for bytes in (0..300).step_by(17) {
+            proxy.slice(Direction::Both, 1 + 3 * bytes);
+            proxy.cut_after(direction, bytes as u64);
+            let guard = client.write("k").wait(LONG).acquire().await.unwrap();
+            let holders = client.inspect("k").await.unwrap().holders;
+            assert!(matches!(&holders[..], [holder] if holder.writes == 1), "{holders:?}");
+            let token = guard.fencing_token().unwrap().get();
+            assert!(token > last, "{token} after {last}, cut {direction:?} after {bytes}");
+            last = token;
+            guard.release().await.unwrap();
+            proxy.pass();
+        }
+    }
+    nothing_stays(&server, &[&client]).await;
 }

@@ -184,9 +184,14 @@ impl Cluster {
     }
 
     /// The connection for a slot, if there is one.
-    pub(crate) fn connection_now(self: &Arc<Self>, slot: u16) -> Option<Arc<Connection>> {
+    pub(crate) fn up(
+        self: &Arc<Self>,
+        slot: u16,
+    ) -> Option<(Arc<ManagedConnection>, Arc<Server>, Arc<Connection>)> {
         let owner = self.map.borrow().owner(slot).cloned()?;
-        Some(self.managed(&owner).now()?.1)
+        let managed = self.managed(&owner);
+        let (server, connection) = managed.now()?;
+        Some((managed, server, connection))
     }
 
     /// Some node that is connected.

@@ -121,11 +121,10 @@ impl Cluster {
 async fn query(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
     let (pushes, _pushed) = mpsc::unbounded_channel();
     let connection = node.open(pushes).await?;
-    let mut connection = connection.clone();
     let slots = redis::cmd("CLUSTER").arg("SLOTS").to_owned();
     let answer = tokio::time::timeout(node.connect_timeout, async {
-        let answer = slots.query_async(&mut connection).await?;
-        Ok::<_, RedisError>((answer, has_shard_channels(&mut connection).await))
+        let answer = connection.query(&slots).await?;
+        Ok::<_, RedisError>((answer, has_shard_channels(&connection).await))
     });
     match answer.await {
         Ok(Ok((answer, sharded))) => match SlotMap::parse(&answer, &node.endpoint) {

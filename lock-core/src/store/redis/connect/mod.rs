@@ -1,20 +1,23 @@
 //! What to connect to and how: URL, options, TLS, one server.
 
 mod dial;
+mod driver;
 mod endpoint;
 mod error_class;
 mod options;
 mod server;
 mod server_role;
 mod tls;
+mod transport;
 mod url;
 
 pub(crate) use crate::types::ConnectError;
 pub(crate) use endpoint::Endpoint;
 pub(crate) use error_class::{ErrorClass, classify};
 pub(crate) use options::{Credentials, RedisOptions};
-pub(crate) use server::{Server, Transport, reason};
+pub(crate) use server::{Server, reason};
 pub(crate) use server_role::is_replica;
 pub(crate) use tls::Connector;
 pub use tls::Tls;
+pub(crate) use transport::{NoReply, Transport};
 pub(crate) use url::{Deployment, Url};

@@ -2,7 +2,7 @@
 
 use std::{
     error::Error as StdError,
-    ops::Deref,
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -11,19 +11,23 @@ use std::{
 };
 
 use redis::{
-    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, ProtocolVersion, PushInfo,
-    RedisConnectionInfo, RedisError, RedisResult, ServerErrorKind, aio::MultiplexedConnection,
+    Cmd, ErrorKind, FromRedisValue, PushInfo, RedisConnectionInfo, RedisError, RedisResult,
+    ServerErrorKind, Value,
 };
-use tokio::{sync::mpsc, task::AbortHandle};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::mpsc,
+};
 
 use super::{
     ConnectError,
-    dial::{DialError, dial},
+    dial::{DialError, Stream, dial},
     endpoint::Endpoint,
     options::RedisOptions,
     tls::{self, Connector},
+    transport::Transport,
 };
-use crate::store::redis::protocol::Wire;
+use crate::store::redis::protocol::{Malformed, Packed, ReplyReader, Wire};
 
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -31,6 +35,7 @@ pub(crate) struct Server {
     /// Host and port, or the socket's path: safe to print.
     pub(crate) address: String,
     pub(crate) connect_timeout: Duration,
+    pub(crate) command_timeout: Duration,
     pub(crate) in_cluster: bool,
     pub(crate) wire: Arc<dyn Wire>,
     /// Whether the user must have every right that the scripts need.
@@ -49,33 +54,6 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// How many commands, and how many bytes of them, may be gathered for one write: as many as there
-/// are releases in flight at once, and their length. With less room, the remaining commands wait
-/// for one write after the other.
-const MAX_GATHERED: usize = 1_024;
-const MAX_BYTES_GATHERED: usize = 64 * 1_024;
-
-/// An open connection. It ends when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Transport {
-    connection: MultiplexedConnection,
-    driver: AbortHandle,
-}
-
-impl Deref for Transport {
-    type Target = MultiplexedConnection;
-
-    fn deref(&self) -> &MultiplexedConnection {
-        &self.connection
-    }
-}
-
-impl Drop for Transport {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
-}
-
 impl Server {
     pub(crate) fn new(
         endpoint: Endpoint,
@@ -85,17 +63,17 @@ impl Server {
         wire: &Arc<dyn Wire>,
         name: &str,
     ) -> Self {
-        let login = login.clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
         Self {
             address: endpoint.to_string(),
             endpoint,
             connect_timeout: options.common.connect_timeout,
+            command_timeout: options.common.command_timeout,
             in_cluster: false,
             wire: Arc::clone(wire),
             check_rights: options.check_rights,
             waits: options.replicas.is_some(),
             tls,
-            login,
+            login: login.clone(),
             connection_name: name.to_owned(),
         }
     }
@@ -112,37 +90,28 @@ impl Server {
 
     /// The same server for another user.
     pub(crate) fn with_login(&self, login: &RedisConnectionInfo) -> Self {
-        let login = login.clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
-        Self { login, ..self.clone() }
+        Self { login: login.clone(), ..self.clone() }
     }
 
-    /// Opens a connection that reports its pushes, including its own end.
+    /// Opens a connection. The receiver of its pushes learns of its end, too.
     pub(crate) async fn open(
         &self,
         pushes: mpsc::UnboundedSender<PushInfo>,
     ) -> Result<Transport, ConnectError> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None)
-            .set_push_sender(pushes)
-            .set_pipeline_buffer_size(MAX_GATHERED)
-            .set_write_backpressure_boundary(MAX_BYTES_GATHERED);
         let reached = AtomicBool::new(false);
         let opened = async {
             let stream = dial(&self.endpoint, self.tls.as_ref(), || {
                 reached.store(true, Ordering::Relaxed);
             });
-            let stream = stream.await.map_err(|error| self.dial_error(error))?;
-            let (connection, driver) =
-                MultiplexedConnection::new_with_config(&self.login, stream, config)
-                    .await
-                    .map_err(|error| self.handshake_error(error))?;
-            let driver = tokio::spawn(driver).abort_handle();
-            let opened = Transport { connection, driver };
+            let mut stream = stream.await.map_err(|error| self.dial_error(error))?;
+            let mut reader = ReplyReader::default();
+            let greeted = greet(&mut stream, &mut reader, &self.login).await;
+            greeted.map_err(|error| self.handshake_error(error))?;
+            let transport = Transport::start(stream, reader, pushes, self.command_timeout);
             // The name only helps operators that read CLIENT LIST; not every user may set it.
             let name = redis::cmd("CLIENT").arg("SETNAME").arg(&self.connection_name).to_owned();
-            let _: Result<(), _> = name.query_async(&mut opened.clone()).await;
-            Ok(opened)
+            let _: RedisResult<()> = transport.query(&name).await;
+            Ok(transport)
         };
         match tokio::time::timeout(self.connect_timeout, opened).await {
             Ok(opened) => opened,
@@ -165,9 +134,7 @@ impl Server {
     ) -> Result<RedisResult<T>, ConnectError> {
         let (pushes, _pushed) = mpsc::unbounded_channel();
         let transport = self.open(pushes).await?;
-        let mut connection = transport.clone();
-        let answer = command.query_async(&mut connection);
-        let answer = tokio::time::timeout(self.connect_timeout, answer).await;
+        let answer = tokio::time::timeout(self.connect_timeout, transport.query(command)).await;
         answer.map_err(|_| self.timeout_error())
     }
 
@@ -267,6 +234,49 @@ impl Server {
                 source: Some(Arc::new(error)),
             },
             _ => self.unsupported_error(&text),
+        }
+    }
+}
+
+/// Logs in and chooses protocol and database.
+async fn greet(
+    stream: &mut Box<dyn Stream>,
+    reader: &mut ReplyReader,
+    login: &RedisConnectionInfo,
+) -> RedisResult<()> {
+    let mut hello = redis::cmd("HELLO");
+    hello.arg("3");
+    if let Some(password) = login.password() {
+        hello.arg("AUTH").arg(login.username().unwrap_or("default")).arg(password);
+    }
+    let mut commands = Packed::from(&hello);
+    if login.db() != 0 {
+        commands.append(&Packed::from(&*redis::cmd("SELECT").arg(login.db())));
+    }
+    stream.write_all(&commands.bytes).await?;
+    stream.flush().await?;
+    for number in 0..commands.count {
+        let reply = read_reply(stream, reader).await?;
+        if let Err(error) = reply.extract_error() {
+            // Redis before 6 has no HELLO.
+            let is_old =
+                number == 0 && error.detail().is_some_and(|why| why.starts_with("unknown command"));
+            let too_old = (ErrorKind::RESP3NotSupported, "HELLO is unknown");
+            return Err(if is_old { too_old.into() } else { error });
+        }
+    }
+    Ok(())
+}
+
+async fn read_reply(stream: &mut Box<dyn Stream>, reader: &mut ReplyReader) -> RedisResult<Value> {
+    loop {
+        let strange = |_: Malformed| (ErrorKind::Parse, "it does not answer as Redis does");
+        if let Some(reply) = reader.next().map_err(strange)? {
+            return Ok(reply);
+        }
+        match stream.read(reader.room()).await? {
+            0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            length => reader.arrived(length),
         }
     }
 }

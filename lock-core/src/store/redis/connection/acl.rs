@@ -45,7 +45,9 @@ impl MissingRights {
                 }
             }
             Ok(Err(Failure::ServerError(error))) => Err(server.server_error(error)),
-            Ok(Err(Failure::ConnectionLost)) | Err(_) => Err(server.timeout_error()),
+            Ok(Err(Failure::ConnectionLost | Failure::Late)) | Err(_) => {
+                Err(server.timeout_error())
+            }
         }
     }
 

@@ -91,7 +91,10 @@ impl ManagedConnection {
 
     pub(crate) fn close(&self) {
         self.closed.cancel();
-        self.state.send_replace(State::down("the lock client is shut down"));
+        let before = self.state.send_replace(State::down("the lock client is shut down"));
+        if let State::Up(_, connection) = before {
+            connection.end();
+        }
         self.wait_pool.close();
     }
 
@@ -169,7 +172,9 @@ impl ManagedConnection {
             match tokio::time::timeout(server.connect_timeout, ended).await {
                 // Refused: the user may not, and the lease bounds what a late command can do.
                 Ok(Ok(_) | Err(Failure::ServerError(_))) => *self.old.lock() = None,
-                Ok(Err(Failure::ConnectionLost)) | Err(_) => return Err(server.timeout_error()),
+                Ok(Err(Failure::ConnectionLost | Failure::Late)) | Err(_) => {
+                    return Err(server.timeout_error());
+                }
             }
         }
         missing.check(&server)?;
@@ -181,10 +186,10 @@ impl ManagedConnection {
         let mut superseded = self.discovery.superseded(server);
         loop {
             tokio::select! {
-                () = connection.dead.cancelled() => return,
+                () = connection.ended() => return,
                 () = &mut superseded => {
                     tracing::warn!(redis = %server.address, "another server is the primary now");
-                    connection.dead.cancel();
+                    connection.end();
                     return;
                 }
                 () = tokio::time::sleep(REFRESH) => {
@@ -228,7 +233,7 @@ impl ManagedConnection {
     /// Returns the connection, if there is one.
     pub(crate) fn now(&self) -> Option<(Arc<Server>, Arc<Connection>)> {
         match &*self.state.borrow() {
-            State::Up(server, connection) if !connection.dead.is_cancelled() => {
+            State::Up(server, connection) if !connection.has_ended() => {
                 Some((Arc::clone(server), Arc::clone(connection)))
             }
             _ => None,
@@ -263,7 +268,7 @@ pub(crate) async fn check_server(
             // Another node of the cluster has the probe's slot: this one runs scripts.
             Err(Failure::ServerError(error)) if server.in_cluster && redirects(&error) => {}
             Err(Failure::ServerError(error)) => return Err(server.server_error(error)),
-            Err(Failure::ConnectionLost) => return Err(server.timeout_error()),
+            Err(Failure::ConnectionLost | Failure::Late) => return Err(server.timeout_error()),
             Ok(_) => {}
         }
         // If the user may not read the role, the first lock reveals a replica.

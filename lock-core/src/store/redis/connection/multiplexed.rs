@@ -1,30 +1,25 @@
 //! One connection for commands, from its opening to its end.
 
-use std::future::Future;
+use std::time::Duration;
 
 use redis::{
-    Cmd, ErrorKind, FromRedisValue, Pipeline, PushKind, RedisError, RedisResult, Script,
-    ServerErrorKind, Value,
-    aio::{ConnectionLike, MultiplexedConnection},
+    Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, Script, ServerErrorKind, Value,
 };
-use tokio::{sync::mpsc, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout_at},
+};
 
-use crate::{
-    runtime::Mutex,
-    store::redis::{
-        connect::{ConnectError, Server, Transport},
-        protocol::{Request, SendOptions},
-    },
+use crate::store::redis::{
+    connect::{ConnectError, NoReply, Server, Transport},
+    protocol::{Packed, Request, ScriptCall, SendOptions},
 };
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     transport: Transport,
+    command_timeout: Duration,
     pub(crate) identity: Option<ConnectionId>,
-    /// Cancelled when the connection is dead: no more commands are sent, and pending ones fail.
-    pub(crate) dead: CancellationToken,
-    last_answer: Mutex<Instant>,
     /// The server belongs to a cluster and has shard channels.
     pub(crate) sharded: bool,
 }
@@ -56,7 +51,18 @@ impl ConnectionId {
 pub(crate) enum Failure {
     /// The connection is dead; whether the command was executed is unknown.
     ConnectionLost,
+    /// The command timeout is over; whether the command was executed is unknown.
+    Late,
     ServerError(RedisError),
+}
+
+impl From<NoReply> for Failure {
+    fn from(why: NoReply) -> Self {
+        match why {
+            NoReply::Ended => Self::ConnectionLost,
+            NoReply::Late => Self::Late,
+        }
+    }
 }
 
 /// An answer, and how many replicas have confirmed the write, if that was requested.
@@ -68,48 +74,30 @@ pub(crate) struct Response {
 
 impl Connection {
     pub(crate) async fn open(server: &Server) -> Result<Self, ConnectError> {
-        let (pushes, mut pushed) = mpsc::unbounded_channel();
+        // Nothing is subscribed over it.
+        let (pushes, _) = mpsc::unbounded_channel();
         let transport = server.open(pushes).await?;
-        let (mut querying, mut loading) = (transport.clone(), transport.clone());
         let (info, sharded, loaded) = tokio::time::timeout(server.connect_timeout, async {
             let info = redis::cmd("CLIENT").arg("INFO").to_owned();
-            let info = info.query_async::<String>(&mut querying).await;
-            let sharded = server.in_cluster && has_shard_channels(&mut querying).await;
-            let mut scripts = redis::pipe();
-            for script in server.wire.scripts(sharded) {
-                scripts.load_script(script).ignore();
-            }
-            (info, sharded, scripts.exec_async(&mut loading).await)
+            let info = transport.query::<String>(&info).await;
+            let sharded = server.in_cluster && has_shard_channels(&transport).await;
+            (info, sharded, load(&transport, server.wire.scripts(sharded)).await)
         })
         .await
         .map_err(|_| server.timeout_error())?;
         loaded.map_err(|error| server.server_error(error))?;
-        let dead = CancellationToken::new();
-        tokio::spawn({
-            let dead = dead.clone();
-            async move {
-                // The sender is dropped with the connection, so this ends with it in any case.
-                while let Some(push) = pushed.recv().await {
-                    if push.kind == PushKind::Disconnection {
-                        break;
-                    }
-                }
-                dead.cancel();
-            }
-        });
         Ok(Self {
             transport,
+            command_timeout: server.command_timeout,
             // Not every user may run CLIENT INFO.
             identity: info.ok().and_then(|info| ConnectionId::parse(&info)),
-            dead,
-            last_answer: Mutex::new(Instant::now()),
             sharded,
         })
     }
 
     pub(crate) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failure> {
-        let mut transport = self.transport.clone();
-        self.wait_for(command.query_async(&mut transport)).await
+        let answer = one(self.query_all(&command.into(), None).await?)?;
+        redis::from_redis_value(answer).map_err(|error| Failure::ServerError(error.into()))
     }
 
     pub(crate) async fn send(
@@ -118,44 +106,49 @@ impl Connection {
         options: SendOptions,
     ) -> Result<Response, Failure> {
         let call = match request {
-            Request::Command(command) => return self.put(command, options).await,
+            Request::Command(command) => return self.put(&(*command).into(), options).await,
             Request::Script(call) => call,
         };
-        let command = call.command(self.sharded);
+        let command = call.packed(self.sharded);
         match self.put(&command, options).await {
             Err(Failure::ServerError(error)) if is(&error, ServerErrorKind::NoScript) => {
-                Box::pin(self.load(call.script(self.sharded))).await?;
-                Box::pin(self.put(&command, options)).await
+                Box::pin(self.load_and_put(call, &command, options)).await
             }
             answered => answered,
         }
     }
 
-    async fn load(&self, script: &Script) -> Result<(), Failure> {
-        let mut transport = self.transport.clone();
-        self.wait_for(script.load_async(&mut transport)).await?;
-        Ok(())
+    async fn load_and_put(
+        &self,
+        call: &ScriptCall,
+        command: &Packed,
+        options: SendOptions,
+    ) -> Result<Response, Failure> {
+        let answer = async {
+            let loaded = load(&self.transport, vec![call.script(self.sharded)]).await;
+            loaded.map_err(|error| self.failure(error))?;
+            self.put(command, SendOptions { sent: None, ..options }).await
+        };
+        let Some(sent) = options.sent else { return answer.await };
+        let answer = timeout_at(sent + self.command_timeout, answer).await;
+        answer.unwrap_or(Err(Failure::Late))
     }
 
-    async fn put(&self, command: &Cmd, options: SendOptions) -> Result<Response, Failure> {
-        if let Some(pipeline) = options.around(command) {
-            return Box::pin(self.put_all(pipeline, options)).await;
+    fn failure(&self, error: RedisError) -> Failure {
+        if self.has_ended() { Failure::ConnectionLost } else { Failure::ServerError(error) }
+    }
+
+    async fn put(&self, command: &Packed, options: SendOptions) -> Result<Response, Failure> {
+        if let Some(commands) = options.around(command) {
+            return Box::pin(self.put_all(commands, options)).await;
         }
-        let mut transport = self.transport.clone();
-        let answer = self.wait_for(transport.req_packed_command(command)).await?;
-        let answer = answer.extract_error().map_err(Failure::ServerError)?;
+        let answer = one(self.query_all(command, options.sent).await?)?;
         Ok(Response { answer, replicas: None })
     }
 
-    async fn put_all(&self, pipeline: Pipeline, options: SendOptions) -> Result<Response, Failure> {
-        let mut transport = self.transport.clone();
-        let count = pipeline.len();
-        let answers = transport.send_packed_commands(&pipeline, 0, count);
-        let mut answers = self.wait_for(answers).await?.into_iter();
-        let mut next = || match answers.next() {
-            Some(Value::ServerError(error)) => Err(Failure::ServerError(error.into())),
-            answer => Ok(answer.unwrap_or(Value::Nil)),
-        };
+    async fn put_all(&self, commands: Packed, options: SendOptions) -> Result<Response, Failure> {
+        let mut answers = self.query_all(&commands, options.sent).await?.into_iter();
+        let mut next = || one(answers.next().into_iter().collect());
         if options.asking {
             next()?;
         }
@@ -167,46 +160,57 @@ impl Connection {
         Ok(Response { answer, replicas })
     }
 
-    /// Returns the answer or the error of each of several commands.
-    pub(crate) async fn query_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Failure> {
-        let mut transport = self.transport.clone();
-        self.wait_for(transport.send_packed_commands(commands, 0, commands.len())).await
-    }
-
-    async fn wait_for<T>(
+    /// Sends commands in one write. Returns the answer or the error of each.
+    ///
+    /// With `sent` it ends when the command timeout is over, counted from then.
+    pub(crate) async fn query_all(
         &self,
-        answer: impl Future<Output = RedisResult<T>>,
-    ) -> Result<T, Failure> {
-        let answer = tokio::select! {
-            biased;
-            () = self.dead.cancelled() => return Err(Failure::ConnectionLost),
-            answer = answer => answer,
-        };
-        match answer {
-            Err(error) if error.is_connection_dropped() || error.is_timeout() => {
-                self.dead.cancel();
-                Err(Failure::ConnectionLost)
-            }
-            answer => {
-                *self.last_answer.lock() = Instant::now();
-                answer.map_err(Failure::ServerError)
-            }
-        }
+        commands: &Packed,
+        sent: Option<Instant>,
+    ) -> Result<Vec<Value>, Failure> {
+        Ok(self.transport.send(commands, sent).await?)
     }
 
-    /// Declares the connection dead if no command at all was answered since `sent`: a connection
-    /// that a firewall has dropped looks open forever.
+    /// Declares the connection dead: no more commands are sent, and pending ones fail.
+    pub(crate) fn end(&self) {
+        self.transport.end();
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.transport.has_ended()
+    }
+
+    pub(crate) async fn ended(&self) {
+        self.transport.ended().await;
+    }
+
+    /// Declares the connection dead if no command at all was answered since `sent`.
     pub(crate) fn silent_since(&self, sent: Instant) {
-        if *self.last_answer.lock() < sent {
-            self.dead.cancel();
-        }
+        self.transport.silent_since(sent);
     }
 }
 
+/// The answer to a single command.
+fn one(mut answers: Vec<Value>) -> Result<Value, Failure> {
+    let answer = answers.pop().unwrap_or(Value::Nil);
+    answer.extract_error().map_err(Failure::ServerError)
+}
+
+async fn load(transport: &Transport, scripts: Vec<&Script>) -> RedisResult<()> {
+    let mut commands = redis::pipe();
+    for script in scripts {
+        commands.load_script(script);
+    }
+    for answer in transport.send(&(&commands).into(), None).await? {
+        answer.extract_error()?;
+    }
+    Ok(())
+}
+
 /// Whether this is Redis 7 or later; `false` if the user may not find out.
-pub(crate) async fn has_shard_channels(transport: &mut MultiplexedConnection) -> bool {
+pub(crate) async fn has_shard_channels(transport: &Transport) -> bool {
     let info = redis::cmd("INFO").arg("server").to_owned();
-    let info = info.query_async::<String>(transport).await.unwrap_or_default();
+    let info = transport.query::<String>(&info).await.unwrap_or_default();
     let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
     let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     major.is_some_and(|major| major >= 7)

@@ -47,9 +47,7 @@ impl WaitConnections {
         let permit = self.free.acquire().await.map_err(|_| Failure::ConnectionLost)?;
         let known = loop {
             match self.idle.lock().pop() {
-                Some((to, connection))
-                    if Arc::ptr_eq(&to, server) && !connection.dead.is_cancelled() =>
-                {
+                Some((to, connection)) if Arc::ptr_eq(&to, server) && !connection.has_ended() => {
                     break Some(connection);
                 }
                 Some(_) => {}
@@ -109,7 +107,7 @@ impl WaitConnection<'_> {
             Err(Failure::ServerError(error)) => {
                 !matches!(classify(error), ErrorClass::Transient { replace: true, .. })
             }
-            Err(Failure::ConnectionLost) => false,
+            Err(Failure::ConnectionLost | Failure::Late) => false,
         };
         answer
     }
@@ -120,7 +118,7 @@ impl Drop for WaitConnection<'_> {
         let Some((server, connection)) = self.connection.take() else {
             return;
         };
-        if self.answered && !connection.dead.is_cancelled() {
+        if self.answered && !connection.has_ended() {
             self.connections.idle.lock().push((server, connection));
         } else if let Some(identity) = &connection.identity {
             self.connections.abandoned.lock().push(identity.clone());

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use redis::{Cmd, Pipeline, Script};
+use redis::Script;
 
 use super::{counter::Counter, key_names, scripts};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
         WakeTopic,
         redis::protocol::{
-            LockScript, NamePattern, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS, Wire,
+            LockScript, NamePattern, Packed, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS, Wire,
             counter_name, slot_of,
         },
     },
@@ -81,20 +81,19 @@ impl NativeWire {
         steps: &[&AcquireCommand],
         values: &[String],
         tokens: u64,
-    ) -> Pipeline {
+    ) -> Packed {
         let slot = (self.counters.len() > 1).then_some(slot);
-        let mut batch = Pipeline::with_capacity(steps.len() + 2);
-        let mut after = Cmd::with_capacity(1 + steps.len(), 48 * (1 + steps.len()));
-        after.arg(if steps.len() == 1 { "GET" } else { "MGET" });
+        let mut batch = Packed::with_capacity(128 + 256 * steps.len());
+        let prefix = self.prefix.as_bytes();
         for (step, value) in steps.iter().zip(values) {
-            let lock = self.lock_name(&step.key);
-            let mut set = Cmd::with_capacity(6, 32 + lock.len() + value.len());
-            set.arg("SET").arg(&lock).arg(value).arg("NX").arg("PX").arg(whole_ms(step.lease));
-            batch.add_command(set);
-            after.arg(lock);
+            batch.command(6).arg("SET").joined(&[prefix, step.key.as_str().as_bytes()]).arg(value);
+            batch.arg("NX").arg("PX").number(whole_ms(step.lease));
         }
-        batch.cmd("INCRBY").arg(counter_name(&self.prefix, slot)).arg(tokens);
-        batch.add_command(after);
+        batch.command(3).arg("INCRBY").arg(counter_name(&self.prefix, slot)).number(tokens);
+        batch.command(1 + steps.len()).arg(if steps.len() == 1 { "GET" } else { "MGET" });
+        for step in steps {
+            batch.joined(&[prefix, step.key.as_str().as_bytes()]);
+        }
         batch
     }
 

@@ -284,8 +284,8 @@ impl Batches {
     /// Returns the outcome of each; none at all if nothing was sent or it is unknown.
     async fn try_all(&self, slot: u16, commands: &[&AcquireCommand]) -> Vec<Tried> {
         let counter = self.wire.counter(slot);
-        let connection = self.dispatcher.connection_now(slot);
-        let Some(connection) = connection.filter(|over| counter.may_increment(over)) else {
+        let up = self.dispatcher.up(slot);
+        let Some((.., connection)) = up.filter(|(.., over)| counter.may_increment(over)) else {
             return Vec::new();
         };
         if commands.is_empty() {
@@ -295,20 +295,19 @@ impl Batches {
         let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();
         let values: Vec<_> = commands.iter().map(|one| self.wire.free_value(one)).collect();
         let batch = self.wire.free_batch(slot, commands, &values, total);
-        let limit = self.dispatcher.command_timeout;
-        let answers = match tokio::time::timeout(limit, connection.query_all(&batch)).await {
-            Ok(Ok(answers)) => answers,
+        let answers = match connection.query_all(&batch, Some(sent)).await {
+            Ok(answers) => answers,
             // The script is sent over the next connection.
-            Ok(Err(Failure::ConnectionLost | Failure::ServerError(_))) => return Vec::new(),
-            Err(_) => {
-                connection.silent_since(sent);
+            Err(Failure::ConnectionLost | Failure::ServerError(_)) => return Vec::new(),
+            Err(Failure::Late) => {
+                let limit = self.dispatcher.command_timeout;
                 let why = Tried::Failed(self.dispatcher.no_answer(limit));
                 return vec![why; commands.len()];
             }
         };
         let outcomes = outcomes(&answers, commands, &values, known, total, counter);
         outcomes.unwrap_or_else(|| {
-            connection.dead.cancel();
+            connection.end();
             Vec::new()
         })
     }

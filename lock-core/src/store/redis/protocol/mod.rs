@@ -5,6 +5,8 @@ mod counter_name;
 pub(crate) mod decode;
 mod lock_script;
 mod name_pattern;
+mod packed;
+mod reply_reader;
 mod request;
 mod slot;
 mod wakeup;
@@ -16,6 +18,8 @@ pub(crate) use lock_script::LockScript;
 #[cfg(feature = "test-util")]
 pub use lock_script::ScriptText;
 pub(crate) use name_pattern::NamePattern;
+pub(crate) use packed::Packed;
+pub(crate) use reply_reader::{Malformed, ReplyReader};
 pub(crate) use request::{Replicas, Request, ScriptCall, SendOptions};
 pub(crate) use slot::{SLOTS, slot_of};
 pub(crate) use wakeup::{WAKE_NUMBERS, woken_by};

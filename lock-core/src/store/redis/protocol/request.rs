@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use redis::{Cmd, Pipeline, Script};
+use redis::{Cmd, Script};
+use tokio::time::Instant;
 
-use super::{arg_buffer::ArgBuffer, lock_script::LockScript};
+use super::{arg_buffer::ArgBuffer, lock_script::LockScript, packed::Packed};
 use crate::types::OwnerId;
 
 /// A request that is sent over a connection.
@@ -98,12 +99,14 @@ impl ScriptCall {
         if sharded { self.script.sharded() } else { self.script }
     }
 
-    pub(crate) fn command(&self, sharded: bool) -> Cmd {
+    pub(crate) fn packed(&self, sharded: bool) -> Packed {
         let (keys, args) = (&self.keys, &self.args);
-        // The command's name, the script's hash, the number of keys, and the nonce.
-        let bytes = 80 + keys.bytes() + args.bytes();
-        let mut command = Cmd::with_capacity(4 + keys.count() + args.count(), bytes);
-        command.arg("EVALSHA").arg(self.script(sharded).get_hash()).arg(keys.count());
+        let count = 4 + keys.count() + args.count();
+        // Beside the texts: the script's hash, and the length of each argument.
+        let bytes = 64 + 8 * count + self.nonce.len() + keys.bytes() + args.bytes();
+        let mut command = Packed::with_capacity(bytes);
+        command.command(count).arg("EVALSHA").arg(self.script(sharded).get_hash());
+        command.number(keys.count() as u64);
         for key in keys.iter() {
             command.arg(key);
         }
@@ -129,26 +132,28 @@ pub(crate) struct SendOptions {
     pub(crate) asking: bool,
     /// Waits until replicas have the write.
     pub(crate) replicas: Option<Replicas>,
+    /// When the request was sent, if the connection ends it once the command timeout is over.
+    pub(crate) sent: Option<Instant>,
 }
 
 impl SendOptions {
-    /// The command together with the commands that must surround it, in one pipeline.
-    pub(crate) fn around(self, command: &Cmd) -> Option<Pipeline> {
+    /// The command together with the commands that must surround it, in one write.
+    pub(crate) fn around(self, command: &Packed) -> Option<Packed> {
         if !self.asking && self.replicas.is_none() {
             return None;
         }
-        let mut pipeline = redis::pipe();
+        let mut commands = Packed::default();
         if self.asking {
-            pipeline.cmd("ASKING");
+            commands.command(1).arg("ASKING");
         }
-        pipeline.add_command(command.clone());
+        commands.append(command);
         if let Some(replicas) = self.replicas {
             // Rounded up: 0 would mean forever.
             let timeout = replicas.timeout.as_nanos().div_ceil(1_000_000);
             let timeout = u64::try_from(timeout).unwrap_or(u64::MAX);
-            pipeline.cmd("WAIT").arg(replicas.count).arg(timeout);
+            commands.command(3).arg("WAIT").number(replicas.count.into()).number(timeout);
         }
-        Some(pipeline)
+        Some(commands)
     }
 }
 
@@ -159,9 +164,9 @@ mod tests {
     #[test]
     fn patience_below_a_millisecond_is_not_for_ever() {
         let replicas = Replicas { count: 1, timeout: Duration::from_micros(300) };
-        let options = SendOptions { asking: false, replicas: Some(replicas) };
-        let sent = options.around(&redis::cmd("PING")).expect("more than the command");
-        let sent = String::from_utf8(sent.get_packed_pipeline()).expect("text");
+        let options = SendOptions { replicas: Some(replicas), ..SendOptions::default() };
+        let sent = options.around(&(&redis::cmd("PING")).into()).expect("more than the command");
+        let sent = String::from_utf8(sent.bytes).expect("text");
         assert!(sent.ends_with("$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n1\r\n"), "{sent:?}");
     }
 }

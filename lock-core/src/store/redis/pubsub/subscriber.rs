@@ -4,9 +4,8 @@
 //! channel try again, and waiters also poll.
 //!
 //! A channel counts as subscribed when Redis sends its confirmation, not when the command is
-//! answered. A shard that gives a slot away ends its subscriptions unprompted, and the redis crate
-//! then takes that message for the answer to the pending command. No other command is sent over
-//! this connection.
+//! answered. A shard that gives a slot away ends its subscriptions unprompted, and that message may be
+//! taken for the answer to the pending command.
 
 use std::{
     collections::HashSet,
@@ -29,7 +28,7 @@ use crate::{
     store::redis::{
         connect::{ConnectError, Endpoint, ErrorClass, Server, Transport, classify},
         discovery::Discovery,
-        protocol::woken_by,
+        protocol::{Packed, woken_by},
     },
 };
 
@@ -173,12 +172,12 @@ impl Subscriber {
         loop {
             tokio::select! {
                 push = pushed.recv() => match push {
-                    Some(push) if push.kind != PushKind::Disconnection => {
+                    Some(push) => {
                         if self.on_push(&push, &mut subscribed) {
                             look_at = look_at.or(Some(Instant::now() + TRANSIENT_RETRY));
                         }
                     }
-                    _ => return,
+                    None => return,
                 },
                 () = &mut superseded => return,
                 () = until(look_at) => {
@@ -219,18 +218,17 @@ impl Subscriber {
             more.chain(extra.into_iter().map(|name| (unsubscribe, name))).collect();
         let mut outcome = Subscribed::Done;
         for changes in changes.chunks(MAX_AT_ONCE) {
-            let mut pipeline = redis::pipe();
+            let mut commands = Packed::default();
             for (verb, name) in changes {
                 // One channel each: a shard refuses channels of several slots in one command.
-                pipeline.cmd(verb).arg(name);
+                commands.command(2).arg(verb).arg(name);
                 if *verb == subscribe {
                     subscribed.insert(name.clone())
                 } else {
                     subscribed.remove(name)
                 };
             }
-            let mut connection = (*connection).clone();
-            let answers = connection.send_packed_commands(&pipeline, 0, changes.len());
+            let answers = connection.subscribe(&commands);
             let Ok(Ok(answers)) = tokio::time::timeout(server.connect_timeout, answers).await
             else {
                 return Subscribed::Never;
@@ -321,9 +319,8 @@ async fn until(moment: Option<Instant>) {
 }
 
 async fn answers(server: &Server, connection: &Transport) -> bool {
-    let mut connection = (*connection).clone();
     let ping = redis::cmd("PING");
-    let answer = ping.query_async::<Value>(&mut connection);
+    let answer = connection.query::<Value>(&ping);
     match tokio::time::timeout(server.connect_timeout, answer).await {
         Ok(Ok(_)) => true,
         // Not every user may send it.

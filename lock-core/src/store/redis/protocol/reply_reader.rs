@@ -1,0 +1,253 @@
+//! Finds the replies in what a server sends, and decodes them: RESP2 and RESP3.
+
+use std::str;
+
+use redis::{Value, parse_redis_value};
+use thiserror::Error;
+
+/// Longer replies are not read: the longest of ours is a page of a list.
+const MAX_REPLY: usize = 16 * 1_024 * 1_024;
+/// Longer lines are not read. Only texts and errors stand in a line, everything longer has a length.
+const MAX_LINE: usize = 64 * 1_024;
+/// The room that is kept between replies.
+const ROOM: usize = 8 * 1_024;
+/// Scripts nest their replies less deep. What is nested deeper is left to the redis crate.
+const MAX_DEPTH: usize = 4;
+
+/// The bytes are not a reply, or it is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the server sends something that is not a reply")]
+pub(crate) struct Malformed;
+
+/// What has arrived and is not yet taken.
+pub(crate) struct ReplyReader {
+    bytes: Vec<u8>,
+    /// The first reply that is not taken begins here.
+    start: usize,
+    /// What has arrived ends here.
+    end: usize,
+    /// So much of that reply is complete, and so many values are still missing. A long reply that
+    /// arrives in many pieces is looked through once, not once for each piece.
+    complete: usize,
+    missing: usize,
+}
+
+impl Default for ReplyReader {
+    fn default() -> Self {
+        Self { bytes: vec![0; ROOM], start: 0, end: 0, complete: 0, missing: 1 }
+    }
+}
+
+impl ReplyReader {
+    /// Room for what arrives next; it is never empty.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            if self.bytes.len() > ROOM {
+                self.bytes = vec![0; ROOM];
+            }
+        }
+        if self.end == self.bytes.len() {
+            self.bytes.copy_within(self.start.., 0);
+            (self.start, self.end) = (0, self.end - self.start);
+            if self.end > self.bytes.len() / 2 {
+                self.bytes.resize(2 * self.bytes.len(), 0);
+            }
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    /// So much has arrived in the room.
+    pub(crate) fn arrived(&mut self, length: usize) {
+        self.end = (self.end + length).min(self.bytes.len());
+    }
+
+    /// Takes the next reply, if it is complete.
+    pub(crate) fn next(&mut self) -> Result<Option<Value>, Malformed> {
+        if !self.is_complete()? {
+            return Ok(None);
+        }
+        let reply = &self.bytes[self.start..self.start + self.complete];
+        let value = match decode(reply, MAX_DEPTH) {
+            Some((value, [])) => value,
+            _ => parse_redis_value(reply).map_err(|_| Malformed)?,
+        };
+        self.start += self.complete;
+        (self.complete, self.missing) = (0, 1);
+        Ok(Some(value))
+    }
+
+    fn is_complete(&mut self) -> Result<bool, Malformed> {
+        let bytes = &self.bytes[self.start..self.end];
+        while self.missing > 0 {
+            if self.complete > MAX_REPLY {
+                return Err(Malformed);
+            }
+            let Some((kind, rest)) = bytes[self.complete..].split_first() else { return Ok(false) };
+            let line = split_line(rest).map(|(line, _)| line);
+            if line.unwrap_or(rest).len() > MAX_LINE {
+                return Err(Malformed);
+            }
+            let Some(line) = line else { return Ok(false) };
+            let mut end = self.complete + 1 + line.len() + 2;
+            let more = match kind {
+                b'+' | b'-' | b':' | b',' | b'(' | b'#' | b'_' => 0,
+                b'$' | b'=' | b'!' => {
+                    if let Some(length) = length(line)? {
+                        end += length + 2;
+                        match bytes.get(end - 2..end) {
+                            Some(b"\r\n") => {}
+                            Some(_) => return Err(Malformed),
+                            None => return Ok(false),
+                        }
+                    }
+                    0
+                }
+                b'*' | b'~' | b'>' => length(line)?.unwrap_or(0),
+                b'%' => 2 * length(line)?.ok_or(Malformed)?,
+                // Attributes stand before the value that they describe.
+                b'|' => 2 * length(line)?.ok_or(Malformed)? + 1,
+                _ => return Err(Malformed),
+            };
+            self.complete = end;
+            self.missing = (self.missing - 1).saturating_add(more);
+        }
+        Ok(true)
+    }
+}
+
+/// The line at the beginning, and what follows its end.
+fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.windows(2).position(|two| two == b"\r\n")?;
+    Some((&bytes[..end], &bytes[end + 2..]))
+}
+
+/// `None` for the length of what is not there.
+fn length(line: &[u8]) -> Result<Option<usize>, Malformed> {
+    if line == b"-1" {
+        return Ok(None);
+    }
+    let length = number(line).and_then(|length| usize::try_from(length).ok());
+    length.filter(|length| *length <= MAX_REPLY).map(Some).ok_or(Malformed)
+}
+
+fn number(line: &[u8]) -> Option<i64> {
+    str::from_utf8(line).ok()?.parse().ok()
+}
+
+/// Decodes the value at the beginning, and returns what follows it; `None` for what is rare: the redis
+/// crate reads all kinds of values, at ten times the cost.
+fn decode(bytes: &[u8], depth: usize) -> Option<(Value, &[u8])> {
+    let (kind, rest) = bytes.split_first()?;
+    let (line, rest) = split_line(rest)?;
+    let value = match kind {
+        b'+' if line == b"OK" => Value::Okay,
+        b'+' => Value::SimpleString(str::from_utf8(line).ok()?.to_owned()),
+        b':' => Value::Int(number(line)?),
+        b'_' if line.is_empty() => Value::Nil,
+        b'$' => match length(line).ok()? {
+            None => Value::Nil,
+            Some(length) => {
+                let text = rest.get(..length)?;
+                return Some((Value::BulkString(text.to_owned()), rest.get(length + 2..)?));
+            }
+        },
+        b'*' => match length(line).ok()? {
+            None => Value::Nil,
+            Some(length) => {
+                let depth = depth.checked_sub(1)?;
+                let (mut values, mut rest) = (Vec::with_capacity(length), rest);
+                for _ in 0..length {
+                    let (value, after) = decode(rest, depth)?;
+                    values.push(value);
+                    rest = after;
+                }
+                return Some((Value::Array(values), rest));
+            }
+        },
+        _ => return None,
+    };
+    Some((value, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything that is read of bytes that arrive in pieces of this size.
+    fn read(bytes: &[u8], size: usize) -> Result<Vec<Value>, Malformed> {
+        let (mut reader, mut values) = (ReplyReader::default(), Vec::new());
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = reader.room();
+            let length = size.min(rest.len()).min(room.len());
+            room[..length].copy_from_slice(&rest[..length]);
+            reader.arrived(length);
+            rest = &rest[length..];
+            while let Some(value) = reader.next()? {
+                values.push(value);
+            }
+        }
+        Ok(values)
+    }
+
+    const ALL_KINDS: &str = "+OK\r\n+PONG\r\n-ERR no\r\n:-7\r\n$5\r\na\r\nbc\r\n$-1\r\n*-1\r\n_\r\n\
+        *3\r\n:1\r\n*2\r\n$1\r\nx\r\n+OK\r\n-WRONGTYPE not that\r\n%1\r\n+a\r\n:1\r\n~1\r\n:2\r\n,1.5\r\n\
+        #t\r\n(123\r\n=5\r\ntxt:a\r\n!5\r\nERR x\r\n|1\r\n+a\r\n:1\r\n:5\r\n>2\r\n+message\r\n$1\r\nc\r\n\
+        *1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n*0\r\n";
+
+    #[test]
+    fn every_kind_is_read_however_it_is_cut() {
+        let whole = read(ALL_KINDS.as_bytes(), usize::MAX).expect("replies");
+        assert_eq!(whole.len(), 20);
+        let mut rest = ALL_KINDS.as_bytes();
+        for size in 1..rest.len() {
+            assert_eq!(read(rest, size).as_ref(), Ok(&whole), "in pieces of {size}");
+        }
+        for value in whole {
+            assert_eq!(parse_redis_value(rest).expect("a value"), value);
+            let mut alone = ReplyReader::default();
+            alone.room()[..rest.len()].copy_from_slice(rest);
+            alone.arrived(rest.len());
+            assert_eq!(alone.is_complete(), Ok(true));
+            rest = &rest[alone.complete..];
+        }
+        assert_eq!(rest, b"");
+    }
+
+    #[test]
+    fn long_replies_are_read_and_their_room_is_given_back() {
+        let long = format!("${}\r\n{}\r\n", 5 * ROOM, "x".repeat(5 * ROOM));
+        let several = format!("+OK\r\n{long}:1\r\n{long}");
+        let values = read(several.as_bytes(), 1_000).expect("replies");
+        assert_eq!(values.len(), 4);
+        assert_eq!(values[2], Value::Int(1));
+        let mut reader = ReplyReader { bytes: vec![0; 4 * ROOM], ..ReplyReader::default() };
+        assert_eq!(reader.room().len(), ROOM);
+    }
+
+    #[test]
+    fn what_is_no_reply_is_refused() {
+        for bytes in [
+            "OK\r\n",
+            "$x\r\n",
+            "$-2\r\n",
+            "$2\r\nabc\r\n",
+            "*?\r\n",
+            "$99999999999\r\n",
+            "%-1\r\n",
+        ] {
+            assert_eq!(read(bytes.as_bytes(), usize::MAX), Err(Malformed), "{bytes:?}");
+        }
+        assert_eq!(read(&vec![b'+'; MAX_LINE + 10], 4_096), Err(Malformed), "an endless line");
+        assert_eq!(read(&b"*1\r\n".repeat(200), 9).map(|values| values.len()), Ok(0));
+        let endless = b"*16000000\r\n".iter().chain(b"$1000\r\n").chain([b'x'; 1_000].iter());
+        let endless: Vec<u8> = endless.chain(b"\r\n").copied().collect();
+        let piece = &endless[11..];
+        let many = endless.iter().chain(piece.iter().cycle().take(MAX_REPLY)).copied();
+        assert_eq!(read(&many.collect::<Vec<u8>>(), 60_000), Err(Malformed), "an endless list");
+        let mut deep = b"*1\r\n".repeat(150);
+        deep.extend_from_slice(b":1\r\n");
+        assert_eq!(read(&deep, usize::MAX), Err(Malformed), "too deep");
+    }
+}
