@@ -258,9 +258,9 @@ async fn greet(
     for number in 0..commands.count {
         let reply = read_reply(stream, reader).await?;
         if let Err(error) = reply.extract_error() {
-            // Redis before 6 has no HELLO.
-            let is_old =
-                number == 0 && error.detail().is_some_and(|why| why.starts_with("unknown command"));
+            // As Redis before 6 words it. On later ones HELLO may be disabled or renamed.
+            let is_old = number == 0
+                && error.detail().is_some_and(|why| why.starts_with("unknown command `HELLO`"));
             let too_old = (ErrorKind::RESP3NotSupported, "HELLO is unknown");
             return Err(if is_old { too_old.into() } else { error });
         }
