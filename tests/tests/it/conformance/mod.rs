@@ -2,6 +2,7 @@
 
 mod deployments;
 mod red_lock;
+mod zookeeper;
 
 /// Each case on every store.
 macro_rules! on_every_store {

@@ -1,0 +1,87 @@
+//! The conformance cases on an ensemble of three, in one test: each has a chroot of its own.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use lock_core::{
+    LockClient, LockClientBuilder, LockKey,
+    test_util::conformance::{self, Case, Feature, Fixture},
+};
+use lock_tests::{LIMIT, ZooKeeperEnsemble};
+
+/// The lease of a session that cases wait for. The session itself is five thirds of it.
+const SESSION_LEASE: Duration = Duration::from_millis(1_500);
+
+/// The rules of Curator's recipes that leave cases out: locks that are acquired one by one, keys that are
+/// paths, the one lease of a session, no upgrade, counts and numbers of permits in the process alone.
+const MISSING: [Feature; 6] = [
+    Feature::AtomicMulti,
+    Feature::EveryKey,
+    Feature::LeasePerLock,
+    Feature::ModeChanges,
+    Feature::StoredCounts,
+    Feature::StoredPermits,
+];
+
+/// A chroot that one case has for itself.
+struct Chroot {
+    ensemble: Arc<ZooKeeperEnsemble>,
+    path: String,
+}
+
+impl Fixture for Chroot {
+    fn client(&self, builder: LockClientBuilder) -> BoxFuture<'_, LockClient> {
+        // A busy machine keeps an answer back; how long one may take is not the subject here.
+        let builder = builder.command_timeout(LIMIT).connect_timeout(LIMIT).lease(SESSION_LEASE);
+        let url = format!("{}{}", self.ensemble.url(), self.path);
+        async move { builder.connect(&url).await.unwrap() }.boxed()
+    }
+
+    fn remove(&self, key: LockKey) -> BoxFuture<'_, ()> {
+        async move {
+            let znodes = self.ensemble.znodes().await;
+            let lock = format!("{}/lock/{key}", self.path);
+            for folder in [format!("{lock}/leases"), lock] {
+                for child in znodes.children(&folder).await {
+                    if child.starts_with("_c_") {
+                        znodes.delete(&format!("{folder}/{child}")).await;
+                    }
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn supports(&self, feature: Feature) -> bool {
+        !MISSING.contains(&feature)
+    }
+
+    fn tells_fair_read_write_apart(&self) -> bool {
+        false
+    }
+
+    fn session_lease(&self) -> Option<Duration> {
+        Some(SESSION_LEASE)
+    }
+}
+
+#[tokio::test]
+async fn every_case_that_applies() {
+    let ensemble = Arc::new(ZooKeeperEnsemble::start().await);
+    let number = AtomicUsize::new(0);
+    let fixture = async || {
+        let path = format!("/case-{}", number.fetch_add(1, Ordering::Relaxed));
+        ensemble.znodes().await.create(&path, "").await;
+        Chroot { ensemble: Arc::clone(&ensemble), path }
+    };
+    let applies = |case: &&Case| !case.needs().iter().any(|need| MISSING.contains(need));
+    let count = conformance::cases().iter().filter(applies).count();
+    assert!(count > 90, "most cases apply: {count}");
+    assert_eq!(conformance::run(fixture).await, count);
+}
