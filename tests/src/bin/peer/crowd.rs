@@ -1,7 +1,5 @@
 //! Work that goes wrong unless the lock excludes.
 
-use lock_tests::Cli;
-
 use crate::{
     kind::Kind,
     thread::{Failure, Thread},
@@ -18,20 +16,20 @@ pub(crate) async fn run(
     counter: &str,
     turns: u32,
 ) -> Result<String, Failure> {
-    let cli = thread.cli.clone().ok_or("a crowd needs one server")?;
+    let counter = thread.counters.get(counter)?;
     for turn in 0..turns {
         let held = thread.acquire(kind, key, WAIT_MS, 0).await?;
         if !held.starts_with("held") {
             return Err(format!("{held} in turn {turn}").into());
         }
-        let count = count(&cli, counter).await?;
+        let count = counter.read().await?;
         if kind.is_shared() {
-            let again = self::count(&cli, counter).await?;
+            let again = counter.read().await?;
             if again != count {
                 return Err(format!("read {count}, then {again} in turn {turn}").into());
             }
         } else {
-            let () = cli.query(&["SET", counter, &(count + 1).to_string()]).await;
+            counter.write(count + 1).await?;
         }
         let released = thread.release(kind, key).await?;
         if released != "released" {
@@ -39,8 +37,4 @@ pub(crate) async fn run(
         }
     }
     Ok("done".to_owned())
-}
-
-async fn count(cli: &Cli, counter: &str) -> Result<u64, Failure> {
-    Ok(cli.string(counter).await.as_deref().unwrap_or("0").parse()?)
 }

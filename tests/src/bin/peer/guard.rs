@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{
-    Acquire, AcquireError, LockClient, LockGuard, Lockable, LostSignal, PermitGuard, ReleaseError,
+    Acquire, AcquireError, LockClient, LockGuard, Lockable, MultiGuard, PermitGuard, ReleaseError,
 };
 
 use crate::kind::Kind;
@@ -12,6 +12,7 @@ use crate::kind::Kind;
 pub(crate) enum Guard {
     Lock(LockGuard),
     Permit(PermitGuard),
+    Multi(MultiGuard),
 }
 
 impl Guard {
@@ -29,14 +30,18 @@ impl Guard {
                 let permit = locks.semaphore(key, permits).permit();
                 Ok(Self::Permit(on_terms(permit, wait_ms, lease_ms).acquire().await?))
             }
-            (None, _) => unreachable!("only permits are no locks"),
+            (None, _) => {
+                let members = key.split(',').map(|key| locks.reentrant(key));
+                let all = on_terms(locks.multi_lock(members), wait_ms, lease_ms);
+                Ok(Self::Multi(all.acquire().await?))
+            }
         }
     }
 
     pub(crate) fn token(&self) -> Option<u64> {
         match self {
             Self::Lock(guard) => Some(guard.fencing_token().get()),
-            Self::Permit(_) => None,
+            Self::Permit(_) | Self::Multi(_) => None,
         }
     }
 
@@ -44,13 +49,25 @@ impl Guard {
         match self {
             Self::Lock(guard) => guard.is_held(),
             Self::Permit(guard) => guard.is_held(),
+            Self::Multi(guard) => guard.is_held(),
         }
     }
 
-    pub(crate) fn lost(&self) -> LostSignal {
+    /// Returns when it is lost.
+    pub(crate) async fn lost(&self) {
         match self {
-            Self::Lock(guard) => guard.lost(),
-            Self::Permit(guard) => guard.lost(),
+            Self::Lock(guard) => guard.lost().await,
+            Self::Permit(guard) => guard.lost().await,
+            Self::Multi(guard) => guard.lost().await,
+        };
+    }
+
+    /// Returns when another client has requested its release.
+    pub(crate) async fn release_requested(&self) {
+        match self {
+            Self::Lock(guard) => guard.release_requested().await,
+            Self::Permit(guard) => guard.release_requested().await,
+            Self::Multi(guard) => guard.release_requested().await,
         }
     }
 
@@ -58,6 +75,7 @@ impl Guard {
         match self {
             Self::Lock(guard) => guard.release().await,
             Self::Permit(guard) => guard.release().await,
+            Self::Multi(guard) => guard.release().await,
         }
     }
 }

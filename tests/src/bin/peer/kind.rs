@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     FairWrite,
     /// With this many permits.
     Semaphore(u32),
+    /// All of the keys, which are separated by commas.
+    Multi,
 }
 
 impl FromStr for Kind {
@@ -32,6 +34,9 @@ impl FromStr for Kind {
             "write" => Self::Write,
             "fair_read" => Self::FairRead,
             "fair_write" => Self::FairWrite,
+            // Curator's mutex that no thread owns.
+            "semaphore_mutex" => Self::Semaphore(1),
+            "multi" => Self::Multi,
             _ => {
                 let permits = word.strip_prefix("semaphore/").ok_or(format!("no kind {word}"))?;
                 Self::Semaphore(permits.parse()?)
@@ -41,7 +46,7 @@ impl FromStr for Kind {
 }
 
 impl Kind {
-    /// What asks for it; `None` for a semaphore, whose permits are no locks.
+    /// What asks for it; `None` for a semaphore, whose permits are no locks, and for several locks.
     pub(crate) fn ask(self, locks: &LockClient, key: &str) -> Option<Acquire> {
         Some(match self {
             Self::Reentrant => locks.reentrant(key),
@@ -51,7 +56,7 @@ impl Kind {
             Self::Write => locks.write(key),
             Self::FairRead => locks.fair_read(key),
             Self::FairWrite => locks.fair_write(key),
-            Self::Semaphore(_) => return None,
+            Self::Semaphore(_) | Self::Multi => return None,
         })
     }
 

@@ -1,10 +1,12 @@
-//! Executes the lines of its standard input with this library: the counterpart of the Java
-//! program in `tests/interop`, whose lines and answers are the same.
+//! Executes the lines of its standard input with this library, on the store at `$LOCK_URL`: the
+//! counterpart of the Java programs in `tests/interop` and `tests/curator`, whose lines and answers
+//! are the same.
 //!
 //! A line is `<id> <thread> <verb> <kind> <key> [arguments]`, its answer `#<id> <answer>`. A thread
 //! is a scope. Lines of one thread are carried out in turn, those of several at the same time. When
 //! the input ends, so does the process, without releasing anything.
 
+mod counter;
 mod crowd;
 mod guard;
 mod kind;
@@ -19,14 +21,19 @@ use tokio::{
     sync::mpsc::UnboundedSender,
 };
 
+use counter::Counters;
 use thread::Thread;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let url = env::var("REDIS_URL")?;
+    let url = env::var("LOCK_URL")?;
+    let on_redis = url.starts_with("redis");
     // A machine that stands still for a moment is not what these tests are about.
     let patience = Duration::from_secs(10);
-    let mut builder = LockClient::builder().redisson().command_timeout(patience);
+    let mut builder = LockClient::builder().command_timeout(patience);
+    if on_redis {
+        builder = builder.redisson();
+    }
     if let Ok(watchdog) = env::var("WATCHDOG_MS") {
         builder = builder.redisson_watchdog(Duration::from_millis(watchdog.parse()?));
     }
@@ -37,8 +44,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         builder = builder.prefix(prefix);
     }
     let locks = builder.connect(&url).await?;
-    // A crowd counts in one server.
-    let cli = if url.contains("cluster") { None } else { Some(Cli::connect(&url).await) };
+    let counters = match on_redis {
+        true if url.contains("cluster") => Counters::None,
+        true => Counters::Redis(Cli::connect(&url).await),
+        false => Counters::Files,
+    };
     println!("ready");
 
     let mut threads = HashMap::<String, UnboundedSender<String>>::new();
@@ -48,7 +58,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let (thread, words) = rest.split_once(' ').ok_or("the name of a thread follows")?;
         let thread = threads
             .entry(thread.to_owned())
-            .or_insert_with(|| Thread::start(locks.clone(), cli.clone()));
+            .or_insert_with(|| Thread::start(locks.clone(), counters.clone()));
         thread.send(format!("{id} {words}"))?;
     }
     // No destructor runs: whatever is held stays so for its lease.

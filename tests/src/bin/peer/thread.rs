@@ -3,24 +3,23 @@
 use std::{collections::HashMap, error::Error};
 
 use lock_core::{AcquireError, LockClient, ReleaseError};
-use lock_tests::Cli;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{crowd, guard::Guard, kind::Kind};
+use crate::{counter::Counters, crowd, guard::Guard, kind::Kind};
 
 pub(crate) type Failure = Box<dyn Error>;
 
 pub(crate) struct Thread {
     pub(crate) locks: LockClient,
-    pub(crate) cli: Option<Cli>,
+    pub(crate) counters: Counters,
     guards: HashMap<(Kind, String), Vec<Guard>>,
 }
 
 impl Thread {
-    pub(crate) fn start(locks: LockClient, cli: Option<Cli>) -> UnboundedSender<String> {
+    pub(crate) fn start(locks: LockClient, counters: Counters) -> UnboundedSender<String> {
         let (sender, lines) = unbounded_channel();
         let scope = locks.scope();
-        let thread = Self { locks, cli, guards: HashMap::new() };
+        let thread = Self { locks, counters, guards: HashMap::new() };
         tokio::spawn(async move { scope.run(thread.work(lines)).await });
         sender
     }
@@ -48,6 +47,8 @@ impl Thread {
             ("locked", []) => Ok(kind.is_locked(&self.locks, key).await?.to_string()),
             ("held", []) => Ok(self.held(kind, key).to_string()),
             ("lost", []) => self.lost(kind, key).await,
+            ("revoked", []) => self.revoked(kind, key).await,
+            ("revoke", []) => self.revoke(key).await,
             ("force", []) => self.force(key).await,
             ("crowd", [counter, turns]) => {
                 crowd::run(self, kind, key, counter, turns.parse()?).await
@@ -100,6 +101,19 @@ impl Thread {
         let guard = self.guard(kind, key).ok_or("nothing is held")?;
         guard.lost().await;
         Ok("lost".to_owned())
+    }
+
+    /// Answers when the release of its lock has been requested.
+    async fn revoked(&self, kind: Kind, key: &str) -> Result<String, Failure> {
+        let guard = self.guard(kind, key).ok_or("nothing is held")?;
+        guard.release_requested().await;
+        Ok("revoked".to_owned())
+    }
+
+    /// Requests the release from the holders.
+    async fn revoke(&self, key: &str) -> Result<String, Failure> {
+        let holders = self.locks.request_release(key).await?;
+        Ok(if holders == 0 { "free" } else { "requested" }.to_owned())
     }
 
     fn guard(&self, kind: Kind, key: &str) -> Option<&Guard> {

@@ -54,7 +54,7 @@ async fn each_is_woken_by_the_other() {
     let nodes = (0..RedisCluster::PRIMARIES).map(|at| cluster.node(at).url());
     let nodes = nodes.collect::<Vec<_>>().join(",");
     let java = Peer::start(Java, redisson, &[("CLUSTER_NODES", nodes)]).await;
-    let rust = Peer::start(Rust, redisson, &[("REDIS_URL", cluster.url())]).await;
+    let rust = Peer::start(Rust, redisson, &[("LOCK_URL", cluster.url())]).await;
     for (turn, (holder, waiter)) in [(&java, &rust), (&rust, &java)].into_iter().enumerate() {
         for (holding, waiting) in EXCLUDING {
             let mut rounds = 0;

@@ -1,8 +1,8 @@
 //! Tokens.
 
 use crate::interop::{
-    peer::{Java, Language, Rust},
-    shared_redis::{Pair, SharedRedis, on_every_redisson},
+    peer::{Java, Language, Pair, Rust},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lock_tests::{Cli, LIMIT, Process, ProcessBuilder, Redisson, class_path};
+use lock_tests::{Cli, JavaProgram, LIMIT, Process, ProcessBuilder, class_path};
 use tokio::time::timeout;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,22 @@ pub(crate) struct Peer {
     next: Arc<AtomicU32>,
 }
 
+/// One process of each language.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) java: Peer,
+    pub(crate) rust: Peer,
+}
+
+impl Pair {
+    pub(crate) fn of(&self, language: Language) -> &Peer {
+        match language {
+            Java => &self.java,
+            Rust => &self.rust,
+        }
+    }
+}
+
 /// How long a woken waiter has to be granted the lock before the message is repeated.
 const TOLD: Duration = Duration::from_secs(3);
 
@@ -48,11 +64,11 @@ pub(crate) struct Asked {
 impl Peer {
     pub(crate) async fn start(
         language: Language,
-        redisson: Redisson,
+        java: impl Into<JavaProgram>,
         environment: &[(&str, String)],
     ) -> Self {
         let mut builder = match language {
-            Java => java(redisson).await,
+            Java => java_program(java.into()).await,
             Rust => Process::builder(env!("CARGO_BIN_EXE_peer")),
         };
         for (name, value) in environment {
@@ -91,6 +107,16 @@ impl Peer {
     /// SIGKILL.
     pub(crate) fn kill(&self) {
         self.process.kill();
+    }
+
+    /// SIGSTOP.
+    pub(crate) fn pause(&self) {
+        self.process.pause();
+    }
+
+    /// SIGCONT.
+    pub(crate) fn resume(&self) {
+        self.process.resume();
     }
 }
 
@@ -154,13 +180,18 @@ impl Asked {
     }
 }
 
-async fn java(redisson: Redisson) -> ProcessBuilder {
+async fn java_program(program: JavaProgram) -> ProcessBuilder {
+    let main = match program {
+        JavaProgram::Redisson(_) => "peer.Peer",
+        JavaProgram::Curator => "curatorpeer.Peer",
+    };
     // Small and quick to start: these processes live for seconds.
     Process::builder("java")
         .arg("-Xmx128m")
         .arg("-XX:+UseSerialGC")
         .arg("-XX:TieredStopAtLevel=1")
+        .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
         .arg("-cp")
-        .arg(class_path(redisson).await)
-        .arg("peer.Peer")
+        .arg(class_path(program).await)
+        .arg(main)
 }

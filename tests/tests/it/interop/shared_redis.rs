@@ -6,7 +6,7 @@ use lock_tests::{Cli, LIMIT, RedisServer, Redisson, eventually};
 
 use crate::interop::{
     kinds::MUTEX,
-    peer::{Java, Language, Peer, Rust},
+    peer::{Java, Language, Pair, Peer, Rust},
 };
 
 #[derive(Debug)]
@@ -17,22 +17,6 @@ pub(crate) struct SharedRedis {
     watchdog: Option<Duration>,
     lease: Option<Duration>,
     prefix: Option<&'static str>,
-}
-
-/// One process of each language.
-#[derive(Debug)]
-pub(crate) struct Pair {
-    pub(crate) java: Peer,
-    pub(crate) rust: Peer,
-}
-
-impl Pair {
-    pub(crate) fn of(&self, language: Language) -> &Peer {
-        match language {
-            Java => &self.java,
-            Rust => &self.rust,
-        }
-    }
 }
 
 impl SharedRedis {
@@ -68,7 +52,8 @@ impl SharedRedis {
     }
 
     pub(crate) async fn peer(&self, language: Language) -> Peer {
-        let mut environment = vec![("REDIS_URL", self.server.url())];
+        let url = if language == Java { "REDIS_URL" } else { "LOCK_URL" };
+        let mut environment = vec![(url, self.server.url())];
         let milliseconds = |time: Duration| time.as_millis().to_string();
         environment.extend(self.watchdog.map(|time| ("WATCHDOG_MS", milliseconds(time))));
         let lease = self.lease.or(self.watchdog);

@@ -6,8 +6,8 @@ use lock_tests::{LIMIT, eventually};
 
 use crate::interop::{
     kinds::{EXCLUDING, MUTEX, channel},
-    peer::{Java, Language, Rust},
-    shared_redis::{Pair, SharedRedis, on_every_redisson},
+    peer::{Java, Language, Pair, Rust},
+    shared_redis::{SharedRedis, on_every_redisson},
 };
 
 on_every_redisson! {

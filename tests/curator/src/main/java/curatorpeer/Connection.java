@@ -1,0 +1,33 @@
+package curatorpeer;
+
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.retry.RetryNTimes;
+
+/** How the process connects: the servers and the session's timeout come from its environment. */
+final class Connection {
+    private static final String SESSION_MS = "30000";
+    private static final int CONNECTION_MS = 10_000;
+
+    private Connection() {}
+
+    /** Returns a client with a session. */
+    static CuratorFramework open(Map<String, String> environment) throws InterruptedException {
+        var curator = CuratorFrameworkFactory.builder()
+                .connectString(environment.get("ZOOKEEPER"))
+                .sessionTimeoutMs(Integer.parseInt(environment.getOrDefault("SESSION_MS", SESSION_MS)))
+                .connectionTimeoutMs(CONNECTION_MS)
+                // Long enough for the election of a leader.
+                .retryPolicy(new RetryNTimes(600, 50))
+                // The addresses of a test may be those of proxies.
+                .ensembleTracker(false)
+                .build();
+        curator.start();
+        if (!curator.blockUntilConnected(CONNECTION_MS, TimeUnit.MILLISECONDS)) {
+            throw new IllegalStateException("no connection");
+        }
+        return curator;
+    }
+}
