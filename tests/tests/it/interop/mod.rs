@@ -1,4 +1,5 @@
-//! Beside the real Redisson: its locks and ours of the same name are one lock.
+//! Beside the real Redisson: its locks and ours of the same name are one lock. Beside the real Curator
+//! in [`curator`].
 //!
 //! The Java program in `tests/interop` and the program `peer` of this package do the same things at
 //! the word of the test, so that most cases are written once and run with either in either part.
@@ -6,6 +7,7 @@
 mod cluster;
 mod crashes;
 mod crowd;
+mod curator;
 mod differences;
 mod exclusion;
 mod fair_read_write;
