@@ -42,11 +42,16 @@ pub(crate) struct ContenderState {
     pub(crate) holds: Holds,
     /// The znode that it waits for.
     watch: Option<(String, JoinHandle<()>)>,
+    /// Looks out for a request to release.
+    requests: Option<JoinHandle<()>>,
 }
 
 impl Drop for ContenderState {
     fn drop(&mut self) {
         self.watch_none();
+        if let Some(task) = self.requests.take() {
+            task.abort();
+        }
     }
 }
 
@@ -68,10 +73,22 @@ impl ContenderState {
         self.watch = None;
     }
 
+    pub(crate) fn looks_out_for_requests(&self) -> bool {
+        self.requests.as_ref().is_some_and(|task| !task.is_finished())
+    }
+
+    pub(crate) fn look_out_for_requests(&mut self, task: JoinHandle<()>) {
+        self.requests = Some(task);
+    }
+
     pub(crate) fn watch_none(&mut self) {
         if let Some((_, task)) = self.watch.take() {
             task.abort();
         }
+    }
+
+    pub(crate) fn may_be_stored(&mut self) -> bool {
+        self.znodes().any(|znode| znode.may_exist())
     }
 
     /// Everything of it that may be in the store.
@@ -81,7 +98,14 @@ impl ContenderState {
 }
 
 impl Contender {
-    fn new(holder: Holder, mode: Mode, path: String, session: u64) -> Self {
+    /// With a place of its own for wake-ups, unless it follows one of an earlier session.
+    fn new(
+        holder: Holder,
+        mode: Mode,
+        path: String,
+        session: u64,
+        turn: Option<watch::Sender<NotifyState>>,
+    ) -> Self {
         let role = Role::of(holder.kind, mode);
         let (folder, queue) = if holder.kind == Kind::Semaphore {
             let queue = Znode::new(format!("{path}/{TURNS}"), Role::Mutex);
@@ -90,14 +114,20 @@ impl Contender {
             (path.clone(), None)
         };
         let znode = Znode::new(folder, role);
-        let state =
-            ContenderState { znode, queue, next: None, holds: Holds::default(), watch: None };
+        let state = ContenderState {
+            znode,
+            queue,
+            next: None,
+            holds: Holds::default(),
+            watch: None,
+            requests: None,
+        };
         let subscribed = NotifyState {
             subscribed: true,
             grown_at: Some(Instant::now()),
             ..NotifyState::default()
         };
-        let turn = watch::Sender::new(subscribed);
+        let turn = turn.unwrap_or_else(|| watch::Sender::new(subscribed));
         Self { holder, path, session, state: AsyncMutex::new(state), turn }
     }
 
@@ -129,12 +159,12 @@ impl Contenders {
         session: u64,
     ) -> Arc<Contender> {
         let mut all = self.all.lock();
+        let make = |turn| Contender::new(holder.clone(), mode, path.to_owned(), session, turn);
         let place = all.entry((holder.key.clone(), holder.owner.clone()));
-        let contender = place.or_insert_with(|| {
-            Arc::new(Contender::new(holder.clone(), mode, path.to_owned(), session))
-        });
+        let contender = place.or_insert_with(|| Arc::new(make(None)));
         if contender.session != session {
-            *contender = Arc::new(Contender::new(holder.clone(), mode, path.to_owned(), session));
+            let turn = contender.turn.clone();
+            *contender = Arc::new(make(Some(turn)));
         }
         Arc::clone(contender)
     }

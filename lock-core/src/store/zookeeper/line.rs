@@ -33,6 +33,12 @@ pub(crate) fn standing(children: &[String], own: &str) -> Standing {
     in_the_way.map_or(Standing::Holds, |one| Standing::Behind(one.name.to_owned()))
 }
 
+/// Whether a contender that came now would have to wait for another of its recipe.
+pub(crate) fn is_in_the_way(children: &[String], role: Role) -> bool {
+    is_one_recipe(children, role)
+        && in_order(children).iter().any(|one| role != Role::Read || one.role == Role::Write)
+}
+
 /// Whether only contenders of one recipe are among the children.
 fn is_one_recipe(children: &[String], role: Role) -> bool {
     let same = |one: &str| match Contender::parse(one) {

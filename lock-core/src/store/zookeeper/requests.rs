@@ -42,11 +42,14 @@ impl ZooKeeperStore {
         let Some(contender) = contender.filter(|one| one.session == session.number) else {
             return Ok(false);
         };
-        let path = {
-            let state = contender.state.lock().await;
-            if state.holds.none() { None } else { state.znode.path() }
+        let mut state = contender.state.lock().await;
+        let Some(path) = state.znode.path().filter(|_| !state.holds.none()) else {
+            return Ok(false);
         };
-        let Some(path) = path else { return Ok(false) };
+        if state.looks_out_for_requests() {
+            let data = retry(|| session.client.get_data(&path)).await;
+            return Ok(data.is_ok_and(|(data, _)| data == REVOKE));
+        }
         let (data, _, watcher) = match retry(|| session.client.get_and_watch_data(&path)).await {
             Err(Error::NoNode) => return Ok(false),
             found => found.map_err(unavailable)?,
@@ -54,14 +57,11 @@ impl ZooKeeperStore {
         if data == REVOKE {
             return Ok(true);
         }
-        let (requests, key, closed) =
-            (self.requests.clone(), holder.key.clone(), self.closed.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = watcher.changed() => requests.wake(&key),
-                () = closed.cancelled() => {}
-            }
-        });
+        let (requests, key) = (self.requests.clone(), holder.key.clone());
+        state.look_out_for_requests(tokio::spawn(async move {
+            watcher.changed().await;
+            requests.wake(&key);
+        }));
         Ok(false)
     }
 }

@@ -1,7 +1,7 @@
 //! Curator's `InterProcessSemaphoreV2`: whoever is first in `locks` takes a permit in `leases` once
 //! there are fewer than the semaphore has, and then leaves `locks`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use zookeeper_client::Error;
 
@@ -16,6 +16,9 @@ use crate::{
     store::{AcquireCommand, Acquired},
     types::{LockKey, StoreError},
 };
+
+/// How long a caller that does not wait leaves another one to take a free permit.
+const LONGEST_TURN: Duration = Duration::from_millis(100);
 
 impl ZooKeeperStore {
     pub(super) async fn take_permit(
@@ -46,11 +49,14 @@ impl ZooKeeperStore {
                     }
                     // The one ahead waits too, unless permits are free: then it is about to take one.
                     let is_about_to =
-                        command.place.is_none() && in_use(session, &leases).await? < permits;
+                        command.place.is_none() && permits_in_use(session, folder).await? < permits;
                     if !is_about_to {
                         return Ok(Stands::Behind(BUSY));
                     }
-                    state.watched().await;
+                    let taken = tokio::time::timeout(LONGEST_TURN, state.watched()).await;
+                    if taken.is_err() {
+                        return Ok(Stands::Behind(BUSY));
+                    }
                 }
             }
         }
@@ -81,7 +87,7 @@ impl ZooKeeperStore {
         if holds_another_recipe(&session, &path).await.map_err(unavailable)? {
             return Ok(None);
         }
-        let in_use = in_use(&session, &format!("{path}/{PERMITS}")).await.map_err(unavailable)?;
+        let in_use = permits_in_use(&session, &path).await.map_err(unavailable)?;
         Ok(Some(i64::from(permits) - i64::try_from(in_use).unwrap_or(i64::MAX)))
     }
 
@@ -105,8 +111,8 @@ impl ZooKeeperStore {
 }
 
 /// The number of permits in use.
-async fn in_use(session: &Session, leases: &str) -> Result<usize, Error> {
-    Ok(count(&session.children_now(leases).await?))
+pub(super) async fn permits_in_use(session: &Session, folder: &str) -> Result<usize, Error> {
+    Ok(count(&session.children_now(&format!("{folder}/{PERMITS}")).await?))
 }
 
 fn count(children: &[String]) -> usize {

@@ -4,6 +4,7 @@
 //! began: what an earlier one held is lost.
 
 use std::{
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -74,7 +75,7 @@ impl Session {
 
     /// Confirms that the session is alive, and returns the paths of everything that it holds. Callers
     /// that wait at the same time share one confirmation, which is sent after all of them came.
-    pub(crate) async fn confirm(&self) -> Result<Arc<[String]>, Error> {
+    pub(crate) async fn confirm(&self) -> Result<Arc<HashSet<String>>, Error> {
         let number = self.confirmations.calls.fetch_add(1, Ordering::AcqRel) + 1;
         let mut last = self.confirmations.last.lock().await;
         if last.covers < number {
@@ -86,7 +87,10 @@ impl Session {
                 synced?;
                 held
             };
-            *last = Confirmation { covers, held: retry(ask).await.map(Arc::from) };
+            *last = Confirmation {
+                covers,
+                held: retry(ask).await.map(|held| Arc::new(held.into_iter().collect())),
+            };
         }
         last.held.clone()
     }
@@ -102,7 +106,7 @@ struct Confirmations {
 /// The last one, and up to which call it was sent after the call.
 struct Confirmation {
     covers: u64,
-    held: Result<Arc<[String]>, Error>,
+    held: Result<Arc<HashSet<String>>, Error>,
 }
 
 impl Default for Confirmation {

@@ -1,6 +1,6 @@
 //! The commands of the store.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::Instant;
@@ -10,10 +10,11 @@ use zookeeper_client::{Error, OneshotWatcher};
 use super::{
     cleanup::AbandonOnDrop,
     contenders::{Contender, ContenderState, Contenders},
-    line::{Standing, divide, standing},
+    line::{Standing, divide, is_in_the_way, standing},
     names::Role,
     path::Root,
     requests::ReleaseRequests,
+    semaphore::permits_in_use,
     session::{Session, Sessions, is_lost},
     znode::Znode,
 };
@@ -133,6 +134,14 @@ impl ZooKeeperStore {
         if command.holds > 1 {
             return Ok(Acquired::Lost);
         }
+        // A caller that does not wait looks first: a refusal then costs the ensemble no write.
+        if command.place.is_none() && !state.may_be_stored() {
+            let look = self.look_first(command, &path, &session).await.map_err(unavailable)?;
+            if let Some(refusal) = look {
+                self.contenders.remove(&contender);
+                return Ok(refusal);
+            }
+        }
         let data = self.data_of(&holder);
         let stands = match command.kind {
             Kind::Semaphore => {
@@ -191,6 +200,26 @@ impl ZooKeeperStore {
         let token = state.znode.czxid().map(token_of);
         let token = token.filter(|_| is_first && command.kind != Kind::Semaphore);
         Ok(Acquired::Granted(token))
+    }
+
+    /// Why a contender that comes now would not hold the lock.
+    async fn look_first(
+        &self,
+        command: &AcquireCommand,
+        path: &str,
+        session: &Session,
+    ) -> Result<Option<Acquired>, Error> {
+        let refused = match command.kind {
+            Kind::Semaphore => {
+                let permits = usize::try_from(command.permits).unwrap_or(usize::MAX);
+                permits_in_use(session, path).await? >= permits
+            }
+            kind => {
+                let children = session.children_now(path).await?;
+                is_in_the_way(&children, Role::of(kind, command.mode))
+            }
+        };
+        Ok(refused.then_some(Acquired::Busy { remaining: None, in_line: false }))
     }
 
     async fn stand_in_line(
@@ -405,7 +434,7 @@ pub(super) enum Stands {
 
 pub(super) const BUSY: Acquired = Acquired::Busy { remaining: None, in_line: true };
 
-fn is_among(held: &[String], znode: &Znode) -> bool {
+fn is_among(held: &HashSet<String>, znode: &Znode) -> bool {
     znode.path().is_some_and(|path| held.contains(&path))
 }
 
