@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// How the cost of one operation grows with what else is there, on top of the rest.
     #[arg(long)]
     pub(crate) curves: bool,
-    /// Also Redisson over its own client, on the JVM: needs a JDK and Maven.
+    /// Also Redisson, and Curator on ZooKeeper, on the JVM: needs a JDK and Maven.
     #[arg(long)]
     pub(crate) jvm: bool,
     /// Also count instructions and allocations: needs valgrind.
@@ -62,6 +62,9 @@ pub(crate) enum What {
     Instructions,
     /// Needs a JDK and Maven.
     TurnsVsRedisson,
+    /// Needs a JDK and Maven.
+    #[value(name = "zookeeper")]
+    ZooKeeper,
     CurveReaders,
     CurveWaiters,
     CurveKeys,
@@ -104,7 +107,7 @@ impl Args {
 
     fn asks_for(&self, what: What) -> bool {
         match what {
-            What::TurnsVsRedisson => self.jvm,
+            What::TurnsVsRedisson | What::ZooKeeper => self.jvm,
             What::Instructions => self.valgrind,
             what => self.curves || !what.is_curve(),
         }

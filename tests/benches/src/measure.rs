@@ -10,6 +10,7 @@ mod redisson;
 mod renewal;
 mod slow_link;
 mod uncontended;
+mod zookeeper;
 
 use crate::{args::What, curves, http, report::Report, setup::BenchSetup};
 
@@ -32,6 +33,7 @@ pub(crate) async fn measure(what: What, world: &BenchSetup) -> Report {
         What::BytesPerWaiter => memory::per_waiter(world).await,
         What::Instructions => instructions::instructions(world).await,
         What::TurnsVsRedisson => redisson::beside_redisson(world).await,
+        What::ZooKeeper => zookeeper::beside_curator(world).await,
         What::CurveReaders => curves::readers(world).await,
         What::CurveWaiters => curves::waiters(world).await,
         What::CurveKeys => curves::keys(world).await,

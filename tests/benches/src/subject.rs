@@ -10,13 +10,14 @@ pub(crate) mod ours;
 mod ping;
 mod redissons_hash;
 mod rslock;
+mod zookeeper_recipe;
 
 use clap::ValueEnum;
 
 use self::{
     async_redis_lock::AsyncRedisLock, distkit::Distkit, granted_by_hand::GrantedByHand,
     hand_rolled::HandRolled, mutex::OneProcess, ours::Ours, ping::Ping,
-    redissons_hash::RedissonsHash, rslock::Rslock,
+    redissons_hash::RedissonsHash, rslock::Rslock, zookeeper_recipe::ZooKeeperRecipe,
 };
 
 /// Longer than any run.
@@ -36,6 +37,8 @@ pub(crate) enum Name {
     AsyncRedisLockDropped,
     DistkitWrite,
     DistkitRead,
+    #[value(name = "zookeeper_recipe")]
+    ZooKeeperRecipe,
     Lock,
     Write,
     Read,
@@ -56,6 +59,7 @@ impl Name {
             Self::AsyncRedisLockDropped => "async-redis-lock, guard dropped",
             Self::DistkitWrite => "distkit write",
             Self::DistkitRead => "distkit read",
+            Self::ZooKeeperRecipe => "zookeeper-client's recipe, release not awaited",
             Self::Lock => "**lock-tower, lock**",
             Self::Write => "**lock-tower, write**",
             Self::Read => "**lock-tower, read**",
@@ -99,6 +103,7 @@ impl Name {
             }
             Self::DistkitWrite => Subject::Distkit(Distkit::connect(url, false).await),
             Self::DistkitRead => Subject::Distkit(Distkit::connect(url, true).await),
+            Self::ZooKeeperRecipe => Subject::ZooKeeperRecipe(ZooKeeperRecipe::connect(url).await),
             Self::Lock | Self::Write | Self::Read => Subject::Ours(Ours::connect(url, self).await),
         }
     }
@@ -119,14 +124,11 @@ pub(crate) enum Subject {
     Rslock(Rslock),
     AsyncRedisLock(AsyncRedisLock),
     Distkit(Distkit),
+    ZooKeeperRecipe(ZooKeeperRecipe),
     Ours(Ours),
 }
 
 /// What was taken.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would cost the large one an allocation that is not its own"
-)]
 pub(crate) enum Held {
     Nothing,
     Mutex(tokio::sync::OwnedMutexGuard<()>),
@@ -136,6 +138,7 @@ pub(crate) enum Held {
     Rslock(::rslock::LockGuard),
     AsyncRedisLock(::async_redis_lock::Lock),
     Distkit(distkit::Held),
+    ZooKeeperRecipe(zookeeper_client::OwnedLockClient),
     Ours(lock_core::LockGuard),
 }
 
@@ -154,6 +157,7 @@ impl Subject {
             Self::Rslock(locks) => Held::Rslock(locks.take(key).await),
             Self::AsyncRedisLock(locks) => Held::AsyncRedisLock(locks.take(key).await),
             Self::Distkit(locks) => Held::Distkit(locks.take(key).await),
+            Self::ZooKeeperRecipe(locks) => Held::ZooKeeperRecipe(locks.take(key).await),
             Self::Ours(locks) => Held::Ours(locks.take(key).await),
         }
     }
@@ -169,6 +173,7 @@ impl Subject {
             }
             (_, Held::Rslock(held)) => held.release().await,
             (_, Held::Distkit(held)) => held.give_back().await,
+            (_, Held::ZooKeeperRecipe(lock)) => drop(lock),
             (_, Held::Ours(guard)) => drop(guard),
             (_, Held::Mutex(guard)) => drop(guard),
             (_, Held::Nothing) => {}
@@ -193,7 +198,8 @@ impl Subject {
             | Self::Mutex(_)
             | Self::Rslock(_)
             | Self::AsyncRedisLock(_)
-            | Self::Distkit(_) => {}
+            | Self::Distkit(_)
+            | Self::ZooKeeperRecipe(_) => {}
         }
     }
 }
