@@ -1,4 +1,5 @@
-//! Every deployment of Redis that a client can be pointed at, with what can go wrong there.
+//! Every deployment of Redis that a client can be pointed at, and ensembles of ZooKeeper, with what can go
+//! wrong there.
 
 mod cluster;
 mod dead_node;
@@ -15,6 +16,7 @@ mod slots;
 mod tls;
 mod turnout;
 mod wakeups;
+mod zookeeper;
 
 use std::time::Duration;
 

@@ -1,0 +1,106 @@
+//! A holder that reaches no server loses its locks, and is told before another is granted them.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lock_core::{LockClient, LockGuard};
+use lock_tests::{
+    Direction, LIMIT, Stopwatch, ZooKeeperEnsemble, ZooKeeperServer, bounded, eventually,
+};
+
+use crate::deployments::zookeeper::client;
+
+const LEASE: Duration = Duration::from_secs(2);
+const LONG: Duration = Duration::from_secs(60);
+
+/// The session of a client with this lease, which the ensemble ends no earlier.
+const SESSION: Duration = Duration::from_millis(3_333);
+
+async fn three_locks(client: &LockClient) -> [LockGuard; 3] {
+    [
+        client.reentrant("mutex").acquire().await.unwrap(),
+        client.write("write").acquire().await.unwrap(),
+        client.read("read").acquire().await.unwrap(),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_behind_a_silent_link_has_lost_its_locks_when_another_gets_them() {
+    for silent in [Direction::Both, Direction::ToServer, Direction::ToClient] {
+        let server = ZooKeeperServer::start().await;
+        let proxy = server.proxy().await;
+        let holder = client(&server.url_through(&proxy), LEASE).await;
+        let other = client(&server.url(), LEASE).await;
+        let guards = three_locks(&holder).await;
+        let next = ["mutex", "write", "read"].map(|key| match key {
+            "mutex" => other.reentrant(key),
+            _ => other.write(key),
+        });
+        let next = next.map(|lock| tokio::spawn(lock.wait(LONG).acquire()));
+        proxy.black_hole(silent);
+        for (guard, next) in guards.into_iter().zip(next) {
+            let granted = bounded(LONG, next).await.unwrap().unwrap();
+            assert!(!guard.is_held(), "{silent:?}: two believe in \"{}\"", guard.key());
+            bounded(LIMIT, guard.lost()).await;
+            granted.release().await.unwrap();
+        }
+        // The client gets a new session by itself; what it sends in the old one until then fails.
+        proxy.pass();
+        eventually("a lock in a new session", LONG, async || {
+            holder.write("again").wait(LONG).acquire().await.is_ok()
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_majority_every_holder_is_told_before_its_session_ends() {
+    let mut ensemble = ZooKeeperEnsemble::start().await;
+    let url = ensemble.url();
+    let clients = join_all((0..3).map(|_| client(&url, LEASE))).await;
+    let mut guards = Vec::new();
+    for (number, client) in clients.iter().enumerate() {
+        guards.push(client.reentrant(format!("mutex:{number}")).acquire().await.unwrap());
+        guards.push(client.read("shared").acquire().await.unwrap());
+    }
+    // Nothing that is sent from here on is confirmed, so every belief ends within the lease.
+    let leader = ensemble.leader().await;
+    let killed = [leader, (leader + 1) % ZooKeeperEnsemble::MEMBERS];
+    for at in killed {
+        ensemble.member(at).kill();
+    }
+    let since = Stopwatch::start();
+    since.within(SESSION, join_all(guards.iter().map(LockGuard::lost))).await;
+    assert!(guards.iter().all(|guard| !guard.is_held()));
+
+    for at in killed {
+        ensemble.member_mut(at).start_again().await;
+    }
+    ensemble.leader().await;
+    let znodes = ensemble.znodes().await;
+    eventually("the ends of the sessions", LONG, async || {
+        znodes.ephemerals("/lock").await.is_empty()
+    })
+    .await;
+    for client in &clients {
+        let again = client.write("shared").wait(LONG).acquire().await.unwrap();
+        again.release().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_an_operator_deletes_is_a_loss() {
+    let server = ZooKeeperServer::start().await;
+    let holder = client(&server.url(), LEASE).await;
+    let guards = three_locks(&holder).await;
+    let znodes = server.znodes().await;
+    for path in znodes.ephemerals("/lock").await {
+        assert!(znodes.delete(&path).await);
+    }
+    for guard in guards {
+        bounded(LIMIT, guard.lost()).await;
+    }
+    // The session goes on.
+    let again = holder.write("write").acquire().await.unwrap();
+    assert!(again.is_held());
+}

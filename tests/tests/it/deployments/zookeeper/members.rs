@@ -1,0 +1,91 @@
+//! A client whose member of the ensemble goes away changes to another, and keeps its session.
+
+use std::time::Duration;
+
+use lock_core::LockClient;
+use lock_tests::{LIMIT, Proxy, ZooKeeperEnsemble, eventually};
+
+use crate::deployments::zookeeper::client;
+
+/// Of a session of 25 s, of which a silent connection is given up after 10 s.
+const LEASE: Duration = Duration::from_secs(15);
+
+/// An ensemble and a client that reaches its members through proxies.
+struct Scene {
+    ensemble: ZooKeeperEnsemble,
+    proxies: Vec<Proxy>,
+    client: LockClient,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let ensemble = ZooKeeperEnsemble::start().await;
+        let proxies = ensemble.proxies().await;
+        let client = client(&ensemble.url_through(&proxies), LEASE).await;
+        Self { ensemble, proxies, client }
+    }
+
+    /// The member to which the client is connected.
+    fn used(&self) -> usize {
+        let used = self.proxies.iter().position(|proxy| proxy.connections() > 0);
+        used.expect("a connection")
+    }
+
+    async fn moves_away_from(&self, member: usize) {
+        let moved = async || {
+            self.proxies
+                .iter()
+                .enumerate()
+                .any(|(at, proxy)| at != member && proxy.connections() > 0)
+        };
+        eventually("a connection to another member", LIMIT, moved).await;
+    }
+}
+
+/// A lock that is held before and after, and whether a waiter behind it is still woken.
+async fn keeps_its_locks(scene: &Scene, fault: impl AsyncFnOnce(&Scene, usize)) {
+    let other = client(&scene.ensemble.url(), LEASE).await;
+    let guard = scene.client.write("held").acquire().await.unwrap();
+    let theirs = other.write("waited-for").acquire().await.unwrap();
+    let lock = scene.client.write("waited-for").wait(4 * LEASE);
+    let waiter = tokio::spawn(lock.acquire());
+    let znodes = scene.ensemble.znodes().await;
+    let waits = async || znodes.children("/lock/waited-for").await.len() == 2;
+    eventually("a waiter", LIMIT, waits).await;
+    let before = znodes.ephemerals("/lock").await;
+
+    let used = scene.used();
+    fault(scene, used).await;
+    scene.moves_away_from(used).await;
+    theirs.release().await.unwrap();
+    let granted = waiter.await.unwrap().unwrap();
+    assert!(guard.is_held() && granted.is_held());
+    // The session is the same, and so are its nodes.
+    let after = znodes.ephemerals("/lock").await;
+    assert!(after.iter().all(|path| before.contains(path)), "{before:?} {after:?}");
+    granted.release().await.unwrap();
+    guard.release().await.unwrap();
+    assert!(znodes.ephemerals("/lock").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_it_is_killed() {
+    let scene = Scene::start().await;
+    keeps_its_locks(&scene, async |scene, used| scene.ensemble.member(used).kill()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_it_stands_still() {
+    let scene = Scene::start().await;
+    keeps_its_locks(&scene, async |scene, used| scene.ensemble.member(used).pause()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_its_link_is_cut_and_refuses() {
+    let scene = Scene::start().await;
+    keeps_its_locks(&scene, async |scene, used| {
+        scene.proxies[used].refuse();
+        scene.proxies[used].cut().await;
+    })
+    .await;
+}
