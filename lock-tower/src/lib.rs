@@ -117,6 +117,10 @@ pub mod __private;
 pub use extract::fence::Fence;
 pub use extract::locked::Locked;
 pub use fenced_table::{Claimed, FencedTable, InvalidName, SqlPlaceholders};
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+pub use lock_core::ConnectError;
+#[cfg(feature = "redis")]
+pub use lock_core::Tls;
 pub use lock_core::store;
 pub use lock_core::{
     Acquire, AcquireError, Busy, ClientInfo, DowngradeError, FencingToken, ForcedRelease, Health,
@@ -127,10 +131,6 @@ pub use lock_core::{
     Semaphore, ShutdownError, SingleLock, Unavailable, UnknownKind, Unsupported, UpgradeError,
     ValueError, WaiterInfo, WrongKind,
 };
-#[cfg(any(feature = "redis", feature = "zookeeper"))]
-pub use lock_core::ConnectError;
-#[cfg(feature = "redis")]
-pub use lock_core::Tls;
 pub use lock_key::{
     KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,
     TemplateError,

@@ -113,33 +113,43 @@ impl Connector {
                  maxSessionTimeout higher"
             )));
         }
-        if session.client.check_stat("/").await.map_err(|why| self.unreachable(&why))?.is_none() {
-            let chroot = &self.url.chroot;
-            return Err(self.unsuitable(format!(
-                "the chroot {chroot} does not exist: create it, as in zkCli.sh create {chroot}"
-            )));
-        }
         let folder = self.root.folder();
-        let made = if folder == "/" { Ok(()) } else { session.make_folder(folder).await };
         let usable = async {
-            made?;
+            if session.client.check_stat("/").await?.is_none() {
+                return Ok(false);
+            }
+            if folder != "/" {
+                session.make_folder(folder).await?;
+            }
             session.client.get_children(folder).await?;
-            session.confirm().await
+            session.confirm().await?;
+            Ok(true)
         };
-        usable.await.map(|_| ()).map_err(|why| match why {
+        match usable.await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let chroot = &self.url.chroot;
+                Err(self.unsuitable(format!(
+                    "the chroot {chroot} does not exist: create it, as in zkCli.sh create {chroot}"
+                )))
+            }
+            Err(why) => Err(self.unusable(&why)),
+        }
+    }
+
+    fn unusable(&self, why: &Error) -> ConnectError {
+        let (chroot, folder) = (&self.url.chroot, self.root.folder());
+        match why {
             Error::NoAuth | Error::AuthFailed => ConnectError::Refused {
                 store: "ZooKeeper",
                 address: self.address(),
-                reason: format!(
-                    "they may not create and read znodes under {}{folder}",
-                    self.url.chroot
-                ),
+                reason: format!("they may not create and read znodes under {chroot}{folder}"),
             },
             Error::Unimplemented => self.unsuitable("it cannot list a session's znodes".to_owned()),
             Error::NotReadOnly => self
                 .unsuitable("it is read-only: it has lost the majority of the ensemble".to_owned()),
-            why => self.unreachable(&why),
-        })
+            why => self.unreachable(why),
+        }
     }
 
     fn unreachable(&self, why: &dyn fmt::Display) -> ConnectError {

@@ -1,4 +1,4 @@
-//! Curator's `InterProcessSemaphoreV2`: whoever is first in `locks` takes a permit in `leases` once
+//! Curator's `InterProcessSemaphoreV2`: the first contender in `locks` takes a permit in `leases` once
 //! there are fewer than the semaphore has, and then leaves `locks`.
 
 use std::{sync::Arc, time::Duration};
@@ -60,7 +60,7 @@ impl ZooKeeperStore {
                 }
             }
         }
-        // Only the first in line takes a permit: nobody else can take one between this look and the
+        // Only the first in line takes a permit: no other can take one between this look and the
         // creation that follows. If its session has ended meanwhile, that creation fails.
         if !state.znode.may_exist()
             && self.watch_permits(contender, state, session, &leases).await? >= permits
@@ -68,7 +68,7 @@ impl ZooKeeperStore {
             return Ok(Stands::Behind(BUSY));
         }
         state.znode.create(session, data).await?;
-        // It is the holder's now. Until its place in the line is deleted nobody else gets a permit.
+        // It is the holder's now. Until its place in the line is deleted no other gets a permit.
         if let Some(queue) = &mut state.queue {
             queue.delete(session).await?;
         }

@@ -11,9 +11,9 @@ use crate::{
     clock::US,
     contest::Contest,
     report::{Goal, Report, Table, figure, spread},
-    setup::BenchSetup,
+    setup::{BenchSetup, PATIENCE},
     subject::Name,
-    turns::{Taking, Turn},
+    turns::{READY, Taking, Turn},
 };
 
 /// How many clients take turns, and how.
@@ -149,6 +149,9 @@ async fn run(
             Client::Ours | Client::Recipe => BenchSetup::process(&taking.words()),
         });
     }
+    for contender in &contenders {
+        contender.line(READY, PATIENCE).await;
+    }
     let before = Work::of(ensemble).await;
     let (turns, _) = take_turns(world, &[], &contenders).await;
     let after = Work::of(ensemble).await;
@@ -166,7 +169,7 @@ async fn run(
     }
 }
 
-/// What the ensemble has done since it started, warming up included.
+/// What the ensemble has done since it started.
 struct Work {
     requests: f64,
     writes: f64,
@@ -213,7 +216,7 @@ fn table(scene: &Scene, runs: &[(Client, Vec<Run>)]) -> Table {
         ]
     };
     let note = "An ensemble of three on this machine, its log in memory. Requests are counted by the \
-                servers, connecting and pings included; guards are dropped, Curator awaits its release.";
+                servers, pings included; guards are dropped, Curator awaits its release.";
     Table {
         title: scene.title,
         note: note.to_owned(),

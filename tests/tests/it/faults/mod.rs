@@ -23,6 +23,7 @@ mod roles;
 mod runtimes;
 mod shifted;
 mod wakeups;
+mod zookeeper_connecting;
 
 use std::time::Duration;
 
