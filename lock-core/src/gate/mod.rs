@@ -23,6 +23,7 @@ use std::{
     time::Duration,
 };
 
+use foldhash::fast::RandomState;
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
@@ -57,9 +58,12 @@ pub(crate) struct HandoffKey {
     pub(crate) length: Duration,
 }
 
+/// Hashed quickly, with a seed of this process: keys come from requests.
+type Keys<T> = HashMap<LockKey, KeyState<T>, RandomState>;
+
 #[derive(Debug)]
 pub(crate) struct Gate<T: Tenant> {
-    keys: Mutex<HashMap<LockKey, KeyState<T>>>,
+    keys: Mutex<Keys<T>>,
     /// No more acquisitions enter.
     closed: AtomicBool,
     most_waiting: usize,
@@ -309,7 +313,7 @@ impl<T: Tenant> Gate<T> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<LockKey, KeyState<T>>> {
+    fn lock(&self) -> MutexGuard<'_, Keys<T>> {
         self.keys.lock()
     }
 }

@@ -103,15 +103,15 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
         }
         tokio::select! {
             () = queue.pushed.notified() => {}
-            Some(left) = leaving.next() => {
+            Some(left) = leaving.next(), if !leaving.is_empty() => {
                 leavers.answered(&left);
                 in_flight.extend(left.gone.into_iter().map(reconcile));
                 resting.extend(left.failed.into_iter().map(PendingRelease::rest));
             }
-            failed = all_ready(&mut in_flight) => {
+            failed = all_ready(&mut in_flight), if !in_flight.is_empty() => {
                 resting.extend(failed.into_iter().map(PendingRelease::rest));
             }
-            Some(rested) = resting.next() => line.extend(leavers.gather(rested)),
+            Some(rested) = resting.next(), if !resting.is_empty() => line.extend(leavers.gather(rested)),
         }
     }
 }

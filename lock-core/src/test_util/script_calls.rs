@@ -60,7 +60,7 @@ impl ScriptCaller {
     pub fn take_free(&self, ask: Ask) -> [Vec<Vec<u8>>; 3] {
         let wire = self.native.as_ref().expect("BUG: a caller on the native wire");
         let step = ask.by(self.holder());
-        let batch = wire.free_batch(0, &[&step], &[wire.free_value(&step)], 1);
+        let batch = wire.free_batch(0, &[&step], 1);
         // Commands are packed as lists of texts.
         let mut reader = ReplyReader::default();
         reader.room()[..batch.bytes.len()].copy_from_slice(&batch.bytes);

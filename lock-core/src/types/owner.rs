@@ -78,6 +78,15 @@ impl OwnerId {
         }
     }
 
+    /// The client and the number, if that is how it is displayed.
+    #[cfg(feature = "redis")]
+    pub(crate) fn numbered(&self) -> Option<(&str, u64)> {
+        match &self.0 {
+            Name::Numbered(client, number) if *number > 0 => Some((client.as_str(), *number)),
+            _ => None,
+        }
+    }
+
     /// The bytes of a permit.
     #[cfg(feature = "redis")]
     pub(crate) fn permit_bytes(&self) -> Option<&[u8; 16]> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::TryFutureExt;
 use redis::{
     Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, Script, ServerErrorKind, Value,
 };
@@ -163,12 +164,12 @@ impl Connection {
     /// Sends commands in one write. Returns the answer or the error of each.
     ///
     /// With `sent` it ends when the command timeout is over, counted from then.
-    pub(crate) async fn query_all(
+    pub(crate) fn query_all(
         &self,
         commands: &Packed,
         sent: Option<Instant>,
-    ) -> Result<Vec<Value>, Failure> {
-        Ok(self.transport.send(commands, sent).await?)
+    ) -> impl Future<Output = Result<Vec<Value>, Failure>> + Send + use<> {
+        self.transport.send(commands, sent).map_err(Failure::from)
     }
 
     /// Declares the connection dead: no more commands are sent, and pending ones fail.

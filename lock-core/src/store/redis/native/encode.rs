@@ -1,17 +1,17 @@
 //! Encodes commands for the native wire: the script of each, with its keys and arguments.
 
-use std::{fmt::Write, time::Duration};
+use std::{borrow::Cow, time::Duration};
 
 use redis::Script;
 
-use super::{counter::Counter, key_names, scripts};
+use super::{counter::Counter, free_value::FreeValue, key_names, scripts};
 use crate::{
     store::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
         WakeTopic,
         redis::protocol::{
-            LockScript, NamePattern, Packed, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS, Wire,
-            counter_name, slot_of,
+            Decimal, LockScript, NamePattern, Packed, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS,
+            Wire, counter_name, slot_of,
         },
     },
     types::{ClientId, FencingToken, Kind, LockKey, Mode, OwnerId},
@@ -25,6 +25,8 @@ pub(crate) struct NativeWire {
     pub(crate) beside_set_nx: bool,
     /// One, or in a cluster one for each slot.
     counters: Vec<Counter>,
+    /// The name of the counter, unless there are several.
+    single_counter: Option<String>,
 }
 
 impl NativeWire {
@@ -36,7 +38,8 @@ impl NativeWire {
     ) -> Self {
         let counters = if in_cluster { usize::from(SLOTS) } else { 1 };
         let counters = std::iter::repeat_with(Counter::default).take(counters).collect();
-        Self { prefix, client: client.clone(), beside_set_nx, counters }
+        let single_counter = (!in_cluster).then(|| counter_name(&prefix, None));
+        Self { prefix, client: client.clone(), beside_set_nx, counters, single_counter }
     }
 
     /// Adds all names of a lock.
@@ -49,7 +52,7 @@ impl NativeWire {
     fn counted(&self, call: ScriptCall, key: &LockKey) -> (ScriptCall, u64) {
         let lock = self.lock_name(key);
         let slot = self.slot(&lock);
-        let call = whole(call, &lock).key(counter_name(&self.prefix, slot));
+        let call = whole(call, &lock).key(&*self.counter_name(slot.unwrap_or(0)));
         (call, self.counter(slot.unwrap_or(0)).known())
     }
 
@@ -65,31 +68,32 @@ impl NativeWire {
         self.slot(&self.lock_name(key)).unwrap_or(0)
     }
 
+    fn counter_name(&self, slot: u16) -> Cow<'_, str> {
+        match &self.single_counter {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(counter_name(&self.prefix, Some(slot))),
+        }
+    }
+
     pub(crate) fn counter(&self, slot: u16) -> &Counter {
         &self.counters[usize::from(slot)]
     }
 
     /// The value of a lock that was free.
-    pub(crate) fn free_value(&self, step: &AcquireCommand) -> String {
+    pub(crate) fn free_value<'a>(&self, step: &'a AcquireCommand) -> FreeValue<'a> {
         self.value(step.kind, &step.owner, step.mode)
     }
 
     /// Takes locks that are free, then so many tokens, then reads what stands under the locks' names.
-    pub(crate) fn free_batch(
-        &self,
-        slot: u16,
-        steps: &[&AcquireCommand],
-        values: &[String],
-        tokens: u64,
-    ) -> Packed {
-        let slot = (self.counters.len() > 1).then_some(slot);
+    pub(crate) fn free_batch(&self, slot: u16, steps: &[&AcquireCommand], tokens: u64) -> Packed {
         let mut batch = Packed::with_capacity(128 + 256 * steps.len());
         let prefix = self.prefix.as_bytes();
-        for (step, value) in steps.iter().zip(values) {
-            batch.command(6).arg("SET").joined(&[prefix, step.key.as_str().as_bytes()]).arg(value);
+        for step in steps {
+            batch.command(6).arg("SET").joined(&[prefix, step.key.as_str().as_bytes()]);
+            batch.joined(&self.free_value(step).parts());
             batch.arg("NX").arg("PX").number(whole_ms(step.lease));
         }
-        batch.command(3).arg("INCRBY").arg(counter_name(&self.prefix, slot)).number(tokens);
+        batch.command(3).arg("INCRBY").arg(&*self.counter_name(slot)).number(tokens);
         batch.command(1 + steps.len()).arg(if steps.len() == 1 { "GET" } else { "MGET" });
         for step in steps {
             batch.joined(&[prefix, step.key.as_str().as_bytes()]);
@@ -104,13 +108,16 @@ impl NativeWire {
         mut steps: impl Iterator<Item = &'a ReleaseCommand>,
     ) -> ScriptCall {
         let mut call = ScriptCall::new(&scripts::RELEASE_FREE);
-        let value =
-            |step: &ReleaseCommand| self.value(step.holder.kind, &step.holder.owner, step.mode);
+        let lock = |step: &'a ReleaseCommand| {
+            [self.prefix.as_bytes(), step.holder.key.as_str().as_bytes()]
+        };
         if let Some(first) = steps.next() {
-            call = call.key(self.lock_name(&first.holder.key));
-            call.nonce = value(first);
+            call = call.joined_key(&lock(first));
+            call.nonce = self.held_value(first).text();
         }
-        steps.fold(call, |call, step| call.key(self.lock_name(&step.holder.key)).arg(value(step)))
+        steps.fold(call, |call, step| {
+            call.joined_key(&lock(step)).joined_arg(&self.held_value(step).parts())
+        })
     }
 
     pub(super) fn release_all<'a>(
@@ -119,7 +126,7 @@ impl NativeWire {
     ) -> ScriptCall {
         steps.fold(ScriptCall::new(&scripts::RELEASE), |call, step| {
             self.locked(call, &step.holder.key)
-                .arg(self.value(step.holder.kind, &step.holder.owner, step.mode))
+                .joined_arg(&self.held_value(step).parts())
                 .number(step.holds)
                 .flag(step.in_line)
         })
@@ -128,27 +135,24 @@ impl NativeWire {
     /// An owner as it stands in Redis: the name of its client comes first, so that a waiter's
     /// message goes to its client alone.
     fn owner(&self, owner: &OwnerId) -> String {
-        let mut text = String::with_capacity(64);
-        self.push_owner(&mut text, owner);
-        text
+        match owner.client() {
+            Some(_) => owner.to_string(),
+            None => format!("{}:{owner}", self.client.as_str()),
+        }
     }
 
-    fn push_owner(&self, text: &mut String, owner: &OwnerId) {
-        if owner.client().is_none() {
-            text.push_str(self.client.as_str());
-            text.push(':');
-        }
-        write!(text, "{owner}").expect("BUG: memory takes whatever is written");
+    fn held_value<'a>(&self, step: &'a ReleaseCommand) -> FreeValue<'a> {
+        self.value(step.holder.kind, &step.holder.owner, step.mode)
     }
 
     /// The value of a lock that this owner alone holds once, without waiters.
-    fn value(&self, kind: Kind, owner: &OwnerId, mode: Mode) -> String {
-        let mut value = String::with_capacity(64);
-        value.push_str("lt1");
-        value.push_str(letter(kind));
-        value.push(if mode == Mode::Read { 'r' } else { 'w' });
-        self.push_owner(&mut value, owner);
-        value
+    fn value<'a>(&self, kind: Kind, owner: &'a OwnerId, mode: Mode) -> FreeValue<'a> {
+        let (owner, number) = match owner.numbered() {
+            Some((client, number)) => (Cow::Borrowed(client), Some(Decimal::of(number))),
+            None => (Cow::Owned(self.owner(owner)), None),
+        };
+        let mode = if mode == Mode::Read { "r" } else { "w" };
+        FreeValue { kind: letter(kind), mode, owner, number }
     }
 
     fn acquired(&self, call: ScriptCall, step: &AcquireCommand) -> ScriptCall {
@@ -209,8 +213,8 @@ impl Wire for NativeWire {
 
     fn probe(&self) -> ScriptCall {
         let lock = format!("{}probe", self.prefix);
-        let counter = counter_name(&self.prefix, self.slot(&lock));
-        whole(ScriptCall::new(&scripts::INSPECT), &lock).key(counter)
+        let counter = self.counter_name(self.slot(&lock).unwrap_or(0));
+        whole(ScriptCall::new(&scripts::INSPECT), &lock).key(&*counter)
     }
 
     fn acquire(&self, step: &AcquireCommand) -> ScriptCall {

@@ -2,6 +2,7 @@
 
 mod counter;
 mod encode;
+mod free_value;
 mod key_names;
 mod refusals;
 mod scripts;

@@ -1,11 +1,12 @@
 //! Which keys were not free a moment ago.
 
 use std::{
-    hash::{BuildHasher, RandomState},
+    hash::BuildHasher,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
+use foldhash::fast::RandomState;
 use tokio::time::Instant;
 
 use crate::types::LockKey;
@@ -27,7 +28,7 @@ pub(crate) struct Refusals {
 impl Refusals {
     pub(crate) fn new() -> Self {
         let last = std::iter::repeat_with(AtomicU64::default).take(PLACES).collect();
-        Self { started: Instant::now(), hasher: RandomState::new(), last }
+        Self { started: Instant::now(), hasher: RandomState::default(), last }
     }
 
     fn now(&self) -> u64 {

@@ -21,7 +21,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{counter::Counter, encode::NativeWire, refusals::Refusals};
+use super::{encode::NativeWire, refusals::Refusals};
 use crate::{
     runtime::Tasks,
     store::{
@@ -124,8 +124,9 @@ impl Writer {
         let (_counted, is_alone) = Counted::new(&self.under_way.tries);
         if is_alone {
             let slot = self.batches.wire.slot_of(&command.key);
-            let mut outcomes = Box::pin(self.batches.try_all(slot, &[command])).await;
-            return outcomes.pop().unwrap_or(Tried::Unknown);
+            let mut outcome = Tried::Unknown;
+            self.batches.try_all(slot, &[command], |_, tried| outcome = tried).await;
+            return outcome;
         }
         let (answer, answered) = oneshot::channel();
         self.under_way.unsent.fetch_add(1, Ordering::AcqRel);
@@ -138,9 +139,7 @@ impl Writer {
         let (_counted, is_alone) = Counted::new(&self.under_way.releases);
         // The try that this must undo may still be in the queue.
         if is_alone && self.under_way.unsent.load(Ordering::Acquire) == 0 {
-            let slot = self.batches.wire.slot_of(&command.holder.key);
-            let mut outcomes = Box::pin(self.batches.release_all(slot, &[&command])).await;
-            return outcomes.pop().unwrap_or_else(|| Err(too_few_answers()));
+            return self.batches.release(&command).await;
         }
         let (answer, answered) = oneshot::channel();
         let _ = self.queue.send(Pending::Release(Release { command, answer }));
@@ -219,7 +218,8 @@ impl Batches {
                 // A caller that is gone has its release behind it already: the lock would stay.
                 tries.retain(|one| !one.answer.is_closed());
                 let commands: Vec<_> = tries.iter().map(|one| &one.command).collect();
-                let outcomes = batches.try_all(slot, &commands).await;
+                let mut outcomes = vec![Tried::Unknown; tries.len()];
+                batches.try_all(slot, &commands, |at, outcome| outcomes[at] = outcome).await;
                 for (one, outcome) in tries.into_iter().zip(outcomes) {
                     let _ = one.answer.send(outcome);
                 }
@@ -229,28 +229,41 @@ impl Batches {
         sending
     }
 
-    /// First those for which most likely no other waits, by a script that looks at nothing but the locks'
-    /// values; then the others. Returns the outcome of each.
+    /// Whether most likely no other waits for the lock.
+    fn is_plain(&self, step: &ReleaseCommand) -> bool {
+        step.holds == 0
+            && !step.in_line
+            && step.holder.kind != Kind::Semaphore
+            && !self.refusals.is_recent(&step.holder.key)
+    }
+
+    async fn release(&self, step: &ReleaseCommand) -> ReleaseOutcome {
+        let slot = self.wire.slot_of(&step.holder.key);
+        let mut again = false;
+        if self.is_plain(step) {
+            let (others, plain_again) = self.release_plain(slot, std::iter::once(step)).await?;
+            if others.is_empty() {
+                return Ok((Released::Freed, plain_again));
+            }
+            again = plain_again;
+        }
+        // Boxed apart: what is above is moved for every release, and must be small.
+        let mut outcomes = Box::pin(self.release_whole(slot, &[step])).await;
+        let (released, whole_again) = outcomes.pop().unwrap_or_else(|| Err(too_few_answers()))?;
+        Ok((released, again || whole_again))
+    }
+
+    /// First those for which most likely no other waits, then the others. Returns the outcome of each.
     async fn release_all(&self, slot: u16, steps: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
         let mut outcomes: Vec<Option<ReleaseOutcome>> = steps.iter().map(|_| None).collect();
-        let is_plain = |step: &ReleaseCommand| {
-            step.holds == 0
-                && !step.in_line
-                && step.holder.kind != Kind::Semaphore
-                && !self.refusals.is_recent(&step.holder.key)
-        };
-        let plain: Vec<_> = (0..steps.len()).filter(|at| is_plain(steps[*at])).collect();
+        let plain: Vec<_> = (0..steps.len()).filter(|at| self.is_plain(steps[*at])).collect();
         let mut again = false;
         if !plain.is_empty() {
-            let call = self.wire.release_free(plain.iter().map(|at| steps[*at]));
-            match self.dispatch(slot, &call).await {
-                Ok(dispatched) => {
-                    again = dispatched.again;
-                    let others = decode::other_values(&dispatched.answer);
+            match self.release_plain(slot, plain.iter().map(|at| steps[*at])).await {
+                Ok((others, plain_again)) => {
+                    again = plain_again;
                     for (number, at) in plain.into_iter().enumerate() {
-                        if others.contains(&(number + 1)) {
-                            self.refusals.add(&steps[at].holder.key);
-                        } else {
+                        if !others.contains(&(number + 1)) {
                             outcomes[at] = Some(Ok((Released::Freed, again)));
                         }
                     }
@@ -260,20 +273,43 @@ impl Batches {
         }
         let rest: Vec<_> = (0..steps.len()).filter(|at| outcomes[*at].is_none()).collect();
         if !rest.is_empty() {
-            let mut call = self.wire.release_all(rest.iter().map(|at| steps[*at]));
-            call.nonce = self.dispatcher.nonce();
-            match self.dispatch(slot, &call).await {
-                Ok(dispatched) => {
-                    again |= dispatched.again;
-                    let answers = decode::released_all(&dispatched.answer);
-                    for (at, answer) in rest.into_iter().zip(answers) {
-                        outcomes[at] = Some(answer.map(|released| (released, again)));
-                    }
-                }
-                Err(why) => rest.into_iter().for_each(|at| outcomes[at] = Some(Err(why.clone()))),
+            let whole: Vec<_> = rest.iter().map(|at| steps[*at]).collect();
+            for (at, outcome) in rest.into_iter().zip(self.release_whole(slot, &whole).await) {
+                let outcome = outcome.map(|(released, whole)| (released, again || whole));
+                outcomes[at] = Some(outcome);
             }
         }
         outcomes.into_iter().map(|one| one.unwrap_or_else(|| Err(too_few_answers()))).collect()
+    }
+
+    /// By a script that looks at nothing but the locks' values. Returns the numbers, from 1, of those
+    /// that were not released, and whether the script was sent more than once.
+    async fn release_plain(
+        &self,
+        slot: u16,
+        steps: impl Iterator<Item = &ReleaseCommand> + Clone,
+    ) -> Result<(Vec<usize>, bool), Unavailable> {
+        let call = self.wire.release_free(steps.clone());
+        let dispatched = self.dispatch(slot, &call).await?;
+        let others = decode::other_values(&dispatched.answer);
+        if !others.is_empty() {
+            let refused = steps.enumerate().filter(|(at, _)| others.contains(&(at + 1)));
+            refused.for_each(|(_, step)| self.refusals.add(&step.holder.key));
+        }
+        Ok((others, dispatched.again))
+    }
+
+    /// By the script that wakes who waits. Returns the outcome of each.
+    async fn release_whole(&self, slot: u16, steps: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
+        let mut call = self.wire.release_all(steps.iter().copied());
+        call.nonce = self.dispatcher.nonce();
+        match self.dispatch(slot, &call).await {
+            Ok(dispatched) => decode::released_all(&dispatched.answer)
+                .into_iter()
+                .map(|answer| answer.map(|released| (released, dispatched.again)))
+                .collect(),
+            Err(why) => steps.iter().map(|_| Err(why.clone())).collect(),
+        }
     }
 
     async fn dispatch(&self, slot: u16, call: &ScriptCall) -> Result<Dispatched, Unavailable> {
@@ -281,87 +317,93 @@ impl Batches {
         self.dispatcher.send(slot, &Request::Script(call), None, check).await
     }
 
-    /// Returns the outcome of each; none at all if nothing was sent or it is unknown.
-    async fn try_all(&self, slot: u16, commands: &[&AcquireCommand]) -> Vec<Tried> {
+    /// Reports the outcome of each, unless nothing was sent or it is unknown.
+    async fn try_all(
+        &self,
+        slot: u16,
+        commands: &[&AcquireCommand],
+        mut report: impl FnMut(usize, Tried),
+    ) {
         let counter = self.wire.counter(slot);
         let up = self.dispatcher.up(slot);
         let Some((.., connection)) = up.filter(|(.., over)| counter.may_increment(over)) else {
-            return Vec::new();
+            return;
         };
         if commands.is_empty() {
-            return Vec::new();
+            return;
         }
         let (known, sent) = (counter.known(), Instant::now());
         let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();
-        let values: Vec<_> = commands.iter().map(|one| self.wire.free_value(one)).collect();
-        let batch = self.wire.free_batch(slot, commands, &values, total);
-        let answers = match connection.query_all(&batch, Some(sent)).await {
-            Ok(answers) => answers,
-            // The script is sent over the next connection.
-            Err(Failure::ConnectionLost | Failure::ServerError(_)) => return Vec::new(),
-            Err(Failure::Late) => {
-                let limit = self.dispatcher.command_timeout;
-                let why = Tried::Failed(self.dispatcher.no_answer(limit));
-                return vec![why; commands.len()];
+        let answers =
+            connection.query_all(&self.wire.free_batch(slot, commands, total), Some(sent));
+        match answers.await {
+            Ok(answers) => {
+                if self.report(&answers, slot, commands, (known, total), report).is_none() {
+                    connection.end();
+                }
             }
-        };
-        let outcomes = outcomes(&answers, commands, &values, known, total, counter);
-        outcomes.unwrap_or_else(|| {
-            connection.end();
-            Vec::new()
-        })
-    }
-}
-
-/// The outcome of each SET; `None` if the answers are to another question.
-///
-/// A grant counts only if its own value stood there after its token was drawn. If an operator took a
-/// lock away between the two, the token would be greater than the operator's, and writes of the former
-/// holder would be accepted.
-fn outcomes(
-    answers: &[Value],
-    commands: &[&AcquireCommand],
-    values: &[String],
-    known: u64,
-    total: u64,
-    counter: &Counter,
-) -> Option<Vec<Tried>> {
-    let [sets @ .., last, after] = answers else { return None };
-    if sets.len() != commands.len() {
-        return None;
-    }
-    let after = match after {
-        Value::Array(after) if after.len() == sets.len() => after.as_slice(),
-        Value::BulkString(_) | Value::Nil if sets.len() == 1 => std::slice::from_ref(after),
-        Value::ServerError(_) => &[],
-        _ => return None,
-    };
-    // The counter was not incremented, or it is behind what this process knew when it sent this: it
-    // was lost. No token of this batch is used; the scripts raise the counter.
-    let last = match last {
-        Value::Int(last) => u64::try_from(*last).ok().filter(|last| *last >= known + total),
-        Value::ServerError(_) => None,
-        _ => return None,
-    };
-    let mut next = last.map(|last| last - total);
-    let outcomes = sets.iter().zip(commands).zip(values).enumerate();
-    let outcomes = outcomes.map(|(at, ((set, command), value))| match (set, &mut next) {
-        (Value::Nil, _) => Tried::Refused,
-        (Value::Okay, Some(before)) => {
-            let token = FencingToken::new(*before + 1);
-            *before += 1 + u64::from(command.reserved_tokens);
-            counter.granted(token, command.reserved_tokens);
-            if is_value(after.get(at), value) { Tried::Granted(token) } else { Tried::Unknown }
+            // The script is sent over the next connection.
+            Err(Failure::ConnectionLost | Failure::ServerError(_)) => {}
+            Err(Failure::Late) => {
+                let why = Tried::Failed(self.dispatcher.no_answer(self.dispatcher.command_timeout));
+                (0..commands.len()).for_each(|at| report(at, why.clone()));
+            }
         }
-        _ => Tried::Unknown,
-    });
-    Some(outcomes.collect())
-}
+    }
 
-/// Whether a lock has this value, with or without what a waiter writes behind it.
-fn is_value(now: Option<&Value>, value: &str) -> bool {
-    let Some(Value::BulkString(now)) = now else { return false };
-    now.strip_prefix(value.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b' ', ..]))
+    /// Reports the outcome of each SET; `None` if the answers are to another question.
+    ///
+    /// A grant counts only if its own value stood there after its token was drawn. If an operator took a
+    /// lock away between the two, the token would be greater than the operator's, and writes of the former
+    /// holder would be accepted.
+    fn report(
+        &self,
+        answers: &[Value],
+        slot: u16,
+        commands: &[&AcquireCommand],
+        (known, total): (u64, u64),
+        mut report: impl FnMut(usize, Tried),
+    ) -> Option<()> {
+        let [sets @ .., last, after] = answers else { return None };
+        if sets.len() != commands.len() {
+            return None;
+        }
+        let after = match after {
+            Value::Array(after) if after.len() == sets.len() => after.as_slice(),
+            Value::BulkString(_) | Value::Nil if sets.len() == 1 => std::slice::from_ref(after),
+            Value::ServerError(_) => &[],
+            _ => return None,
+        };
+        // The counter was not incremented, or it is behind what this process knew when it sent this: it
+        // was lost. No token of this batch is used; the scripts raise the counter.
+        let last = match last {
+            Value::Int(last) => u64::try_from(*last).ok().filter(|last| *last >= known + total),
+            Value::ServerError(_) => None,
+            _ => return None,
+        };
+        let mut next = last.map(|last| last - total);
+        let counter = self.wire.counter(slot);
+        for (at, (set, command)) in sets.iter().zip(commands).enumerate() {
+            let outcome = match (set, &mut next) {
+                (Value::Nil, _) => Tried::Refused,
+                (Value::Okay, Some(before)) => {
+                    let token = FencingToken::new(*before + 1);
+                    *before += 1 + u64::from(command.reserved_tokens);
+                    counter.granted(token, command.reserved_tokens);
+                    let value = self.wire.free_value(command);
+                    match after.get(at) {
+                        Some(Value::BulkString(now)) if value.stands_in(now) => {
+                            Tried::Granted(token)
+                        }
+                        _ => Tried::Unknown,
+                    }
+                }
+                _ => Tried::Unknown,
+            };
+            report(at, outcome);
+        }
+        Some(())
+    }
 }
 
 /// Groups commands by slot, in order.

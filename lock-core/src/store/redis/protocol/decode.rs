@@ -35,7 +35,7 @@ pub(crate) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
             Some(Value::BulkString(nonce)) => Some(nonce.as_slice()),
             _ => None,
         },
-        Value::BulkString(text) => word(text, 1),
+        Value::BulkString(text) => second_word(text, nonce.len()),
         _ => None,
     };
     if carried == Some(nonce.as_bytes()) {
@@ -287,6 +287,13 @@ impl Reply {
     fn strange(&self) -> Unavailable {
         Unavailable::unsent(format!("BUG: a lock script answered {self:?}"))
     }
+}
+
+/// The second word, if it is this long.
+fn second_word(text: &[u8], length: usize) -> Option<&[u8]> {
+    let start = 1 + text.iter().position(|byte| *byte == b' ')?;
+    let (word, rest) = text[start..].split_at_checked(length)?;
+    matches!(rest, [] | [b' ', ..]).then_some(word)
 }
 
 fn word(text: &[u8], at: usize) -> Option<&[u8]> {

@@ -18,7 +18,7 @@ pub(crate) use lock_script::LockScript;
 #[cfg(feature = "test-util")]
 pub use lock_script::ScriptText;
 pub(crate) use name_pattern::NamePattern;
-pub(crate) use packed::Packed;
+pub(crate) use packed::{Decimal, Packed};
 pub(crate) use reply_reader::{Malformed, ReplyReader};
 pub(crate) use request::{Replicas, Request, ScriptCall, SendOptions};
 pub(crate) use slot::{SLOTS, slot_of};

@@ -2,6 +2,8 @@
 
 use redis::{Cmd, Pipeline};
 
+use super::arg_buffer::ArgBuffer;
+
 /// Commands that go in one write. Each has one reply.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
@@ -18,7 +20,8 @@ impl Packed {
     /// Starts a command of so many arguments, its name included. They must follow.
     pub(crate) fn command(&mut self, args: usize) -> &mut Self {
         self.count += 1;
-        self.header(b'*', args)
+        push_header(&mut self.bytes, b'*', args);
+        self
     }
 
     pub(crate) fn arg(&mut self, text: impl AsRef<[u8]>) -> &mut Self {
@@ -27,23 +30,18 @@ impl Packed {
 
     /// Adds one argument that consists of these parts.
     pub(crate) fn joined(&mut self, parts: &[&[u8]]) -> &mut Self {
-        self.header(b'$', parts.iter().map(|part| part.len()).sum());
-        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
-        self.bytes.extend_from_slice(b"\r\n");
+        push_text(&mut self.bytes, parts);
         self
     }
 
     pub(crate) fn number(&mut self, number: u64) -> &mut Self {
-        let mut digits = [0; 20];
-        let digits = decimal(number, &mut digits);
-        self.joined(&[digits])
+        push_text(&mut self.bytes, &[Decimal::of(number).as_ref()]);
+        self
     }
 
-    fn header(&mut self, kind: u8, length: usize) -> &mut Self {
-        self.bytes.push(kind);
-        let mut digits = [0; 20];
-        self.bytes.extend_from_slice(decimal(length as u64, &mut digits));
-        self.bytes.extend_from_slice(b"\r\n");
+    /// Adds arguments.
+    pub(crate) fn args(&mut self, args: &ArgBuffer) -> &mut Self {
+        self.bytes.extend_from_slice(args.packed());
         self
     }
 
@@ -66,16 +64,53 @@ impl From<&Pipeline> for Packed {
     }
 }
 
-fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
+/// Adds a text that consists of these parts.
+pub(super) fn push_text(bytes: &mut Vec<u8>, parts: &[&[u8]]) {
+    push_header(bytes, b'$', parts.iter().map(|part| part.len()).sum());
+    parts.iter().for_each(|part| bytes.extend_from_slice(part));
+    bytes.extend_from_slice(b"\r\n");
+}
+
+fn push_header(bytes: &mut Vec<u8>, kind: u8, length: usize) {
+    let mut line = [kind; 23];
+    let first = write_decimal(&mut line[1..21], length as u64);
+    line[first] = kind;
+    line[21..].copy_from_slice(b"\r\n");
+    bytes.extend_from_slice(&line[first..]);
+}
+
+/// A number as text.
+pub(crate) struct Decimal {
+    digits: [u8; 20],
+    first: usize,
+}
+
+impl Decimal {
+    pub(crate) fn of(number: u64) -> Self {
+        let mut digits = [0; 20];
+        let first = write_decimal(&mut digits, number);
+        Self { digits, first }
+    }
+}
+
+impl AsRef<[u8]> for Decimal {
+    fn as_ref(&self) -> &[u8] {
+        &self.digits[self.first..]
+    }
+}
+
+/// Writes the digits to the end, and returns where they begin.
+fn write_decimal(digits: &mut [u8], mut number: u64) -> usize {
     let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+    while let Some(before) = first.checked_sub(1) {
+        first = before;
+        digits[first] = b'0' + (number % 10) as u8;
         number /= 10;
         if number == 0 {
-            return &digits[first..];
+            break;
         }
     }
+    first
 }
 
 #[cfg(test)]

@@ -118,8 +118,14 @@ impl ReplyReader {
 
 /// The line at the beginning, and what follows its end.
 fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = bytes.windows(2).position(|two| two == b"\r\n")?;
-    Some((&bytes[..end], &bytes[end + 2..]))
+    let mut from = 0;
+    loop {
+        let end = from + bytes[from..].iter().position(|byte| *byte == b'\r')?;
+        match bytes.get(end + 1)? {
+            b'\n' => return Some((&bytes[..end], &bytes[end + 2..])),
+            _ => from = end + 1,
+        }
+    }
 }
 
 /// `None` for the length of what is not there.
@@ -132,7 +138,17 @@ fn length(line: &[u8]) -> Result<Option<usize>, Malformed> {
 }
 
 fn number(line: &[u8]) -> Option<i64> {
-    str::from_utf8(line).ok()?.parse().ok()
+    match line {
+        [b'-', digits @ ..] => natural(digits)?.checked_neg(),
+        digits => natural(digits),
+    }
+}
+
+fn natural(digits: &[u8]) -> Option<i64> {
+    let digit = |digit: &u8| digit.is_ascii_digit().then(|| i64::from(digit - b'0'));
+    let add = |number: i64, next| number.checked_mul(10)?.checked_add(digit(next)?);
+    let (first, rest) = digits.split_first()?;
+    rest.iter().try_fold(digit(first)?, add)
 }
 
 /// Decodes the value at the beginning, and returns what follows it; `None` for what is rare: the redis

@@ -5,7 +5,11 @@ use std::time::Duration;
 use redis::{Cmd, Script};
 use tokio::time::Instant;
 
-use super::{arg_buffer::ArgBuffer, lock_script::LockScript, packed::Packed};
+use super::{
+    arg_buffer::ArgBuffer,
+    lock_script::LockScript,
+    packed::{Decimal, Packed},
+};
 use crate::types::OwnerId;
 
 /// A request that is sent over a connection.
@@ -34,7 +38,7 @@ pub(crate) struct ScriptCall {
 
 impl ScriptCall {
     pub(crate) fn new(script: &'static LockScript) -> Self {
-        let (keys, args) = (ArgBuffer::with_room_for(4, 256), ArgBuffer::with_room_for(9, 128));
+        let (keys, args) = (ArgBuffer::default(), ArgBuffer::default());
         Self { script, keys, nonce: String::new(), args, non_idempotent: false }
     }
 
@@ -53,14 +57,31 @@ impl ScriptCall {
         self
     }
 
+    /// Adds a key that consists of these parts.
+    pub(crate) fn joined_key(mut self, parts: &[&[u8]]) -> Self {
+        self.keys.push_joined(parts);
+        self
+    }
+
+    /// Adds an argument that consists of these parts.
+    pub(crate) fn joined_arg(mut self, parts: &[&[u8]]) -> Self {
+        self.args.push_joined(parts);
+        self
+    }
+
     pub(crate) fn owner(mut self, owner: &OwnerId) -> Self {
-        self.args.push_display(owner);
+        match owner.numbered() {
+            Some((client, number)) => {
+                let number = Decimal::of(number);
+                self.args.push_joined(&[client.as_bytes(), b":", number.as_ref()]);
+            }
+            None => self.args.push(owner.to_string().as_bytes()),
+        }
         self
     }
 
     pub(crate) fn number(mut self, number: impl Into<u64>) -> Self {
-        let number: u64 = number.into();
-        self.args.push_display(number);
+        self.args.push_number(number.into());
         self
     }
 
@@ -83,8 +104,8 @@ impl ScriptCall {
     /// Adds another call as a part of this one, which acquires several locks.
     pub(crate) fn member(mut self, member: Self) -> Self {
         self.args.push(member.script.name.as_bytes());
-        self.args.push_display(member.keys.count());
-        self.args.push_display(member.args.count());
+        self.args.push_number(member.keys.count() as u64);
+        self.args.push_number(member.args.count() as u64);
         self.keys.append(&member.keys);
         self.args.append(&member.args);
         self
@@ -101,19 +122,12 @@ impl ScriptCall {
 
     pub(crate) fn packed(&self, sharded: bool) -> Packed {
         let (keys, args) = (&self.keys, &self.args);
-        let count = 4 + keys.count() + args.count();
-        // Beside the texts: the script's hash, and the length of each argument.
-        let bytes = 64 + 8 * count + self.nonce.len() + keys.bytes() + args.bytes();
+        // Beside the texts there are the script's hash and a few lengths.
+        let bytes = 96 + self.nonce.len() + keys.packed().len() + args.packed().len();
         let mut command = Packed::with_capacity(bytes);
-        command.command(count).arg("EVALSHA").arg(self.script(sharded).get_hash());
-        command.number(keys.count() as u64);
-        for key in keys.iter() {
-            command.arg(key);
-        }
-        command.arg(&self.nonce);
-        for arg in args.iter() {
-            command.arg(arg);
-        }
+        command.command(4 + keys.count() + args.count());
+        command.arg("EVALSHA").arg(self.script(sharded).get_hash()).number(keys.count() as u64);
+        command.args(keys).arg(&self.nonce).args(args);
         command
     }
 }
