@@ -175,7 +175,7 @@ impl Dispatcher {
     ) -> Result<Dispatched, Unavailable> {
         let mut state = DispatchState::default();
         let limit = self.command_timeout + replicas.map_or(Duration::ZERO, |each| each.timeout);
-        let answered = tokio::time::timeout_at(started + limit, async {
+        let answered = tokio::time::timeout(limit.saturating_sub(started.elapsed()), async {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => {

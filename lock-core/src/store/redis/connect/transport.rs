@@ -53,13 +53,13 @@ struct Waiting {
     missing: usize,
     /// When they were sent, if the command timeout counts for them.
     sent: Option<Instant>,
-    /// The caller, unless it was told that its time is over.
+    /// The caller, unless its time is over.
     caller: Option<oneshot::Sender<Result<Vec<Value>, NoReply>>>,
     /// The replies are pushes, as those of `SUBSCRIBE` are.
     subscribes: bool,
 }
 
-/// What callers, driver and watchdog share.
+/// What the callers share with the connection's two tasks.
 #[derive(Default)]
 struct State {
     unsent: Vec<u8>,
@@ -108,8 +108,8 @@ impl Transport {
     ) -> Self {
         let queue = Arc::<Queue>::default();
         let driver = Driver::new(stream, reader, pushes, Arc::clone(&queue)).run();
-        let watchdog = watch(Arc::clone(&queue), command_timeout);
-        let tasks = [tokio::spawn(driver), tokio::spawn(watchdog)];
+        let timer = end_late(Arc::clone(&queue), command_timeout);
+        let tasks = [tokio::spawn(driver), tokio::spawn(timer)];
         Self { queue, tasks: tasks.map(|task| task.abort_handle()) }
     }
 
@@ -276,9 +276,9 @@ impl Queue {
     }
 }
 
-/// Looks after the command timeout, without a timer for each command: the one that was sent first is
-/// late first.
-async fn watch(queue: Arc<Queue>, limit: Duration) {
+/// Ends what is late, without a timer for each command: the command that was sent first is late first.
+/// The timer is set again only when it has ended.
+async fn end_late(queue: Arc<Queue>, limit: Duration) {
     loop {
         match queue.give_up(Instant::now(), limit) {
             Some(next) => tokio::time::sleep_until(next).await,

@@ -299,7 +299,7 @@ impl Batches {
         Ok((others, dispatched.again))
     }
 
-    /// By the script that wakes who waits. Returns the outcome of each.
+    /// By the script that also wakes waiters. Returns the outcome of each.
     async fn release_whole(&self, slot: u16, steps: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
         let mut call = self.wire.release_all(steps.iter().copied());
         call.nonce = self.dispatcher.nonce();
