@@ -13,7 +13,8 @@ use super::{
     names::{Contender, PERMITS, Role, TURNS},
     requests::REVOKE,
     session::{Session, retry},
-    store::{ZooKeeperStore, last_token_of, unavailable},
+    store::{ZooKeeperStore, unavailable},
+    tokens::{last_token_of, token_of},
 };
 use crate::{
     store::{Holder, HolderSnapshot, Holds, LockSnapshot, StoreAdmin, StoreFuture, WaiterSnapshot},
@@ -254,7 +255,7 @@ fn snapshot(
 ) -> LockSnapshot {
     let first = holders.first().or(waiters.first());
     let role = first.map(|(role, _)| *role);
-    let newest_token = holders.iter().map(|(_, one)| one.czxid).max().map(super::store::token_of);
+    let newest_token = holders.iter().map(|(_, one)| one.czxid).max().map(token_of);
     let by_role = |role| match role {
         Role::Mutex => Kind::Reentrant,
         Role::Read | Role::Write => Kind::ReadWrite,

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     contenders::{Contender, Contenders},
-    session::Sessions,
+    sessions::Sessions,
 };
 use crate::runtime::Backoff;
 

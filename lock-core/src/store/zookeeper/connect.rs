@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use zookeeper_client::{Client, Error};
 
-use super::{ConnectPlan, path::Root, session::Session, store::session_timeout_for, url::Url};
+use super::{ConnectPlan, belief::session_timeout_for, path::Root, session::Session, url::Url};
 use crate::types::{ConnectError, InvalidOptions};
 
 /// Shorter than any session of use, and long enough to connect in.

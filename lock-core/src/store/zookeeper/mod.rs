@@ -3,19 +3,24 @@
 //! Names and types of znodes are in [`names`], the rules in [`line`]. How a lock is taken, step by
 //! step, is in Curator's recipes: <https://curator.apache.org/docs/recipes-shared-reentrant-lock>.
 
+mod acquire;
 mod admin;
+mod belief;
 mod cleanup;
 mod connect;
 mod contenders;
 mod line;
 mod names;
 mod path;
+mod release;
 mod requests;
 mod semaphore;
 mod session;
+mod sessions;
 mod store;
 #[cfg(feature = "zookeeper-tls")]
 mod tls;
+mod tokens;
 mod url;
 mod znode;
 
@@ -32,7 +37,8 @@ use crate::{
 };
 use connect::Connector;
 use contenders::Contenders;
-use session::{Session, Sessions};
+use session::Session;
+use sessions::Sessions;
 pub(crate) use store::ZooKeeperStore;
 use url::Url;
 

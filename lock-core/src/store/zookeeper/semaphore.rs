@@ -6,11 +6,12 @@ use std::{sync::Arc, time::Duration};
 use zookeeper_client::Error;
 
 use super::{
+    acquire::{BUSY, Stands},
     contenders::{Contender, ContenderState},
     line::{Standing, standing},
     names::{Contender as Name, PERMITS, Role, TURNS},
     session::{Session, retry},
-    store::{BUSY, Stands, ZooKeeperStore, unavailable},
+    store::{ZooKeeperStore, unavailable},
 };
 use crate::{
     store::{AcquireCommand, Acquired},

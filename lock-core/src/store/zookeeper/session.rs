@@ -1,7 +1,4 @@
-//! The session: one at a time, replaced when it has ended.
-//!
-//! All locks of a client end with its session, so a command belongs to the session in which it
-//! began: what an earlier one held is lost.
+//! One session with the ensemble, and what it answers.
 
 use std::{
     collections::HashSet,
@@ -9,25 +6,13 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use futures_util::future::join;
-use tokio::{
-    sync::{Mutex, watch},
-    time::Instant,
-};
-use tokio_util::sync::CancellationToken;
-use zookeeper_client::{Acls, Client, CreateMode, Error, SessionState};
+use tokio::sync::Mutex;
+use zookeeper_client::{Acls, Client, CreateMode, Error};
 
-use super::{connect::Connector, path::Root};
-use crate::{
-    runtime::Backoff,
-    types::{ConnectError, Unavailable},
-};
-
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+use super::path::Root;
 
 /// One session of the client with the ensemble.
 pub(crate) struct Session {
@@ -132,141 +117,4 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, Error>>>(
 /// executed. A reset is reported by the library as the system's own error.
 pub(crate) fn is_lost(why: &Error) -> bool {
     matches!(why, Error::ConnectionLoss | Error::Custom(_))
-}
-
-/// The current session, and since when there is no connection.
-#[derive(Debug)]
-pub(crate) struct Sessions {
-    connector: Connector,
-    current: watch::Sender<Current>,
-    closed: CancellationToken,
-}
-
-#[derive(Debug, Clone)]
-struct Current {
-    session: Option<Arc<Session>>,
-    /// Since when, and why, nothing can be sent.
-    silent: Option<(Instant, String)>,
-}
-
-impl Sessions {
-    /// With the first session, if there is one yet.
-    pub(crate) fn new(connector: Connector, first: Option<Session>) -> Self {
-        let silent = first.is_none().then(|| (Instant::now(), "not connected yet".to_owned()));
-        let current = Current { session: first.map(Arc::new), silent };
-        Self { connector, current: watch::Sender::new(current), closed: CancellationToken::new() }
-    }
-
-    /// The current session, for which a caller waits when there is none.
-    pub(crate) async fn current(&self) -> Result<Arc<Session>, Unavailable> {
-        let mut current = self.current.subscribe();
-        tokio::select! {
-            found = current.wait_for(|current| current.session.is_some()) => {
-                let session = found.ok().and_then(|found| found.session.clone());
-                session.ok_or_else(closed)
-            }
-            () = self.closed.cancelled() => Err(closed()),
-        }
-    }
-
-    /// Why nothing has been sent for longer than `limit`.
-    pub(crate) fn check(&self, limit: Duration) -> Result<(), Unavailable> {
-        match &self.current.borrow().silent {
-            Some((since, why)) if since.elapsed() >= limit => {
-                Err(Unavailable::no_answer(why.clone()))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Keeps a session, and replaces it when it has ended.
-    pub(crate) async fn supervise(self: Arc<Self>) {
-        let closed = self.closed.clone();
-        tokio::select! {
-            () = self.keep() => {}
-            () = closed.cancelled() => {}
-        }
-    }
-
-    async fn keep(&self) {
-        let mut backoff = Backoff::new(FIRST_PAUSE);
-        loop {
-            let session = self.current.borrow().session.clone();
-            let number = match session {
-                Some(session) => {
-                    self.until_ended(&session).await;
-                    backoff = Backoff::new(FIRST_PAUSE);
-                    session.number + 1
-                }
-                None => 1,
-            };
-            let why = match self.connect(number).await {
-                Ok(()) => continue,
-                Err(why) => why,
-            };
-            self.current.send_modify(|current| {
-                if let Some((_, reason)) = &mut current.silent {
-                    *reason = why.to_string();
-                }
-            });
-            tokio::time::sleep(backoff.next(LONGEST_PAUSE)).await;
-        }
-    }
-
-    async fn connect(&self, number: u64) -> Result<(), ConnectError> {
-        let session = self.connector.connect(number).await?;
-        self.current.send_replace(Current { session: Some(Arc::new(session)), silent: None });
-        Ok(())
-    }
-
-    /// Records when the connection comes and goes, until the session has ended.
-    async fn until_ended(&self, session: &Session) {
-        let mut states = session.client.state_watcher();
-        let mut state = states.peek_state();
-        loop {
-            if state.is_terminated() {
-                tracing::warn!(state = %state, "the session with ZooKeeper has ended; all its locks are lost");
-                let silent = Some((Instant::now(), format!("the session has ended: {state}")));
-                self.current.send_replace(Current { session: None, silent });
-                return;
-            }
-            self.current.send_modify(|current| match (state, &current.silent) {
-                (SessionState::Disconnected, None) => {
-                    let why = format!("no connection to {}", self.connector.address());
-                    current.silent = Some((Instant::now(), why));
-                }
-                (SessionState::Disconnected, Some(_)) => {}
-                _ => current.silent = None,
-            });
-            state = states.changed().await;
-        }
-    }
-
-    /// The least timeout that the ensemble grants, normally two of its ticks, if it is longer than what
-    /// is requested for it.
-    pub(crate) async fn least_timeout(&self) -> Option<Duration> {
-        self.connector.least_timeout().await
-    }
-
-    /// Ends the session, and with it everything that it holds.
-    pub(crate) async fn close(&self) {
-        self.closed.cancel();
-        let session = self.current.borrow().session.clone();
-        let states = session.as_ref().map(|session| session.client.state_watcher());
-        self.forget();
-        drop(session);
-        if let Some(mut states) = states {
-            while !states.changed().await.is_terminated() {}
-        }
-    }
-
-    /// As [`close`](Self::close), without waiting until the ensemble has confirmed it.
-    pub(crate) fn forget(&self) {
-        self.closed.cancel();
-        self.current.send_replace(Current { session: None, silent: None });
-    }
-}
-
-fn closed() -> Unavailable {
-    Unavailable::unsent("the lock client is shut down")
 }

@@ -5,18 +5,11 @@ use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use zookeeper_client::{Error, OneshotWatcher};
+use zookeeper_client::Error;
 
 use super::{
-    cleanup::AbandonOnDrop,
-    contenders::{Contender, ContenderState, Contenders},
-    line::{Standing, divide, is_in_the_way, standing},
-    names::Role,
-    path::Root,
-    requests::ReleaseRequests,
-    semaphore::permits_in_use,
-    session::{Session, Sessions, is_lost},
-    znode::Znode,
+    belief::reliable, contenders::Contenders, path::Root, requests::ReleaseRequests,
+    session::is_lost, sessions::Sessions, znode::Znode,
 };
 use crate::{
     store::{
@@ -24,12 +17,9 @@ use crate::{
         Released, RenewCommand, Renewal, StoreAdmin, StoreFuture, StoreHealth, Upgraded, WakeTopic,
         WakeupReceiver,
     },
-    types::{FencingToken, Kind, LockKey, Mode, StoreError, Unavailable, Unsupported},
+    types::{LockKey, Mode, StoreError, Unavailable, Unsupported},
 };
 
-/// How many tokens there are for each znode: its own, those for hand-offs within the process, and
-/// one for an operator that takes the lock away.
-const TOKENS: u64 = 128;
 /// How long a shutdown waits until the ensemble has confirmed that the session has ended.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
@@ -52,33 +42,6 @@ impl fmt::Debug for ZooKeeperStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ZooKeeper at {}", self.address)
     }
-}
-
-/// How much of a session's timeout its client may rely on: three fifths.
-///
-/// The ensemble counts from the last message of the client that its leader knows of, and knows of it
-/// later than it was sent: the client sends something at least every three twentieths of the timeout,
-/// and a follower passes on what it heard every half tick, which is a quarter of the timeout where that
-/// is as short as a server allows. What a follower has not passed on when it fails is lost.
-pub(crate) fn reliable(session_timeout: Duration) -> Duration {
-    session_timeout * 3 / 5
-}
-
-/// The timeout of which this is the reliable part.
-pub(crate) fn session_timeout_for(lease: Duration) -> Duration {
-    lease * 5 / 3
-}
-
-/// The token of a grant, by the transaction that created the holder's znode: those of one ensemble
-/// grow, and are shifted so that there is room for the hand-offs that follow.
-pub(super) fn token_of(czxid: i64) -> FencingToken {
-    FencingToken::new(u64::try_from(czxid).unwrap_or_default().saturating_mul(TOKENS))
-}
-
-/// The last token that holders of this znode may have, for an operator: less than those of every znode
-/// that was created later.
-pub(super) fn last_token_of(czxid: i64) -> FencingToken {
-    FencingToken::new(token_of(czxid).get().saturating_add(TOKENS - 1))
 }
 
 pub(super) fn unavailable(why: Error) -> StoreError {
@@ -111,285 +74,8 @@ impl ZooKeeperStore {
         }
     }
 
-    fn data_of(&self, holder: &Holder) -> String {
+    pub(super) fn data_of(&self, holder: &Holder) -> String {
         format!("{} {} {}", self.name, holder.kind, holder.owner)
-    }
-
-    async fn try_acquire(&self, command: &AcquireCommand) -> Result<Acquired, StoreError> {
-        let path = self.root.path_of(&command.key)?;
-        let session = self.sessions.current().await?;
-        let holder = command.holder();
-        let contender = if command.holds == 1 {
-            self.contenders.of_try(&holder, command.mode, &path, session.number)
-        } else {
-            match self.contenders.get(&holder) {
-                Some(contender) if contender.session == session.number => contender,
-                _ => return Ok(Acquired::Lost),
-            }
-        };
-        let mut state = contender.state.lock().await;
-        if !state.holds.none() {
-            return self.enter_again(command, &contender, &mut state, &session).await;
-        }
-        if command.holds > 1 {
-            return Ok(Acquired::Lost);
-        }
-        // A caller that does not wait looks first: a refusal then costs the ensemble no write.
-        if command.place.is_none() && !state.may_be_stored() {
-            let look = self.look_first(command, &path, &session).await.map_err(unavailable)?;
-            if let Some(refusal) = look {
-                self.contenders.remove(&contender);
-                return Ok(refusal);
-            }
-        }
-        let data = self.data_of(&holder);
-        let stands = match command.kind {
-            Kind::Semaphore => {
-                self.take_permit(command, &contender, &mut state, &session, &data).await
-            }
-            _ => self.stand_in_line(&contender, &mut state, &session, &data).await,
-        };
-        let in_the_way = match stands.map_err(unavailable)? {
-            Stands::Holds => {
-                state.watch_none();
-                *state.holds.of_mut(command.mode) = 1;
-                let token = state.znode.czxid().map(token_of);
-                return Ok(Acquired::Granted(token.filter(|_| command.kind != Kind::Semaphore)));
-            }
-            Stands::Behind(answer) => answer,
-        };
-        let waits = command.place.is_some()
-            && in_the_way == Acquired::Busy { remaining: None, in_line: true };
-        if waits {
-            return Ok(in_the_way);
-        }
-        // It holds nothing and waits for nothing: nothing of it may stay.
-        let leaving = AbandonOnDrop::new(&self.contenders, &contender);
-        state.watch_none();
-        for znode in state.znodes() {
-            znode.delete(&session).await.map_err(unavailable)?;
-        }
-        leaving.done();
-        Ok(match in_the_way {
-            Acquired::Busy { remaining, .. } => Acquired::Busy { remaining, in_line: false },
-            other => other,
-        })
-    }
-
-    /// One hold more for an owner that has one, or a command that is repeated.
-    async fn enter_again(
-        &self,
-        command: &AcquireCommand,
-        contender: &Contender,
-        state: &mut ContenderState,
-        session: &Session,
-    ) -> Result<Acquired, StoreError> {
-        let before = state.holds;
-        let have = before.of(command.mode);
-        if have + 1 < command.holds {
-            return Ok(Acquired::Lost);
-        }
-        let held = session.confirm().await.map_err(unavailable)?;
-        if !is_among(&held, &state.znode) {
-            self.contenders.remove(contender);
-            return Ok(Acquired::Lost);
-        }
-        *state.holds.of_mut(command.mode) = have.max(command.holds);
-        // Its first hold again: the answer to it was lost.
-        let is_first = have == 1 && command.holds == 1 && before.read + before.write == 1;
-        let token = state.znode.czxid().map(token_of);
-        let token = token.filter(|_| is_first && command.kind != Kind::Semaphore);
-        Ok(Acquired::Granted(token))
-    }
-
-    /// Why a contender that comes now would not hold the lock.
-    async fn look_first(
-        &self,
-        command: &AcquireCommand,
-        path: &str,
-        session: &Session,
-    ) -> Result<Option<Acquired>, Error> {
-        let refused = match command.kind {
-            Kind::Semaphore => {
-                let permits = usize::try_from(command.permits).unwrap_or(usize::MAX);
-                permits_in_use(session, path).await? >= permits
-            }
-            kind => {
-                let children = session.children_now(path).await?;
-                is_in_the_way(&children, Role::of(kind, command.mode))
-            }
-        };
-        Ok(refused.then_some(Acquired::Busy { remaining: None, in_line: false }))
-    }
-
-    async fn stand_in_line(
-        &self,
-        contender: &Arc<Contender>,
-        state: &mut ContenderState,
-        session: &Arc<Session>,
-        data: &str,
-    ) -> Result<Stands, Error> {
-        loop {
-            let children = state.znode.create(session, data).await?;
-            let own = state.znode.name().unwrap_or_default();
-            match standing(&children, own) {
-                Standing::Holds => return Ok(Stands::Holds),
-                Standing::OtherRecipe => return Ok(Stands::Behind(Acquired::WrongKind)),
-                Standing::Gone => state.znode.vanished(),
-                Standing::Behind(name) => {
-                    let path = format!("{}/{name}", contender.path);
-                    if self.watch(contender, state, session, path).await? {
-                        return Ok(Stands::Behind(BUSY));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Watches the znode that a contender waits for; `false` if that is gone already.
-    pub(super) async fn watch(
-        &self,
-        contender: &Arc<Contender>,
-        state: &mut ContenderState,
-        session: &Session,
-        path: String,
-    ) -> Result<bool, Error> {
-        if state.watches(&path) {
-            return Ok(true);
-        }
-        // Its data, not whether it exists: that would leave a watch on a znode that is gone.
-        let watched = super::session::retry(|| session.client.get_and_watch_data(&path)).await;
-        let watcher = match watched {
-            Ok((_, _, watcher)) => watcher,
-            Err(Error::NoNode) => return Ok(false),
-            Err(why) => return Err(why),
-        };
-        self.wake_by(contender, state, path, watcher);
-        Ok(true)
-    }
-
-    /// Wakes a contender once what it watches has changed.
-    pub(super) fn wake_by(
-        &self,
-        contender: &Arc<Contender>,
-        state: &mut ContenderState,
-        path: String,
-        watcher: OneshotWatcher,
-    ) {
-        let waiter = Arc::downgrade(contender);
-        let task = tokio::spawn(async move {
-            watcher.changed().await;
-            if let Some(waiter) = waiter.upgrade() {
-                waiter.wake();
-            }
-        });
-        state.watch(path, task);
-    }
-
-    async fn release_one(&self, command: &ReleaseCommand) -> Result<Released, StoreError> {
-        let Some(contender) = self.contenders.get(&command.holder) else {
-            return Ok(Released::Gone);
-        };
-        let session = self.sessions.current().await?;
-        if contender.session != session.number {
-            // Everything of its session has ended.
-            self.contenders.remove(&contender);
-            return Ok(Released::Gone);
-        }
-        let mut state = contender.state.lock().await;
-        let have = state.holds.of(command.mode);
-        if command.holds > 0 {
-            let is_less = have >= command.holds;
-            if is_less {
-                *state.holds.of_mut(command.mode) = command.holds;
-            }
-            return Ok(if is_less { Released::StillHeld } else { Released::Gone });
-        }
-        let mut left = state.holds;
-        *left.of_mut(command.mode) = 0;
-        if !left.none() && have == 0 {
-            return Ok(Released::Gone);
-        }
-        if !left.none() {
-            if command.mode == Mode::Write
-                && !self.become_reader(&contender, &mut state, &session).await?
-            {
-                return Ok(Released::Gone);
-            }
-            state.holds = left;
-            return Ok(Released::StillHeld);
-        }
-        // From here on it is gone for its owner. If it is not certain that it is gone from the store,
-        // the cleanup goes on, also after the caller has given up: the session lives on, and with it
-        // whatever is left.
-        let leaving = AbandonOnDrop::new(&self.contenders, &contender);
-        state.watch_none();
-        let mut was_there = false;
-        for znode in state.znodes() {
-            was_there |= znode.delete(&session).await.map_err(unavailable)?;
-        }
-        leaving.done();
-        let others = have > 0 && command.mode == Mode::Read && {
-            let children = session.client.get_children(&contender.path).await;
-            children.is_ok_and(|(left, _)| divide(&left).0.iter().any(|one| one.role == Role::Read))
-        };
-        Ok(match (have > 0 && was_there, others) {
-            (false, _) => Released::Gone,
-            (true, true) => Released::StillHeld,
-            (true, false) => Released::Freed,
-        })
-    }
-
-    /// The write of an owner becomes a read, ahead of every waiter.
-    async fn become_reader(
-        &self,
-        contender: &Contender,
-        state: &mut ContenderState,
-        session: &Session,
-    ) -> Result<bool, StoreError> {
-        let ContenderState { znode, next, .. } = state;
-        if next.is_none() {
-            *next = Znode::read_after(znode);
-        }
-        let data = self.data_of(&contender.holder);
-        let done = match next {
-            Some(next) => znode.replace(next, session, &data).await.map_err(unavailable)?,
-            None => None,
-        };
-        match (done, next.take()) {
-            (Some(()), Some(read)) => *znode = read,
-            _ => {
-                self.contenders.remove(contender);
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    async fn convert_down(&self, command: &ConvertCommand) -> Result<Downgraded, StoreError> {
-        let session = self.sessions.current().await?;
-        let contender = self.contenders.get(&command.holder);
-        let Some(contender) = contender.filter(|one| one.session == session.number) else {
-            return Ok(Downgraded::Lost);
-        };
-        let mut state = contender.state.lock().await;
-        let (has, after) = (state.holds, command.after);
-        if has.none() {
-            return Ok(Downgraded::Lost);
-        }
-        if has.write > 0 && after.write == 0 {
-            if !self.become_reader(&contender, &mut state, &session).await? {
-                return Ok(Downgraded::Lost);
-            }
-        } else {
-            let held = session.confirm().await.map_err(unavailable)?;
-            if !is_among(&held, &state.znode) {
-                self.contenders.remove(&contender);
-                return Ok(Downgraded::Lost);
-            }
-        }
-        state.holds = after;
-        Ok(Downgraded::Done)
     }
 
     async fn renew_all(&self, commands: Vec<RenewCommand>) -> Result<Vec<Renewal>, StoreError> {
@@ -426,15 +112,7 @@ impl ZooKeeperStore {
     }
 }
 
-/// Where a contender stands after a try.
-pub(super) enum Stands {
-    Holds,
-    Behind(Acquired),
-}
-
-pub(super) const BUSY: Acquired = Acquired::Busy { remaining: None, in_line: true };
-
-fn is_among(held: &HashSet<String>, znode: &Znode) -> bool {
+pub(super) fn is_among(held: &HashSet<String>, znode: &Znode) -> bool {
     znode.path().is_some_and(|path| held.contains(&path))
 }
 
