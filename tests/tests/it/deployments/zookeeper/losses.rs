@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use lock_core::{LockClient, LockGuard};
 use lock_tests::{
     Direction, LIMIT, Stopwatch, ZooKeeperEnsemble, ZooKeeperServer, bounded, eventually,
+    unless_stalled,
 };
 
 use crate::deployments::zookeeper::client;
@@ -27,34 +28,42 @@ async fn three_locks(client: &LockClient) -> [LockGuard; 3] {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_behind_a_silent_link_has_lost_its_locks_when_another_gets_them() {
     for silent in [Direction::Both, Direction::ToServer, Direction::ToClient] {
-        let server = ZooKeeperServer::start().await;
-        let proxy = server.proxy().await;
-        let holder = client(&server.url_through(&proxy), LEASE).await;
-        let other = client(&server.url(), LEASE).await;
-        let guards = three_locks(&holder).await;
-        let next = ["mutex", "write", "read"].map(|key| match key {
-            "mutex" => other.reentrant(key),
-            _ => other.write(key),
-        });
-        let next = next.map(|lock| tokio::spawn(lock.wait(LONG).acquire()));
-        proxy.black_hole(silent);
-        for (guard, next) in guards.into_iter().zip(next) {
-            let granted = bounded(LONG, next).await.unwrap().unwrap();
-            assert!(!guard.is_held(), "{silent:?}: two believe in \"{}\"", guard.key());
-            bounded(LIMIT, guard.lost()).await;
-            granted.release().await.unwrap();
-        }
-        // The client gets a new session by itself; what it sends in the old one until then fails.
-        proxy.pass();
-        eventually("a lock in a new session", LONG, async || {
-            holder.write("again").wait(LONG).acquire().await.is_ok()
-        })
-        .await;
+        unless_stalled(async || another_gets_them_behind(silent).await).await;
     }
+}
+
+async fn another_gets_them_behind(silent: Direction) {
+    let server = ZooKeeperServer::start().await;
+    let proxy = server.proxy().await;
+    let holder = client(&server.url_through(&proxy), LEASE).await;
+    let other = client(&server.url(), LEASE).await;
+    let guards = three_locks(&holder).await;
+    let next = ["mutex", "write", "read"].map(|key| match key {
+        "mutex" => other.reentrant(key),
+        _ => other.write(key),
+    });
+    let next = next.map(|lock| tokio::spawn(lock.wait(LONG).acquire()));
+    proxy.black_hole(silent);
+    for (guard, next) in guards.into_iter().zip(next) {
+        let granted = bounded(LONG, next).await.unwrap().unwrap();
+        assert!(!guard.is_held(), "{silent:?}: two believe in \"{}\"", guard.key());
+        bounded(LIMIT, guard.lost()).await;
+        granted.release().await.unwrap();
+    }
+    // The client gets a new session by itself; what it sends in the old one until then fails.
+    proxy.pass();
+    eventually("a lock in a new session", LONG, async || {
+        holder.write("again").wait(LONG).acquire().await.is_ok()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_majority_every_holder_is_told_before_its_session_ends() {
+    unless_stalled(every_holder_is_told_without_a_majority).await;
+}
+
+async fn every_holder_is_told_without_a_majority() {
     let mut ensemble = ZooKeeperEnsemble::start().await;
     let url = ensemble.url();
     let clients = join_all((0..3).map(|_| client(&url, LEASE))).await;
