@@ -1,17 +1,28 @@
 //! A ZooKeeper ensemble for one test.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use futures_util::future::join_all;
 
 use crate::zookeeper_server::{Member, NotReady, PORTS_TRIED};
 use crate::{
-    LIMIT, Proxy, Znodes, ZooKeeperMode, ZooKeeperServer, ZooKeeperServerBuilder, eventually,
-    free_port,
+    Direction, LIMIT, Proxy, Znodes, ZooKeeperMode, ZooKeeperServer, ZooKeeperServerBuilder,
+    eventually, free_port,
 };
 
 /// Three servers on 127.0.0.1 that elect a leader. All are killed on drop.
 #[derive(Debug)]
 pub struct ZooKeeperEnsemble {
     members: Vec<ZooKeeperServer>,
+    links: Vec<Link>,
+}
+
+/// The way on which one member follows another.
+#[derive(Debug)]
+struct Link {
+    from: usize,
+    to: usize,
+    proxy: Proxy,
 }
 
 impl ZooKeeperEnsemble {
@@ -37,15 +48,39 @@ impl ZooKeeperEnsemble {
 
     async fn launch(settings: &ZooKeeperServerBuilder) -> Result<Self, NotReady> {
         let ports: Vec<_> = (0..Self::MEMBERS).map(|_| (free_port(), free_port())).collect();
-        let members = (1..=Self::MEMBERS).map(|id| {
-            let member = Member { id, ports: ports.clone() };
-            ZooKeeperServer::spawn(settings.clone().member(member))
-        });
-        let ensemble = Self { members: join_all(members).await };
+        let (mut members, mut links) = (Vec::new(), Vec::new());
+        for from in 0..Self::MEMBERS {
+            let mut reached = ports.clone();
+            for to in (0..Self::MEMBERS).filter(|to| *to != from) {
+                let leader = SocketAddr::from((Ipv4Addr::LOCALHOST, ports[to].0));
+                let proxy = Proxy::start(leader).await;
+                reached[to].0 = proxy.addr().port();
+                links.push(Link { from, to, proxy });
+            }
+            let member = Member { id: from + 1, ports: reached };
+            members.push(ZooKeeperServer::spawn(settings.clone().member(member)));
+        }
+        let ensemble = Self { members: join_all(members).await, links };
         for member in &ensemble.members {
             member.serves().await?;
         }
         Ok(ensemble)
+    }
+
+    /// Cuts a member off from the others: it can follow none, and none can follow it. Nothing that is
+    /// sent arrives, and no connection ends. Clients reach it. It votes, since elections have connections
+    /// of their own: a leader that is cut off may be elected again and again, with no member to follow it.
+    pub fn cut_off(&self, at: usize) {
+        self.links_of(at).for_each(|link| link.proxy.black_hole(Direction::Both));
+    }
+
+    /// Connects a member with the others again.
+    pub fn connect(&self, at: usize) {
+        self.links_of(at).for_each(|link| link.proxy.pass());
+    }
+
+    fn links_of(&self, at: usize) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter(move |link| link.from == at || link.to == at)
     }
 
     /// `zookeeper://` with the addresses of all members.

@@ -1,5 +1,6 @@
 //! The configuration and the command line of a server.
 
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -21,6 +22,7 @@ pub struct ZooKeeperServerBuilder {
     max_session_timeout: Duration,
     settings: Vec<(String, String)>,
     properties: Vec<(String, String)>,
+    environment: Vec<(String, OsString)>,
     tls: Option<TlsPort>,
     member: Option<Member>,
 }
@@ -38,7 +40,7 @@ struct TlsPort {
 pub(crate) struct Member {
     /// Counts from 1.
     pub(crate) id: usize,
-    /// The ports of all members, in order: for followers, and for elections.
+    /// The ports at which it reaches all members, in order: for followers, and for elections.
     pub(crate) ports: Vec<(u16, u16)>,
 }
 
@@ -49,6 +51,7 @@ impl Default for ZooKeeperServerBuilder {
             max_session_timeout: Duration::from_secs(60),
             settings: Vec::new(),
             properties: Vec::new(),
+            environment: Vec::new(),
             tls: None,
             member: None,
         }
@@ -82,6 +85,13 @@ impl ZooKeeperServerBuilder {
     #[must_use]
     pub fn property(mut self, name: &str, value: impl Into<String>) -> Self {
         self.properties.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Sets an environment variable of the process.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
         self
     }
 
@@ -134,6 +144,7 @@ impl ZooKeeperServerBuilder {
         java.args(self.properties.iter().map(|(name, value)| format!("-D{name}={value}")));
         java.arg("-cp").arg(class_path);
         java.args(["org.apache.zookeeper.server.quorum.QuorumPeerMain", CONFIGURATION]);
+        java.envs(self.environment.iter().map(|(name, value)| (name, value)));
         // `readiness` recognises the server by its directory.
         java.current_dir(directory).stdin(Stdio::null());
         java.stdout(log.try_clone().expect("cannot share a log file")).stderr(log);

@@ -1,6 +1,8 @@
 //! An ensemble elects a leader, and another one when the leader has gone.
 
-use lock_tests::{LIMIT, Znodes, ZooKeeperEnsemble, eventually};
+use std::time::{Duration, Instant};
+
+use lock_tests::{LIMIT, SlowDisk, Znodes, ZooKeeperEnsemble, ZooKeeperServer, eventually};
 
 async fn all_serve(ensemble: &ZooKeeperEnsemble) {
     eventually("all members to serve", 2 * LIMIT, async || {
@@ -74,4 +76,35 @@ async fn a_client_changes_to_another_member_when_one_proxy_refuses() {
     proxies[used].cut().await;
     assert!(znodes.exists("/a").await);
     assert_eq!(proxies[used].connections(), 0);
+}
+
+#[tokio::test]
+async fn a_follower_that_is_cut_off_takes_no_part_until_it_is_connected() {
+    let ensemble = ZooKeeperEnsemble::start().await;
+    all_serve(&ensemble).await;
+    let (leader, cut) = (ensemble.leader().await, ensemble.followers().await[0]);
+    ensemble.cut_off(cut);
+    ensemble.member(leader).znodes().await.create("/a", "").await;
+    eventually("it to serve no more", 2 * LIMIT, async || {
+        ensemble.member(cut).mode().await.is_none()
+    })
+    .await;
+    ensemble.connect(cut);
+    all_serve(&ensemble).await;
+    assert!(ensemble.member(cut).znodes().await.exists("/a").await);
+}
+
+#[tokio::test]
+async fn a_slow_disk_keeps_writes_back() {
+    let disk = SlowDisk::new();
+    let ensemble = ZooKeeperEnsemble::start_with(disk.of(ZooKeeperServer::builder())).await;
+    let znodes = ensemble.znodes().await;
+    znodes.create("/a", "").await;
+    let delay = Duration::from_millis(300);
+    disk.by(delay);
+    let begun = Instant::now();
+    znodes.set_data("/a", "text").await;
+    assert!(begun.elapsed() >= delay);
+    disk.by(Duration::ZERO);
+    assert_eq!(znodes.data("/a").await.unwrap(), b"text");
 }
