@@ -7,7 +7,7 @@ use lock_tests::Wire;
 
 use crate::worker::Settings;
 
-/// Breaks Redis, links and processes under locks, and checks that every promise is kept.
+/// Breaks Redis, ZooKeeper, links and processes under locks, and checks that every promise is kept.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "campaign", args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -60,6 +60,8 @@ pub(crate) enum Where {
     Standalone,
     Sentinel,
     Cluster,
+    #[value(name = "zookeeper")]
+    ZooKeeper,
     All,
 }
 

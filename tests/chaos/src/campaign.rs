@@ -64,6 +64,7 @@ fn slices(args: &Args) -> Vec<Next> {
         Where::Standalone => &[Sort::Standalone],
         Where::Sentinel => &[Sort::Sentinel],
         Where::Cluster => &[Sort::Cluster],
+        Where::ZooKeeper => &[Sort::ZooKeeper],
         Where::All => &Sort::ALL,
     };
     let turns = u32::try_from(sorts.len()).unwrap_or(1);

@@ -27,6 +27,8 @@ pub(crate) enum Record {
         keys: Vec<String>,
         wait: Nanos,
         lease: Nanos,
+        /// For how long the store keeps it when nothing is sent any more.
+        kept: Nanos,
     },
     /// It was not granted.
     Refused { n: u64, at: Nanos, why: Refusal },

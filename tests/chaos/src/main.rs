@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It starts its own Redis (one server; a primary with two replicas and three Sentinels; a cluster
-//! of six), and worker processes, which are this program with the word `worker`. Each worker reaches
+//! of six) and its own ZooKeeper (an ensemble of three), and worker processes, which are this program with the word `worker`. Each worker reaches
 //! the servers through proxies of its own. What is to go wrong, when, follows from the seed alone.
 //! Workers write down what they ask, get and believe, on the machine's one monotonic clock; when a
 //! slice of the campaign is over, the checkers read it.

@@ -17,7 +17,7 @@ const fn elsewhere(number: u8, what: &'static str, why: &'static str) -> Row {
 }
 
 /// Every row, by its number.
-pub(crate) const ROWS: [Row; 38] = [
+pub(crate) const ROWS: [Row; 46] = [
     injected(1, "SIGSTOP of a worker, for less or more than its leases"),
     elsewhere(
         2,
@@ -26,7 +26,7 @@ pub(crate) const ROWS: [Row; 38] = [
     ),
     injected(3, "SIGKILL of a worker that holds"),
     injected(4, "SIGKILL of a worker that waits in a fair line"),
-    injected(5, "black hole between a worker and Redis, in either or both directions"),
+    injected(5, "black hole between a worker and the store, in either or both directions"),
     injected(6, "half-open and half-closed connections"),
     injected(7, "reset within a reply, reset of all connections"),
     injected(8, "latency, and bytes in small pieces"),
@@ -64,6 +64,14 @@ pub(crate) const ROWS: [Row; 38] = [
     injected(36, "release by a guard whose lease is over"),
     injected(37, "something else under a lock's key"),
     injected(38, "burst of messages, small output buffers"),
+    injected(39, "ZooKeeper: SIGKILL of the leader or a follower, then a restart"),
+    injected(40, "ZooKeeper: SIGSTOP of the leader or a follower"),
+    injected(41, "ZooKeeper: the leader or a follower cut off from the other members"),
+    injected(42, "ZooKeeper: a follower, or all members, cut off from clients"),
+    injected(43, "ZooKeeper: all connections of clients reset"),
+    injected(44, "ZooKeeper: an operator deletes znodes of holders and waiters"),
+    injected(45, "ZooKeeper: SIGKILL of two members of three, then a restart"),
+    injected(46, "ZooKeeper: a slow disk"),
 ];
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use deck::Deck;
 /// The target of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Redis and its servers: one fault at a time.
+    /// The store's servers: one fault at a time.
     Servers,
     /// One worker with its links: one fault at a time.
     Worker(usize),
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_hour_has_every_row_that_is_injected() {
-        let mut counts = [0; 39];
+        let mut counts = [0; 47];
         for slice in 0..10 {
             for sort in Sort::ALL {
                 for fault in plan(1, slice, sort, 4, &[], 2 * MINUTE) {
@@ -113,7 +113,7 @@ mod tests {
         }
         for row in crate::rows::ROWS.iter().filter(|row| row.elsewhere.is_none()) {
             let count = counts[usize::from(row.number)];
-            assert!(count >= 20, "row {}: {count}", row.number);
+            assert!(count >= 15, "row {}: {count}", row.number);
         }
     }
 }

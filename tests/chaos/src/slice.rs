@@ -37,7 +37,8 @@ impl Slice<'_> {
         let resource = Resource::serve(&self.directory.join("resource"));
         let resource = resource.expect("cannot serve the counters");
         let crew =
-            Crew::start(&deployment, self.workers, self.seed, self.wire, self.directory).await;
+            Crew::start(&deployment, self.sort, self.workers, self.seed, self.wire, self.directory);
+        let crew = crew.await;
         let nemesis = Nemesis::new(self.wire);
         let watch = Watch::over(&deployment, self.sort);
         let time = sleep(self.length);
@@ -67,14 +68,14 @@ impl Slice<'_> {
         }
     }
 
-    /// What stands in Redis when all workers have been gone for the longest lease.
+    /// What stands in the store when all workers have been gone for the longest lease.
     async fn leftovers(&self, deployment: &Deployment) -> Vec<Leftover> {
         let end = Instant::now() + LONGEST + SLACK;
         loop {
-            let keys = deployment.keys().await.unwrap_or_default();
-            let left: Vec<Leftover> =
-                keys.into_iter().map(|(key, ttl)| Leftover { key, ttl }).collect();
-            let left: Vec<Leftover> = left.into_iter().filter(Leftover::is_wrong).collect();
+            let unknown = || vec![("what the store has, which does not answer".to_owned(), -1)];
+            let keys = deployment.keys().await.unwrap_or_else(unknown);
+            let left = keys.into_iter().map(|(key, ttl)| Leftover { key, ttl });
+            let left: Vec<Leftover> = left.filter(Leftover::is_wrong).collect();
             if left.is_empty() || Instant::now() > end {
                 return left;
             }

@@ -28,11 +28,11 @@ fn told_in_time(hold: &Hold, windows: &Windows, verdict: &mut Verdict) {
     }
 }
 
-/// Without answers from Redis, the hold ends by the lease that was confirmed before.
+/// Without answers from the store, the hold ends by the lease that was confirmed before.
 fn believed_too_long(hold: &Hold, windows: &Windows, verdict: &mut Verdict) {
     let margin = (hold.lease / 20).max(10 * MS).min(hold.lease / 4);
     let silences = windows.silences(hold.worker).iter().map(|it| (it, hold.lease - margin));
-    // A worker that stood still for a whole lease finds its lock gone from Redis.
+    // A worker that stood still for a whole lease finds its lock gone from the store.
     let stops = windows.signalled(hold.worker).iter().map(|it| (it, hold.lease));
     for ((begin, end), belief) in silences.chain(stops) {
         let (begin, end) = (*begin, *end);

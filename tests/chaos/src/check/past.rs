@@ -21,6 +21,8 @@ pub(crate) struct Ask {
     pub(crate) at: Nanos,
     pub(crate) wait: Nanos,
     pub(crate) lease: Nanos,
+    /// For how long the store keeps it when nothing is sent any more.
+    pub(crate) kept: Nanos,
     /// When it was answered, or its process was killed.
     pub(crate) end: Nanos,
     pub(crate) answer: Answer,
@@ -47,10 +49,12 @@ pub(crate) struct Hold {
     pub(crate) begin: Nanos,
     /// The last moment at which it was believed in.
     pub(crate) last: Nanos,
-    /// From when on Redis cannot have it any more, if nothing holds up the release or the expiry.
+    /// From when on the store cannot have it any more, if nothing holds up the release or the expiry.
     pub(crate) over: Nanos,
     pub(crate) token: Option<u64>,
     pub(crate) lease: Nanos,
+    /// For how long the store keeps it when nothing is sent any more.
+    pub(crate) kept: Nanos,
     /// When its loss was reported, and until when it would have been relied upon.
     pub(crate) told: Option<(Nanos, Nanos)>,
     /// When its process was killed, if it was while this was held.
@@ -101,7 +105,7 @@ impl Past {
         let (mut finished, mut latest) = (false, 0);
         for record in records {
             match record {
-                Record::Ask { n, at, family, access, keys, wait, lease } => {
+                Record::Ask { n, at, family, access, keys, wait, lease, kept } => {
                     asks.insert(n, self.asks.len());
                     let (worker, life) = (life.worker, number);
                     let (end, answer) = (at, Answer::Missing);
@@ -114,6 +118,7 @@ impl Past {
                         at,
                         wait,
                         lease,
+                        kept,
                         end,
                         answer,
                     });
@@ -136,9 +141,10 @@ impl Past {
                         access: ask.access,
                         begin: at,
                         last: at,
-                        over: at + ask.lease,
+                        over: at + ask.kept,
                         token,
                         lease: ask.lease,
+                        kept: ask.kept,
                         told: None,
                         killed: None,
                     }));
@@ -167,7 +173,7 @@ impl Past {
                     for hold in open.remove(&n).into_iter().flat_map(|open| open.holds) {
                         let hold = &mut self.holds[hold];
                         hold.last = last.max(hold.begin);
-                        hold.over = at + hold.lease;
+                        hold.over = at + hold.kept;
                         hold.told = matches!(how, Ending::Lost(_)).then_some((at, deadline));
                     }
                     latest = at;
@@ -216,7 +222,7 @@ impl Past {
                 let hold = &mut self.holds[*hold];
                 // It could not be notified: it relied on the lock until it was killed, or until its end.
                 hold.last = end.min(open.deadline).max(open.last).max(hold.begin);
-                hold.over = end + hold.lease;
+                hold.over = end + hold.kept;
                 hold.killed = life.killed;
             }
         }

@@ -48,7 +48,8 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
             let stalled = outside(gap, troubles);
             verdict.longest_stall = verdict.longest_stall.max(stalled);
             let inherits = |key: &String| inheritances.contains(&(key.as_str(), gap.0));
-            let inherits = !ask.family.is_fair() && ask.keys.iter().any(inherits);
+            let may_queue = ask.family.is_fair() || windows.every_waiter_queues();
+            let inherits = !may_queue && ask.keys.iter().any(inherits);
             if inherits {
                 verdict.longest_inheritance = verdict.longest_inheritance.max(stalled);
             }
@@ -88,9 +89,19 @@ fn blocked<'a>(past: &'a Past, windows: &Windows) -> HashMap<&'a str, Vec<Span>>
         blocked.entry(&hold.key).or_default().push((hold.begin, over));
     }
     for ask in &past.asks {
-        let Some(over) = may_hold_until(ask, windows.troubles(ask.worker)) else { continue };
+        let troubles = windows.troubles(ask.worker);
+        let queues = ask.family.is_fair() || windows.every_waiter_queues();
+        let mut spans = Vec::new();
+        if windows.every_waiter_queues() {
+            // It is the first in line, perhaps, and does not know: until it is told, or its session ends.
+            let within = troubles.iter().filter(|it| it.0 < ask.end && ask.at < it.1);
+            spans.extend(within.map(|it| (it.0.max(ask.at), it.1.min(ask.end) + ask.kept)));
+        }
+        if let Some(over) = may_hold_until(ask, queues, troubles) {
+            spans.push((ask.end, late(ask.end, over)));
+        }
         for key in &ask.keys {
-            blocked.entry(key).or_default().push((ask.end, late(ask.end, over)));
+            blocked.entry(key).or_default().extend(&spans);
         }
     }
     for spans in blocked.values_mut() {
@@ -101,16 +112,16 @@ fn blocked<'a>(past: &'a Past, windows: &Windows) -> HashMap<&'a str, Vec<Span>>
 }
 
 /// Until when an acquisition that was not granted may stand in others' way.
-fn may_hold_until(ask: &Ask, troubles: &[Span]) -> Option<Nanos> {
+fn may_hold_until(ask: &Ask, queues: bool, troubles: &[Span]) -> Option<Nanos> {
     let in_doubt = matches!(
         ask.answer,
         Answer::Killed
             | Answer::Refused(Refusal::Cancelled | Refusal::Unavailable(_) | Refusal::Lost)
     );
     let disturbed = touches((ask.at, ask.end), troubles);
-    match (in_doubt, ask.family.is_fair() && (disturbed || ask.answer == Answer::Killed)) {
-        (_, true) => Some(ask.end + ask.lease.max(PLACE)),
-        (true, false) => Some(ask.end + ask.lease),
+    match (in_doubt, queues && (disturbed || ask.answer == Answer::Killed)) {
+        (_, true) => Some(ask.end + ask.kept.max(PLACE)),
+        (true, false) => Some(ask.end + ask.kept),
         (false, false) => None,
     }
 }
@@ -134,7 +145,7 @@ fn gaps(span: Span, blocked: &[Span]) -> Vec<Span> {
 mod tests {
     use super::super::testing::{ask, hold, quiet, verdict_of};
     use super::*;
-    use crate::keys::Access;
+    use crate::{deployment::Sort, keys::Access, nemesis::Window, schedule::Lane};
 
     fn stalls(held_until: Nanos) -> usize {
         let mut waiter = ask(1, 0, 12 * SECOND);
@@ -149,6 +160,27 @@ mod tests {
     fn a_waiter_before_a_free_lock_is_found() {
         assert_eq!(stalls(11 * SECOND), 0);
         assert_eq!(stalls(SECOND), 1);
+    }
+
+    #[test]
+    fn on_zookeeper_a_waiter_that_is_cut_off_stands_in_the_way_until_its_session_ends() {
+        let stalls = |sort, kept| {
+            let cut = Window {
+                row: 5,
+                variant: 0,
+                lane: Lane::Worker(0),
+                begin: SECOND,
+                end: 6 * SECOND,
+                injected: true,
+            };
+            let mut ahead = ask(0, 0, 7 * SECOND);
+            (ahead.kept, ahead.answer) = (kept, Answer::Refused(Refusal::Busy));
+            let behind = ask(1, SECOND, 9 * SECOND);
+            let past = Past { asks: vec![ahead, behind], ..Past::default() };
+            verdict_of(check, &past, &Windows::new(sort, &[cut], &[])).findings.len()
+        };
+        assert_eq!(stalls(Sort::Standalone, 2 * SECOND), 1);
+        assert_eq!(stalls(Sort::ZooKeeper, 2 * SECOND), 0);
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(super) fn hold(worker: usize, access: Access, begin: Nanos, last: Nanos) -> 
         over: last,
         token: None,
         lease: 1_000,
+        kept: 1_000,
         told: None,
         killed: None,
     }
@@ -36,6 +37,7 @@ pub(super) fn ask(worker: usize, at: Nanos, end: Nanos) -> Ask {
         at,
         wait: 12_000_000_000,
         lease: 1_000,
+        kept: 1_000,
         end,
         answer: Answer::Granted,
     }

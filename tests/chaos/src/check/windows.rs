@@ -51,6 +51,7 @@ impl Windows {
         let silences = |window: &Window, worker| {
             (window.row == 5 && window.lane == Lane::Worker(worker))
                 || (window.row == 9 && sort == Sort::Standalone)
+                || (window.row == 42 && window.variant == 1)
         };
         // Between one that ends and one that begins a word may get through.
         let each_alone = |of: &dyn Fn(&Window, usize) -> bool| {
@@ -70,10 +71,10 @@ impl Windows {
         }
     }
 
-    /// Whether a fault may lose what Redis has granted.
+    /// Whether a fault may lose what the store has granted.
     fn loses(&self, window: &Window) -> bool {
         match (self.sort, window.row) {
-            (_, 10 | 12 | 15 | 24 | 25) => true,
+            (_, 10 | 12 | 15 | 24 | 25 | 44) => true,
             // Sentinels tell the primary to go without waiting for its replicas.
             (Sort::Sentinel, 16) => true,
             _ => false,
@@ -90,9 +91,15 @@ impl Windows {
         self.losses().any(|(begin, end)| begin <= at && at <= end)
     }
 
-    /// Whether data may have been lost between these moments.
+    /// Whether data may have been lost between these moments, tokens among them. ZooKeeper loses none:
+    /// when an operator deletes a holder's znode, the next one has a greater number.
     pub(crate) fn lost_between(&self, begin: Nanos, end: Nanos) -> bool {
-        self.losses().any(|loss| loss.0 <= end && begin <= loss.1)
+        self.sort != Sort::ZooKeeper && self.losses().any(|loss| loss.0 <= end && begin <= loss.1)
+    }
+
+    /// Whether waiters of every kind queue in the store, each as long as its process is alive there.
+    pub(crate) fn every_waiter_queues(&self) -> bool {
+        self.sort.has_sessions()
     }
 
     /// Returns whether an unplanned failover lost data.
@@ -205,6 +212,23 @@ mod tests {
         let before =
             |windows: &[Window]| Windows::new(Sort::Sentinel, windows, &[]).may_overlap(9 * SECOND);
         assert!(before(&[seen]) && !before(&[told_to, seen]), "from its own beginning on");
+    }
+
+    #[test]
+    fn zookeeper_loses_no_token_and_no_lock_but_what_an_operator_deletes() {
+        let on_zookeeper = |row, variant| {
+            let lane = Lane::Servers;
+            let window = Window { row, variant, lane, begin: 10, end: 20, injected: true };
+            let windows = Windows::new(Sort::ZooKeeper, &[window], &[]);
+            let silent = windows.silences(0).len();
+            (windows.may_overlap(15), windows.lost_between(0, 30), silent)
+        };
+        for row in [39, 40, 41, 43, 45, 46] {
+            assert_eq!(on_zookeeper(row, 0), (false, false, 0), "row {row}");
+        }
+        assert_eq!(on_zookeeper(44, 0), (true, false, 0), "deleted by an operator");
+        assert_eq!(on_zookeeper(42, 0), (false, false, 0), "another member is there");
+        assert_eq!(on_zookeeper(42, 1), (false, false, 1), "none is there");
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! The Redis under test: servers of the campaign's own, and what an operator can say to them.
+//! The store under test: servers of the campaign's own, and what an operator can do to them.
 
 mod admin;
 mod cluster;
 mod sentinel;
+mod zookeeper;
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
@@ -11,6 +12,7 @@ use redis::RedisResult;
 
 pub(crate) use admin::Admin;
 pub(crate) use cluster::nodes as cluster_nodes;
+pub(crate) use zookeeper::{KEPT, SESSION_LEASE, ZooKeeper};
 
 /// The workers' Redis user.
 const USER: &str = "worker";
@@ -21,16 +23,23 @@ pub(crate) const RIGHTS: [&str; 6] = ["reset", "on", ">campaign", "~*", "&*", "+
 /// A server that is silent for so long counts as dead with Sentinels and in a cluster.
 const DOWN_AFTER: Duration = Duration::from_millis(1_500);
 
-/// How Redis is deployed.
+/// Where locks are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Sort {
     Standalone,
     Sentinel,
     Cluster,
+    ZooKeeper,
 }
 
 impl Sort {
-    pub(crate) const ALL: [Self; 3] = [Self::Standalone, Self::Sentinel, Self::Cluster];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Standalone, Self::Sentinel, Self::Cluster, Self::ZooKeeper];
+
+    /// Whether a lock ends with its client's session, and has no lease of its own.
+    pub(crate) fn has_sessions(self) -> bool {
+        self == Self::ZooKeeper
+    }
 }
 
 impl fmt::Display for Sort {
@@ -39,6 +48,7 @@ impl fmt::Display for Sort {
             Self::Standalone => "standalone",
             Self::Sentinel => "sentinel",
             Self::Cluster => "cluster",
+            Self::ZooKeeper => "zookeeper",
         })
     }
 }
@@ -50,6 +60,8 @@ pub(crate) enum Deployment {
     Sentinel(SentinelSetup),
     /// Three primaries with a replica each.
     Cluster(RedisCluster),
+    /// Three members of ZooKeeper.
+    ZooKeeper(Box<ZooKeeper>),
 }
 
 impl Deployment {
@@ -77,15 +89,17 @@ impl Deployment {
                 let cluster = RedisCluster::builder().with_replicas().args(user);
                 Self::Cluster(cluster.args(["--cluster-node-timeout", &timeout]).start().await)
             }
+            Sort::ZooKeeper => Self::ZooKeeper(Box::new(ZooKeeper::start().await)),
         }
     }
 
-    /// All servers that have data.
+    /// All Redis servers that have data.
     pub(crate) fn servers(&self) -> Vec<&RedisServer> {
         match self {
             Self::Standalone { server, .. } => vec![server],
             Self::Sentinel(setup) => setup.servers().iter().collect(),
             Self::Cluster(cluster) => cluster.nodes().iter().collect(),
+            Self::ZooKeeper(_) => Vec::new(),
         }
     }
 
@@ -95,12 +109,14 @@ impl Deployment {
             Self::Standalone { server, .. } => server,
             Self::Sentinel(setup) => setup.server_mut(at),
             Self::Cluster(cluster) => cluster.node_mut(at),
+            Self::ZooKeeper(_) => unreachable!("no row of Redis is for ZooKeeper"),
         }
     }
 
     /// Everything that a client may connect to.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let sentinels = match self {
+            Self::ZooKeeper(zookeeper) => return zookeeper.addresses(),
             Self::Sentinel(setup) => setup.sentinels(),
             _ => &[],
         };
@@ -124,19 +140,21 @@ impl Deployment {
                 format!("redis+sentinel://{user}{sentinels}/{name}")
             }
             Self::Cluster(cluster) => format!("redis+cluster://{user}{}", through(cluster.nodes())),
+            Self::ZooKeeper(zookeeper) => zookeeper.url(digit),
         }
     }
 
-    /// Which servers are primaries that clients are sent to.
+    /// Which Redis servers are primaries that clients are sent to.
     pub(crate) async fn primaries(&self) -> Vec<usize> {
         match self {
             Self::Standalone { .. } => vec![0],
             Self::Sentinel(setup) => sentinel::primary(setup).await.into_iter().collect(),
             Self::Cluster(cluster) => cluster::primaries(cluster).await,
+            Self::ZooKeeper(_) => Vec::new(),
         }
     }
 
-    /// Sends the same to every server that runs; the first refusal is the answer.
+    /// Sends the same to every Redis server that runs; the first refusal is the answer.
     pub(crate) async fn tell_all(&self, words: &[&str]) -> RedisResult<()> {
         let mut told = Ok(());
         for server in self.servers() {
@@ -154,6 +172,7 @@ impl Deployment {
             Self::Standalone { server, .. } => Admin::to(server).await.is_ok(),
             Self::Sentinel(setup) => sentinel::is_whole(setup).await,
             Self::Cluster(cluster) => cluster::is_whole(cluster).await,
+            Self::ZooKeeper(zookeeper) => zookeeper.is_whole().await,
         }
     }
 
@@ -166,12 +185,18 @@ impl Deployment {
         }
     }
 
-    /// Every key of every primary with its time to live.
-    pub(crate) async fn keys(&self) -> RedisResult<Vec<(String, i64)>> {
+    /// Every key of every primary with its time to live, or the path of everything that ends with a
+    /// session, which has none. `None` when a server does not answer.
+    pub(crate) async fn keys(&self) -> Option<Vec<(String, i64)>> {
+        if let Self::ZooKeeper(zookeeper) = self {
+            let paths = zookeeper.ephemerals().await?;
+            return Some(paths.into_iter().map(|path| (path, -1)).collect());
+        }
         let mut keys = Vec::new();
         for at in self.primaries().await {
-            keys.extend(Admin::to(self.servers()[at]).await?.keys().await?);
+            let admin = Admin::to(self.servers()[at]).await.ok()?;
+            keys.extend(admin.keys().await.ok()?);
         }
-        Ok(keys)
+        Some(keys)
     }
 }

@@ -83,6 +83,7 @@ pub(super) async fn step_down(deployment: &Deployment, planned: &Planned) -> Inj
                 never = ask_again(&admin, &words) => never,
             }
         }
+        Deployment::ZooKeeper(_) => Err("an ensemble has no primary".to_owned()),
         Deployment::Cluster(cluster) => {
             let replica = slots::replica_of(cluster, at).await.ok_or("it has no replica")?;
             let admin = Admin::to(cluster.node(replica)).await.map_err(because)?;

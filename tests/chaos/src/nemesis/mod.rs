@@ -11,6 +11,7 @@ mod slots;
 mod stalls;
 mod watch;
 mod workers;
+mod zookeeper;
 
 use std::{
     panic::AssertUnwindSafe,

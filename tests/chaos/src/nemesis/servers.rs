@@ -5,7 +5,9 @@ use std::{future::Future, time::Duration};
 use lock_tests::Wire;
 use tokio::time::{Instant, sleep};
 
-use super::{Nemesis, accounts, clock_jumps, failover, memory, messages, restarts, slots, stalls};
+use super::{
+    Nemesis, accounts, clock_jumps, failover, memory, messages, restarts, slots, stalls, zookeeper,
+};
 use crate::{
     deployment::Deployment,
     keys::{Family, KEYS, PERMITS},
@@ -50,6 +52,7 @@ pub(super) async fn inject(
         (27, _) => messages::cut_subscribers_again_and_again(deployment, planned).await,
         (37, _) => messages::put_something_else(deployment, planned).await,
         (38, _) => messages::flood(deployment, planned).await,
+        (39..=46, _) => zookeeper::inject(deployment, planned).await,
         (row, _) => Err(format!("row {row} is not injected")),
     };
     let whole = format!("every server to be back after {planned}");

@@ -25,7 +25,7 @@ pub(crate) struct Watch(Vec<String>);
 impl Watch {
     pub(crate) fn over(deployment: &Deployment, sort: Sort) -> Self {
         let servers = match sort {
-            Sort::Standalone => Vec::new(),
+            Sort::Standalone | Sort::ZooKeeper => Vec::new(),
             _ => deployment.servers(),
         };
         Self(servers.into_iter().map(lock_tests::RedisServer::url).collect())

@@ -15,7 +15,7 @@ use tokio::{sync::Mutex, time::sleep};
 use super::servers::Injected;
 use crate::{
     clock::{Nanos, now},
-    deployment::Deployment,
+    deployment::{Deployment, Sort},
     links::Links,
     schedule::{Planned, mix},
 };
@@ -53,6 +53,7 @@ struct Start {
     url: String,
     directory: PathBuf,
     seed: u64,
+    sort: Sort,
     wire: Wire,
     lives: AtomicU64,
 }
@@ -65,7 +66,7 @@ impl Start {
     fn process(&self) -> Arc<Process> {
         let life = self.lives.fetch_add(1, Ordering::Relaxed);
         let program = std::env::current_exe().expect("a running program has a path");
-        let process = Process::builder(program)
+        let mut process = Process::builder(program)
             .arg("worker")
             .arg("--url")
             .arg(&self.url)
@@ -81,15 +82,18 @@ impl Start {
             .arg(self.of.to_string())
             .arg("--seed")
             .arg(mix(&[self.seed, self.worker as u64, life]).to_string())
-            .hears()
-            .start();
-        Arc::new(process)
+            .hears();
+        if self.sort.has_sessions() {
+            process = process.arg("--sessions");
+        }
+        Arc::new(process.start())
     }
 }
 
 impl Crew {
     pub(crate) async fn start(
         deployment: &Deployment,
+        sort: Sort,
         workers: u8,
         seed: u64,
         wire: Wire,
@@ -104,6 +108,7 @@ impl Crew {
                 url: deployment.url(digit),
                 directory: directory.to_owned(),
                 seed,
+                sort,
                 wire,
                 lives: AtomicU64::new(0),
             };

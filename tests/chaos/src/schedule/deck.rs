@@ -37,7 +37,7 @@ const FOR_WORKERS: &[(u8, u8)] = &[
     (36, 0),
 ];
 
-/// Those that every deployment's servers can suffer.
+/// Those that every deployment's Redis servers can suffer.
 const FOR_ALL_SERVERS: &[(u8, u8)] = &[
     (9, 0),
     (13, 0),
@@ -59,6 +59,21 @@ const FOR_STANDALONE: &[(u8, u8)] = &[(10, 0), (11, 0), (16, 0), (24, 0), (25, 0
 /// 12.0: cut off and killed; 12.1: stopped until it is replaced; 16: the Sentinels are told to.
 const FOR_SENTINEL: &[(u8, u8)] = &[(12, 0), (12, 1), (16, 0)];
 const FOR_CLUSTER: &[(u8, u8)] = &[(12, 0), (16, 0), (20, 0), (20, 1)];
+/// 39 to 41: to the leader and to a follower; 42.0: a follower cut off from clients; 42.1: all members.
+const FOR_ZOOKEEPER: &[(u8, u8)] = &[
+    (39, 0),
+    (39, 1),
+    (40, 0),
+    (40, 1),
+    (41, 0),
+    (41, 1),
+    (42, 0),
+    (42, 1),
+    (43, 0),
+    (44, 0),
+    (45, 0),
+    (46, 0),
+];
 
 /// Rows are dealt like cards, so that each comes up as often as any other.
 pub(super) struct Deck {
@@ -73,8 +88,10 @@ impl Deck {
             Sort::Standalone => FOR_STANDALONE,
             Sort::Sentinel => FOR_SENTINEL,
             Sort::Cluster => FOR_CLUSTER,
+            Sort::ZooKeeper => FOR_ZOOKEEPER,
         };
         let rows = match lane {
+            Lane::Servers if sort == Sort::ZooKeeper => of_sort.to_vec(),
             Lane::Servers => [FOR_ALL_SERVERS, of_sort].concat(),
             Lane::Worker(_) => FOR_WORKERS.to_vec(),
         };
@@ -129,7 +146,8 @@ fn past_calm(at: Duration, takes: Duration) -> Duration {
 fn heals(row: u8) -> Duration {
     Duration::from_secs(match row {
         12 => 6,
-        16 | 24 | 25 => 3,
+        16 | 24 | 25 | 45 => 3,
+        39..=41 => 2,
         _ => 0,
     })
 }
@@ -147,7 +165,12 @@ fn lasts(row: u8, variant: u8, random: &mut Rng) -> u64 {
         (12, _) => random.u64(100..600),
         (24 | 25, _) => random.u64(200..1_200),
         (20, _) => random.u64(5..200),
-        (13 | 28 | 36, _) => 50,
+        (13 | 28 | 36 | 43 | 44, _) => 50,
+        // Followers and leaders give each other up after three seconds; sessions end after two.
+        (40 | 41, _) => random.u64(200..4_500),
+        (42, _) => random.u64(200..3_000),
+        (39 | 45, _) => random.u64(50..1_500),
+        (46, _) => random.u64(500..2_000),
         _ => random.u64(100..800),
     }
 }

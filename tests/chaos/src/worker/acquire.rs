@@ -4,6 +4,7 @@ use std::{
     future::{Future, poll_fn},
     pin::pin,
     task::Poll,
+    time::Duration,
 };
 
 use lock_core::{Acquire, AcquireError, Lockable, Scope};
@@ -11,6 +12,7 @@ use lock_core::{Acquire, AcquireError, Lockable, Scope};
 use super::{Worker, held::Held, turn::Turn};
 use crate::{
     clock::{nanos, now},
+    deployment::KEPT,
     history::{Record, Refusal},
     keys::{Access, Family, PERMITS},
 };
@@ -30,6 +32,7 @@ impl Worker {
             keys: turn.keys.clone(),
             wait: nanos(turn.wait),
             lease: nanos(turn.lease),
+            kept: nanos(self.session_lease.map_or(turn.lease, |_| KEPT)),
         });
         let answer = at_most(turn.polls, self.ask(turn, scope)).await;
         let at = now();
@@ -52,11 +55,11 @@ impl Worker {
         match turn.family {
             Family::Semaphore => {
                 let permit = self.locks.semaphore(key, PERMITS).permit();
-                acquired(turn, permit).await.map(Held::Permit)
+                self.acquired(turn, permit).await.map(Held::Permit)
             }
             Family::Multi if turn.keys.len() > 1 => {
                 let members = turn.keys.iter().map(|key| self.locks.write(key.as_str()));
-                acquired(turn, self.locks.multi_lock(members)).await.map(Held::Multi)
+                self.acquired(turn, self.locks.multi_lock(members)).await.map(Held::Multi)
             }
             family => {
                 let lock = self.locks.lock(turn.mode, key).kind(family.kind());
@@ -64,18 +67,27 @@ impl Worker {
                     Some(scope) => lock.in_scope(scope),
                     None => lock,
                 };
-                acquired(turn, lock).await.map(Held::Lock)
+                self.acquired(turn, lock).await.map(Held::Lock)
             }
         }
     }
-}
 
-async fn acquired<T: Lockable>(turn: &Turn, lock: Acquire<T>) -> Result<T::Guard, AcquireError> {
-    let mut lock = lock.wait(turn.wait).lease(turn.lease).renew(turn.renew);
-    if let Some(most) = turn.max_hold {
-        lock = lock.max_hold(most);
+    async fn acquired<T: Lockable>(
+        &self,
+        turn: &Turn,
+        lock: Acquire<T>,
+    ) -> Result<T::Guard, AcquireError> {
+        let mut lock = self.with_lease(lock.wait(turn.wait).renew(turn.renew), turn.lease);
+        if let Some(most) = turn.max_hold {
+            lock = lock.max_hold(most);
+        }
+        if turn.wait.is_zero() { lock.try_acquire().await } else { lock.acquire().await }
     }
-    if turn.wait.is_zero() { lock.try_acquire().await } else { lock.acquire().await }
+
+    /// With this lease, if locks have one of their own.
+    pub(super) fn with_lease<T: Lockable>(&self, lock: Acquire<T>, lease: Duration) -> Acquire<T> {
+        if self.session_lease.is_some() { lock } else { lock.lease(lease) }
+    }
 }
 
 /// Polls a future at most so many times and drops it then.

@@ -139,6 +139,7 @@ mod tests {
         let worker = Worker {
             locks: LockClient::in_memory(),
             log: Log::create(&history).expect("a history"),
+            session_lease: None,
             resource: PathBuf::new(),
             place: 0,
             next: AtomicU64::new(0),

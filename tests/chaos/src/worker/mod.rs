@@ -31,6 +31,7 @@ use tokio::{
 
 use crate::{
     clock::now,
+    deployment::SESSION_LEASE,
     history::{Log, Record},
     schedule::mix,
 };
@@ -55,6 +56,9 @@ pub(crate) struct Settings {
     /// How locks stand in Redis.
     #[arg(long, value_enum)]
     pub(crate) wire: Wire,
+    /// Whether locks end with the client's session, and have no leases of their own.
+    #[arg(long)]
+    pub(crate) sessions: bool,
     /// Which of the workers it is, from 0.
     #[arg(long)]
     pub(crate) number: usize,
@@ -70,6 +74,8 @@ pub(crate) struct Settings {
 pub(crate) struct Worker {
     locks: LockClient,
     log: Log,
+    /// The one lease of all locks, where there are sessions.
+    session_lease: Option<Duration>,
     resource: PathBuf,
     /// Which of the workers it is.
     place: usize,
@@ -116,6 +122,7 @@ async fn run(settings: &Settings) -> ExitCode {
     let worker = Arc::new(Worker {
         locks,
         log,
+        session_lease: settings.sessions.then_some(SESSION_LEASE),
         resource: settings.resource.clone(),
         place: settings.number,
         next: AtomicU64::new(0),
@@ -165,10 +172,14 @@ async fn drained(tasks: &mut JoinSet<()>, worker: &Worker) {
     }
 }
 
-/// Redis may be anything but well while a worker starts.
+/// The store may be anything but well while a worker starts.
 async fn connected(settings: &Settings) -> LockClient {
+    let builder = match settings.sessions {
+        true => LockClient::builder().lease(SESSION_LEASE),
+        false => settings.wire.builder(),
+    };
     loop {
-        match settings.wire.builder().connect(&settings.url).await {
+        match builder.clone().connect(&settings.url).await {
             Ok(locks) => return locks,
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }

@@ -21,6 +21,8 @@ use crate::{
 /// How many keys one worker holds at once, and how many of them it requests at the same time.
 const MANY: usize = 2_000;
 const AT_ONCE: usize = 200;
+/// A key whose character is none of a path's.
+const BEYOND_PATHS: &str = "\u{1f512}";
 /// How many futures are dropped.
 const DROPPED: u32 = 12;
 
@@ -45,14 +47,14 @@ pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
     }
 }
 
-fn plain(random: &mut Rng, family: Family) -> Turn {
-    Turn::plain(family, &family.key(random.usize(..KEYS)))
+fn plain(worker: &Worker, random: &mut Rng, family: Family) -> Turn {
+    worker.plain(family, &family.key(random.usize(..KEYS)))
 }
 
 /// To be killed with, or cut off, or stopped.
 async fn hold_one_of_each(worker: &Worker, random: &mut Rng) {
-    let mut turns = Family::ALL.map(|family| plain(random, family)).to_vec();
-    turns.push(Turn::plain(Family::ReadWrite, &Family::heirloom(worker.place)));
+    let mut turns = Family::ALL.map(|family| plain(worker, random, family)).to_vec();
+    turns.push(worker.plain(Family::ReadWrite, &Family::heirloom(worker.place)));
     let holding = turns.iter().map(|turn| hold_for(worker, turn, turn.lease * 2));
     futures_util::future::join_all(holding).await;
 }
@@ -61,7 +63,7 @@ async fn hold_one_of_each(worker: &Worker, random: &mut Rng) {
 async fn wait_in_lines(worker: &Worker, random: &mut Rng) {
     let mut turns = Vec::new();
     for family in [Family::Fair, Family::FairReadWrite] {
-        let turn = Turn { wait: Duration::from_secs(12), ..plain(random, family) };
+        let turn = Turn { wait: Duration::from_secs(12), ..plain(worker, random, family) };
         turns.extend([turn.clone(), turn.clone(), turn]);
     }
     let waiting = turns.iter().map(|turn| hold_for(worker, turn, turn.lease));
@@ -78,7 +80,7 @@ async fn hold_for(worker: &Worker, turn: &Turn, time: Duration) {
 
 async fn drop_futures(worker: &Worker, random: &mut Rng) {
     for _ in 0..DROPPED {
-        let mut turn = Turn::random(random);
+        let mut turn = Turn::random(random, worker.session_lease);
         turn.polls = Some(random.u32(1..8));
         if let Some((n, held)) = worker.acquire(&turn, None).await {
             worker.let_go(n, held, &Looked::begin(), false).await;
@@ -87,7 +89,7 @@ async fn drop_futures(worker: &Worker, random: &mut Rng) {
 }
 
 async fn panic_while_holding(worker: &Worker, random: &mut Rng) {
-    let turn = plain(random, Family::ReadWrite);
+    let turn = plain(worker, random, Family::ReadWrite);
     let Some((n, held)) = worker.acquire(&turn, None).await else {
         return;
     };
@@ -104,7 +106,8 @@ async fn panic_while_holding(worker: &Worker, random: &mut Rng) {
 
 /// The guard outlives the runtime on which it was acquired, and is dropped without any.
 async fn end_a_runtime_while_holding(worker: &Arc<Worker>, random: &mut Rng) {
-    let (worker, turn) = (Arc::clone(worker), plain(random, Family::Reentrant));
+    let turn = plain(worker, random, Family::Reentrant);
+    let worker = Arc::clone(worker);
     let (done, ended) = tokio::sync::oneshot::channel();
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -130,7 +133,10 @@ async fn end_a_runtime_while_holding(worker: &Arc<Worker>, random: &mut Rng) {
 async fn hold_many(worker: &Worker) {
     let id = std::process::id();
     let lease = Duration::from_secs(2);
-    let ask = |number| worker.locks.write(format!("many:{id}:{number}")).lease(lease).try_acquire();
+    let ask = |number| {
+        let lock = worker.locks.write(format!("many:{id}:{number}"));
+        worker.with_lease(lock, lease).try_acquire()
+    };
     let answers: Vec<_> = stream::iter(0..MANY).map(ask).buffer_unordered(AT_ONCE).collect().await;
     let mut held = Vec::new();
     for answer in answers {
@@ -146,10 +152,13 @@ async fn hold_many(worker: &Worker) {
 
 async fn lock_odd_keys(worker: &Worker) {
     let long = "x".repeat(MAX_KEY_BYTES);
-    let odd = ["a b", "%0d%0a", "ключ", "\u{1f512}", "{tag}rest", "\"'\\", "*?[a]", &long];
+    let odd = ["a b", "%0d%0a", "ключ", BEYOND_PATHS, "{tag}rest", "\"'\\", "*?[a]", &long];
     for key in odd {
-        match worker.locks.write(key).lease(Duration::from_secs(1)).acquire().await {
+        match worker.with_lease(worker.locks.write(key), Duration::from_secs(1)).acquire().await {
             Ok(guard) => drop(guard),
+            // A path in ZooKeeper has no such character.
+            Err(AcquireError::Unsupported(_))
+                if worker.session_lease.is_some() && key == BEYOND_PATHS => {}
             Err(why) => expect_trouble(worker, key, why),
         }
     }
@@ -161,7 +170,7 @@ async fn lock_odd_keys(worker: &Worker) {
     }
 }
 
-/// Another worker may hold it, or Redis may be down; anything else is wrong.
+/// Another worker may hold it, or the store may be down; anything else is wrong.
 fn expect_trouble(worker: &Worker, key: &str, why: AcquireError) {
     if !matches!(refusal(why.clone()), Refusal::Busy | Refusal::Unavailable(_) | Refusal::Draining)
     {
@@ -186,12 +195,19 @@ async fn ask_for_leases_out_of_bounds(worker: &Worker) {
             worker.wrong(format!("a lease of {lease:?} was not refused"));
         }
     }
+    if let Some(lease) = worker.session_lease {
+        let refused = worker.locks.write("read_write:0").lease(lease + moment).try_acquire().await;
+        if !matches!(refused, Err(AcquireError::Unsupported(_))) {
+            worker.wrong("a lease that is not the session's was not refused");
+        }
+    }
 }
 
 /// A guard whose lease is over, and whose key others have had since, says so.
 async fn release_late(worker: &Worker, random: &mut Rng) {
-    let mut turn = plain(random, Family::NonReentrant);
-    (turn.lease, turn.renew) = (Duration::from_millis(150), false);
+    let mut turn = plain(worker, random, Family::NonReentrant);
+    turn.lease = worker.session_lease.unwrap_or(Duration::from_millis(150));
+    turn.renew = false;
     let Some((n, held)) = worker.acquire(&turn, None).await else {
         return;
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use lock_core::Mode;
 
+use super::Worker;
 use crate::keys::{Family, KEYS};
 
 /// One acquisition and what becomes of it.
@@ -55,7 +56,7 @@ impl Turn {
         }
     }
 
-    pub(super) fn random(random: &mut Rng) -> Self {
+    pub(super) fn random(random: &mut Rng, session_lease: Option<Duration>) -> Self {
         let family = Family::ALL[random.usize(..Family::ALL.len())];
         let mut keys = vec![family.key(random.usize(..KEYS))];
         if family == Family::Multi && random.bool() {
@@ -65,6 +66,7 @@ impl Turn {
         let reads = family.kind().has_readers() && family != Family::Multi && random.u8(..100) < 60;
         let mode = if reads { Mode::Read } else { Mode::Write };
         let lease = Duration::from_millis(random.u64(300..2_000));
+        let lease = session_lease.unwrap_or(lease);
         let mut turn = Self {
             family,
             mode,
@@ -93,6 +95,14 @@ impl Turn {
             }
             _ => Extra::Nothing,
         }
+    }
+}
+
+impl Worker {
+    /// A turn without anything special about it.
+    pub(super) fn plain(&self, family: Family, key: &str) -> Turn {
+        let turn = Turn::plain(family, key);
+        Turn { lease: self.session_lease.unwrap_or(turn.lease), ..turn }
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) async fn work(worker: Arc<Worker>, seed: u64) {
     let mut random = Rng::with_seed(seed);
     let mut counter = Counter::at(worker.resource.clone());
     while !worker.finishing.load(Ordering::SeqCst) {
-        let turn = Turn::random(&mut random);
+        let turn = Turn::random(&mut random, worker.session_lease);
         worker.take(&turn, &mut counter).await;
         sleep(Duration::from_micros(random.u64(0..2_000))).await;
     }
@@ -33,7 +33,7 @@ pub(super) async fn work(worker: Arc<Worker>, seed: u64) {
 pub(super) async fn inherit(worker: Arc<Worker>, other: usize) {
     let key = Family::heirloom(other);
     while !worker.finishing.load(Ordering::SeqCst) {
-        let turn = Turn { wait: Duration::from_secs(12), ..Turn::plain(Family::ReadWrite, &key) };
+        let turn = Turn { wait: Duration::from_secs(12), ..worker.plain(Family::ReadWrite, &key) };
         if let Some((n, held)) = worker.acquire(&turn, None).await {
             worker.let_go(n, held, &Looked::begin(), true).await;
         }
@@ -101,7 +101,9 @@ impl Worker {
     async fn change_mode(&self, n: u64, guard: &mut lock_core::LockGuard, last: Nanos) {
         let changed = match guard.mode() {
             Mode::Read => match guard.upgrade().await {
-                Ok(()) => true,
+                Ok(()) if self.session_lease.is_none() => true,
+                Ok(()) => return self.wrong("an upgrade where there is none"),
+                Err(UpgradeError::Unsupported(_)) if self.session_lease.is_some() => false,
                 Err(UpgradeError::NotSole { .. } | UpgradeError::Lost(_)) => false,
                 Err(UpgradeError::Unavailable(_)) => false,
                 Err(other) => return self.wrong(format!("an upgrade: {other}")),
@@ -122,7 +124,8 @@ impl Worker {
     async fn reenter(&self, turn: &Turn, scope: &Scope) {
         let kind = turn.family.kind();
         let mode = if kind.has_readers() { Mode::Read } else { Mode::Write };
-        let again = scope.lock(mode, turn.keys[0].as_str()).kind(kind).lease(turn.lease);
+        let again = scope.lock(mode, turn.keys[0].as_str()).kind(kind);
+        let again = self.with_lease(again, turn.lease);
         match (again.try_acquire().await, kind) {
             (Ok(_), Kind::NonReentrant) => self.wrong("a lock that is not reentrant was entered"),
             (Ok(inner), _) => drop(inner),

@@ -66,6 +66,12 @@ async fn in_a_cluster() {
 }
 
 #[tokio::test]
+async fn on_zookeeper() {
+    // Which wire of Redis means nothing there.
+    campaign(Wire::Native, "zookeeper").await;
+}
+
+#[tokio::test]
 async fn on_one_server_on_redissons_wire() {
     campaign(Wire::Redisson, "standalone").await;
 }
