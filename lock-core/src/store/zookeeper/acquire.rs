@@ -28,15 +28,30 @@ pub(super) enum Stands {
 pub(super) const BUSY: Acquired = Acquired::Busy { remaining: None, in_line: true };
 
 impl ZooKeeperStore {
+    /// One try, which begins again in the next session if its own ends meanwhile.
     pub(super) async fn try_acquire(
         &self,
         command: &AcquireCommand,
     ) -> Result<Acquired, StoreError> {
         let path = self.root.path_of(&command.key)?;
-        let session = self.sessions.current().await?;
+        loop {
+            let session = self.sessions.current().await?;
+            match self.try_in(&session, command, &path).await {
+                Err(StoreError::Unavailable(_)) if session.has_ended() => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn try_in(
+        &self,
+        session: &Arc<Session>,
+        command: &AcquireCommand,
+        path: &str,
+    ) -> Result<Acquired, StoreError> {
         let holder = command.holder();
         let contender = if command.holds == 1 {
-            self.contenders.of_try(&holder, command.mode, &path, session.number)
+            self.contenders.of_try(&holder, command.mode, path, session.number)
         } else {
             match self.contenders.get(&holder) {
                 Some(contender) if contender.session == session.number => contender,
@@ -45,14 +60,14 @@ impl ZooKeeperStore {
         };
         let mut state = contender.state.lock().await;
         if !state.holds.none() {
-            return self.enter_again(command, &contender, &mut state, &session).await;
+            return self.enter_again(command, &contender, &mut state, session).await;
         }
         if command.holds > 1 {
             return Ok(Acquired::Lost);
         }
         // A caller that does not wait looks first: a refusal then costs the ensemble no write.
         if command.place.is_none() && !state.may_be_stored() {
-            let look = self.look_first(command, &path, &session).await.map_err(unavailable)?;
+            let look = self.look_first(command, path, session).await.map_err(unavailable)?;
             if let Some(refusal) = look {
                 self.contenders.remove(&contender);
                 return Ok(refusal);
@@ -61,9 +76,9 @@ impl ZooKeeperStore {
         let data = self.data_of(&holder);
         let stands = match command.kind {
             Kind::Semaphore => {
-                self.take_permit(command, &contender, &mut state, &session, &data).await
+                self.take_permit(command, &contender, &mut state, session, &data).await
             }
-            _ => self.stand_in_line(&contender, &mut state, &session, &data).await,
+            _ => self.stand_in_line(&contender, &mut state, session, &data).await,
         };
         let in_the_way = match stands.map_err(unavailable)? {
             Stands::Holds => {
@@ -74,16 +89,14 @@ impl ZooKeeperStore {
             }
             Stands::Behind(answer) => answer,
         };
-        let waits = command.place.is_some()
-            && in_the_way == Acquired::Busy { remaining: None, in_line: true };
-        if waits {
+        if command.place.is_some() && in_the_way == BUSY {
             return Ok(in_the_way);
         }
         // It holds nothing and waits for nothing: nothing of it may stay.
         let leaving = AbandonOnDrop::new(&self.contenders, &contender);
         state.watch_none();
         for znode in state.znodes() {
-            znode.delete(&session).await.map_err(unavailable)?;
+            znode.delete(session).await.map_err(unavailable)?;
         }
         leaving.done();
         Ok(match in_the_way {

@@ -34,6 +34,11 @@ impl Session {
         Self { client, number, root, confirmations: Confirmations::default() }
     }
 
+    /// Whether everything in it is gone.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.client.state().is_terminated()
+    }
+
     /// Creates the folders of a path, as containers: the server removes those that are empty.
     pub(crate) async fn make_folder(&self, path: &str) -> Result<(), Error> {
         let container = CreateMode::Container.with_acls(Acls::anyone_all());

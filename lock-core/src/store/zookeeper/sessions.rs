@@ -33,6 +33,12 @@ struct Current {
     silent: Option<(Instant, String)>,
 }
 
+impl Current {
+    fn is_usable(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| !session.has_ended())
+    }
+}
+
 impl Sessions {
     /// With the first session, if there is one yet.
     pub(crate) fn new(connector: Connector, first: Option<Session>) -> Self {
@@ -45,7 +51,7 @@ impl Sessions {
     pub(crate) async fn current(&self) -> Result<Arc<Session>, Unavailable> {
         let mut current = self.current.subscribe();
         tokio::select! {
-            found = current.wait_for(|current| current.session.is_some()) => {
+            found = current.wait_for(Current::is_usable) => {
                 let session = found.ok().and_then(|found| found.session.clone());
                 session.ok_or_else(closed)
             }

@@ -45,7 +45,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// Operations that do not use a client of the in-memory store: [`connecting`] has their tests.
 pub(crate) const CONNECTING: [&str; 3] = [
-    "client/builder/redis.rs::connect",
+    "client/builder/connect.rs::connect",
     "client/builder/redis.rs::red_lock",
     "client/mod.rs::connect",
 ];

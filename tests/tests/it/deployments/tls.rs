@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{ConnectError, LockClient, Tls};
-use lock_tests::{Authority, LIMIT, RedisServer, bounded};
+use lock_tests::{Authority, LIMIT, RedisServer, ZooKeeperServer, bounded};
 
 use crate::deployments::{life::lives, lock_keys};
 
@@ -149,4 +149,21 @@ async fn what_is_no_certificate_is_refused_before_anything_is_sent() {
         assert!(matches!(error, ConnectError::InvalidOptions(_)), "{error:?}");
         assert!(error.to_string().contains(what), "{error}");
     }
+}
+
+#[tokio::test]
+async fn sessions_with_zookeeper() {
+    let authority = Authority::new();
+    let server = ZooKeeperServer::builder().mutual_tls(&authority).start().await;
+    let identity = authority.identity_for(&["orders"]);
+    let url = server.tls_url();
+    let tls = trusting(&authority).identity(identity.certificate(), identity.key());
+    let client = connect(&url, tls).await.unwrap();
+    client.write("k").acquire().await.unwrap().release().await.unwrap();
+    for tls in [trusting(&authority), trusting(&Authority::new())] {
+        let error = connect(&url, tls).await.unwrap_err();
+        assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
+    }
+    let error = connect(&url, Tls::new()).await.unwrap_err().to_string();
+    assert!(error.contains("Tls::authority"), "{error}");
 }

@@ -14,6 +14,7 @@ use tokio_rustls::{
     TlsConnector,
     rustls::{
         ClientConfig, RootCertStore,
+        crypto::ring,
         pki_types::{CertificateDer, ServerName, pem::PemObject},
     },
 };
@@ -127,7 +128,10 @@ async fn a_server_with_tls_has_a_certificate_of_its_authority() {
     let mut roots = RootCertStore::empty();
     let root = CertificateDer::from_pem_slice(authority.certificate().as_bytes()).unwrap();
     roots.add(root).unwrap();
-    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    // Named: this program has two providers, and so no default one.
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_safe_default_protocol_versions().unwrap();
+    let config = config.with_root_certificates(roots).with_no_client_auth();
     let secure = server.tls_url();
     let secure = TcpStream::connect(secure.strip_prefix("zookeepers://").unwrap()).await.unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
