@@ -18,15 +18,15 @@ Exit codes:
   2  usage: these arguments cannot be used; nothing was done
   3  nothing there: no rule matches, no lock is listed, the lock has no holder (for `inspect`:
      and no waiter, and is not a semaphore)
-  4  Redis cannot be reached, does not answer, or refuses
+  4  the store cannot be reached, does not answer, or refuses
   5  the output could not be written; the command may have been executed
 
 With --json one JSON document is printed on stdout, and nothing on stderr. A failure is
-{\"error\": {\"exit\": 1..4, \"kind\": \"file\" | \"not_a_lock\" | \"usage\" | \"redis\",
+{\"error\": {\"exit\": 1..4, \"kind\": \"file\" | \"not_a_lock\" | \"usage\" | \"store\",
 \"message\": text}}, for a policy file also with \"errors\": [...]. `lockctl COMMAND --help` has
 the fields of each command's document.";
 
-/// Checks and explains policy files of lock-tower, and inspects live locks in Redis.
+/// Checks and explains policy files of lock-tower, and inspects live locks in Redis or ZooKeeper.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = false, after_help = EXIT_CODES)]
 pub(crate) struct Args {

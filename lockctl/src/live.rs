@@ -1,55 +1,73 @@
-//! The Redis server that a command uses, and the connection to it.
+//! The store that a command uses, and the connection to it.
 
-use std::{env, time::Duration};
+use std::{env, fs, time::Duration};
 
-use lock_core::{ConnectError, InspectError, LockClient};
+use lock_core::{ConnectError, InspectError, LockClient, LockClientBuilder, Tls};
 use serde_json::{Value, json};
 
-use crate::outcome::{CommandError, CommandResult};
+use crate::{
+    outcome::{CommandError, CommandResult},
+    participants::seconds,
+};
 
-const VARIABLE: &str = "REDIS_URL";
-/// Longer than a service's command timeout: an operator may use `lockctl` because Redis is slow.
+/// The first one that is set counts.
+const VARIABLES: [&str; 2] = ["LOCK_URL", "REDIS_URL"];
+const AUTHORITY: &str = "SSL_CERT_FILE";
+/// Longer than a service's command timeout: an operator may use `lockctl` because the store is slow.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time limit for removing the client's name from Redis. Otherwise it expires within a minute.
+/// Time limit for removing the client's name from Redis, where it otherwise expires within a minute,
+/// and for ending a session with ZooKeeper.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Where the locks are.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Redis")]
-pub(crate) struct ServerArgs {
-    /// The services' Redis, as any URL that they accept. Default: $REDIS_URL, which hides a password
-    #[arg(long, value_name = "URL")]
-    redis: Option<String>,
-    /// The prefix of every key, as in the services' settings. Default: lock:
+#[command(next_help_heading = "Store")]
+pub(crate) struct StoreArgs {
+    /// The services' Redis or ZooKeeper, as any URL that they accept. Default: $LOCK_URL, then
+    /// $REDIS_URL, which hide a password
+    #[arg(long, value_name = "URL", alias = "redis")]
+    url: Option<String>,
+    /// The prefix of every key, as in the services' settings, in ZooKeeper a folder; '' for locks of
+    /// Curator alone. Default: lock:
     #[arg(long, value_name = "PREFIX", conflicts_with = "redisson")]
     prefix: Option<String>,
-    /// Locks shared with Redisson: no prefix, permanent tokens
+    /// Locks shared with Redisson: no prefix, permanent tokens. Redis alone
     #[arg(long)]
     redisson: bool,
+}
+
+/// The kinds of store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StoreKind {
+    Redis,
+    ZooKeeper,
 }
 
 /// A connection for the duration of one command.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) locks: LockClient,
+    kind: StoreKind,
     url: String,
     from: &'static str,
 }
 
-impl ServerArgs {
+impl StoreArgs {
     /// Runs `work` on a connection and closes it afterwards.
     pub(crate) fn carry_out(
         &self,
         work: impl AsyncFnOnce(&Live) -> CommandResult,
     ) -> CommandResult {
         let (url, from) = self.url()?;
+        let kind = StoreKind::of(&url);
+        let builder = self.builder(kind, &url)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
-            .map_err(|why| CommandError::redis(format!("no connection can be opened: {why}")))?;
+            .map_err(|why| CommandError::store(format!("no connection can be opened: {why}")))?;
         runtime.block_on(async {
-            let connected = self.builder().connect(&url).await;
+            let connected = builder.connect(&url).await;
             let locks = connected.map_err(|why| not_connected(&why, from))?;
-            let live = Live { locks, url: without_secrets(&url), from };
+            let live = Live { locks, kind, url: without_secrets(&url), from };
             let outcome = work(&live).await;
             // The client holds no lock, so a failed shutdown leaves nothing locked.
             let _ = live.locks.shutdown(FAREWELL).await;
@@ -58,26 +76,54 @@ impl ServerArgs {
     }
 
     fn url(&self) -> Result<(String, &'static str), CommandError> {
-        if let Some(url) = &self.redis {
-            return Ok((url.clone(), "--redis"));
+        if let Some(url) = &self.url {
+            return Ok((url.clone(), "--url"));
         }
-        match env::var(VARIABLE) {
-            Ok(url) if !url.is_empty() => Ok((url, VARIABLE)),
-            _ => Err(CommandError::usage(&format!(
-                "no Redis is named: set {VARIABLE} to the services' Redis, or use --redis URL"
-            ))),
-        }
+        let set = VARIABLES.into_iter().find_map(|variable| {
+            let url = env::var(variable).ok().filter(|url| !url.is_empty())?;
+            Some((url, variable))
+        });
+        set.ok_or_else(|| {
+            CommandError::usage(
+                "no store is named: set LOCK_URL to the services' Redis or ZooKeeper, or use --url URL",
+            )
+        })
     }
 
     /// Uses the default client name: the name of the program and of the host.
-    fn builder(&self) -> lock_core::LockClientBuilder {
+    fn builder(&self, kind: StoreKind, url: &str) -> Result<LockClientBuilder, CommandError> {
         // An operator's user may have fewer rights than a service.
         let builder = LockClient::builder().command_timeout(PATIENCE).check_rights(false);
-        match &self.prefix {
-            _ if self.redisson => builder.redisson(),
+        let builder = match kind {
+            StoreKind::Redis if self.redisson => builder.redisson(),
             // An operator sees holders of other libraries too.
-            Some(prefix) => builder.prefix(prefix).beside_set_nx(),
-            None => builder.beside_set_nx(),
+            StoreKind::Redis => builder.beside_set_nx(),
+            StoreKind::ZooKeeper if self.redisson => {
+                return Err(CommandError::usage(
+                    "--redisson is for locks in Redis: leave it away for a URL of ZooKeeper, where \
+                     Curator's locks are found with --prefix ''",
+                ));
+            }
+            StoreKind::ZooKeeper if url.starts_with("zookeepers:") => builder.tls(authority()?),
+            StoreKind::ZooKeeper => builder,
+        };
+        Ok(match &self.prefix {
+            Some(prefix) => builder.prefix(prefix),
+            None => builder,
+        })
+    }
+}
+
+impl StoreKind {
+    fn of(url: &str) -> Self {
+        let is_zookeeper = url.starts_with("zookeeper:") || url.starts_with("zookeepers:");
+        if is_zookeeper { Self::ZooKeeper } else { Self::Redis }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::ZooKeeper => "zookeeper",
         }
     }
 }
@@ -85,12 +131,36 @@ impl ServerArgs {
 impl Live {
     /// For stderr.
     pub(crate) fn note(&self) -> String {
-        format!("redis: {} (from {})", self.url, self.from)
+        format!("{}: {} (from {})", self.kind.as_str(), self.url, self.from)
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        json!({ "url": self.url, "from": self.from })
+        json!({ "kind": self.kind.as_str(), "url": self.url, "from": self.from })
     }
+
+    /// Formats the remaining time of a lock.
+    pub(crate) fn left(&self, remaining: Option<Duration>) -> String {
+        match (remaining, self.kind) {
+            (Some(remaining), _) => format!("{} left", seconds(remaining)),
+            (None, StoreKind::Redis) => "no end".to_owned(),
+            // The session may end at any time: its end is known to the ensemble alone.
+            (None, StoreKind::ZooKeeper) => "until its session ends".to_owned(),
+        }
+    }
+}
+
+/// For Redis the library reads the system's certificates by itself. ZooKeeper trusts none of them.
+fn authority() -> Result<Tls, CommandError> {
+    let Some(path) = env::var_os(AUTHORITY) else {
+        return Err(CommandError::usage(&format!(
+            "zookeepers:// needs the ensemble's certificate authority: set {AUTHORITY} to its PEM file"
+        )));
+    };
+    let pem = fs::read(&path).map_err(|why| {
+        let path = path.display();
+        CommandError::usage(&format!("{AUTHORITY}={path} cannot be read: {why}"))
+    })?;
+    Ok(Tls::new().authority(pem))
 }
 
 /// Converts the reason why a lock could not be inspected or released.
@@ -102,7 +172,8 @@ pub(crate) fn not_done(why: &InspectError) -> CommandError {
              and --prefix the services' prefix?",
             why.key()
         )),
-        why => CommandError::redis(why.to_string()),
+        InspectError::Unsupported(why) => CommandError::usage(&why.to_string()),
+        why => CommandError::store(why.to_string()),
     }
 }
 
@@ -110,8 +181,12 @@ fn not_connected(why: &ConnectError, from: &str) -> CommandError {
     let message = format!("{why} (the URL is that of {from})");
     match why {
         ConnectError::InvalidUrl { .. } => CommandError::usage(&message),
+        ConnectError::MissingFeature { feature } => CommandError::usage(&format!(
+            "this lockctl was built without the feature `{feature}`, which the URL of {from} needs: \
+             install it with `cargo install lockctl --features {feature}`"
+        )),
         ConnectError::InvalidOptions(why) => CommandError::usage(&why.to_string()),
-        _ => CommandError::redis(message),
+        _ => CommandError::store(message),
     }
 }
 

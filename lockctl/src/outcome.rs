@@ -10,7 +10,7 @@ pub(crate) enum Exit {
     Wrong = 1,
     Usage = 2,
     Nothing = 3,
-    Redis = 4,
+    Store = 4,
     Output = 5,
 }
 
@@ -54,8 +54,8 @@ impl CommandError {
         Self { exit: Exit::Usage, kind: "usage", message, errors: None }
     }
 
-    pub(crate) fn redis(message: String) -> Self {
-        Self { exit: Exit::Redis, kind: "redis", message, errors: None }
+    pub(crate) fn store(message: String) -> Self {
+        Self { exit: Exit::Store, kind: "store", message, errors: None }
     }
 
     pub(crate) fn not_a_lock(message: String) -> Self {

@@ -5,17 +5,25 @@ use std::time::Duration;
 use lock_core::{ClientInfo, HolderInfo, Kind, WaiterInfo};
 use serde_json::{Value, json};
 
+use crate::live::Live;
+
 /// More would not fit on one screen.
 const MOST_SHOWN: usize = 15;
 
 /// Formats the first holders, one line each.
-pub(crate) fn holders(holders: &[HolderInfo], kind: Option<Kind>) -> Vec<String> {
+pub(crate) fn holders(live: &Live, holders: &[HolderInfo], kind: Option<Kind>) -> Vec<String> {
     let rows = holders.iter().take(MOST_SHOWN).map(|holder| {
         let holds = match kind {
             Some(Kind::Semaphore) => "permit".to_owned(),
             _ => holds(holder),
         };
-        [client_name(holder.client.as_ref()), holds, visible(&holder.owner), left(holder.remaining)]
+        [
+            client_name(holder.client.as_ref()),
+            holds,
+            visible(&holder.owner),
+            live.left(holder.remaining),
+            holder.age.map_or_else(String::new, |age| format!("here for {}", seconds(age))),
+        ]
     });
     shortened(aligned(&rows.collect::<Vec<_>>()), holders.len())
 }
@@ -23,7 +31,12 @@ pub(crate) fn holders(holders: &[HolderInfo], kind: Option<Kind>) -> Vec<String>
 /// Formats the first waiters, one line each, in the order of the queue.
 pub(crate) fn waiters(waiters: &[WaiterInfo]) -> Vec<String> {
     let rows = waiters.iter().take(MOST_SHOWN).map(|waiter| {
-        [client_name(waiter.client.as_ref()), waiter.mode.to_string(), visible(&waiter.owner)]
+        [
+            client_name(waiter.client.as_ref()),
+            waiter.mode.to_string(),
+            visible(&waiter.owner),
+            waiter.age.map_or_else(String::new, |age| format!("waiting for {}", seconds(age))),
+        ]
     });
     shortened(aligned(&rows.collect::<Vec<_>>()), waiters.len())
 }
@@ -37,6 +50,7 @@ pub(crate) fn holders_to_json(holders: &[HolderInfo]) -> Value {
             "reads": holder.reads,
             "writes": holder.writes,
             "remaining_ms": millis(holder.remaining),
+            "age_ms": millis(holder.age),
         })
     });
     holders.collect()
@@ -49,21 +63,18 @@ pub(crate) fn waiters_to_json(waiters: &[WaiterInfo]) -> Value {
             "service": waiter.client.as_ref().map(|client| &client.service),
             "instance": waiter.client.as_ref().map(|client| &client.instance),
             "mode": waiter.mode.as_str(),
+            "age_ms": millis(waiter.age),
         })
     });
     waiters.collect()
 }
 
-pub(crate) fn millis(remaining: Option<Duration>) -> Option<u64> {
-    remaining.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+pub(crate) fn millis(time: Option<Duration>) -> Option<u64> {
+    time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Formats the remaining time of a lease.
-pub(crate) fn left(remaining: Option<Duration>) -> String {
-    remaining.map_or_else(
-        || "no end".to_owned(),
-        |remaining| format!("{:.1} s left", remaining.as_secs_f64()),
-    )
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
 }
 
 fn client_name(client: Option<&ClientInfo>) -> String {
@@ -83,7 +94,7 @@ fn holds(holder: &HolderInfo) -> String {
     both.into_iter().flatten().collect::<Vec<_>>().join(" + ")
 }
 
-/// Replaces control characters. Names and owners come from Redis, where any client may have written
+/// Replaces control characters. Names and owners come from the store, where any client may have written
 /// them, and must not control the terminal.
 fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()

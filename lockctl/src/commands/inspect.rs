@@ -2,36 +2,40 @@ use lock_core::{FencingToken, Inspection, Kind, Mode};
 use serde_json::json;
 
 use crate::{
-    live::{Live, ServerArgs, not_done},
+    live::{Live, StoreArgs, not_done},
     outcome::{CommandOutput, CommandResult, Exit},
-    participants::{self, holders_to_json, left, millis, waiters_to_json},
+    participants::{self, holders_to_json, millis, waiters_to_json},
 };
 
 const FIELDS: &str = "\
-A holder without a name is another library's client (such as Redisson's), one that died, or a
-permit.
+A holder without a name is another library's client (such as Redisson's or Curator's), one that
+died, a permit in Redis, or in ZooKeeper one that was asked to release.
 
 With --json:
-  {\"redis\": {\"url\", \"from\"}, \"key\", \"kind\": text | null, \"mode\": \"read\" | \"write\" | null,
-    \"remaining_ms\": number | null, \"free_permits\": number | null,
-    \"fencing_token\": number | null, \"complete\": bool,
+  {\"store\": {\"kind\": \"redis\" | \"zookeeper\", \"url\", \"from\"}, \"key\", \"kind\": text | null,
+    \"mode\": \"read\" | \"write\" | null, \"remaining_ms\": number | null,
+    \"free_permits\": number | null, \"fencing_token\": number | null, \"complete\": bool,
     \"holders\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"reads\", \"writes\",
-      \"remaining_ms\": number | null}],
-    \"waiters\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"mode\"}]}";
+      \"remaining_ms\": number | null, \"age_ms\": number | null}],
+    \"waiters\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"mode\",
+      \"age_ms\": number | null}]}
 
-/// Prints the holders of a lock, the time left, and the waiters
+In ZooKeeper remaining_ms is always null: a lock lasts as long as its holder's session. Only there
+age_ms is a number: for how long a holder or waiter has been at the lock, a holder's wait included.";
+
+/// Prints the holders of a lock, the time left or their age, and the waiters
 #[derive(Debug, clap::Args)]
 #[command(after_help = FIELDS)]
 pub(crate) struct Args {
     /// The lock's key, without --prefix
     key: String,
     #[command(flatten)]
-    server: ServerArgs,
+    store: StoreArgs,
 }
 
 impl Args {
     pub(crate) fn run(&self) -> CommandResult {
-        self.server.carry_out(async |live| {
+        self.store.carry_out(async |live| {
             let seen = live.locks.inspect(self.key.as_str()).await;
             Ok(self.answer(live, &seen.map_err(|why| not_done(&why))?))
         })
@@ -40,10 +44,10 @@ impl Args {
     fn answer(&self, live: &Live, seen: &Inspection) -> CommandOutput {
         CommandOutput {
             exit: if seen.kind.is_some() { Exit::Done } else { Exit::Nothing },
-            text: self.screen(seen),
+            text: self.screen(live, seen),
             note: live.note(),
             json: json!({
-                "redis": live.to_json(),
+                "store": live.to_json(),
                 "key": self.key,
                 "kind": seen.kind.map(Kind::as_str),
                 "mode": seen.mode.map(Mode::as_str),
@@ -57,11 +61,13 @@ impl Args {
         }
     }
 
-    fn screen(&self, seen: &Inspection) -> String {
+    fn screen(&self, live: &Live, seen: &Inspection) -> String {
         let held = match (seen.kind, seen.mode) {
             _ if seen.holders.is_empty() => "not held".to_owned(),
-            (Some(Kind::Semaphore), _) | (_, None) => format!("in use, {}", left(seen.remaining)),
-            (_, Some(mode)) => format!("held to {mode}, {}", left(seen.remaining)),
+            (Some(Kind::Semaphore), _) | (_, None) => {
+                format!("in use, {}", live.left(seen.remaining))
+            }
+            (_, Some(mode)) => format!("held to {mode}, {}", live.left(seen.remaining)),
         };
         let kind = seen.kind.map(|kind| format!("{kind}, ")).unwrap_or_default();
         let mut lines = vec![format!("{}: {kind}{held}", self.key)];
@@ -73,7 +79,7 @@ impl Args {
         }
         if !seen.holders.is_empty() {
             lines.push(format!("holders: {}", seen.holders.len()));
-            lines.extend(participants::holders(&seen.holders, seen.kind));
+            lines.extend(participants::holders(live, &seen.holders, seen.kind));
         }
         if !seen.waiters.is_empty() {
             let fair = seen.kind.is_some_and(Kind::is_fair);

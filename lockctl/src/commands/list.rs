@@ -2,16 +2,17 @@ use lock_core::KeyList;
 use serde_json::json;
 
 use crate::{
-    live::{Live, ServerArgs, not_done},
+    live::{Live, StoreArgs, not_done},
     outcome::{CommandOutput, CommandResult, Exit},
 };
 
 const FIELDS: &str = "\
-Reads all keys of every server with SCAN, including those of other applications, and stops after
-about a million. It is for use by hand, not in a cron job.
+In Redis it reads all keys of every server with SCAN, including those of other applications, and
+stops after about a million. In ZooKeeper it walks the folders below --prefix, and stops after ten
+thousand. It is for use by hand, not in a cron job.
 
 With --json:
-  {\"redis\": {\"url\", \"from\"}, \"key_prefix\": text, \"limit\": number, \"complete\": bool,
+  {\"store\": {\"kind\", \"url\", \"from\"}, \"key_prefix\": text, \"limit\": number, \"complete\": bool,
     \"keys\": [text]}";
 
 /// Lists held locks and semaphores: one key per line, sorted
@@ -26,12 +27,12 @@ pub(crate) struct Args {
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
-    server: ServerArgs,
+    store: StoreArgs,
 }
 
 impl Args {
     pub(crate) fn run(&self) -> CommandResult {
-        self.server.carry_out(async |live| {
+        self.store.carry_out(async |live| {
             let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
             let listed = live.locks.list(&self.key_prefix, limit).await;
             Ok(self.answer(live, &listed.map_err(|why| not_done(&why))?))
@@ -45,7 +46,7 @@ impl Args {
                 Exit::Wrong,
                 format!(
                     "{count} shown, and the list is INCOMPLETE: there may be more than --limit {}, \
-                     too many keys in Redis, or a node that does not answer",
+                     too many keys in the store, or a node that does not answer",
                     self.limit
                 ),
             ),
@@ -57,7 +58,7 @@ impl Args {
             text: keys.join("\n"),
             note: format!("{}\n{summary}", live.note()),
             json: json!({
-                "redis": live.to_json(),
+                "store": live.to_json(),
                 "key_prefix": self.key_prefix,
                 "limit": self.limit,
                 "complete": listing.complete,

@@ -2,7 +2,7 @@ use lock_core::{FencingToken, ForcedRelease, Inspection};
 use serde_json::json;
 
 use crate::{
-    live::{Live, ServerArgs, not_done},
+    live::{Live, StoreArgs, not_done},
     outcome::{CommandError, CommandOutput, CommandResult, Exit},
     participants::{self, holders_to_json},
 };
@@ -13,10 +13,10 @@ is lost. With --force the holder learns of it at its next renewal and may go on 
 the resource with the new fencing token, so that it refuses the old one.
 
 With --json:
-  --force  {\"redis\": {\"url\", \"from\"}, \"key\", \"action\": \"force\", \"was_held\": bool,
+  --force  {\"store\": {\"kind\", \"url\", \"from\"}, \"key\", \"action\": \"force\", \"was_held\": bool,
              \"holders\": [...] as they were just before, as in `inspect`,
              \"fencing_token\": number | null}
-  --ask    {\"redis\": {\"url\", \"from\"}, \"key\", \"action\": \"ask\", \"asked\": number}";
+  --ask    {\"store\": {\"kind\", \"url\", \"from\"}, \"key\", \"action\": \"ask\", \"asked\": number}";
 
 /// Takes a lock away from its holders (--force), or asks them to release it (--ask)
 #[derive(Debug, clap::Args)]
@@ -31,14 +31,14 @@ pub(crate) struct Args {
     #[arg(long)]
     ask: bool,
     #[command(flatten)]
-    server: ServerArgs,
+    store: StoreArgs,
 }
 
 impl Args {
     pub(crate) fn run(&self) -> CommandResult {
         match (self.force, self.ask) {
-            (true, _) => self.server.carry_out(async |live| self.take(live).await),
-            (_, true) => self.server.carry_out(async |live| self.ask(live).await),
+            (true, _) => self.store.carry_out(async |live| self.take(live).await),
+            (_, true) => self.store.carry_out(async |live| self.ask(live).await),
             _ => Err(CommandError::usage(&format!(
                 "release needs --ask or --force: forcing takes \"{0}\" away from holders that may be \
                  at work, and go on until their next renewal\n\n\
@@ -56,17 +56,17 @@ impl Args {
         let forced = live.locks.force_release(self.key.as_str()).await;
         let forced = forced.map_err(|why| {
             let mut failure = not_done(&why);
-            if failure.exit == Exit::Redis {
+            if failure.exit == Exit::Store {
                 failure.message += "; it may have been done: inspect the lock before you repeat it";
             }
             failure
         })?;
         Ok(CommandOutput {
             exit: if forced.was_held { Exit::Done } else { Exit::Nothing },
-            text: self.told(&before, forced),
+            text: self.told(live, &before, forced),
             note: live.note(),
             json: json!({
-                "redis": live.to_json(),
+                "store": live.to_json(),
                 "key": self.key,
                 "action": "force",
                 "was_held": forced.was_held,
@@ -76,11 +76,11 @@ impl Args {
         })
     }
 
-    fn told(&self, before: &Inspection, forced: ForcedRelease) -> String {
+    fn told(&self, live: &Live, before: &Inspection, forced: ForcedRelease) -> String {
         let mut lines = Vec::new();
         if forced.was_held {
             lines.push(format!("{}: taken away from", self.key));
-            lines.extend(participants::holders(&before.holders, before.kind));
+            lines.extend(participants::holders(live, &before.holders, before.kind));
             if before.holders.is_empty() {
                 // It was acquired between the inspection and the release.
                 lines.push("  a client that had just acquired it".to_owned());
@@ -121,7 +121,7 @@ impl Args {
             text,
             note: live.note(),
             json: json!({
-                "redis": live.to_json(),
+                "store": live.to_json(),
                 "key": self.key,
                 "action": "ask",
                 "asked": asked,

@@ -6,7 +6,8 @@
 //! | variable | meaning | default |
 //! |---|---|---|
 //! | `PORT` | where it listens, on 127.0.0.1; `0` for any free port | 3000 |
-//! | `REDIS_URL` | where the locks are, for several processes to share | in memory |
+//! | `LOCK_URL` | where the locks are, for several processes to share: Redis, or with the feature `zookeeper` ZooKeeper | in memory |
+//! | `REDIS_URL` | the same, if `LOCK_URL` is not set | in memory |
 //! | `DATA_DIR` | where the stock is, for several processes to share | a temporary directory |
 //! | `STOCK` | units of each item at first | 100 |
 

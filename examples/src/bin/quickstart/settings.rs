@@ -15,7 +15,13 @@ pub(crate) struct Settings {
     pub(crate) port: u16,
     pub(crate) stock: u32,
     data_dir: Option<PathBuf>,
-    redis_url: Option<OsString>,
+    store: Option<StoreUrl>,
+}
+
+/// Where the locks are, and the variable that says so.
+struct StoreUrl {
+    variable: &'static str,
+    url: OsString,
 }
 
 /// Where the stock is.
@@ -32,27 +38,33 @@ impl Settings {
             port: number("PORT", 3000, "a port from 0 to 65535")?,
             stock: number("STOCK", 100, "a number of units from 0 to 4294967295")?,
             data_dir: env::var_os("DATA_DIR").map(PathBuf::from),
-            redis_url: env::var_os("REDIS_URL"),
+            store: store(env::var_os("LOCK_URL"), env::var_os("REDIS_URL"))?,
         })
     }
 
     pub(crate) async fn locks(&self) -> Result<LockClient, Failure> {
         let locks = LockClient::builder().lease(LEASE);
-        let Some(url) = &self.redis_url else {
+        let Some(StoreUrl { variable, url }) = &self.store else {
             return Ok(locks.in_memory());
         };
         let connected = locks.connect(&url.to_string_lossy()).await;
         connected.map_err(|error| match error {
-            ConnectError::InvalidUrl { .. } => Failure::Setting(format!("REDIS_URL: {error}")),
+            ConnectError::InvalidUrl { .. } => Failure::Setting(format!("{variable}: {error}")),
+            ConnectError::MissingFeature { feature: feature @ "zookeeper" } => {
+                Failure::Setting(format!(
+                    "{variable}: this URL needs the feature `{feature}`: cargo run -p examples \
+                     --features {feature} --bin quickstart"
+                ))
+            }
             error => error.into(),
         })
     }
 
     pub(crate) fn data(&self) -> Result<Data, Failure> {
         let Some(directory) = &self.data_dir else {
-            if self.redis_url.is_some() {
+            if let Some(StoreUrl { variable, .. }) = &self.store {
                 eprintln!(
-                    "quickstart: REDIS_URL without DATA_DIR: the locks are shared, but the stock is \
+                    "quickstart: {variable} without DATA_DIR: the locks are shared, but the stock is \
                      this process' own; set DATA_DIR to share that too"
                 );
             }
@@ -74,6 +86,23 @@ impl Data {
             Self::Shared(directory) => Shelves::new(directory, at_first),
             Self::Own(directory) => Shelves::new(directory.path(), at_first),
         }
+    }
+}
+
+/// Neither URL is shown: it may have a password.
+fn store(
+    lock_url: Option<OsString>,
+    redis_url: Option<OsString>,
+) -> Result<Option<StoreUrl>, Failure> {
+    match (lock_url, redis_url) {
+        (Some(one), Some(other)) if one != other => Err(Failure::Setting(
+            "LOCK_URL and REDIS_URL name two stores, and locks of one do not exclude those of the \
+             other: set one of them"
+                .to_owned(),
+        )),
+        (Some(url), _) => Ok(Some(StoreUrl { variable: "LOCK_URL", url })),
+        (None, Some(url)) => Ok(Some(StoreUrl { variable: "REDIS_URL", url })),
+        (None, None) => Ok(None),
     }
 }
 

@@ -64,7 +64,7 @@ impl LockClientBuilder {
             let store = zookeeper::connect(&self.zookeeper_plan(url)?, &tasks).await?;
             return Ok(self.start(owners, Arc::new(store), tasks));
         }
-        check_feature(url)?;
+        check_feature(url, cfg!(feature = "zookeeper"))?;
         #[cfg(feature = "redis")]
         {
             let options = self.checked_options()?;
@@ -72,7 +72,7 @@ impl LockClientBuilder {
             Ok(self.start(owners, Arc::new(store), tasks))
         }
         #[cfg(not(feature = "redis"))]
-        Err(built_without("redis"))
+        Err(ConnectError::MissingFeature { feature: "redis" })
     }
 
     /// As [`connect`](Self::connect), but connects in the background: for a service that must start
@@ -91,7 +91,7 @@ impl LockClientBuilder {
             let store = zookeeper::connect_lazy(&self.zookeeper_plan(url)?, &tasks)?;
             return Ok(self.start(owners, Arc::new(store), tasks));
         }
-        check_feature(url)?;
+        check_feature(url, cfg!(feature = "zookeeper"))?;
         #[cfg(feature = "redis")]
         {
             let options = self.checked_options()?;
@@ -99,7 +99,7 @@ impl LockClientBuilder {
             Ok(self.start(owners, Arc::new(store), tasks))
         }
         #[cfg(not(feature = "redis"))]
-        Err(built_without("redis"))
+        Err(ConnectError::MissingFeature { feature: "redis" })
     }
 
     pub(super) fn connect_options(&self) -> ConnectOptions {
@@ -109,6 +109,8 @@ impl LockClientBuilder {
     #[cfg(feature = "zookeeper")]
     fn zookeeper_plan<'a>(&self, url: &'a str) -> Result<zookeeper::ConnectPlan<'a>, ConnectError> {
         crate::types::check_lease("lease", self.settings.lease)?;
+        #[cfg(feature = "redis")]
+        self.redis.check_unused()?;
         let options = self.connect_options();
         options.check()?;
         Ok(zookeeper::ConnectPlan {
@@ -121,17 +123,52 @@ impl LockClientBuilder {
     }
 }
 
-/// The URL of a store that this program was built without.
-fn check_feature(url: &str) -> Result<(), ConnectError> {
-    let is_zookeeper = url.starts_with("zookeeper:") || url.starts_with("zookeepers:");
-    if is_zookeeper && !cfg!(feature = "zookeeper") {
-        return Err(built_without("zookeeper"));
-    }
-    Ok(())
+/// Refuses the URL of a store that this program was built without.
+fn check_feature(url: &str, has_zookeeper: bool) -> Result<(), ConnectError> {
+    let feature = match url.split_once(':') {
+        Some(("zookeeper", _)) => "zookeeper",
+        Some(("zookeepers", _)) => "zookeeper-tls",
+        _ => return Ok(()),
+    };
+    if has_zookeeper { Ok(()) } else { Err(ConnectError::MissingFeature { feature }) }
 }
 
-fn built_without(feature: &str) -> ConnectError {
-    ConnectError::InvalidUrl {
-        reason: format!("this program was built without the feature `{feature}` of its lock crate"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_of_a_store_that_is_not_built_in_names_the_feature() {
+        for (url, feature) in
+            [("zookeeper://a", "zookeeper"), ("zookeepers://user:s3cret@a/app", "zookeeper-tls")]
+        {
+            let refused = check_feature(url, false).expect_err(url);
+            let text = refused.to_string();
+            assert!(text.contains(&format!("needs the feature `{feature}`")), "{text}");
+            assert!(
+                text.contains(&format!("cargo add lock-tower --features {feature}`")),
+                "{text}"
+            );
+            assert!(!text.contains("s3cret"), "{text}");
+            assert!(check_feature(url, true).is_ok());
+        }
+        assert!(check_feature("redis://a", false).is_ok());
+    }
+
+    #[cfg(all(feature = "redis", feature = "zookeeper"))]
+    #[tokio::test]
+    async fn options_of_redis_are_refused_on_zookeeper() {
+        let second = Duration::from_secs(1);
+        for (builder, option) in [
+            (LockClient::builder().redisson(), "redisson"),
+            (LockClient::builder().beside_set_nx(), "beside_set_nx"),
+            (LockClient::builder().wait_for_replicas(1, second), "wait_for_replicas"),
+            (LockClient::builder().sentinel_credentials(None, "s3cret"), "sentinel_credentials"),
+        ] {
+            let refused = builder.connect("zookeeper://127.0.0.1:1").await.expect_err(option);
+            assert!(matches!(refused, ConnectError::InvalidOptions(_)), "{refused}");
+            let text = refused.to_string();
+            assert!(text.contains(option) && text.contains("Redis alone"), "{text}");
+        }
     }
 }

@@ -34,9 +34,7 @@ impl Connector {
     pub(crate) fn new(plan: &ConnectPlan<'_>) -> Result<Self, ConnectError> {
         let url = Url::parse(plan.url)?;
         if url.encrypted && !cfg!(feature = "zookeeper-tls") {
-            let reason = "it requires TLS, and this program was built without the feature \
-                          `zookeeper-tls`";
-            return Err(ConnectError::InvalidUrl { reason: reason.to_owned() });
+            return Err(ConnectError::MissingFeature { feature: "zookeeper-tls" });
         }
         let root = Root::new(&plan.options.prefix);
         Ok(Self {

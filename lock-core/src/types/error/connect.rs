@@ -21,6 +21,16 @@ pub enum ConnectError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The URL needs a part of the library that this program was built without.
+    #[error(
+        "the URL needs the feature `{feature}`, and this program was built without it: add the feature \
+         where the program depends on lock-tower or lock-core, as `cargo add lock-tower --features \
+         {feature}` does, and build it again"
+    )]
+    MissingFeature {
+        /// The feature of lock-tower, and of lock-core.
+        feature: &'static str,
+    },
     /// A setting of the builder is out of bounds.
     #[error(transparent)]
     InvalidOptions(#[from] InvalidOptions),

@@ -23,3 +23,4 @@ mod restart;
 mod shop;
 mod stopped_process;
 mod two_shops;
+mod zookeeper;

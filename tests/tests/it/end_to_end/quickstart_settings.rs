@@ -38,12 +38,23 @@ async fn a_wrong_setting_is_reported_in_one_line() {
         ("STOCK", "many", "STOCK=many is not a number of units"),
         ("STOCK", "-1", "STOCK=-1 is not a number of units"),
         ("DATA_DIR", "/dev/null/shop", "DATA_DIR=/dev/null/shop is not a directory"),
-        ("REDIS_URL", "localhost", "REDIS_URL: the Redis URL cannot be used"),
+        ("REDIS_URL", "localhost", "REDIS_URL: the URL cannot be used"),
+        ("LOCK_URL", "localhost", "LOCK_URL: the URL cannot be used"),
+        ("LOCK_URL", "zookeeper://", "LOCK_URL: the URL cannot be used: it names no host"),
     ] {
         let (said, code) = ended(quickstart(&[(variable, value)], &[]).await).await;
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(reason), "{said}");
     }
+}
+
+#[tokio::test]
+async fn two_stores_are_refused_without_showing_a_password() {
+    let both = [("LOCK_URL", "redis://:s3cret@here"), ("REDIS_URL", "redis://:s3cret@there")];
+    let (said, code) = ended(quickstart(&both, &[]).await).await;
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("LOCK_URL and REDIS_URL name two stores"), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
 }
 
 #[tokio::test]

@@ -37,9 +37,19 @@ impl Shop {
     }
 
     pub(crate) async fn open_at(port: u16, redis: &RedisServer, data: &Path, stock: u32) -> Self {
+        Self::open_on(("REDIS_URL", redis.url()), port, data, stock).await
+    }
+
+    /// On the locks of the store that a variable names.
+    pub(crate) async fn open_on(
+        store: (&'static str, String),
+        port: u16,
+        data: &Path,
+        stock: u32,
+    ) -> Self {
         let settings = [
             ("PORT", port.to_string()),
-            ("REDIS_URL", redis.url()),
+            store,
             ("DATA_DIR", data.display().to_string()),
             ("STOCK", stock.to_string()),
         ];

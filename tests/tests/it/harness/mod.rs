@@ -3,7 +3,7 @@
 mod assertions;
 mod clients;
 mod clock_shift;
-mod documents;
+pub(crate) mod documents;
 mod figures;
 mod http;
 mod postgres_server;

@@ -40,6 +40,14 @@ fn lock_core_knows_no_http() {
     assert_without("lock-core", &["http", "axum", "tower-service", "lock-policy"]);
 }
 
+/// It comes with the feature `zookeeper` alone.
+#[test]
+fn no_crate_links_zookeeper_by_default() {
+    for package in ["lock-core", "lock-tower", "lockctl"] {
+        assert_without(package, &["zookeeper-client"]);
+    }
+}
+
 /// A procedural macro is built for the host, before anything else can be: it stays small.
 #[test]
 fn the_attribute_needs_the_grammar_of_keys_alone() {

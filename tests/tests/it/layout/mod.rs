@@ -1,5 +1,7 @@
-//! Allowed dependencies: which crates a crate links, and which folders a folder imports.
+//! Allowed dependencies: which crates a crate links, which folders a folder imports, and which folder
+//! names a store's library.
 
 mod crates;
 mod folders;
 mod imports;
+mod libraries;

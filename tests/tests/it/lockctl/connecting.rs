@@ -1,4 +1,4 @@
-//! How it comes to Redis, and how it goes.
+//! How it comes to a store, and how it goes.
 
 use lock_tests::{LIMIT, RedisServer, eventually, free_port};
 use serde_json::json;
@@ -8,9 +8,9 @@ use crate::lockctl::program::{Run, program, run, run_at};
 const COMMANDS: [&[&str]; 4] =
     [&["list"], &["inspect", "k"], &["release", "k", "--force"], &["release", "k", "--ask"]];
 
-fn assert_redis(run: &Run, part: &str) {
+fn assert_unavailable(run: &Run, part: &str) {
     let error = &run.json()["error"];
-    assert_eq!((run.code, &error["kind"], &error["exit"]), (4, &json!("redis"), &json!(4)));
+    assert_eq!((run.code, &error["kind"], &error["exit"]), (4, &json!("store"), &json!(4)));
     assert!(error["message"].as_str().unwrap().contains(part), "{error}");
 }
 
@@ -22,7 +22,10 @@ async fn an_unreachable_redis() {
         assert_eq!((refused.code, refused.out.as_str()), (4, ""), "{refused:?}");
         assert!(refused.err.contains("no Redis answers at 127.0.0.1"), "{refused:?}");
         assert!(refused.err.contains("REDIS_URL"), "{refused:?}");
-        assert_redis(&run_at(&url, &[command, &["--json"]].concat()).await, "no Redis answers");
+        assert_unavailable(
+            &run_at(&url, &[command, &["--json"]].concat()).await,
+            "no Redis answers",
+        );
     }
 }
 
@@ -30,7 +33,10 @@ async fn an_unreachable_redis() {
 async fn a_redis_that_hangs() {
     let redis = RedisServer::start().await;
     redis.pause();
-    assert_redis(&run_at(&redis.url(), &["inspect", "k", "--json"]).await, "no Redis answers");
+    assert_unavailable(
+        &run_at(&redis.url(), &["inspect", "k", "--json"]).await,
+        "no Redis answers",
+    );
 }
 
 #[tokio::test]
@@ -64,18 +70,25 @@ async fn a_url_in_the_wrong_place_keeps_its_password() {
 }
 
 #[tokio::test]
-async fn which_redis_is_meant() {
+async fn which_store_is_meant() {
     let redis = RedisServer::start().await;
-    let at = ["--redis", &redis.url()];
+    let url = redis.url();
     let elsewhere = "redis://127.0.0.1:1";
-    let asked = run_at(elsewhere, &[&["list", "--json"][..], &at].concat()).await;
-    let shown = json!({ "url": redis.url(), "from": "--redis" });
-    assert_eq!((asked.code, &asked.json()["redis"]), (3, &shown));
-    let asked = run_at(&redis.url(), &["list"]).await;
-    assert!(asked.err.contains(&format!("redis: {} (from REDIS_URL)", redis.url())), "{asked:?}");
+    // `--redis` is the former name.
+    for option in ["--url", "--redis"] {
+        let asked = run_at(elsewhere, &["list", "--json", option, &url]).await;
+        let shown = json!({ "kind": "redis", "url": url, "from": "--url" });
+        assert_eq!((asked.code, &asked.json()["store"]), (3, &shown));
+    }
+    let asked = run_at(&url, &["list"]).await;
+    assert!(asked.err.contains(&format!("redis: {url} (from REDIS_URL)")), "{asked:?}");
+    let mut both = program().await;
+    both.args(["list"]).env("LOCK_URL", &url).env("REDIS_URL", elsewhere);
+    let asked = Run::of(both.output().await.unwrap());
+    assert!(asked.err.contains(&format!("redis: {url} (from LOCK_URL)")), "{asked:?}");
     for said in [run(&["list"]).await, run_at("", &["list"]).await] {
         assert_eq!(said.code, 2);
-        assert!(said.err.contains("no Redis is named: set REDIS_URL"), "{said:?}");
+        assert!(said.err.contains("no store is named: set LOCK_URL"), "{said:?}");
     }
     let said = run_at("redis://:s3cret@host:port", &["list"]).await;
     assert_eq!(said.code, 2);

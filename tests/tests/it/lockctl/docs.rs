@@ -56,7 +56,8 @@ async fn every_example_prints_what_is_shown() {
         let (command, expected) = example.split_once('\n').unwrap_or((example, ""));
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("exec 2>&1\n{command}")]).current_dir(directory.path());
-        shell.env("PATH", &path).env("REDIS_URL", &url).env_remove("LOCK_TOWER_ENFORCE");
+        shell.env("PATH", &path).env("REDIS_URL", &url);
+        shell.env_remove("LOCK_URL").env_remove("LOCK_TOWER_ENFORCE");
         let output = tokio::task::spawn_blocking(move || shell.stdin(Stdio::null()).output());
         let run = Run::of(bounded(LIMIT, output).await.unwrap().unwrap());
         assert_eq!(masked(&run.out), masked(expected), "{command} printed:\n{}", run.out);

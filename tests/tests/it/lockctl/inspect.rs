@@ -11,7 +11,7 @@ use crate::lockctl::program::{run_at, service, until};
 const LONG: Duration = Duration::from_secs(60);
 
 /// The lines of a screen, cells separated by one space.
-fn lines(screen: &str) -> Vec<String> {
+pub(crate) fn lines(screen: &str) -> Vec<String> {
     screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
@@ -51,7 +51,7 @@ async fn holders_and_the_next_waiter_by_name() {
     // The last token of all locks of the server.
     assert!(told["fencing_token"].as_u64() >= Some(outer.fencing_token().get()), "{told}");
     let expected = json!({
-        "redis": { "url": url, "from": "REDIS_URL" },
+        "store": { "kind": "redis", "url": url, "from": "REDIS_URL" },
         "key": "order:42",
         "kind": "read_write",
         "mode": "write",
@@ -66,12 +66,14 @@ async fn holders_and_the_next_waiter_by_name() {
             "reads": 1,
             "writes": 2,
             "remaining_ms": told["holders"][0]["remaining_ms"],
+            "age_ms": null,
         }],
         "waiters": [{
             "owner": inspected.waiters[0].owner,
             "service": "billing",
             "instance": "b-1",
             "mode": "read",
+            "age_ms": null,
         }],
     });
     assert_eq!((seen.code, told), (0, expected));

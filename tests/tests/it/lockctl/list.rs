@@ -21,7 +21,7 @@ async fn what_is_held_is_listed_by_prefix() {
     assert!(listed.err.contains("3 in total"), "{listed:?}");
     let listed = run_at(&url, &["list", "order:", "--json"]).await;
     let expected = json!({
-        "redis": { "url": url, "from": "REDIS_URL" },
+        "store": { "kind": "redis", "url": url, "from": "REDIS_URL" },
         "key_prefix": "order:",
         "limit": 1000,
         "complete": true,

@@ -9,3 +9,4 @@ mod output;
 mod program;
 mod release;
 mod usage;
+mod zookeeper;

@@ -29,10 +29,13 @@ impl Run {
     }
 }
 
-/// The program, in an environment without a Redis URL.
+/// The program, in an environment that names no store.
 pub(crate) async fn program() -> Command {
     let mut command = Command::new(workspace_binary("lockctl").await);
-    command.env_remove("REDIS_URL").env_remove("LOCK_TOWER_ENFORCE").stdin(Stdio::null());
+    for variable in ["LOCK_URL", "REDIS_URL", "LOCK_TOWER_ENFORCE", "SSL_CERT_FILE"] {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::null());
     command
 }
 

@@ -94,7 +94,7 @@ async fn holders_that_listen_let_go() {
         assert_eq!(asked.code, 0);
         if json {
             let expected = json!({
-                "redis": { "url": redis.url(), "from": "REDIS_URL" },
+                "store": { "kind": "redis", "url": redis.url(), "from": "REDIS_URL" },
                 "key": "k",
                 "action": "ask",
                 "asked": 1,

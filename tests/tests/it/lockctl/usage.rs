@@ -19,6 +19,9 @@ async fn wrong_arguments_are_reported_in_both_outputs() {
         (&["explain", "f", "GET", "/", "-H", "a b: c"], "not a valid header name"),
         (&["list", "--limit", "0"], "--limit"),
         (&["list", "--prefix", "a:", "--redisson"], "cannot be used with"),
+        (&["list", "--redisson", "--url", "zookeeper://127.0.0.1:1"], "is for locks in Redis"),
+        (&["list", "--url", "zookeeper://"], "it names no host"),
+        (&["list", "--url", "zookeepers://127.0.0.1:1"], "set SSL_CERT_FILE"),
         (&["list", "--prefix", "{"], "the prefix \"{\" is not usable"),
         (&["release", "k", "--ask", "--force"], "cannot be used with"),
         (&["release", "k"], "lockctl release 'k' --ask"),
@@ -61,6 +64,7 @@ async fn a_url_is_shown_without_its_secrets() {
         ("redis://db/?password=s3@cret", "redis://"),
         ("redis://ann:s3?cret@db", "redis://"),
         ("ann:s3cret@redis://db", ""),
+        ("zookeeper://ann:s3cret@a:1,b:2/app", "zookeeper://a:1,b:2/app"),
     ] {
         let refused = run(&["list", "--limit", url]).await;
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");

@@ -51,6 +51,23 @@ impl Default for RedisOptions {
 }
 
 impl RedisOptions {
+    /// Refuses options that another store would not follow, although the caller relies on them.
+    #[cfg(feature = "zookeeper")]
+    pub(crate) fn check_unused(&self) -> Result<(), InvalidOptions> {
+        let set = [
+            (self.redissons_wire, "redisson"),
+            (self.beside_set_nx, "beside_set_nx"),
+            (self.replicas.is_some(), "wait_for_replicas"),
+            (self.sentinel_credentials.is_some(), "sentinel_credentials"),
+        ];
+        match set.into_iter().find(|(is_set, _)| *is_set) {
+            Some((_, option)) => Err(InvalidOptions(format!(
+                "{option} is an option of Redis alone: leave it away for a URL of ZooKeeper"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), InvalidOptions> {
         self.common.check()?;
         if self.beside_set_nx && self.redissons_wire {

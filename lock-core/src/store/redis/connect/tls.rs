@@ -78,10 +78,7 @@ mod without {
 
     impl Connector {
         pub(crate) fn new(_: &Tls) -> Result<Self, ConnectError> {
-            Err(ConnectError::InvalidUrl {
-                reason: "it requires TLS, and this program was built without the feature `tls`"
-                    .to_owned(),
-            })
+            Err(ConnectError::MissingFeature { feature: "tls" })
         }
     }
 
