@@ -76,7 +76,8 @@ impl<'a> Contender<'a> {
         });
         let (role, sequence) = found?;
         let digits = sequence.strip_prefix('-').unwrap_or(sequence);
-        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        // Ten characters at least, a minus included: `lock-7` may be a key of a user.
+        let is_number = digits.len() >= 9 && digits.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then_some(Self { name, role, sequence })
     }
 }
@@ -109,7 +110,9 @@ mod tests {
             "without protection"
         );
         assert_eq!(parsed("_c_x-lock--2147483648"), Some((Role::Mutex, "-2147483648")));
-        for other in ["locks", "leases", "order:42", "lock-", "lock-12a", "__READ__"] {
+        for other in
+            ["locks", "leases", "order:42", "lock-", "lock-7", "lock-000000001a", "__READ__"]
+        {
             assert_eq!(parsed(other), None, "{other}");
         }
     }

@@ -1,5 +1,6 @@
 //! Paths of locks: the prefix is a folder, and `/` in a key separates folders.
 
+use super::names::Contender;
 use crate::types::{LockKey, Unsupported};
 
 /// Where the locks of a client are, below the chroot of its URL.
@@ -53,6 +54,12 @@ fn check(path: &str, what: &str) -> Result<(), Unsupported> {
     if path.split('/').any(|part| matches!(part, "." | "..")) {
         return refuse("no part of a path is . or ..");
     }
+    // Below a key that is a lock itself, its folder would count as a contender that never leaves.
+    if path.split('/').any(|part| Contender::parse(part).is_some()) {
+        return refuse(
+            "no part of it may end as a contender's znode does, such as lock-0000000001",
+        );
+    }
     // Its check is one of UTF-16: nothing beyond the first 65,536 characters passes it.
     let is_refused =
         |c: char| c.is_control() || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..);
@@ -77,6 +84,7 @@ mod tests {
         assert_eq!(path("lock:", "order:42"), Ok("/lock/order:42".to_owned()));
         assert_eq!(path("", "app/orders/42"), Ok("/app/orders/42".to_owned()));
         assert_eq!(path("app/locks/", "a"), Ok("/app/locks/a".to_owned()));
+        assert_eq!(path("lock:", "door:lock-7"), Ok("/lock/door:lock-7".to_owned()));
         let root = Root::new("lock:").expect("a folder");
         assert_eq!(root.key_of("/lock/a/b").expect("a key").as_str(), "a/b");
         assert_eq!(root.folder(), "/lock");
@@ -85,7 +93,9 @@ mod tests {
 
     #[test]
     fn what_is_no_path_is_refused_with_a_reason() {
-        for key in ["/a", "a/", "a//b", "a/./b", "..", "a\u{fff0}", "🔒"] {
+        let forged = ["a/lock-0000000000", "a/_c_x-__WRIT__0000000000", "x-lease--2147483648"];
+        let no_paths = ["/a", "a/", "a//b", "a/./b", "..", "a\u{fff0}", "🔒"];
+        for key in no_paths.into_iter().chain(forged) {
             let refused = path("lock:", key).expect_err(key).to_string();
             assert!(refused.contains("path"), "{refused}");
         }
