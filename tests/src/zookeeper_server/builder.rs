@@ -137,6 +137,10 @@ impl ZooKeeperServerBuilder {
         // Small and quick to start: these processes live for seconds.
         java.args(["-Xmx128m", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]);
         java.arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
+        // A vote that is lost while members come and go is repeated soon, not after up to a minute.
+        java.arg("-Dzookeeper.fastleader.minNotificationInterval=200");
+        java.arg("-Dzookeeper.fastleader.maxNotificationInterval=1000");
+        java.arg("-Dzookeeper.cnxTimeout=1000");
         if self.tls.is_some() {
             let netty = "org.apache.zookeeper.server.NettyServerCnxnFactory";
             java.arg(format!("-Dzookeeper.serverCnxnFactory={netty}"));

@@ -90,6 +90,9 @@ impl Connector {
     async fn dial(&self, session_timeout: Duration) -> Result<Client, Error> {
         let mut connector =
             Client::connector().with_session_timeout(session_timeout).with_fail_eagerly();
+        // A server that stands still is given up early enough to renew over another one: before the
+        // lease, three fifths of the session, has ended.
+        connector = connector.with_connection_timeout((session_timeout / 5).max(SHORTEST));
         if let Some(credentials) = &self.url.credentials {
             connector = connector.with_auth("digest", credentials.as_bytes());
         }
