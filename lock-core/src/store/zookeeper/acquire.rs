@@ -58,6 +58,7 @@ impl ZooKeeperStore {
                 _ => return Ok(Acquired::Lost),
             }
         };
+        let was_known = session.touches.are_known();
         let mut state = contender.state.lock().await;
         if !state.holds.none() {
             return self.enter_again(command, &contender, &mut state, session).await;
@@ -82,6 +83,9 @@ impl ZooKeeperStore {
         };
         let in_the_way = match stands.map_err(unavailable)? {
             Stands::Holds => {
+                if !was_known {
+                    session.confirm().await.map_err(unavailable)?;
+                }
                 state.watch_none();
                 *state.holds.of_mut(command.mode) = 1;
                 let token = state.znode.czxid().map(token_of);

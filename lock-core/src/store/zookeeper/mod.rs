@@ -21,6 +21,7 @@ mod store;
 #[cfg(feature = "zookeeper-tls")]
 mod tls;
 mod tokens;
+mod touches;
 mod url;
 mod znode;
 

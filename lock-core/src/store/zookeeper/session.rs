@@ -12,7 +12,7 @@ use futures_util::future::join;
 use tokio::sync::Mutex;
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
-use super::path::Root;
+use super::{path::Root, touches::Touches};
 
 /// One session of the client with the ensemble.
 pub(crate) struct Session {
@@ -21,6 +21,7 @@ pub(crate) struct Session {
     pub(crate) number: u64,
     root: Root,
     confirmations: Confirmations,
+    pub(crate) touches: Touches,
 }
 
 impl std::fmt::Debug for Session {
@@ -31,7 +32,8 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     pub(crate) fn new(client: Client, number: u64, root: Root) -> Self {
-        Self { client, number, root, confirmations: Confirmations::default() }
+        let touches = Touches::new(client.session_timeout());
+        Self { client, number, root, confirmations: Confirmations::default(), touches }
     }
 
     /// Whether everything in it is gone.
@@ -77,9 +79,19 @@ impl Session {
                 synced?;
                 held
             };
+            let mut is_known = self.touches.are_known();
+            let mut held = retry(ask).await;
+            // What is sent now is counted by the leader later: until then this proves too little.
+            while held.is_ok() && !is_known {
+                tokio::time::sleep(self.touches.period()).await;
+                is_known = self.touches.are_known();
+                if is_known {
+                    held = retry(ask).await;
+                }
+            }
             *last = Confirmation {
                 covers,
-                held: retry(ask).await.map(|held| Arc::new(held.into_iter().collect())),
+                held: held.map(|held| Arc::new(held.into_iter().collect())),
             };
         }
         last.held.clone()

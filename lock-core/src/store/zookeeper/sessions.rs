@@ -84,7 +84,10 @@ impl Sessions {
             let session = self.current.borrow().session.clone();
             let number = match session {
                 Some(session) => {
-                    self.until_ended(&session).await;
+                    tokio::select! {
+                        () = self.until_ended(&session) => {}
+                        () = session.touches.keep(&session.client) => {}
+                    }
                     backoff = Backoff::new(FIRST_PAUSE);
                     session.number + 1
                 }

@@ -18,6 +18,7 @@ mod outages;
 mod places;
 mod recovery;
 mod redisson_watchdog;
+mod resumed_process;
 mod rights;
 mod roles;
 mod runtimes;
