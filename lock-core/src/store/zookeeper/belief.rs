@@ -5,9 +5,9 @@ use std::time::Duration;
 /// How much of a session's timeout its client may rely on: three fifths.
 ///
 /// The ensemble counts from the last message of the client that its leader knows of, and knows of it
-/// later than it was sent: the client sends something at least every three twentieths of the timeout,
-/// and a follower passes on what it heard every half tick, which is a quarter of the timeout where that
-/// is as short as a server allows. What a follower has not passed on when it fails is lost.
+/// later than it was sent: a follower passes on what it heard every half tick, and what it has not passed
+/// on when it fails is lost. A grant is relied upon only where the leader knows of something that is no
+/// older than two fifths of the timeout: see [`touches`](super::touches).
 pub(crate) fn reliable(session_timeout: Duration) -> Duration {
     session_timeout * 3 / 5
 }

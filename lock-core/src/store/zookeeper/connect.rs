@@ -5,7 +5,10 @@ use std::{fmt, time::Duration};
 use zookeeper_client::{Client, Error};
 
 use super::{ConnectPlan, belief::session_timeout_for, path::Root, session::Session, url::Url};
-use crate::types::{ConnectError, InvalidOptions};
+use crate::{
+    runtime::LeaseInstant,
+    types::{ConnectError, InvalidOptions},
+};
 
 /// Shorter than any session of use, and long enough to connect in.
 const SHORTEST: Duration = Duration::from_millis(300);
@@ -65,9 +68,10 @@ impl Connector {
     /// Begins a session, and checks that locks can be kept in it.
     pub(crate) async fn connect(&self, number: u64) -> Result<Session, ConnectError> {
         let connecting = async {
+            let began = LeaseInstant::now();
             let client =
                 self.dial(self.session_timeout).await.map_err(|why| self.unreachable(&why))?;
-            let session = Session::new(client, number, self.root.clone());
+            let session = Session::new(client, number, self.root.clone(), began);
             self.check(&session).await?;
             Ok(session)
         };

@@ -107,16 +107,17 @@ impl ZooKeeperStore {
         let Some(contender) = contender.filter(|one| one.session == session.number) else {
             return Ok(Downgraded::Lost);
         };
+        let was_known = session.touches.are_known();
         let mut state = contender.state.lock().await;
         let (has, after) = (state.holds, command.after);
         if has.none() {
             return Ok(Downgraded::Lost);
         }
-        if has.write > 0 && after.write == 0 {
-            if !self.become_reader(&contender, &mut state, &session).await? {
-                return Ok(Downgraded::Lost);
-            }
-        } else {
+        let changes = has.write > 0 && after.write == 0;
+        if changes && !self.become_reader(&contender, &mut state, &session).await? {
+            return Ok(Downgraded::Lost);
+        }
+        if !changes || !was_known {
             let held = session.confirm().await.map_err(unavailable)?;
             if !is_among(&held, &state.znode) {
                 self.contenders.remove(&contender);

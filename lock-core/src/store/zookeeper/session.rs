@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use super::{path::Root, touches::Touches};
+use crate::runtime::LeaseInstant;
 
 /// One session of the client with the ensemble.
 pub(crate) struct Session {
@@ -31,8 +32,9 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    pub(crate) fn new(client: Client, number: u64, root: Root) -> Self {
-        let touches = Touches::new(client.session_timeout());
+    /// `began` is a moment before the ensemble began it.
+    pub(crate) fn new(client: Client, number: u64, root: Root, began: LeaseInstant) -> Self {
+        let touches = Touches::new(client.session_timeout(), began);
         Self { client, number, root, confirmations: Confirmations::default(), touches }
     }
 

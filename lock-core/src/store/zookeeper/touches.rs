@@ -29,10 +29,9 @@ struct Answer {
 }
 
 impl Touches {
-    /// Of a session that has just begun, which the leader itself has begun.
-    pub(crate) fn new(timeout: Duration) -> Self {
-        let now = LeaseInstant::now();
-        let begun = Answer { sent: now, received: now.before(timeout) };
+    /// Of a session that the leader itself began, at this moment or later.
+    pub(crate) fn new(timeout: Duration, began: LeaseInstant) -> Self {
+        let begun = Answer { sent: began, received: began.before(timeout) };
         Self { timeout, answers: Mutex::new(VecDeque::from([begun])) }
     }
 
@@ -84,8 +83,8 @@ mod tests {
 
     #[test]
     fn what_is_confirmed_right_after_a_silence_may_not_be_relied_upon() {
-        let touches = Touches::new(20 * SECOND);
         let begun = LeaseInstant::now();
+        let touches = Touches::new(20 * SECOND, begun);
         let at = |seconds: u32| begun.after(SECOND * seconds);
         assert!(touches.are_known_at(at(1)), "the leader has begun it");
         assert!(!touches.are_known_at(at(9)), "nothing was heard of it since");
