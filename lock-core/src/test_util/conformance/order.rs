@@ -9,7 +9,10 @@ use crate::{
     test_util::Stopwatch,
     types::{AcquireError, Kind, Mode},
 };
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::mpsc,
+    task::{JoinHandle, JoinSet},
+};
 
 /// How long a waiter that does not renew its place keeps it.
 const PLACE: Duration = Duration::from_secs(3);
@@ -35,12 +38,13 @@ pub(super) async fn waiters_are_served_in_order_of_arrival(world: StoreUnderTest
     for kind in FAIR {
         let guard = written(&clients[0], kind, "k").acquire().await.unwrap();
         let (order, mut ordered) = mpsc::unbounded_channel();
+        let mut turns = JoinSet::new();
         for number in 0..9 {
             // Neighbours in line belong to different processes.
             let client = &clients[number % 3];
             let waiter = in_line(&world, client, written(client, kind, "k")).await;
             let order = order.clone();
-            tokio::spawn(async move {
+            turns.spawn(async move {
                 let guard = waiter.await.unwrap().unwrap();
                 order.send(number).unwrap();
                 guard.release().await.unwrap();
@@ -50,6 +54,8 @@ pub(super) async fn waiters_are_served_in_order_of_arrival(world: StoreUnderTest
         for number in 0..9 {
             assert_eq!(soon(ordered.recv()).await, Some(number), "{kind}");
         }
+        // The key is free for the next kind.
+        soon(turns.join_all()).await;
     }
 }
 

@@ -16,7 +16,7 @@ use lock_core::{
 use lock_tests::{LIMIT, ZooKeeperEnsemble};
 
 /// The lease of a session that cases wait for. The session itself is five thirds of it.
-const SESSION_LEASE: Duration = Duration::from_millis(1_500);
+const SESSION_LEASE: Duration = Duration::from_secs(3);
 
 /// The rules of Curator's recipes that leave cases out: locks that are acquired one by one, keys that are
 /// paths, the one lease of a session, no upgrade, counts and numbers of permits in the process alone.
