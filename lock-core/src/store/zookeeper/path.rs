@@ -25,7 +25,7 @@ impl Root {
 
     /// # Errors
     ///
-    /// The key is no path.
+    /// The key is not a path.
     pub(crate) fn path_of(&self, key: &LockKey) -> Result<String, Unsupported> {
         check(key.as_str(), "key")?;
         Ok(format!("{}/{}", self.0, key.as_str()))

@@ -32,5 +32,5 @@ pub(super) fn options(tls: &Tls) -> Result<TlsOptions, ConnectError> {
 
 fn text(pem: &[u8]) -> Result<String, InvalidOptions> {
     let text = String::from_utf8(pem.to_vec());
-    text.map_err(|_| InvalidOptions("a certificate or key is no PEM: it is no text".to_owned()))
+    text.map_err(|_| InvalidOptions("a certificate or key is not PEM: it is not text".to_owned()))
 }

@@ -44,7 +44,7 @@ impl Url {
         let servers = hosts.split(',').map(server).collect::<Result<_, _>>()?;
         let chroot = chroot.trim_end_matches('/');
         if chroot.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) {
-            return Err(invalid("its chroot is no path: no part of it is empty, . or .."));
+            return Err(invalid("its chroot is not a path: a part of it is empty, . or .."));
         }
         let (encrypted, chroot) = (scheme == "zookeepers", chroot.to_owned());
         Ok(Self { encrypted, servers, chroot, credentials })
@@ -86,7 +86,7 @@ fn server(text: &str) -> Result<String, ConnectError> {
         return Err(invalid("it names no host, or an empty one between two commas"));
     }
     let port = port.map_or(Ok(PORT), str::parse::<u16>);
-    let port = port.map_err(|_| invalid("a port is no number up to 65535"))?;
+    let port = port.map_err(|_| invalid("a port is not a number up to 65535"))?;
     Ok(format!("{host}:{port}"))
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Znode {
     created: Option<(String, i64)>,
     /// A creation was sent and not answered.
     in_doubt: bool,
-    /// A deletion was sent: that it is not there is no news.
+    /// A deletion was sent: if it is not there, that deletion may be why.
     is_deleted: bool,
 }
 
