@@ -90,6 +90,8 @@
 //! | `macros` | the attribute `#[distributed_lock]` | yes |
 //! | `testing` | `testing`: locks that are busy, lost or out of reach at a test's will | no |
 //! | `policy` | policy files: each route its lock; implies `axum` | yes |
+//! | `timeout` | `RequestTimeoutLayer`: a timeout that the locks inside know of | no |
+//! | `tonic` | gRPC requests are answered by a `tonic::Status`; [`grpc`] has the codes | no |
 //!
 //! Without `axum`, the layers work for any Tower service over [`http`] requests.
 
@@ -105,6 +107,8 @@ pub mod policies;
 mod request;
 pub mod request_lock;
 pub mod request_scope;
+#[cfg(feature = "timeout")]
+mod request_timeout;
 mod settings;
 mod telemetry;
 #[cfg(feature = "testing")]
@@ -141,12 +145,16 @@ pub use lock_policy::{
     Enforce, HoldUntil, KeyRejection, KeyTemplateError, KeyValues, LockMode, OnDisconnect, OnLost,
     OnMissingKey, OnStoreDown, Outcome, Release, Unlocked,
 };
+#[cfg(feature = "tonic")]
+pub use outcome::grpc;
 pub use outcome::rejected_request::RejectedRequest;
 pub use pipeline::body::LockBody;
 pub use request::deadline::RequestDeadline;
 pub use request::principal_limit::PrincipalLimit;
 pub use request_lock::{RequestLock, RequestLockLayer};
 pub use request_scope::{RequestScope, RequestScopeLayer};
+#[cfg(feature = "timeout")]
+pub use request_timeout::{RequestTimeout, RequestTimeoutLayer};
 pub use telemetry::metrics;
 
 #[cfg(feature = "policy")]

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use http::{Method, Version, request::Parts};
+use http::{HeaderMap, Method, Version, header::CONTENT_TYPE, request::Parts};
 
 /// Longer request ids are not repeated to the client.
 const LONGEST_REQUEST_ID: usize = 128;
@@ -14,6 +14,9 @@ pub(crate) struct Caller {
     /// Whether the request uses HTTP/1. HTTP/2 and later have no header that closes a connection.
     pub(crate) speaks_http1: bool,
     is_head: bool,
+    /// Whether the answer is to be a gRPC status.
+    #[cfg(feature = "tonic")]
+    pub(super) speaks_grpc: bool,
 }
 
 impl Caller {
@@ -25,6 +28,8 @@ impl Caller {
             route: parts.extensions.get().cloned(),
             speaks_http1: parts.version < Version::HTTP_2,
             is_head: parts.method == Method::HEAD,
+            #[cfg(feature = "tonic")]
+            speaks_grpc: is_grpc(&parts.headers),
         }
     }
 
@@ -36,6 +41,14 @@ impl Caller {
     pub(crate) fn route(&self) -> Option<&str> {
         self.route.as_ref().map(Route::as_str)
     }
+}
+
+/// Whether this is a gRPC request: `application/grpc`, with or without the name of its encoding.
+/// gRPC-Web is another protocol.
+pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes());
+    let rest = content_type.and_then(|value| value.strip_prefix(b"application/grpc"));
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
 }
 
 #[cfg(feature = "axum")]

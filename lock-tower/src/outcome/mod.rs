@@ -1,6 +1,8 @@
 //! The answers to requests that do not get their lock, or lose it.
 
 pub(crate) mod caller;
+#[cfg(feature = "tonic")]
+pub mod grpc;
 pub(crate) mod hold_time;
 mod problem;
 pub(crate) mod rejected_request;

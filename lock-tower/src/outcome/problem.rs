@@ -14,22 +14,36 @@ use super::{
 };
 use crate::telemetry::milliseconds;
 
-/// The answer, as a problem document (RFC 9457).
+/// The answer: a problem document (RFC 9457), or to a gRPC request a status.
 pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
+    #[cfg(feature = "tonic")]
+    if rejection.caller.speaks_grpc {
+        return super::grpc::respond(rejection, retry_after);
+    }
+    problem(rejection, retry_after)
+}
+
+/// Returns the text for the client.
+pub(super) fn detail(rejection: &Rejection) -> String {
+    let row = row(rejection.outcome);
+    let custom = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
+    let detail = custom.and_then(|custom| custom.detail.as_deref()).unwrap_or(row.detail);
+    match &rejection.reason {
+        Some(reason) if row.shows_reason => format!("{}: {reason}. {detail}", row.title),
+        _ => detail.to_owned(),
+    }
+}
+
+fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
     let outcome = rejection.outcome;
     let row = row(outcome);
     let custom = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
     let status = custom.and_then(|custom| custom.status).unwrap_or(outcome.status());
-    let detail = custom.and_then(|custom| custom.detail.as_deref()).unwrap_or(row.detail);
-    let detail = match &rejection.reason {
-        Some(reason) if row.shows_reason => format!("{}: {reason}. {detail}", row.title),
-        _ => detail.to_owned(),
-    };
     let mut document = json!({
         "type": format!("urn:lock-tower:problem:{}", outcome.as_str()),
         "title": row.title,
         "status": status.as_u16(),
-        "detail": detail,
+        "detail": detail(rejection),
         "executed": match row.executed {
             Executed::No => json!(false),
             Executed::Unknown => json!("unknown"),

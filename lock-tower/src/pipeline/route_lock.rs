@@ -13,7 +13,7 @@ use crate::{
     key::KeySource,
     outcome::rejection::Rejection,
     request::{
-        context::RequestContext, deadline::RequestDeadline, deadline_header, lock_slot::LockSlot,
+        context::RequestContext, deadline_header::limit_time, lock_slot::LockSlot,
         principal_limit::PrincipalLimit,
     },
     settings::policy::Policy,
@@ -37,11 +37,7 @@ impl RouteLock {
     /// Applies the client's deadline to the request. Returns what is wrong with the header, if
     /// anything is.
     pub(crate) fn limit_time(&self, parts: &mut Parts) -> Result<(), String> {
-        let Some(name) = &self.deadline_header else { return Ok(()) };
-        if let Some(requested) = deadline_header::read(name, &parts.headers)? {
-            RequestDeadline::within(requested).shorten(parts);
-        }
-        Ok(())
+        limit_time(self.deadline_header.as_ref(), parts)
     }
 
     /// Answers a request whose deadline header is invalid.

@@ -19,7 +19,9 @@ use crate::{
     key::KeySource,
     outcome::{hold_time::HoldTimes, rejected_request::Fallback},
     pipeline::route_lock::RouteLock,
-    request::{deadline::RequestDeadline, deadline_header, principal_limit::PrincipalLimit},
+    request::{
+        deadline::RequestDeadline, deadline_header::limit_time, principal_limit::PrincipalLimit,
+    },
     settings::{
         attribute_rules::{AttributeRule, AttributeRules},
         policy::Policy,
@@ -125,13 +127,9 @@ impl Version {
     pub(super) fn limit_time(&self, parts: &mut Parts) -> Result<(), String> {
         let budget = self.file.request();
         if let Some(limit) = budget.deadline {
-            RequestDeadline::within(limit).shorten(parts);
+            RequestDeadline::within(limit).shorten(&mut parts.extensions);
         }
-        let Some(name) = &budget.header else { return Ok(()) };
-        if let Some(requested) = deadline_header::read(name, &parts.headers)? {
-            RequestDeadline::within(requested).shorten(parts);
-        }
-        Ok(())
+        limit_time(budget.header.as_ref(), parts)
     }
 
     fn hold_times(&self, name: &str) -> Option<&Arc<HoldTimes>> {

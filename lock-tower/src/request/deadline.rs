@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use http::request::Parts;
+use http::Extensions;
 use lock_key::MAX_DURATION;
 use tokio::time::Instant;
 
@@ -8,31 +8,23 @@ use tokio::time::Instant;
 /// wait for every lock inside, so that no lock is granted to a request that a timeout has already
 /// answered.
 ///
-/// Insert it where the timeout is set, outside of the lock's layer; a [policy
-/// file](crate::policy_file) can also set it (`[request] deadline`). The earliest of several
-/// applies.
+/// [`RequestTimeoutLayer`](crate::RequestTimeoutLayer) (feature `timeout`) sets it, and so can a
+/// [policy file](crate::policy_file) (`[request] deadline`), the client of a request
+/// ([`deadline_header`](crate::RequestLockLayer::deadline_header), and `grpc-timeout` of a gRPC
+/// request), and a middleware that has a timeout of its own. The earliest of several applies.
 ///
 #[cfg_attr(feature = "axum", doc = "```")]
 #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
 /// use std::time::Duration;
-/// use axum::{Router, extract::Request, middleware::map_request, routing::put};
-/// use lock_tower::{LockClient, RequestDeadline, RequestLockLayer};
+/// use axum::{extract::Request, middleware::Next, response::Response};
+/// use lock_tower::RequestDeadline;
 /// use tokio::time::Instant;
-/// use tower_http::timeout::TimeoutLayer;
 ///
-/// const LIMIT: Duration = Duration::from_secs(10);
-/// let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id:u64}")?
-///     .wait(Duration::from_secs(30)) // at most what is left of the ten seconds, less the reserve
-///     .reserve(Duration::from_secs(2));
-/// let app: Router = Router::new()
-///     .route("/orders/{id}", put(|| async { "changed" }))
-///     .route_layer(lock)
-///     .layer(map_request(async |mut request: Request| {
-///         request.extensions_mut().insert(RequestDeadline::at(Instant::now() + LIMIT));
-///         request
-///     }))
-///     .layer(TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, LIMIT));
-/// # Ok::<(), lock_tower::KeyTemplateError>(())
+/// async fn two_seconds(mut request: Request, next: Next) -> Response {
+///     let deadline = RequestDeadline::at(Instant::now() + Duration::from_secs(2));
+///     request.extensions_mut().insert(deadline);
+///     next.run(request).await
+/// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestDeadline(Instant);
@@ -49,10 +41,17 @@ impl RequestDeadline {
         Self(Instant::now() + time.min(MAX_DURATION))
     }
 
+    /// Creates a deadline shortly before `timeout`, which then still has the time for the answer to
+    /// a request that waited in vain: a twentieth of it, at most 100 ms.
+    pub(crate) fn before(timeout: Duration) -> Self {
+        const MOST_FOR_THE_ANSWER: Duration = Duration::from_millis(100);
+        Self::within(timeout.saturating_sub((timeout / 20).min(MOST_FOR_THE_ANSWER)))
+    }
+
     /// Sets this deadline for the request, unless an earlier one is set.
-    pub(crate) fn shorten(self, parts: &mut Parts) {
-        let known: Option<Self> = parts.extensions.get().copied();
-        parts.extensions.insert(known.map_or(self, |known| known.min(self)));
+    pub(crate) fn shorten(self, extensions: &mut Extensions) {
+        let known: Option<Self> = extensions.get().copied();
+        extensions.insert(known.map_or(self, |known| known.min(self)));
     }
 
     /// Returns the moment.

@@ -3,6 +3,7 @@
 pub(crate) mod context;
 pub(crate) mod deadline;
 pub(crate) mod deadline_header;
+pub(crate) mod grpc_timeout;
 pub(crate) mod lock_slot;
 pub(crate) mod principal_limit;
 pub(crate) mod wait_budget;

@@ -13,6 +13,15 @@ pub fn deadline(name: &HeaderName, headers: &HeaderMap) -> Result<Option<Duratio
     crate::request::deadline_header::read(name, headers)
 }
 
+/// Returns the time that `grpc-timeout` gives a request.
+///
+/// # Errors
+///
+/// The reason why the header is invalid.
+pub fn grpc_timeout(headers: &HeaderMap) -> Result<Option<Duration>, String> {
+    crate::request::grpc_timeout::read(headers)
+}
+
 /// Returns the keys that these templates produce for a request.
 ///
 /// # Errors

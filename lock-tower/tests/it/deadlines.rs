@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::common::{Answer, NEVER, call};
+use crate::common::{Answer, NEVER, call, request, send};
 use axum::{
     Router,
     extract::{Path, Request},
@@ -167,4 +167,55 @@ async fn a_functions_wait_is_bounded_too() {
     assert_eq!((&*answer.text, took.as_secs()), ("refused", 4));
     let (answer, took) = timed(&within(seconds(0), app)).await;
     assert_eq!((&*answer.text, took.as_secs()), ("refused", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn grpc_clients_set_it() {
+    let locks = LockClient::in_memory();
+    let _guard = locks.write("order:7").acquire().await.unwrap();
+    let app = router(layer(&locks));
+    let took = async |content_type: &str, timeout: &str| {
+        let mut request = request("PUT", "/orders/7");
+        request.headers_mut().insert("content-type", content_type.parse().unwrap());
+        request.headers_mut().insert("grpc-timeout", timeout.parse().unwrap());
+        let began = Instant::now();
+        send(&app, request).await;
+        began.elapsed()
+    };
+    let of_300 = Duration::from_millis(285);
+    assert_eq!(took("application/grpc", "300m").await, of_300);
+    assert_eq!(took("application/grpc+proto", "300000u").await, of_300);
+    assert_eq!(took("application/grpc;x", "8S").await, Duration::from_millis(7_900));
+    assert_eq!(took("application/grpc", "0S").await, Duration::ZERO);
+    assert_eq!(took("application/grpc", "soon").await, Duration::ZERO);
+    // Neither is gRPC.
+    for other in ["application/grpc-web", "application/json"] {
+        assert_eq!(took(other, "300m").await, NEVER);
+    }
+}
+
+#[cfg(feature = "timeout")]
+#[tokio::test(start_paused = true)]
+async fn a_timeout_layer_sets_it() {
+    use http::StatusCode;
+    use lock_tower::RequestTimeoutLayer;
+
+    let locks = LockClient::in_memory();
+    let timeout = |limit| RequestTimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, limit);
+    let app = router(layer(&locks).reserve(seconds(1))).layer(timeout(seconds(5)));
+    let guard = locks.write("order:7").acquire().await.unwrap();
+    // 100 ms are the answer's, without which the timeout would come first.
+    let (answer, took) = timed(&app).await;
+    answer.assert_problem(423, "lock-busy");
+    assert_eq!(took, Duration::from_millis(3_900));
+    let (answer, took) = timed(&router(layer(&locks)).layer(timeout(seconds(1)))).await;
+    answer.assert_problem(423, "lock-busy");
+    assert_eq!(took, Duration::from_millis(950));
+    drop(guard);
+
+    // It is a timeout all the same.
+    let hangs = put(std::future::pending::<()>);
+    let app = Router::new().route("/orders/{id}", hangs).route_layer(layer(&locks));
+    let (answer, took) = timed(&app.layer(timeout(seconds(5)))).await;
+    assert_eq!((answer.status, took), (StatusCode::GATEWAY_TIMEOUT, seconds(5)));
 }

@@ -23,6 +23,8 @@ mod ends;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod fence;
 mod fenced_table;
+#[cfg(feature = "tonic")]
+mod grpc;
 #[cfg(feature = "axum")]
 mod keep;
 #[cfg(feature = "axum")]

@@ -1,0 +1,116 @@
+//! Answers to gRPC requests: a [`Status`] with details.
+//!
+//! With the feature `tonic` the layers answer a request whose content type is `application/grpc`
+//! by a status, in the place of a problem document:
+//!
+//! | outcome | code | may be repeated |
+//! |---|---|---|
+//! | [`Busy`](Outcome::Busy) | `ABORTED` | yes |
+//! | [`Overloaded`](Outcome::Overloaded), [`Unavailable`](Outcome::Unavailable), [`Draining`](Outcome::Draining) | `UNAVAILABLE` | yes |
+//! | [`OverLimit`](Outcome::OverLimit) | `RESOURCE_EXHAUSTED` | yes, later |
+//! | [`Lost`](Outcome::Lost) | `UNKNOWN` | only after a look at what was done |
+//! | [`KeyMissing`](Outcome::KeyMissing), [`KeyInvalid`](Outcome::KeyInvalid), [`DeadlineInvalid`](Outcome::DeadlineInvalid) | `INVALID_ARGUMENT` | no |
+//! | [`Misconfigured`](Outcome::Misconfigured) | `INTERNAL` | no |
+//!
+//! Its details are those of [`google.rpc`](tonic_types): an `ErrorInfo` whose domain is
+//! `lock-tower`, whose reason is the last part of the problem type, such as `lock-busy`, and whose
+//! metadata has `executed` (`false` or `unknown`), and `lock`, `kind` and `mode` where they are
+//! known; and a `RetryInfo` beside the outcomes that have a `Retry-After`.
+//!
+//! A status that a [policy](crate::policy_file) sets in the place of 423 concerns HTTP alone; its
+//! text and its function answer gRPC requests too.
+//!
+//! The wait for a lock ends with the `grpc-timeout` of the request, less the layer's
+//! [`reserve`](crate::RequestLockLayer::reserve).
+
+use std::{collections::HashMap, time::Duration};
+
+use bytes::Bytes;
+use http::Response;
+use lock_core::LockError;
+use lock_policy::Outcome;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use super::{
+    problem::detail,
+    rejection::Rejection,
+    table::{Executed, row},
+};
+
+const DOMAIN: &str = "lock-tower";
+
+/// Returns the status for a lock that a method acquires itself.
+///
+/// # Examples
+///
+/// ```
+/// use lock_tower::{LockClient, grpc};
+/// use tonic::{Response, Status};
+///
+/// async fn close_books(locks: &LockClient) -> Result<Response<()>, Status> {
+///     let books = locks.write("books").acquire().await.map_err(grpc::status)?;
+///     // ...
+///     books.release().await.ok();
+///     Ok(Response::new(()))
+/// }
+/// # let _ = close_books;
+/// ```
+pub fn status(error: impl Into<LockError>) -> Status {
+    let error = error.into();
+    let outcome = match &error {
+        LockError::Acquire(error) => Outcome::from(error),
+        LockError::Lost(_) => Outcome::Lost,
+        LockError::Value(_) => Outcome::KeyInvalid,
+        _ => Outcome::Misconfigured,
+    };
+    // The error itself may name the key.
+    with_details(outcome, row(outcome).detail.to_owned(), HashMap::new(), None)
+}
+
+/// The answer to a request that is not carried out under its lock.
+pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
+    let mut metadata = HashMap::new();
+    if let Some(lock) = rejection.label() {
+        metadata.insert("lock".to_owned(), lock.name.to_string());
+        metadata.insert("kind".to_owned(), lock.kind.as_str().to_owned());
+        metadata.insert("mode".to_owned(), lock.mode.as_str().to_owned());
+    }
+    let outcome = rejection.outcome;
+    let mut response =
+        with_details(outcome, detail(rejection), metadata, retry_after).into_http::<Bytes>();
+    response.extensions_mut().insert(outcome);
+    response
+}
+
+fn with_details(
+    outcome: Outcome,
+    message: String,
+    mut metadata: HashMap<String, String>,
+    retry_after: Option<Duration>,
+) -> Status {
+    let executed = match row(outcome).executed {
+        Executed::No => "false",
+        Executed::Unknown => "unknown",
+    };
+    metadata.insert("executed".to_owned(), executed.to_owned());
+    let mut details = ErrorDetails::with_error_info(outcome.as_str(), DOMAIN, metadata);
+    if retry_after.is_some() {
+        details.set_retry_info(retry_after);
+    }
+    Status::with_error_details(code(outcome), message, details)
+}
+
+fn code(outcome: Outcome) -> Code {
+    match outcome {
+        Outcome::Busy => Code::Aborted,
+        Outcome::Overloaded | Outcome::Unavailable | Outcome::Draining => Code::Unavailable,
+        Outcome::OverLimit => Code::ResourceExhausted,
+        // Clients repeat `UNAVAILABLE` on their own, which nothing that may have been done allows.
+        Outcome::Lost => Code::Unknown,
+        Outcome::KeyMissing | Outcome::KeyInvalid | Outcome::DeadlineInvalid => {
+            Code::InvalidArgument
+        }
+        _ => Code::Internal,
+    }
+}
