@@ -91,6 +91,7 @@
 //! | `testing` | `testing`: locks that are busy, lost or out of reach at a test's will | no |
 //! | `policy` | policy files: each route its lock; implies `axum` | yes |
 //! | `timeout` | `RequestTimeoutLayer`: a timeout that the locks inside know of | no |
+//! | `utoipa` | the answers of locked routes in an OpenAPI document: [`openapi`] | no |
 //! | `tonic` | gRPC requests are answered by a `tonic::Status`; [`grpc`] has the codes | no |
 //!
 //! Without `axum`, the layers work for any Tower service over [`http`] requests.
@@ -147,6 +148,8 @@ pub use lock_policy::{
 };
 #[cfg(feature = "tonic")]
 pub use outcome::grpc;
+#[cfg(feature = "utoipa")]
+pub use outcome::openapi;
 pub use outcome::rejected_request::RejectedRequest;
 pub use pipeline::body::LockBody;
 pub use request::deadline::RequestDeadline;

@@ -4,6 +4,8 @@ pub(crate) mod caller;
 #[cfg(feature = "tonic")]
 pub mod grpc;
 pub(crate) mod hold_time;
+#[cfg(feature = "utoipa")]
+pub mod openapi;
 mod problem;
 pub(crate) mod rejected_request;
 pub(crate) mod rejection;

@@ -34,7 +34,8 @@ pub(super) fn detail(rejection: &Rejection) -> String {
     }
 }
 
-fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
+/// The problem document.
+pub(super) fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
     let outcome = rejection.outcome;
     let row = row(outcome);
     let custom = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());

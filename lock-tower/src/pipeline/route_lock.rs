@@ -8,6 +8,13 @@ use lock_policy::{
     __private::RequestKey, KeyRejection, KeyValues, LockMode, OnMissingKey, Outcome,
 };
 
+#[cfg(feature = "utoipa")]
+use crate::outcome::caller::Caller;
+#[cfg(feature = "utoipa")]
+use http::Method;
+#[cfg(feature = "utoipa")]
+use lock_policy::{Enforce, OnLost, OnStoreDown};
+
 use super::{missing_key, pending_locks::PendingLocks};
 use crate::{
     key::KeySource,
@@ -89,5 +96,34 @@ impl RouteLock {
             OnMissingKey::Constant(key) => Ok(vec![key.clone().into()]),
             _ => Err(bad),
         }
+    }
+
+    /// Returns every rejection of a request with this method that the lock can cause, except those
+    /// that a function answers.
+    #[cfg(feature = "utoipa")]
+    pub(crate) fn rejections(
+        &self,
+        method: &Method,
+        has_deadline_header: bool,
+    ) -> impl Iterator<Item = Rejection> {
+        let mode = self.mode.on(self.policy.kind, method);
+        let settings = &self.policy.settings;
+        let enforced = !matches!(settings.enforce, Some(Enforce::Off | Enforce::Shadow));
+        let may_lack_its_key = self.on_missing_key == OnMissingKey::Reject
+            && self.keys.templates().is_none_or(|templates| templates.contains('{'));
+        let possible = move |outcome: &Outcome| match outcome {
+            Outcome::DeadlineInvalid => has_deadline_header,
+            _ if !enforced => false,
+            Outcome::KeyMissing => may_lack_its_key,
+            Outcome::OverLimit => self.limit.is_some(),
+            Outcome::Unavailable => settings.on_store_down != Some(OnStoreDown::Open),
+            Outcome::Lost => settings.on_lost != Some(OnLost::Signal),
+            _ => true,
+        };
+        let outcomes = Outcome::ALL.into_iter().filter(possible);
+        let answered = |outcome: &Outcome| self.policy.fallbacks.contains_key(outcome);
+        outcomes.filter(move |outcome| !answered(outcome)).map(move |outcome| {
+            self.policy.reject(mode, Rejection::new(outcome, &Caller::default()))
+        })
     }
 }

@@ -69,6 +69,8 @@ mod compatibility;
 mod coverage;
 mod error;
 mod layer;
+#[cfg(feature = "utoipa")]
+mod responses;
 mod service;
 mod version;
 mod watch;

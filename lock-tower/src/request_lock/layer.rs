@@ -34,7 +34,7 @@ use lock_policy::{__private::KeyTemplates, KeyTemplateError};
 #[derive(Debug, Clone)]
 #[must_use = "a layer does nothing until it is added to a router or a service"]
 pub struct RequestLockLayer {
-    lock: Arc<RouteLock>,
+    pub(super) lock: Arc<RouteLock>,
     /// Whether the metrics of this lock were started. Axum applies a layer again for each
     /// connection, and in some routers for each request.
     begun: Arc<Once>,

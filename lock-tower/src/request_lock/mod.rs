@@ -153,6 +153,8 @@
 //! at most two seconds.
 
 mod layer;
+#[cfg(feature = "utoipa")]
+mod responses;
 mod service;
 
 pub use layer::RequestLockLayer;

@@ -43,6 +43,8 @@ mod lost_signal;
 mod metrics;
 #[cfg(feature = "axum")]
 mod modes;
+#[cfg(all(feature = "macros", feature = "policy", feature = "utoipa"))]
+mod openapi;
 #[cfg(feature = "axum")]
 mod outcomes;
 mod plain_tower;

@@ -7,3 +7,5 @@ mod unused_attributes;
 
 pub use route::Route;
 pub use table::RouteTable;
+#[cfg(feature = "utoipa")]
+pub(in crate::policies) use table::rules;

@@ -130,7 +130,7 @@ fn policies_for(version: &Version, route: &Route, method: Option<&Method>) -> Ve
 }
 
 /// Returns the candidate rules, each with whether it matches all requests that reach it.
-pub(super) fn rules<'v>(
+pub(in crate::policies) fn rules<'v>(
     version: &'v Version,
     route: &Route,
     method: Option<&Method>,
