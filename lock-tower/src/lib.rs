@@ -90,9 +90,10 @@
 //! | `macros` | the attribute `#[distributed_lock]` | yes |
 //! | `testing` | `testing`: locks that are busy, lost or out of reach at a test's will | no |
 //! | `policy` | policy files: each route its lock; implies `axum` | yes |
+//! | `sessions` | `RequestLockLayer::session`: a lock per session of tower-sessions | no |
 //! | `timeout` | `RequestTimeoutLayer`: a timeout that the locks inside know of | no |
-//! | `utoipa` | the answers of locked routes in an OpenAPI document: [`openapi`] | no |
-//! | `tonic` | gRPC requests are answered by a `tonic::Status`; [`grpc`] has the codes | no |
+//! | `utoipa` | the answers of locked routes in an OpenAPI document: `openapi` | no |
+//! | `tonic` | gRPC requests are answered by a `tonic::Status`; `grpc` has the codes | no |
 //!
 //! Without `axum`, the layers work for any Tower service over [`http`] requests.
 

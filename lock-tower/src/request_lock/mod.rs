@@ -156,6 +156,8 @@ mod layer;
 #[cfg(feature = "utoipa")]
 mod responses;
 mod service;
+#[cfg(feature = "sessions")]
+mod session;
 
 pub use layer::RequestLockLayer;
 pub use service::RequestLock;

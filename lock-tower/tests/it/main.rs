@@ -61,6 +61,8 @@ mod policy_reload;
 mod principal_limit;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod scopes;
+#[cfg(feature = "sessions")]
+mod sessions;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod several_keys;
 #[cfg(all(feature = "axum", feature = "macros"))]

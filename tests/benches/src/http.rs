@@ -66,6 +66,8 @@ pub(crate) async fn http(world: &BenchSetup) -> Report {
         let rates = Spread::of_ratios(&rate(by_hand), &rate(Guarded::HandRolled));
         report.ratio(name, part, rates, Goal::Told);
     }
+    let rates = Spread::of_ratios(&rate(Guarded::SessionLayer), &rate(Guarded::Sessions));
+    report.ratio("session_layer", "requests/s, of sessions without a lock", rates, Goal::Told);
     let p99 = Spread::of_ratios(&slowest(Guarded::Layer), &slowest(Guarded::HandRolled));
     report.ratio(name, "p99", p99, Goal::AtMost(1.1));
     report.tables.push(table(&runs));

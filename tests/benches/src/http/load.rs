@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use http::{Method, Request, StatusCode, header::HOST};
+use http::{
+    Method, Request, StatusCode,
+    header::{COOKIE, HOST},
+};
 use http_body_util::{BodyExt, Empty};
 use hyper::{body::Bytes, client::conn::http1::SendRequest};
 use hyper_util::rt::TokioIo;
@@ -73,6 +76,8 @@ async fn ask_until(mut connection: Connection, host: Arc<str>, end: Nanos) -> Ve
             .method(Method::PUT)
             .uri(format!("/items/{number}"))
             .header(HOST, &*host)
+            // The session of its own that `RequestLockLayer::session` locks: 16 bytes in Base64.
+            .header(COOKIE, format!("id={number:0>21}A"))
             .body(Empty::new())
             .expect("a request");
         connection.ready().await.expect("a connection that stays open");

@@ -11,6 +11,7 @@ use axum::{
 use clap::{Args, ValueEnum};
 use lock_tower::{LockMode, RequestLockLayer};
 use tokio::net::TcpListener;
+use tower_sessions::{MemoryStore, Session, SessionManagerLayer};
 
 use crate::subject::{Name, Subject, ours};
 
@@ -27,6 +28,8 @@ pub(crate) enum Guarded {
     Rslock,
     Layer,
     LayerRead,
+    Sessions,
+    SessionLayer,
 }
 
 /// How a service guards its route, and where its locks are.
@@ -46,7 +49,7 @@ impl Serving {
 }
 
 impl Guarded {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Nothing,
         Self::Ping,
         Self::HandRolled,
@@ -56,6 +59,8 @@ impl Guarded {
         Self::Rslock,
         Self::Layer,
         Self::LayerRead,
+        Self::Sessions,
+        Self::SessionLayer,
     ];
 
     pub(super) fn title(self) -> &'static str {
@@ -69,13 +74,17 @@ impl Guarded {
             Self::Rslock => "rslock in the handler",
             Self::Layer => "**lock-tower's layer, write**",
             Self::LayerRead => "**lock-tower's layer, read**",
+            Self::Sessions => "a session changed, no lock",
+            Self::SessionLayer => "**a session changed, under lock-tower's session layer**",
         }
     }
 
     /// What the handler itself takes.
     fn in_the_handler(self) -> Option<Name> {
         match self {
-            Self::Nothing | Self::Layer | Self::LayerRead => None,
+            Self::Nothing | Self::Layer | Self::LayerRead | Self::Sessions | Self::SessionLayer => {
+                None
+            }
             Self::Ping => Some(Name::Ping),
             Self::HandRolled => Some(Name::HandRolled),
             Self::HandRolledAwaited => Some(Name::HandRolledAwaited),
@@ -87,7 +96,9 @@ impl Guarded {
 
     pub(super) fn sends(self) -> &'static [&'static str] {
         match self {
-            Self::Layer | Self::LayerRead => Name::Write.sends_for_a_free_lock(),
+            Self::Layer | Self::LayerRead | Self::SessionLayer => {
+                Name::Write.sends_for_a_free_lock()
+            }
             _ => self.in_the_handler().map_or(&[], Name::sends),
         }
     }
@@ -108,6 +119,11 @@ impl Guarded {
                 let layer = RequestLockLayer::new(client, "item:{id}").expect("a template");
                 Router::new().route("/items/{id}", put(change).route_layer(layer.mode(mode)))
             }
+            (Self::Sessions, _) => sessions(),
+            (Self::SessionLayer, _) => {
+                let client = ours::client(url).await;
+                sessions().layer(RequestLockLayer::session(client, "id").expect("a name"))
+            }
             (_, Some(name)) => {
                 let subject = name.connect(url).await;
                 Router::new().route("/items/{id}", put(change_locked)).with_state(subject)
@@ -115,6 +131,18 @@ impl Guarded {
             (_, None) => Router::new().route("/items/{id}", put(change)),
         }
     }
+}
+
+/// Sessions in memory, so that the lock's share is not hidden behind another store.
+fn sessions() -> Router {
+    let layer = SessionManagerLayer::new(MemoryStore::default()).with_secure(false);
+    Router::new().route("/items/{id}", put(change_session)).layer(layer)
+}
+
+async fn change_session(Path(id): Path<u64>, session: Session) -> &'static str {
+    let seen: Option<u64> = session.get("seen").await.expect("a store that answers");
+    session.insert("seen", seen.unwrap_or(id)).await.expect("a store that answers");
+    "changed"
 }
 
 async fn change(Path(_id): Path<u64>) -> &'static str {

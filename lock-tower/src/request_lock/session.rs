@@ -1,0 +1,72 @@
+use lock_core::LockClient;
+use lock_policy::{
+    __private::{KeyTemplates, RequestValues},
+    KeyRejection, KeyTemplateError, KeyValues, OnMissingKey,
+};
+use tower_sessions_core::Session;
+
+use super::RequestLockLayer;
+
+const INSIDE: &str = "the lock stands inside of the session layer, which saves the session when the \
+                      lock is released already: add the lock after it, so that it is outside";
+
+impl RequestLockLayer {
+    /// Creates a layer that locks the session of each request, so that two tabs of one browser do
+    /// not overwrite each other's changes. For [tower-sessions]: `cookie` is the name of its cookie,
+    /// which is `id` unless set by `with_name`.
+    ///
+    /// Requests that only read share a session; a request that changes it runs alone. That is
+    /// decided [by its method](crate::LockMode::ByMethod) before it begins: where a `GET` changes
+    /// the session, give its route a layer of its own with
+    /// [`mode(LockMode::Write)`](Self::mode).
+    ///
+    /// It has to be outside of the session's layer, which loads and saves the session: elsewhere
+    /// each request is answered 500 `lock-misconfigured`. A request without the cookie has no
+    /// session yet, and runs without a lock. The key is a hash of the cookie's value, so that
+    /// nothing in the store can be used as a session. A cookie that is *encrypted* is another one
+    /// each time it is set, although the session is the same: sign cookies instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use axum::{Router, routing::get};
+    /// use lock_tower::{LockClient, RequestLockLayer};
+    /// use tower_sessions::{MemoryStore, Session, SessionManagerLayer};
+    ///
+    /// async fn show(session: Session) -> String {
+    ///     let cart: Vec<String> = session.get("cart").await.ok().flatten().unwrap_or_default();
+    ///     cart.join(", ")
+    /// }
+    ///
+    /// async fn add(session: Session, item: String) {
+    ///     let mut cart: Vec<String> = session.get("cart").await.ok().flatten().unwrap_or_default();
+    ///     cart.push(item);
+    ///     session.insert("cart", cart).await.ok();
+    /// }
+    ///
+    /// let app: Router = Router::new()
+    ///     .route("/cart", get(show).post(add))
+    ///     .layer(SessionManagerLayer::new(MemoryStore::default()))
+    ///     .layer(RequestLockLayer::session(LockClient::in_memory(), "id")?);
+    /// # Ok::<(), lock_tower::KeyTemplateError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`KeyTemplateError`] when the name cannot stand in a template.
+    ///
+    /// [tower-sessions]: https://docs.rs/tower-sessions
+    pub fn session(client: LockClient, cookie: &str) -> Result<Self, KeyTemplateError> {
+        let template = KeyTemplates::parse([&*format!("session:{{cookie.{cookie}|hash}}")])?;
+        let none = KeyValues::default();
+        let layer = Self::with_keys(client, move |parts| {
+            if parts.extensions.get::<Session>().is_some() {
+                return Err(KeyRejection::misconfigured(INSIDE));
+            }
+            let values = RequestValues { parts, path: Vec::new(), registered: &none };
+            let keys = template.keys(&values)?;
+            Ok(keys.into_iter().map(|key| key.key).collect::<Vec<_>>())
+        });
+        Ok(layer.name("session").on_missing_key(OnMissingKey::Skip))
+    }
+}
