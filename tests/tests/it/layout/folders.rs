@@ -50,6 +50,7 @@ const LAYOUTS: &[Layout] = &[
         order: &[
             "testing",
             "policies",
+            "request_timeout",
             "request_scope",
             "request_lock",
             "attribute",
