@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// wait for every lock inside, so that no lock is granted to a request that a timeout has already
 /// answered.
 ///
-/// [`RequestTimeoutLayer`](crate::RequestTimeoutLayer) (feature `timeout`) sets it, and so can a
+/// `RequestTimeoutLayer` (feature `timeout`) sets it, and so can a
 /// [policy file](crate::policy_file) (`[request] deadline`), the client of a request
 /// ([`deadline_header`](crate::RequestLockLayer::deadline_header), and `grpc-timeout` of a gRPC
 /// request), and a middleware that has a timeout of its own. The earliest of several applies.
