@@ -37,8 +37,8 @@ pub use store::redis::connect::Tls;
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 pub use types::ConnectError;
 pub use types::{
-    AcquireError, Busy, ClientInfo, DowngradeError, FencingToken, ForcedRelease, Health,
-    HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, KeyList, Kind,
-    LeaseState, LockError, LockKey, Lost, LostCause, Mode, Overloaded, ReleaseError, ShutdownError,
-    Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo, WrongKind,
+    AcquireError, Busy, ClientInfo, DowngradeError, EnsureError, FencingToken, ForcedRelease,
+    Health, HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, KeyList,
+    Kind, LeaseState, LockError, LockKey, Lost, LostCause, Mode, Overloaded, ReleaseError,
+    ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo, WrongKind,
 };

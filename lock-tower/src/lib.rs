@@ -129,13 +129,13 @@ pub use lock_core::ConnectError;
 pub use lock_core::Tls;
 pub use lock_core::store;
 pub use lock_core::{
-    Acquire, AcquireError, Busy, ClientInfo, DowngradeError, FencingToken, ForcedRelease, Health,
-    HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, KeyList, Kind,
-    LeaseState, LockClient, LockClientBuilder, LockError, LockGuard, LockKey, LockOrderInversion,
-    LockView, Lockable, Lost, LostCause, LostSignal, Member, MemoryStore, Mode, MultiGuard,
-    MultiLock, Overloaded, PermitGuard, RedLock, RedLockGuard, RedLockTarget, ReleaseError, Scope,
-    Semaphore, ShutdownError, SingleLock, Unavailable, UnknownKind, Unsupported, UpgradeError,
-    ValueError, WaiterInfo, WrongKind,
+    Acquire, AcquireError, Busy, ClientInfo, DowngradeError, EnsureError, FencingToken,
+    ForcedRelease, Health, HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions,
+    KeyError, KeyList, Kind, LeaseState, LockClient, LockClientBuilder, LockError, LockGuard,
+    LockKey, LockOrderInversion, LockView, Lockable, Lost, LostCause, LostSignal, Member,
+    MemoryStore, Mode, MultiGuard, MultiLock, Overloaded, PermitGuard, RedLock, RedLockGuard,
+    RedLockTarget, ReleaseError, Scope, Semaphore, ShutdownError, SingleLock, Unavailable,
+    UnknownKind, Unsupported, UpgradeError, ValueError, WaiterInfo, WrongKind,
 };
 pub use lock_key::{
     KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,

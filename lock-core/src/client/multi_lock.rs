@@ -4,7 +4,7 @@ use std::{future::Future, pin::pin, slice, time::Duration};
 
 use futures_util::{
     FutureExt, TryFutureExt,
-    future::{Either, join_all, select_all},
+    future::{Either, join_all, select_all, try_join_all},
 };
 
 use super::{
@@ -19,8 +19,8 @@ use crate::{
     guard::{LockGuard, LockView, run_while_held},
     hold::{LockRequest, WaitDeadline},
     types::{
-        AcquireError, AcquireOptions, FencingToken, InvalidOptions, Kind, LockKey, Lost,
-        ReleaseError,
+        AcquireError, AcquireOptions, EnsureError, FencingToken, InvalidOptions, Kind, LockKey,
+        Lost, ReleaseError,
     },
 };
 
@@ -204,6 +204,30 @@ impl MultiGuard {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.guards().iter().all(LockGuard::is_held)
+    }
+
+    /// Makes sure that all of them can be relied upon for `wanted` at least, by renewals if need be:
+    /// see [`LockView::ensure`].
+    ///
+    /// # Errors
+    ///
+    /// The first error. Others may have been renewed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this leaves the locks as they are; renewals may have been executed.
+    pub async fn ensure(&self, wanted: Duration) -> Result<(), EnsureError> {
+        try_join_all(self.guards().iter().map(|guard| guard.ensure(wanted))).await.map(drop)
+    }
+
+    /// Lets all of them last for at least `by` from now on, whatever their `max_hold`: see
+    /// [`LockView::extend_max_hold`].
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when one was lost before.
+    pub fn extend_max_hold(&self, by: Duration) -> Result<(), Lost> {
+        self.guards().iter().try_for_each(|guard| guard.extend_max_hold(by))
     }
 
     /// A future that resolves when the first of them is lost. It does not borrow the guard.

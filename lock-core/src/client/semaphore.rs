@@ -11,8 +11,8 @@ use super::{
 use crate::{
     guard::{LockGuard, LostSignal},
     types::{
-        AcquireError, AcquireOptions, InspectError, KeyError, Kind, LockKey, Lost, Mode,
-        ReleaseError, WrongKind,
+        AcquireError, AcquireOptions, EnsureError, InspectError, KeyError, Kind, LockKey, Lost,
+        Mode, ReleaseError, WrongKind,
     },
 };
 
@@ -127,6 +127,29 @@ impl PermitGuard {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.0.is_held()
+    }
+
+    /// Makes sure that the permit can be relied upon for `wanted` at least: see
+    /// [`LockGuard::ensure`].
+    ///
+    /// # Errors
+    ///
+    /// [`EnsureError`]: the permit is lost, the store did not answer, or it is too long.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this leaves the permit as it is; the renewal may have been executed.
+    pub async fn ensure(&self, wanted: Duration) -> Result<(), EnsureError> {
+        self.0.ensure(wanted).await
+    }
+
+    /// Lets the permit last for at least `by` from now on: see [`LockGuard::extend_max_hold`].
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when the permit was lost before.
+    pub fn extend_max_hold(&self, by: Duration) -> Result<(), Lost> {
+        self.0.extend_max_hold(by)
     }
 
     /// A future that resolves when the permit is lost. It does not borrow the guard.

@@ -9,7 +9,8 @@ use crate::{
     hold::Hold,
     runtime::LeaseInstant,
     types::{
-        DowngradeError, FencingToken, LeaseState, LockKey, Lost, Mode, ReleaseError, UpgradeError,
+        DowngradeError, EnsureError, FencingToken, LeaseState, LockKey, Lost, Mode, ReleaseError,
+        UpgradeError,
     },
 };
 
@@ -104,6 +105,30 @@ impl LockGuard {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.view.is_held()
+    }
+
+    /// Makes sure that the lock can be relied upon for `wanted` at least, by a renewal if need be:
+    /// see [`LockView::ensure`].
+    ///
+    /// # Errors
+    ///
+    /// [`EnsureError`]: the lock is lost, the store did not answer, or it is too long.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this leaves the lock as it is; the renewal may have been executed.
+    pub async fn ensure(&self, wanted: Duration) -> Result<(), EnsureError> {
+        self.view.ensure(wanted).await
+    }
+
+    /// Lets the hold last for at least `by` from now on, whatever its `max_hold`: see
+    /// [`LockView::extend_max_hold`].
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when the lock was lost before.
+    pub fn extend_max_hold(&self, by: Duration) -> Result<(), Lost> {
+        self.view.extend_max_hold(by)
     }
 
     /// A future that resolves when the lock is lost. It does not borrow the guard.

@@ -12,8 +12,7 @@ use futures_util::poll;
 use super::lost_signal::LostSignal;
 use crate::{
     hold::Hold,
-    runtime::LeaseInstant,
-    types::{FencingToken, LockKey, Lost, Mode},
+    types::{EnsureError, FencingToken, LockKey, Lost, Mode},
 };
 
 /// A view of a lock that another guard holds. It does not keep the lock held.
@@ -49,11 +48,7 @@ impl LockView {
     /// clock, a safety margin less than Redis has it. Zero once it is lost.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        if self.is_held() {
-            LeaseInstant::now().until(self.hold.valid_until())
-        } else {
-            Duration::ZERO
-        }
+        if self.is_held() { self.hold.remaining() } else { Duration::ZERO }
     }
 
     /// Whether the lock is held at this moment: not released, not lost.
@@ -69,6 +64,47 @@ impl LockView {
     /// [`Lost`] when the lock was lost, or released.
     pub fn ensure_held(&self) -> Result<(), Lost> {
         self.hold.check()
+    }
+
+    /// Makes sure that the lock can be [relied upon](Self::remaining) for `wanted` at least: returns
+    /// at once if it can, else renews the lease now and waits for the answer. For before a step that
+    /// must not be cut short, such as a call to another service.
+    ///
+    /// At most the lease less its safety margin, and what `max_hold` leaves:
+    /// [`extend_max_hold`](Self::extend_max_hold) lengthens that. A lease that is not renewed in the
+    /// background is renewed by this too.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// # async fn charge_card() {}
+    /// let guard = locks.write("order:42").acquire().await?;
+    /// guard.ensure(Duration::from_secs(20)).await?; // the card's service takes at most that long
+    /// charge_card().await;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`EnsureError`]: the lock is lost, the store did not answer, or it is too long.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this leaves the lock as it is; the renewal may have been executed.
+    pub async fn ensure(&self, wanted: Duration) -> Result<(), EnsureError> {
+        self.hold.ensure(wanted).await
+    }
+
+    /// Lets the hold last for at least `by` from now on, on this process' clock, if it has a
+    /// `max_hold` that would end it earlier; at most a year in total. Without a `max_hold` nothing
+    /// changes.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when the lock was lost, or released.
+    pub fn extend_max_hold(&self, by: Duration) -> Result<(), Lost> {
+        self.hold.extend_max_hold(by)
     }
 
     /// A future that resolves when the lock is lost.

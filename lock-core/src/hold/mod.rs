@@ -7,6 +7,7 @@
 
 mod circuit_breaker;
 mod client_inner;
+mod ensure;
 mod lease;
 mod leavers;
 mod local_handoff;

@@ -16,9 +16,9 @@ pub(crate) use call_site::CallSite;
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 pub use error::ConnectError;
 pub use error::{
-    AcquireError, Busy, DowngradeError, InspectError, InvalidOptions, LockError, Lost, LostCause,
-    Overloaded, ReleaseError, ShutdownError, StoreError, Unavailable, Unsupported, UpgradeError,
-    WrongKind,
+    AcquireError, Busy, DowngradeError, EnsureError, InspectError, InvalidOptions, LockError, Lost,
+    LostCause, Overloaded, ReleaseError, ShutdownError, StoreError, Unavailable, Unsupported,
+    UpgradeError, WrongKind,
 };
 pub use fencing_token::FencingToken;
 pub use health::{Health, LeaseState};

@@ -3,6 +3,7 @@
 
 mod breaker;
 mod edges;
+mod ensure;
 mod guests;
 mod hand_over;
 #[cfg(debug_assertions)]

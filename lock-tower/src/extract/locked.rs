@@ -5,10 +5,11 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::try_join_all;
 use http::Extensions;
 use lock_core::{
-    __private::invalid_options, AcquireError, FencingToken, LockGuard, LockView, Lost, Mode,
-    MultiGuard,
+    __private::invalid_options, AcquireError, EnsureError, FencingToken, LockGuard, LockView, Lost,
+    Mode, MultiGuard,
 };
 use lock_policy::Unlocked;
 
@@ -208,6 +209,40 @@ impl Locked {
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.views().iter().map(LockView::remaining).min().unwrap_or_default()
+    }
+
+    /// Makes sure that the lock can be relied upon for `wanted` at least, by a renewal if need be:
+    /// before a step that must not be cut short. With several keys, all of them. See
+    /// [`LockView::ensure`].
+    ///
+    /// # Errors
+    ///
+    /// [`EnsureError`]: the lock is lost, the store did not answer, or it is too long. While the
+    /// request runs [unlocked](Self::unlocked) there is nothing to renew, and no error.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this leaves the lock as it is; the renewal may have been executed.
+    ///
+    /// # Panics
+    ///
+    /// If called before the handler's body runs.
+    pub async fn ensure(&self, wanted: Duration) -> Result<(), EnsureError> {
+        try_join_all(self.views().iter().map(|view| view.ensure(wanted))).await.map(drop)
+    }
+
+    /// Lets the request hold its lock for at least `by` from now on, although its `max_hold` would
+    /// end earlier: see [`LockView::extend_max_hold`].
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when the lock was lost, or the request has ended.
+    ///
+    /// # Panics
+    ///
+    /// If called before the handler's body runs.
+    pub fn extend_max_hold(&self, by: Duration) -> Result<(), Lost> {
+        self.views().iter().try_for_each(|view| view.extend_max_hold(by))
     }
 
     /// Returns the strongest mode in which the request holds the key, or all of several keys; while

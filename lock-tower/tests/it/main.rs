@@ -20,6 +20,8 @@ mod draining;
 mod dropped_inside;
 #[cfg(feature = "axum")]
 mod ends;
+#[cfg(feature = "axum")]
+mod ensure;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod fence;
 mod fenced_table;

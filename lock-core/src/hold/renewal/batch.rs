@@ -7,7 +7,7 @@ use crate::{
     hold::{Lease, Stage, StepPermit},
     runtime::LeaseInstant,
     store::{RenewCommand, Renewal},
-    types::{Kind, LeaseState, LostCause, Mode, lease},
+    types::{Kind, LeaseState, LostCause, Mode, StoreError, lease},
 };
 
 /// Leases per round trip. With this size 100,000 leases are renewed in well below a thousand
@@ -72,9 +72,16 @@ pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
 }
 
 impl Batch {
-    pub(crate) async fn renew(mut self) {
+    /// One lease.
+    pub(crate) fn of(step: StepPermit, mode: Mode) -> Self {
+        let lease = Arc::clone(step.lease());
+        Self { mode, due: vec![DueLease { lease, _step: step, again: None }] }
+    }
+
+    /// Renews the leases. Fails if the store did not answer; each is then tried again.
+    pub(crate) async fn renew(mut self) -> Result<(), StoreError> {
         let Some(first) = self.due.first() else {
-            return;
+            return Ok(());
         };
         let engine = Arc::clone(&first.lease.engine);
         let sent = LeaseInstant::now();
@@ -88,15 +95,15 @@ impl Batch {
         };
         let commands = self.due.iter().map(command).collect();
         let answers = engine.store.renew(self.mode, commands).await;
-        let failed = answers.as_ref().err().map(ToString::to_string);
+        let failed = answers.as_ref().err().cloned();
         let mut answers = answers.unwrap_or_default().into_iter();
         for entry in &mut self.due {
             let answer = answers.next().unwrap_or(Renewal::Failed);
             entry.again = Some(entry.lease.renewed(answer, sent));
         }
-        if let Some(failure) = failed {
-            tracing::warn!(holds = self.due.len(), %failure, "renewal failed, trying again");
-        }
+        let Some(failure) = failed else { return Ok(()) };
+        tracing::warn!(holds = self.due.len(), %failure, "renewal failed, trying again");
+        Err(failure)
     }
 }
 
@@ -117,11 +124,17 @@ impl Lease {
 
     /// The mode to renew in, unless the lease runs out by choice.
     fn due_for_renewal(&self) -> Option<Mode> {
+        let renews = self.state().renews;
+        self.certain_mode().filter(|_| renews)
+    }
+
+    /// The mode in which the store has the lease; `None` while a change of mode is in doubt.
+    pub(in crate::hold) fn certain_mode(&self) -> Option<Mode> {
         let state = self.state();
         // If the release of a write is in doubt, the lease is renewed as a read: renewed as a write it
         // could be refused, and a read that is still held would be taken for lost.
         let mode = if state.confirmed.write > 0 { Mode::Write } else { Mode::Read };
-        (state.renews && !state.mode_in_doubt).then_some(mode)
+        (!state.mode_in_doubt).then_some(mode)
     }
 
     /// Applies a renewal's answer and returns when to check again.

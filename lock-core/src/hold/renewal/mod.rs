@@ -12,12 +12,21 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use crate::runtime::{LeaseInstant, lease_clock};
+use super::StepPermit;
+use crate::{
+    runtime::{LeaseInstant, lease_clock},
+    types::{Mode, StoreError},
+};
 
 pub(crate) use schedule::{Schedule, ScheduleKey};
 
 /// How soon a lease is checked again while another command of it is in flight.
 const BUSY_RETRY: Duration = Duration::from_millis(20);
+
+/// Renews one lease at once.
+pub(super) async fn renew_now(step: StepPermit, mode: Mode) -> Result<(), StoreError> {
+    batch::Batch::of(step, mode).renew().await
+}
 
 /// The watchdog: one per client.
 pub(crate) async fn work(schedule: Arc<Schedule>) {
@@ -33,7 +42,7 @@ pub(crate) async fn work(schedule: Arc<Schedule>) {
         tokio::select! {
             () = due => {}
             () = schedule.sooner.notified() => continue,
-            Some(()) = under_way.next() => continue,
+            Some(_) = under_way.next() => continue,
         }
         for batch in batch::batches(&schedule, schedule.take_due(LeaseInstant::now())) {
             under_way.push(batch.renew());

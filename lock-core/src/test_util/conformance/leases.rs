@@ -48,6 +48,29 @@ pub(super) async fn a_lease_that_is_not_renewed_passes_on(world: StoreUnderTest)
     next.release().await.unwrap();
 }
 
+pub(super) async fn a_hold_is_renewed_on_demand(world: StoreUnderTest) {
+    let (here, there) = (world.client().await, world.client().await);
+    let lease = world.short();
+    let read = here.read("r").lease(lease).renew(false).acquire().await.unwrap();
+    let fair = here.fair("f").lease(lease).renew(false).acquire().await.unwrap();
+    let permit = here.semaphore("s", 1).permit().lease(lease).renew(false);
+    let permit = permit.acquire().await.unwrap();
+    // To beyond the end of the first leases.
+    for _ in 0..3 {
+        tokio::time::sleep(lease / 2).await;
+        for guard in [&read, &fair] {
+            guard.ensure(lease * 3 / 4).await.unwrap();
+        }
+        permit.ensure(lease * 3 / 4).await.unwrap();
+    }
+    assert!(there.write("r").try_acquire().await.is_err());
+    assert!(there.fair("f").try_acquire().await.is_err());
+    assert!(there.semaphore("s", 1).permit().try_acquire().await.is_err());
+    read.release().await.unwrap();
+    fair.release().await.unwrap();
+    permit.release().await.unwrap();
+}
+
 pub(super) async fn a_removed_lock_is_lost(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     for mode in [Mode::Write, Mode::Read] {

@@ -112,6 +112,7 @@ macro_rules! conformance_cases {
                 a_lease_is_renewed [ReadWrite]
                 a_hold_with_both_modes_is_renewed [ReadWrite]
                 a_lease_that_is_not_renewed_passes_on [ReadWrite]
+                a_hold_is_renewed_on_demand [LeasePerLock ReadWrite Fair Semaphore]
                 a_removed_lock_is_lost [ReadWrite]
                 a_scope_cannot_enter_a_lost_hold [ReadWrite]
                 the_longest_lease_of_a_hold_wins [LeasePerLock ReadWrite]

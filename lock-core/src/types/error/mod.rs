@@ -3,6 +3,7 @@
 mod acquire;
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 mod connect;
+mod ensure;
 mod inspect;
 mod invalid_options;
 mod lock;
@@ -17,6 +18,7 @@ mod wrong_kind;
 pub use acquire::{AcquireError, Busy, Overloaded};
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 pub use connect::ConnectError;
+pub use ensure::EnsureError;
 pub use inspect::InspectError;
 pub use invalid_options::InvalidOptions;
 pub use lock::LockError;

@@ -7,7 +7,7 @@ use lock_core::{LockClient, LockGuard, MultiGuard, PermitGuard};
 use super::{Case, case};
 use crate::schedules::{
     polled::polled,
-    two_clients::{TwoClients, ms},
+    two_clients::{LEASE, TwoClients, ms},
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -41,6 +41,14 @@ fn of_a_lock() -> Vec<Case> {
         watched("guard/mod.rs::release_requested", lock, held, |guard| async move {
             guard.release_requested().await;
         }),
+        watched("guard/mod.rs::ensure", lock, held, |guard| async move {
+            tokio::time::sleep(ms(5)).await;
+            let _ = guard.ensure(LEASE * 9 / 10).await;
+        }),
+        watched("guard/view.rs::ensure", lock, held, |guard| async move {
+            tokio::time::sleep(ms(5)).await;
+            let _ = guard.view().ensure(LEASE * 9 / 10).await;
+        }),
         watched("guard/lost_signal.rs::LostSignal", lock, held, |guard| async move {
             drop(guard.lost().await)
         }),
@@ -60,6 +68,10 @@ fn of_several() -> Vec<Case> {
         watched("client/multi_lock.rs::release_requested", both, held, |guard| async move {
             guard.release_requested().await;
         }),
+        watched("client/multi_lock.rs::ensure", both, held, |guard| async move {
+            tokio::time::sleep(ms(5)).await;
+            let _ = guard.ensure(LEASE * 9 / 10).await;
+        }),
         watched("client/multi_lock.rs::lost", both, held, |guard| async move {
             drop(guard.lost().await)
         }),
@@ -73,6 +85,10 @@ fn of_a_permit() -> Vec<Case> {
     vec![
         watched("client/semaphore.rs::protect", permit, held, |guard| async move {
             let _ = guard.protect(tokio::time::sleep(ms(50))).await;
+        }),
+        watched("client/semaphore.rs::ensure", permit, held, |guard| async move {
+            tokio::time::sleep(ms(5)).await;
+            let _ = guard.ensure(LEASE * 9 / 10).await;
         }),
         watched("client/semaphore.rs::release_requested", permit, held, |guard| async move {
             guard.release_requested().await;
