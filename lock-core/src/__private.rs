@@ -34,6 +34,10 @@ pub struct Spec {
     pub max_hold: Option<Duration>,
     /// `None`: renewed.
     pub renew: Option<bool>,
+    /// How many permits a semaphore has. `None`: it is another kind of lock.
+    pub permits: Option<u32>,
+    /// How many of them are acquired at once. `None`: one.
+    pub weight: Option<u32>,
 }
 
 impl Spec {
@@ -54,10 +58,10 @@ impl Spec {
         if let Some(max_hold) = self.max_hold {
             acquire = acquire.max_hold(max_hold);
         }
-        Ok(match self.renew {
-            Some(renew) => acquire.renew(renew),
-            None => acquire,
-        })
+        if let Some(renew) = self.renew {
+            acquire = acquire.renew(renew);
+        }
+        Ok(with_permits(acquire, self.permits, self.weight))
     }
 }
 
@@ -79,6 +83,19 @@ pub fn lock_keys<K: IntoLockKey + Ord>(
     all.sort();
     all.dedup();
     Acquire::new(OneOrMany::Many(MultiLock::new(client, all.into_iter().map(lock))))
+}
+
+/// Sets how many permits each semaphore among the locks has, and how many are acquired of each.
+pub fn with_permits(
+    mut acquire: Acquire<OneOrMany>,
+    permits: Option<u32>,
+    weight: Option<u32>,
+) -> Acquire<OneOrMany> {
+    for lock in acquire.target.locks_mut() {
+        lock.permits = permits.unwrap_or(lock.permits);
+        lock.wanted_permits = weight.unwrap_or(lock.wanted_permits);
+    }
+    acquire
 }
 
 /// Names the place that acquires, instead of where the acquisition was made in the source: an

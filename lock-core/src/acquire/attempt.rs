@@ -267,6 +267,7 @@ impl Lease {
             waited: sent.saturating_duration_since(wait_deadline.started_at),
             reserved_tokens: handoffs,
             permits: request.permits,
+            wanted_permits: request.wanted_permits,
             ..AcquireCommand::new(self.holder(), request.mode, request.hold_options.lease)
         }
     }

@@ -47,7 +47,10 @@ pub struct SingleLock {
     pub(crate) kind: Kind,
     pub(crate) key: Result<LockKey, KeyError>,
     pub(crate) mode: Mode,
+    /// How many a semaphore has.
     pub(crate) permits: u32,
+    /// How many of them are wanted; one for every other kind.
+    pub(crate) wanted_permits: u32,
 }
 
 impl SingleLock {
@@ -59,8 +62,17 @@ impl SingleLock {
             return Err(InvalidOptions(why).into());
         }
         if kind == Kind::Semaphore && self.permits == 0 {
-            let why = "a semaphore without permits or not from LockClient::semaphore: it would never be granted";
+            let why =
+                "a semaphore without permits, which would never be granted: give their number";
             return Err(InvalidOptions(why.to_owned()).into());
+        }
+        if kind == Kind::Semaphore && !(1..=self.permits).contains(&self.wanted_permits) {
+            let why = format!(
+                "{} permits of a semaphore that has {}: acquire at least one, and at most as many as \
+                 there are, which is never granted otherwise",
+                self.wanted_permits, self.permits
+            );
+            return Err(InvalidOptions(why).into());
         }
         let hold_options = options.hold_options(&self.client.engine().settings);
         check_hold_options(&hold_options)?;
@@ -73,7 +85,15 @@ impl SingleLock {
             );
             return Err(Unsupported::new(what).into());
         }
-        Ok(LockRequest { kind, key: self.key?, mode, permits: self.permits, options, hold_options })
+        Ok(LockRequest {
+            kind,
+            key: self.key?,
+            mode,
+            permits: self.permits,
+            wanted_permits: self.wanted_permits,
+            options,
+            hold_options,
+        })
     }
 }
 

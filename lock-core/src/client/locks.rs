@@ -104,6 +104,6 @@ impl LockClient {
     #[track_caller]
     fn single(&self, kind: Kind, mode: Mode, key: impl IntoLockKey) -> Acquire {
         let (client, key) = (self.clone(), key.into_lock_key());
-        Acquire::new(SingleLock { client, kind, key, mode, permits: 0 })
+        Acquire::new(SingleLock { client, kind, key, mode, permits: 0, wanted_permits: 1 })
     }
 }

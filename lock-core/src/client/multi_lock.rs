@@ -19,8 +19,8 @@ use crate::{
     guard::{LockGuard, LockView, run_while_held},
     hold::{LockRequest, WaitDeadline},
     types::{
-        AcquireError, AcquireOptions, EnsureError, FencingToken, InvalidOptions, Kind, LockKey,
-        Lost, ReleaseError,
+        AcquireError, AcquireOptions, EnsureError, FencingToken, InvalidOptions, LockKey, Lost,
+        ReleaseError,
     },
 };
 
@@ -118,6 +118,15 @@ pub enum OneOrMany {
     Many(MultiLock),
 }
 
+impl OneOrMany {
+    pub(crate) fn locks_mut(&mut self) -> &mut [SingleLock] {
+        match self {
+            Self::One(lock) => slice::from_mut(lock),
+            Self::Many(locks) => &mut locks.members,
+        }
+    }
+}
+
 impl sealed::Sealed for OneOrMany {}
 
 impl Lockable for OneOrMany {
@@ -187,10 +196,9 @@ impl MultiGuard {
     }
 
     /// Returns views of the single locks, in the order of their keys. A view can be passed around
-    /// and keeps nothing held. Permits of semaphores are not among them.
+    /// and keeps nothing held.
     pub fn views(&self) -> impl Iterator<Item = LockView> {
-        let locks = self.guards().iter().filter(|guard| guard.hold().lease.kind != Kind::Semaphore);
-        locks.map(LockGuard::view)
+        self.guards().iter().map(LockGuard::view)
     }
 
     /// For how long all of them may still be relied upon if no renewal gets through: see

@@ -19,7 +19,7 @@ use crate::{
 /// A number of permits that all processes share: from [`LockClient::semaphore`].
 ///
 /// A permit is a lease: that of a process that died returns when the lease ends. Permits are not
-/// reentrant, are handed out in no particular order between processes, and have no fencing token.
+/// reentrant, are handed out in order of arrival at the store, and have no fencing token.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,13 +36,34 @@ pub struct Semaphore(SingleLock);
 impl Semaphore {
     pub(crate) fn new(client: &LockClient, key: Result<LockKey, KeyError>, permits: u32) -> Self {
         let (client, kind, mode) = (client.clone(), Kind::Semaphore, Mode::Write);
-        Self(SingleLock { client, kind, key, mode, permits })
+        Self(SingleLock { client, kind, key, mode, permits, wanted_permits: 1 })
     }
 
     /// Prepares to acquire one permit.
     #[track_caller]
     pub fn permit(&self) -> Acquire<Semaphore> {
         Acquire::new(self.clone())
+    }
+
+    /// Prepares to acquire several permits at once: all of them, or none. Waiters are granted in order
+    /// of arrival, and one that wants many is not passed by those behind it that want few: permits
+    /// that are free meanwhile are kept for it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// let memory_gb = locks.semaphore("worker:memory", 8);
+    /// let large = memory_gb.permits(5).acquire().await?;
+    /// assert_eq!(memory_gb.free_permits().await?, 3);
+    /// # drop(large);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// Zero permits, or more than the semaphore has, are refused as
+    /// [`AcquireError::InvalidOptions`]. More than one is unsupported on ZooKeeper.
+    #[track_caller]
+    pub fn permits(&self, permits: u32) -> Acquire<Semaphore> {
+        Acquire::new(Self(SingleLock { wanted_permits: permits, ..self.0.clone() }))
     }
 
     /// Sets the number of permits, including those in use. If more are in use, the next is granted
@@ -94,7 +115,8 @@ impl Lockable for Semaphore {
         wait: Duration,
     ) -> Result<PermitGuard, AcquireError> {
         // Never in a scope: every permit is one more.
-        self.0.acquire(options, None, wait).await.map(PermitGuard)
+        let permits = self.0.wanted_permits;
+        self.0.acquire(options, None, wait).await.map(|guard| PermitGuard { guard, permits })
     }
 
     async fn protect<F: Future>(guard: &PermitGuard, work: F) -> Result<F::Output, Lost> {
@@ -102,31 +124,40 @@ impl Lockable for Semaphore {
     }
 }
 
-/// One permit of a [`Semaphore`], until it is dropped, released or lost.
+/// One permit of a [`Semaphore`], or several, until this is dropped, released or lost.
 ///
 /// As a [`LockGuard`], but without a mode and without a fencing token: others hold permits at the
 /// same time.
 #[must_use = "the permit is returned as soon as the guard is dropped"]
 #[derive(Debug)]
-pub struct PermitGuard(LockGuard);
+pub struct PermitGuard {
+    guard: LockGuard,
+    permits: u32,
+}
 
 impl PermitGuard {
+    /// How many permits it holds.
+    #[must_use]
+    pub fn permits(&self) -> u32 {
+        self.permits
+    }
+
     /// The semaphore's key.
     #[must_use]
     pub fn key(&self) -> &LockKey {
-        self.0.key()
+        self.guard.key()
     }
 
     /// See [`LockGuard::remaining`].
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.0.remaining()
+        self.guard.remaining()
     }
 
     /// Whether the permit is still held at this moment.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.0.is_held()
+        self.guard.is_held()
     }
 
     /// Makes sure that the permit can be relied upon for `wanted` at least: see
@@ -140,7 +171,7 @@ impl PermitGuard {
     ///
     /// Dropping this leaves the permit as it is; the renewal may have been executed.
     pub async fn ensure(&self, wanted: Duration) -> Result<(), EnsureError> {
-        self.0.ensure(wanted).await
+        self.guard.ensure(wanted).await
     }
 
     /// Lets the permit last for at least `by` from now on: see [`LockGuard::extend_max_hold`].
@@ -149,12 +180,12 @@ impl PermitGuard {
     ///
     /// [`Lost`] when the permit was lost before.
     pub fn extend_max_hold(&self, by: Duration) -> Result<(), Lost> {
-        self.0.extend_max_hold(by)
+        self.guard.extend_max_hold(by)
     }
 
     /// A future that resolves when the permit is lost. It does not borrow the guard.
     pub fn lost(&self) -> LostSignal {
-        self.0.lost()
+        self.guard.lost()
     }
 
     /// Runs `work` for as long as the permit is held: see [`LockGuard::protect`].
@@ -167,7 +198,7 @@ impl PermitGuard {
     ///
     /// Dropping this drops the work. The guard stays.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
-        self.0.protect(work).await
+        self.guard.protect(work).await
     }
 
     /// Resolves when the release of the permits is requested: see [`LockGuard::release_requested`].
@@ -176,7 +207,7 @@ impl PermitGuard {
     ///
     /// Dropping this stops listening. The guard stays.
     pub async fn release_requested(&self) {
-        self.0.release_requested().await;
+        self.guard.release_requested().await;
     }
 
     /// Returns the permit and waits until the store has confirmed it.
@@ -189,6 +220,6 @@ impl PermitGuard {
     ///
     /// The release goes on in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
-        self.0.release().await
+        self.guard.release().await
     }
 }

@@ -12,7 +12,7 @@ use futures_util::poll;
 use super::lost_signal::LostSignal;
 use crate::{
     hold::Hold,
-    types::{EnsureError, FencingToken, LockKey, Lost, Mode},
+    types::{EnsureError, FencingToken, Kind, LockKey, Lost, Mode},
 };
 
 /// A view of a lock that another guard holds. It does not keep the lock held.
@@ -37,11 +37,17 @@ impl LockView {
         if self.hold.state().guards.write > 0 { Mode::Write } else { Mode::Read }
     }
 
-    /// Returns the number by which a resource can refuse a holder whose lease has ended.
+    /// Returns the number by which a resource can refuse a holder whose lease has ended. Permits of a
+    /// semaphore have none: [`FencingToken::NONE`], which a resource that checks refuses.
     #[must_use]
-    #[allow(clippy::missing_panics_doc, reason = "no view of a kind without tokens is handed out")]
     pub fn fencing_token(&self) -> FencingToken {
-        self.hold.state().token.expect("BUG: a kind without tokens has no such view")
+        self.hold.state().token.unwrap_or(FencingToken::NONE)
+    }
+
+    /// The kind of the lock.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.hold.lease.kind
     }
 
     /// For how long the lock may still be relied upon if no renewal gets through: on this process'

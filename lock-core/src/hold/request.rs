@@ -19,6 +19,8 @@ pub(crate) struct LockRequest {
     pub(crate) mode: Mode,
     /// The permits that a semaphore is created with.
     pub(crate) permits: u32,
+    /// The permits of a semaphore to acquire; one for every other kind.
+    pub(crate) wanted_permits: u32,
     pub(crate) options: AcquireOptions,
     /// The options of the hold if this is its outermost acquisition.
     pub(crate) hold_options: HoldOptions,

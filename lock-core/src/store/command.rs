@@ -90,6 +90,8 @@ pub struct AcquireCommand {
     pub reserved_tokens: u32,
     /// The permits that a semaphore is created with if there is none.
     pub permits: u32,
+    /// How many permits of a semaphore are acquired, all or none. One for every other kind.
+    pub wanted_permits: u32,
 }
 
 impl AcquireCommand {
@@ -109,6 +111,7 @@ impl AcquireCommand {
             waited: Duration::ZERO,
             reserved_tokens: 0,
             permits: 1,
+            wanted_permits: 1,
         }
     }
 

@@ -62,6 +62,8 @@ pub struct Ask {
     pub waited: Duration,
     /// The permits of a semaphore that it creates.
     pub permits: u32,
+    /// How many of them it acquires.
+    pub wanted_permits: u32,
 }
 
 /// One command of one owner.
@@ -235,7 +237,7 @@ impl StoreProbe {
 impl Ask {
     /// The request of this owner.
     pub(crate) fn by(self, Holder { kind, key, owner }: Holder) -> AcquireCommand {
-        let Self { mode, holds, lease, yields, place, waited, permits } = self;
+        let Self { mode, holds, lease, yields, place, waited, permits, wanted_permits } = self;
         AcquireCommand {
             kind,
             key,
@@ -248,6 +250,7 @@ impl Ask {
             waited,
             reserved_tokens: 0,
             permits,
+            wanted_permits,
         }
     }
 }

@@ -97,6 +97,7 @@ fn semaphore() -> Vec<Setup> {
     let kind = Kind::Semaphore;
     vec![
         of("semaphore: three", kind, 3, 6),
+        Setup { permits: 5, wanted: 2, ..of("semaphore: two at once", kind, 3, 5) },
         Setup { late: 1, ..of("semaphore: late", kind, 3, 4) },
         Setup { force: true, ..of("semaphore: taken away", kind, 3, 5) },
     ]
@@ -148,6 +149,7 @@ fn native() -> Vec<Setup> {
         Setup { force: true, ..of("native fair read/write: taken away", fair_shared, 2, 4) },
         of("native semaphore: three", semaphore, 3, 6),
         Setup { permits: 1, ..of("native semaphore: one permit", semaphore, 3, 5) },
+        Setup { permits: 5, wanted: 2, ..of("native semaphore: two at once", semaphore, 3, 5) },
         Setup { late: 1, ..of("native semaphore: late", semaphore, 3, 4) },
         Setup { force: true, ..of("native semaphore: taken away", semaphore, 3, 5) },
     ]

@@ -8,6 +8,9 @@
 //! | `turn <kind> <key> <log> <name>` | locks `key` once and writes its name to the list `log` meanwhile | `turned <name>` |
 //! | `wait <kind> <key> <count>` | so many tasks acquire `key`, and wait | `granted` if one does not |
 //! | `leave` | all of them give up at once | |
+//! | `keep <key> <of> <weight> <lease>` | takes so many of `of` permits, with a lease in milliseconds | `kept` |
+//! | `take <key> <of> <weight> <log> <name>` | the same once, and writes `has <name>` and `gives <name>` to the list `log` | `took <name>` |
+//! | `count <key> <of> <turns> <counter>` | takes permits again and again, one to three at once, and counts those in use | `counted` |
 //! | `both <one> <other> <turns> <counter>` | locks both, in the order given, and counts up in steps | `done` |
 
 use std::{env, error::Error, time::Duration};
@@ -91,6 +94,25 @@ impl Member {
                 println!("turned {name}");
                 Ok(())
             }
+            ["keep", key, of, weight, lease] => {
+                let permits = self.locks.semaphore(*key, of.parse()?).permits(weight.parse()?);
+                let lease = Duration::from_millis(lease.parse()?);
+                let _kept = permits.wait(WAIT).lease(lease).acquire().await?;
+                println!("kept");
+                std::future::pending().await
+            }
+            ["take", key, of, weight, log, name] => {
+                let permits = self.locks.semaphore(*key, of.parse()?).permits(weight.parse()?);
+                let guard = permits.wait(WAIT).acquire().await?;
+                self.write(log, &format!("has {name}")).await;
+                self.write(log, &format!("gives {name}")).await;
+                guard.release().await?;
+                println!("took {name}");
+                Ok(())
+            }
+            ["count", key, of, turns, counter] => {
+                self.count(key, of.parse()?, turns.parse()?, counter).await
+            }
             ["both", one, other, turns, counter] => {
                 self.both([one, other], turns.parse()?, counter).await
             }
@@ -125,6 +147,28 @@ impl Member {
             guard.release().await?;
         }
         println!("done");
+        Ok(())
+    }
+
+    /// Two tasks at once, so that waiters of one process meet too.
+    async fn count(&self, key: &str, of: u32, turns: u32, counter: &str) -> Result<(), Failure> {
+        let turns = |first: u32| async move {
+            for turn in (first..turns).step_by(2) {
+                let weight = 1 + turn % of;
+                let permits = self.locks.semaphore(key, of).permits(weight);
+                let guard = permits.wait(WAIT).acquire().await?;
+                let weight = weight.to_string();
+                let in_use: u32 = self.cli.query(&["INCRBY", counter, &weight]).await;
+                let _left: u32 = self.cli.query(&["DECRBY", counter, &weight]).await;
+                guard.release().await?;
+                if in_use > of {
+                    return Err(format!("too many: {in_use}").into());
+                }
+            }
+            Ok::<_, Failure>(())
+        };
+        tokio::try_join!(turns(0), turns(1))?;
+        println!("counted");
         Ok(())
     }
 

@@ -160,6 +160,7 @@ impl Lockable for RedLockTarget {
             key: self.key.clone(),
             mode: Mode::Write,
             permits: 0,
+            wanted_permits: 1,
         };
         let request = on(&servers.clients[0]).request(options.clone())?;
         if request.hold_options.lease > servers.longest_lease() {

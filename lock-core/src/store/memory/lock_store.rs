@@ -284,6 +284,7 @@ mod tests {
             reserved_tokens: 0,
             waited: Duration::ZERO,
             permits: 0,
+            wanted_permits: 1,
         }
     }
 

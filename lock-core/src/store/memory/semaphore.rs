@@ -16,11 +16,18 @@ use crate::{
     types::{Kind, Mode, OwnerId},
 };
 
+/// The permits of one owner.
+#[derive(Debug, Clone, Copy)]
+struct PermitLease {
+    until: LeaseInstant,
+    permits: u32,
+}
+
 #[derive(Debug)]
 pub(crate) struct SemaphoreLock {
     /// In use and free.
     total: i64,
-    leases: HashMap<OwnerId, LeaseInstant>,
+    leases: HashMap<OwnerId, PermitLease>,
     /// Leases that have expired since permits were last passed on.
     ended: i64,
     waiters: Waiters,
@@ -38,7 +45,8 @@ impl SemaphoreLock {
 
     /// Below zero while more permits are in use than there should be.
     pub(crate) fn free(&self) -> i64 {
-        self.total.saturating_sub_unsigned(self.leases.len() as u64)
+        let in_use: i64 = self.leases.values().map(|lease| i64::from(lease.permits)).sum();
+        self.total.saturating_sub(in_use)
     }
 
     pub(crate) fn resize(&mut self, permits: u32, context: &mut StepContext<'_>) {
@@ -53,15 +61,15 @@ impl SemaphoreLock {
     /// Reserves free permits for the next waiters.
     fn pass_on(&mut self, context: &mut StepContext<'_>) {
         self.ended = 0;
-        let free = usize::try_from(self.free()).unwrap_or(0);
-        self.waiters.wake_first(free, context);
+        let free = u64::try_from(self.free()).unwrap_or(0);
+        self.waiters.wake_fitting(free, context);
     }
 }
 
 impl LockRules for SemaphoreLock {
     fn expire(&mut self, now: LeaseInstant) {
         let before = self.free();
-        self.leases.retain(|_, until| *until > now);
+        self.leases.retain(|_, lease| lease.until > now);
         self.ended += self.free() - before;
         self.waiters.expire(now);
     }
@@ -73,15 +81,17 @@ impl LockRules for SemaphoreLock {
     fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
         let (now, until) = (context.now, context.now.after(step.lease));
         if let Some(lease) = self.leases.get_mut(&step.owner) {
-            *lease = until.max(*lease);
+            lease.until = until.max(lease.until);
             return Acquired::Granted(None);
         }
-        let granted =
-            usize::try_from(self.free()).is_ok_and(|free| free > self.waiters.rank(step, now));
+        let wanted = u64::from(step.wanted_permits);
+        let granted = u64::try_from(self.free())
+            .is_ok_and(|free| free >= self.waiters.wanted_ahead(step, now) + wanted);
         let in_line = !granted && self.waiters.stand(step, now);
         if granted {
             self.waiters.enter(&step.owner, now);
-            self.leases.insert(step.owner.clone(), until);
+            let lease = PermitLease { until, permits: step.wanted_permits };
+            self.leases.insert(step.owner.clone(), lease);
         }
         let first = self.waiters.first(now).filter(|_| self.free() > 0);
         if first.is_some_and(|(_, is_reserved)| self.ended > 0 || !is_reserved) {
@@ -91,8 +101,10 @@ impl LockRules for SemaphoreLock {
         if granted {
             return Acquired::Granted(None);
         }
-        let next_end = self.leases.values().min().map(|next| now.until(*next));
-        Acquired::Busy { remaining: first.map(|(left, _)| left).or(next_end), in_line }
+        let next_end = self.leases.values().map(|lease| now.until(lease.until)).min();
+        // A caller that is first, and wants more than is free, waits for the next lease to end.
+        let ahead = first.filter(|_| !self.waiters.is_first(&step.owner, now));
+        Acquired::Busy { remaining: ahead.map(|(left, _)| left).or(next_end), in_line }
     }
 
     fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
@@ -106,14 +118,14 @@ impl LockRules for SemaphoreLock {
 
     fn renew(&mut self, owner: &OwnerId, _mode: Mode, until: LeaseInstant) -> Renewal {
         let Some(lease) = self.leases.get_mut(owner) else { return Renewal::Lost };
-        *lease = until.max(*lease);
+        lease.until = until.max(lease.until);
         Renewal::Renewed
     }
 
     fn standing(&self, now: LeaseInstant) -> LockSnapshot {
-        let holder = |(owner, until): (&OwnerId, &LeaseInstant)| {
-            let holds = Holds { read: 0, write: 1 };
-            HolderSnapshot::new(owner.to_string(), holds, Some(now.until(*until)))
+        let holder = |(owner, lease): (&OwnerId, &PermitLease)| {
+            let holds = Holds { read: 0, write: lease.permits };
+            HolderSnapshot::new(owner.to_string(), holds, Some(now.until(lease.until)))
         };
         let mut holders: Vec<_> = self.leases.iter().map(holder).collect();
         holders.sort_by(|one, other| one.owner.cmp(&other.owner));

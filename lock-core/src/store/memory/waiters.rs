@@ -22,6 +22,8 @@ struct WaiterEntry {
     mode: Mode,
     since: LeaseInstant,
     until: LeaseInstant,
+    /// How many permits it wants; one of every lock that is not a semaphore.
+    permits: u64,
 }
 
 /// In order, the first first.
@@ -72,6 +74,11 @@ impl Waiters {
         own.unwrap_or_else(|| self.live(now).take_while(|waiter| waiter.since <= since).count())
     }
 
+    /// How many permits those want that have waited longer.
+    pub(crate) fn wanted_ahead(&self, step: &AcquireCommand, now: LeaseInstant) -> u64 {
+        self.live(now).take(self.rank(step, now)).map(|waiter| waiter.permits).sum()
+    }
+
     /// Takes a place, or renews it; returns whether it has one.
     pub(crate) fn stand(&mut self, step: &AcquireCommand, now: LeaseInstant) -> bool {
         let Some(life) = step.place else { return false };
@@ -81,7 +88,8 @@ impl Waiters {
             Some(own) if own.owner == step.owner => own.until = until,
             _ => {
                 let (owner, mode, since) = (step.owner.clone(), step.mode, now.before(step.waited));
-                self.0.insert(at, WaiterEntry { owner, mode, since, until });
+                let permits = step.wanted_permits.into();
+                self.0.insert(at, WaiterEntry { owner, mode, since, until, permits });
             }
         }
         true
@@ -91,6 +99,11 @@ impl Waiters {
     pub(crate) fn first(&self, now: LeaseInstant) -> Option<(Duration, bool)> {
         let left = now.until(self.live(now).next()?.until);
         Some((left, left <= RESERVED))
+    }
+
+    /// Whether the first place is this owner's.
+    pub(crate) fn is_first(&self, owner: &OwnerId, now: LeaseInstant) -> bool {
+        self.live(now).next().is_some_and(|first| first.owner == *owner)
     }
 
     /// The first waiter that a caller must let pass: it has waited longer, and it or the caller
@@ -108,6 +121,18 @@ impl Waiters {
             waiter.until = waiter.until.min(until);
             context.wake_owner(&waiter.owner);
         }
+    }
+
+    /// Reserves free permits for the next waiters, in order: one that wants more than there are is
+    /// not passed by those behind it.
+    pub(crate) fn wake_fitting(&mut self, mut free: u64, context: &mut StepContext<'_>) {
+        let fitting = self.live(context.now).take_while(|waiter| {
+            let left = free.checked_sub(waiter.permits);
+            free = left.unwrap_or(0);
+            left.is_some()
+        });
+        let fitting = fitting.count();
+        self.wake_first(fitting, context);
     }
 
     /// A lock that is free, or that only readers hold, is reserved for the next waiters: the first

@@ -2,7 +2,10 @@
 
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::Error;
@@ -118,6 +121,10 @@ pub(super) fn is_among(held: &HashSet<String>, znode: &Znode) -> bool {
 
 impl LockStore for ZooKeeperStore {
     fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
+        if command.wanted_permits > 1 {
+            let what = "several permits at once: acquire them one by one";
+            return ready(Err(Unsupported::new(what).into())).boxed();
+        }
         async move { self.within(self.try_acquire(&command)).await }.boxed()
     }
 

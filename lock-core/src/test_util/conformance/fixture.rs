@@ -48,6 +48,8 @@ pub enum Feature {
     EveryKey,
     /// The store has a semaphore's number of permits, not each of its clients.
     StoredPermits,
+    /// Several permits of a semaphore at once.
+    SeveralPermits,
 }
 
 impl From<Kind> for Feature {

@@ -193,6 +193,10 @@ macro_rules! conformance_cases {
                 the_first_acquisition_sets_the_number_of_permits [StoredPermits Semaphore]
                 crowds_never_exceed_it [Semaphore]
                 a_semaphore_without_permits_is_refused [Semaphore]
+                several_permits_are_granted_at_once_or_not_at_all [Semaphore SeveralPermits Admin]
+                a_waiter_that_wants_many_is_not_passed [Semaphore SeveralPermits WakeUps]
+                a_large_waiter_that_leaves_lets_smaller_ones_in [Semaphore SeveralPermits WakeUps]
+                several_permits_are_renewed_and_return_together [Semaphore SeveralPermits]
             }
             sharing {
                 the_store_has_one_holder [ReadWrite Admin]

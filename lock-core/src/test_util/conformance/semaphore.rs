@@ -120,8 +120,84 @@ pub(super) async fn crowds_never_exceed_it(world: StoreUnderTest) {
     eventually("all are back", LIMIT, async || semaphore.free_permits().await.unwrap() == 3).await;
 }
 
+pub(super) async fn several_permits_are_granted_at_once_or_not_at_all(world: StoreUnderTest) {
+    let (here, there) = (world.client().await, world.client().await);
+    let (one, other) = (here.semaphore("k", 4), there.semaphore("k", 4));
+    let three = one.permits(3).try_acquire().await.unwrap();
+    assert_eq!(three.permits(), 3);
+    assert!(matches!(other.permits(2).try_acquire().await, Err(AcquireError::Busy(_))));
+    assert_eq!(other.free_permits().await.unwrap(), 1);
+    let last = other.permit().try_acquire().await.unwrap();
+    let seen = here.inspect("k").await.unwrap();
+    let mut held: Vec<u32> = seen.holders.iter().map(|holder| holder.writes).collect();
+    held.sort_unstable();
+    assert_eq!((held, seen.free_permits), (vec![1, 3], Some(0)));
+    three.release().await.unwrap();
+    assert_eq!(one.free_permits().await.unwrap(), 3);
+    last.release().await.unwrap();
+    let all = other.permits(4).try_acquire().await.unwrap();
+    assert!(one.permit().try_acquire().await.is_err());
+    all.release().await.unwrap();
+    assert_eq!(one.free_permits().await.unwrap(), 4);
+}
+
+pub(super) async fn a_waiter_that_wants_many_is_not_passed(world: StoreUnderTest) {
+    let [here, there, elsewhere] =
+        [world.client().await, world.client().await, world.client().await];
+    let first = here.semaphore("k", 3).permits(2).acquire().await.unwrap();
+    let many = tokio::spawn(there.semaphore("k", 3).permits(3).wait(LONG).acquire());
+    refused(&there).await;
+    // One is free, and kept for the waiter that came first.
+    let few = elsewhere.semaphore("k", 3);
+    assert!(matches!(few.permit().try_acquire().await, Err(AcquireError::Busy(_))));
+    let few = tokio::spawn(few.permit().wait(LONG).acquire());
+    refused(&elsewhere).await;
+    first.release().await.unwrap();
+    let many = soon(many).await.unwrap().unwrap();
+    assert!(!few.is_finished());
+    many.release().await.unwrap();
+    soon(few).await.unwrap().unwrap().release().await.unwrap();
+}
+
+pub(super) async fn a_large_waiter_that_leaves_lets_smaller_ones_in(world: StoreUnderTest) {
+    let [here, there, elsewhere] =
+        [world.client().await, world.client().await, world.client().await];
+    let first = here.semaphore("k", 3).permits(2).acquire().await.unwrap();
+    let many = tokio::spawn(there.semaphore("k", 3).permits(3).wait(LONG).acquire());
+    refused(&there).await;
+    let few = tokio::spawn(elsewhere.semaphore("k", 3).permit().wait(LONG).acquire());
+    refused(&elsewhere).await;
+    assert!(!few.is_finished());
+    many.abort();
+    soon(few).await.unwrap().unwrap().release().await.unwrap();
+    first.release().await.unwrap();
+    let semaphore = here.semaphore("k", 3);
+    eventually("all are back", LIMIT, async || semaphore.free_permits().await.unwrap() == 3).await;
+}
+
+pub(super) async fn several_permits_are_renewed_and_return_together(world: StoreUnderTest) {
+    let (here, there) = (world.client().await, world.client().await);
+    let semaphore = here.semaphore("k", 4);
+    let kept = semaphore.permits(2).lease(world.short()).acquire().await.unwrap();
+    let left = semaphore.permits(2).lease(world.short()).renew(false).acquire().await.unwrap();
+    let next = there.semaphore("k", 4).permits(2).wait(LONG).acquire().await.unwrap();
+    assert!(!left.is_held());
+    assert_eq!(soon(left.lost()).await.cause(), LostCause::Expired);
+    tokio::time::sleep(world.short() * 3).await;
+    assert!(kept.is_held() && next.is_held());
+    assert!(there.semaphore("k", 4).permit().try_acquire().await.is_err());
+    kept.release().await.unwrap();
+    next.release().await.unwrap();
+    assert_eq!(semaphore.free_permits().await.unwrap(), 4);
+}
+
 pub(super) async fn a_semaphore_without_permits_is_refused(world: StoreUnderTest) {
     let client = world.client().await;
+    for (wanted, of) in [(0, 3), (4, 3)] {
+        let refused = client.semaphore("k", of).permits(wanted).acquire().await.unwrap_err();
+        assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{refused}");
+        assert!(refused.to_string().contains(&format!("{wanted} permits")), "{refused}");
+    }
     let refused = client.semaphore("k", 0).permit().acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{refused}");
 }

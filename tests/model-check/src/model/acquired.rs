@@ -18,10 +18,9 @@ impl Step<'_> {
         let ahead = self.ahead();
         let places = ahead.iter().map(|waiter| waiter.left).max();
         if self.setup.kind == Kind::Semaphore {
-            let permits = usize::try_from(self.setup.permits).unwrap_or(usize::MAX);
             let next_end = holders.iter().map(|held| held.left).min();
             let left = next_end.into_iter().chain(places).max().unwrap_or(0);
-            return (holders.len() + ahead.len() >= permits, left);
+            return (holders.len() + ahead.len() >= self.setup.most_holders(), left);
         }
         let blocking = holders.iter().filter(|held| mode == Mode::Write || held.writes > 0);
         let left =

@@ -11,7 +11,7 @@ use super::{
     names::{self, KNOWN, LockNames, SYMBOLS, Wire},
     native,
     op::{NONCE, Op},
-    setup::Setup,
+    setup::{Permits, Setup},
 };
 use crate::{
     lua::{Interpreter, Prepared},
@@ -90,7 +90,7 @@ pub(super) struct Calls {
     made: CallCache<Asked>,
     kind: Kind,
     names: &'static LockNames,
-    permits: u32,
+    permits: Permits,
     newcomers_lease: i64,
     callers: Vec<ScriptCaller>,
 }
@@ -110,7 +110,7 @@ impl Calls {
             made: CallCache::new(texts),
             kind: setup.kind,
             names: setup.names,
-            permits: setup.permits,
+            permits: setup.counts(),
             newcomers_lease: setup.longest_lease(),
             callers: numbers.map(|number| names::caller(setup.kind, setup.names, number)).collect(),
         }

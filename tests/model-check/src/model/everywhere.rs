@@ -36,7 +36,7 @@ fn excludes(setup: &Setup, world: &ModelState) -> bool {
     let holds = world.clients.iter().filter_map(|client| client.hold.as_ref());
     let believers: Vec<&Hold> = holds.filter(|hold| hold.believes(world.now())).collect();
     if setup.kind == Kind::Semaphore {
-        return believers.len() <= usize::try_from(setup.permits).unwrap_or_default();
+        return believers.len() <= setup.most_holders();
     }
     believers.len() < 2 || believers.iter().all(|hold| hold.guards.writes == 0)
 }
@@ -78,7 +78,7 @@ pub(crate) fn adds_up(setup: &Setup, redis: &Redis) -> bool {
             Some(Value::Text(permits)) => *permits == setup.permits.to_string().into_bytes(),
             _ => out == 0,
         };
-        return kept && u32::try_from(out).is_ok_and(|out| out <= setup.permits);
+        return kept && out <= setup.most_holders();
     }
     let Some(Value::Text(free)) = redis.entry(setup.names.lock).map(|entry| &entry.value) else {
         return true;
@@ -99,7 +99,7 @@ pub(super) fn is_freed(setup: &Setup, world: &ModelState, calls: &Calls) -> bool
     redis.advance(setup.longest_lease().max(place) + 1);
     // States with nothing except a token are alike: once is enough.
     let is_free = redis.entries().all(|(key, _)| key == setup.names.token);
-    let permits = if setup.kind == Kind::Semaphore { setup.permits } else { 1 };
+    let permits = if setup.kind == Kind::Semaphore { setup.permits / setup.wanted } else { 1 };
     if !is_free || world.operations < 2 {
         let mut redis = redis.clone();
         for newcomer in 0..permits {

@@ -7,7 +7,10 @@ use lock_core::{
     test_util::{Ask, PlainCall, ScriptCaller, Step},
 };
 
-use super::{setup, state::Holds};
+use super::{
+    setup::{self, Permits},
+    state::Holds,
+};
 
 /// What is asked of Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,7 +65,7 @@ pub(crate) const NONCE: &str = "7";
 
 impl Op {
     /// The words of a plain command, as a client sends them.
-    pub(crate) fn plain(self, permits: u32, caller: &ScriptCaller) -> Option<Vec<Vec<u8>>> {
+    pub(crate) fn plain(self, permits: Permits, caller: &ScriptCaller) -> Option<Vec<Vec<u8>>> {
         let (mode, lease, which) = match self {
             Self::TryFree { mode, lease } => (mode, lease, 0),
             Self::DrawToken => (Mode::Write, 1, 1),
@@ -75,7 +78,7 @@ impl Op {
     }
 
     /// As a client sends it.
-    pub(crate) fn call(self, permits: u32, caller: &ScriptCaller) -> PlainCall {
+    pub(crate) fn call(self, permits: Permits, caller: &ScriptCaller) -> PlainCall {
         let step = match self {
             Self::TryFree { .. } | Self::DrawToken | Self::ReadValue => {
                 unreachable!("it is no script")
@@ -94,12 +97,21 @@ impl Op {
         caller.call(step, NONCE)
     }
 
-    pub(crate) fn ask(self, permits: u32) -> Ask {
+    pub(crate) fn ask(self, permits: Permits) -> Ask {
         let Self::Acquire { mode, holds, lease, yields, waits, waited } = self else {
             unreachable!("it acquires");
         };
         let place = waits.then_some(setup::PLACE);
         let (lease, waited) = (span(lease), span(waited));
-        Ask { mode, holds, lease, yields, place, waited, permits }
+        Ask {
+            mode,
+            holds,
+            lease,
+            yields,
+            place,
+            waited,
+            permits: permits.total,
+            wanted_permits: permits.wanted,
+        }
     }
 }

@@ -42,6 +42,8 @@ pub struct Setup {
     pub force: bool,
     /// Permits of a semaphore.
     pub permits: u32,
+    /// How many of them each owner wants at once.
+    pub wanted: u32,
     /// By how much the clock goes on, in milliseconds.
     pub ticks: &'static [i64],
     /// Whether every outermost acquisition has an owner of its own, as clients do it.
@@ -58,6 +60,13 @@ pub struct Setup {
     pub believes_unread: bool,
     /// Whether a client draws the token of a free lock before it takes the lock; no client does.
     pub draws_first: bool,
+}
+
+/// The permits of a semaphore, and how many of them an owner wants.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Permits {
+    pub(crate) total: u32,
+    pub(crate) wanted: u32,
 }
 
 impl Setup {
@@ -80,6 +89,7 @@ impl Setup {
             waits: true,
             force: false,
             permits: 2,
+            wanted: 1,
             ticks: &[1_000],
             fresh_owners: true,
             forgets_tokens: false,
@@ -94,6 +104,15 @@ impl Setup {
     #[must_use]
     pub fn native(name: &'static str, kind: Kind) -> Self {
         Self { names: &names::NATIVE_K, ..Self::of(name, kind) }
+    }
+
+    pub(crate) fn counts(&self) -> Permits {
+        Permits { total: self.permits, wanted: self.wanted }
+    }
+
+    /// How many owners may hold the semaphore together.
+    pub(crate) fn most_holders(&self) -> usize {
+        usize::try_from(self.permits / self.wanted).unwrap_or(usize::MAX)
     }
 
     pub(crate) fn is_native(&self) -> bool {

@@ -162,7 +162,10 @@ pub(super) fn scores(redis: &Redis, key: &[u8]) -> Vec<(Vec<u8>, i64)> {
 
 fn permits(redis: &Redis, names: &LockNames) -> Vec<Held> {
     let now = redis.now_ms();
-    let live = scores(redis, names.leases).into_iter().filter(|(_, ends)| *ends > now);
+    // Further permits of an owner have a number behind its sixteen bytes.
+    let first = |owner: &[u8]| owner.len() == 16;
+    let live = scores(redis, names.leases).into_iter();
+    let live = live.filter(|(owner, ends)| first(owner) && *ends > now);
     live.map(|(owner, ends)| Held {
         owner,
         reads: 0,
@@ -184,7 +187,9 @@ fn waiter(place: &[u8], since: i64, left: i64) -> Option<Waiter> {
 /// Those whose place lives, the first first.
 fn waiting(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
     let places = fields(redis, names.line).iter().filter_map(|(place, times)| {
-        let (since, until) = std::str::from_utf8(times).ok()?.split_once(':')?;
+        // Behind them the permits that it wants.
+        let mut times = std::str::from_utf8(times).ok()?.split(':');
+        let (since, until) = (times.next()?, times.next()?);
         let left = until.parse::<i64>().ok()? - redis.now_ms();
         waiter(place, since.parse().ok()?, left)
     });

@@ -38,7 +38,8 @@ pub(crate) fn all_told(
 }
 
 fn free(setup: &Setup, at: &Standing) -> i64 {
-    i64::from(setup.permits) - i64::try_from(at.held.len()).unwrap_or(i64::MAX)
+    let in_use = i64::try_from(at.held.len()).unwrap_or(i64::MAX) * i64::from(setup.wanted);
+    i64::from(setup.permits) - in_use
 }
 
 /// Those that may enter before all others, without a fair line of Redisson's wire.
@@ -46,7 +47,7 @@ fn next<'a>(setup: &Setup, at: &'a Standing) -> Vec<&'a Waiter> {
     let waiters = || at.waiters.iter().filter(|waiter| waiter.left > 0);
     let readers = waiters().take_while(|waiter| waiter.mode == Mode::Read).count();
     let count = match setup.kind {
-        Kind::Semaphore => usize::try_from(free(setup, at)).unwrap_or(0),
+        Kind::Semaphore => usize::try_from(free(setup, at) / i64::from(setup.wanted)).unwrap_or(0),
         _ if at.lets_in(Mode::Write) => readers.max(1),
         _ if at.lets_in(Mode::Read) => readers,
         _ => 0,

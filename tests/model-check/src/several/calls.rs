@@ -72,7 +72,7 @@ impl Calls {
         let (mode, holds, yields, waits, waited) = (Mode::Write, 1, true, false, 0);
         let alone = Alone::Acquire { mode, holds, lease, yields, waits, waited };
         let of = |at: usize| newcomer(self.setup.kinds[at], &self.setup.names[at], 0);
-        let ask = |at: usize| alone.ask(self.setup.side(at).permits);
+        let ask = |at: usize| alone.ask(self.setup.side(at).counts());
         let (callers, asks) = ([of(0), of(1)], [ask(0), ask(1)]);
         ScriptCaller::call_all(&[(&callers[0], asks[0]), (&callers[1], asks[1])], NONCE)
     }

@@ -56,13 +56,13 @@ impl Op {
         match self {
             Self::All([a, b]) => {
                 let callers: [ScriptCaller; 2] = [of(0, a.owner), of(1, b.owner)];
-                let ask = |at: usize, ask: Ask| ask.alone().ask(side(at).permits);
+                let ask = |at: usize, ask: Ask| ask.alone().ask(side(at).counts());
                 ScriptCaller::call_all(&[(&callers[0], ask(0, a)), (&callers[1], ask(1, b))], NONCE)
             }
-            Self::One(at, ask) => ask.alone().call(side(at).permits, &of(at, ask.owner)),
+            Self::One(at, ask) => ask.alone().call(side(at).counts(), &of(at, ask.owner)),
             Self::Release { at, owner, mode, holds, in_line } => {
                 let release = Alone::Release { mode, holds, in_line };
-                release.call(side(at).permits, &of(at, owner))
+                release.call(side(at).counts(), &of(at, owner))
             }
         }
     }

@@ -36,6 +36,11 @@ impl Crowd {
         waiters.iter().map(|waiter| waiter.mode).collect()
     }
 
+    /// Takes the key `k` from its holders.
+    pub(crate) async fn force_release(&self) {
+        assert!(self.looks.force_release("k").await.unwrap().was_held);
+    }
+
     /// What was written to a list, in order.
     pub(crate) async fn log(&self, name: &str) -> Vec<String> {
         self.cli.query(&["LRANGE", name, "0", "-1"]).await

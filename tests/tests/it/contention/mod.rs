@@ -3,4 +3,5 @@
 mod crowd;
 mod fair;
 mod multi;
+mod permits;
 mod streams;

@@ -67,6 +67,14 @@ impl Player {
                 };
                 let (waited, permits) = (self.waited(history, now), history.permits);
                 let yields = yields && holds == 1;
+                let wanted_permits = match self.waiting {
+                    Some(ask) => ask.wanted_permits,
+                    // Of any lease as many: up to three.
+                    None if history.kind == lock_core::Kind::Semaphore => {
+                        1 + u32::try_from(span(lease).as_millis() % 3).unwrap_or(0)
+                    }
+                    None => 1,
+                };
                 Step::Acquire(Ask {
                     mode,
                     holds,
@@ -75,6 +83,7 @@ impl Player {
                     place,
                     waited,
                     permits,
+                    wanted_permits,
                 })
             }
             Action::Again => match self.last? {

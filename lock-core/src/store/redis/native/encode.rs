@@ -161,7 +161,7 @@ impl NativeWire {
             .arg(letter(step.kind))
             .arg(step.mode.as_str())
             .ms(step.lease)
-            .number(step.holds)
+            .number(if step.kind == Kind::Semaphore { step.wanted_permits } else { step.holds })
             .ms(step.place.unwrap_or_default())
             .flag(step.yields)
             .number(step.reserved_tokens)

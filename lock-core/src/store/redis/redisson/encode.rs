@@ -179,7 +179,8 @@ impl Wire for RedissonWire {
                 .number(step.permits)
                 .ms(place)
                 .ms(waited(step))
-                .omit_trailing_defaults(&["0", "0"]),
+                .number(step.wanted_permits)
+                .omit_trailing_defaults(&["0", "0", "1"]),
         }
     }
 

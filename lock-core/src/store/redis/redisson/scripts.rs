@@ -115,7 +115,7 @@ scripts! {
     FAIR_LEAVE = "fair/leave" sharing "parse_int" "clock" with "set_ttl" "publish" "exclusive" "own_client" "fair_lock_queue";
     SEMAPHORE_ACQUIRE = "semaphore/acquire" sharing "parse_int" "clock" with "set_ttl" "publish" "waiters" "permits";
     SEMAPHORE_RELEASE = "semaphore/release" sharing "parse_int" "clock" with "publish" "waiters" "permits";
-    SEMAPHORE_RENEW = "semaphore/renew" sharing "parse_int" "clock" "renewed";
+    SEMAPHORE_RENEW = "semaphore/renew" sharing "parse_int" "clock" "renewed" with "permits";
     SEMAPHORE_RESIZE = "semaphore/resize" sharing "parse_int" "clock" with "publish" "waiters" "permits";
     ACQUIRE_ALL = "common/acquire_all"
         sharing "parse_int" "clock" "pause" with "set_ttl" "fields" "publish" "next_token" "waiters" "native" "readers" "hold_reads" "tag" "exclusive" "own_client" "fair_lock_queue" "permits" "fair_read_write_queue" "wake_next" "held_by_own_client"

@@ -114,10 +114,10 @@ fn mode() -> impl Strategy<Value = Mode> {
 
 fn ask() -> impl Strategy<Value = Ask> {
     let waits = (any::<bool>(), prop::option::of(minutes()), prop::option::of(minutes()));
-    (mode(), 1..=3_u32, minutes(), waits, 0..=2_u32).prop_map(
-        |(mode, holds, lease, (yields, place, waited), permits)| {
+    (mode(), 1..=3_u32, minutes(), waits, (0..=2_u32, 1..=2_u32)).prop_map(
+        |(mode, holds, lease, (yields, place, waited), (permits, wanted_permits))| {
             let waited = waited.unwrap_or_default();
-            Ask { mode, holds, lease, yields, place, waited, permits }
+            Ask { mode, holds, lease, yields, place, waited, permits, wanted_permits }
         },
     )
 }

@@ -28,7 +28,7 @@ fn ms(ms: i64) -> Duration {
 
 fn first_try(mode: Mode) -> Ask {
     let (lease, place, waited) = (ms(LEASE), Some(ms(PLACE_MS)), Duration::ZERO);
-    Ask { mode, holds: 1, lease, yields: true, place, waited, permits: 0 }
+    Ask { mode, holds: 1, lease, yields: true, place, waited, permits: 0, wanted_permits: 1 }
 }
 
 /// The keys and arguments that a client sends, except the nonce.

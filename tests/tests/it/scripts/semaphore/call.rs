@@ -20,6 +20,7 @@ pub(crate) fn acquire(number: u32, total: i64) -> Call {
             ("total", &total),
             ("place_ms", &0),
             ("waited_ms", &0),
+            ("wanted", &1),
         ],
     )
 }

@@ -3,4 +3,5 @@
 pub(crate) mod call;
 mod edges;
 mod queue;
+mod several;
 pub(crate) mod steps;

@@ -51,7 +51,9 @@ impl Call {
             Some(("exclusive" | "read_write", verb)) if verb.starts_with("release") => {
                 &[("holds", "0"), ("queued", "0")]
             }
-            Some(("semaphore", "acquire")) => &[("place_ms", "0"), ("waited_ms", "0")],
+            Some(("semaphore", "acquire")) => {
+                &[("place_ms", "0"), ("waited_ms", "0"), ("wanted", "1")]
+            }
             Some(("semaphore", "release")) => &[("queued", "0")],
             _ => &[],
         };

@@ -1,5 +1,5 @@
--- acquire: takes an owner's hold number `holds` of a lock of any kind, unless other owners or waiters
--- that came before are in the way. A caller that is refused takes a place in line. Re-entry passes the
+-- acquire: takes an owner's hold number `holds` of a lock of any kind, or of a semaphore as many permits
+-- at once, unless other owners or waiters that came before are in the way. A caller that is refused takes a place in line. Re-entry passes the
 -- line. A hold that was granted is granted again when the call is repeated.
 --
 -- KEYS[1] lock     string or zset  its holders: see lib/value
@@ -12,7 +12,7 @@
 -- ARGV[3] kind     its letter
 -- ARGV[4] mode     read or write
 -- ARGV[5] lease    ms
--- ARGV[6] holds    this owner's holds of that mode once granted; 1 is the outermost
+-- ARGV[6] holds    this owner's holds of that mode once granted, 1 is the outermost; or its permits
 -- ARGV[7] place    ms, life of the place that a refused caller takes or renews, 0: takes none
 -- ARGV[8] yields   1: a reader stands back, while others read, behind a writer that came before
 -- ARGV[9] more     tokens to keep in reserve after the one that is granted
@@ -41,7 +41,7 @@ local own = place_of(mode, owner)
 if s.other_ms then
   if holds > 1 then return 'LOST ' .. nonce end
   drop_dead(s, own)
-  local left_ms, stands = s.other_ms, stand(s, own, place_ms)
+  local left_ms, stands = s.other_ms, stand(s, own, place_ms, 1)
   if stands == 1 then
     request_pauses(s.ends, s.on_redissons_wire and '#redisson' or '#native', place_ms)
     -- A release there wakes no waiter here.
@@ -54,37 +54,38 @@ if permits == nil then return 'WRONG_KIND ' .. nonce end
 
 local own_reads, own_writes = holds_of(s, owner)
 local inside = own_reads + own_writes > 0
-local others = count_holders(s) - (inside and 1 or 0)
+local others = count_holders(s) - (kind == 's' and own_writes or inside and 1 or 0)
 local met_dead = drop_dead(s, own)
 
 -- What other holders leave room for.
 local fits
 if kind == 's' then
-  fits = inside or count_holders(s) < permits
+  fits = inside or others + holds <= permits
 elseif reads then
   fits = own_writes > 0 or s.writes == 0
 else
   fits = own_writes > 0 or count_holders(s) == 0
 end
-if inside or holds > 1 then
+if kind ~= 's' and (inside or holds > 1) then
   if not fits and holds > 1 or (reads and own_reads or own_writes) < holds - 1 then return 'LOST ' .. nonce end
 end
 
 local ahead
-if fits and not inside then
-  if kind == 's' then
-    local rank = rank_of(s, own)
-    if permits - others <= rank then ahead = first_places(s, 1)[1] end
-  else
-    ahead = place_ahead(s, own)
+if kind == 's' then
+  local free = permits - others
+  if not inside and free > 0 and free < wanted_ahead(s, own, free) + holds then
+    fits, ahead = false, first_places(s, 1)[1]
+    if ahead == own then ahead = nil end
   end
+elseif fits and not inside then
+  ahead = place_ahead(s, own)
   if ahead and reads and others > 0 and not yields and not is_fair(kind) then ahead = nil end
 end
 
 local pause_ms = fits and not ahead and s.waited and count_holders(s) == 0 and pause_left_ms(s.ends, '#native')
 if fits and not ahead and not pause_ms then
   local fence = ''
-  local due = holds == 1 and kind ~= 's' and not (reads and own_writes > 0)
+  local due = kind ~= 's' and holds == 1 and not (reads and own_writes > 0)
   if due then
     fence = next_token(KEYS[5], floor, more)
     if not fence then return 'WRONG_KIND ' .. nonce end
@@ -102,7 +103,7 @@ if not left_ms then
   local deadline = kind == 's' and first_deadline(s) or kind ~= 's' and longest_deadline(s)
   left_ms = deadline and deadline - now_ms()
 end
-local stands = stand(s, own, place_ms)
+local stands = stand(s, own, place_ms, kind == 's' and holds or 1)
 if beside and stands == 1 then request_pauses(s.ends, '#native', place_ms) end
 -- What became free without a release, because a lease or a place ended, is reserved for the next.
 local first = s.waited and first_places(s, 1)[1]

@@ -36,7 +36,7 @@ local function give_back(except)
     local args = args_of(at)
     local value = MARK .. args[3] .. string.sub(args[4], 1, 1) .. args[2]
     if at ~= except then
-      local done, failed = attempt(release_each, keys_of(at, 4), {nonce, value, args[6] - 1, '0'})
+      local done, failed = attempt(release_each, keys_of(at, 4), {nonce, value, args[3] == 's' and 0 or args[6] - 1, '0'})
       wrong = wrong or failed
       if done and not string.find('FREED HELD GONE', done[3], 1, true) then wrong = wrong or redis.error_reply(done[3]) end
     end

@@ -40,7 +40,7 @@ if #holders > 0 then
   left_ms = s.other_ms or longest_deadline(s) - now_ms()
   mode = s.writes == 0 and s.kind ~= 's' and not s.text and 'read' or 'write'
 end
-if kind == 's' then free = (permits or 0) - #holders elseif #holders + #waiters == 0 then kind = '' end
+if kind == 's' then free = (permits or 0) - count_holders(s) elseif #holders + #waiters == 0 then kind = '' end
 local fence = redis.pcall('get', KEYS[5])
 fence = kind ~= 's' and type(fence) == 'string' and parse_int(fence, 0, MOST_TOKEN) and fence or ''
 return {'STATE', nonce, NAMES[kind] or '', mode, left_ms, free, fence, complete and 1 or 0, holders, waiters}

@@ -1,7 +1,8 @@
 -- lib/line: the waiters of a lock, in order of arrival. A place is `r:<owner>` or `w:<owner>`. `line` has
 -- its number of arrival, a place that writes once more as `-w:<owner>` with that number negated: so the
 -- writer that is next before a reader is found without a look at the readers between them. `ends` has
--- the time (epoch ms) until which the place lives unless its waiter renews it.
+-- the time (epoch ms) until which the place lives unless its waiter renews it, and for a waiter that wants
+-- several permits at once `*<place>` with their number negated, which is less than any time.
 --
 -- A lock that becomes free is reserved for the waiters that are next: no other caller passes a live
 -- place. For kinds that are not fair the reserved places are cut down to RESERVED_MS, so a waiter that
@@ -23,7 +24,7 @@ end
 -- Returns whether the waiter stood there.
 local function leave_line(s, place)
   if not s.waited then return false end
-  redis.call('zrem', s.ends, place)
+  redis.call('zrem', s.ends, place, '*' .. place)
   return redis.call('zrem', s.line, place, '-' .. place) > 0
 end
 
@@ -58,15 +59,23 @@ local function place_ahead(s, own)
   return string.sub(writer, 2)
 end
 
--- How many places are before the caller's; all of them where it has none.
-local function rank_of(s, own)
-  if not s.waited then return 0 end
-  local number = redis.call('zscore', s.line, own)
-  return redis.call('zcount', s.line, 0, number and '(' .. number or '+inf')
+-- How many permits the waiter at a place wants.
+local function wanted_at(s, place)
+  return -tonumber(redis.call('zscore', s.ends, '*' .. place) or -1)
+end
+
+-- How many of so many free permits are for waiters before the caller: all of them, if those want more.
+local function wanted_ahead(s, own, free)
+  local wanted = 0
+  for _, place in ipairs(s.waited and first_places(s, free) or {}) do
+    if place == own or wanted >= free then break end
+    wanted = wanted + wanted_at(s, place)
+  end
+  return wanted
 end
 
 -- Takes a place at the end, or renews the one that is there. Returns 1 if the caller has a place.
-local function stand(s, own, place_ms)
+local function stand(s, own, place_ms, permits)
   if place_ms == 0 then return 0 end
   if not redis.call('zscore', s.line, own) then
     local last = tonumber(redis.call('zrevrange', s.line, 0, 0, 'withscores')[2] or 0)
@@ -75,6 +84,7 @@ local function stand(s, own, place_ms)
     if not is_reader(own) then redis.call('zadd', s.line, '-' .. number, '-' .. own) end
   end
   redis.call('zadd', s.ends, now_ms() + place_ms, own)
+  if permits > 1 then redis.call('zadd', s.ends, -permits, '*' .. own) end
   for _, key in ipairs({s.line, s.ends}) do
     if redis.call('pttl', key) < place_ms then redis.call('pexpire', key, place_ms) end
   end
@@ -114,8 +124,12 @@ local function wake_next(s, permits)
   drop_dead(s)
   local holders = count_holders(s)
   if s.kind == 's' then
-    if permits and permits > holders then
-      for _, place in ipairs(first_places(s, permits - holders)) do wake(s, place) end
+    -- In order: a waiter that wants more permits than are free is not passed by those behind it.
+    local free = permits and permits - holders or 0
+    for _, place in ipairs(free > 0 and first_places(s, free) or {}) do
+      free = free - wanted_at(s, place)
+      if free < 0 then return end
+      wake(s, place)
     end
     return
   end

@@ -8,8 +8,8 @@
 -- with waiters the key lives as long as their places, so SET NX is refused.
 --
 -- A sorted set, while several owners read, and for a semaphore's permits: owner -> epoch ms at which
--- its lease ends. Beside them `#kind:K` -> 0, and `#<owner>` -> reads of an owner that has more than
--- one: both are less than any time.
+-- its lease ends. Beside them `#kind:K` -> 0, and `#<owner>` -> reads, or permits, of an owner that has
+-- more than one: both are less than any time.
 --
 -- `s` is a lock as it was read: its names, `kind`, and `set`, or `owner` with `reads`, `writes` and
 -- `deadline` (nil: as the key's TTL). `waited`: waiters may stand in line.
@@ -110,14 +110,19 @@ local function holds_of(s, owner)
     return 0, 0
   end
   if not redis.call('zscore', s.lock, owner) then return 0, 0 end
-  if s.kind == 's' then return 0, 1 end
-  return tonumber(redis.call('zscore', s.lock, '#' .. owner) or 1), 0
+  local count = tonumber(redis.call('zscore', s.lock, '#' .. owner) or 1)
+  if s.kind == 's' then return 0, count end
+  return count, 0
 end
 
--- How many owners hold the lock.
+-- How many owners hold the lock; of a semaphore, how many permits they have.
 local function count_holders(s)
-  if s.set then return redis.call('zcount', s.lock, live_from(), '+inf') end
-  return s.owner and 1 or 0
+  if not s.set then return s.owner and 1 or 0 end
+  local count = redis.call('zcount', s.lock, live_from(), '+inf')
+  if s.kind ~= 's' then return count end
+  local several = redis.call('zrangebyscore', s.lock, 2, MOST_COUNT, 'withscores')
+  for at = 2, #several, 2 do count = count + several[at] - 1 end
+  return count
 end
 
 -- When the last lease ends; nil when none is left.
@@ -132,9 +137,9 @@ local function first_deadline(s)
   return s.set and tonumber(redis.call('zrangebyscore', s.lock, live_from(), '+inf', 'withscores', 'limit', 0, 1)[2])
 end
 
-local function put_in_set(s, owner, reads, deadline)
+local function put_in_set(s, owner, count, deadline)
   redis.call('zadd', s.lock, deadline, owner)
-  if reads > 1 then redis.call('zadd', s.lock, reads, '#' .. owner) else redis.call('zrem', s.lock, '#' .. owner) end
+  if count > 1 then redis.call('zadd', s.lock, count, '#' .. owner) else redis.call('zrem', s.lock, '#' .. owner) end
 end
 
 -- Gives an owner exactly these holds, for as long as it had them and at least until `deadline`.
@@ -142,7 +147,7 @@ local function hold(s, owner, reads, writes, deadline)
   if s.set then
     local before = tonumber(redis.call('zscore', s.lock, owner) or 0)
     if s.kind == 's' or writes == 0 then
-      put_in_set(s, owner, reads, math.max(before, deadline))
+      put_in_set(s, owner, reads + writes, math.max(before, deadline))
       return
     end
     -- The last reader of several writes now.
@@ -153,7 +158,7 @@ local function hold(s, owner, reads, writes, deadline)
     redis.call('zadd', s.lock, 0, '#kind:' .. s.kind)
     s.set, s.owner = true, nil
     if first then put_in_set(s, first, first_reads, first_deadline) end
-    put_in_set(s, owner, reads, deadline)
+    put_in_set(s, owner, reads + writes, deadline)
     return
   end
   local before = s.owner and deadline_of(s) or s.deadline or 0

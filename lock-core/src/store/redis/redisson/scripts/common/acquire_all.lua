@@ -63,7 +63,8 @@ local KINDS = {
     end,
   },
   ['semaphore/acquire'] = {
-    keys = 4, args = {3, 5}, numbers = {[3] = LEASE, [4] = {0, MOST_PERMITS}, [5] = ANY_MS, [6] = ANY_MS},
+    keys = 4, args = {3, 6},
+    numbers = {[3] = LEASE, [4] = {0, MOST_PERMITS}, [5] = ANY_MS, [6] = ANY_MS, [7] = HOLDS},
     acquire = semaphore_acquire,
     release = function(keys, args) return semaphore_release(keys, {nonce, args[2]}) end,
   },

@@ -9,16 +9,22 @@ local function permit_holders(leases, free, now)
   local found = {shape = 'semaphore', mode = '', left_ms = -2, holders = {}, complete = true}
   found.free = free + redis.call('zcount', leases, '-inf', now)
   local live = redis.call('zrangebyscore', leases, '(' .. string.format('%.0f', now), '+inf', 'withscores', 'limit', 0, MOST_LISTED + 1)
+  local of_owner = {}
   for at = 1, #live, 2 do
-    if #found.holders == MOST_LISTED then
+    local owner, ends = string.sub(live[at], 1, 16), tonumber(live[at + 1])
+    local left_ms, known = ends < NEVER and ends - now or -1, of_owner[owner]
+    if known then
+      known[3] = known[3] + 1
+    elseif #found.holders == MOST_LISTED then
       found.complete = false
       break
+    else
+      of_owner[owner] = {hex(owner), 0, 1, left_ms}
+      found.holders[#found.holders + 1] = of_owner[owner]
     end
-    local ends = tonumber(live[at + 1])
-    local left_ms = ends < NEVER and ends - now or -1
-    found.holders[#found.holders + 1] = {hex(live[at]), 0, 1, left_ms}
     found.left_ms = left_ms
   end
+  if #live > 2 * MOST_LISTED then found.complete = false end
   return found
 end
 

@@ -20,6 +20,20 @@ local function permits_of(permits, leases)
   return free, out
 end
 
+-- Calls `each` with the members of `leases` that stand for so many permits of one owner, which is 16
+-- bytes long: the owner itself, and the owner with a number behind it for every further permit.
+-- Redisson only counts them.
+local function each_permit(owner, permits, each)
+  for number = 1, permits do each(number == 1 and owner or owner .. string.format('%.0f', number)) end
+end
+
+-- Returns how many permits an owner has, whose first one is among the leases.
+local function permits_held(leases, owner)
+  local held = 1
+  while redis.call('zscore', leases, owner .. string.format('%.0f', held + 1)) do held = held + 1 end
+  return held
+end
+
 -- Removes leases that have ended, and returns their number. Works at Redis' memory limit: the first
 -- write only deletes.
 local function remove_expired_leases(leases, now)

@@ -1,5 +1,5 @@
 -- lib/waiters: the waiters of a lock that is not of a fair kind, as a hash: `mode:owner` ->
--- `since:until` (epoch ms). The waiter that has waited longest is first; a reader waits behind earlier
+-- `since:until` (epoch ms), or `since:until:permits` if it wants several permits at once. The waiter that has waited longest is first; a reader waits behind earlier
 -- writers, a writer behind all earlier waiters. A place is short-lived, and its waiter renews it.
 --
 -- A lock that becomes free is reserved: the places of the next waiters are shortened to RESERVED_MS, and
@@ -26,11 +26,14 @@ local function waiters_in(line)
   if waiters.foreign then return waiters end
   for at = 1, #fields, 2 do
     local name, since, ends = fields[at], string.match(fields[at + 1], '^(%d+):(%d+)$')
+    local permits
+    if not since then since, ends, permits = string.match(fields[at + 1], '^(%d+):(%d+):(%d+)$') end
     local mode = string.match(name, '^(%a+):.')
     if since and tonumber(ends) <= now_ms() then
       table.insert(waiters.over, name)
     elseif since and (mode == 'read' or mode == 'write') then
       local waiter = {name = name, reads = mode == 'read', since = tonumber(since), ends = tonumber(ends)}
+      waiter.permits = tonumber(permits or 1)
       waiters[#waiters + 1], waiters[name] = waiter, waiter
     end
   end
@@ -38,8 +41,10 @@ local function waiters_in(line)
   return waiters
 end
 
-local function store_place(line, name, since, ends)
-  redis.call('hset', line, name, string.format('%.0f:%.0f', since, ends))
+local function store_place(line, name, since, ends, permits)
+  local place = string.format('%.0f:%.0f', since, ends)
+  if permits > 1 then place = place .. string.format(':%.0f', permits) end
+  redis.call('hset', line, name, place)
 end
 
 -- Returns the time since which a caller waits. If the stored time lies in the future, by more than
@@ -51,7 +56,7 @@ end
 
 -- Takes a place or renews it. Returns 1 if the caller has a place now, otherwise 0. Of two waiters with
 -- equal times, the one already in line is first. A full line keeps the longest waiters.
-local function take_place(line, waiters, me, waited_ms, place_ms)
+local function take_place(line, waiters, me, waited_ms, place_ms, permits)
   if place_ms == 0 or waiters.foreign then return 0 end
   local own, last = waiters[me], waiters[#waiters]
   local since = since_of(own, waited_ms)
@@ -63,7 +68,7 @@ local function take_place(line, waiters, me, waited_ms, place_ms)
     if waiter ~= own and waiter.since == since then since = since + 1 end
   end
   if #waiters.over > 0 then redis.call('hdel', line, unpack(waiters.over)) end
-  store_place(line, me, since, now_ms() + place_ms)
+  store_place(line, me, since, now_ms() + place_ms, permits or 1)
   if redis.call('pttl', line) < place_ms then set_ttl(line, place_ms) end
   return 1
 end
@@ -82,6 +87,13 @@ local function rank_of(waiters, me, waited_ms)
     if waiter == own or waiter.since > since then return at - 1 end
   end
   return #waiters
+end
+
+-- Returns how many permits the waiters want that have waited longer.
+local function wanted_ahead_of(waiters, me, waited_ms)
+  local wanted = 0
+  for at = 1, rank_of(waiters, me, waited_ms) do wanted = wanted + waiters[at].permits end
+  return wanted
 end
 
 -- Returns the first waiter that must enter before `me`: it has waited longer, and one of the two writes.
@@ -118,7 +130,7 @@ local function reserve_and_wake(line, waiters, count, channel, message)
   if count == 0 then publish(channel, message) end
   for at = 1, count do
     local waiter = waiters[at]
-    if not is_reserved(waiter) then store_place(line, waiter.name, waiter.since, now_ms() + RESERVED_MS) end
+    if not is_reserved(waiter) then store_place(line, waiter.name, waiter.since, now_ms() + RESERVED_MS, waiter.permits) end
     local first, tens, ones = string.byte(waiter.name, waiter.reads and 6 or 7), string.byte(waiter.name, -2, -1)
     publish(channel, string.rep('0', (first + 10 * tens + ones) % 32 + 1) .. message)
   end
@@ -130,10 +142,15 @@ local function reserve_for_next(line, is_free, channel, message)
   reserve_and_wake(line, waiters, count_next(waiters, is_free), channel, message)
 end
 
--- Reserves the free permits of a semaphore for the next waiters.
+-- Reserves the free permits of a semaphore for the next waiters, in order: one that wants more than
+-- there are is not passed by those behind it.
 local function reserve_permits(line, free, channel)
-  local waiters = waiters_in(line)
-  reserve_and_wake(line, waiters, math.min(free, #waiters), channel, string.format('%.0f', free))
+  local waiters, count, left = waiters_in(line), 0, free
+  while waiters[count + 1] and waiters[count + 1].permits <= left do
+    count = count + 1
+    left = left - waiters[count].permits
+  end
+  reserve_and_wake(line, waiters, count, channel, string.format('%.0f', free))
 end
 
 -- Removes a waiter's place and its reservation. If the remaining waiters can enter now, wakes the next

@@ -1,4 +1,4 @@
--- semaphore/release: releases a permit, and permits whose leases have ended. A waiting caller leaves the
+-- semaphore/release: releases all permits of an owner, and permits whose leases have ended. A waiting caller leaves the
 -- line. Permits that are free then are reserved for the next waiters. Repeating the call changes
 -- nothing. Works at Redis' memory limit: the first write only deletes.
 --
@@ -21,10 +21,15 @@ local free = permits_of(permits, leases)
 if free == false then return {'GONE', nonce} end
 local left = queued and redis.pcall('hdel', line, 'write:' .. permit) == 1
 local over = remove_expired_leases(leases, now_ms())
-local removed = redis.call('zrem', leases, permit)
+local removed = 0
+if redis.call('zscore', leases, permit) then
+  each_permit(permit, permits_held(leases, permit), function(each)
+    removed = removed + redis.call('zrem', leases, each)
+  end)
+end
 local back = over + removed
 -- A semaphore without a number gets one from the next acquire.
 if back > 0 and free then redis.call('incrby', permits, back) end
 -- A negative number of free permits lets no waiter enter, and Redisson does not accept it in a message.
 if (back > 0 or left) and free and free + back > 0 then reserve_permits(line, free + back, channel) end
-return {removed == 1 and 'FREED' or 'GONE', nonce}
+return {removed > 0 and 'FREED' or 'GONE', nonce}

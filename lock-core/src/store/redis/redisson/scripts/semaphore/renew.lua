@@ -16,7 +16,8 @@ local function renew(leases, permit, lease_ms)
   if ends >= NEVER then return 1 end
   -- Changes nothing: Redis lets a script that has begun to write continue at its memory limit.
   redis.call('persist', leases)
-  redis.call('zadd', leases, now + renewed_ms(ends - now, lease_ms), permit)
+  local until_ms = now + renewed_ms(ends - now, lease_ms)
+  each_permit(permit, permits_held(leases, permit), function(each) redis.call('zadd', leases, until_ms, each) end)
   return 1
 end
 
