@@ -3,17 +3,19 @@
 use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, Expr, Ident, LitBool, LitStr, Path, Result, Token};
+use syn::{Error, Expr, Ident, LitBool, LitInt, LitStr, Path, Result, Token};
 
 use crate::key_list::templates;
 use crate::suggest::did_you_mean;
 
 /// Every option and its values, in the order in which messages and the documentation name them.
-const OPTIONS: [(&str, &str); 11] = [
+const OPTIONS: [(&str, &str); 13] = [
     ("key", r#"a string: `key = "order:{id}"`"#),
     ("keys", r#"a list of strings: `keys = ["account:{from}", "account:{to}"]`"#),
     ("mode", r#"`mode = "read"` or `mode = "write"`"#),
     ("kind", r#"a kind of lock: `kind = "fair"`"#),
+    ("permits", "a number: `permits = 3`"),
+    ("weight", "a number: `weight = 2`"),
     ("wait", r#"a duration: `wait = "2s"`"#),
     ("lease", r#"a duration: `lease = "30s"`"#),
     ("max_hold", r#"a duration: `max_hold = "60s"`"#),
@@ -28,6 +30,8 @@ pub(crate) struct Args {
     pub(crate) keys: Vec<LitStr>,
     pub(crate) mode: Option<LitStr>,
     pub(crate) kind: Option<LitStr>,
+    pub(crate) permits: Option<LitInt>,
+    pub(crate) weight: Option<LitInt>,
     pub(crate) wait: Option<LitStr>,
     pub(crate) lease: Option<LitStr>,
     pub(crate) max_hold: Option<LitStr>,
@@ -43,6 +47,8 @@ impl Parse for Args {
         let mut keys = None;
         let mut mode = None;
         let mut kind = None;
+        let mut permits = None;
+        let mut weight = None;
         let mut wait = None;
         let mut lease = None;
         let mut max_hold = None;
@@ -58,6 +64,8 @@ impl Parse for Args {
                 "keys" => set(input, &option, &mut keys)?,
                 "mode" => set(input, &option, &mut mode)?,
                 "kind" => set(input, &option, &mut kind)?,
+                "permits" => set(input, &option, &mut permits)?,
+                "weight" => set(input, &option, &mut weight)?,
                 "wait" => set(input, &option, &mut wait)?,
                 "lease" => set(input, &option, &mut lease)?,
                 "max_hold" => set(input, &option, &mut max_hold)?,
@@ -73,7 +81,20 @@ impl Parse for Args {
         }
 
         let keys = templates(key, keys)?;
-        Ok(Self { keys, mode, kind, wait, lease, max_hold, renew, name, client, krate })
+        Ok(Self {
+            keys,
+            mode,
+            kind,
+            permits,
+            weight,
+            wait,
+            lease,
+            max_hold,
+            renew,
+            name,
+            client,
+            krate,
+        })
     }
 }
 

@@ -13,14 +13,17 @@ pub(crate) struct Kind {
     has_readers: bool,
 }
 
+const SEMAPHORE: &str = "semaphore";
+
 /// All kinds, the default first, in the order in which messages and the documentation name them.
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind { word: "read_write", variant: "ReadWrite", has_readers: true },
     Kind { word: "fair_read_write", variant: "FairReadWrite", has_readers: true },
     Kind { word: "reentrant", variant: "Reentrant", has_readers: false },
     Kind { word: "non_reentrant", variant: "NonReentrant", has_readers: false },
     Kind { word: "fair", variant: "Fair", has_readers: false },
     Kind { word: "fenced", variant: "Fenced", has_readers: false },
+    Kind { word: SEMAPHORE, variant: "Semaphore", has_readers: false },
 ];
 
 impl Default for Kind {
@@ -33,13 +36,6 @@ impl Kind {
     pub(crate) fn of(literal: &LitStr) -> Result<Self> {
         let word = literal.value();
         let refused = |text: String| Error::new(literal.span(), text);
-        if word == "semaphore" {
-            return Err(refused(
-                "the attribute takes no permits of a semaphore: use `LockClient::semaphore` in \
-                 the function's body"
-                    .to_owned(),
-            ));
-        }
         KINDS.into_iter().find(|kind| kind.word == word).ok_or_else(|| {
             let hint = did_you_mean(&word, KINDS.map(|kind| kind.word));
             let legal = KINDS.map(|kind| kind.word).join(", ");
@@ -47,19 +43,21 @@ impl Kind {
         })
     }
 
+    pub(crate) fn is_semaphore(self) -> bool {
+        self.word == SEMAPHORE
+    }
+
     /// Checks that the kind has readers; `option` is the place of the option that needs them.
     pub(crate) fn check_readers(self, option: Span) -> Result<()> {
         if self.has_readers {
             return Ok(());
         }
-        let word = self.word;
-        Err(Error::new(
-            option,
-            format!(
-                "a {word} lock has one holder and no readers: leave `mode` out, or use the kind \
-                 read_write or fair_read_write"
-            ),
-        ))
+        let what = match self.word {
+            SEMAPHORE => "a semaphore has permits and no readers".to_owned(),
+            word => format!("a {word} lock has one holder and no readers"),
+        };
+        let help = "leave `mode` out, or use the kind read_write or fair_read_write";
+        Err(Error::new(option, format!("{what}: {help}")))
     }
 }
 

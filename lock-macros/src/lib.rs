@@ -22,6 +22,7 @@ mod kind;
 mod literal_span;
 mod model;
 mod names;
+mod permits;
 mod spec;
 mod suggest;
 mod validate;
@@ -112,7 +113,9 @@ mod validate;
 /// | `key` | the template of the key, a string literal | none: `key` or `keys` is required |
 /// | `keys` | the templates of [several keys](#several-keys), all of them or none | |
 /// | `mode` | `"read"` or `"write"` | `"write"` |
-/// | `kind` | `"read_write"`, `"fair_read_write"`, `"reentrant"`, `"non_reentrant"`, `"fair"` or `"fenced"`: see [`Kind`] | `"read_write"` |
+/// | `kind` | `"read_write"`, `"fair_read_write"`, `"reentrant"`, `"non_reentrant"`, `"fair"`, `"fenced"` or `"semaphore"`: see [`Kind`] | `"read_write"` |
+/// | `permits` | how many permits a semaphore has: at most so many calls run at once | none: required with `kind = "semaphore"` |
+/// | `weight` | how many of its permits a call takes | `1` |
 /// | `wait` | how long to wait for other holders; `"0s"` tries once | the client's |
 /// | `lease` | how long the lock stays held after its process died, at least `"100ms"` | the client's |
 /// | `max_hold` | when a lock that is still held counts as lost, at least `"100ms"` | no limit |

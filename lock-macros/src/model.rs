@@ -11,6 +11,7 @@ use crate::duration;
 use crate::item::FnItem;
 use crate::key::Key;
 use crate::kind::Kind;
+use crate::permits::permits;
 use crate::suggest::did_you_mean;
 
 /// A function to be run under a lock.
@@ -38,6 +39,9 @@ pub(crate) struct LockOptions {
     pub(crate) keys: Vec<Key>,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
+    /// Of a semaphore alone, which has them.
+    pub(crate) permits: Option<u32>,
+    pub(crate) weight: Option<u32>,
     pub(crate) wait: Option<OptionDuration>,
     pub(crate) lease: Option<OptionDuration>,
     pub(crate) max_hold: Option<OptionDuration>,
@@ -60,9 +64,10 @@ pub(crate) struct OptionDuration {
 impl LockedFn {
     pub(crate) fn new(args: Args, item: FnItem) -> Result<Self> {
         let bindings = Bindings::of(&item.sig);
+        let kind = args.kind.as_ref().map_or(Ok(Kind::default()), Kind::of)?;
+        let (permits, weight) = permits(&args, kind)?;
         let keys = args.keys.into_iter().map(|key| Key::resolve(key, &bindings));
         let keys = keys.collect::<Result<_>>()?;
-        let kind = args.kind.as_ref().map_or(Ok(Kind::default()), Kind::of)?;
         Ok(Self {
             item,
             client: args.client.map_or(Client::Layer, client),
@@ -70,6 +75,8 @@ impl LockedFn {
                 keys,
                 kind,
                 mode: args.mode.as_ref().map_or(Ok(Mode::Write), |word| mode(word, kind))?,
+                permits,
+                weight,
                 wait: duration(args.wait)?,
                 lease: duration(args.lease)?,
                 max_hold: duration(args.max_hold)?,

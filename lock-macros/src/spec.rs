@@ -31,6 +31,8 @@ pub(crate) fn spec(lock: &LockOptions, function: &Ident, names: &Names) -> Token
     };
     let [wait, lease, max_hold] = [lock.wait, lock.lease, lock.max_hold].map(optional_duration);
     let renew = optional(lock.renew.map(ToTokens::into_token_stream));
+    let [permits, weight] =
+        [lock.permits, lock.weight].map(|number| optional(number.map(ToTokens::into_token_stream)));
     quote! {
         let #local = #spec {
             name: #name,
@@ -44,6 +46,8 @@ pub(crate) fn spec(lock: &LockOptions, function: &Ident, names: &Names) -> Token
             lease: #lease,
             max_hold: #max_hold,
             renew: #renew,
+            permits: #permits,
+            weight: #weight,
         };
     }
 }

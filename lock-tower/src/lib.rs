@@ -47,8 +47,8 @@
 //! reads around an attribute that writes the same key, two kinds of lock on one key, or a
 //! non-reentrant lock twice.
 //!
-//! Each takes one key or [several](request_lock#several-keys), and any [`Kind`] but a semaphore: a
-//! read/write lock by default.
+//! Each takes one key or [several](request_lock#several-keys), and any [`Kind`]: a read/write lock by
+//! default.
 //!
 //! # What a client sees
 //!

@@ -67,12 +67,22 @@ enforce = "25%"
 [[policy]]
 name = "little"
 match = { attribute = "orders::update" }
+
+[[policy]]
+name = "exports"
+match = { path = "/exports/{tenant}" }
+key = "exports:{tenant}"
+kind = "semaphore"
+permits = 3
+weight = 2
 "#;
 
 #[test]
 fn every_field_arrives_in_its_rule() {
     let file = file(ALL);
-    let [all, little] = file.rules() else { panic!("{file:?}") };
+    let [all, little, exports] = file.rules() else { panic!("{file:?}") };
+    assert_eq!(exports.kind, Some(Kind::Semaphore));
+    assert_eq!((exports.settings.permits, exports.settings.weight), (Some(3), Some(2)));
     let answer =
         |status: Option<u16>, detail: Option<&str>, fallback: Option<&str>| AnswerOverride {
             status: status.map(|status| StatusCode::from_u16(status).unwrap()),
@@ -88,6 +98,8 @@ fn every_field_arrives_in_its_rule() {
             lease: Some(Duration::from_secs(120)),
             renew: Some(false),
             max_hold: Some(Duration::from_secs(120)),
+            permits: None,
+            weight: None,
             max_waiters: Some(0),
             max_local_handoffs: Some(3),
             max_shared_readers: Some(4),

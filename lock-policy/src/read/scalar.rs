@@ -74,11 +74,6 @@ pub(crate) fn word(
     let what = format!("\"{}\" is nothing that `{name}` can be", value.escape_debug());
     let same = words.iter().find(|word| word.eq_ignore_ascii_case(value)).copied();
     let help = match same.or_else(|| closest(value, words.iter().copied())) {
-        _ if name == "kind" && value == "semaphore" => {
-            "a semaphore has permits, not a key that excludes; take it in the handler, by \
-             `LockClient::semaphore`"
-                .to_owned()
-        }
         Some(word) => format!("did you mean \"{word}\"?"),
         None => format!("it is {}", value_type.expected()),
     };

@@ -42,7 +42,7 @@ impl<'f> EffectiveFields<'f> {
         self.get(name)?.word()
     }
 
-    fn count(&self, name: &str) -> Option<usize> {
+    pub(crate) fn count(&self, name: &str) -> Option<usize> {
         match self.get(name)?.value {
             Value::Count(count) => Some(count),
             _ => None,
@@ -56,6 +56,8 @@ impl<'f> EffectiveFields<'f> {
             lease: self.duration("lease"),
             renew: self.get("renew").and_then(Read::flag),
             max_hold: self.duration("max_hold"),
+            permits: self.count("permits").map(at_most_u32),
+            weight: self.count("weight").map(at_most_u32),
             max_waiters: self.count("max_waiters"),
             max_local_handoffs: self.count("max_local_handoffs").map(at_most_u32),
             max_shared_readers: self.count("max_shared_readers").map(at_most_u32),

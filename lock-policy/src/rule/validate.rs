@@ -11,6 +11,8 @@ use crate::{
     read::{Fields, Read},
 };
 
+const SEMAPHORE: &str = Kind::Semaphore.as_str();
+
 /// Checks one rule, defaults included.
 pub(crate) fn rule(
     fields: &Fields,
@@ -26,6 +28,7 @@ pub(crate) fn rule(
         diagnostics,
     );
     reads_what_has_readers(&effective, diagnostics);
+    has_permits_if_a_semaphore(&effective, fields, diagnostics);
     hold_is_not_beyond_the_lease(&effective, diagnostics);
 }
 
@@ -83,6 +86,51 @@ fn reads_what_has_readers(effective: &EffectiveFields<'_>, diagnostics: &mut Vec
             Diagnostic::new(mode.span.clone(), what)
                 .related(kind.span.clone(), "the kind")
                 .help("take mode \"write\" or \"auto\", or kind \"read_write\"".to_owned()),
+        );
+    }
+}
+
+fn has_permits_if_a_semaphore(
+    effective: &EffectiveFields<'_>,
+    rule: &Fields,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let kind = effective.word("kind");
+    // A rule for an attribute may leave the kind to it.
+    let is_semaphore = kind.map_or(effective.of_attribute, |kind| kind == SEMAPHORE);
+    let [permits, weight] = ["permits", "weight"].map(|name| effective.get(name));
+    for (name, read) in [("permits", permits), ("weight", weight)] {
+        let Some(read) = read else { continue };
+        if !is_semaphore {
+            let what = format!("only a semaphore has `{name}`");
+            let diagnostic = Diagnostic::new(read.key.clone(), what);
+            diagnostics.push(
+                match effective.get("kind") {
+                    Some(kind) => diagnostic.related(kind.span.clone(), "the kind"),
+                    None => diagnostic,
+                }
+                .help("add kind = \"semaphore\", or leave it out".to_owned()),
+            );
+        } else if effective.count(name) == Some(0) {
+            let what = format!("`{name}` is at least 1");
+            diagnostics.push(Diagnostic::new(read.span.clone(), what));
+        }
+    }
+    if let (Some(of), Some(wanted)) = (effective.count("permits"), effective.count("weight"))
+        && wanted > of
+        && let (Some(permits), Some(weight)) = (permits, weight)
+    {
+        diagnostics.push(
+            Diagnostic::new(weight.span.clone(), "no request can have more permits than there are")
+                .related(permits.span.clone(), "the permits")
+                .help(format!("a weight is at most {of}")),
+        );
+    }
+    if kind == Some(SEMAPHORE) && permits.is_none() && !effective.of_attribute {
+        let span = effective.get("kind").map_or(&rule.span, |kind| &kind.span);
+        diagnostics.push(
+            Diagnostic::new(span.clone(), "a semaphore has no number of permits")
+                .help("add it to the rule, such as permits = 3".to_owned()),
         );
     }
 }

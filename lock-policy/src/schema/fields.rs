@@ -19,6 +19,7 @@ const KINDS: &[&str] = &[
     Kind::NonReentrant.as_str(),
     Kind::Fair.as_str(),
     Kind::Fenced.as_str(),
+    Kind::Semaphore.as_str(),
 ];
 const METHODS: &[&str] =
     &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
@@ -129,6 +130,19 @@ pub(crate) const POLICY: &[Field] = &[
          write.",
     ),
     inherited("kind", ValueType::Word(KINDS), "read_write", "The kind of lock."),
+    optional(
+        "permits",
+        ValueType::Count,
+        "none",
+        "With kind \"semaphore\", which requires it: how many permits the key has, in all \
+         processes together.",
+    ),
+    optional(
+        "weight",
+        ValueType::Count,
+        "1",
+        "With kind \"semaphore\": how many of its permits a request takes.",
+    ),
     not_on_attributes(
         inherited(
             "on_missing_key",

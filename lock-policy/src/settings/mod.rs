@@ -10,7 +10,10 @@ pub(crate) mod outcome;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::StatusCode;
-use lock_core::{__private::OneOrMany, Acquire};
+use lock_core::{
+    __private::{OneOrMany, with_permits},
+    Acquire,
+};
 
 pub use enums::{
     Enforce, HoldUntil, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release, ShadowOutcome,
@@ -33,6 +36,10 @@ pub struct LockSettings {
     pub renew: Option<bool>,
     /// The longest hold.
     pub max_hold: Option<Duration>,
+    /// How many permits a semaphore has.
+    pub permits: Option<u32>,
+    /// How many permits of a semaphore a request acquires.
+    pub weight: Option<u32>,
     /// How many requests of this process may wait for one key.
     pub max_waiters: Option<usize>,
     /// How often the lock passes between requests of this process.
@@ -77,6 +84,8 @@ impl LockSettings {
             lease: self.lease.or(base.lease),
             renew: self.renew.or(base.renew),
             max_hold: self.max_hold.or(base.max_hold),
+            permits: self.permits.or(base.permits),
+            weight: self.weight.or(base.weight),
             max_waiters: self.max_waiters.or(base.max_waiters),
             max_local_handoffs: self.max_local_handoffs.or(base.max_local_handoffs),
             max_shared_readers: self.max_shared_readers.or(base.max_shared_readers),
@@ -114,6 +123,6 @@ impl LockSettings {
         if let Some(max_shared_readers) = self.max_shared_readers {
             acquire = acquire.max_shared_readers(max_shared_readers);
         }
-        acquire
+        with_permits(acquire, self.permits, self.weight)
     }
 }

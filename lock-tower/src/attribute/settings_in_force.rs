@@ -38,6 +38,8 @@ fn in_force(
         lease: spec.lease,
         max_hold: spec.max_hold,
         renew: spec.renew,
+        permits: spec.permits,
+        weight: spec.weight,
         ..LockSettings::default()
     };
     let code = Policy { settings, holds, ..Policy::new(LockName::from(spec.name), spec.kind) };

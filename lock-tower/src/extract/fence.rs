@@ -116,7 +116,7 @@ impl Fence {
         slot.use_fence(wanted);
         match slot.fence_refused() {
             Some(why) => Err(why),
-            None if slot.get().is_some_and(|entry| entry.unlocked.is_some()) => Ok(None),
+            None if slot.get().is_some_and(SlotEntry::has_no_fence) => Ok(None),
             None => Ok(Some(Self(slot.clone()))),
         }
     }

@@ -137,7 +137,8 @@ impl Locked {
     /// [`AcquireError::Lost`] when the lock is lost or the request has ended,
     /// [`AcquireError::Unavailable`] when the store does not respond,
     /// [`AcquireError::InvalidOptions`] when there is no lock to keep: the request runs
-    /// [unlocked](Self::unlocked), or this was made by [`of`](Self::of).
+    /// [unlocked](Self::unlocked) or has permits of a semaphore, or this was made by
+    /// [`of`](Self::of).
     ///
     /// # Cancel safety
     ///
@@ -150,6 +151,11 @@ impl Locked {
         let Some(reacquire) = &self.entry().reacquire else {
             return Err(invalid_options("the request has no lock to keep").into());
         };
+        if self.entry().is_semaphore() {
+            // It would take further permits, and wait for them while it has some.
+            let why = "a request's permits cannot be kept: acquire permits in the task itself";
+            return Err(invalid_options(why).into());
+        }
         // A request that has ended has no lock to keep.
         self.views().iter().try_for_each(LockView::ensure_held)?;
         let guard = reacquire.acquire().acquire().await?;
@@ -160,7 +166,7 @@ impl Locked {
 
     /// Returns the number by which a resource can refuse a holder whose lease has ended. It is
     /// [`FencingToken::NONE`], which a resource that checks refuses, while the request runs
-    /// [unlocked](Self::unlocked).
+    /// [unlocked](Self::unlocked), and under a semaphore.
     ///
     /// # Panics
     ///

@@ -14,8 +14,8 @@
 //!
 //! Its details are those of [`google.rpc`](tonic_types): an `ErrorInfo` whose domain is
 //! `lock-tower`, whose reason is the last part of the problem type, such as `lock-busy`, and whose
-//! metadata has `executed` (`false` or `unknown`), and `lock`, `kind` and `mode` where they are
-//! known; and a `RetryInfo` beside the outcomes that have a `Retry-After`.
+//! metadata has `executed` (`false` or `unknown`), and `lock`, `kind`, `mode` and `permits` where they
+//! are known; and a `RetryInfo` beside the outcomes that have a `Retry-After`.
 //!
 //! A status that a [policy](crate::policy_file) sets in the place of 423 concerns HTTP alone; its
 //! text and its function answer gRPC requests too.
@@ -75,6 +75,9 @@ pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> R
         metadata.insert("lock".to_owned(), lock.name.to_string());
         metadata.insert("kind".to_owned(), lock.kind.as_str().to_owned());
         metadata.insert("mode".to_owned(), lock.mode.as_str().to_owned());
+    }
+    if let Some(permits) = rejection.lock.as_ref().and_then(|lock| lock.permits) {
+        metadata.insert("permits".to_owned(), permits.to_string());
     }
     let outcome = rejection.outcome;
     let mut response =

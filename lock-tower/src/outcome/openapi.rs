@@ -8,7 +8,7 @@
 //!   [`RequestLockLayer::add_responses`](crate::RequestLockLayer::add_responses);
 #![cfg_attr(
     feature = "policy",
-    doc = "- of all rules of a policy file: [`Policies::add_responses`](crate::policies::Policies::add_responses)."
+    doc = "- of all rules of a policy file: `Policies::add_responses`."
 )]
 //!
 //! A response that a handler documents under the same status keeps its description; the problem
@@ -165,6 +165,7 @@ fn schema(answers: &[(Outcome, HttpResponse<Bytes>)]) -> ObjectBuilder {
         .property("lock", text().description(Some("the lock's name, never its key")))
         .property("kind", text())
         .property("mode", text())
+        .property("permits", integer().description(Some("how many a semaphore has")))
         .property("retry_after_ms", integer())
         .property("request_id", text())
 }

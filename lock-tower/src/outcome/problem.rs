@@ -56,6 +56,9 @@ pub(super) fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> R
         document["kind"] = json!(lock.kind.as_str());
         document["mode"] = json!(lock.mode.as_str());
     }
+    if let Some(permits) = rejection.lock.as_ref().and_then(|lock| lock.permits) {
+        document["permits"] = json!(permits);
+    }
     if let Some(retry_after) = retry_after {
         document["retry_after_ms"] = json!(milliseconds(retry_after));
     }

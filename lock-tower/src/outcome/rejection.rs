@@ -30,6 +30,8 @@ pub(crate) struct Rejection {
 /// The lock that a rejected request would have had.
 pub(crate) struct RejectedLock {
     pub(crate) label: LockLabel,
+    /// How many permits a semaphore has.
+    pub(crate) permits: Option<u32>,
     /// How the answer differs from the table's.
     pub(crate) answer: Option<AnswerOverride>,
     /// A function that answers in place of the table.

@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use lock_core::{__private::OneOrMany, Acquire, LockClient, LockKey, LockView, Mode, Scope};
+use lock_core::{__private::OneOrMany, Acquire, Kind, LockClient, LockKey, LockView, Mode, Scope};
 use lock_policy::{__private::LockName, Outcome, Unlocked};
 
 use crate::settings::policy::Policy;
@@ -82,11 +82,27 @@ impl LockSlot {
 }
 
 impl SlotEntry {
+    /// Whether the handler runs without a lock, or under one that has no token.
+    #[cfg(feature = "axum")]
+    pub(crate) fn has_no_fence(&self) -> bool {
+        self.unlocked.is_some() || self.is_semaphore()
+    }
+
+    /// Whether it is a semaphore, whose permits have no token.
+    pub(crate) fn is_semaphore(&self) -> bool {
+        self.views.first().is_some_and(|view| view.kind() == Kind::Semaphore)
+    }
+
     /// Returns why this lock has no `Fence`. This is the only place where that is decided.
     fn fence_refused(&self, always: bool) -> Option<(Outcome, &'static str)> {
         if self.views.len() > 1 {
             let why = "a handler takes `Fence`, the token of one key, under a lock on several \
                        keys: take `Locked`, whose `fencing_token_of` returns the token of each key";
+            return Some((Outcome::Misconfigured, why));
+        }
+        if always && self.is_semaphore() {
+            let why = "a handler takes `Fence`, and a semaphore has no token: several requests \
+                       have permits at the same time, so no number tells which one is late";
             return Some((Outcome::Misconfigured, why));
         }
         match self.unlocked.filter(|_| always)? {

@@ -136,10 +136,35 @@ impl RequestLockLayer {
     }
 
     /// Sets the kind of the lock. A kind without readers, such as [`Kind::Fair`], has one lock for
-    /// every method; with [`LockMode::Read`] it is answered 500 `lock-misconfigured`, and so is
-    /// [`Kind::Semaphore`]. Default: [`Kind::ReadWrite`].
+    /// every method; with [`LockMode::Read`] it is answered 500 `lock-misconfigured`. For permits of
+    /// a semaphore see [`semaphore`](Self::semaphore). Default: [`Kind::ReadWrite`].
     pub fn kind(self, kind: Kind) -> Self {
         self.with(|policy| policy.kind = kind)
+    }
+
+    /// Limits how many requests run at the same time under one key, in all processes together: each
+    /// takes one of so many permits, in order of arrival. A request that gets none in time is
+    /// answered 423 `lock-busy` unless [`answer`](Self::answer) or a policy file has another answer.
+    /// Permits have no fencing token, and inside a request each lock on the key takes further ones.
+    ///
+    #[cfg_attr(feature = "axum", doc = "```")]
+    #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+    /// use lock_tower::{LockClient, RequestLockLayer};
+    ///
+    /// // At most three exports of a tenant at once; a large one counts as two.
+    /// let exports = || RequestLockLayer::new(LockClient::in_memory(), "exports:{tenant}");
+    /// let (small, large) = (exports()?.semaphore(3), exports()?.semaphore(3).weight(2));
+    /// # let _ = (small, large);
+    /// # Ok::<(), lock_tower::KeyTemplateError>(())
+    /// ```
+    pub fn semaphore(self, permits: u32) -> Self {
+        self.kind(Kind::Semaphore).settings(|settings| settings.permits = Some(permits))
+    }
+
+    /// Sets how many permits of a [`semaphore`](Self::semaphore) a request takes, all or none. Zero,
+    /// or more than there are, is answered 500 `lock-misconfigured`. Default: 1.
+    pub fn weight(self, permits: u32) -> Self {
+        self.settings(|settings| settings.weight = Some(permits))
     }
 
     /// Sets whether requests read or write. Default: [`LockMode::ByMethod`].

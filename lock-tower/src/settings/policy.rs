@@ -74,6 +74,7 @@ impl Policy {
         let outcome = rejection.outcome;
         let lock = RejectedLock {
             label: self.label(mode),
+            permits: self.settings.permits.filter(|_| self.kind == Kind::Semaphore),
             answer: self.settings.answers.get(&outcome).cloned(),
             fallback: self.fallbacks.get(&outcome).cloned(),
         };

@@ -82,9 +82,9 @@ async fn to_read_what_has_no_readers_is_a_mistake() {
 }
 
 #[tokio::test]
-async fn a_semaphore_is_no_lock_for_a_layer() {
+async fn a_semaphore_without_permits_is_a_mistake() {
     let locks = LockClient::in_memory();
-    assert_misconfigured(&app(&locks, Kind::Semaphore), &["LockClient::semaphore"]).await;
+    assert_misconfigured(&app(&locks, Kind::Semaphore), &["semaphore without permits"]).await;
 }
 
 #[tokio::test]

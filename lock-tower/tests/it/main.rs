@@ -63,6 +63,8 @@ mod policy_reload;
 mod principal_limit;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod scopes;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod semaphore;
 #[cfg(feature = "sessions")]
 mod sessions;
 #[cfg(all(feature = "axum", feature = "macros"))]

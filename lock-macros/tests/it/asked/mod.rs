@@ -71,6 +71,8 @@ async fn without_an_option_the_client_decides() {
         lease: None,
         max_hold: None,
         renew: None,
+        permits: None,
+        weight: None,
     };
     assert_eq!(client.only(), expected);
 }
@@ -103,8 +105,29 @@ async fn every_option_arrives() {
         lease: Some(Duration::from_millis(1500)),
         max_hold: Some(Duration::from_secs(120)),
         renew: Some(false),
+        permits: None,
+        weight: None,
     };
     assert_eq!(client.only(), expected);
+}
+
+#[distributed_lock(
+    key = "exports",
+    kind = "semaphore",
+    permits = 3,
+    weight = 2,
+    crate = crate::asked::recorder
+)]
+async fn at_most_three(Path(id): Path<u64>) -> u64 {
+    id
+}
+
+#[tokio::test]
+async fn permits_arrive() {
+    let client = LockClient::default();
+    at_most_three((LayerHandle(client.clone()), Path(7))).await;
+    let spec = client.only();
+    assert_eq!((spec.kind, spec.permits, spec.weight), (Kind::Semaphore, Some(3), Some(2)));
 }
 
 macro_rules! of_kind {

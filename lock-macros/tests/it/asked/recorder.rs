@@ -22,6 +22,7 @@ pub mod __private {
         NonReentrant,
         Fair,
         Fenced,
+        Semaphore,
     }
 
     #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +35,8 @@ pub mod __private {
         pub lease: Option<Duration>,
         pub max_hold: Option<Duration>,
         pub renew: Option<bool>,
+        pub permits: Option<u32>,
+        pub weight: Option<u32>,
     }
 
     /// The request of a call, and the span it was in.

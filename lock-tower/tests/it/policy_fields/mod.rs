@@ -5,6 +5,7 @@ mod conduct;
 mod file;
 mod key;
 mod matching;
+mod permits;
 mod policy_service;
 mod time;
 
@@ -16,6 +17,7 @@ const TESTS: &str = concat!(
     include_str!("file.rs"),
     include_str!("key.rs"),
     include_str!("matching.rs"),
+    include_str!("permits.rs"),
     include_str!("time.rs"),
 );
 

@@ -69,6 +69,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "37-lease-beyond-a-year.toml",
     "39-max-hold-never-reached.toml",
     "40-mode-read-without-readers.toml",
+    "43-permits.toml",
     "49-missing-key-constant.toml",
     "53-path-without-a-slash.toml",
     "54-path-in-old-syntax.toml",
