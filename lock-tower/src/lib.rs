@@ -153,6 +153,7 @@ pub use outcome::grpc;
 pub use outcome::openapi;
 pub use outcome::rejected_request::RejectedRequest;
 pub use pipeline::body::LockBody;
+pub use pipeline::reject::default_answer;
 pub use request::deadline::RequestDeadline;
 pub use request::principal_limit::PrincipalLimit;
 pub use request_lock::{RequestLock, RequestLockLayer};

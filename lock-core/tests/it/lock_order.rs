@@ -119,6 +119,8 @@ async fn attributes_are_named() {
         lease: None,
         max_hold: None,
         renew: None,
+        permits: None,
+        weight: None,
     };
     let ship = run(&client, spec("ship", "x"), run(&client, spec("stock", "y"), async {}));
     ship.await.unwrap().unwrap();

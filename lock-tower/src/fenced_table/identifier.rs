@@ -54,3 +54,10 @@ fn part_of(name: &str, part: &str) -> Result<String, InvalidName> {
     }
     Ok(format!("\"{part}\""))
 }
+
+/// Of a [`FencedTable`](crate::FencedTable) that is one already.
+impl From<std::convert::Infallible> for InvalidName {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}

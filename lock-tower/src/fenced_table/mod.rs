@@ -150,6 +150,15 @@ impl FencedTable {
         Ok(format!("{} RETURNING {columns}", self.claim_sql()))
     }
 
+    /// Returns the statement that finds a row, claimed or not: it tells a claim that is late from a
+    /// row that is missing. Bind id.
+    #[must_use]
+    pub fn exists_sql(&self) -> String {
+        let Self { table, id, .. } = self;
+        let wanted_id = self.placeholders.places().next();
+        format!("SELECT 1 FROM {table} WHERE {id} = {wanted_id}")
+    }
+
     /// Returns every later statement: it writes these columns, unless another holder has claimed
     /// the row since.
     ///
@@ -179,6 +188,15 @@ impl FencedTable {
             return Err(InvalidName::new(&bare(&self.table), "is given no columns: name one"));
         }
         columns.iter().map(|name| column(name)).collect()
+    }
+}
+
+/// A table whose columns are named `id` and `fence`.
+impl TryFrom<&str> for FencedTable {
+    type Error = InvalidName;
+
+    fn try_from(name: &str) -> Result<Self, InvalidName> {
+        Self::new(name, "id", "fence")
     }
 }
 

@@ -8,7 +8,7 @@ use http::{Response, request::Parts};
 use lock_policy::Outcome;
 
 use crate::{
-    outcome::{rejected_request::RejectedRequest, rejection::Rejection},
+    outcome::{caller::Caller, rejected_request::RejectedRequest, rejection::Rejection},
     telemetry::{milliseconds, record},
 };
 
@@ -26,6 +26,16 @@ pub(crate) async fn answer(rejection: Rejection, request: Option<Parts>) -> Resp
         }
         None => rejected.problem(),
     }
+}
+
+/// Returns the answer of an outcome as the table has it, for code that finds out by itself that a
+/// request was not carried out under its lock: a resource, say, that refuses a late holder. Nothing is
+/// logged and nothing counted.
+#[must_use]
+pub fn default_answer(outcome: Outcome) -> Response<Bytes> {
+    let rejection = Rejection::new(outcome, &Caller::default());
+    let retry_after = rejection.retry_after();
+    RejectedRequest::new(rejection, retry_after, None).problem()
 }
 
 /// Like [`answer`], when no policy is known yet.
