@@ -96,4 +96,4 @@ pub use claimed_row::ClaimedRow;
 pub use database::FencedDatabase;
 pub use error::TransactionError;
 pub use lock_tower::{FencedTable, InvalidName};
-pub use transaction::{COMMIT_MARGIN, FencedTransaction, Holder};
+pub use transaction::{COMMIT_MARGIN, FencedTransaction, Holder, claim};

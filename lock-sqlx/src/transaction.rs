@@ -1,4 +1,4 @@
-use std::{future::Future, time::Duration};
+use std::{convert::Infallible, future::Future, time::Duration};
 
 use lock_tower::{FencedTable, FencingToken, InvalidName, LockGuard, LockView, Locked, Mode};
 use sqlx::{Encode, Pool, Transaction, Type};
@@ -143,15 +143,77 @@ where
     if lock.mode() == Mode::Read {
         return Err(TransactionError::NoToken("under a read lock, whose token others may share"));
     }
-    let table = table.placeholders(DB::PLACEHOLDERS);
-    let claim = DB::dialect(table.claim_sql());
     let mut transaction = pool.begin().await.map_err(TransactionError::Database)?;
-    let claimed = DB::claim(&mut transaction, &claim, token.as_i64(), id.clone()).await;
+    claim_row::<DB, _, _>(&mut transaction, table, id, token).await?;
+    Ok(transaction)
+}
+
+/// Claims a row in a transaction of the caller's own, with a token that another service has sent:
+/// `IncomingFence::token` of lock-tower. The first statement of the transaction.
+///
+/// `table` is as for [`transaction`](FencedTransaction::transaction). The row is the resource's own
+/// memory of the newest token.
+///
+/// ```
+/// use lock_sqlx::TransactionError;
+/// use lock_tower::FencingToken;
+///
+/// async fn ship(pool: &sqlx::SqlitePool, id: i64, token: FencingToken) -> sqlx::Result<bool> {
+///     let mut tx = pool.begin().await?;
+///     match lock_sqlx::claim(&mut tx, "orders", id, token).await {
+///         Ok(()) => {}
+///         Err(TransactionError::Database(error)) => return Err(error),
+///         Err(_) => return Ok(false), // too late, or there is no such order
+///     }
+///     let ship = sqlx::query("UPDATE orders SET state = 'shipped' WHERE id = $1").bind(id);
+///     ship.execute(&mut *tx).await?;
+///     tx.commit().await?;
+///     Ok(true)
+/// }
+/// # let _ = ship;
+/// ```
+///
+/// # Errors
+///
+/// [`TransactionError::Stale`], `Missing`, `Name`, `NoToken` and `Database`.
+///
+/// # Cancel safety
+///
+/// The row may be claimed, if the transaction is committed.
+pub async fn claim<DB, I>(
+    transaction: &mut Transaction<'_, DB>,
+    table: impl TryInto<FencedTable, Error: Into<InvalidName>>,
+    id: I,
+    token: FencingToken,
+) -> Result<(), TransactionError<Infallible>>
+where
+    DB: FencedDatabase,
+    I: for<'q> Encode<'q, DB> + Type<DB> + Clone + Send,
+{
+    let table = table.try_into().map_err(Into::into)?;
+    claim_row::<DB, _, _>(transaction, table, id, token).await
+}
+
+async fn claim_row<DB, I, E>(
+    connection: &mut DB::Connection,
+    table: FencedTable,
+    id: I,
+    token: FencingToken,
+) -> Result<(), TransactionError<E>>
+where
+    DB: FencedDatabase,
+    I: for<'q> Encode<'q, DB> + Type<DB> + Clone + Send,
+{
+    if token == FencingToken::NONE {
+        return Err(TransactionError::NoToken("without a token"));
+    }
+    let table = table.placeholders(DB::PLACEHOLDERS);
+    let statement = DB::dialect(table.claim_sql());
+    let claimed = DB::claim(connection, &statement, token.as_i64(), id.clone()).await;
     if claimed.map_err(TransactionError::Database)? > 0 {
-        return Ok(transaction);
+        return Ok(());
     }
     let exists = DB::dialect(table.exists_sql());
-    let exists = DB::exists(&mut transaction, &exists, id).await;
-    let exists = exists.map_err(TransactionError::Database)?;
+    let exists = DB::exists(connection, &exists, id).await.map_err(TransactionError::Database)?;
     Err(if exists { TransactionError::Stale } else { TransactionError::Missing })
 }

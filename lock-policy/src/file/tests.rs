@@ -62,6 +62,7 @@ answers = { lost = { status = 503 } }
 on_lost = "signal"
 on_store_down = "local"
 release = "before_response"
+fence_header = true
 enforce = "25%"
 
 [[policy]]
@@ -108,6 +109,7 @@ fn every_field_arrives_in_its_rule() {
             on_lost: Some(OnLost::Signal),
             on_store_down: Some(OnStoreDown::Local),
             release: Some(Release::BeforeResponse),
+            fence_header: Some(true),
             enforce: Some(Enforce::Percent(25)),
             answers: [
                 (Outcome::Busy, answer(None, Some("Here."), Some("stale"))),

@@ -82,6 +82,7 @@ impl<'f> EffectiveFields<'f> {
                 "before_response" => Release::BeforeResponse,
                 _ => Release::Background,
             }),
+            fence_header: self.get("fence_header").and_then(Read::flag),
             enforce: self.enforce(),
             answers: self.answers(),
         }

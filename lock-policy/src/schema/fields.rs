@@ -253,6 +253,12 @@ pub(crate) const POLICY: &[Field] = &[
         "Whether the response waits for the release.",
     ),
     inherited(
+        "fence_header",
+        ValueType::Flag,
+        "false",
+        "Whether the response has the lock's fencing token, in the header `Lock-Fence`.",
+    ),
+    inherited(
         "enforce",
         ValueType::Enforce,
         "on",

@@ -56,6 +56,8 @@ pub struct LockSettings {
     pub on_store_down: Option<OnStoreDown>,
     /// Whether the response waits for the release.
     pub release: Option<Release>,
+    /// Whether the response has the fencing token.
+    pub fence_header: Option<bool>,
     /// For which requests the lock is enforced.
     pub enforce: Option<Enforce>,
     /// How answers differ from the table.
@@ -94,6 +96,7 @@ impl LockSettings {
             on_lost: self.on_lost.or(base.on_lost),
             on_store_down: self.on_store_down.or(base.on_store_down),
             release: self.release.or(base.release),
+            fence_header: self.fence_header.or(base.fence_header),
             enforce: self.enforce.or(base.enforce),
             answers,
         }

@@ -1,7 +1,7 @@
 use std::{thread, time::Duration};
 
 use lock_sqlx::{FencedTable, FencedTransaction, TransactionError};
-use lock_tower::{EnsureError, LockClient, LockGuard, MemoryStore};
+use lock_tower::{EnsureError, FencingToken, LockClient, LockGuard, MemoryStore};
 
 use super::{Pool, start};
 
@@ -225,4 +225,21 @@ async fn rows_tables_and_locks_that_cannot_be_claimed() {
         matches!(closed, Err(TransactionError::Database(sqlx::Error::PoolClosed))),
         "{closed:?}"
     );
+}
+
+#[tokio::test]
+async fn a_token_of_another_service_claims_a_row() {
+    let world = World::start().await;
+    let claim = async |id: i64, token: u64| {
+        let mut tx = world.pool.begin().await.unwrap();
+        let claimed = lock_sqlx::claim(&mut tx, "orders", id, FencingToken::new(token)).await;
+        tx.commit().await.unwrap();
+        claimed
+    };
+    claim(7, 5).await.unwrap();
+    claim(7, 5).await.unwrap();
+    claim(7, 9).await.unwrap();
+    assert!(matches!(claim(7, 8).await, Err(TransactionError::Stale)));
+    assert!(matches!(claim(8, 9).await, Err(TransactionError::Missing)));
+    assert!(matches!(claim(7, 0).await, Err(TransactionError::NoToken(_))));
 }

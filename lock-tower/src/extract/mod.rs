@@ -2,4 +2,6 @@
 
 #[cfg(feature = "axum")]
 pub(crate) mod fence;
+#[cfg(feature = "axum")]
+pub(crate) mod incoming_fence;
 pub(crate) mod locked;

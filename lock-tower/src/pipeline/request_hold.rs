@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc, task::Context};
 
-use lock_core::{__private::least_remaining, Lost, LostCause, Mode, MultiGuard};
+use lock_core::{__private::least_remaining, FencingToken, Lost, LostCause, Mode, MultiGuard};
 use lock_policy::{OnLost, Release, Unlocked};
 use tokio::time::Instant;
 use tracing::Span;
@@ -99,6 +99,18 @@ impl RequestHold {
         let (policy, route, cause) =
             (&*self.policy.name, self.context.caller.route(), lost.cause());
         tracing::warn!(policy, route, %cause, "lock lost: the response is cut short");
+    }
+
+    /// Returns the token for the response, if the settings ask for it and there is one.
+    pub(crate) fn shown_token(&self) -> Option<FencingToken> {
+        let shows = self.policy.settings.fence_header == Some(true) && self.unlocked.is_none();
+        let mut views = self.guard.iter().filter(|_| shows).flat_map(MultiGuard::views);
+        match (views.next(), views.next()) {
+            (Some(only), None) => {
+                Some(only.fencing_token()).filter(|token| *token != FencingToken::NONE)
+            }
+            _ => None,
+        }
     }
 
     fn only_signals(&self) -> bool {

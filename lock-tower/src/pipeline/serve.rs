@@ -25,6 +25,9 @@ use crate::{outcome::rejection::Rejection, request::context::RequestContext};
 /// Marks the answer to a request that had no lock, or lost it: `open`, `local` or `lost`.
 pub(crate) const DEGRADED: HeaderName = HeaderName::from_static("lock-degraded");
 
+/// The fencing token of the lock that the request had.
+pub(crate) const FENCE: HeaderName = HeaderName::from_static("lock-fence");
+
 /// Acquires the locks and calls `inner` with the request.
 #[expect(clippy::manual_async_fn, reason = "an async function has room for its arguments twice")]
 pub(crate) fn serve<S, B, R>(
@@ -111,6 +114,9 @@ where
             return Either::Right(answer.map(|answer| Ok(answer.map(LockBody::ours))).boxed());
         }
     };
+    if let Some(token) = held.shown_token() {
+        answer.headers_mut().insert(FENCE, token.get().into());
+    }
     let lost = held.loss();
     if let Some(degraded) = held.degraded(lost) {
         answer.headers_mut().insert(DEGRADED, HeaderValue::from_static(degraded));

@@ -285,6 +285,14 @@ impl RequestLockLayer {
         self.settings(|settings| settings.release = Some(release))
     }
 
+    /// Sets whether the response has the lock's fencing token, in the header `Lock-Fence`: for callers
+    /// that write to a resource which checks it. Without it where there is none: under a semaphore,
+    /// without the lock, and with several keys. Default: `false`, because a token tells how often a
+    /// resource was locked.
+    pub fn fence_header(self, fence_header: bool) -> Self {
+        self.settings(|settings| settings.fence_header = Some(fence_header))
+    }
+
     /// Sets for which requests the lock is enforced. Default: [`Enforce::On`].
     pub fn enforce(self, enforce: Enforce) -> Self {
         self.settings(|settings| settings.enforce = Some(enforce))

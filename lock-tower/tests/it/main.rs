@@ -24,6 +24,8 @@ mod ends;
 mod ensure;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod fence;
+#[cfg(feature = "axum")]
+mod fence_header;
 mod fenced_table;
 #[cfg(feature = "tonic")]
 mod grpc;

@@ -1,7 +1,7 @@
 //! What becomes of requests and their handlers.
 
 use crate::common::{Answer, request};
-use crate::policy_fields::policy_service::{PolicyService, both, plain};
+use crate::policy_fields::policy_service::{KEY, PolicyService, both, file, plain};
 use tower::ServiceExt;
 
 #[tokio::test(start_paused = true)]
@@ -110,5 +110,17 @@ async fn policy_enforce() {
                 [world.status("PUT", "/orders/1").await, world.status("PUT", "/orders/2").await];
             assert_eq!(found, statuses, "{enforce}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_fence_header() {
+    let shows = async |file: &str| {
+        let service = PolicyService::new(file);
+        service.put("/orders/7").await.headers.contains_key("lock-fence")
+    };
+    assert!(!shows(&file("", KEY)).await);
+    for file in both(r#"fence_header = true"#) {
+        assert!(shows(&file).await, "{file}");
     }
 }
