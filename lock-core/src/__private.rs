@@ -7,12 +7,12 @@ pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 use crate::{
     client::{Acquire, LockClientBuilder, MultiGuard, MultiLock, Scope},
     guard::LockGuard,
-    types::{AcquireError, CallSite, IntoLockKey, InvalidOptions, LockError, LockKey},
+    types::{CallSite, IntoLockKey, InvalidOptions, LockKey},
 };
 pub use crate::{
     client::{LockClient, OneOrMany},
     runtime::{Mutex, RwLock},
-    types::{Kind, Mode},
+    types::{AcquireError, Kind, LockError, Mode},
 };
 
 /// The settings of an attribute.
@@ -32,6 +32,8 @@ pub struct Spec {
     pub lease: Option<Duration>,
     /// `None`: no limit.
     pub max_hold: Option<Duration>,
+    /// `None`: no longer than the work.
+    pub hold_at_least: Option<Duration>,
     /// `None`: renewed.
     pub renew: Option<bool>,
     /// How many permits a semaphore has. `None`: it is another kind of lock.
@@ -57,6 +59,9 @@ impl Spec {
         }
         if let Some(max_hold) = self.max_hold {
             acquire = acquire.max_hold(max_hold);
+        }
+        if let Some(hold_at_least) = self.hold_at_least {
+            acquire = acquire.hold_at_least(hold_at_least);
         }
         if let Some(renew) = self.renew {
             acquire = acquire.renew(renew);

@@ -9,7 +9,7 @@ use crate::key_list::templates;
 use crate::suggest::did_you_mean;
 
 /// Every option and its values, in the order in which messages and the documentation name them.
-const OPTIONS: [(&str, &str); 13] = [
+const OPTIONS: [(&str, &str); 15] = [
     ("key", r#"a string: `key = "order:{id}"`"#),
     ("keys", r#"a list of strings: `keys = ["account:{from}", "account:{to}"]`"#),
     ("mode", r#"`mode = "read"` or `mode = "write"`"#),
@@ -19,6 +19,8 @@ const OPTIONS: [(&str, &str); 13] = [
     ("wait", r#"a duration: `wait = "2s"`"#),
     ("lease", r#"a duration: `lease = "30s"`"#),
     ("max_hold", r#"a duration: `max_hold = "60s"`"#),
+    ("hold_at_least", r#"a duration: `hold_at_least = "60s"`"#),
+    ("on_busy", r#"`on_busy = "skip"`"#),
     ("renew", "`renew = true` or `renew = false`"),
     ("name", r#"a string: `name = "order-write"`"#),
     ("client", "`client = state` or an expression: `client = self.locks`"),
@@ -35,6 +37,8 @@ pub(crate) struct Args {
     pub(crate) wait: Option<LitStr>,
     pub(crate) lease: Option<LitStr>,
     pub(crate) max_hold: Option<LitStr>,
+    pub(crate) hold_at_least: Option<LitStr>,
+    pub(crate) on_busy: Option<LitStr>,
     pub(crate) renew: Option<LitBool>,
     pub(crate) name: Option<LitStr>,
     pub(crate) client: Option<Expr>,
@@ -52,6 +56,8 @@ impl Parse for Args {
         let mut wait = None;
         let mut lease = None;
         let mut max_hold = None;
+        let mut hold_at_least = None;
+        let mut on_busy = None;
         let mut renew = None;
         let mut name = None;
         let mut client = None;
@@ -69,6 +75,8 @@ impl Parse for Args {
                 "wait" => set(input, &option, &mut wait)?,
                 "lease" => set(input, &option, &mut lease)?,
                 "max_hold" => set(input, &option, &mut max_hold)?,
+                "hold_at_least" => set(input, &option, &mut hold_at_least)?,
+                "on_busy" => set(input, &option, &mut on_busy)?,
                 "renew" => set(input, &option, &mut renew)?,
                 "name" => set(input, &option, &mut name)?,
                 "client" => set(input, &option, &mut client)?,
@@ -90,6 +98,8 @@ impl Parse for Args {
             wait,
             lease,
             max_hold,
+            hold_at_least,
+            on_busy,
             renew,
             name,
             client,

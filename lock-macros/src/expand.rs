@@ -20,7 +20,10 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
     let call = match locked.client {
         Client::Layer => handler(&mut item.sig, ClientSource::Layer, &body, &names),
         Client::State => handler(&mut item.sig, ClientSource::State, &body, &names),
-        Client::Given(client) => function_call(&item.sig.output, &client, &body, &names),
+        Client::Given(client) => {
+            let skip = locked.skips_if_busy.map(|span| skip_if_busy(span, &names));
+            function_call(&item.sig.output, &client, skip, &body, &names)
+        }
     };
 
     let attrs = &item.attrs;
@@ -53,6 +56,7 @@ fn handler(
 fn function_call(
     output: &ReturnType,
     client: &Expr,
+    skip: Option<TokenStream>,
     body: &TokenStream,
     names: &Names,
 ) -> TokenStream {
@@ -72,8 +76,21 @@ fn function_call(
         let #local_client = <#lock_client as ::core::clone::Clone>::clone(#client);
         match #run(&#local_client, #spec, #body).await {
             ::core::result::Result::Ok(#result) => #result,
+            #skip
             ::core::result::Result::Err(#error) => #failed,
         }
+    }
+}
+
+/// With `on_busy = "skip"` the body does not run while another call has the lock.
+fn skip_if_busy(span: Span, names: &Names) -> TokenStream {
+    let [lock_error, acquire_error] =
+        ["LockError", "AcquireError"].map(|name| names.path_at(name, span));
+    let none = quote_spanned! {span=>
+        return ::core::result::Result::Ok(::core::option::Option::None)
+    };
+    quote! {
+        ::core::result::Result::Err(#lock_error::Acquire(#acquire_error::Busy(_))) => #none,
     }
 }
 

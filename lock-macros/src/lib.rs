@@ -119,6 +119,8 @@ mod validate;
 /// | `wait` | how long to wait for other holders; `"0s"` tries once | the client's |
 /// | `lease` | how long the lock stays held after its process died, at least `"100ms"` | the client's |
 /// | `max_hold` | when a lock that is still held counts as lost, at least `"100ms"` | no limit |
+/// | `hold_at_least` | how long the lock stays held from the grant, although the body ends earlier | `"0s"` |
+/// | `on_busy` | `"skip"`: the body does not run while the lock is busy: [jobs](#jobs) | an error, or a handler's 423 |
 /// | `renew` | `false`: the lock is lost when its first lease ends | `true` |
 /// | `name` | the lock's name in policy files, logs and metrics | module and function, such as `shop::orders::update` |
 /// | `client` | `state`, or an expression | the layer's client |
@@ -159,6 +161,34 @@ mod validate;
 ///     Ok(())
 /// }
 /// # fn main() {}
+/// ```
+///
+/// # Jobs
+///
+/// A job that every replica starts at the same time is to run once. With `on_busy = "skip"` the body
+/// does not run while another replica has the lock: the function returns `Ok(None)`, so its type is
+/// `Result<Option<T>, E>`. Every other error stays one. With `hold_at_least` the lock stays held for that long,
+/// so that a replica whose clock is behind finds it held, although the job was done in a moment.
+///
+/// ```
+/// use lock_tower::{LockClient, LockError, distributed_lock};
+///
+/// #[distributed_lock(
+///     key = "nightly-report",
+///     client = locks,
+///     wait = "0s",
+///     on_busy = "skip",
+///     hold_at_least = "1m"
+/// )]
+/// async fn nightly_report(locks: &LockClient) -> Result<Option<usize>, LockError> {
+///     Ok(Some(7))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let locks = LockClient::in_memory();
+/// assert_eq!(nightly_report(&locks).await?, Some(7));
+/// assert_eq!(nightly_report(&locks).await?, None);
+/// # Ok(()) }
 /// ```
 ///
 /// # The key

@@ -18,6 +18,8 @@ use crate::suggest::did_you_mean;
 pub(crate) struct LockedFn {
     pub(crate) item: FnItem,
     pub(crate) client: Client,
+    /// `on_busy = "skip"`: where it stands.
+    pub(crate) skips_if_busy: Option<Span>,
     pub(crate) lock: LockOptions,
     /// The path of the library.
     pub(crate) krate: Path,
@@ -45,6 +47,7 @@ pub(crate) struct LockOptions {
     pub(crate) wait: Option<OptionDuration>,
     pub(crate) lease: Option<OptionDuration>,
     pub(crate) max_hold: Option<OptionDuration>,
+    pub(crate) hold_at_least: Option<OptionDuration>,
     pub(crate) renew: Option<bool>,
     pub(crate) name: Option<LitStr>,
 }
@@ -70,6 +73,7 @@ impl LockedFn {
         let keys = keys.collect::<Result<_>>()?;
         Ok(Self {
             item,
+            skips_if_busy: args.on_busy.as_ref().map(on_busy).transpose()?,
             client: args.client.map_or(Client::Layer, client),
             lock: LockOptions {
                 keys,
@@ -80,6 +84,7 @@ impl LockedFn {
                 wait: duration(args.wait)?,
                 lease: duration(args.lease)?,
                 max_hold: duration(args.max_hold)?,
+                hold_at_least: duration(args.hold_at_least)?,
                 renew: args.renew.map(|renew| renew.value),
                 name: args.name,
             },
@@ -95,6 +100,14 @@ fn client(expr: Expr) -> Client {
         Expr::Paren(inner) => Client::Given(inner.expr),
         expr => Client::Given(Box::new(expr)),
     }
+}
+
+fn on_busy(word: &LitStr) -> Result<Span> {
+    if word.value() == "skip" {
+        return Ok(word.span());
+    }
+    let text = format!("`{}` is not legal here; legal is \"skip\"", word.value().escape_debug());
+    Err(Error::new(word.span(), text))
 }
 
 fn mode(word: &LitStr, kind: Kind) -> Result<Mode> {

@@ -29,7 +29,8 @@ pub(crate) fn spec(lock: &LockOptions, function: &Ident, names: &Names) -> Token
         Mode::Read => quote! { #mode_ty::Read },
         Mode::Write => quote! { #mode_ty::Write },
     };
-    let [wait, lease, max_hold] = [lock.wait, lock.lease, lock.max_hold].map(optional_duration);
+    let [wait, lease, max_hold, hold_at_least] =
+        [lock.wait, lock.lease, lock.max_hold, lock.hold_at_least].map(optional_duration);
     let renew = optional(lock.renew.map(ToTokens::into_token_stream));
     let [permits, weight] =
         [lock.permits, lock.weight].map(|number| optional(number.map(ToTokens::into_token_stream)));
@@ -45,6 +46,7 @@ pub(crate) fn spec(lock: &LockOptions, function: &Ident, names: &Names) -> Token
             wait: #wait,
             lease: #lease,
             max_hold: #max_hold,
+            hold_at_least: #hold_at_least,
             renew: #renew,
             permits: #permits,
             weight: #weight,

@@ -13,6 +13,8 @@ impl LockedFn {
         self.lease_is_long_enough()?;
         self.max_hold_is_long_enough()?;
         self.name_is_a_name()?;
+        self.only_functions_skip()?;
+        self.hold_at_least_is_within_max_hold()?;
         match self.client {
             Client::Layer | Client::State => {
                 self.handler_takes_no_self()?;
@@ -72,6 +74,27 @@ impl LockedFn {
             ));
         }
         Ok(())
+    }
+
+    /// A handler that is skipped would have to answer something.
+    fn only_functions_skip(&self) -> Result<()> {
+        match (self.skips_if_busy, &self.client) {
+            (Some(span), Client::Layer | Client::State) => Err(Error::new(
+                span,
+                "a handler answers 423 when its lock is busy, or what a policy file or \
+                 `RequestLockLayer::answer` has instead; only a function with `client = ...` is skipped",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn hold_at_least_is_within_max_hold(&self) -> Result<()> {
+        match (self.lock.hold_at_least, self.lock.max_hold) {
+            (Some(least), Some(most)) if least.value > most.value => {
+                Err(Error::new(least.span, "this is longer than `max_hold`, so it cannot be kept"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn handler_takes_no_self(&self) -> Result<()> {

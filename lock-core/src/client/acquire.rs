@@ -81,6 +81,30 @@ impl<T: Lockable> Acquire<T> {
         self
     }
 
+    /// Keeps the lock for at least this long from the grant, on this process' clock, although the work
+    /// ends earlier and the guard is dropped: for a job that is done in a moment, and that a replica
+    /// whose clock is a second behind must not run again. A lease that is shorter is lengthened to it,
+    /// so a process that ends right after its work leaves the lock held for as long.
+    ///
+    /// Dropping and [releasing](crate::LockGuard::release) the guard returns at once. A client that
+    /// shuts down leaves the lock to the store, until its lease ends. Unsupported on ZooKeeper, where a
+    /// lock ends with its process, and for RedLock. Default: the lock is free when the work is done.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// # async fn send_reports() {}
+    /// let nightly = locks.write("nightly-reports").hold_at_least(Duration::from_secs(60));
+    /// nightly.run(send_reports()).await?;
+    /// assert!(locks.write("nightly-reports").try_acquire().await.is_err());
+    /// # Ok(()) }
+    /// ```
+    pub fn hold_at_least(mut self, time: Duration) -> Self {
+        self.options.at_least = (!time.is_zero()).then_some(time);
+        self
+    }
+
     /// Limits how often the lock may be handed from one waiter of this process to the next, without
     /// the store, before other processes get it. A write lock or a lock with one holder, unless it is
     /// fair, is handed on up to twice for each waiter that stood behind the first when it was granted,

@@ -85,6 +85,10 @@ impl SingleLock {
             );
             return Err(Unsupported::new(what).into());
         }
+        if hold_options.at_least.is_some() && self.client.engine().store.session_lease().is_some() {
+            let what = "`hold_at_least`: a lock ends with the session of its process";
+            return Err(Unsupported::new(what).into());
+        }
         Ok(LockRequest {
             kind,
             key: self.key?,

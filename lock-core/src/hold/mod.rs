@@ -10,6 +10,7 @@ mod client_inner;
 mod ensure;
 mod lease;
 mod leavers;
+mod linger;
 mod local_handoff;
 mod lock_order;
 mod mode_change;
@@ -68,6 +69,8 @@ pub(crate) struct HoldInner {
     pub(crate) guards: Holds,
     pub(crate) token: Option<FencingToken>,
     pub(crate) max_hold: Option<Duration>,
+    /// How long it stays at least, from the grant.
+    at_least: Option<Duration>,
     pub(crate) end: Option<HoldEnd>,
     /// The value of its lease when the hold ended.
     least_remaining: Option<Duration>,
@@ -109,6 +112,7 @@ impl Hold {
             guards,
             token,
             max_hold: request.hold_options.max_hold,
+            at_least: request.hold_options.at_least,
             end: None,
             least_remaining: None,
             permit,
@@ -260,8 +264,8 @@ impl Hold {
         }
     }
 
-    /// One guard fewer. Never blocks, never fails, needs no runtime.
-    pub(crate) fn drop_guard(&self, mode: Mode) {
+    /// One guard fewer.
+    fn end_guard(&self, mode: Mode) {
         let next = {
             let mut lease = self.lease.state();
             let mut own = self.state();
@@ -317,6 +321,7 @@ impl Hold {
         *lease.holds.guards.of_mut(mode) += 1;
         let mut own = self.state();
         *own.guards.of_mut(mode) += 1;
+        own.at_least = own.at_least.max(request.options.at_least);
         own.max_hold = own.max_hold.map(|most| request.options.max_hold.unwrap_or(most).max(most));
         Ok(true)
     }

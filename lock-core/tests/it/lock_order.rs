@@ -118,6 +118,7 @@ async fn attributes_are_named() {
         wait: None,
         lease: None,
         max_hold: None,
+        hold_at_least: None,
         renew: None,
         permits: None,
         weight: None,

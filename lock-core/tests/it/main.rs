@@ -6,6 +6,7 @@ mod edges;
 mod ensure;
 mod guests;
 mod hand_over;
+mod linger;
 #[cfg(debug_assertions)]
 mod lock_order;
 mod log_keys;

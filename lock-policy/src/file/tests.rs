@@ -52,6 +52,7 @@ reserve = "250ms"
 lease = "2m"
 max_hold = "2m"
 renew = false
+hold_at_least = "1s"
 max_waiters = 0
 max_local_handoffs = 3
 max_shared_readers = 4
@@ -99,6 +100,7 @@ fn every_field_arrives_in_its_rule() {
             lease: Some(Duration::from_secs(120)),
             renew: Some(false),
             max_hold: Some(Duration::from_secs(120)),
+            hold_at_least: Some(Duration::from_secs(1)),
             permits: None,
             weight: None,
             max_waiters: Some(0),

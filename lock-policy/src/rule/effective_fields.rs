@@ -56,6 +56,7 @@ impl<'f> EffectiveFields<'f> {
             lease: self.duration("lease"),
             renew: self.get("renew").and_then(Read::flag),
             max_hold: self.duration("max_hold"),
+            hold_at_least: self.duration("hold_at_least"),
             permits: self.count("permits").map(at_most_u32),
             weight: self.count("weight").map(at_most_u32),
             max_waiters: self.count("max_waiters"),

@@ -185,6 +185,12 @@ pub(crate) const POLICY: &[Field] = &[
          lost.",
     ),
     inherited(
+        "hold_at_least",
+        ValueType::Duration(Duration::ZERO),
+        "0s",
+        "How long the lock stays held at least, from the grant, although the handler ends earlier.",
+    ),
+    inherited(
         "max_waiters",
         ValueType::Count,
         "the client's",

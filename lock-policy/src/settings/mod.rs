@@ -36,6 +36,8 @@ pub struct LockSettings {
     pub renew: Option<bool>,
     /// The longest hold.
     pub max_hold: Option<Duration>,
+    /// How long the lock is held at least, however early the work ends.
+    pub hold_at_least: Option<Duration>,
     /// How many permits a semaphore has.
     pub permits: Option<u32>,
     /// How many permits of a semaphore a request acquires.
@@ -86,6 +88,7 @@ impl LockSettings {
             lease: self.lease.or(base.lease),
             renew: self.renew.or(base.renew),
             max_hold: self.max_hold.or(base.max_hold),
+            hold_at_least: self.hold_at_least.or(base.hold_at_least),
             permits: self.permits.or(base.permits),
             weight: self.weight.or(base.weight),
             max_waiters: self.max_waiters.or(base.max_waiters),
@@ -116,6 +119,9 @@ impl LockSettings {
         }
         if let Some(max_hold) = self.max_hold {
             acquire = acquire.max_hold(max_hold);
+        }
+        if let Some(hold_at_least) = self.hold_at_least {
+            acquire = acquire.hold_at_least(hold_at_least);
         }
         if let Some(max_waiters) = self.max_waiters {
             acquire = acquire.max_waiters(max_waiters);

@@ -46,6 +46,7 @@ pub async fn run<F: Future>(
     (spec.kind, spec.mode) = (policy.kind, mode);
     (spec.wait, spec.lease) = (settings.wait, settings.lease);
     (spec.max_hold, spec.renew) = (settings.max_hold, settings.renew);
+    spec.hold_at_least = settings.hold_at_least;
     (spec.permits, spec.weight) = (settings.permits, settings.weight);
     let enforce = kill_switch::in_force(&policy.name, settings.enforce.unwrap_or_default());
     let keys = match keys(&spec) {

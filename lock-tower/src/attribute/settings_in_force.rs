@@ -37,6 +37,7 @@ fn in_force(
         wait: spec.wait,
         lease: spec.lease,
         max_hold: spec.max_hold,
+        hold_at_least: spec.hold_at_least,
         renew: spec.renew,
         permits: spec.permits,
         weight: spec.weight,

@@ -194,6 +194,13 @@ impl RequestLockLayer {
         self.settings(|settings| settings.max_hold = Some(max_hold))
     }
 
+    /// Keeps the lock for at least this long from the grant, on this process' clock, although the
+    /// request ends earlier: between two requests for one key there is then at least this much time.
+    /// See [`Acquire::hold_at_least`](lock_core::Acquire::hold_at_least). Default: zero.
+    pub fn hold_at_least(self, time: Duration) -> Self {
+        self.settings(|settings| settings.hold_at_least = Some(time))
+    }
+
     /// Sets whether the lease is renewed while the request runs. Without renewal the lock is lost
     /// when the lease ends. Default: `true`.
     pub fn renew(self, renew: bool) -> Self {

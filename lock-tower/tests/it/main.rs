@@ -29,6 +29,8 @@ mod fence_header;
 mod fenced_table;
 #[cfg(feature = "tonic")]
 mod grpc;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod jobs;
 #[cfg(feature = "axum")]
 mod keep;
 #[cfg(feature = "axum")]

@@ -19,7 +19,7 @@ use crate::{
     hold::{Entered, LockRequest, WaitDeadline},
     types::{
         AcquireError, AcquireOptions, IntoLockKey, InvalidOptions, KeyError, Kind, LockKey, Lost,
-        Mode, ShutdownError,
+        Mode, ShutdownError, Unsupported,
     },
 };
 pub use guard::RedLockGuard;
@@ -153,6 +153,9 @@ impl Lockable for RedLockTarget {
         wait: Duration,
     ) -> Result<RedLockGuard, AcquireError> {
         let wait_deadline = WaitDeadline::of(wait);
+        if options.at_least.is_some() {
+            return Err(Unsupported::new("`hold_at_least` of a RedLock").into());
+        }
         let servers = self.servers;
         let on = |client: &LockClient| SingleLock {
             client: client.clone(),

@@ -44,6 +44,7 @@ pub(crate) async fn work(schedule: Arc<Schedule>) {
             () = schedule.sooner.notified() => continue,
             Some(_) = under_way.next() => continue,
         }
+        schedule.end_lingering(LeaseInstant::now());
         for batch in batch::batches(&schedule, schedule.take_due(LeaseInstant::now())) {
             under_way.push(batch.renew());
         }

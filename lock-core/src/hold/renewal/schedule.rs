@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::Notify;
 
 use crate::{
-    hold::{Lease, Stage},
+    hold::{Lease, Stage, linger::Lingering},
     runtime::{LeaseInstant, Mutex},
     types::{LockKey, lease},
 };
@@ -28,6 +28,7 @@ const A_BATCH: Duration = Duration::from_nanos(128);
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     due: Mutex<Due>,
+    pub(in crate::hold) lingering: Mutex<Lingering>,
     pub(crate) sooner: Notify,
     closed: AtomicBool,
 }
@@ -113,7 +114,9 @@ impl Schedule {
     /// wakes it.
     pub(crate) fn next_look(&self) -> Option<LeaseInstant> {
         let mut due = self.lock();
-        due.looks_at = due.leases.first_key_value().map(|(at, _)| *at);
+        let leases = due.leases.first_key_value().map(|(at, _)| *at);
+        let lingering = self.lingering.lock().first();
+        due.looks_at = leases.into_iter().chain(lingering).min();
         due.looks_at
     }
 

@@ -70,6 +70,7 @@ async fn without_an_option_the_client_decides() {
         wait: None,
         lease: None,
         max_hold: None,
+        hold_at_least: None,
         renew: None,
         permits: None,
         weight: None,
@@ -84,6 +85,7 @@ async fn without_an_option_the_client_decides() {
     wait = "0s",
     lease = "1500ms",
     max_hold = "2m",
+    hold_at_least = "3s",
     renew = false,
     name = "order-read",
     crate = crate::asked::recorder
@@ -104,6 +106,7 @@ async fn every_option_arrives() {
         wait: Some(Duration::ZERO),
         lease: Some(Duration::from_millis(1500)),
         max_hold: Some(Duration::from_secs(120)),
+        hold_at_least: Some(Duration::from_secs(3)),
         renew: Some(false),
         permits: None,
         weight: None,

@@ -34,6 +34,7 @@ pub mod __private {
         pub wait: Option<Duration>,
         pub lease: Option<Duration>,
         pub max_hold: Option<Duration>,
+        pub hold_at_least: Option<Duration>,
         pub renew: Option<bool>,
         pub permits: Option<u32>,
         pub weight: Option<u32>,

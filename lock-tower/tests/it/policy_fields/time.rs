@@ -200,3 +200,15 @@ async fn request_deadline_header() {
     assert_eq!(waits(&alone, within("3000")).await, 3);
     assert_eq!(waits(&alone, within("18446744073709551615")).await, 8);
 }
+
+#[tokio::test(start_paused = true)]
+async fn policy_hold_at_least() {
+    for file in both(r#"hold_at_least = "20s""#) {
+        let world = PolicyService::new(&file);
+        assert_eq!(world.status("PUT", "/orders/7").await, 200);
+        world.locks.pass(Duration::from_secs(19)).await;
+        assert!(!world.is_free().await);
+        world.locks.pass(Duration::from_secs(2)).await;
+        world.freed().await;
+    }
+}

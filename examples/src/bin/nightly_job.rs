@@ -1,0 +1,55 @@
+//! A job that every replica starts at midnight, and that runs once.
+//!
+//! Each replica's clock is a little off, and the job may be done in a moment: so the lock stays held
+//! for longer than the clocks differ. Without arguments three replicas run in this process. With
+//! `REDIS_URL` it is one replica of them, whose clock is `LATE_MS` milliseconds behind:
+//!
+//! ```text
+//! for late in 0 1000 2000; do
+//!   REDIS_URL=redis://127.0.0.1/ LATE_MS=$late cargo run -p examples --bin nightly_job &
+//! done
+//! ```
+
+use std::{env, error::Error, time::Duration};
+
+use futures_util::future::try_join_all;
+use lock_tower::{LockClient, LockError, MemoryStore, distributed_lock};
+use tokio::time::sleep;
+
+/// At midnight of this replica's clock: `None` if another one runs it, or has just run it.
+#[distributed_lock(
+    key = "nightly-report",
+    client = locks,
+    wait = "0s",
+    on_busy = "skip",
+    hold_at_least = "10s"
+)]
+async fn nightly_report(locks: &LockClient) -> Result<Option<String>, LockError> {
+    Ok(Some("3 orders, 2 of them paid".to_owned()))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    if let Ok(url) = env::var("REDIS_URL") {
+        let late = env::var("LATE_MS").map_or(Ok(0), |late| late.parse())?;
+        let locks = LockClient::builder().connect(&url).await?;
+        // A process that ends right after its job leaves the lock held all the same.
+        return Ok(replica(&locks, late).await?);
+    }
+    let store = MemoryStore::new();
+    let replicas = [0, 1_000, 2_000].map(|late| {
+        let locks = LockClient::builder().in_memory_on(&store);
+        async move { replica(&locks, late).await }
+    });
+    try_join_all(replicas).await?;
+    Ok(())
+}
+
+async fn replica(locks: &LockClient, late_ms: u64) -> Result<(), LockError> {
+    sleep(Duration::from_millis(late_ms)).await;
+    match nightly_report(locks).await? {
+        Some(report) => println!("replica {late_ms} ms late: ran: {report}"),
+        None => println!("replica {late_ms} ms late: skipped, another one has it"),
+    }
+    Ok(())
+}
