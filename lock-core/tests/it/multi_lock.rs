@@ -38,7 +38,7 @@ async fn all_or_nothing_of_any_kinds() {
     let keys: Vec<_> = guard.keys().map(ToString::to_string).collect();
     assert_eq!(keys, ["a", "b", "c", "d", "e", "f"]);
     assert!(guard.fencing_token("a").is_some() && guard.fencing_token("e").is_none());
-    assert_eq!(guard.views().count(), 5);
+    assert_eq!(guard.views().count(), 6);
     for key in ["b", "d", "f"] {
         let seen = there.inspect(key).await.unwrap();
         assert_eq!(seen.holders.len(), 1, "{key}: {seen:?}");

@@ -3,8 +3,8 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use lock_core::{
-    Acquire, AcquireError, Kind, LockClient, LockGuard, Lockable, Member, MultiGuard, PermitGuard,
-    RedLock, RedLockGuard, ReleaseError, Scope, test_util::suspend,
+    Acquire, AcquireError, FencingToken, Kind, LockClient, LockGuard, LockView, Lockable, Member,
+    MultiGuard, PermitGuard, RedLock, RedLockGuard, ReleaseError, Scope, test_util::suspend,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -104,7 +104,9 @@ impl Actor {
         let ask = self.client.multi_lock(keys.map(member));
         let Some(guard) = self.ask(ask, terms, 2).await else { return };
         let thread = self.thread(terms);
-        for view in guard.views() {
+        // Permits of semaphores exclude no other holder, and have no token.
+        let is_lock = |view: &LockView| view.fencing_token() != FencingToken::NONE;
+        for view in guard.views().filter(is_lock) {
             let at = keys.iter().position(|key| KEYS[*key] == view.key().as_str()).unwrap();
             self.promises.granted(keys[at], thread, view, before[at]);
         }
