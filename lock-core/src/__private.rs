@@ -12,7 +12,7 @@ use crate::{
 pub use crate::{
     client::{LockClient, OneOrMany},
     runtime::{Mutex, RwLock},
-    types::{AcquireError, Kind, LockError, Mode},
+    types::{AcquireError, Kind, LockError, LockName, Mode},
 };
 
 /// The settings of an attribute.
@@ -49,8 +49,7 @@ impl Spec {
     ///
     /// A value that cannot be part of a key.
     pub fn acquire(self, client: &LockClient) -> Result<Acquire<OneOrMany>, ValueError> {
-        let mut acquire =
-            called_from(lock_keys(client, self.kind, self.mode, self.keys?), self.name);
+        let mut acquire = of_policy(lock_keys(client, self.kind, self.mode, self.keys?), self.name);
         if let Some(wait) = self.wait {
             acquire = acquire.wait(wait);
         }
@@ -103,10 +102,12 @@ pub fn with_permits(
     acquire
 }
 
-/// Names the place that acquires, instead of where the acquisition was made in the source: an
-/// attribute or a policy. [`LockClient::lock_order_inversions`] reports it.
-pub fn called_from<T>(mut acquire: Acquire<T>, name: &str) -> Acquire<T> {
-    acquire.options.site = CallSite::named(name);
+/// Gives an acquisition the name of the layer, the attribute or the rule that makes it. Observers see it,
+/// and [`LockClient::lock_order_inversions`] reports it instead of the place in the source.
+pub fn of_policy<T>(mut acquire: Acquire<T>, name: impl Into<LockName>) -> Acquire<T> {
+    let name = name.into();
+    acquire.options.site = CallSite::named(&name);
+    (acquire.options.name, acquire.options.by_policy) = (Some(name), true);
     acquire
 }
 
@@ -123,10 +124,10 @@ pub fn wait_at_most<T>(mut acquire: Acquire<T>, limit: Duration) -> Acquire<T> {
     acquire
 }
 
-/// Whether others were in the way of any of these locks: see [`LockGuard::waited`].
+/// Whether the holder before, in this process, passed on any of these locks.
 #[must_use]
-pub fn waited(guard: &MultiGuard) -> bool {
-    guard.guards().iter().any(LockGuard::waited)
+pub fn handed_off(guard: &MultiGuard) -> bool {
+    guard.guards().iter().any(|guard| guard.hold().handed_off)
 }
 
 /// The closest call of all their renewals so far: see [`LockGuard::least_remaining`].

@@ -38,7 +38,9 @@ pub use store::redis::connect::Tls;
 pub use types::ConnectError;
 pub use types::{
     AcquireError, Busy, ClientInfo, DowngradeError, EnsureError, FencingToken, ForcedRelease,
-    Health, HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions, KeyError, KeyList,
-    Kind, LeaseState, LockError, LockKey, Lost, LostCause, Mode, Overloaded, ReleaseError,
-    ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo, WrongKind,
+    GrantedEvent, Health, HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions,
+    KeyError, KeyList, Kind, LeaseState, LockError, LockEvent, LockKey, LockObserver, Lost,
+    LostCause, LostEvent, Mode, ObservedLock, Overloaded, ReconnectedEvent, RefusedEvent,
+    ReleaseError, ReleasedEvent, ShutdownError, Unavailable, UnknownKind, Unsupported,
+    UpgradeError, WaiterInfo, WrongKind,
 };

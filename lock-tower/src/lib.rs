@@ -134,12 +134,13 @@ pub use lock_core::Tls;
 pub use lock_core::store;
 pub use lock_core::{
     Acquire, AcquireError, Busy, ClientInfo, DowngradeError, EnsureError, FencingToken,
-    ForcedRelease, Health, HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions,
-    KeyError, KeyList, Kind, LeaseState, LockClient, LockClientBuilder, LockError, LockGuard,
-    LockKey, LockOrderInversion, LockView, Lockable, Lost, LostCause, LostSignal, Member,
-    MemoryStore, Mode, MultiGuard, MultiLock, Overloaded, PermitGuard, RedLock, RedLockGuard,
-    RedLockTarget, ReleaseError, Scope, Semaphore, ShutdownError, SingleLock, Unavailable,
-    UnknownKind, Unsupported, UpgradeError, ValueError, WaiterInfo, WrongKind,
+    ForcedRelease, GrantedEvent, Health, HolderInfo, InspectError, Inspection, IntoLockKey,
+    InvalidOptions, KeyError, KeyList, Kind, LeaseState, LockClient, LockClientBuilder, LockError,
+    LockEvent, LockGuard, LockKey, LockObserver, LockOrderInversion, LockView, Lockable, Lost,
+    LostCause, LostEvent, LostSignal, Member, MemoryStore, Mode, MultiGuard, MultiLock,
+    ObservedLock, Overloaded, PermitGuard, ReconnectedEvent, RedLock, RedLockGuard, RedLockTarget,
+    RefusedEvent, ReleaseError, ReleasedEvent, Scope, Semaphore, ShutdownError, SingleLock,
+    Unavailable, UnknownKind, Unsupported, UpgradeError, ValueError, WaiterInfo, WrongKind,
 };
 pub use lock_key::{
     KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,

@@ -17,7 +17,7 @@ mod service;
 
 use std::{env, error::Error, net::Ipv4Addr, time::Duration};
 
-use lock_tower::{LockClient, policies::Policies};
+use lock_tower::{LockClient, metrics::MetricsObserver, policies::Policies};
 use tokio::{net::TcpListener, signal::unix};
 use tracing_subscriber::fmt::format::FmtSpan;
 
@@ -30,7 +30,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let recorder = recorder::install()?;
 
     let redis = variable("REDIS_URL", "redis://127.0.0.1/");
-    let locks = LockClient::builder().client_name("observed", instance()).connect(&redis).await?;
+    let builder = LockClient::builder().client_name("observed", instance());
+    let locks = builder.observer(MetricsObserver::new()).connect(&redis).await?;
     let policies = Policies::builder(locks.clone()).read(variable("LOCKS_FILE", LOCKS_FILE))?;
     policies.watch();
     let service = service::router(&policies).merge(recorder::router(recorder));

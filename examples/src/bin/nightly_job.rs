@@ -2,7 +2,8 @@
 //!
 //! Each replica's clock is a little off, and the job may be done in a moment: so the lock stays held
 //! for longer than the clocks differ. Without arguments three replicas run in this process. With
-//! `REDIS_URL` it is one replica of them, whose clock is `LATE_MS` milliseconds behind:
+//! `REDIS_URL` it is one replica of them, whose clock is `LATE_MS` milliseconds behind; with `PORT` too
+//! it stays and serves its metrics at `/metrics`, on 127.0.0.1:
 //!
 //! ```text
 //! for late in 0 1000 2000; do
@@ -10,15 +11,18 @@
 //! done
 //! ```
 
-use std::{env, error::Error, time::Duration};
+use std::{env, error::Error, net::Ipv4Addr, time::Duration};
 
+use axum::{Router, routing::get};
 use futures_util::future::try_join_all;
 use lock_tower::{LockClient, LockError, MemoryStore, distributed_lock};
-use tokio::time::sleep;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use tokio::{net::TcpListener, time::sleep};
 
 /// At midnight of this replica's clock: `None` if another one runs it, or has just run it.
 #[distributed_lock(
     key = "nightly-report",
+    name = "nightly-report",
     client = locks,
     wait = "0s",
     on_busy = "skip",
@@ -31,10 +35,7 @@ async fn nightly_report(locks: &LockClient) -> Result<Option<String>, LockError>
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     if let Ok(url) = env::var("REDIS_URL") {
-        let late = env::var("LATE_MS").map_or(Ok(0), |late| late.parse())?;
-        let locks = LockClient::builder().connect(&url).await?;
-        // A process that ends right after its job leaves the lock held all the same.
-        return Ok(replica(&locks, late).await?);
+        return one_replica(&url).await;
     }
     let store = MemoryStore::new();
     let replicas = [0, 1_000, 2_000].map(|late| {
@@ -42,6 +43,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
         async move { replica(&locks, late).await }
     });
     try_join_all(replicas).await?;
+    Ok(())
+}
+
+async fn one_replica(url: &str) -> Result<(), Box<dyn Error>> {
+    let recorder = PrometheusBuilder::new().install_recorder()?;
+    let late = env::var("LATE_MS").map_or(Ok(0), |late| late.parse())?;
+    let locks = LockClient::builder().connect(url).await?;
+    replica(&locks, late).await?;
+    if let Ok(port) = env::var("PORT") {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse()?)).await?;
+        println!("serving on http://{}", listener.local_addr()?);
+        let metrics = get(async move || recorder.render());
+        axum::serve(listener, Router::new().route("/metrics", metrics)).await?;
+    }
+    // A process that ends right after its job leaves the lock held all the same.
     Ok(())
 }
 

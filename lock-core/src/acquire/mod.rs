@@ -7,7 +7,7 @@ mod wait_loop;
 
 use std::{future::Future, pin::pin, slice, sync::Arc};
 
-use futures_util::future::select_all;
+use futures_util::{TryFutureExt, future::select_all};
 use tokio::sync::MutexGuard;
 
 use crate::{
@@ -28,7 +28,7 @@ pub(crate) fn enter<'a>(
     wait_deadline: WaitDeadline,
 ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send + 'a {
     note_order(engine, scope.as_deref(), slice::from_ref(request));
-    async move {
+    let entered = async move {
         engine.tasks.attach_runtime()?;
         // Every permit of a semaphore is acquired separately.
         let scope = scope.filter(|_| request.kind != Kind::Semaphore);
@@ -46,8 +46,9 @@ pub(crate) fn enter<'a>(
         if let Some(slot) = &slot {
             slot.set(&hold);
         }
-        Ok(renewed_guard(engine, hold, request))
-    }
+        Ok(renewed_guard(engine, hold, request, &wait_deadline))
+    };
+    entered.inspect_err(move |error| engine.report_refused(request, &wait_deadline, error))
 }
 
 /// Acquires all requests or none; they are sorted by key and of one client. Returns the guards in
@@ -59,15 +60,23 @@ pub(crate) async fn enter_all(
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     note_order(engine, scope.as_deref(), requests);
-    engine.tasks.attach_runtime()?;
-    let guards = match scope {
-        Some(scope) => enter_in(engine, &scope, requests, wait_deadline).await?,
-        None => acquire_anew(engine, requests, wait_deadline).await?,
+    let entered = async {
+        engine.tasks.attach_runtime()?;
+        let guards = match scope {
+            Some(scope) => enter_in(engine, &scope, requests, wait_deadline).await?,
+            None => acquire_anew(engine, requests, wait_deadline).await?,
+        };
+        // While the last of several was waited for, the lease of the first may have ended: the caller
+        // must not start work that is not covered by all of them.
+        guards.iter().try_for_each(|guard| guard.hold().check())?;
+        Ok(guards)
     };
-    // While the last of several was waited for, the lease of the first may have ended: the caller must
-    // not start work that is not covered by all of them.
-    guards.iter().try_for_each(|guard| guard.hold().check())?;
-    Ok(guards)
+    let refused = |error: &AcquireError| {
+        for request in requests {
+            engine.report_refused(request, &wait_deadline, error);
+        }
+    };
+    entered.inspect_err(refused).await
 }
 
 /// In debug builds, records in which order locks are acquired.
@@ -173,12 +182,18 @@ async fn acquire_chunk(
         _ => wait_loop::acquire_all(engine, requests, &wait_deadline).await?,
     };
     let guards = holds.into_iter().zip(requests);
-    Ok(guards.map(|(hold, request)| renewed_guard(engine, hold, request)).collect())
+    Ok(guards.map(|(hold, request)| renewed_guard(engine, hold, request, &wait_deadline)).collect())
 }
 
 /// The guard of a lock that was just granted. From here on it is renewed.
-fn renewed_guard(engine: &ClientInner, hold: Arc<Hold>, request: &LockRequest) -> LockGuard {
+fn renewed_guard(
+    engine: &ClientInner,
+    hold: Arc<Hold>,
+    request: &LockRequest,
+    wait_deadline: &WaitDeadline,
+) -> LockGuard {
     engine.schedule.add(&hold.lease);
+    engine.report_granted(&hold, request, wait_deadline);
     LockGuard::new(hold, request.mode)
 }
 

@@ -164,6 +164,14 @@ impl<T: Lockable> Acquire<T> {
         self
     }
 
+    /// Names what the lock is for, such as `"nightly-report"`: [observers](crate::LockObserver) see the
+    /// name, and it is the label `policy` in the metrics of lock-tower. A name is part of the program
+    /// and contains no key, so that there are few of them. Default: none.
+    pub fn name(mut self, name: &'static str) -> Self {
+        self.options.name = Some(name.into());
+        self
+    }
+
     /// Acquires in `scope` instead of the ambient one.
     pub fn in_scope(mut self, scope: &Scope) -> Self {
         self.scope = Some(scope.clone());

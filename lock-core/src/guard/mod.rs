@@ -80,8 +80,7 @@ impl LockGuard {
     }
 
     /// Whether others were in the way before the lock was granted: the outermost acquisition of this
-    /// hold had to queue in this process, or was refused by the store at least once. So it was
-    /// handed over, and not simply free.
+    /// hold had to queue in this process, or was refused by the store at least once.
     #[must_use]
     pub fn waited(&self) -> bool {
         self.hold().waited

@@ -16,7 +16,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{
-    Hold, Permit,
+    Arrival, Hold, Permit,
     client_inner::ClientInner,
     local_handoff::HandoffBudget,
     request::LockRequest,
@@ -166,8 +166,8 @@ impl Lease {
                 permit.wait_no_more();
                 permit.stay();
             }
-            let waited = state.waited;
-            state.add_hold(self, request, None, waited, now)
+            let arrival = Arrival::of(state.waited);
+            state.add_hold(self, request, None, arrival, now)
         };
         self.announce();
         hold

@@ -108,6 +108,7 @@ impl Hold {
         };
         // Of a lease that was left nothing is to be released: it is finished here.
         self.lease.proceed(next);
+        self.report_released();
     }
 }
 

@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{
-    Hold,
+    Arrival, Hold,
     lease::Lease,
     request::LockRequest,
     state::{LeaseInner, Stage},
@@ -115,7 +115,7 @@ impl Handoff {
                 state.handoffs.used = true;
                 state.token = state.token.map(FencingToken::next);
                 state.least_remaining = None;
-                Some(state.add_hold(&lease, request, None, true, now))
+                Some(state.add_hold(&lease, request, None, Arrival::HandedOff, now))
             } else {
                 state.start_release();
                 None

@@ -14,6 +14,7 @@ mod linger;
 mod local_handoff;
 mod lock_order;
 mod mode_change;
+mod observed;
 mod reconcile;
 mod renewal;
 mod request;
@@ -32,7 +33,7 @@ use crate::{
     gate,
     runtime::{LeaseInstant, Mutex},
     store::{Holds, WakeTopic},
-    types::{CallSite, FencingToken, Lost, LostCause, Mode, ReleaseError, Unavailable},
+    types::{CallSite, FencingToken, LockName, Lost, LostCause, Mode, ReleaseError, Unavailable},
 };
 pub(crate) use client_inner::ClientInner;
 pub(crate) use lease::{Lease, ReconcileOnDrop, StepPermit};
@@ -55,8 +56,14 @@ pub(crate) struct Hold {
     pub(crate) lease: Arc<Lease>,
     /// Where it was acquired.
     pub(crate) site: CallSite,
+    /// The name of the acquisition, for observers.
+    name: Option<LockName>,
+    by_policy: bool,
+    mode: Mode,
     /// Whether others were in the way before it was granted.
     pub(crate) waited: bool,
+    /// Whether the holder before, in this process, passed it on.
+    pub(crate) handed_off: bool,
     granted_at: LeaseInstant,
     state: Mutex<HoldInner>,
     /// Notifies of its loss; created on demand, because most holds are not watched.
@@ -76,6 +83,23 @@ pub(crate) struct HoldInner {
     least_remaining: Option<Duration>,
     /// If it has joined another reader's lease: its own place at the gate.
     pub(super) permit: Option<Permit>,
+}
+
+/// What was in the way of a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Nothing.
+    AtOnce,
+    /// Others held the lock, or queued for it.
+    Waited,
+    /// The holder before, in this process, which passed the lease on.
+    HandedOff,
+}
+
+impl Arrival {
+    pub(super) fn of(waited: bool) -> Self {
+        if waited { Self::Waited } else { Self::AtOnce }
+    }
 }
 
 /// How a hold has ended.
@@ -102,7 +126,7 @@ impl Hold {
         lease: &Arc<Lease>,
         request: &LockRequest,
         token: Option<FencingToken>,
-        waited: bool,
+        arrival: Arrival,
         granted_at: LeaseInstant,
         permit: Option<Permit>,
     ) -> Self {
@@ -120,7 +144,11 @@ impl Hold {
         Self {
             lease: Arc::clone(lease),
             site: request.options.site.clone(),
-            waited,
+            name: request.options.name.clone(),
+            by_policy: request.options.by_policy,
+            mode: request.mode,
+            waited: arrival != Arrival::AtOnce,
+            handed_off: arrival == Arrival::HandedOff,
             granted_at,
             state: Mutex::new(state),
             changed: OnceLock::new(),
@@ -262,11 +290,12 @@ impl Hold {
         if let Some(changed) = self.changed.get() {
             changed.send_replace(Some(cause));
         }
+        self.report_lost(cause);
     }
 
     /// One guard fewer.
     fn end_guard(&self, mode: Mode) {
-        let next = {
+        let (next, ended) = {
             let mut lease = self.lease.state();
             let mut own = self.state();
             *own.guards.of_mut(mode) -= 1;
@@ -289,11 +318,14 @@ impl Hold {
             if let Next::HandOff(_) = next {
                 own.end = Some(HoldEnd::HandedOff);
             }
-            next
+            (next, own.end.is_some())
         };
         // Outside the lock: the hand-off takes the locks of the gate and of the next waiter's lease.
         if !self.lease.proceed(next) {
             self.state().end = Some(HoldEnd::Released);
+        }
+        if ended {
+            self.report_released();
         }
     }
 

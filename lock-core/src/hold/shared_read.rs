@@ -17,7 +17,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{
-    Hold,
+    Arrival, Hold,
     lease::Lease,
     request::{LockRequest, WaitDeadline},
     state::{LeaseInner, Next, Stage},
@@ -116,9 +116,9 @@ impl JoinTicket {
 
     /// A hold on the leader's lease; `None` when it cannot be joined any more.
     fn join(mut self, own: &Lease, request: &LockRequest) -> Option<Arc<Hold>> {
-        let (permit, waited) = {
+        let (permit, arrival) = {
             let mut own = own.state();
-            (own.permit.take(), own.waited)
+            (own.permit.take(), Arrival::of(own.waited))
         };
         let mut state = self.lease.state();
         let now = LeaseInstant::now();
@@ -134,7 +134,7 @@ impl JoinTicket {
         // Its permit is moved too, so that it counts as a reader at the gate at every moment: a
         // local writer would otherwise be admitted in between. The rest of its own lease is given
         // up.
-        Some(state.add_hold(&self.lease, request, permit, waited, now))
+        Some(state.add_hold(&self.lease, request, permit, arrival, now))
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Hold, Permit, lease::Lease, local_handoff::HandoffBudget, renewal::ScheduleKey,
+    Arrival, Hold, Permit, lease::Lease, local_handoff::HandoffBudget, renewal::ScheduleKey,
     request::LockRequest, shared_read::SharedRead,
 };
 use crate::{
@@ -167,14 +167,14 @@ impl LeaseInner {
         lease: &Arc<Lease>,
         request: &LockRequest,
         mut joins: Option<Permit>,
-        waited: bool,
+        arrival: Arrival,
         now: LeaseInstant,
     ) -> Arc<Hold> {
         if let Some(permit) = &mut joins {
             permit.wait_no_more();
         }
         let joined = joins.is_some();
-        let hold = Arc::new(Hold::new(lease, request, self.token, waited, now, joins));
+        let hold = Arc::new(Hold::new(lease, request, self.token, arrival, now, joins));
         *self.holds.guards.of_mut(request.mode) += 1;
         if joined {
             self.holds.joined.push(Arc::downgrade(&hold));

@@ -8,7 +8,9 @@ mod inspection;
 mod key;
 mod kind;
 pub(crate) mod lease;
+mod lock_name;
 mod mode;
+mod observer;
 mod options;
 mod owner;
 
@@ -25,7 +27,13 @@ pub use health::{Health, LeaseState};
 pub use inspection::{ClientInfo, ForcedRelease, HolderInfo, Inspection, KeyList, WaiterInfo};
 pub use key::{IntoLockKey, KeyError, LockKey};
 pub use kind::{Kind, UnknownKind};
+pub use lock_name::LockName;
 pub use mode::Mode;
+pub(crate) use observer::Observer;
+pub use observer::{
+    GrantedEvent, LockEvent, LockObserver, LostEvent, ObservedLock, ReconnectedEvent, RefusedEvent,
+    ReleasedEvent,
+};
 pub(crate) use options::{
     AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS,
     check_hold_options,

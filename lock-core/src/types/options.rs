@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_key::{MAX_DURATION, MIN_LEASE};
 
-use crate::types::{CallSite, InvalidOptions, lease::DEFAULT_LEASE};
+use crate::types::{CallSite, InvalidOptions, LockName, Observer, lease::DEFAULT_LEASE};
 
 /// How often one grant of the store may go on to the next waiter of this process.
 pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
@@ -36,6 +36,7 @@ pub(crate) struct ClientConfig {
     pub(crate) log_keys: bool,
     pub(crate) max_local_handoffs: u32,
     pub(crate) max_shared_readers: u32,
+    pub(crate) observer: Observer,
 }
 
 impl Default for ClientConfig {
@@ -51,6 +52,7 @@ impl Default for ClientConfig {
             log_keys: false,
             max_local_handoffs: MAX_LOCAL_HANDOFFS,
             max_shared_readers: MAX_SHARED_READERS,
+            observer: Observer::default(),
         }
     }
 }
@@ -64,6 +66,7 @@ pub(crate) struct ConnectOptions {
     pub(crate) command_timeout: Duration,
     pub(crate) service: Option<String>,
     pub(crate) instance: Option<String>,
+    pub(crate) observer: Observer,
 }
 
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
@@ -75,6 +78,7 @@ impl Default for ConnectOptions {
             command_timeout: DEFAULT_COMMAND_TIMEOUT,
             service: None,
             instance: None,
+            observer: Observer::default(),
         }
     }
 }
@@ -144,6 +148,9 @@ pub struct AcquireOptions {
     /// `None`: the limit of the client.
     pub(crate) max_waiters: Option<usize>,
     pub(crate) fail_fast: bool,
+    pub(crate) name: Option<LockName>,
+    /// Whether the name is that of a policy: of a layer, an attribute or a rule.
+    pub(crate) by_policy: bool,
     pub(crate) site: CallSite,
     /// Whether it takes part in the check of the lock order.
     pub(crate) in_order: bool,
@@ -161,6 +168,8 @@ impl AcquireOptions {
             max_shared_readers: None,
             max_waiters: None,
             fail_fast: false,
+            name: None,
+            by_policy: false,
             site,
             in_order: true,
         }

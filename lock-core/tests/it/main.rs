@@ -13,6 +13,7 @@ mod log_keys;
 mod lose;
 mod multi_lock;
 mod observed;
+mod observer;
 mod own_store;
 mod red_lock;
 mod reentry;

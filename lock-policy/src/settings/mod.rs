@@ -4,7 +4,6 @@
 pub(crate) mod enums;
 pub mod kill_switch;
 pub(crate) mod mode;
-pub(crate) mod name;
 pub(crate) mod outcome;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -19,8 +18,8 @@ pub use enums::{
     Enforce, HoldUntil, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release, ShadowOutcome,
     Unlocked,
 };
+pub use lock_core::__private::LockName;
 pub use mode::LockMode;
-pub use name::LockName;
 pub use outcome::Outcome;
 
 /// The settings of one lock; `None` for the default.

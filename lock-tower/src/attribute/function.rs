@@ -1,29 +1,33 @@
-use std::{future::Future, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use lock_core::{
-    __private::{OneOrMany, Spec, ValueError, called_from, lock_keys},
-    Acquire, LockClient, LockError, LockKey,
+    __private::{OneOrMany, Spec, lock_keys, of_policy},
+    Acquire, AcquireError, LockClient, LockError, LockKey, Mode, MultiGuard,
 };
 use lock_policy::{
     __private::{RequestKey, ShadowOutcome, kill_switch},
-    Enforce,
+    Enforce, Outcome, Unlocked,
 };
+use tracing::Instrument;
 
-use super::settings_in_force::of_function;
+use super::settings_in_force::in_force;
 use crate::{
     enforcement::{
         shadow::Shadow,
         split::{EnforcementSplit, lets_keyless_pass, split},
     },
+    pipeline::{request_hold::RequestHold, serve::run_under_lock},
     request::{
         context::{Enclosing, RequestContext},
         wait_budget::WaitBudget,
     },
+    settings::policy::Policy,
     telemetry::record,
 };
 
-/// Runs a function's body under its attribute's locks, as a policy file around the request and the
-/// environment allow.
+/// Runs a function's body under its attribute's locks, as a policy file around it and the environment
+/// allow.
 ///
 /// # Errors
 ///
@@ -40,61 +44,126 @@ pub async fn run<F: Future>(
     // Unboxed, the body would be stored in this future once for each branch, and functions are
     // nested.
     let body = Box::pin(body);
-    let rules = RequestContext::ambient().and_then(|context| context.attributes);
-    let (policy, mode) = of_function(rules.as_ref(), &spec);
+    let context = RequestContext::ambient();
+    let is_request = context.is_some();
+    let context = context.unwrap_or_else(|| RequestContext::of(client.scope()));
+    let (mut policy, mode) = in_force(context.attributes.as_ref(), &spec);
+    // The function returns an error for a lost lock: there is no answer that could be kept.
+    policy.settings.on_lost = None;
+    let policy = Arc::new(policy);
+    set(&mut spec, &policy, mode);
+    let enforce = kill_switch::in_force(&policy.name, policy.settings.enforce.unwrap_or_default());
+    let locks = FunctionLocks { client, context: &context, policy: &policy, mode };
+    let keys = match keys(&spec) {
+        Ok(keys) => keys,
+        // A shadow lock never rejects a request.
+        Err(_) if lets_keyless_pass(enforce) => {
+            if enforce != Enforce::Off {
+                record::shadow(&policy.name, ShadowOutcome::Refuse);
+            }
+            Vec::new()
+        }
+        Err(invalid) => {
+            record::refused(&policy.name, mode, Outcome::KeyInvalid);
+            return Err(invalid);
+        }
+    };
+    let EnforcementSplit { enforced, shadowed } = split(enforce, &keys);
+    let shadow = locks.shadow(shadowed);
+    let inside = if enforced.len() == keys.len() && !keys.is_empty() {
+        context.clone()
+    } else {
+        locks.inside_unenforced(&keys)
+    };
+    let (guard, unlocked) = if enforced.is_empty() {
+        let unlocked = if enforce == Enforce::Off { Unlocked::Off } else { Unlocked::Shadow };
+        record::unlocked(&policy.name, mode, unlocked);
+        (None, Some(unlocked))
+    } else {
+        spec.keys = Ok(enforced.iter().map(|key| key.key.to_string()).collect());
+        (Some(locks.acquire(spec, is_request).await?), None)
+    };
+    let mut held =
+        RequestHold::new(inside.clone(), Arc::clone(&policy), mode, guard, unlocked, shadow);
+    let span = held.span();
+    let work = pin!(inside.run(body).fuse());
+    let done = run_under_lock(&mut held, work).instrument(span).await;
+    held.done(done.is_ok());
+    let lost = held.loss();
+    held.end(lost);
+    Ok(done?)
+}
+
+/// The locks of one call.
+struct FunctionLocks<'a> {
+    client: &'a LockClient,
+    context: &'a RequestContext,
+    policy: &'a Policy,
+    mode: Mode,
+}
+
+impl FunctionLocks<'_> {
+    /// Acquires the locks, and records the wait and its outcome. Within a request the wait ends with
+    /// the request's time, and a store that is known to be down is not waited for.
+    async fn acquire(&self, spec: Spec, in_request: bool) -> Result<MultiGuard, LockError> {
+        let (policy, mode) = (self.policy, self.mode);
+        let acquire = spec.acquire(self.client)?.in_scope(&self.context.scope);
+        let acquire = of_policy(acquire, policy.name.clone());
+        let acquire = if in_request { self.limited(acquire) } else { acquire };
+        let keys = policy.metric_keys();
+        let acquired = pin!(acquire.acquire());
+        let (granted, _) = record::wait(None, &policy.label(mode), keys, acquired).await;
+        let guard = granted.inspect_err(|error| {
+            record::refused(&policy.name, mode, Outcome::from(error));
+        })?;
+        record::granted(keys, mode);
+        record::handed_off(keys, &guard);
+        Ok(guard)
+    }
+
+    fn limited(&self, acquire: Acquire<OneOrMany>) -> Acquire<OneOrMany> {
+        let acquire = acquire.fail_fast(true);
+        let at_once = acquire.clone().wait(Duration::ZERO);
+        WaitBudget::of(self.context.deadline, Duration::ZERO).limit(acquire).unwrap_or(at_once)
+    }
+
+    /// The measurement of the keys for which the lock is not enforced.
+    fn shadow(&self, keys: Vec<LockKey>) -> Option<Shadow> {
+        if keys.is_empty() {
+            return None;
+        }
+        let policy = self.policy;
+        let acquire = lock_keys(self.client, policy.kind, self.mode, keys);
+        let acquire = policy.settings.applied_to(acquire).in_scope(&self.context.scope);
+        Some(Shadow::new(policy.name.clone(), of_policy(acquire, policy.name.clone())))
+    }
+
+    /// The context of a body that runs without some of its locks.
+    fn inside_unenforced(&self, keys: &[RequestKey]) -> RequestContext {
+        self.context.inside(Enclosing {
+            name: self.policy.name.clone(),
+            keys: keys.to_vec(),
+            kind: self.policy.kind,
+            mode: self.mode,
+            enforced: false,
+            around: None,
+        })
+    }
+}
+
+/// Replaces the attribute's settings with those in force.
+fn set(spec: &mut Spec, policy: &Policy, mode: Mode) {
     let settings = &policy.settings;
     (spec.kind, spec.mode) = (policy.kind, mode);
     (spec.wait, spec.lease) = (settings.wait, settings.lease);
     (spec.max_hold, spec.renew) = (settings.max_hold, settings.renew);
     spec.hold_at_least = settings.hold_at_least;
     (spec.permits, spec.weight) = (settings.permits, settings.weight);
-    let enforce = kill_switch::in_force(&policy.name, settings.enforce.unwrap_or_default());
-    let keys = match keys(&spec) {
-        Some(keys) if enforce != Enforce::On => keys,
-        // A shadow lock never rejects a request.
-        None if lets_keyless_pass(enforce) => {
-            if enforce != Enforce::Off {
-                record::shadow(&policy.name, ShadowOutcome::Refuse);
-            }
-            Vec::new()
-        }
-        _ => return acquire(client, spec)?.run(body).await,
-    };
-    let context = RequestContext::ambient().unwrap_or_else(|| RequestContext::of(client.scope()));
-    let inside = context.inside(Enclosing {
-        name: policy.name.clone(),
-        keys: keys.clone(),
-        kind: policy.kind,
-        mode,
-        enforced: false,
-        around: None,
-    });
-    let EnforcementSplit { enforced, shadowed } = split(enforce, &keys);
-    let mut shadow = (!shadowed.is_empty()).then(|| {
-        let acquire = settings.applied_to(lock_keys(client, policy.kind, mode, shadowed));
-        let acquire = called_from(acquire.in_scope(&context.scope), &policy.name);
-        Shadow::new(policy.name.clone(), acquire)
-    });
-    let body = inside.run(Shadow::beside(shadow.as_mut(), body));
-    if enforced.is_empty() {
-        return Ok(body.await);
-    }
-    spec.keys = Ok(enforced.iter().map(|key| key.key.to_string()).collect());
-    acquire(client, spec)?.run(body).await
 }
 
-/// Creates the acquisition that the attribute describes. Within a request its wait ends with the
-/// request's time, and it does not wait for a store that is known to be down.
-fn acquire(client: &LockClient, spec: Spec) -> Result<Acquire<OneOrMany>, ValueError> {
-    let acquire = spec.acquire(client)?;
-    let Some(context) = RequestContext::ambient() else { return Ok(acquire) };
-    let acquire = acquire.fail_fast(true);
-    let at_once = acquire.clone().wait(Duration::ZERO);
-    Ok(WaitBudget::of(context.deadline, Duration::ZERO).limit(acquire).unwrap_or(at_once))
-}
-
-/// Returns the keys; `None` if a value is not a valid key, which the acquisition then reports.
-fn keys(spec: &Spec) -> Option<Vec<RequestKey>> {
-    let keys = spec.keys.as_ref().ok()?.iter();
-    keys.map(|key| LockKey::try_from(key).ok().map(Into::into)).collect()
+/// Returns the keys, unless a value is not a valid key.
+fn keys(spec: &Spec) -> Result<Vec<RequestKey>, LockError> {
+    let keys = spec.keys.as_ref().map_err(Clone::clone)?.iter();
+    let keys = keys.map(|key| Ok(LockKey::try_from(key).map_err(AcquireError::from)?.into()));
+    keys.collect()
 }

@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use super::{
     client::{ClientHandle, no_client},
-    settings_in_force::of_handler,
+    settings_in_force::in_force,
 };
 use crate::{
     outcome::caller::Caller,
@@ -35,7 +35,7 @@ where
 {
     let handle = handle.into();
     let rules = handle.context.as_ref().and_then(|context| context.attributes.as_ref());
-    let (policy, mode) = of_handler(rules, &spec);
+    let (policy, mode) = in_force(rules, &spec);
     let (policy, request) = (Arc::new(policy), handle.request);
     let Some(context) = handle.context else {
         let rejection = policy.reject(mode, no_client(&Caller::default()));

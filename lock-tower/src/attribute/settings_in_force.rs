@@ -6,33 +6,18 @@ use lock_core::{__private::Spec, Mode};
 use lock_policy::__private::{LockName, LockSettings};
 
 use crate::{
-    outcome::hold_time::HoldTimes,
+    outcome::hold_time,
     settings::{
         attribute_rules::{self, AttributeRules},
         policy::Policy,
     },
+    telemetry::metrics,
 };
 
-#[cfg(feature = "axum")]
-use crate::{outcome::hold_time, telemetry::metrics};
-
-/// Returns the settings in force for a handler, whose attribute is measured.
-#[cfg(feature = "axum")]
-pub(super) fn of_handler(rules: Option<&Arc<AttributeRules>>, spec: &Spec) -> (Policy, Mode) {
+/// Returns the settings in force for an attribute.
+pub(super) fn in_force(rules: Option<&Arc<AttributeRules>>, spec: &Spec) -> (Policy, Mode) {
     let begin = || metrics::begin(&LockName::from(spec.name), &[spec.mode]);
-    in_force(rules, spec, hold_time::of_attribute(spec.name, begin))
-}
-
-/// Returns the settings in force for a function.
-pub(super) fn of_function(rules: Option<&Arc<AttributeRules>>, spec: &Spec) -> (Policy, Mode) {
-    in_force(rules, spec, Arc::default())
-}
-
-fn in_force(
-    rules: Option<&Arc<AttributeRules>>,
-    spec: &Spec,
-    holds: Arc<HoldTimes>,
-) -> (Policy, Mode) {
+    let holds = hold_time::of_attribute(spec.name, begin);
     let settings = LockSettings {
         wait: spec.wait,
         lease: spec.lease,

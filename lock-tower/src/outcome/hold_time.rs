@@ -74,7 +74,6 @@ static OF_ATTRIBUTES: LazyLock<RwLock<HashMap<&'static str, Arc<HoldTimes>>>> =
     LazyLock::new(RwLock::default);
 
 /// Returns the hold times of the named attribute. Calls `first` when there are none yet.
-#[cfg_attr(not(feature = "axum"), allow(dead_code))]
 pub(crate) fn of_attribute(name: &'static str, first: impl FnOnce()) -> Arc<HoldTimes> {
     let known = OF_ATTRIBUTES.read();
     if let Some(times) = known.get(name) {

@@ -52,7 +52,7 @@ impl PendingLocks {
                 return Err(self.too_late(context).after(waited));
             }
             Ok(guard) => {
-                record::waited(keys, &guard);
+                record::handed_off(keys, &guard);
                 Ok(guard)
             }
             Err(error) => Err((error, waited)),

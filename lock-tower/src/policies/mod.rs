@@ -53,8 +53,9 @@
 //! The first rule that matches a request applies; a request without a matching rule runs without a
 //! lock. The file does not change a separate [`RequestLockLayer`](crate::RequestLockLayer). Inside
 //! this layer a rule that names an attribute (`match = { attribute = "orders::update" }`) changes
-//! `#[distributed_lock]`: every setting on a handler, and on another function `kind`, `mode`,
-//! `wait`, `lease`, `renew`, `max_hold` and `enforce`. Nested policy layers each apply their own
+//! `#[distributed_lock]`: every setting on a handler, and on another function `kind`, `permits`,
+//! `weight`, `mode`, `wait`, `lease`, `renew`, `max_hold`, `hold_at_least` and `enforce`. Outside a
+//! request [`Policies::run`] applies these rules. Nested policy layers each apply their own
 //! rules for routes; of several rules for one attribute the innermost layer's applies.
 //!
 //! Where the route is unknown, because the layer is around the router or around a nested service,
@@ -93,7 +94,8 @@ use lock_policy::{__private::kill_switch, KeyValues, PolicyErrors, PolicyFile};
 
 use crate::{
     outcome::rejected_request::{RejectedRequest, fallback},
-    request::principal_limit::PrincipalLimit,
+    request::{context::RequestContext, principal_limit::PrincipalLimit},
+    settings::attribute_rules::AttributeRules,
     telemetry::metrics,
 };
 
@@ -141,6 +143,43 @@ impl Policies {
     /// it is for.
     pub fn layer(&self) -> PolicyLayer {
         PolicyLayer::new(self.clone())
+    }
+
+    /// Runs work that is not a request, such as a job, with this file's rules for attributes: those in
+    /// force at this call. Rules for routes and the time of requests do not apply to it.
+    ///
+    /// ```
+    /// # use lock_tower::{LockClient, LockError, distributed_lock, policies::Policies};
+    /// #[distributed_lock(key = "nightly", client = locks, name = "nightly")]
+    /// async fn nightly(locks: &LockClient) -> Result<(), LockError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let file = r#"
+    /// version = 1
+    ///
+    /// [[policy]]
+    /// name = "nightly"
+    /// match = { attribute = "nightly" }
+    /// hold_at_least = "5s"
+    /// "#;
+    /// let locks = LockClient::in_memory();
+    /// let policies = Policies::builder(locks.clone()).parse("locks.toml", file)?;
+    /// policies.run(nightly(&locks)).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// That of the work.
+    pub fn run<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        let client = &self.0.registered.client;
+        let context = RequestContext::ambient();
+        let mut context = context.unwrap_or_else(|| RequestContext::of(client.scope()));
+        let around = context.attributes.take();
+        context.attributes = Some(AttributeRules::inside(&self.current().attributes, around));
+        context.run(work)
     }
 
     /// Returns the version in force.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use lock_core::{
-    __private::{OneOrMany, called_from, lock_keys},
+    __private::{OneOrMany, lock_keys, of_policy},
     Acquire, Kind, LockClient, LockKey, Mode, Scope,
 };
 use lock_policy::{
@@ -50,7 +50,7 @@ impl Policy {
         keys: impl IntoIterator<Item = LockKey>,
     ) -> Acquire<OneOrMany> {
         let acquire = lock_keys(client, self.kind, mode, keys);
-        called_from(self.settings.applied_to(acquire).in_scope(scope), &self.name)
+        of_policy(self.settings.applied_to(acquire).in_scope(scope), self.name.clone())
     }
 
     /// Returns the lock's description for logs, metrics and answers.

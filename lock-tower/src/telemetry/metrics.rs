@@ -1,4 +1,4 @@
-//! Metrics of requests' locks, through the facade [`metrics`](https://docs.rs/metrics): the
+//! Metrics of locks, through the facade [`metrics`](https://docs.rs/metrics): the
 //! recorder that the program installs receives them.
 //!
 #![doc = include_str!("metrics.md")]
@@ -7,14 +7,18 @@
 //! into force: a layer's when it is first applied to a service, an attribute's with its first
 //! request. So a rate includes the first loss. Install the recorder before that.
 //!
+//! Layers, policy files and attributes, on handlers and on other functions, record these metrics by
+//! themselves. Locks that the program acquires directly are counted where the client has a
+//! [`MetricsObserver`].
+//!
 //! # Spans
 //!
-//! Target `lock_tower`, level `info`. Both have `policy`, `route` (the pattern, never the path),
-//! `kind` and `mode`.
+//! Of layers, policy files and attributes. Target `lock_tower`, level `info`. Both have `policy`,
+//! `route` (the pattern, never the path; not outside a request), `kind` and `mode`.
 //!
 //! | span | lasts | and has at its end |
 //! |---|---|---|
-//! | `lock.wait` | while a request waits for its lock | `outcome` as above, or `left`; `waited_ms` |
+//! | `lock.wait` | while a request or a function waits for its lock | `outcome` as above, or `left`; `waited_ms` |
 //! | `lock.hold` | while it works under it | `end`: `done`, `lost` or `cancelled` (dropped before its end, by a timeout, a panic, or a client that hung up); `reason` of a loss; `held_ms` |
 
 use std::sync::Arc;
@@ -28,6 +32,8 @@ use lock_policy::{
     Outcome, Unlocked,
 };
 
+pub use super::observer::MetricsObserver;
+
 pub(crate) const REQUESTS: &str = "lock_requests_total";
 pub(crate) const WAIT: &str = "lock_wait_seconds";
 pub(crate) const HOLD: &str = "lock_hold_seconds";
@@ -35,6 +41,7 @@ pub(crate) const WAITERS: &str = "lock_waiters";
 pub(crate) const LOST: &str = "lock_lost_total";
 pub(crate) const RENEWAL_MARGIN: &str = "lock_renewal_margin_seconds";
 pub(crate) const HANDOVERS: &str = "lock_handovers_total";
+pub(crate) const RECONNECTS: &str = "lock_reconnects_total";
 pub(crate) const SHADOW: &str = "lock_shadow_total";
 pub(crate) const SHADOW_OVERLAPS: &str = "lock_shadow_overlaps_total";
 #[cfg(feature = "policy")]

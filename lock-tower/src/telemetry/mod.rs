@@ -1,7 +1,8 @@
-//! Metrics, spans and logs of requests' locks.
+//! Metrics, spans and logs of locks.
 
 pub(crate) mod keys;
 pub mod metrics;
+mod observer;
 pub(crate) mod record;
 pub(crate) mod spans;
 

@@ -1,4 +1,4 @@
-//! Records the metrics of requests' locks: see [`metrics`](crate::metrics).
+//! Records the metrics of locks: see [`metrics`](crate::metrics).
 //!
 //! No handle is kept: an event goes to the recorder installed by then. What every request records has
 //! its [`MetricKeys`], made once; the rest allocates its labels.
@@ -68,9 +68,9 @@ pub(crate) fn granted(keys: &MetricKeys, mode: Mode) {
     keys.granted(mode).increment(1);
 }
 
-/// Records a granted lock, and whether it came from a local handoff.
-pub(crate) fn waited(keys: &MetricKeys, guard: &MultiGuard) {
-    if lock_core::__private::waited(guard) {
+/// Counts a lock that the holder before, in this process, has passed on.
+pub(crate) fn handed_off(keys: &MetricKeys, guard: &MultiGuard) {
+    if lock_core::__private::handed_off(guard) {
         keys.handovers().increment(1);
     }
 }

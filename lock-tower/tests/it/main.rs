@@ -53,6 +53,8 @@ mod modes;
 mod openapi;
 #[cfg(feature = "axum")]
 mod outcomes;
+#[cfg(all(feature = "macros", feature = "policy"))]
+mod outside_requests;
 mod plain_tower;
 #[cfg(all(feature = "macros", feature = "policy", feature = "testing"))]
 mod policy_attributes;

@@ -103,7 +103,11 @@ impl LockClientBuilder {
     }
 
     pub(super) fn connect_options(&self) -> ConnectOptions {
-        ConnectOptions { command_timeout: self.settings.command_timeout, ..self.connect.clone() }
+        ConnectOptions {
+            command_timeout: self.settings.command_timeout,
+            observer: self.settings.observer.clone(),
+            ..self.connect.clone()
+        }
     }
 
     #[cfg(feature = "zookeeper")]

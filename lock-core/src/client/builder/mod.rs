@@ -14,7 +14,7 @@ use crate::{
     hold::ClientInner,
     runtime::Tasks,
     store::{LockStore, memory::MemoryStore},
-    types::{ClientConfig, ClientId, InvalidOptions, Owners},
+    types::{ClientConfig, ClientId, InvalidOptions, LockObserver, Observer, Owners},
 };
 
 /// No timeout is longer: it would be none.
@@ -124,6 +124,28 @@ impl LockClientBuilder {
     /// off where they carry personal data. At `debug` they are named in any case. Default: off.
     pub fn log_keys(mut self, log_keys: bool) -> Self {
         self.settings.log_keys = log_keys;
+        self
+    }
+
+    /// Reports what happens to the client's locks to `observer`: grants, refusals, losses, releases, and
+    /// reconnections. There is one observer; a later one replaces it. Default: none.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lock_core::{LockClient, LockEvent};
+    ///
+    /// let locks = LockClient::builder()
+    ///     .observer(|event: LockEvent<'_>| {
+    ///         if let LockEvent::Lost(lost) = event {
+    ///             eprintln!("{:?} is lost after {:?}: {}", lost.lock.name, lost.held_for, lost.cause);
+    ///         }
+    ///     })
+    ///     .in_memory();
+    /// locks.write("report:7").name("report").acquire().await?.release().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn observer(mut self, observer: impl LockObserver + 'static) -> Self {
+        self.settings.observer = Observer::new(observer);
         self
     }
 

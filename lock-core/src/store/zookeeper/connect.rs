@@ -7,7 +7,7 @@ use zookeeper_client::{Client, Error};
 use super::{ConnectPlan, belief::session_timeout_for, path::Root, session::Session, url::Url};
 use crate::{
     runtime::LeaseInstant,
-    types::{ConnectError, InvalidOptions},
+    types::{ConnectError, InvalidOptions, Observer},
 };
 
 /// Shorter than any session of use, and long enough to connect in.
@@ -22,6 +22,7 @@ pub(crate) struct Connector {
     /// What it must grant at least; `None` until it is known what it grants.
     least: Option<Duration>,
     connect_timeout: Duration,
+    pub(crate) observer: Observer,
     #[cfg(feature = "zookeeper-tls")]
     tls: Option<zookeeper_client::TlsOptions>,
 }
@@ -48,6 +49,7 @@ impl Connector {
             session_timeout: session_timeout_for(plan.lease),
             least: None,
             connect_timeout: plan.options.connect_timeout,
+            observer: plan.options.observer.clone(),
         })
     }
 

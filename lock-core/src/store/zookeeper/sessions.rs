@@ -80,20 +80,20 @@ impl Sessions {
 
     async fn keep(&self) {
         let mut backoff = Backoff::new(FIRST_PAUSE);
+        // Kept across attempts that fail: with the number of an earlier session, what that one held
+        // would count as this one's.
+        let mut last = 0;
         loop {
             let session = self.current.borrow().session.clone();
-            let number = match session {
-                Some(session) => {
-                    tokio::select! {
-                        () = self.until_ended(&session) => {}
-                        () = session.touches.keep(&session.client) => {}
-                    }
-                    backoff = Backoff::new(FIRST_PAUSE);
-                    session.number + 1
+            if let Some(session) = session {
+                tokio::select! {
+                    () = self.until_ended(&session) => {}
+                    () = session.touches.keep(&session.client) => {}
                 }
-                None => 1,
-            };
-            let why = match self.connect(number).await {
+                backoff = Backoff::new(FIRST_PAUSE);
+                last = session.number;
+            }
+            let why = match self.connect(last + 1).await {
                 Ok(()) => continue,
                 Err(why) => why,
             };
@@ -108,7 +108,12 @@ impl Sessions {
 
     async fn connect(&self, number: u64) -> Result<(), ConnectError> {
         let session = self.connector.connect(number).await?;
-        self.current.send_replace(Current { session: Some(Arc::new(session)), silent: None });
+        let current = Current { session: Some(Arc::new(session)), silent: None };
+        let before = self.current.send_replace(current);
+        if number > 1 {
+            let down_for = before.silent.map_or(Duration::ZERO, |(since, _)| since.elapsed());
+            self.connector.observer.reconnected(down_for);
+        }
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The small examples run to their end and print what they promise.
 
-use lock_tests::{LIMIT, Process, RedisServer, workspace_binary};
+use lock_tests::{LIMIT, Process, workspace_binary};
 
 async fn output_of(bin: &str) -> String {
     let process = Process::builder(workspace_binary(bin).await).start();
@@ -78,26 +78,4 @@ async fn three_exports_of_a_tenant_run_at_once() {
     let output = output_of("exports").await;
     assert_eq!(output.matches("429 Too Many Requests").count(), 3, "{output}");
     assert_says(&output, &["200 OK: umbrella exported", "job 4 done"]);
-}
-
-#[tokio::test]
-async fn of_three_replicas_one_runs_the_nightly_job() {
-    let server = RedisServer::start().await;
-    let program = workspace_binary("nightly_job").await;
-    let replicas = [0, 1_000, 2_000].map(|late: u32| {
-        let replica = Process::builder(&program).env("REDIS_URL", server.url());
-        replica.env("LATE_MS", late.to_string()).start()
-    });
-    let mut output = String::new();
-    for replica in &replicas {
-        let status = replica.exited(LIMIT).await;
-        output += &replica.output();
-        assert!(status.success(), "{status}\n{output}");
-    }
-    // The first ends long before the others begin, and leaves the lock held.
-    assert_eq!(
-        (output.matches(": ran").count(), output.matches(": skipped").count()),
-        (1, 2),
-        "{output}"
-    );
 }

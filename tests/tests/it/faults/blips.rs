@@ -10,14 +10,18 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use lock_core::{AcquireError, FencingToken, LockClient};
+use lock_core::{AcquireError, FencingToken, LockClient, LockEvent};
 use lock_tests::{LIMIT, RedisServer, Stopwatch, Wire, bounded, eventually, on_every_wire};
-use tokio::{sync::Mutex, task::JoinSet};
+use tokio::{
+    sync::{Mutex, mpsc},
+    task::JoinSet,
+};
 
 use crate::faults::{LONG, NEVER, REFUSED, client, nothing_stays};
 
 on_every_wire! {
     (flavor = "multi_thread"):
+    an_observer_receives_every_replaced_connection
     connections_that_are_killed_ten_times_a_second_cost_no_waiter
     waiters_wait_on_while_redis_hangs_and_are_refused_when_their_wait_ends
     waiters_wait_on_until_redis_is_started_again
@@ -54,6 +58,27 @@ async fn acquire_in_turn(
             return;
         }
     }
+}
+
+async fn an_observer_receives_every_replaced_connection(wire: Wire) {
+    let server = RedisServer::start().await;
+    let (events, mut received) = mpsc::unbounded_channel();
+    let observer = move |event: LockEvent<'_>| {
+        if let LockEvent::Reconnected(event) = event {
+            let _ = events.send(event.down_for);
+        }
+    };
+    let client = wire.builder().observer(observer).connect(&server.url()).await.unwrap();
+    drop(client.write("k").acquire().await.unwrap());
+    let cli = server.cli().await;
+    for _ in 0..2 {
+        assert!(received.try_recv().is_err(), "no connection was replaced");
+        let _: i64 = cli.query(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
+        bounded(LIMIT, received.recv()).await.expect("it is replaced");
+        let granted = client.write("k").wait(LONG).acquire().await;
+        drop(granted.expect("it is reported when it can be used"));
+    }
+    nothing_stays(&server, &[&client]).await;
 }
 
 async fn connections_that_are_killed_ten_times_a_second_cost_no_waiter(wire: Wire) {

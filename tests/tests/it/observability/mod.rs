@@ -6,6 +6,7 @@ mod dashboard;
 mod documented;
 mod everything;
 mod files;
+mod nightly_job;
 mod observed_service;
 mod promql;
 mod scrape;

@@ -27,7 +27,10 @@ use super::{
     tls::{self, Connector},
     transport::Transport,
 };
-use crate::store::redis::protocol::{Malformed, Packed, ReplyReader, Wire};
+use crate::{
+    store::redis::protocol::{Malformed, Packed, ReplyReader, Wire},
+    types::Observer,
+};
 
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -42,6 +45,7 @@ pub(crate) struct Server {
     pub(crate) check_rights: bool,
     /// Whether grants wait for replicas.
     pub(crate) waits: bool,
+    pub(crate) observer: Observer,
     tls: Option<Connector>,
     login: RedisConnectionInfo,
     /// The name in `CLIENT LIST`.
@@ -72,6 +76,7 @@ impl Server {
             wire: Arc::clone(wire),
             check_rights: options.check_rights,
             waits: options.replicas.is_some(),
+            observer: options.common.observer.clone(),
             tls,
             login: login.clone(),
             connection_name: name.to_owned(),

@@ -129,6 +129,9 @@ impl ManagedConnection {
                     *self.old.lock() = connection.identity.clone();
                     self.state
                         .send_replace(State::Up(Arc::clone(&server), Arc::clone(&connection)));
+                    if let Some(up) = last_up {
+                        server.observer.reconnected(up.elapsed());
+                    }
                     self.watch_until_dead(&server, &connection).await;
                     // They lead to the same server, perhaps over the same broken path.
                     self.wait_pool.close();

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use lock_core::{LockClient, LockGuard};
+use lock_core::{LockClient, LockEvent, LockGuard};
 use lock_tests::{
     Direction, LIMIT, Stopwatch, ZooKeeperEnsemble, ZooKeeperServer, bounded, eventually,
     unless_stalled,
 };
+use tokio::sync::mpsc;
 
-use crate::deployments::zookeeper::client;
+use crate::deployments::zookeeper::{client, client_of};
 
 const LEASE: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(60);
@@ -35,7 +36,14 @@ async fn a_holder_behind_a_silent_link_has_lost_its_locks_when_another_gets_them
 async fn another_gets_them_behind(silent: Direction) {
     let server = ZooKeeperServer::start().await;
     let proxy = server.proxy().await;
-    let holder = client(&server.url_through(&proxy), LEASE).await;
+    let (events, mut reconnected) = mpsc::unbounded_channel();
+    let observer = move |event: LockEvent<'_>| {
+        if let LockEvent::Reconnected(event) = event {
+            let _ = events.send(event.down_for);
+        }
+    };
+    let builder = LockClient::builder().observer(observer);
+    let holder = client_of(builder, &server.url_through(&proxy), LEASE).await;
     let other = client(&server.url(), LEASE).await;
     let guards = three_locks(&holder).await;
     let next = ["mutex", "write", "read"].map(|key| match key {
@@ -52,6 +60,7 @@ async fn another_gets_them_behind(silent: Direction) {
     }
     // The client gets a new session by itself, and what began in the old one begins again.
     proxy.pass();
+    bounded(LONG, reconnected.recv()).await.expect("the observer receives it");
     holder.write("again").wait(LONG).acquire().await.unwrap().release().await.unwrap();
 }
 

@@ -9,13 +9,17 @@ mod resource;
 
 use std::time::Duration;
 
-use lock_core::LockClient;
+use lock_core::{LockClient, LockClientBuilder};
 use lock_tests::{LIMIT, eventually};
 
 /// A client whose session has five thirds of this lease. A busy machine may not grant a short one at the
 /// first try.
 async fn client(url: &str, lease: Duration) -> LockClient {
-    let builder = LockClient::builder().lease(lease).command_timeout(LIMIT).connect_timeout(LIMIT);
+    client_of(LockClient::builder(), url, lease).await
+}
+
+async fn client_of(builder: LockClientBuilder, url: &str, lease: Duration) -> LockClient {
+    let builder = builder.lease(lease).command_timeout(LIMIT).connect_timeout(LIMIT);
     let mut connected = None;
     eventually("a session", LIMIT, async || {
         connected = builder.clone().connect(url).await.ok();

@@ -1,6 +1,9 @@
+//! Names of locks: of layers, attributes, rules, and direct acquisitions.
+
 use std::{fmt, ops::Deref, sync::Arc};
 
-/// The name of a lock in logs and problem documents: a layer's or an attribute's.
+/// The name of a lock in logs, metrics and problem documents: a layer's, an attribute's or that of a
+/// direct acquisition.
 #[derive(Debug, Clone)]
 pub enum LockName {
     /// A name in the program.

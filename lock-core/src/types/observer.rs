@@ -1,0 +1,200 @@
+//! Observers: what happens to a client's locks, reported to the program.
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::types::{AcquireError, Kind, LockKey, LostCause, Mode};
+
+/// Receives what happens to the locks of a client, for metrics, logs or a dashboard of the program:
+/// set with [`LockClientBuilder::observer`](crate::LockClientBuilder::observer).
+///
+/// A closure that takes a [`LockEvent`] is an observer too. Every method does nothing by default.
+///
+/// An event is reported once for each outermost acquisition: entering a lock again in the same
+/// [`Scope`](crate::Scope) is none. Of a multi-lock every member is reported, and of a RedLock every
+/// server's lock. An acquisition that is dropped while it waits, or that is refused before anything
+/// is sent because a key or an option is invalid, is not reported.
+///
+/// The methods are called on the task or thread at which the event happens, also while a guard is
+/// dropped, and outside the library's own locks. They must return at once: while one of them blocks,
+/// no lock of the client may be renewed. A panic is caught and logged as an error, and changes
+/// nothing for the lock.
+pub trait LockObserver: Send + Sync {
+    /// A lock is granted.
+    fn granted(&self, event: &GrantedEvent<'_>) {
+        let _ = event;
+    }
+
+    /// An acquisition has ended without the lock.
+    fn refused(&self, event: &RefusedEvent<'_>) {
+        let _ = event;
+    }
+
+    /// A lock is lost: this process does not hold it any more.
+    fn lost(&self, event: &LostEvent<'_>) {
+        let _ = event;
+    }
+
+    /// The last guard of a lock that was held to its end is dropped. The release is confirmed later,
+    /// unless the lock was passed to another waiter of this process.
+    fn released(&self, event: &ReleasedEvent<'_>) {
+        let _ = event;
+    }
+
+    /// The store can be used again after a connection was lost: on Redis the connection for commands
+    /// was replaced, in a cluster that of one node; on ZooKeeper the session was, and every lock of the
+    /// former one is lost.
+    fn reconnected(&self, event: &ReconnectedEvent) {
+        let _ = event;
+    }
+}
+
+/// What a closure that observes receives: see [`LockObserver`].
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum LockEvent<'e> {
+    /// See [`LockObserver::granted`].
+    Granted(&'e GrantedEvent<'e>),
+    /// See [`LockObserver::refused`].
+    Refused(&'e RefusedEvent<'e>),
+    /// See [`LockObserver::lost`].
+    Lost(&'e LostEvent<'e>),
+    /// See [`LockObserver::released`].
+    Released(&'e ReleasedEvent<'e>),
+    /// See [`LockObserver::reconnected`].
+    Reconnected(&'e ReconnectedEvent),
+}
+
+impl<F: Fn(LockEvent<'_>) + Send + Sync> LockObserver for F {
+    fn granted(&self, event: &GrantedEvent<'_>) {
+        self(LockEvent::Granted(event));
+    }
+
+    fn refused(&self, event: &RefusedEvent<'_>) {
+        self(LockEvent::Refused(event));
+    }
+
+    fn lost(&self, event: &LostEvent<'_>) {
+        self(LockEvent::Lost(event));
+    }
+
+    fn released(&self, event: &ReleasedEvent<'_>) {
+        self(LockEvent::Released(event));
+    }
+
+    fn reconnected(&self, event: &ReconnectedEvent) {
+        self(LockEvent::Reconnected(event));
+    }
+}
+
+/// The lock of an event.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ObservedLock<'e> {
+    /// The name of the acquisition: of a direct one the one [set](crate::Acquire::name), of a layer, an
+    /// attribute or a rule its name. There are few of them, so they can be a label of metrics.
+    pub name: Option<&'e str>,
+    /// The key. There is no bound to the number of keys, and they may be personal data: use them in no
+    /// label, and in no log that others read.
+    pub key: &'e LockKey,
+    /// The kind of lock.
+    pub kind: Kind,
+    /// The mode in which it was acquired; an upgrade or a downgrade does not change it.
+    pub mode: Mode,
+    /// Whether a layer or an attribute of lock-tower acquires it. These record metrics of their own.
+    pub by_policy: bool,
+}
+
+/// A lock is granted.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct GrantedEvent<'e> {
+    /// Which one.
+    pub lock: ObservedLock<'e>,
+    /// From the start of the acquisition to the grant, on this process' clock.
+    pub waited: Duration,
+    /// Whether the holder before, in this process, passed it on without a command to the store.
+    pub handed_off: bool,
+}
+
+/// An acquisition has ended without the lock.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct RefusedEvent<'e> {
+    /// Which one.
+    pub lock: ObservedLock<'e>,
+    /// From the start of the acquisition to its end, on this process' clock.
+    pub waited: Duration,
+    /// Why.
+    pub error: &'e AcquireError,
+}
+
+/// A lock is lost.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct LostEvent<'e> {
+    /// Which one.
+    pub lock: ObservedLock<'e>,
+    /// From the grant to the loss, on this process' clock.
+    pub held_for: Duration,
+    /// Why.
+    pub cause: LostCause,
+    /// The least time that was left when a renewal was confirmed; zero if the time ran out. `None` if it
+    /// was not renewed yet.
+    pub least_remaining: Option<Duration>,
+}
+
+/// A lock that was held to its end is released.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ReleasedEvent<'e> {
+    /// Which one.
+    pub lock: ObservedLock<'e>,
+    /// From the grant to the release, on this process' clock.
+    pub held_for: Duration,
+    /// The least time that was left when a renewal was confirmed. `None` if it was not renewed yet.
+    pub least_remaining: Option<Duration>,
+}
+
+/// The store can be used again.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ReconnectedEvent {
+    /// How long there was no connection, on this process' clock.
+    pub down_for: Duration,
+}
+
+/// The observer of a client, if it has one.
+#[derive(Clone, Default)]
+pub(crate) struct Observer(Option<Arc<dyn LockObserver>>);
+
+impl Observer {
+    pub(crate) fn new(observer: impl LockObserver + 'static) -> Self {
+        Self(Some(Arc::new(observer)))
+    }
+
+    /// Reports an event. Never called while a lock of this library's own is held.
+    pub(crate) fn report(&self, event: impl FnOnce(&dyn LockObserver)) {
+        let Some(observer) = &self.0 else { return };
+        // A panic would end the task that renews and releases every lock of the client, or, from a guard
+        // that is dropped by a panic, the process.
+        if catch_unwind(AssertUnwindSafe(|| event(&**observer))).is_err() {
+            tracing::error!("the observer of the lock client panicked; the locks are not affected");
+        }
+    }
+
+    #[cfg(any(feature = "redis", feature = "zookeeper"))]
+    pub(crate) fn reconnected(&self, down_for: Duration) {
+        self.report(|observer| observer.reconnected(&ReconnectedEvent { down_for }));
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Observer").field(&self.0.is_some()).finish()
+    }
+}
