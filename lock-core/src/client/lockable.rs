@@ -75,7 +75,7 @@ impl SingleLock {
             return Err(InvalidOptions(why).into());
         }
         let hold_options = options.hold_options(&self.client.engine().settings);
-        check_hold_options(&hold_options)?;
+        check_hold_options(&options, &hold_options)?;
         if let Some(lease) = self.client.engine().store.session_lease()
             && lease != hold_options.lease
         {
@@ -85,7 +85,7 @@ impl SingleLock {
             );
             return Err(Unsupported::new(what).into());
         }
-        if hold_options.at_least.is_some() && self.client.engine().store.session_lease().is_some() {
+        if options.at_least.is_some() && self.client.engine().store.session_lease().is_some() {
             let what = "`hold_at_least`: a lock ends with the session of its process";
             return Err(Unsupported::new(what).into());
         }

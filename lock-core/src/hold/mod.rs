@@ -135,8 +135,8 @@ impl Hold {
         let state = HoldInner {
             guards,
             token,
-            max_hold: request.hold_options.max_hold,
-            at_least: request.hold_options.at_least,
+            max_hold: request.options.max_hold,
+            at_least: request.options.at_least,
             end: None,
             least_remaining: None,
             permit,

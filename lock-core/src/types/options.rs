@@ -111,25 +111,25 @@ pub(crate) fn check_lease(name: &str, lease: Duration) -> Result<(), InvalidOpti
     )))
 }
 
-pub(crate) fn check_hold_options(hold_options: &HoldOptions) -> Result<(), InvalidOptions> {
+pub(crate) fn check_hold_options(
+    options: &AcquireOptions,
+    hold_options: &HoldOptions,
+) -> Result<(), InvalidOptions> {
     check_lease("lease", hold_options.lease)?;
-    if let (Some(least), Some(most)) = (hold_options.at_least, hold_options.max_hold)
+    if let (Some(least), Some(most)) = (options.at_least, options.max_hold)
         && least > most
     {
         let why = format!("hold_at_least of {least:?} is longer than max_hold, which is {most:?}");
         return Err(InvalidOptions(why));
     }
-    hold_options.max_hold.map_or(Ok(()), |most| check_lease("max_hold", most))
+    options.max_hold.map_or(Ok(()), |most| check_lease("max_hold", most))
 }
 
-/// The options of a hold.
+/// The options of a hold for which the client has defaults.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HoldOptions {
     pub(crate) lease: Duration,
     pub(crate) renew: bool,
-    pub(crate) max_hold: Option<Duration>,
-    /// How long the lock stays held at least, however early the work ends.
-    pub(crate) at_least: Option<Duration>,
     /// How often one grant of the store may go on to the next waiter of this process.
     pub(crate) max_local_handoffs: u32,
     /// How many readers of this process may read under one hold of the store.
@@ -142,6 +142,7 @@ pub struct AcquireOptions {
     pub(crate) lease: Option<Duration>,
     pub(crate) renew: Option<bool>,
     pub(crate) max_hold: Option<Duration>,
+    /// How long the lock stays held at least, however early the work ends.
     pub(crate) at_least: Option<Duration>,
     pub(crate) max_local_handoffs: Option<u32>,
     pub(crate) max_shared_readers: Option<u32>,
@@ -182,8 +183,6 @@ impl AcquireOptions {
             // So that the lock outlasts a process that ends right after its work.
             lease: self.at_least.map_or(lease, |least| least.max(lease)),
             renew: self.renew.unwrap_or(true),
-            max_hold: self.max_hold,
-            at_least: self.at_least,
             max_local_handoffs: self.max_local_handoffs.unwrap_or(settings.max_local_handoffs),
             max_shared_readers: self.max_shared_readers.unwrap_or(settings.max_shared_readers),
         }
