@@ -38,9 +38,9 @@ pub use store::redis::connect::Tls;
 pub use types::ConnectError;
 pub use types::{
     AcquireError, Busy, ClientInfo, DowngradeError, EnsureError, FencingToken, ForcedRelease,
-    GrantedEvent, Health, HolderInfo, InspectError, Inspection, IntoLockKey, InvalidOptions,
-    KeyError, KeyList, Kind, LeaseState, LockError, LockEvent, LockKey, LockObserver, Lost,
-    LostCause, LostEvent, Mode, ObservedLock, Overloaded, ReconnectedEvent, RefusedEvent,
-    ReleaseError, ReleasedEvent, ShutdownError, Unavailable, UnknownKind, Unsupported,
-    UpgradeError, WaiterInfo, WrongKind,
+    GrantedEvent, Health, HoldTicket, HolderInfo, InspectError, Inspection, IntoLockKey,
+    InvalidOptions, InvalidTicket, KeyError, KeyList, Kind, LeaseState, LockError, LockEvent,
+    LockKey, LockObserver, Lost, LostCause, LostEvent, Mode, ObservedLock, Overloaded, ParkError,
+    ReconnectedEvent, RefusedEvent, ReleaseError, ReleasedEvent, ResumeError, ShutdownError,
+    Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo, WrongKind,
 };

@@ -8,7 +8,7 @@ use crate::{
     hold::{Hold, Lease, LockRequest, WaitDeadline, share},
     runtime::LeaseInstant,
     store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand},
-    types::{AcquireError, Overloaded, StoreError, Unavailable, lease},
+    types::{AcquireError, Overloaded, ParkedHold, ResumeError, StoreError, Unavailable, lease},
 };
 
 /// How long a waiter's place in line lives unless it is renewed, and how often a waiter renews it.
@@ -61,6 +61,18 @@ impl FirstAttempt {
             self.0 = None;
         }
         Ok(outcome)
+    }
+
+    /// Takes over a parked hold instead.
+    pub(crate) async fn take_over(
+        mut self,
+        request: &LockRequest,
+        parked: &ParkedHold,
+    ) -> Result<Arc<Hold>, ResumeError> {
+        let lease = self.0.as_ref().expect("BUG: the first attempt is sent once");
+        let hold = lease.take_over(request, parked).await?;
+        self.0 = None;
+        Ok(hold)
     }
 
     /// The attempts that follow.
@@ -273,7 +285,7 @@ impl Lease {
     }
 
     /// Whether a grant of a command sent at `sent` can still be relied upon.
-    fn in_time(&self, sent: LeaseInstant, now: LeaseInstant) -> bool {
+    pub(super) fn in_time(&self, sent: LeaseInstant, now: LeaseInstant) -> bool {
         let state = self.state();
         let effective = self.engine.effective_lease(state.length, state.remote);
         now < sent.after(lease::validity(effective))

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod reentry;
+mod resume;
 mod scope_holds;
 mod wait_loop;
 
@@ -16,6 +17,7 @@ use crate::{
     types::{AcquireError, Kind, Lost},
 };
 use reentry::reenter;
+pub(crate) use resume::resume;
 pub(crate) use scope_holds::ScopeHolds;
 use scope_holds::ScopeSlot;
 

@@ -21,8 +21,10 @@ use std::{
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 use crate::types::ConnectError;
 use crate::{
+    acquire::resume,
+    guard::LockGuard,
     hold::ClientInner,
-    types::{Health, ShutdownError},
+    types::{AcquireOptions, CallSite, Health, HoldTicket, ResumeError, ShutdownError},
 };
 
 pub use acquire::Acquire;
@@ -102,6 +104,34 @@ impl LockClient {
     #[must_use]
     pub fn scope(&self) -> Scope {
         Scope::new(self.clone())
+    }
+
+    /// Goes on under a hold that was [parked](crate::LockGuard::park), in this process or another: the
+    /// guard has the same lock and the same fencing token, and this client's lease, which it renews. A
+    /// ticket is good for one guard.
+    ///
+    /// The client must be connected to the same store as the one that parked, with the same key prefix
+    /// and the same [`ticket_key`](LockClientBuilder::ticket_key). Nothing is waited for: the lock was
+    /// held all the time. In a [`Scope`] the guard's lock is reentrant.
+    ///
+    /// # Errors
+    ///
+    /// [`ResumeError`]. Nothing is held.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this may have used up the ticket. The lock is released then.
+    #[track_caller]
+    pub fn resume(
+        &self,
+        ticket: &HoldTicket,
+    ) -> impl Future<Output = Result<LockGuard, ResumeError>> + Send + use<> {
+        let (client, ticket, scope) = (self.clone(), ticket.clone(), Scope::current());
+        let options = AcquireOptions::at(CallSite::here());
+        async move {
+            let holds = scope.map(|scope| scope.holds());
+            resume(client.engine(), holds, &ticket, options).await
+        }
     }
 
     /// How the client and its store are, for a readiness check and for the engineer on call.

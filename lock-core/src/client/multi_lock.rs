@@ -259,7 +259,7 @@ impl MultiGuard {
     /// Dropping this drops the work. The guard stays.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
         let work = pin!(work);
-        let check = || self.guards().iter().try_for_each(|guard| guard.hold().check());
+        let check = || self.guards().iter().try_for_each(|guard| guard.hold().check_for_work());
         run_while_held(|| self.lost(), check, work).await
     }
 

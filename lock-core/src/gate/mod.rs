@@ -198,6 +198,17 @@ impl<T: Tenant> Gate<T> {
         })
     }
 
+    /// Admits a hold that the store has already, beside whatever contends for the key; `None` once the
+    /// gate is closed.
+    pub(crate) fn enter_holding(self: &Arc<Self>, key: &LockKey) -> Option<Permit<T>> {
+        let mut keys = self.lock();
+        if self.is_closed() {
+            return None;
+        }
+        keys.entry(key.clone()).or_default().enter(Access::Holding);
+        Some(self.permit(key, Access::Holding))
+    }
+
     /// Refuses all waiters, and all acquisitions from now on.
     pub(crate) fn close(&self) {
         let sent_away: Vec<_> = {

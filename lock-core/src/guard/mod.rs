@@ -9,8 +9,8 @@ use crate::{
     hold::Hold,
     runtime::LeaseInstant,
     types::{
-        DowngradeError, EnsureError, FencingToken, LeaseState, LockKey, Lost, Mode, ReleaseError,
-        UpgradeError,
+        DowngradeError, EnsureError, FencingToken, HoldTicket, LeaseState, LockKey, Lost, Mode,
+        ParkError, ReleaseError, UpgradeError,
     },
 };
 
@@ -193,7 +193,7 @@ impl LockGuard {
     /// The release goes on in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
         let hold = Arc::clone(&self.view.hold);
-        hold.check()?;
+        hold.check_for_work()?;
         drop(self);
         let lease = &hold.lease;
         tokio::select! {
@@ -205,6 +205,44 @@ impl LockGuard {
                 Err(why.held_for(left).into())
             }
         }
+    }
+
+    /// Leaves the lock held without a guard, for `lease`, and returns the ticket with which a client
+    /// goes on under the same hold, with the same fencing token: in another task or another process, by
+    /// [`LockClient::resume`](crate::LockClient::resume), once. A parked hold is not renewed: if it is
+    /// not resumed it ends with its lease, on the store's clock, which is never shortened: it is `lease`
+    /// from now, or what the hold had before if that ends later.
+    ///
+    /// The client needs a [`ticket_key`](crate::LockClientBuilder::ticket_key). Unsupported for permits
+    /// of a semaphore and on ZooKeeper, where a lock ends with its session.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let random = [7; 32];
+    /// use lock_core::{HoldTicket, LockClient};
+    ///
+    /// let locks = LockClient::builder().ticket_key(random).in_memory();
+    /// let guard = locks.write("report:7").acquire().await?;
+    /// let token = guard.fencing_token();
+    /// let ticket = guard.park(Duration::from_secs(60)).await?.to_string(); // into a queue
+    ///
+    /// let ticket: HoldTicket = ticket.parse()?; // in the worker
+    /// let guard = locks.resume(&ticket).await?;
+    /// assert_eq!(guard.fencing_token(), token);
+    /// assert!(locks.resume(&ticket).await.is_err());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ParkError`]; the guard is dropped then, and the lock released.
+    ///
+    /// # Cancel safety
+    ///
+    /// The lock is released, as if the guard had been dropped.
+    pub async fn park(self, lease: Duration) -> Result<HoldTicket, ParkError> {
+        self.view.park(lease).await
     }
 
     /// Turns this read guard into a write guard, if no other reader is there, neither here nor in

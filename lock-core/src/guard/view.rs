@@ -12,7 +12,7 @@ use futures_util::poll;
 use super::lost_signal::LostSignal;
 use crate::{
     hold::Hold,
-    types::{EnsureError, FencingToken, Kind, LockKey, Lost, Mode},
+    types::{EnsureError, FencingToken, HoldTicket, Kind, LockKey, Lost, Mode, ParkError},
 };
 
 /// A view of a lock that another guard holds. It does not keep the lock held.
@@ -113,6 +113,21 @@ impl LockView {
         self.hold.extend_max_hold(by)
     }
 
+    /// Parks the hold that this shows, as [`LockGuard::park`](crate::LockGuard::park) does: its guard,
+    /// wherever it is, holds nothing from then on, and dropping it releases nothing. The view is
+    /// [lost](Self::ensure_held) as parked; work that is [protected](Self::protect) by it goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`ParkError`]; the lock stays as it was.
+    ///
+    /// # Cancel safety
+    ///
+    /// The lock stays as it was, for as long as its guard lives; its lease may have become longer.
+    pub async fn park(&self, lease: Duration) -> Result<HoldTicket, ParkError> {
+        self.hold.park(lease).await
+    }
+
     /// A future that resolves when the lock is lost.
     pub fn lost(&self) -> LostSignal {
         LostSignal::of(&self.hold)
@@ -132,7 +147,7 @@ impl LockView {
     /// Dropping this drops the work. The lock stays with its guard.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
         let work = pin!(work);
-        run_while_held(|| self.lost(), || self.ensure_held(), work).await
+        run_while_held(|| self.lost(), || self.hold.check_for_work(), work).await
     }
 }
 

@@ -115,7 +115,7 @@ impl Hold {
 impl LeaseInner {
     /// Nothing is released: what the store has ends with the lease. `false` while a step is in doubt,
     /// after which the store might have more than this knows.
-    fn leave(&mut self) -> bool {
+    pub(super) fn leave(&mut self) -> bool {
         if self.stage != Stage::Held || self.in_doubt() {
             return false;
         }

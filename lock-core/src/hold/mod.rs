@@ -15,6 +15,7 @@ mod local_handoff;
 mod lock_order;
 mod mode_change;
 mod observed;
+mod park;
 mod reconcile;
 mod renewal;
 mod request;
@@ -109,6 +110,8 @@ pub(crate) enum HoldEnd {
     Released,
     /// The same, and the lease is with the next waiter of this process.
     HandedOff,
+    /// Its lease is in the store, for another client to go on with.
+    Parked,
     Lost(LostCause),
 }
 
@@ -116,6 +119,7 @@ impl HoldEnd {
     pub(super) fn cause(self) -> LostCause {
         match self {
             Self::Released | Self::HandedOff => LostCause::Released,
+            Self::Parked => LostCause::Parked,
             Self::Lost(cause) => cause,
         }
     }
@@ -182,12 +186,12 @@ impl Hold {
     pub(crate) fn is_live(&self) -> Result<bool, Lost> {
         match self.state().end {
             None => Ok(true),
-            Some(HoldEnd::Released | HoldEnd::HandedOff) => Ok(false),
+            Some(HoldEnd::Released | HoldEnd::HandedOff | HoldEnd::Parked) => Ok(false),
             Some(HoldEnd::Lost(cause)) => Err(self.lost(cause)),
         }
     }
 
-    /// Whether the last guard was dropped while the lock was held.
+    /// Whether it ended by the will of its holder.
     pub(crate) fn was_released(&self) -> bool {
         matches!(self.is_live(), Ok(false))
     }
@@ -215,6 +219,12 @@ impl Hold {
             self.lease.lose(cause);
         }
         Err(self.lost(cause))
+    }
+
+    /// As [`check`](Self::check), for the work under it, which goes on after it has parked its own hold.
+    pub(crate) fn check_for_work(self: &Arc<Self>) -> Result<(), Lost> {
+        self.check()
+            .or_else(|lost| if lost.cause == LostCause::Parked { Ok(()) } else { Err(lost) })
     }
 
     /// Until when it may be relied upon as things stand.
@@ -363,7 +373,7 @@ impl Hold {
         match self.state().end {
             Some(HoldEnd::Lost(cause)) => return Some(Err(self.lost(cause).into())),
             // The lease belongs to the next holder from here on: its later failures are not this one's.
-            Some(HoldEnd::HandedOff) => return Some(Ok(())),
+            Some(HoldEnd::HandedOff | HoldEnd::Parked) => return Some(Ok(())),
             Some(HoldEnd::Released) | None => {}
         }
         if lease.is_settled() {

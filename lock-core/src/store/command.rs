@@ -194,6 +194,27 @@ impl RenewCommand {
     }
 }
 
+/// Passes an owner's only hold on to another owner: see
+/// [`LockStore::transfer`](super::LockStore::transfer).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TransferCommand {
+    /// The owner that has it, on its key.
+    pub holder: Holder,
+    /// The mode of the hold.
+    pub mode: Mode,
+    /// The owner that gets it: a fresh one.
+    pub to: OwnerId,
+}
+
+impl TransferCommand {
+    /// Creates a transfer.
+    #[must_use]
+    pub fn new(holder: Holder, mode: Mode, to: OwnerId) -> Self {
+        Self { holder, mode, to }
+    }
+}
+
 /// Changes the mode of one hold: see [`LockStore::upgrade`](super::LockStore::upgrade) and
 /// [`downgrade`](super::LockStore::downgrade).
 #[derive(Debug, Clone)]

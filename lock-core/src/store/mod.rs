@@ -73,12 +73,14 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 pub use command::{
     AcquireCommand, ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
+    TransferCommand,
 };
 #[cfg(any(feature = "redis", feature = "zookeeper", feature = "test-util"))]
 pub(crate) use notify::NotifyState;
 pub use notify::{WakeTopic, WakeupReceiver, WakeupSender};
 pub use outcome::{
-    Acquired, AcquiredAll, Downgraded, Released, Renewal, StoreHealth, StoreIdentity, Upgraded,
+    Acquired, AcquiredAll, Downgraded, Released, Renewal, StoreHealth, StoreIdentity, Transferred,
+    Upgraded,
 };
 pub use snapshot::{HolderSnapshot, LockSnapshot, WaiterSnapshot};
 
@@ -183,6 +185,21 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     fn downgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         drop(command);
         unsupported("downgrades")
+    }
+
+    /// Returns whether [`transfer`](Self::transfer) is implemented. If not, the client refuses to park a
+    /// hold as unsupported. Default: `false`.
+    fn supports_transfers(&self) -> bool {
+        false
+    }
+
+    /// Passes the only hold of an owner on to another owner, which holds nothing yet, with the same
+    /// token and for as long as it would have lasted. Waiters keep their places. Not sent for
+    /// semaphores. If the new owner has the hold already, the answer is [`Transferred::Done`]. Default:
+    /// unsupported.
+    fn transfer(&self, command: TransferCommand) -> StoreFuture<'_, Transferred> {
+        drop(command);
+        unsupported("holds that change hands")
     }
 
     /// Returns whether [`acquire_all`](Self::acquire_all) can take these keys together. If not, the

@@ -71,6 +71,16 @@ pub enum Renewal {
     Failed,
 }
 
+/// The outcome of a [`TransferCommand`](super::TransferCommand).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transferred {
+    /// The new owner has the hold, by this command or an earlier one of the same owners.
+    Done,
+    /// The former owner has no such hold, and neither has the new one.
+    Gone,
+}
+
 /// The outcome of an upgrade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::store_probe::{Ask, Step};
 use crate::{
     store::{
-        ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
+        ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand, TransferCommand,
         redis::{
             native::NativeWire,
             protocol::{ReplyReader, ScriptCall, Wire},
@@ -122,6 +122,13 @@ impl ScriptCaller {
         let waiters = waiters.iter().map(leaves).collect();
         let command = LeaveCommand::new(first.kind, first.key.clone(), waiters);
         plain(first.wire().leave(&command).expect("BUG: it has such a script"), nonce)
+    }
+
+    /// Returns the call that passes this owner's hold on to another owner of the same key.
+    #[must_use]
+    pub fn transfer(&self, mode: Mode, to: &Self, nonce: &str) -> PlainCall {
+        let command = TransferCommand::new(self.holder(), mode, to.owner.clone());
+        plain(self.wire().transfer(&command), nonce)
     }
 
     /// Returns the call that acquires several locks.

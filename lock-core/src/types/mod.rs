@@ -13,14 +13,15 @@ mod mode;
 mod observer;
 mod options;
 mod owner;
+mod ticket;
 
 pub(crate) use call_site::CallSite;
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 pub use error::ConnectError;
 pub use error::{
-    AcquireError, Busy, DowngradeError, EnsureError, InspectError, InvalidOptions, LockError, Lost,
-    LostCause, Overloaded, ReleaseError, ShutdownError, StoreError, Unavailable, Unsupported,
-    UpgradeError, WrongKind,
+    AcquireError, Busy, DowngradeError, EnsureError, InspectError, InvalidOptions, InvalidTicket,
+    LockError, Lost, LostCause, Overloaded, ParkError, ReleaseError, ResumeError, ShutdownError,
+    StoreError, Unavailable, Unsupported, UpgradeError, WrongKind,
 };
 pub use fencing_token::FencingToken;
 pub use health::{Health, LeaseState};
@@ -34,11 +35,13 @@ pub use observer::{
     GrantedEvent, LockEvent, LockObserver, LostEvent, ObservedLock, ReconnectedEvent, RefusedEvent,
     ReleasedEvent,
 };
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+pub(crate) use options::ConnectOptions;
 pub(crate) use options::{
     AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS,
-    check_hold_options,
+    check_hold_options, check_lease,
 };
-#[cfg(any(feature = "redis", feature = "zookeeper"))]
-pub(crate) use options::{ConnectOptions, check_lease};
 pub use owner::OwnerId;
 pub(crate) use owner::{ClientId, Owners};
+pub use ticket::HoldTicket;
+pub(crate) use ticket::{ParkedHold, TicketKey};

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use lock_key::{MAX_DURATION, MIN_LEASE};
 
-use crate::types::{CallSite, InvalidOptions, LockName, Observer, lease::DEFAULT_LEASE};
+use crate::types::{
+    CallSite, InvalidOptions, LockName, Observer, lease::DEFAULT_LEASE, ticket::TicketKey,
+};
 
 /// How often one grant of the store may go on to the next waiter of this process.
 pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
@@ -37,6 +39,8 @@ pub(crate) struct ClientConfig {
     pub(crate) max_local_handoffs: u32,
     pub(crate) max_shared_readers: u32,
     pub(crate) observer: Observer,
+    /// With which holds are parked and resumed.
+    pub(crate) ticket_key: Option<TicketKey>,
 }
 
 impl Default for ClientConfig {
@@ -53,7 +57,19 @@ impl Default for ClientConfig {
             max_local_handoffs: MAX_LOCAL_HANDOFFS,
             max_shared_readers: MAX_SHARED_READERS,
             observer: Observer::default(),
+            ticket_key: None,
         }
+    }
+}
+
+impl ClientConfig {
+    /// The key of tickets, if there is one that can be used.
+    pub(crate) fn ticket_key(&self) -> Result<&TicketKey, InvalidOptions> {
+        let Some(key) = &self.ticket_key else {
+            let why = "the client has no ticket_key: set the service's with LockClientBuilder::ticket_key";
+            return Err(InvalidOptions(why.to_owned()));
+        };
+        key.check().map(|()| key)
     }
 }
 

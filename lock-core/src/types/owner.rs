@@ -78,6 +78,13 @@ impl OwnerId {
         }
     }
 
+    /// The owner that is displayed as `<client>:<number>`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (client, number) = text.rsplit_once(':')?;
+        let number = number.parse().ok().filter(|number| *number > 0)?;
+        Some(Self(Name::Numbered(ClientId(client.into()), number)))
+    }
+
     /// The client and the number, if that is how it is displayed.
     #[cfg(feature = "redis")]
     pub(crate) fn numbered(&self) -> Option<(&str, u64)> {

@@ -15,6 +15,7 @@ mod multi_lock;
 mod observed;
 mod observer;
 mod own_store;
+mod park;
 mod red_lock;
 mod reentry;
 mod schedules;

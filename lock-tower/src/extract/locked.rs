@@ -8,8 +8,8 @@ use std::{
 use futures_util::future::try_join_all;
 use http::Extensions;
 use lock_core::{
-    __private::invalid_options, AcquireError, EnsureError, FencingToken, LockGuard, LockView, Lost,
-    Mode, MultiGuard,
+    __private::invalid_options, AcquireError, EnsureError, FencingToken, HoldTicket, LockGuard,
+    LockView, Lost, Mode, MultiGuard, ParkError,
 };
 use lock_policy::Unlocked;
 
@@ -162,6 +162,45 @@ impl Locked {
         // If the hold ended meanwhile, the guard belongs to a new hold: refuse it.
         self.views().iter().try_for_each(LockView::ensure_held)?;
         Ok(guard)
+    }
+
+    /// Parks the request's lock for `lease` and returns the ticket with which a worker, in this process
+    /// or another, goes on under it: see [`LockGuard::park`]. The handler runs on without the lock, which
+    /// does not end with the request.
+    ///
+    #[cfg_attr(feature = "axum", doc = "```")]
+    #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+    /// use std::time::Duration;
+    /// use axum::http::StatusCode;
+    /// use lock_tower::Locked;
+    /// # async fn enqueue(ticket: String) {}
+    ///
+    /// async fn rewrite(lock: Locked) -> Result<StatusCode, StatusCode> {
+    ///     let ticket = lock.park(Duration::from_secs(60)).await;
+    ///     let ticket = ticket.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    ///     enqueue(ticket.to_string()).await; // the worker: locks.resume(&ticket.parse()?)
+    ///     Ok(StatusCode::ACCEPTED)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ParkError`]; the request keeps its lock. [`ParkError::InvalidOptions`] also with several keys,
+    /// or while the request runs [unlocked](Self::unlocked).
+    ///
+    /// # Cancel safety
+    ///
+    /// The request keeps its lock.
+    ///
+    /// # Panics
+    ///
+    /// If called before the handler's body runs.
+    pub async fn park(&self, lease: Duration) -> Result<HoldTicket, ParkError> {
+        match (self.unlocked(), self.views()) {
+            (None, [view]) => view.park(lease).await,
+            (Some(_), _) => Err(invalid_options("the request runs without its lock").into()),
+            _ => Err(invalid_options("only a lock on one key can be parked").into()),
+        }
     }
 
     /// Returns the number by which a resource can refuse a holder whose lease has ended. It is

@@ -82,10 +82,11 @@ impl RequestHold {
         Some(guard.lost())
     }
 
-    /// Returns why the lock is not held any more, if it is not.
+    /// Returns why the lock is lost, if it is. One that the handler has parked is not.
     pub(crate) fn loss(&self) -> Option<LostCause> {
-        let mut views = self.guard.iter().flat_map(MultiGuard::views);
-        views.find_map(|view| view.ensure_held().err()).map(|lost| lost.cause())
+        let views = self.guard.iter().flat_map(MultiGuard::views);
+        let mut causes = views.filter_map(|view| Some(view.ensure_held().err()?.cause()));
+        causes.find(|cause| *cause != LostCause::Parked)
     }
 
     /// Continues the shadow measurement, if there is one, after the handler has ended.

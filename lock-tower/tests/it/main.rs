@@ -55,6 +55,7 @@ mod openapi;
 mod outcomes;
 #[cfg(all(feature = "macros", feature = "policy"))]
 mod outside_requests;
+mod park;
 mod plain_tower;
 #[cfg(all(feature = "macros", feature = "policy", feature = "testing"))]
 mod policy_attributes;

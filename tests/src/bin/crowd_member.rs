@@ -11,12 +11,15 @@
 //! | `keep <key> <of> <weight> <lease>` | takes so many of `of` permits, with a lease in milliseconds | `kept` |
 //! | `take <key> <of> <weight> <log> <name>` | the same once, and writes `has <name>` and `gives <name>` to the list `log` | `took <name>` |
 //! | `count <key> <of> <turns> <counter>` | takes permits again and again, one to three at once, and counts those in use | `counted` |
+//! | `park <key> <counter> <list> <list> <turns>` | locks `key`, counts up, parks it, and writes its ticket to both lists | `parked` |
+//! | `resume <key> <counter> <list> <turns>` | resumes every ticket of a list, counts down and releases | `resumed <how many>` |
+//! | `want <key> <counter> <until>` | locks `key` again and again, counting up and down, until the key `until` exists | `wanted <how often>` |
 //! | `both <one> <other> <turns> <counter>` | locks both, in the order given, and counts up in steps | `done` |
 
 use std::{env, error::Error, time::Duration};
 
 use clap::ValueEnum;
-use lock_core::{Kind, LockClient, LockGuard, Mode};
+use lock_core::{HoldTicket, Kind, LockClient, LockGuard, Mode, ResumeError};
 use lock_tests::{Cli, Wire};
 use tokio::{
     io::{AsyncBufReadExt, BufReader, stdin},
@@ -41,7 +44,8 @@ async fn main() -> Result<(), Failure> {
     // What is shown is an order, and a machine that stands still for a moment must not change it.
     let patience = Duration::from_secs(30);
     let wire = Wire::from_str(&env::var("WIRE")?, true)?;
-    let builder = wire.builder().command_timeout(patience).fairness_timeout(WAIT);
+    let builder =
+        wire.builder().command_timeout(patience).fairness_timeout(WAIT).ticket_key([7; 32]);
     let member = Member { locks: builder.connect(&url).await?, cli: Cli::connect(&url).await };
     println!("ready");
 
@@ -113,6 +117,13 @@ impl Member {
             ["count", key, of, turns, counter] => {
                 self.count(key, of.parse()?, turns.parse()?, counter).await
             }
+            ["park", key, counter, one, other, turns] => {
+                self.park(key, counter, [one, other], turns.parse()?).await
+            }
+            ["resume", key, counter, list, turns] => {
+                self.resume(key, counter, list, turns.parse()?).await
+            }
+            ["want", key, counter, until] => self.want(key, counter, until).await,
             ["both", one, other, turns, counter] => {
                 self.both([one, other], turns.parse()?, counter).await
             }
@@ -135,6 +146,76 @@ impl Member {
         }
         println!("streamed");
         Ok(())
+    }
+
+    async fn park(
+        &self,
+        key: &str,
+        counter: &str,
+        lists: [&str; 2],
+        turns: u32,
+    ) -> Result<(), Failure> {
+        for _ in 0..turns {
+            let guard = self.locks.write(key).wait(WAIT).acquire().await?;
+            self.changed(counter, "INCR", 1).await?;
+            let ticket = guard.park(WAIT).await?.to_string();
+            for list in lists {
+                self.write(list, &ticket).await;
+            }
+        }
+        println!("parked");
+        Ok(())
+    }
+
+    async fn resume(
+        &self,
+        key: &str,
+        counter: &str,
+        list: &str,
+        turns: u32,
+    ) -> Result<(), Failure> {
+        let mut resumed = 0;
+        for _ in 0..turns {
+            let ticket: HoldTicket = loop {
+                match self.cli.query::<Option<String>>(&["LPOP", list]).await {
+                    Some(ticket) => break ticket.parse()?,
+                    None => sleep(Duration::from_millis(1)).await,
+                }
+            };
+            match self.locks.resume(&ticket).await {
+                Ok(guard) => {
+                    assert_eq!(guard.key().as_str(), key);
+                    self.write("tokens", &guard.fencing_token().to_string()).await;
+                    self.changed(counter, "DECR", 0).await?;
+                    guard.release().await?;
+                    resumed += 1;
+                }
+                Err(ResumeError::Gone { .. }) => {}
+                Err(other) => return Err(other.into()),
+            }
+        }
+        println!("resumed {resumed}");
+        Ok(())
+    }
+
+    async fn want(&self, key: &str, counter: &str, until: &str) -> Result<(), Failure> {
+        let mut wanted = 0;
+        while !self.cli.exists(until).await {
+            if let Ok(guard) = self.locks.write(key).wait(Duration::from_secs(1)).acquire().await {
+                self.changed(counter, "INCR", 1).await?;
+                self.changed(counter, "DECR", 0).await?;
+                guard.release().await?;
+                wanted += 1;
+            }
+        }
+        println!("wanted {wanted}");
+        Ok(())
+    }
+
+    /// Changes the counter, which must have this value then.
+    async fn changed(&self, counter: &str, command: &str, expected: i64) -> Result<(), Failure> {
+        let found: i64 = self.cli.query(&[command, counter]).await;
+        if found == expected { Ok(()) } else { Err(format!("{command}: {found}").into()) }
     }
 
     async fn both(&self, keys: [&str; 2], turns: u32, counter: &str) -> Result<(), Failure> {

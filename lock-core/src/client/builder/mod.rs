@@ -14,7 +14,7 @@ use crate::{
     hold::ClientInner,
     runtime::Tasks,
     store::{LockStore, memory::MemoryStore},
-    types::{ClientConfig, ClientId, InvalidOptions, LockObserver, Observer, Owners},
+    types::{ClientConfig, ClientId, InvalidOptions, LockObserver, Observer, Owners, TicketKey},
 };
 
 /// No timeout is longer: it would be none.
@@ -124,6 +124,15 @@ impl LockClientBuilder {
     /// off where they carry personal data. At `debug` they are named in any case. Default: off.
     pub fn log_keys(mut self, log_keys: bool) -> Self {
         self.settings.log_keys = log_keys;
+        self
+    }
+
+    /// Sets the key with which this client signs and checks the tickets of parked holds: at least 32
+    /// random bytes, the same in all processes that park and resume for each other, kept as secret as a
+    /// password. Default: none, and nothing can be [parked](crate::LockGuard::park) or
+    /// [resumed](LockClient::resume).
+    pub fn ticket_key(mut self, key: impl AsRef<[u8]>) -> Self {
+        self.settings.ticket_key = Some(TicketKey::new(key.as_ref()));
         self
     }
 

@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{
     runtime::LeaseInstant,
-    store::{AcquireCommand, Acquired, LockSnapshot, ReleaseCommand, Released, Renewal},
+    store::{
+        AcquireCommand, Acquired, LockSnapshot, ReleaseCommand, Released, Renewal, TransferCommand,
+        Transferred,
+    },
     types::{Kind, Mode, OwnerId},
 };
 
@@ -122,6 +125,10 @@ impl LockRules for Exclusive {
 
     fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
         self.holders.renew(owner, mode, until)
+    }
+
+    fn transfer(&mut self, step: &TransferCommand) -> Transferred {
+        self.holders.transfer(step)
     }
 
     fn standing(&self, now: LeaseInstant) -> LockSnapshot {

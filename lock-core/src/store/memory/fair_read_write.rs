@@ -11,7 +11,7 @@ use crate::{
     runtime::LeaseInstant,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
-        Released, Renewal, Upgraded,
+        Released, Renewal, TransferCommand, Transferred, Upgraded,
     },
     types::{Kind, Mode, OwnerId},
 };
@@ -115,6 +115,10 @@ impl LockRules for FairReadWrite {
             self.tell_next(context);
         }
         downgraded
+    }
+
+    fn transfer(&mut self, step: &TransferCommand) -> Transferred {
+        self.holders.transfer(step)
     }
 
     fn standing(&self, now: LeaseInstant) -> LockSnapshot {

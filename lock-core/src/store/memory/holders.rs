@@ -7,7 +7,7 @@ use crate::{
     runtime::LeaseInstant,
     store::{
         AcquireCommand, ConvertCommand, Downgraded, HolderSnapshot, Holds, LockSnapshot,
-        ReleaseCommand, Released, Renewal, Upgraded,
+        ReleaseCommand, Released, Renewal, TransferCommand, Transferred, Upgraded,
     },
     types::{Mode, OwnerId},
 };
@@ -216,6 +216,26 @@ impl Holders {
         }
         self.convert(owner, step.after, now.after(step.lease));
         (Downgraded::Done, step.after.write == 0)
+    }
+
+    /// Passes an owner's only hold on to another owner.
+    pub(crate) fn transfer(&mut self, step: &TransferCommand) -> Transferred {
+        let (owner, to) = (&step.holder.owner, &step.to);
+        let mut once = Holds::default();
+        *once.of_mut(step.mode) = 1;
+        if self.holds(to) == once {
+            return Transferred::Done;
+        }
+        if self.holds(owner) != once {
+            return Transferred::Gone;
+        }
+        if let Some(reads) = self.reads.remove(owner) {
+            self.reads.insert(to.clone(), reads);
+        }
+        if let Some(writes) = self.writes.as_mut().filter(|writes| writes.owner == *owner) {
+            writes.owner = to.clone();
+        }
+        Transferred::Done
     }
 
     /// Gives an owner exactly these holds, for as long as it had them or until `until`.

@@ -14,7 +14,8 @@ use crate::{
     store::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LeaveCommand,
         LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin,
-        StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
+        StoreFuture, StoreHealth, StoreIdentity, TransferCommand, Transferred, Upgraded, WakeTopic,
+        WakeupReceiver,
     },
     types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError, Unavailable},
 };
@@ -186,6 +187,18 @@ impl LockStore for MemoryStore {
             let downgraded =
                 keys.of_kind(key, *kind, |lock, context| lock.shape().downgrade(&step, context));
             downgraded.unwrap_or(Downgraded::Lost)
+        })
+    }
+
+    fn supports_transfers(&self) -> bool {
+        true
+    }
+
+    fn transfer(&self, step: TransferCommand) -> StoreFuture<'_, Transferred> {
+        self.with_keys(|keys| {
+            let Holder { kind, key, .. } = &step.holder;
+            let transferred = keys.of_kind(key, *kind, |lock, _| lock.shape().transfer(&step));
+            transferred.unwrap_or(Transferred::Gone)
         })
     }
 

@@ -9,7 +9,7 @@ use crate::{
     runtime::LeaseInstant,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
-        Released, Renewal, Upgraded,
+        Released, Renewal, TransferCommand, Transferred, Upgraded,
     },
     types::{Kind, Mode, OwnerId},
 };
@@ -62,6 +62,10 @@ impl LockRules for ReadWrite {
             self.waiters.pass_on(&self.holders, context);
         }
         downgraded
+    }
+
+    fn transfer(&mut self, step: &TransferCommand) -> Transferred {
+        self.holders.transfer(step)
     }
 
     fn standing(&self, now: LeaseInstant) -> LockSnapshot {

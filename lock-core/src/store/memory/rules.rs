@@ -7,7 +7,7 @@ use crate::{
     runtime::LeaseInstant,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, LockSnapshot, ReleaseCommand,
-        Released, Renewal, Upgraded,
+        Released, Renewal, TransferCommand, Transferred, Upgraded,
     },
     types::{FencingToken, Mode, OwnerId},
 };
@@ -64,6 +64,10 @@ pub(crate) trait LockRules {
     }
     fn downgrade(&mut self, _step: &ConvertCommand, _scene: &mut StepContext<'_>) -> Downgraded {
         Downgraded::Lost
+    }
+    /// Of no semaphore.
+    fn transfer(&mut self, _step: &TransferCommand) -> Transferred {
+        Transferred::Gone
     }
     fn standing(&self, now: LeaseInstant) -> LockSnapshot;
     /// Takes the lock away from all holders. Waiters keep their places and are notified.

@@ -20,7 +20,8 @@ use crate::{
     store::{
         self, AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder,
         LeaveCommand, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
-        StoreAdmin, StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
+        StoreAdmin, StoreFuture, StoreHealth, StoreIdentity, TransferCommand, Transferred,
+        Upgraded, WakeTopic, WakeupReceiver,
     },
     types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError, Unavailable},
 };
@@ -256,6 +257,15 @@ impl LockStore for RedisStore {
     fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         let call = self.call(self.wire.downgrade(&step));
         async move { Ok(self.run(&call).await?.downgraded()?) }.boxed()
+    }
+
+    fn supports_transfers(&self) -> bool {
+        true
+    }
+
+    fn transfer(&self, step: TransferCommand) -> StoreFuture<'_, Transferred> {
+        let call = self.call(self.wire.transfer(&step));
+        async move { Ok(self.run(&call).await?.transferred()?) }.boxed()
     }
 
     fn set_permits(

@@ -7,7 +7,7 @@ use crate::{
     client::LockClient,
     store::{
         AcquireCommand, Acquired, Holder, LockStore, ReleaseCommand, Released, RenewCommand,
-        Renewal,
+        Renewal, TransferCommand, Transferred,
     },
     types::{Kind, LockKey, Mode},
 };
@@ -46,6 +46,11 @@ impl Store {
     async fn renew(&self, holder: &Holder, mode: Mode, lease: Duration) -> Renewal {
         let renewed = self.store.renew(mode, vec![RenewCommand::new(holder.clone(), lease)]).await;
         renewed.unwrap()[0]
+    }
+
+    async fn transfer(&self, holder: &Holder, mode: Mode, to: &Holder) -> Transferred {
+        let command = TransferCommand::new(holder.clone(), mode, to.owner.clone());
+        self.store.transfer(command).await.unwrap()
     }
 }
 
@@ -147,4 +152,59 @@ pub(super) async fn readers_are_counted_one_by_one(world: StoreUnderTest) {
     assert!(busy(store.write(&writer, 1).await));
     assert_eq!(store.release(&two, Mode::Read, 0).await, Released::Freed);
     assert!(matches!(store.write(&writer, 1).await, Acquired::Granted(_)));
+}
+
+/// The modes of a kind.
+fn modes(kind: Kind) -> impl Iterator<Item = Mode> {
+    [Mode::Write, Mode::Read].into_iter().filter(move |mode| kind.supports(*mode))
+}
+
+pub(super) async fn a_repeated_transfer_counts_once(world: StoreUnderTest) {
+    let store = Store::of(&world).await;
+    for kind in world.locks() {
+        for mode in modes(kind) {
+            let owners = [(); 4].map(|()| store.owner(kind));
+            let [from, to, late, other] = &owners;
+            store.acquire(from, mode, 1, LONG).await;
+            for _ in 0..2 {
+                assert_eq!(
+                    store.transfer(from, mode, to).await,
+                    Transferred::Done,
+                    "{kind} {mode}"
+                );
+            }
+            assert_eq!(store.transfer(from, mode, late).await, Transferred::Gone, "{kind} {mode}");
+            assert_eq!(store.renew(from, mode, LONG).await, Renewal::Lost, "{kind} {mode}");
+            assert_eq!(store.release(from, mode, 0).await, Released::Gone, "{kind} {mode}");
+            assert!(busy(store.write(other, 1).await), "{kind} {mode}");
+            assert_eq!(store.renew(to, mode, LONG).await, Renewal::Renewed, "{kind} {mode}");
+            assert_eq!(store.release(to, mode, 0).await, Released::Freed, "{kind} {mode}");
+            assert_eq!(store.transfer(from, mode, to).await, Transferred::Gone, "{kind} {mode}");
+        }
+    }
+}
+
+pub(super) async fn a_transfer_of_what_is_not_the_only_hold_changes_nothing(world: StoreUnderTest) {
+    let store = Store::of(&world).await;
+    for kind in world.locks() {
+        let (from, to, other) = (store.owner(kind), store.owner(kind), store.owner(kind));
+        let gone = async |mode| store.transfer(&from, mode, &to).await == Transferred::Gone;
+        assert!(gone(Mode::Write).await, "{kind}: nothing is there");
+        store.write(&other, 1).await;
+        assert!(gone(Mode::Write).await, "{kind}: another owner has it");
+        store.release(&other, Mode::Write, 0).await;
+        store.write(&from, 1).await;
+        store.write(&from, 2).await;
+        assert!(gone(Mode::Write).await, "{kind}: two holds");
+        store.release(&from, Mode::Write, 1).await;
+        if kind.has_readers() {
+            assert!(gone(Mode::Read).await, "{kind}: it writes");
+            store.acquire(&from, Mode::Read, 1, LONG).await;
+            assert!(gone(Mode::Read).await && gone(Mode::Write).await, "{kind}: both modes");
+            store.release(&from, Mode::Read, 0).await;
+        }
+        assert_eq!(store.renew(&to, Mode::Write, LONG).await, Renewal::Lost, "{kind}");
+        assert_eq!(store.transfer(&from, Mode::Write, &to).await, Transferred::Done, "{kind}");
+        assert_eq!(store.release(&to, Mode::Write, 0).await, Released::Freed, "{kind}");
+    }
 }

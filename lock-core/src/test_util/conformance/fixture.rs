@@ -34,6 +34,8 @@ pub enum Feature {
     ReservedTokens,
     /// Upgrades and downgrades.
     ModeChanges,
+    /// Holds that are parked, and resumed by another client.
+    Parking,
     /// Inspecting locks and taking them away: [`StoreAdmin`](crate::store::StoreAdmin).
     Admin,
     /// Waiters are woken, and need not poll.

@@ -46,6 +46,7 @@ mod matrix;
 mod modes;
 mod multi;
 mod order;
+mod parking;
 mod refusals;
 mod scopes;
 mod semaphore;
@@ -81,6 +82,8 @@ macro_rules! conformance_cases {
                 no_command_shortens_a_lease []
                 reserved_tokens_are_given_to_no_other_owner [ReservedTokens]
                 readers_are_counted_one_by_one [ReadWrite]
+                a_repeated_transfer_counts_once [Parking ReadWrite FairReadWrite Fair Reentrant Fenced]
+                a_transfer_of_what_is_not_the_only_hold_changes_nothing [Parking ReadWrite FairReadWrite Fair Reentrant Fenced]
             }
             crashes {
                 what_a_dead_process_held_passes_on []
@@ -168,6 +171,14 @@ macro_rules! conformance_cases {
                 a_dead_waiter_is_passed_by [Fair FairReadWrite Admin]
                 a_waiter_that_gives_up_leaves_the_line [Fair FairReadWrite Admin]
                 holders_that_never_release_pass_it_on_in_order [Fair FairReadWrite Admin]
+            }
+            parking {
+                a_parked_hold_is_resumed_once [Parking Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite]
+                a_parked_hold_ends_with_its_lease [Parking ReadWrite FairReadWrite Fair]
+                a_resumed_hold_is_renewed [Parking ReadWrite FairReadWrite Fair]
+                a_parked_read_keeps_writers_out_beside_others [Parking ReadWrite FairReadWrite]
+                waiters_wait_for_a_parked_hold [Parking ReadWrite FairReadWrite Fair WakeUps]
+                a_mode_that_was_changed_is_parked [Parking ReadWrite FairReadWrite ModeChanges]
             }
             refusals {
                 bad_keys [ReadWrite]

@@ -9,7 +9,8 @@ use crate::{
     store::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LeaveCommand,
         LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin,
-        StoreFuture, StoreHealth, StoreIdentity, Upgraded, WakeTopic, WakeupReceiver,
+        StoreFuture, StoreHealth, StoreIdentity, TransferCommand, Transferred, Upgraded, WakeTopic,
+        WakeupReceiver,
     },
     types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, StoreError, Unavailable},
 };
@@ -69,6 +70,15 @@ impl LockStore for FaultyLink {
     fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         let owners = vec![step.holder.owner.clone()];
         self.deliver(CommandKind::Downgrade, owners, move |store| answer_of(store.downgrade(step)))
+    }
+
+    fn supports_transfers(&self) -> bool {
+        true
+    }
+
+    fn transfer(&self, step: TransferCommand) -> StoreFuture<'_, Transferred> {
+        let owners = vec![step.holder.owner.clone(), step.to.clone()];
+        self.deliver(CommandKind::Transfer, owners, move |store| answer_of(store.transfer(step)))
     }
 
     fn set_permits(

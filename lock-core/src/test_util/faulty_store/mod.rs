@@ -21,6 +21,7 @@ pub enum CommandKind {
     Renew,
     Upgrade,
     Downgrade,
+    Transfer,
     /// Inspection, and the commands of operators.
     Other,
 }

@@ -40,6 +40,8 @@ pub enum LostCause {
     MaxHold,
     /// The guard was released while work under a view of it still ran.
     Released,
+    /// The hold was parked while work under it still ran: another client may go on with it.
+    Parked,
 }
 
 impl fmt::Display for LostCause {
@@ -49,6 +51,7 @@ impl fmt::Display for LostCause {
             LostCause::Expired => "no renewal was confirmed before the lease ran out",
             LostCause::MaxHold => "it was held for longer than max_hold allows",
             LostCause::Released => "its guard was released",
+            LostCause::Parked => "it was parked, for another client to resume",
         })
     }
 }

@@ -4,7 +4,9 @@ use std::{borrow::Cow, time::Duration};
 
 use thiserror::Error;
 
-use super::{AcquireError, DowngradeError, InspectError, Unavailable, UpgradeError};
+use super::{
+    AcquireError, DowngradeError, InspectError, ParkError, ResumeError, Unavailable, UpgradeError,
+};
 
 /// The lock store does not support an operation. Nothing has changed, and nothing is held.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -78,4 +80,4 @@ macro_rules! from_store_error {
     };
 }
 
-from_store_error! { AcquireError UpgradeError DowngradeError InspectError }
+from_store_error! { AcquireError UpgradeError DowngradeError InspectError ParkError ResumeError }

@@ -27,7 +27,7 @@ pub(crate) struct TwoClients {
 }
 
 fn builder() -> LockClientBuilder {
-    LockClient::builder().lease(LEASE).command_timeout(COMMAND_TIMEOUT)
+    LockClient::builder().lease(LEASE).command_timeout(COMMAND_TIMEOUT).ticket_key([7; 32])
 }
 
 impl TwoClients {

@@ -20,11 +20,12 @@ const SESSION_LEASE: Duration = Duration::from_secs(3);
 
 /// The rules of Curator's recipes that leave cases out: locks that are acquired one by one, keys that are
 /// paths, the one lease of a session, no upgrade, counts and numbers of permits in the process alone.
-const MISSING: [Feature; 7] = [
+const MISSING: [Feature; 8] = [
     Feature::AtomicMulti,
     Feature::EveryKey,
     Feature::LeasePerLock,
     Feature::ModeChanges,
+    Feature::Parking,
     Feature::SeveralPermits,
     Feature::StoredCounts,
     Feature::StoredPermits,

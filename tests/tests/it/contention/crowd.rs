@@ -41,6 +41,11 @@ impl Crowd {
         assert!(self.looks.force_release("k").await.unwrap().was_held);
     }
 
+    /// Creates a key.
+    pub(crate) async fn set(&self, key: &str) {
+        let () = self.cli.query(&["SET", key, "1"]).await;
+    }
+
     /// What was written to a list, in order.
     pub(crate) async fn log(&self, name: &str) -> Vec<String> {
         self.cli.query(&["LRANGE", name, "0", "-1"]).await

@@ -5,3 +5,4 @@ mod fair;
 mod multi;
 mod permits;
 mod streams;
+mod tickets;

@@ -74,6 +74,20 @@ async fn a_stuck_lock_is_shown_requested_and_taken_away() {
 }
 
 #[tokio::test]
+async fn a_worker_goes_on_under_the_requests_lock() {
+    let output = output_of("worker").await;
+    let parts = [
+        "accepted:    202 Accepted report 7 under token",
+        "in the queue: 423 Locked",
+        "the worker rewrites report 7 under token",
+        "being done:  423 Locked",
+        "the same ticket again: the parked lock on \"report:7\" is gone",
+        "done:        202 Accepted",
+    ];
+    assert_says(&output, &parts);
+}
+
+#[tokio::test]
 async fn three_exports_of_a_tenant_run_at_once() {
     let output = output_of("exports").await;
     assert_eq!(output.matches("429 Too Many Requests").count(), 3, "{output}");

@@ -8,7 +8,7 @@ use super::{counter::Counter, free_value::FreeValue, key_names, scripts};
 use crate::{
     store::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
-        WakeTopic,
+        TransferCommand, WakeTopic,
         redis::protocol::{
             Decimal, LockScript, NamePattern, Packed, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS,
             Wire, counter_name, slot_of,
@@ -259,6 +259,15 @@ impl Wire for NativeWire {
 
     fn downgrade(&self, step: &ConvertCommand) -> ScriptCall {
         self.convert(step, Mode::Read)
+    }
+
+    fn transfer(&self, step: &TransferCommand) -> ScriptCall {
+        let Holder { kind, key, owner } = &step.holder;
+        self.locked(ScriptCall::new(&scripts::TRANSFER), key)
+            .arg(self.owner(owner))
+            .arg(letter(*kind))
+            .arg(step.mode.as_str())
+            .arg(self.owner(&step.to))
     }
 
     fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall {

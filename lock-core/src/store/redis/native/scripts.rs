@@ -61,6 +61,7 @@ scripts! {
     LEAVE = "leave": concat!(lock!(), native!("permits"), script!("leave"));
     RENEW = "renew": concat!(common!("parse_int" "clock" "renewed"), native!("mark"), script!("renew"));
     CONVERT = "convert": concat!(lock!(), native!("token"), script!("convert"));
+    TRANSFER = "transfer": concat!(lock!(), script!("transfer"));
     ACQUIRE_ALL = "acquire_all": concat!(
         lock!(), native!("token" "permits"),
         "local function acquire(KEYS, ARGV)\n", script!("acquire"), "end\n\n",

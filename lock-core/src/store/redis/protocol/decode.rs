@@ -7,7 +7,7 @@ use redis::Value;
 use crate::{
     store::{
         Acquired, AcquiredAll, Downgraded, HolderSnapshot, Holds, LockSnapshot, Released, Renewal,
-        Upgraded, WaiterSnapshot,
+        Transferred, Upgraded, WaiterSnapshot,
     },
     types::{FencingToken, ForcedRelease, Mode, Unavailable},
 };
@@ -139,6 +139,14 @@ impl Reply {
         match self.status()? {
             "RELEASED" => Ok(Downgraded::Done),
             "LOST" => Ok(Downgraded::Lost),
+            _ => Err(self.strange()),
+        }
+    }
+
+    pub(crate) fn transferred(&self) -> Result<Transferred, Unavailable> {
+        match self.status()? {
+            "TRANSFERRED" => Ok(Transferred::Done),
+            "LOST" => Ok(Transferred::Gone),
             _ => Err(self.strange()),
         }
     }

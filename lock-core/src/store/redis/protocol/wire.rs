@@ -6,7 +6,7 @@ use super::{lock_script::LockScript, name_pattern::NamePattern, request::ScriptC
 use crate::{
     store::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
-        WakeTopic,
+        TransferCommand, WakeTopic,
     },
     types::{FencingToken, LockKey, Mode},
 };
@@ -50,6 +50,7 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync {
     fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> ScriptCall;
     fn upgrade(&self, step: &ConvertCommand) -> ScriptCall;
     fn downgrade(&self, step: &ConvertCommand) -> ScriptCall;
+    fn transfer(&self, step: &TransferCommand) -> ScriptCall;
     fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall;
 
     /// The channel of a topic, and the number of a waiter among those that share the channel.

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     store::{
         AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
-        WakeTopic,
+        TransferCommand, WakeTopic,
         redis::protocol::{
             LockScript, NamePattern, REQUEST_TTL, ScriptCall, WAKE_NUMBERS, Wire, counter_name,
             slot_of,
@@ -328,6 +328,28 @@ impl Wire for RedissonWire {
         let call = call.key(names.waiters());
         let call = if fair { call.key(names.alive()).key(names.turn()) } else { call };
         converted(call, step)
+    }
+
+    fn transfer(&self, step: &TransferCommand) -> ScriptCall {
+        let Holder { kind, key, owner } = &step.holder;
+        let names = self.names(key);
+        let field = |owner: &OwnerId, mode| match mode {
+            Mode::Write if kind.has_readers() => format!("{owner}:write"),
+            _ => owner.to_string(),
+        };
+        let other = match step.mode {
+            _ if !kind.has_readers() => String::new(),
+            Mode::Read => field(owner, Mode::Write),
+            Mode::Write => field(owner, Mode::Read),
+        };
+        ScriptCall::new(&scripts::TRANSFER)
+            .key(&names.lock)
+            .key(names.reads(owner))
+            .key(names.reads(&step.to))
+            .arg(field(owner, step.mode))
+            .arg(other)
+            .arg(field(&step.to, step.mode))
+            .flag(step.mode == Mode::Read)
     }
 
     fn channel(&self, topic: WakeTopic) -> (String, Option<u8>) {

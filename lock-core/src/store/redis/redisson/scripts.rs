@@ -125,6 +125,7 @@ scripts! {
             "fair"/"acquire" "fair"/"release"
             "fair_read_write"/"acquire" "fair_read_write"/"release"
             "semaphore"/"acquire" "semaphore"/"release";
+    TRANSFER = "common/transfer";
     INSPECT = "common/inspect" sharing "parse_int" "clock" with "set_ttl" "publish" "next_token" "waiters" "exclusive" "own_client" "fair_lock_queue" "fair_read_write_queue" "readers" "permits" "holders";
     FORCE_RELEASE = "common/force_release" sharing "parse_int" "clock" with "set_ttl" "publish" "next_token" "waiters" "exclusive" "own_client" "fair_lock_queue" "fair_read_write_queue" "wake_next" "readers" "permits" "holders";
     REQUEST_RELEASE = "common/request_release" sharing "parse_int" "clock" with "set_ttl" "publish" "exclusive" "readers" "permits" "holders";

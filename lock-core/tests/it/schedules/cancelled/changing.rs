@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use lock_core::{Kind, Mode};
+use lock_core::{HoldTicket, Kind, Mode, ParkError};
 
 use super::{Case, case};
 use crate::schedules::{
     polled::{Polled, polled},
-    two_clients::{TwoClients, ms},
+    two_clients::{LEASE, TwoClients, ms},
 };
 
 /// Longer than any step is in doubt.
@@ -53,6 +53,39 @@ pub(super) fn cases() -> Vec<Case> {
     cases.push(case("guard/mod.rs::upgrade", "under another's that has gone", |world, polls| {
         under_anothers(world, polls)
     }));
+    for kind in [Kind::ReadWrite, Kind::Fair] {
+        let name = kind.as_str();
+        cases.push(case("guard/mod.rs::park", name, move |world, polls| async move {
+            let guard = world.here.write("k").kind(kind).acquire().await.unwrap();
+            world.begin();
+            resumed(&world, polled(guard.park(LEASE), polls).await).await
+        }));
+        cases.push(case("guard/view.rs::park", name, move |world, polls| async move {
+            let guard = world.here.write("k").kind(kind).acquire().await.unwrap();
+            world.begin();
+            let over = resumed(&world, polled(guard.view().park(LEASE), polls).await).await;
+            tokio::time::sleep(SETTLED).await;
+            if guard.is_held() {
+                guard.release().await.unwrap();
+            }
+            over
+        }));
+        cases.push(case("client/mod.rs::resume", name, move |world, polls| async move {
+            let guard = world.there.write("k").kind(kind).acquire().await.unwrap();
+            let ticket = guard.park(LEASE).await.unwrap();
+            world.begin();
+            let ended = polled(world.here.resume(&ticket), polls).await;
+            world.end();
+            let over = ended.is_over();
+            if let Polled::Ready(Ok(guard)) = ended {
+                guard.release().await.unwrap();
+            } else if let Ok(guard) = world.there.resume(&ticket).await {
+                // What never reached the store has not used it up.
+                guard.release().await.unwrap();
+            }
+            over
+        }));
+    }
     cases.push(case("guard/mod.rs::release", "under another's", |world, polls| async move {
         let host = world.here.read("k").acquire().await.unwrap();
         let guest = world.here.read("k").acquire().await.unwrap();
@@ -90,6 +123,16 @@ pub(super) fn cases() -> Vec<Case> {
         polled(guard.release(), polls).await.is_over()
     }));
     cases
+}
+
+/// Releases what was parked, through the other client.
+async fn resumed(world: &TwoClients, ended: Polled<Result<HoldTicket, ParkError>>) -> bool {
+    world.end();
+    let over = ended.is_over();
+    if let Polled::Ready(Ok(ticket)) = ended {
+        world.there.resume(&ticket).await.unwrap().release().await.unwrap();
+    }
+    over
 }
 
 async fn under_anothers(world: Arc<TwoClients>, polls: usize) -> bool {

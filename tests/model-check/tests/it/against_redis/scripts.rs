@@ -100,6 +100,13 @@ enum Happens {
         kind: Kind,
         owners: Vec<(&'static str, Mode)>,
     },
+    /// A hold goes to another owner.
+    Transfer {
+        kind: Kind,
+        owner: &'static str,
+        mode: Mode,
+        to: &'static str,
+    },
     InTheWay(&'static [&'static str]),
     TimePasses(u64),
 }
@@ -166,6 +173,8 @@ fn on_any_wire(wire: Wire, kind: Kind) -> impl Strategy<Value = Happens> {
         ),
         1 => (prop::collection::vec((Just(kind), prop::sample::select(&OWNERS[..])), 1..3), ask())
             .prop_map(|(kinds, ask)| Happens::All { kinds, ask }),
+        1 => (Just(kind), prop::sample::select(&OWNERS[..]), mode(), prop::sample::select(&OWNERS[..]))
+            .prop_map(|(kind, owner, mode, to)| Happens::Transfer { kind, owner, mode, to }),
         1 => prop::sample::select(in_the_way).prop_map(Happens::InTheWay),
         2 => prop::sample::select(&MINUTES[..]).prop_map(|it| Happens::TimePasses(it + 3)),
     ]
@@ -254,6 +263,9 @@ impl Both<'_> {
                 let waiters: Vec<_> =
                     callers.iter().map(|(caller, mode)| (caller, *mode)).collect();
                 ScriptCaller::leave(&waiters, "7")
+            }
+            Happens::Transfer { kind, owner, mode, to } => {
+                caller(wire, *kind, owner).transfer(*mode, &caller(wire, *kind, to), "7")
             }
             Happens::InTheWay(words) => return self.is_asked(words).await,
             Happens::TimePasses(minutes) => {

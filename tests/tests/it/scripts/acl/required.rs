@@ -3,7 +3,7 @@
 use lock_tests::Cli;
 use redis::{RedisError, RedisResult};
 
-use crate::scripts::any::call::{acquire_all, asked, force_release, of, request_release};
+use crate::scripts::any::call::{acquire_all, asked, force_release, of, request_release, transfer};
 use crate::scripts::support::call::{
     Call, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,
     renew_write, upgrade,
@@ -118,6 +118,8 @@ fn walk() -> Vec<(Call, &'static str)> {
         (acquire_read("c:3", 1).with("place_ms", 0), "YIELD"),
         (release_write("b:2", 0).with("queued", 1), "GONE"),
         (release_read("a:1", 1), "RELEASED"),
+        (transfer("read", "a:1", "c:3"), "TRANSFERRED"),
+        (transfer("read", "c:3", "a:1"), "TRANSFERRED"),
         (upgrade("a:1", 0, 1), "GRANTED"),
         (renew_write("a:1"), "RENEWED 1"),
         (downgrade("a:1", 1, 0), "RELEASED"),

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::scripts::support::call::{Call, HOUR};
+use crate::scripts::support::call::{Call, HOUR, reads};
 use crate::scripts::support::keys::{
     ALIVE, ASKED, CHANNEL, COUNTER, DEADLINES, LEASES, LINE, LOCK, LOCK_CHANNEL, QUEUE,
     SEMAPHORE_CHANNEL, TAG, TOKEN, TURN,
@@ -41,6 +41,32 @@ pub(crate) fn request_release() -> Call {
 pub(crate) fn asked(owner: &str) -> Call {
     let args: [(_, &dyn Display); 1] = [("owner", &owner)];
     Call::new("common/release_requested", [ASKED], args)
+}
+
+/// Passes an owner's only write of a lock with readers, or its only read, on.
+pub(crate) fn transfer(mode: &str, from: &str, to: &str) -> Call {
+    let (of_from, of_to) = (format!("{from}:write"), format!("{to}:write"));
+    let (field, other, to_field) =
+        if mode == "write" { (&*of_from, from, &*of_to) } else { (from, &*of_from, to) };
+    transfer_fields(field, other, to_field, from, to, mode == "read")
+}
+
+/// The same of a lock with one holder.
+pub(crate) fn transfer_plain(from: &str, to: &str) -> Call {
+    transfer_fields(from, "", to, from, to, false)
+}
+
+fn transfer_fields(
+    field: &str,
+    other: &str,
+    to_field: &str,
+    from: &str,
+    to: &str,
+    shared: bool,
+) -> Call {
+    let args: [(_, &dyn Display); 4] =
+        [("field", &field), ("other", &other), ("to", &to_field), ("shared", &u8::from(shared))];
+    Call::new("common/transfer", [LOCK, &reads(from), &reads(to)], args)
 }
 
 /// All of these acquires in one; the further keys of their releases are put in.

@@ -4,3 +4,4 @@ mod acquire_all;
 mod acquire_all_call;
 pub(crate) mod call;
 mod management;
+mod transfer;

@@ -182,6 +182,7 @@ fn the_calls_of_these_tests_name_arguments_as_the_headers_do() {
         any_call::force_release(),
         any_call::request_release(),
         any_call::asked("a:1"),
+        any_call::transfer("read", "a:1", "b:2"),
         fair_rw_call::write("a:1"),
         fair_rw_call::release("read", "a:1", 0),
         fair_rw_call::upgrade("a:1", 0, 1),

@@ -1,0 +1,105 @@
+//! From a ticket to a guard: the hold that another client has parked gets an owner of this one.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{ScopeHolds, attempt::FirstAttempt, renewed_guard};
+use crate::{
+    gate::{Access, EnterResult},
+    guard::LockGuard,
+    hold::{ClientInner, Hold, Lease, LockRequest, Permit, WaitDeadline},
+    runtime::LeaseInstant,
+    store::{Holder, RenewCommand, Renewal, TransferCommand, Transferred},
+    types::{
+        AcquireOptions, HoldTicket, ParkedHold, ResumeError, StoreError, Unavailable, Unsupported,
+    },
+};
+
+/// Takes over a parked hold. The ticket is used up by the store, where the owner in it has the hold
+/// until the first client has taken it over: a second one finds nothing.
+pub(crate) async fn resume(
+    engine: &Arc<ClientInner>,
+    scope: Option<Arc<ScopeHolds>>,
+    ticket: &HoldTicket,
+    options: AcquireOptions,
+) -> Result<LockGuard, ResumeError> {
+    let parked = engine.settings.ticket_key()?.verify(ticket)?;
+    engine.tasks.attach_runtime()?;
+    if !engine.store.supports_transfers() {
+        return Err(Unsupported::new("parked holds").into());
+    }
+    let hold_options = options.hold_options(&engine.settings);
+    let request = LockRequest {
+        kind: parked.kind,
+        key: parked.key.clone(),
+        mode: parked.mode,
+        permits: 0,
+        wanted_permits: 1,
+        options,
+        hold_options,
+    };
+    let permit = admit(engine, &request).ok_or(ResumeError::Draining)?;
+    let attempt = FirstAttempt::new(Lease::new(engine, &request, permit));
+    let hold = attempt.take_over(&request, &parked).await?;
+    if let Some(scope) = scope {
+        let slot = scope.slot(engine.owners.client(), &request.key);
+        if slot.hold().is_none() {
+            slot.set(&hold);
+        }
+    }
+    Ok(renewed_guard(engine, hold, &request, &WaitDeadline::of(Duration::ZERO)))
+}
+
+/// A place at the gate. It does not queue: what contends for the key in this process waits in the store
+/// for this very hold.
+fn admit(engine: &ClientInner, request: &LockRequest) -> Option<Permit> {
+    let access = Access::of(request.kind, request.mode);
+    match engine.gate.enter(&request.key, access, false, None, None) {
+        EnterResult::Admitted(permit) => Some(permit),
+        EnterResult::Closed => None,
+        _ => engine.gate.enter_holding(&request.key),
+    }
+}
+
+impl Lease {
+    /// Makes the parked hold this lease's own, and renews it.
+    pub(super) async fn take_over(
+        self: &Arc<Self>,
+        request: &LockRequest,
+        parked: &ParkedHold,
+    ) -> Result<Arc<Hold>, ResumeError> {
+        let gone = || {
+            *self.state().remote.of_mut(parked.mode) = 0;
+            ResumeError::Gone { key: parked.key.clone() }
+        };
+        let lease = request.hold_options.lease;
+        {
+            // Before it is sent: a caller that is dropped from here on releases what it may have got.
+            let mut state = self.state();
+            *state.remote.of_mut(parked.mode) = 1;
+            state.may_be_stored(LeaseInstant::now(), parked.lasts);
+        }
+        let from =
+            Holder { kind: parked.kind, key: parked.key.clone(), owner: parked.owner.clone() };
+        let command = TransferCommand::new(from, parked.mode, self.owner.clone());
+        let unanswered = |why: StoreError| why.held_for(lease.max(parked.lasts));
+        match self.engine.store.transfer(command).await.map_err(unanswered)? {
+            Transferred::Done => {}
+            Transferred::Gone => return Err(gone()),
+        }
+        let sent = LeaseInstant::now();
+        self.state().may_be_stored(sent, lease);
+        let command = RenewCommand { holder: self.holder(), lease };
+        let answers = self.engine.store.renew(parked.mode, vec![command]).await;
+        match answers.map_err(unanswered)?.first() {
+            Some(Renewal::Renewed) => {}
+            Some(Renewal::Lost) => return Err(gone()),
+            _ => return Err(Unavailable::unsent("it could not renew the lease").into()),
+        }
+        let now = LeaseInstant::now();
+        if !self.in_time(sent, now) {
+            let why = "the answer took longer than the lease";
+            return Err(Unavailable::unsent(why).held_for(lease).into());
+        }
+        Ok(self.granted(request, sent, now, Some(parked.token)))
+    }
+}
