@@ -76,6 +76,10 @@ impl LockClient {
     /// given in. Either way two such acquisitions never wait for each other. Wait, lease, renewal and `max_hold` are
     /// those of the whole; the members' own do not count.
     ///
+    /// Members may be of other clients, and so on other stores: Redisson's multi-lock over several
+    /// servers. Those of one client are taken as above. Nothing is held while another client's are waited
+    /// for, and a lock that is lost ends them all.
+    ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let locks = lock_core::LockClient::in_memory();

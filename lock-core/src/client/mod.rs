@@ -11,6 +11,7 @@ pub(crate) mod multi_lock;
 mod red_lock;
 mod scope;
 mod semaphore;
+mod several_clients;
 
 use std::{
     fmt,

@@ -13,11 +13,12 @@ use super::{
     lockable::{Lockable, SingleLock, sealed},
     scope::Scope,
     semaphore::Semaphore,
+    several_clients::{self, Group},
 };
 use crate::{
     acquire,
     guard::{LockGuard, LockView, run_while_held},
-    hold::{LockRequest, WaitDeadline},
+    hold::WaitDeadline,
     types::{
         AcquireError, AcquireOptions, EnsureError, FencingToken, InvalidOptions, LockKey, Lost,
         ReleaseError,
@@ -53,25 +54,31 @@ impl MultiLock {
         Self { client: client.clone(), members: members.collect() }
     }
 
-    /// Returns one request per lock, in the order of the keys.
-    fn requests(self, options: AcquireOptions) -> Result<Vec<LockRequest>, AcquireError> {
-        let invalid = |why: String| Err(InvalidOptions(why).into());
+    /// Returns the requests of each client, the first of which has the first member, in the order of
+    /// their keys.
+    fn groups(self, options: &AcquireOptions) -> Result<Vec<Group>, AcquireError> {
         if self.members.is_empty() {
-            return invalid("a multi-lock without members locks nothing".to_owned());
+            let why = "a multi-lock without members locks nothing";
+            return Err(InvalidOptions(why.to_owned()).into());
         }
-        let client = self.client.engine().owners.client().clone();
-        let mut requests = Vec::with_capacity(self.members.len());
+        let mut groups: Vec<Group> = Vec::with_capacity(1);
         for member in self.members {
-            if *member.client.engine().owners.client() != client {
-                return invalid("a multi-lock's members must be of its own client".to_owned());
+            let client = member.client.clone();
+            let request = member.request(options.clone())?;
+            let id = client.engine().owners.client();
+            match groups.iter_mut().find(|group| group.client.engine().owners.client() == id) {
+                Some(group) => group.requests.push(request),
+                None => groups.push(Group { client, requests: vec![request] }),
             }
-            requests.push(member.request(options.clone())?);
         }
-        requests.sort_by(|one, other| one.key.cmp(&other.key));
-        if let Some(twice) = requests.windows(2).find(|pair| pair[0].key == pair[1].key) {
-            return invalid(format!("a multi-lock names \"{}\" twice", twice[0].key));
+        for Group { requests, .. } in &mut groups {
+            requests.sort_by(|one, other| one.key.cmp(&other.key));
+            if let Some(twice) = requests.windows(2).find(|pair| pair[0].key == pair[1].key) {
+                let why = format!("a multi-lock names \"{}\" twice", twice[0].key);
+                return Err(InvalidOptions(why).into());
+            }
         }
-        Ok(requests)
+        Ok(groups)
     }
 }
 
@@ -91,15 +98,14 @@ impl Lockable for MultiLock {
         wait: Duration,
     ) -> Result<MultiGuard, AcquireError> {
         let wait_deadline = WaitDeadline::of(wait);
-        let client = self.client.clone();
-        let requests = self.requests(options)?;
-        let guards = acquire::enter_all(
-            client.engine(),
-            scope.map(|scope| scope.holds()),
-            &requests,
-            wait_deadline,
-        )
-        .await?;
+        let groups = self.groups(&options)?;
+        let holds = scope.map(|scope| scope.holds());
+        let guards = match groups.as_slice() {
+            [Group { client, requests }] => {
+                acquire::enter_all(client.engine(), holds, requests, wait_deadline).await?
+            }
+            groups => several_clients::enter(groups, holds, wait_deadline).await?,
+        };
         Ok(MultiGuard(Guards::Many(guards)))
     }
 
@@ -183,12 +189,13 @@ impl MultiGuard {
         }
     }
 
-    /// The keys, sorted.
+    /// The keys, sorted; those of one client after the other, if there are several.
     pub fn keys(&self) -> impl Iterator<Item = &LockKey> {
         self.guards().iter().map(LockGuard::key)
     }
 
-    /// The fencing token of one of the locks; `None` when it is not one of them, or a semaphore.
+    /// The fencing token of one of the locks; `None` when it is not one of them, or a semaphore. If several
+    /// clients have a lock of this key, that of the first of them: see [`views`](Self::views).
     #[must_use]
     pub fn fencing_token(&self, key: &str) -> Option<FencingToken> {
         let guard = self.guards().iter().find(|guard| guard.key().as_str() == key)?;

@@ -19,6 +19,7 @@ mod park;
 mod red_lock;
 mod reentry;
 mod schedules;
+mod several_clients;
 mod sharing;
 mod told;
 mod virtual_time;

@@ -154,8 +154,9 @@ async fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     let none: [lock_core::Acquire; 0] = [];
     let refused = here.multi_lock(none).acquire().await.unwrap_err();
     assert!(refused.to_string().contains("without members"), "{refused}");
-    let refused = here.multi_lock([there.write("a")]).acquire().await.unwrap_err();
-    assert!(refused.to_string().contains("of its own client"), "{refused}");
+    let twice = [here.write("b"), there.write("a"), there.read("a")];
+    let refused = here.multi_lock(twice).acquire().await.unwrap_err();
+    assert!(refused.to_string().contains("names \"a\" twice"), "{refused}");
     let refused = here.multi_lock([here.write("")]).acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Key(_)), "{refused}");
 }

@@ -76,6 +76,11 @@ pub struct Busy {
 }
 
 impl Busy {
+    /// The same, of an acquisition that has waited for so long.
+    pub(crate) fn after(self, waited: Duration) -> Self {
+        Self { waited, ..self }
+    }
+
     /// The key of the acquisition.
     #[must_use]
     pub fn key(&self) -> &LockKey {

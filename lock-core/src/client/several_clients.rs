@@ -1,0 +1,89 @@
+//! A multi-lock whose members are of several clients: all or none, over stores that know nothing of each
+//! other.
+//!
+//! Nothing is held while it waits. The client whose locks were refused the last time comes first, with
+//! the time that is left; the others are tried after it without a wait, and one that refuses releases
+//! everything. So two such acquisitions never wait for each other, whatever the order of their members.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::select_all;
+
+use super::LockClient;
+use crate::{
+    acquire::{self, ScopeHolds},
+    guard::LockGuard,
+    hold::{LockRequest, WaitDeadline},
+    runtime::jittered,
+    types::AcquireError,
+};
+
+/// The requests of one client, in the order of their keys.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) client: LockClient,
+    pub(super) requests: Vec<LockRequest>,
+}
+
+/// Two that refuse each other would otherwise try in step, again and again.
+const STAND_BACK: Duration = Duration::from_millis(10);
+
+/// Acquires the locks of all groups or none. The guards are in the order of the groups.
+pub(super) async fn enter(
+    groups: &[Group],
+    holds: Option<Arc<ScopeHolds>>,
+    wait_deadline: WaitDeadline,
+) -> Result<Vec<LockGuard>, AcquireError> {
+    let mut first = 0;
+    loop {
+        let (at, refused) = match try_all(groups, first, holds.as_ref(), wait_deadline).await {
+            Ok(guards) => return Ok(guards),
+            Err((at, AcquireError::Busy(busy))) => (at, busy),
+            Err((_, why)) => return Err(why),
+        };
+        tokio::time::sleep(jittered(STAND_BACK)).await;
+        if wait_deadline.is_over() {
+            let waited = wait_deadline.started_at.elapsed();
+            return Err(AcquireError::Busy(refused.after(waited)));
+        }
+        first = at;
+    }
+}
+
+/// One attempt. A refusal names its group; what was acquired before is released then.
+async fn try_all(
+    groups: &[Group],
+    first: usize,
+    holds: Option<&Arc<ScopeHolds>>,
+    wait_deadline: WaitDeadline,
+) -> Result<Vec<LockGuard>, (usize, AcquireError)> {
+    let mut acquired: Vec<Vec<LockGuard>> = groups.iter().map(|_| Vec::new()).collect();
+    let others = (0..groups.len()).filter(|at| *at != first);
+    for at in std::iter::once(first).chain(others) {
+        let Group { client, requests } = &groups[at];
+        let wait = if at == first { wait_deadline } else { WaitDeadline::of(Duration::ZERO) };
+        let entered = acquire::enter_all(client.engine(), holds.cloned(), requests, wait);
+        acquired[at] = unless_lost(&acquired, entered).await.map_err(|why| (at, why))?;
+    }
+    let guards: Vec<_> = acquired.into_iter().flatten().collect();
+    // While the last store answered, the lease of the first lock may have ended.
+    let held = guards.iter().try_for_each(|guard| guard.hold().check());
+    held.map_err(|lost| (first, lost.into()))?;
+    Ok(guards)
+}
+
+/// Returns what was acquired, unless a lock of another client is lost first.
+async fn unless_lost(
+    held: &[Vec<LockGuard>],
+    entered: impl Future<Output = Result<Vec<LockGuard>, AcquireError>>,
+) -> Result<Vec<LockGuard>, AcquireError> {
+    let signals: Vec<_> = held.iter().flatten().map(LockGuard::lost).collect();
+    if signals.is_empty() {
+        return entered.await;
+    }
+    tokio::select! {
+        biased;
+        (lost, ..) = select_all(signals) => Err(lost.into()),
+        entered = entered => entered,
+    }
+}
