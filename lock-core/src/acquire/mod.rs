@@ -54,7 +54,7 @@ pub(crate) fn enter<'a>(
 }
 
 /// Acquires all requests or none; they are sorted by key and of one client. Returns the guards in
-/// their order.
+/// their order. A refusal is reported by the caller, which may make several such attempts.
 pub(crate) async fn enter_all(
     engine: &Arc<ClientInner>,
     scope: Option<Arc<ScopeHolds>>,
@@ -62,23 +62,15 @@ pub(crate) async fn enter_all(
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     note_order(engine, scope.as_deref(), requests);
-    let entered = async {
-        engine.tasks.attach_runtime()?;
-        let guards = match scope {
-            Some(scope) => enter_in(engine, &scope, requests, wait_deadline).await?,
-            None => acquire_anew(engine, requests, wait_deadline).await?,
-        };
-        // While the last of several was waited for, the lease of the first may have ended: the caller
-        // must not start work that is not covered by all of them.
-        guards.iter().try_for_each(|guard| guard.hold().check())?;
-        Ok(guards)
+    engine.tasks.attach_runtime()?;
+    let guards = match scope {
+        Some(scope) => enter_in(engine, &scope, requests, wait_deadline).await?,
+        None => acquire_anew(engine, requests, wait_deadline).await?,
     };
-    let refused = |error: &AcquireError| {
-        for request in requests {
-            engine.report_refused(request, &wait_deadline, error);
-        }
-    };
-    entered.inspect_err(refused).await
+    // While the last of several was waited for, the lease of the first may have ended: the caller must
+    // not start work that is not covered by all of them.
+    guards.iter().try_for_each(|guard| guard.hold().check())?;
+    Ok(guards)
 }
 
 /// In debug builds, records in which order locks are acquired.
@@ -200,7 +192,7 @@ fn renewed_guard(
 }
 
 /// Returns the output of `future`, unless one of these locks is lost first.
-async fn unless_lost<'a, F: Future>(
+pub(crate) async fn unless_lost<'a, F: Future>(
     guards: impl Iterator<Item = &'a LockGuard>,
     future: F,
 ) -> Result<F::Output, Lost> {

@@ -100,12 +100,19 @@ impl Lockable for MultiLock {
         let wait_deadline = WaitDeadline::of(wait);
         let groups = self.groups(&options)?;
         let holds = scope.map(|scope| scope.holds());
-        let guards = match groups.as_slice() {
+        let entered = match groups.as_slice() {
             [Group { client, requests }] => {
-                acquire::enter_all(client.engine(), holds, requests, wait_deadline).await?
+                acquire::enter_all(client.engine(), holds, requests, wait_deadline).await
             }
-            groups => several_clients::enter(groups, holds, wait_deadline).await?,
+            groups => several_clients::enter(groups, holds, wait_deadline).await,
         };
+        let guards = entered.inspect_err(|error| {
+            for Group { client, requests } in &groups {
+                for request in requests {
+                    client.engine().report_refused(request, &wait_deadline, error);
+                }
+            }
+        })?;
         Ok(MultiGuard(Guards::Many(guards)))
     }
 

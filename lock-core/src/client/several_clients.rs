@@ -7,8 +7,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::future::select_all;
-
 use super::LockClient;
 use crate::{
     acquire::{self, ScopeHolds},
@@ -63,27 +61,12 @@ async fn try_all(
         let Group { client, requests } = &groups[at];
         let wait = if at == first { wait_deadline } else { WaitDeadline::of(Duration::ZERO) };
         let entered = acquire::enter_all(client.engine(), holds.cloned(), requests, wait);
-        acquired[at] = unless_lost(&acquired, entered).await.map_err(|why| (at, why))?;
+        let entered = acquire::unless_lost(acquired.iter().flatten(), entered).await;
+        acquired[at] = entered.unwrap_or_else(|lost| Err(lost.into())).map_err(|why| (at, why))?;
     }
     let guards: Vec<_> = acquired.into_iter().flatten().collect();
     // While the last store answered, the lease of the first lock may have ended.
     let held = guards.iter().try_for_each(|guard| guard.hold().check());
     held.map_err(|lost| (first, lost.into()))?;
     Ok(guards)
-}
-
-/// Returns what was acquired, unless a lock of another client is lost first.
-async fn unless_lost(
-    held: &[Vec<LockGuard>],
-    entered: impl Future<Output = Result<Vec<LockGuard>, AcquireError>>,
-) -> Result<Vec<LockGuard>, AcquireError> {
-    let signals: Vec<_> = held.iter().flatten().map(LockGuard::lost).collect();
-    if signals.is_empty() {
-        return entered.await;
-    }
-    tokio::select! {
-        biased;
-        (lost, ..) = select_all(signals) => Err(lost.into()),
-        entered = entered => entered,
-    }
 }

@@ -1,11 +1,17 @@
 //! A multi-lock whose members are on several stores: all or none, in memory, on a clock that the test
 //! moves.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use lock_core::{
-    Acquire, AcquireError, LockClient, LostCause, MemoryStore, MultiLock,
+    Acquire, AcquireError, LockClient, LockEvent, LostCause, MemoryStore, MultiLock,
     test_util::{ConstantFaults, Delivery, scripted},
 };
 use tokio::time::{Instant, sleep};
@@ -88,6 +94,25 @@ async fn a_wait_ends_when_it_is_over() {
     assert!((WAIT..WAIT + Duration::from_secs(1)).contains(&began.elapsed()));
     assert!(busy.waited() >= WAIT, "{:?}", busy.waited());
     assert_eq!(held(&there).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_receives_one_refusal_for_each_member() {
+    let (stores, [mut here, there]) = three_stores();
+    let refused = Arc::new(AtomicUsize::new(0));
+    for (client, store) in here.iter_mut().zip(&stores) {
+        let refused = Arc::clone(&refused);
+        let count = move |event: LockEvent<'_>| {
+            if let LockEvent::Refused(_) = event {
+                refused.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        *client = LockClient::builder().observer(count).in_memory_on(store);
+    }
+    // The third store refuses twice: an attempt that does not wait, and then one that does.
+    let _theirs = there[2].write("k").acquire().await.unwrap();
+    assert!(of_all(&here).wait(WAIT).acquire().await.is_err());
+    assert_eq!(refused.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test(start_paused = true)]

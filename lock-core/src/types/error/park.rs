@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::{InvalidOptions, Lost, Unavailable, Unsupported};
 use crate::types::LockKey;
 
-/// Why a hold was not parked. There is no ticket.
+/// Why a hold was not parked. No ticket was made.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ParkError {
@@ -36,7 +36,7 @@ pub enum ParkError {
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ResumeError {
-    /// It is no ticket, was altered, or was signed with another key. Nothing was sent.
+    /// The text is not a ticket, was altered, or was signed with another key. Nothing was sent.
     #[error(transparent)]
     InvalidTicket(#[from] InvalidTicket),
     /// The hold is not parked any more: another client has resumed it, its lease has ended, or it was
@@ -63,7 +63,7 @@ pub enum ResumeError {
     Unsupported(#[from] Unsupported),
 }
 
-/// The text is no ticket of this service: it has another form, was altered, or was signed with another
+/// The text is not a ticket of this service: it has another form, was altered, or was signed with another
 /// key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("not a ticket of this service: it was altered, or signed with another ticket_key")]
