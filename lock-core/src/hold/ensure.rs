@@ -62,6 +62,12 @@ impl Hold {
         Err(EnsureError::TooLong { key: self.lease.key.clone(), wanted, available })
     }
 
+    /// Lets the hold end at `ends`, if it has a `max_hold` that ends later.
+    pub(crate) fn end_by(&self, ends: LeaseInstant) {
+        let mut own = self.state();
+        own.max_hold = own.max_hold.map(|most| most.min(ends.since(self.granted_at)));
+    }
+
     /// Lets the hold last for `by` from now on at least, if it has a `max_hold` that ends earlier.
     pub(crate) fn extend_max_hold(self: &Arc<Self>, by: Duration) -> Result<(), Lost> {
         self.check()?;

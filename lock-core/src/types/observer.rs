@@ -16,7 +16,7 @@ use crate::types::{AcquireError, Kind, LockKey, LostCause, Mode};
 ///
 /// An event is reported once for each outermost acquisition: entering a lock again in the same
 /// [`Scope`](crate::Scope) is none. Of a multi-lock every member is reported, and of a RedLock every
-/// server's lock. An acquisition that is dropped while it waits, or that is refused before anything
+/// server's lock, also when it is taken back during a hold. An acquisition that is dropped while it waits, or that is refused before anything
 /// is sent because a key or an option is invalid, is not reported.
 ///
 /// The methods are called on the task or thread at which the event happens, also while a guard is

@@ -85,10 +85,12 @@ async fn it_is_lost_with_its_majority_and_not_before() {
     let red_lock = world.red_lock().await;
     let guard = red_lock.lock("k").acquire().await.unwrap();
     world.stores[0].remove(&key());
-    tokio::time::sleep(LEASE).await;
+    while guard.servers_held() == 3 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     assert!(guard.is_held());
-    assert_eq!(guard.servers_held(), 2);
     world.stores[1].remove(&key());
+    world.stores[2].remove(&key());
     let lost = guard.lost().await;
     assert_eq!((lost.key().as_str(), lost.cause()), ("k", LostCause::Refused));
     assert!(!guard.is_held());
@@ -206,4 +208,126 @@ async fn shutdown_ends_every_wait() {
     let ended = tokio::time::timeout(LEASE, waiting).await.expect("at once").unwrap();
     assert!(matches!(ended, Err(AcquireError::Draining)), "{ended:?}");
     drop(guard);
+}
+
+/// Long enough for each server to be requested again.
+const RETAKEN: Duration = LEASE;
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_outlives_the_loss_of_every_server_one_after_the_other() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let guard = red_lock.lock("k").acquire().await.unwrap();
+    let mut lost = std::pin::pin!(guard.lost());
+    for server in [0, 1, 2, 0, 1] {
+        world.stores[server].remove(&key());
+        tokio::time::sleep(RETAKEN).await;
+        assert_eq!(guard.servers_held(), 3, "{server} is taken back");
+        let busy = world.other(server).non_reentrant("k").try_acquire().await;
+        assert!(matches!(busy, Err(AcquireError::Busy(_))), "{busy:?}");
+        assert!(futures_util::poll!(&mut lost).is_pending());
+    }
+    assert!(guard.remaining() > LEASE / 2);
+    world.stores[0].remove(&key());
+    world.stores[2].remove(&key());
+    assert_eq!(lost.await.cause(), LostCause::Refused, "two at once are a majority");
+    assert!(guard.release().await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_had_another_client_is_taken_when_it_is_free() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let other = world.other(0).non_reentrant("k").acquire().await.unwrap();
+    let guard = red_lock.lock("k").acquire().await.unwrap();
+    tokio::time::sleep(RETAKEN * 3).await;
+    assert_eq!(guard.servers_held(), 2);
+    other.release().await.unwrap();
+    tokio::time::sleep(RETAKEN).await;
+    assert_eq!(guard.servers_held(), 3);
+    guard.release().await.unwrap();
+    for server in 0..3 {
+        drop(world.other(server).non_reentrant("k").try_acquire().await.unwrap());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restarted_server_is_taken_back_after_the_longest_lease() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let guard = red_lock.lock("k").acquire().await.unwrap();
+    world.stores[1].restart();
+    let restarted = tokio::time::Instant::now();
+    while guard.servers_held() == 3 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    while guard.servers_held() == 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let after = restarted.elapsed();
+    assert!((LEASE..LEASE * 2).contains(&after), "{after:?}");
+    // Meanwhile nothing of it was left there.
+    guard.release().await.unwrap();
+    drop(world.other(1).non_reentrant("k").try_acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_majority_is_not_revived() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let guard = red_lock.lock("k").acquire().await.unwrap();
+    world.stores[0].remove(&key());
+    tokio::time::sleep(RETAKEN).await;
+    assert_eq!(guard.servers_held(), 3);
+    world.stores[0].remove(&key());
+    world.stores[1].remove(&key());
+    // Nothing looks at it meanwhile.
+    tokio::time::sleep(RETAKEN * 10).await;
+    assert!(!guard.is_held());
+    assert_eq!(guard.servers_held(), 1);
+    for server in [0, 1] {
+        drop(world.other(server).non_reentrant("k").try_acquire().await.unwrap());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_renewal_no_server_is_taken_back() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let other = world.other(0).non_reentrant("k").acquire().await.unwrap();
+    let guard = red_lock.lock("k").renew(false).acquire().await.unwrap();
+    other.release().await.unwrap();
+    tokio::time::sleep(LEASE * 3 / 4).await;
+    assert_eq!(guard.servers_held(), 2);
+    tokio::time::sleep(LEASE / 4).await;
+    assert!(!guard.is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_taken_back_stays_in_its_scope() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let scope = red_lock.servers()[0].scope();
+    let guard = red_lock.lock("k").in_scope(&scope).acquire().await.unwrap();
+    world.stores[0].remove(&key());
+    tokio::time::sleep(RETAKEN).await;
+    assert_eq!(guard.servers_held(), 3);
+    let refused = red_lock.lock("k").in_scope(&scope).acquire().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::AlreadyHeld { .. }), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_takes_no_server_back() {
+    let world = World::new(3);
+    let red_lock = world.red_lock().await;
+    let guard = red_lock.lock("k").acquire().await.unwrap();
+    world.stores[0].remove(&key());
+    let draining = {
+        let red_lock = red_lock.clone();
+        tokio::spawn(async move { red_lock.shutdown(LEASE * 10).await })
+    };
+    tokio::time::sleep(RETAKEN * 2).await;
+    assert_eq!(guard.servers_held(), 2);
+    guard.release().await.unwrap();
+    draining.await.unwrap().unwrap();
 }

@@ -1,44 +1,44 @@
 //! What a majority of servers has granted.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{
     future::select_all,
     stream::{FuturesUnordered, StreamExt},
 };
 
+use super::members::{Members, remaining};
 use crate::{
     gate::Permit,
-    guard::{LockGuard, run_while_held},
+    guard::run_while_held,
     types::{LockKey, Lost, LostCause, ReleaseError},
 };
 
-/// For how long a majority can be relied upon: `lease - elapsed - drift` of the one among them that
-/// ends first.
-pub(crate) fn remaining(guards: &[LockGuard], majority: usize) -> Duration {
-    let mut left: Vec<_> = guards.iter().map(LockGuard::remaining).collect();
-    left.sort_unstable_by(|one, other| other.cmp(one));
-    left.get(majority - 1).copied().unwrap_or_default()
-}
-
 /// Proof that a majority of servers has granted the lock, until it is dropped, released or lost.
 ///
-/// As a [`LockGuard`], but without a mode and without a fencing token: no server knows of all
-/// grants, so none could number them.
+/// As a [`LockGuard`](crate::LockGuard), but without a mode and without a fencing token: no server knows
+/// of all grants, so none could number them.
+///
+/// A server that does not have the lock, because it was not reachable, was restarted or had granted it
+/// to another client, is requested again with every renewal, and counts again when it has granted it.
+/// So a long hold outlives the loss of one server after the other, as long as a majority has it at every
+/// moment. A lost majority stays lost. A hold without renewal takes no server back.
 #[must_use = "the lock is released as soon as the guard is dropped"]
 #[derive(Debug)]
 pub struct RedLockGuard {
-    pub(crate) key: LockKey,
-    pub(crate) guards: Vec<LockGuard>,
-    pub(crate) majority: usize,
-    pub(crate) _permit: Permit<()>,
+    members: Arc<Members>,
+    _permit: Permit<()>,
 }
 
 impl RedLockGuard {
+    pub(super) fn new(members: Arc<Members>, permit: Permit<()>) -> Self {
+        Self { members, _permit: permit }
+    }
+
     /// Returns the key, as it was requested.
     #[must_use]
     pub fn key(&self) -> &LockKey {
-        &self.key
+        &self.members.key
     }
 
     /// For how long the lock may still be relied upon if no renewal gets through, on this process'
@@ -46,40 +46,37 @@ impl RedLockGuard {
     /// clocks that run at different speeds. Zero once it is lost.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        remaining(&self.guards, self.majority)
+        self.members.read(|grants| remaining(grants, self.members.majority))
     }
 
     /// On how many servers it is held at this moment.
     #[must_use]
     pub fn servers_held(&self) -> usize {
-        self.guards.iter().filter(|guard| guard.is_held()).count()
+        self.members.signals().len()
     }
 
     /// Whether a majority still holds at this moment.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.servers_held() >= self.majority
-    }
-
-    fn ensure_held(&self) -> Result<(), Lost> {
-        let lost = || Lost { key: self.key.clone(), cause: LostCause::Expired };
-        if self.is_held() { Ok(()) } else { Err(lost()) }
+        self.members.check().is_ok()
     }
 
     /// A future that resolves when too few servers are left for a majority. It does not borrow the
     /// guard.
-    pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
-        let mut signals: Vec<_> = self.guards.iter().map(LockGuard::lost).collect();
-        let (majority, key) = (self.majority, self.key.clone());
+    pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static + use<> {
+        let members = Arc::clone(&self.members);
         async move {
-            let mut cause = LostCause::Expired;
-            while signals.len() >= majority {
-                // Polls all signals: after the process was paused, no timer has fired for any of
-                // them yet.
-                let (lost, _, left) = select_all(signals).await;
-                (cause, signals) = (lost.cause(), left);
+            loop {
+                // Before the check: if it succeeds, they are at least a majority. One that is added
+                // later needs no signal, because the majority stands until one of these is lost. All of
+                // them are polled: after the process was paused, no timer has fired for any yet.
+                let signals = members.signals();
+                match members.check() {
+                    Ok(()) => drop(select_all(signals).await),
+                    Err(lost) if lost.cause == LostCause::Released => std::future::pending().await,
+                    Err(lost) => return lost,
+                }
             }
-            Lost { key, cause }
         }
     }
 
@@ -94,7 +91,7 @@ impl RedLockGuard {
     /// Dropping this drops the work. The guard stays.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
         let work = pin!(work);
-        run_while_held(|| self.lost(), || self.ensure_held(), work).await
+        run_while_held(|| self.lost(), || self.members.check(), work).await
     }
 
     /// Releases the lock on every server and waits until a majority of those that granted it has
@@ -109,19 +106,26 @@ impl RedLockGuard {
     ///
     /// The releases go on in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
-        self.ensure_held()?;
+        self.members.check()?;
+        let grants = self.members.end();
         let mut releases: FuturesUnordered<_> =
-            self.guards.into_iter().map(LockGuard::release).collect();
+            grants.into_iter().map(|grant| grant.guard.release()).collect();
         let (mut confirmed, mut failed) = (0, None);
         while let Some(released) = releases.next().await {
             match released {
                 Ok(()) => confirmed += 1,
                 Err(error) => failed = Some(error),
             }
-            if confirmed >= self.majority {
+            if confirmed >= self.members.majority {
                 return Ok(());
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for RedLockGuard {
+    fn drop(&mut self) {
+        drop(self.members.end());
     }
 }

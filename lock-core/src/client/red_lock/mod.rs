@@ -7,6 +7,8 @@
 //! and released separately.
 
 mod guard;
+mod members;
+mod retake;
 mod round;
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
@@ -23,6 +25,7 @@ use crate::{
     },
 };
 pub use guard::RedLockGuard;
+use members::Members;
 use round::Round;
 
 /// With fewer, not one server may fail.
@@ -37,10 +40,11 @@ pub(crate) fn majority(servers: usize) -> usize {
 /// [`LockClientBuilder::red_lock`](crate::LockClientBuilder::red_lock).
 ///
 /// It outlives the loss of a minority of the servers, where a single Redis with replicas may grant a
-/// lock twice in a failover. It costs two commands on every server (the lock, and then which server it is), has no read locks and no fencing
-/// tokens (no server knows all grants), is not reentrant and not fair. **Like every lease it does not
-/// protect from a process that pauses**, and it trusts that the servers' clocks run at nearly the
-/// same speed.
+/// lock twice in a failover. A server that returns during a hold is taken back: see [`RedLockGuard`]. It
+/// costs two commands on every server (the lock, and then which server it is), has no read locks and no
+/// fencing tokens (no server knows all grants), is not reentrant and not fair. **Like every lease it
+/// does not protect from a process that pauses**, and it trusts that the servers' clocks run at nearly
+/// the same speed.
 ///
 /// On each server it is a [plain lock](Kind::NonReentrant), as the members of Redisson's `RedissonRedLock`.
 #[derive(Debug, Clone)]
@@ -183,17 +187,26 @@ impl Lockable for RedLockTarget {
         {
             return Err(AcquireError::AlreadyHeld { key: request.key });
         }
-        let members: Vec<_> = servers.clients.iter().map(on).collect();
-        let round = Round { servers: &servers, members: &members, options, scope: &scope };
-        let granted = async {
-            let mut permit = admitted(&servers, &request, wait_deadline).await?;
-            let guards = round.until_granted(&request, wait_deadline, &mut permit).await?;
-            permit.wait_no_more();
-            Ok((permit, guards))
+        let round = Round {
+            members: servers.clients.iter().map(on).collect(),
+            servers,
+            options,
+            scope,
+            lease: request.hold_options.lease,
         };
-        let (permit, guards) = servers.clients[0].engine().unless_draining(granted).await?;
-        let majority = servers.majority();
-        Ok(RedLockGuard { key: request.key, guards, majority, _permit: permit })
+        let servers = &round.servers;
+        let granted = async {
+            let mut permit = admitted(servers, &request, wait_deadline).await?;
+            let grants = round.until_granted(&request, wait_deadline, &mut permit).await?;
+            permit.wait_no_more();
+            Ok((permit, grants))
+        };
+        let (permit, grants) = servers.clients[0].engine().unless_draining(granted).await?;
+        let members = Members::new(request.key, servers.majority(), grants);
+        if request.hold_options.renew {
+            retake::spawn(round, &members);
+        }
+        Ok(RedLockGuard::new(members, permit))
     }
 
     async fn protect<F: Future>(guard: &RedLockGuard, work: F) -> Result<F::Output, Lost> {

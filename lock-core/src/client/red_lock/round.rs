@@ -1,22 +1,24 @@
 //! Requests one lock from all servers at once, and repeats that until a majority grants it.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{
     future::select_all,
     stream::{FuturesUnordered, StreamExt},
 };
-use lock_key::MAX_DURATION;
+use lock_key::{MAX_DURATION, MIN_LEASE};
 use tokio::time::Instant;
 
-use super::{Servers, guard::remaining};
+use super::{
+    Servers,
+    members::{Grant, remaining},
+};
 use crate::{
     client::{Lockable, Scope, SingleLock},
     gate::Permit,
-    guard::LockGuard,
     hold::{LockRequest, WaitDeadline},
     runtime::jittered,
-    store::{Holder, StoreIdentity, WakeTopic, WakeupReceiver},
+    store::{Holder, WakeTopic, WakeupReceiver},
     types::{AcquireError, AcquireOptions, Kind, OwnerId, Unavailable},
 };
 
@@ -30,34 +32,35 @@ const STAND_BACK: Duration = Duration::from_millis(40);
 const RETRY: Duration = Duration::from_millis(200);
 
 /// A request that is sent to every server until it is granted.
-pub(crate) struct Round<'a> {
-    pub(crate) servers: &'a Servers,
-    pub(crate) members: &'a [SingleLock],
-    pub(crate) options: AcquireOptions,
-    pub(crate) scope: &'a Option<Scope>,
+#[derive(Debug, Clone)]
+pub(super) struct Round {
+    pub(super) servers: Arc<Servers>,
+    /// The lock on each server.
+    pub(super) members: Vec<SingleLock>,
+    pub(super) options: AcquireOptions,
+    pub(super) scope: Option<Scope>,
+    pub(super) lease: Duration,
 }
 
 /// The answers of the servers to one round.
 #[derive(Default)]
 struct Answers {
-    granted: Vec<LockGuard>,
-    granted_by: HashSet<String>,
+    granted: Vec<Grant>,
     refused: usize,
     unavailable: Option<Unavailable>,
     other: Option<AcquireError>,
 }
 
 impl Answers {
-    fn add(&mut self, answer: Result<(LockGuard, StoreIdentity), AcquireError>) {
+    fn add(&mut self, answer: Result<Grant, AcquireError>) {
         match answer {
-            Ok((guard, identity)) if self.granted_by.insert(identity.id.clone()) => {
-                self.granted.push(guard);
-            }
             // Two addresses of one server are one server.
-            Ok((_, identity)) => {
-                tracing::warn!(run_id = identity.id, "two of the servers are one: counted once");
+            Ok(grant) if self.granted.iter().any(|other| other.run_id == grant.run_id) => {
+                let run_id = grant.run_id.as_str();
+                tracing::warn!(run_id, "two of the servers are one: counted once");
                 self.refused += 1;
             }
+            Ok(grant) => self.granted.push(grant),
             Err(AcquireError::Unavailable(why)) => self.unavailable = Some(why),
             Err(AcquireError::Busy(_)) => self.refused += 1,
             Err(other) => self.other = Some(other),
@@ -65,13 +68,13 @@ impl Answers {
     }
 }
 
-impl Round<'_> {
-    pub(crate) async fn until_granted(
+impl Round {
+    pub(super) async fn until_granted(
         &self,
         request: &LockRequest,
         wait_deadline: WaitDeadline,
         permit: &mut Permit<()>,
-    ) -> Result<Vec<LockGuard>, AcquireError> {
+    ) -> Result<Vec<Grant>, AcquireError> {
         let mut wakeups: Vec<WakeupReceiver> = Vec::new();
         loop {
             let answers = self.request_all().await;
@@ -121,7 +124,7 @@ impl Round<'_> {
         let started = Instant::now();
         let mut answers = Answers::default();
         let mut pending: FuturesUnordered<_> =
-            self.members.iter().map(|member| self.request(member.clone())).collect();
+            (0..self.members.len()).map(|server| self.request(server)).collect();
         let mut enough_at = None;
         loop {
             let limit = enough_at.unwrap_or(started + MAX_DURATION);
@@ -139,10 +142,9 @@ impl Round<'_> {
         }
     }
 
-    async fn request(
-        &self,
-        member: SingleLock,
-    ) -> Result<(LockGuard, StoreIdentity), AcquireError> {
+    /// Requests the lock from one server, without a wait.
+    pub(super) async fn request(&self, server: usize) -> Result<Grant, AcquireError> {
+        let member = self.members[server].clone();
         let store = Arc::clone(&member.client.engine().store);
         let guard =
             member.acquire(self.options.clone(), self.scope.clone(), Duration::ZERO).await?;
@@ -156,7 +158,19 @@ impl Round<'_> {
             ))
             .into());
         }
-        Ok((guard, identity))
+        Ok(Grant { server, run_id: identity.id, guard })
+    }
+
+    /// The same for a server that is taken back `held` after the grant. `None` when nothing is left of
+    /// `max_hold`.
+    pub(super) fn again_after(&self, held: Duration) -> Option<Self> {
+        let mut again = self.clone();
+        if let Some(most) = &mut again.options.max_hold {
+            *most = most.checked_sub(held).filter(|left| *left >= MIN_LEASE)?;
+        }
+        // The program acquires nothing here: its order of locks does not change.
+        again.options.in_order = false;
+        Some(again)
     }
 }
 
@@ -168,9 +182,11 @@ mod tests {
     async fn two_addresses_of_one_server_count_once() {
         let client = crate::LockClient::in_memory();
         let mut answers = Answers::default();
-        for (key, id) in [("a", "one"), ("b", "one"), ("c", "other")] {
+        for (server, (key, id)) in
+            [("a", "one"), ("b", "one"), ("c", "other")].into_iter().enumerate()
+        {
             let guard = client.write(key).acquire().await.expect("it is free");
-            answers.add(Ok((guard, StoreIdentity { id: id.to_owned(), up: MAX_DURATION })));
+            answers.add(Ok(Grant { server, run_id: id.to_owned(), guard }));
         }
         assert_eq!((answers.granted.len(), answers.refused), (2, 1));
         drop(client.write("b").wait(RETRY).acquire().await.expect("it is given back"));

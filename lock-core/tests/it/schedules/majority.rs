@@ -9,8 +9,9 @@ use std::{
 };
 
 use lock_core::{
-    AcquireError, LockClient, MemoryStore, RedLock, ReleaseError,
-    test_util::{CommandKind, ConstantFaults, Delivery, FaultPlan, red_lock_of, scripted},
+    AcquireError, LockClient, LockKey, LostCause, MemoryStore, Mode, RedLock, RedLockGuard,
+    ReleaseError,
+    test_util::{CommandKind, ConstantFaults, Delivery, FaultPlan, lose, red_lock_of, scripted},
 };
 use tokio::time::Instant;
 
@@ -158,4 +159,90 @@ async fn a_waiter_polls_a_few_times_a_second() {
     let rounds = counted.0.load(Ordering::Relaxed) / stores.len();
     assert!((10..=26).contains(&rounds), "{rounds}");
     drop(held);
+}
+
+/// A hold on all servers, of which the first has lost it and is requested again: its answers take
+/// `latency`.
+async fn requested_again(servers: &Servers, latency: Duration) -> RedLockGuard {
+    let guard = servers.red_lock.lock("k").acquire().await.unwrap();
+    servers.stores[0].remove(&LockKey::try_from("k").unwrap());
+    while guard.servers_held() == 3 {
+        tokio::time::sleep(ms(1)).await;
+    }
+    let answered_late = Delivery { taken: Some(Duration::ZERO), answered: Some(latency) };
+    servers.set(&[answered_late, Delivery::AT_ONCE, Delivery::AT_ONCE]);
+    let other = LockClient::builder().in_memory_on(&servers.stores[0]);
+    while !other.is_locked("k", Mode::Write).await.unwrap() {
+        tokio::time::sleep(ms(1)).await;
+    }
+    assert_eq!(guard.servers_held(), 2, "it has granted, and the answer is on its way");
+    guard
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_comes_after_the_loss_of_the_majority_is_returned() {
+    let servers = Servers::new(3).await;
+    let guard = requested_again(&servers, COMMAND_TIMEOUT / 2).await;
+    for server in [1, 2] {
+        assert_eq!(lose(&servers.red_lock.servers()[server], guard.key()), 1);
+    }
+    tokio::time::sleep(LEASE).await;
+    assert!(!guard.is_held());
+    assert_eq!(guard.servers_held(), 0);
+    servers.set(&[Delivery::AT_ONCE; 3]);
+    let other = LockClient::builder().in_memory_on(&servers.stores[0]);
+    drop(other.non_reentrant("k").wait(LEASE).acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_is_dropped_takes_along_what_is_being_taken_back() {
+    let servers = Servers::new(3).await;
+    let guard = requested_again(&servers, COMMAND_TIMEOUT / 2).await;
+    drop(guard);
+    // Long before the answer.
+    tokio::time::sleep(COMMAND_TIMEOUT / 10).await;
+    for store in &servers.stores {
+        let other = LockClient::builder().in_memory_on(store);
+        drop(other.non_reentrant("k").try_acquire().await.unwrap());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_is_taken_back_when_it_answers() {
+    let servers = Servers::new(3).await;
+    let guard = servers.red_lock.lock("k").acquire().await.unwrap();
+    servers.set(&[NEVER, Delivery::AT_ONCE, Delivery::AT_ONCE]);
+    tokio::time::sleep(LEASE * 5).await;
+    assert_eq!(guard.servers_held(), 2);
+    servers.set(&[Delivery::AT_ONCE; 3]);
+    tokio::time::sleep(LEASE * 2).await;
+    assert_eq!(guard.servers_held(), 3);
+    servers.set(&[Delivery::AT_ONCE, NEVER, Delivery::AT_ONCE]);
+    tokio::time::sleep(LEASE * 5).await;
+    assert!(guard.is_held(), "with the first again");
+    guard.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_hold_ends_it_whatever_was_taken_back() {
+    let servers = Servers::new(3).await;
+    let most = LEASE * 5;
+    let started = Instant::now();
+    let guard = servers.red_lock.lock("k").max_hold(most).acquire().await.unwrap();
+    servers.set(&after(&[50; 3]));
+    for server in 0..3 {
+        servers.stores[server].remove(guard.key());
+        for held in [2, 3] {
+            while guard.servers_held() != held {
+                tokio::time::sleep(ms(1)).await;
+            }
+        }
+    }
+    assert_eq!(guard.lost().await.cause(), LostCause::MaxHold);
+    assert_eq!(started.elapsed(), most);
+    tokio::time::sleep(LEASE).await;
+    for store in &servers.stores {
+        let other = LockClient::builder().in_memory_on(store);
+        drop(other.non_reentrant("k").try_acquire().await.unwrap());
+    }
 }

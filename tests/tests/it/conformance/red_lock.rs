@@ -1,14 +1,15 @@
 //! One lock on a majority of servers.
 
 use std::{
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use futures_util::future::join_all;
+use futures_util::{future::join_all, poll};
 use lock_core::{
     AcquireError, ConnectError, LockClient, LockKey, LostCause, MemoryStore, RedLock, RedLockGuard,
 };
@@ -38,6 +39,7 @@ on_every_store! {
     a_majority_is_enough_and_less_is_not
     one_at_a_time_and_each_gets_a_turn
     it_is_renewed_and_lost_with_its_majority
+    it_outlives_the_loss_of_every_server_one_after_the_other
 }
 
 const LONG: Duration = Duration::from_secs(20);
@@ -161,14 +163,63 @@ async fn it_is_renewed_and_lost_with_its_majority(world: World) {
         tokio::time::sleep(LEASE * 2).await;
         assert!(guard.is_held());
         assert!(there.lock("k").try_acquire().await.is_err());
-        world.remove(0).await;
-        tokio::time::sleep(LEASE).await;
-        assert!(guard.is_held(), "two of three have it");
-        world.remove(1).await;
+        for server in [0, 1] {
+            world.remove(server).await;
+        }
         assert_eq!(soon(guard.lost()).await.cause(), LostCause::Refused);
         assert!(!guard.is_held());
         assert!(guard.release().await.is_err());
         there.lock("k").wait(LONG).acquire().await.unwrap().release().await.unwrap();
+    })
+    .await;
+}
+
+async fn it_outlives_the_loss_of_every_server_one_after_the_other(world: World) {
+    unless_stalled(async || {
+        let (here, there) = (world.red_lock().await, world.red_lock().await);
+        let guard = on_all(&here).await;
+        let mut lost = pin!(guard.lost());
+        for server in [0, 1, 2] {
+            world.remove(server).await;
+            for held in [2, 3] {
+                soon(until(|| guard.servers_held() == held)).await;
+            }
+            let alone = world.alone(server).await;
+            let refused = alone.non_reentrant("k").try_acquire().await.unwrap_err();
+            assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
+            assert!(poll!(&mut lost).is_pending());
+        }
+        assert!(there.lock("k").try_acquire().await.is_err());
+        guard.release().await.unwrap();
+        drop(on_all(&there).await);
+    })
+    .await;
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_restarts_during_a_hold_is_taken_back_after_the_longest_lease() {
+    unless_stalled(async || {
+        let mut servers = servers().await;
+        let red_lock = on(Wire::Native, &servers).await.unwrap();
+        let guard = on_all(&red_lock).await;
+        servers[0].kill();
+        soon(until(|| guard.servers_held() == 2)).await;
+        servers[0].restart().await;
+        let restarted = Instant::now();
+        soon(until(|| guard.servers_held() == 3)).await;
+        // Redis rounds its uptime to seconds.
+        assert!(restarted.elapsed() > LEASE - Duration::from_secs(1), "{:?}", restarted.elapsed());
+        // Now another one may go.
+        servers[1].kill();
+        soon(until(|| guard.servers_held() == 2)).await;
+        assert!(guard.is_held());
+        guard.release().await.unwrap();
     })
     .await;
 }
