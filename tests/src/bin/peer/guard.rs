@@ -3,37 +3,46 @@
 use std::time::Duration;
 
 use lock_core::{
-    Acquire, AcquireError, LockClient, LockGuard, Lockable, MultiGuard, PermitGuard, ReleaseError,
+    Acquire, AcquireError, LockGuard, Lockable, MultiGuard, PermitGuard, RedLockGuard, ReleaseError,
 };
 
-use crate::kind::Kind;
+use crate::{kind::Kind, stores::Stores};
 
 #[derive(Debug)]
 pub(crate) enum Guard {
     Lock(LockGuard),
     Permit(PermitGuard),
     Multi(MultiGuard),
+    Red(RedLockGuard),
 }
 
 impl Guard {
     /// A lease of 0 is the client's, renewed; any other runs out, as in Redisson.
     pub(crate) async fn acquire(
-        locks: &LockClient,
+        stores: &Stores,
         kind: Kind,
         key: &str,
         wait_ms: u64,
         lease_ms: u64,
     ) -> Result<Self, AcquireError> {
+        let locks = stores.main();
         match (kind.ask(locks, key), kind) {
             (Some(lock), _) => Ok(Self::Lock(on_terms(lock, wait_ms, lease_ms).acquire().await?)),
             (None, Kind::Semaphore(permits)) => {
                 let permit = locks.semaphore(key, permits).permit();
                 Ok(Self::Permit(on_terms(permit, wait_ms, lease_ms).acquire().await?))
             }
+            (None, Kind::Red) => {
+                let lock = stores.red_lock().lock(key);
+                Ok(Self::Red(on_terms(lock, wait_ms, lease_ms).acquire().await?))
+            }
             (None, _) => {
-                let members = key.split(',').map(|key| locks.reentrant(key));
-                let all = on_terms(locks.multi_lock(members), wait_ms, lease_ms);
-                Ok(Self::Multi(all.acquire().await?))
+                let member = |member: &str| {
+                    let (key, server) = member.split_once('@').unwrap_or((member, "0"));
+                    stores.number(server).reentrant(key)
+                };
+                let all = locks.multi_lock(key.split(',').map(member));
+                Ok(Self::Multi(on_terms(all, wait_ms, lease_ms).acquire().await?))
             }
         }
     }
@@ -41,7 +50,7 @@ impl Guard {
     pub(crate) fn token(&self) -> Option<u64> {
         match self {
             Self::Lock(guard) => Some(guard.fencing_token().get()),
-            Self::Permit(_) | Self::Multi(_) => None,
+            Self::Permit(_) | Self::Multi(_) | Self::Red(_) => None,
         }
     }
 
@@ -50,6 +59,7 @@ impl Guard {
             Self::Lock(guard) => guard.is_held(),
             Self::Permit(guard) => guard.is_held(),
             Self::Multi(guard) => guard.is_held(),
+            Self::Red(guard) => guard.is_held(),
         }
     }
 
@@ -59,6 +69,7 @@ impl Guard {
             Self::Lock(guard) => guard.lost().await,
             Self::Permit(guard) => guard.lost().await,
             Self::Multi(guard) => guard.lost().await,
+            Self::Red(guard) => guard.lost().await,
         };
     }
 
@@ -68,6 +79,8 @@ impl Guard {
             Self::Lock(guard) => guard.release_requested().await,
             Self::Permit(guard) => guard.release_requested().await,
             Self::Multi(guard) => guard.release_requested().await,
+            // No request reaches it.
+            Self::Red(_) => std::future::pending().await,
         }
     }
 
@@ -76,6 +89,7 @@ impl Guard {
             Self::Lock(guard) => guard.release().await,
             Self::Permit(guard) => guard.release().await,
             Self::Multi(guard) => guard.release().await,
+            Self::Red(guard) => guard.release().await,
         }
     }
 }

@@ -18,8 +18,10 @@ pub(crate) enum Kind {
     FairWrite,
     /// With this many permits.
     Semaphore(u32),
-    /// All of the keys, which are separated by commas.
+    /// All of the keys, which are separated by commas: `a,b` of the main store, or `a@0,b@1` of two.
     Multi,
+    /// On a majority of the servers.
+    Red,
 }
 
 impl FromStr for Kind {
@@ -37,6 +39,7 @@ impl FromStr for Kind {
             // Curator's mutex that no thread owns.
             "semaphore_mutex" => Self::Semaphore(1),
             "multi" => Self::Multi,
+            "red" => Self::Red,
             _ => {
                 let permits = word.strip_prefix("semaphore/").ok_or(format!("no kind {word}"))?;
                 Self::Semaphore(permits.parse()?)
@@ -46,7 +49,7 @@ impl FromStr for Kind {
 }
 
 impl Kind {
-    /// What asks for it; `None` for a semaphore, whose permits are no locks, and for several locks.
+    /// What asks for it; `None` for a semaphore, whose permits are no locks, and for what is several locks.
     pub(crate) fn ask(self, locks: &LockClient, key: &str) -> Option<Acquire> {
         Some(match self {
             Self::Reentrant => locks.reentrant(key),
@@ -56,7 +59,7 @@ impl Kind {
             Self::Write => locks.write(key),
             Self::FairRead => locks.fair_read(key),
             Self::FairWrite => locks.fair_write(key),
-            Self::Semaphore(_) | Self::Multi => return None,
+            Self::Semaphore(_) | Self::Multi | Self::Red => return None,
         })
     }
 

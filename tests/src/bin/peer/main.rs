@@ -10,6 +10,7 @@ mod counter;
 mod crowd;
 mod guard;
 mod kind;
+mod stores;
 mod thread;
 
 use std::{collections::HashMap, env, error::Error, time::Duration};
@@ -22,6 +23,7 @@ use tokio::{
 };
 
 use counter::Counters;
+use stores::Stores;
 use thread::Thread;
 
 #[tokio::main(flavor = "current_thread")]
@@ -43,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let Ok(prefix) = env::var("PREFIX") {
         builder = builder.prefix(prefix);
     }
-    let locks = builder.connect(&url).await?;
+    let stores = Stores::connect(builder, &url).await?;
     let counters = match on_redis {
         true if url.contains("cluster") => Counters::None,
         true => Counters::Redis(Cli::connect(&url).await),
@@ -58,7 +60,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let (thread, words) = rest.split_once(' ').ok_or("the name of a thread follows")?;
         let thread = threads
             .entry(thread.to_owned())
-            .or_insert_with(|| Thread::start(locks.clone(), counters.clone()));
+            .or_insert_with(|| Thread::start(stores.clone(), counters.clone()));
         thread.send(format!("{id} {words}"))?;
     }
     // No destructor runs: whatever is held stays so for its lease.

@@ -2,24 +2,24 @@
 
 use std::{collections::HashMap, error::Error};
 
-use lock_core::{AcquireError, LockClient, ReleaseError};
+use lock_core::{AcquireError, ReleaseError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{counter::Counters, crowd, guard::Guard, kind::Kind};
+use crate::{counter::Counters, crowd, guard::Guard, kind::Kind, stores::Stores};
 
 pub(crate) type Failure = Box<dyn Error>;
 
 pub(crate) struct Thread {
-    pub(crate) locks: LockClient,
+    stores: Stores,
     pub(crate) counters: Counters,
     guards: HashMap<(Kind, String), Vec<Guard>>,
 }
 
 impl Thread {
-    pub(crate) fn start(locks: LockClient, counters: Counters) -> UnboundedSender<String> {
+    pub(crate) fn start(stores: Stores, counters: Counters) -> UnboundedSender<String> {
         let (sender, lines) = unbounded_channel();
-        let scope = locks.scope();
-        let thread = Self { locks, counters, guards: HashMap::new() };
+        let scope = stores.main().scope();
+        let thread = Self { stores, counters, guards: HashMap::new() };
         tokio::spawn(async move { scope.run(thread.work(lines)).await });
         sender
     }
@@ -43,8 +43,9 @@ impl Thread {
                 self.acquire(kind, key, wait.parse()?, lease.parse()?).await
             }
             ("release", []) => self.release(kind, key).await,
-            ("holds", []) => Ok(kind.hold_count(&self.locks, key).await?.to_string()),
-            ("locked", []) => Ok(kind.is_locked(&self.locks, key).await?.to_string()),
+            ("servers", []) => self.servers(kind, key),
+            ("holds", []) => Ok(kind.hold_count(self.stores.main(), key).await?.to_string()),
+            ("locked", []) => Ok(kind.is_locked(self.stores.main(), key).await?.to_string()),
             ("held", []) => Ok(self.held(kind, key).to_string()),
             ("lost", []) => self.lost(kind, key).await,
             ("revoked", []) => self.revoked(kind, key).await,
@@ -64,7 +65,7 @@ impl Thread {
         wait_ms: u64,
         lease_ms: u64,
     ) -> Result<String, Failure> {
-        let guard = match Guard::acquire(&self.locks, kind, key, wait_ms, lease_ms).await {
+        let guard = match Guard::acquire(&self.stores, kind, key, wait_ms, lease_ms).await {
             Ok(guard) => guard,
             Err(AcquireError::Busy(_)) => return Ok("busy".to_owned()),
             Err(other) => return Err(other.into()),
@@ -88,12 +89,20 @@ impl Thread {
 
     /// Forces its release and returns whether it was held.
     async fn force(&self, key: &str) -> Result<String, Failure> {
-        Ok(self.locks.force_release(key).await?.was_held.to_string())
+        Ok(self.stores.main().force_release(key).await?.was_held.to_string())
     }
 
     /// Whether the thread relies on its lock.
     fn held(&self, kind: Kind, key: &str) -> bool {
         self.guard(kind, key).is_some_and(Guard::is_held)
+    }
+
+    /// On how many servers the thread has its lock.
+    fn servers(&self, kind: Kind, key: &str) -> Result<String, Failure> {
+        match self.guard(kind, key) {
+            Some(Guard::Red(guard)) => Ok(guard.servers_held().to_string()),
+            _ => Err("no RedLock is held".into()),
+        }
     }
 
     /// Answers when the thread has learnt that its lock is lost.
@@ -112,7 +121,7 @@ impl Thread {
 
     /// Requests the release from the holders.
     async fn revoke(&self, key: &str) -> Result<String, Failure> {
-        let holders = self.locks.request_release(key).await?;
+        let holders = self.stores.main().request_release(key).await?;
         Ok(if holders == 0 { "free" } else { "requested" }.to_owned())
     }
 

@@ -20,5 +20,6 @@ mod peer;
 mod reentry;
 mod renewal;
 mod semaphore;
+mod several_servers;
 mod shared_redis;
 mod wakeups;

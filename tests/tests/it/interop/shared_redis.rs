@@ -1,4 +1,4 @@
-//! A server and the peers that share it.
+//! A server, or several, and the peers that share them.
 
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ use crate::interop::{
 pub(crate) struct SharedRedis {
     pub(crate) server: RedisServer,
     pub(crate) cli: Cli,
+    /// Servers beside the main one, which share nothing.
+    pub(crate) others: Vec<RedisServer>,
     pub(crate) redisson: Redisson,
     watchdog: Option<Duration>,
     lease: Option<Duration>,
@@ -25,6 +27,7 @@ impl SharedRedis {
         Self {
             cli: server.cli().await,
             server,
+            others: Vec::new(),
             redisson,
             watchdog: None,
             lease: None,
@@ -51,9 +54,19 @@ impl SharedRedis {
         self
     }
 
+    /// With two servers more.
+    pub(crate) async fn three_servers(mut self) -> Self {
+        self.others = vec![RedisServer::start().await, RedisServer::start().await];
+        self
+    }
+
     pub(crate) async fn peer(&self, language: Language) -> Peer {
         let url = if language == Java { "REDIS_URL" } else { "LOCK_URL" };
         let mut environment = vec![(url, self.server.url())];
+        if !self.others.is_empty() {
+            let others: Vec<_> = self.others.iter().map(RedisServer::url).collect();
+            environment.push(("OTHER_URLS", others.join(",")));
+        }
         let milliseconds = |time: Duration| time.as_millis().to_string();
         environment.extend(self.watchdog.map(|time| ("WATCHDOG_MS", milliseconds(time))));
         let lease = self.lease.or(self.watchdog);
@@ -82,21 +95,29 @@ impl SharedRedis {
     }
 
     async fn left(&self) -> Vec<String> {
-        let mut left = Vec::new();
-        for key in self.cli.keys().await {
-            let stays = match key.split(':').next().unwrap_or_default() {
-                "redisson_lock_token" | "counter" => true,
-                "lock_client" => self.cli.pttl(&key).await > 0,
-                // The number of its permits.
-                "semaphore" | MUTEX => self.cli.type_of(&key).await == "string",
-                _ => false,
-            };
-            if !stays {
-                left.push(key);
-            }
+        let mut left = left(&self.cli).await;
+        for server in &self.others {
+            left.extend(self::left(&server.cli().await).await);
         }
         left
     }
+}
+
+async fn left(cli: &Cli) -> Vec<String> {
+    let mut left = Vec::new();
+    for key in cli.keys().await {
+        let stays = match key.split(':').next().unwrap_or_default() {
+            "redisson_lock_token" | "counter" => true,
+            "lock_client" => cli.pttl(&key).await > 0,
+            // The number of its permits.
+            "semaphore" | MUTEX => cli.type_of(&key).await == "string",
+            _ => false,
+        };
+        if !stays {
+            left.push(key);
+        }
+    }
+    left
 }
 
 /// Each case with the current release of Redisson, and with one of an older line.

@@ -7,11 +7,11 @@ import org.redisson.api.RedissonClient;
 
 /** The verbs. */
 final class Commands {
-    private final RedissonClient redisson;
+    private final List<RedissonClient> servers;
     private final Map<String, Lock> locks = new ConcurrentHashMap<>();
 
-    Commands(RedissonClient redisson) {
-        this.redisson = redisson;
+    Commands(List<RedissonClient> servers) {
+        this.servers = servers;
     }
 
     String run(List<String> words) throws InterruptedException {
@@ -23,14 +23,14 @@ final class Commands {
             case "holds" -> String.valueOf(lock.holds());
             case "locked" -> String.valueOf(lock.locked());
             case "force" -> String.valueOf(lock.force());
-            case "crowd" -> new Crowd(lock, redisson, words.get(3)).run(words.get(1), number(words, 4));
+            case "crowd" -> new Crowd(lock, servers.get(0), words.get(3)).run(words.get(1), number(words, 4));
             default -> throw new IllegalArgumentException(verb);
         };
     }
 
     /** One object for each name, as services keep theirs. */
     private Lock lock(String kind, String key) {
-        return locks.computeIfAbsent(kind + " " + key, name -> Lock.of(redisson, kind, key));
+        return locks.computeIfAbsent(kind + " " + key, name -> Lock.of(servers, kind, key));
     }
 
     private static long number(List<String> words, int at) {

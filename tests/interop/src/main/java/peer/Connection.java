@@ -1,15 +1,30 @@
 package peer;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
-/** How the process reaches Redis: from its environment, with the defaults of Redisson otherwise. */
+/** The servers of the process: from its environment, with the defaults of Redisson otherwise. */
 final class Connection {
     private Connection() {}
 
-    static RedissonClient open(Map<String, String> environment) {
+    /** The main server, and the others after it. */
+    static List<RedissonClient> open(Map<String, String> environment) {
+        var servers = new ArrayList<RedissonClient>();
+        servers.add(open(environment, environment.get("REDIS_URL")));
+        var others = environment.get("OTHER_URLS");
+        if (others != null) {
+            for (var url : others.split(",")) {
+                servers.add(open(environment, url));
+            }
+        }
+        return servers;
+    }
+
+    private static RedissonClient open(Map<String, String> environment, String url) {
         var config = new Config();
         config.setThreads(4).setNettyThreads(4);
         var watchdog = environment.get("WATCHDOG_MS");
@@ -24,7 +39,7 @@ final class Connection {
                     .setSubscriptionConnectionMinimumIdleSize(1);
         } else {
             var server = config.useSingleServer()
-                    .setAddress(environment.get("REDIS_URL"))
+                    .setAddress(url)
                     .setConnectionMinimumIdleSize(1)
                     .setSubscriptionConnectionMinimumIdleSize(1);
             var prefix = environment.get("PREFIX");

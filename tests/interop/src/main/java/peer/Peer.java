@@ -23,8 +23,8 @@ public final class Peer {
     private final Commands commands;
     private final Map<String, ExecutorService> threads = new HashMap<>();
 
-    private Peer(RedissonClient redisson) {
-        this.commands = new Commands(redisson);
+    private Peer(List<RedissonClient> servers) {
+        this.commands = new Commands(servers);
     }
 
     public static void main(String[] arguments) throws IOException {
