@@ -37,10 +37,11 @@ pub use store::redis::connect::Tls;
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 pub use types::ConnectError;
 pub use types::{
-    AcquireError, Busy, ClientInfo, DowngradeError, EnsureError, FencingToken, ForcedRelease,
-    GrantedEvent, Health, HoldTicket, HolderInfo, InspectError, Inspection, IntoLockKey,
-    InvalidOptions, InvalidTicket, KeyError, KeyList, Kind, LeaseState, LockError, LockEvent,
-    LockKey, LockObserver, Lost, LostCause, LostEvent, Mode, ObservedLock, Overloaded, ParkError,
-    ReconnectedEvent, RefusedEvent, ReleaseError, ReleasedEvent, ResumeError, ShutdownError,
-    Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo, WrongKind,
+    AcquireError, Busy, BusyHolder, ClientInfo, Deadlock, DowngradeError, EnsureError,
+    FencingToken, ForcedRelease, GrantedEvent, Health, HoldTicket, HolderInfo, InspectError,
+    Inspection, IntoLockKey, InvalidOptions, InvalidTicket, KeyError, KeyList, Kind, LeaseState,
+    LockError, LockEvent, LockKey, LockObserver, Lost, LostCause, LostEvent, Mode, ObservedLock,
+    Overloaded, ParkError, ReconnectedEvent, RefusedEvent, ReleaseError, ReleasedEvent,
+    ResumeError, ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo,
+    WorkInfo, WorkOrigin, WrongKind,
 };

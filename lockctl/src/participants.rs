@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{ClientInfo, HolderInfo, Kind, WaiterInfo};
+use lock_core::{ClientInfo, HolderInfo, Kind, WaiterInfo, WorkInfo};
 use serde_json::{Value, json};
 
 use crate::live::Live;
@@ -10,7 +10,7 @@ use crate::live::Live;
 /// More would not fit on one screen.
 const MOST_SHOWN: usize = 15;
 
-/// Formats the first holders, one line each.
+/// Formats the first holders, one line each, and below it what a long one is for.
 pub(crate) fn holders(live: &Live, holders: &[HolderInfo], kind: Option<Kind>) -> Vec<String> {
     let rows = holders.iter().take(MOST_SHOWN).map(|holder| {
         let holds = match kind {
@@ -22,23 +22,25 @@ pub(crate) fn holders(live: &Live, holders: &[HolderInfo], kind: Option<Kind>) -
             holds,
             visible(&holder.owner),
             live.left(holder.remaining),
-            holder.age.map_or_else(String::new, |age| format!("here for {}", seconds(age))),
+            holder.age.map_or_else(String::new, |age| format!("for {}", seconds(age))),
         ]
     });
-    shortened(aligned(&rows.collect::<Vec<_>>()), holders.len())
+    let works = holders.iter().map(|holder| holder.work.as_ref());
+    with_work(aligned(&rows.collect::<Vec<_>>()), works)
 }
 
-/// Formats the first waiters, one line each, in the order of the queue.
+/// Formats the first waiters as [`holders`] does, in the order of the queue.
 pub(crate) fn waiters(waiters: &[WaiterInfo]) -> Vec<String> {
     let rows = waiters.iter().take(MOST_SHOWN).map(|waiter| {
         [
             client_name(waiter.client.as_ref()),
             waiter.mode.to_string(),
             visible(&waiter.owner),
-            waiter.age.map_or_else(String::new, |age| format!("waiting for {}", seconds(age))),
+            waiter.age.map_or_else(String::new, |age| format!("for {}", seconds(age))),
         ]
     });
-    shortened(aligned(&rows.collect::<Vec<_>>()), waiters.len())
+    let works = waiters.iter().map(|waiter| waiter.work.as_ref());
+    with_work(aligned(&rows.collect::<Vec<_>>()), works)
 }
 
 pub(crate) fn holders_to_json(holders: &[HolderInfo]) -> Value {
@@ -51,6 +53,7 @@ pub(crate) fn holders_to_json(holders: &[HolderInfo]) -> Value {
             "writes": holder.writes,
             "remaining_ms": millis(holder.remaining),
             "age_ms": millis(holder.age),
+            "work": holder.work,
         })
     });
     holders.collect()
@@ -64,6 +67,7 @@ pub(crate) fn waiters_to_json(waiters: &[WaiterInfo]) -> Value {
             "instance": waiter.client.as_ref().map(|client| &client.instance),
             "mode": waiter.mode.as_str(),
             "age_ms": millis(waiter.age),
+            "work": waiter.work,
         })
     });
     waiters.collect()
@@ -77,7 +81,7 @@ pub(crate) fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-fn client_name(client: Option<&ClientInfo>) -> String {
+pub(crate) fn client_name(client: Option<&ClientInfo>) -> String {
     client.map_or_else(
         || "(unnamed)".to_owned(),
         |client| visible(&format!("{} {}", client.service, client.instance)),
@@ -100,7 +104,7 @@ fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> Vec<String> {
+pub(crate) fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; COLUMNS] = std::array::from_fn(|column| width(column).unwrap_or_default());
     let line = |row: &[String; COLUMNS]| {
@@ -110,9 +114,34 @@ fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-fn shortened(mut lines: Vec<String>, count: usize) -> Vec<String> {
-    if count > lines.len() {
-        lines.push(format!("  and {} more: --json has them", count - lines.len()));
-    }
-    lines
+/// The lines of participants with what they work on below, and how many participants have no line.
+fn with_work<'a>(
+    lines: Vec<String>,
+    works: impl ExactSizeIterator<Item = Option<&'a WorkInfo>>,
+) -> Vec<String> {
+    let hidden = works.len() - lines.len();
+    let below = |work: Option<&WorkInfo>| Some(format!("    {}", words(work?)?));
+    let with = lines.into_iter().zip(works).flat_map(|(line, work)| [Some(line), below(work)]);
+    let more = (hidden > 0).then(|| format!("  and {hidden} more: --json has them"));
+    with.flatten().chain(more).collect()
+}
+
+/// What a participant works on, in one line; `None` if nothing is known of it.
+pub(crate) fn words(work: &WorkInfo) -> Option<String> {
+    let named = |what: &str, text: &Option<String>| {
+        text.as_ref().map(|text| visible(&format!("{what}{text}")))
+    };
+    let also = (!work.also_holds.is_empty())
+        .then(|| visible(&format!("also holds {}", work.also_holds.join(" "))));
+    let words = [
+        named("", &work.route),
+        named("", &work.name),
+        named("at ", &work.site),
+        named("request ", &work.request_id),
+        named("trace ", &work.trace_id),
+        also,
+        named("waits for ", &work.waits_for),
+    ];
+    let words: Vec<_> = words.into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }

@@ -10,7 +10,7 @@ const STAYS: [(&str, Option<Duration>); 4] = [
     ("lock_token:", None),
     ("lock_permits:", None),
     ("redisson_lock_token:", Some(Duration::from_secs(3_600))),
-    ("lock_client:", Some(Duration::from_secs(60))),
+    ("lock_client:", Some(Duration::from_secs(300))),
 ];
 
 /// Returns every key except those that outlive the locks by design. One of those that would stay longer

@@ -1,9 +1,11 @@
 //! From a request to its guard: by re-entry of what the scope holds, or by a new acquisition.
 
 mod attempt;
+mod deadlock;
+mod inspect;
+mod long_wait;
 mod reentry;
 mod resume;
-mod scope_holds;
 mod wait_loop;
 
 use std::{future::Future, pin::pin, slice, sync::Arc};
@@ -13,27 +15,25 @@ use tokio::sync::MutexGuard;
 
 use crate::{
     guard::LockGuard,
-    hold::{ClientInner, Hold, LockRequest, WaitDeadline},
+    hold::{ClientInner, Hold, LockRequest, ScopeHolds, ScopeSlot, WaitDeadline},
     types::{AcquireError, Kind, Lost},
 };
+pub(crate) use inspect::{inspect, snapshot};
 use reentry::reenter;
 pub(crate) use resume::resume;
-pub(crate) use scope_holds::ScopeHolds;
-use scope_holds::ScopeSlot;
 
 /// Acquires one lock, past the gate if the scope holds its key already.
 // No async function, which would have room for its arguments twice.
 pub(crate) fn enter<'a>(
     engine: &'a Arc<ClientInner>,
-    scope: Option<Arc<ScopeHolds>>,
     request: &'a LockRequest,
     wait_deadline: WaitDeadline,
 ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send + 'a {
-    note_order(engine, scope.as_deref(), slice::from_ref(request));
+    note_order(engine, slice::from_ref(request));
     let entered = async move {
         engine.tasks.attach_runtime()?;
         // Every permit of a semaphore is acquired separately.
-        let scope = scope.filter(|_| request.kind != Kind::Semaphore);
+        let scope = request.scope.as_ref().filter(|_| request.kind != Kind::Semaphore);
         let slot = scope.map(|scope| scope.slot(engine.owners.client(), &request.key));
         let _turn = match &slot {
             Some(slot) => Some(slot_turn(engine, slot, request, &wait_deadline).await?),
@@ -57,14 +57,14 @@ pub(crate) fn enter<'a>(
 /// their order. A refusal is reported by the caller, which may make several such attempts.
 pub(crate) async fn enter_all(
     engine: &Arc<ClientInner>,
-    scope: Option<Arc<ScopeHolds>>,
     requests: &[LockRequest],
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
-    note_order(engine, scope.as_deref(), requests);
+    note_order(engine, requests);
     engine.tasks.attach_runtime()?;
+    let scope = requests.first().and_then(|request| request.scope.as_ref());
     let guards = match scope {
-        Some(scope) => enter_in(engine, &scope, requests, wait_deadline).await?,
+        Some(scope) => enter_in(engine, scope, requests, wait_deadline).await?,
         None => acquire_anew(engine, requests, wait_deadline).await?,
     };
     // While the last of several was waited for, the lease of the first may have ended: the caller must
@@ -74,8 +74,9 @@ pub(crate) async fn enter_all(
 }
 
 /// In debug builds, records in which order locks are acquired.
-fn note_order(engine: &ClientInner, scope: Option<&ScopeHolds>, requests: &[LockRequest]) {
+fn note_order(engine: &ClientInner, requests: &[LockRequest]) {
     if cfg!(debug_assertions) {
+        let scope = requests.first().and_then(|request| request.scope.as_ref());
         let held = scope.map(|scope| scope.held(engine.owners.client()));
         engine.lock_order.note(&held.unwrap_or_default(), requests);
     }

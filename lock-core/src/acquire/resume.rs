@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{ScopeHolds, attempt::FirstAttempt, renewed_guard};
+use super::{attempt::FirstAttempt, renewed_guard};
 use crate::{
     gate::{Access, EnterResult},
     guard::LockGuard,
-    hold::{ClientInner, Hold, Lease, LockRequest, Permit, WaitDeadline},
+    hold::{ClientInner, Hold, Lease, LockRequest, Permit, ScopeHolds, WaitDeadline},
     runtime::LeaseInstant,
     store::{Holder, RenewCommand, Renewal, TransferCommand, Transferred},
     types::{
@@ -36,11 +36,12 @@ pub(crate) async fn resume(
         wanted_permits: 1,
         options,
         hold_options,
+        scope,
     };
     let permit = admit(engine, &request).ok_or(ResumeError::Draining)?;
     let attempt = FirstAttempt::new(Lease::new(engine, &request, permit));
     let hold = attempt.take_over(&request, &parked).await?;
-    if let Some(scope) = scope {
+    if let Some(scope) = &request.scope {
         let slot = scope.slot(engine.owners.client(), &request.key);
         if slot.hold().is_none() {
             slot.set(&hold);

@@ -7,11 +7,14 @@
     reason = "thousands wait in these: an async function has room for its arguments twice"
 )]
 
-use std::{slice, sync::Arc, time::Duration};
+use std::{pin::pin, slice, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::attempt::{Attempt, AttemptOutcome, FirstAttempt, REFRESH, late};
+use super::{
+    attempt::{Attempt, AttemptOutcome, FirstAttempt, REFRESH, late},
+    long_wait::{self, LongWait},
+};
 use crate::{
     gate::{Access, Admission, QueuePlace},
     hold::{ClientInner, Entered, Hold, Lease, LockRequest, WaitDeadline, share},
@@ -130,11 +133,16 @@ fn stand_in_queue<'a>(
     mut place: QueuePlace<Lease>,
 ) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
     async move {
+        let mut long_wait = None;
         loop {
             let look_up = Instant::now() + engine.settings.command_timeout;
             let limit = wait_deadline.or_within(engine.settings.command_timeout).min(look_up);
-            if let Ok(turn) = tokio::time::timeout_at(limit, place.admitted()).await {
+            let admitted = pin!(tokio::time::timeout_at(limit, place.admitted()));
+            if let Ok(turn) = LongWait::during(&mut long_wait, admitted).await? {
                 return turn.ok_or(AcquireError::Draining);
+            }
+            if long_wait.is_none() && Instant::now() >= long_wait::begins_at(wait_deadline) {
+                long_wait = LongWait::begin(engine, request, wait_deadline, None);
             }
             let is_over = wait_deadline.is_over();
             // While the store is silent, no permit ahead becomes free. Without this check a caller
@@ -150,7 +158,7 @@ fn stand_in_queue<'a>(
                 return Err(Unavailable::unsent(why).into());
             }
             if is_over {
-                return Err(wait_deadline.busy(request, None));
+                return Err(LongWait::named(&long_wait, wait_deadline.busy(request, None)));
             }
         }
     }
@@ -218,6 +226,7 @@ async fn contend(
     let mut yields_until = None;
     let mut limit = None;
     let mut last: Option<usize> = None;
+    let mut long_wait = None;
     loop {
         let outcome = match first.take() {
             Some(outcome) => outcome,
@@ -244,6 +253,7 @@ async fn contend(
             // lock for an acquisition that does not take it.
             attempt.leases[before].leave_line().await;
             attempt.leases[before].waits_no_more();
+            long_wait = None;
         }
         let request = &requests[at];
         let (look_again, holder_remaining) = match &answer {
@@ -270,7 +280,7 @@ async fn contend(
             Err(why) => why.clone().into(),
         };
         if wait_deadline.is_over() {
-            return Err(over());
+            return Err(LongWait::named(&long_wait, over()));
         }
         attempt.leases[at].waits(request)?;
         let deadline = wait_deadline.or_within(Duration::ZERO);
@@ -278,9 +288,19 @@ async fn contend(
         // The store counts in milliseconds: at the very end of the holder's lease the attempt would be
         // refused once more.
         let due = Instant::now() + look_again + Duration::from_millis(1);
-        listeners.wait(at, &attempt.leases[at], sent, due, deadline).await;
+        let mut woken = pin!(listeners.wait(at, &attempt.leases[at], sent, due, deadline));
+        if long_wait.is_none() {
+            let long = long_wait::begins_at(&wait_deadline);
+            if tokio::time::timeout_at(long, woken.as_mut()).await.is_err() {
+                let lease = Some(&*attempt.leases[at]);
+                long_wait = LongWait::begin(engine, request, &wait_deadline, lease);
+                LongWait::during(&mut long_wait, woken.as_mut()).await?;
+            }
+        } else {
+            LongWait::during(&mut long_wait, woken.as_mut()).await?;
+        }
         if wait_deadline.is_over() {
-            return Err(over());
+            return Err(LongWait::named(&long_wait, over()));
         }
     }
 }

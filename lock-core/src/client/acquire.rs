@@ -164,6 +164,22 @@ impl<T: Lockable> Acquire<T> {
         self
     }
 
+    /// Sets whether this acquisition is refused as [`Deadlock`](AcquireError::Deadlock) when it would wait
+    /// forever: when the scope waits for a lock whose holder waits, itself or through others, for a lock
+    /// that this scope holds, in whatever processes they are. Of those that wait for each other the one
+    /// that began last is refused, within about two seconds; the others go on when its scope releases what
+    /// it holds.
+    ///
+    /// A deadlock is found from what waiters [write down](crate::LockClientBuilder::record_work), and
+    /// logged as a warning in any case. It is found between locks of one client's store, also across
+    /// processes. Default: that of the client
+    /// ([`LockClientBuilder::refuse_deadlocks`](crate::LockClientBuilder::refuse_deadlocks)), and so `false`:
+    /// all of them wait until their waits end.
+    pub fn refuse_deadlock(mut self, refuse_deadlock: bool) -> Self {
+        self.options.refuse_deadlock = Some(refuse_deadlock);
+        self
+    }
+
     /// Names what the lock is for, such as `"nightly-report"`: [observers](crate::LockObserver) see the
     /// name, and it is the label `policy` in the metrics of lock-tower. A name is part of the program
     /// and contains no key, so that there are few of them. Default: none.

@@ -2,11 +2,9 @@
 
 use super::{LockClient, scope::Scope};
 use crate::{
-    store::{Holds, LockSnapshot},
-    types::{
-        ForcedRelease, HolderInfo, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode,
-        WaiterInfo, WrongKind,
-    },
+    acquire::{inspect, snapshot},
+    store::Holds,
+    types::{ForcedRelease, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode, WrongKind},
 };
 
 impl LockClient {
@@ -18,7 +16,7 @@ impl LockClient {
     ///
     /// See [`InspectError`].
     pub async fn is_locked(&self, key: impl IntoLockKey, mode: Mode) -> Result<bool, InspectError> {
-        let standing = self.standing(&key.into_lock_key()?).await?;
+        let standing = snapshot(self.engine(), &key.into_lock_key()?).await?;
         Ok(match mode {
             Mode::Read => standing.holders.iter().any(|holder| holder.holds.read > 0),
             Mode::Write => standing.mode == Some(Mode::Write),
@@ -45,7 +43,7 @@ impl LockClient {
         let key = key.into_lock_key()?;
         let client = self.engine().owners.client();
         let hold = Scope::current().and_then(|scope| scope.holds().slot(client, &key).hold());
-        let standing = self.standing(&key).await?;
+        let standing = snapshot(self.engine(), &key).await?;
         let Some(hold) = hold else { return Ok(0) };
         let owner = hold.lease.owner.to_string();
         let own = standing.holders.iter().find(|holder| holder.owner == owner);
@@ -60,41 +58,7 @@ impl LockClient {
     ///
     /// See [`InspectError`].
     pub async fn inspect(&self, key: impl IntoLockKey) -> Result<Inspection, InspectError> {
-        let standing = self.standing(&key.into_lock_key()?).await?;
-        let holders = standing.holders.iter().map(|holder| &holder.owner);
-        let owners = holders.chain(standing.waiters.iter().map(|waiter| &waiter.owner));
-        let mut clients: Vec<_> = owners.filter_map(|owner| client_of(owner)).collect();
-        clients.sort_unstable();
-        clients.dedup();
-        let infos = self.engine().admin()?.client_names(clients.clone()).await?;
-        let info = |owner: &str| {
-            let at = clients.binary_search(&client_of(owner)?).ok()?;
-            infos.get(at).cloned().flatten()
-        };
-        let holders = standing.holders.iter().map(|holder| HolderInfo {
-            client: holder.client.clone().or_else(|| info(&holder.owner)),
-            owner: holder.owner.clone(),
-            reads: holder.holds.read,
-            writes: holder.holds.write,
-            remaining: holder.remaining,
-            age: holder.age,
-        });
-        let waiters = standing.waiters.iter().map(|waiter| WaiterInfo {
-            client: waiter.client.clone().or_else(|| info(&waiter.owner)),
-            owner: waiter.owner.clone(),
-            mode: waiter.mode,
-            age: waiter.age,
-        });
-        Ok(Inspection {
-            kind: standing.kind,
-            mode: standing.mode,
-            holders: holders.collect(),
-            remaining: standing.remaining,
-            waiters: waiters.collect(),
-            free_permits: standing.free_permits,
-            fencing_token: standing.token,
-            complete: standing.complete,
-        })
+        inspect(self.engine(), &key.into_lock_key()?).await
     }
 
     /// Takes a lock away from its holders, wakes its waiters, and makes the fencing tokens of the
@@ -137,14 +101,4 @@ impl LockClient {
         let requested = self.engine().admin()?.request_release(key.clone()).await?;
         Ok(requested.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
-
-    async fn standing(&self, key: &LockKey) -> Result<LockSnapshot, InspectError> {
-        let standing = self.engine().admin()?.inspect(key.clone()).await?;
-        Ok(standing.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
-    }
-}
-
-/// The client in an owner of the shape `<client>:<number>`.
-fn client_of(owner: &str) -> Option<String> {
-    owner.rsplit_once(':').map(|(client, _)| client.to_owned())
 }

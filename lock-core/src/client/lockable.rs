@@ -55,7 +55,11 @@ pub struct SingleLock {
 
 impl SingleLock {
     /// Checks everything that can be checked before anything is sent.
-    pub(crate) fn request(self, options: AcquireOptions) -> Result<LockRequest, AcquireError> {
+    pub(crate) fn request(
+        self,
+        options: AcquireOptions,
+        scope: Option<&Scope>,
+    ) -> Result<LockRequest, AcquireError> {
         let (kind, mode) = (self.kind, self.mode);
         if !kind.supports(mode) {
             let why = format!("a {kind} lock has no {mode} mode: write it, or use read_write");
@@ -97,6 +101,7 @@ impl SingleLock {
             wanted_permits: self.wanted_permits,
             options,
             hold_options,
+            scope: scope.map(Scope::holds),
         })
     }
 }
@@ -118,15 +123,14 @@ impl Lockable for SingleLock {
     ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send {
         let client = self.client.clone();
         // Before the future: an async function would have room for it twice, and thousands wait.
-        let request = self.request(options);
+        let request = self.request(options, scope.as_ref());
         async move {
             let wait_deadline = WaitDeadline::of(wait);
             let request = match &request {
                 Ok(request) => request,
                 Err(refusal) => return Err(refusal.clone()),
             };
-            let holds = scope.map(|scope| scope.holds());
-            acquire::enter(client.engine(), holds, request, wait_deadline).await
+            acquire::enter(client.engine(), request, wait_deadline).await
         }
     }
 

@@ -21,6 +21,9 @@ use std::{
 
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 use crate::types::ConnectError;
+use lock_key::MAX_DURATION;
+use tokio::time::Instant;
+
 use crate::{
     acquire::resume,
     guard::LockGuard,
@@ -167,6 +170,7 @@ impl LockClient {
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
         // If the runtime has ended, the locks that are still held are reported below.
         let _ = self.0.tasks.attach_runtime();
+        let ends = Instant::now() + deadline.min(MAX_DURATION);
         self.0.draining.send_replace(true);
         self.0.gate.close();
         self.0.schedule.leave_lingering();
@@ -192,6 +196,8 @@ impl LockClient {
         let (in_time, locally) = tokio::join!(tokio::time::timeout(deadline, drained), locally);
         let left = self.0.holds.load(Ordering::Acquire);
         self.0.queue.hurry();
+        // Best effort: what is not removed expires.
+        let _ = tokio::time::timeout_at(ends, self.0.work_log.send(&*self.0.store)).await;
         self.0.store.close().await;
         match (in_time, locally) {
             (Ok(()), locally) => locally,

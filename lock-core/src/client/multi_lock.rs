@@ -56,7 +56,11 @@ impl MultiLock {
 
     /// Returns the requests of each client, the first of which has the first member, in the order of
     /// their keys.
-    fn groups(self, options: &AcquireOptions) -> Result<Vec<Group>, AcquireError> {
+    fn groups(
+        self,
+        options: &AcquireOptions,
+        scope: Option<&Scope>,
+    ) -> Result<Vec<Group>, AcquireError> {
         if self.members.is_empty() {
             let why = "a multi-lock without members locks nothing";
             return Err(InvalidOptions(why.to_owned()).into());
@@ -64,7 +68,7 @@ impl MultiLock {
         let mut groups: Vec<Group> = Vec::with_capacity(1);
         for member in self.members {
             let client = member.client.clone();
-            let request = member.request(options.clone())?;
+            let request = member.request(options.clone(), scope)?;
             let id = client.engine().owners.client();
             match groups.iter_mut().find(|group| group.client.engine().owners.client() == id) {
                 Some(group) => group.requests.push(request),
@@ -98,13 +102,12 @@ impl Lockable for MultiLock {
         wait: Duration,
     ) -> Result<MultiGuard, AcquireError> {
         let wait_deadline = WaitDeadline::of(wait);
-        let groups = self.groups(&options)?;
-        let holds = scope.map(|scope| scope.holds());
+        let groups = self.groups(&options, scope.as_ref())?;
         let entered = match groups.as_slice() {
             [Group { client, requests }] => {
-                acquire::enter_all(client.engine(), holds, requests, wait_deadline).await
+                acquire::enter_all(client.engine(), requests, wait_deadline).await
             }
-            groups => several_clients::enter(groups, holds, wait_deadline).await,
+            groups => several_clients::enter(groups, wait_deadline).await,
         };
         let guards = entered.inspect_err(|error| {
             for Group { client, requests } in &groups {

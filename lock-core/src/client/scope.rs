@@ -2,8 +2,8 @@ use std::{fmt, future::Future, sync::Arc};
 
 use super::{LockClient, acquire::Acquire};
 use crate::{
-    acquire::ScopeHolds,
-    types::{IntoLockKey, Mode},
+    hold::ScopeHolds,
+    types::{IntoLockKey, Mode, WorkOrigin},
 };
 
 tokio::task_local! {
@@ -71,6 +71,12 @@ impl Scope {
     pub fn run<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
         // No async fn, which would have room for the work twice.
         AMBIENT.scope(self.clone(), work)
+    }
+
+    /// Sets what the scope is for, such as the request that it belongs to: operators see it beside what
+    /// the scope holds for long. It replaces the one before.
+    pub fn set_origin(&self, origin: Arc<dyn WorkOrigin>) {
+        self.holds.set_origin(origin);
     }
 
     /// The client that opened the scope.

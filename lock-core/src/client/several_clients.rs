@@ -5,11 +5,11 @@
 //! the time that is left; the others are tried after it without a wait, and one that refuses releases
 //! everything. So two such acquisitions never wait for each other, whatever the order of their members.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use super::LockClient;
 use crate::{
-    acquire::{self, ScopeHolds},
+    acquire,
     guard::LockGuard,
     hold::{LockRequest, WaitDeadline},
     runtime::jittered,
@@ -29,12 +29,11 @@ const STAND_BACK: Duration = Duration::from_millis(10);
 /// Acquires the locks of all groups or none. The guards are in the order of the groups.
 pub(super) async fn enter(
     groups: &[Group],
-    holds: Option<Arc<ScopeHolds>>,
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let mut first = 0;
     loop {
-        let (at, refused) = match try_all(groups, first, holds.as_ref(), wait_deadline).await {
+        let (at, refused) = match try_all(groups, first, wait_deadline).await {
             Ok(guards) => return Ok(guards),
             Err((at, AcquireError::Busy(busy))) => (at, busy),
             Err((_, why)) => return Err(why),
@@ -52,7 +51,6 @@ pub(super) async fn enter(
 async fn try_all(
     groups: &[Group],
     first: usize,
-    holds: Option<&Arc<ScopeHolds>>,
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, (usize, AcquireError)> {
     let mut acquired: Vec<Vec<LockGuard>> = groups.iter().map(|_| Vec::new()).collect();
@@ -60,7 +58,7 @@ async fn try_all(
     for at in std::iter::once(first).chain(others) {
         let Group { client, requests } = &groups[at];
         let wait = if at == first { wait_deadline } else { WaitDeadline::of(Duration::ZERO) };
-        let entered = acquire::enter_all(client.engine(), holds.cloned(), requests, wait);
+        let entered = acquire::enter_all(client.engine(), requests, wait);
         let entered = acquire::unless_lost(acquired.iter().flatten(), entered).await;
         acquired[at] = entered.unwrap_or_else(|lost| Err(lost.into())).map_err(|why| (at, why))?;
     }

@@ -17,6 +17,7 @@ use super::{
     lock_order::LockOrder,
     reconcile::{self, ReconcileQueue},
     renewal::{self, Schedule},
+    work_log::{self, WorkLog},
 };
 use crate::{
     runtime::Tasks,
@@ -35,6 +36,7 @@ pub(crate) struct ClientInner {
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) schedule: Arc<Schedule>,
     pub(crate) queue: Arc<ReconcileQueue>,
+    pub(crate) work_log: Arc<WorkLog>,
     /// Places at the gate: locks that are acquired, held or not yet released.
     pub(crate) holds: AtomicUsize,
     pub(crate) hold_ended: Notify,
@@ -54,6 +56,9 @@ impl ClientInner {
         let (schedule, queue) = (Arc::<Schedule>::default(), Arc::<ReconcileQueue>::default());
         tasks.spawn_task_of(&schedule, renewal::work);
         tasks.spawn_task_of(&queue, reconcile::work);
+        let work_log = Arc::<WorkLog>::default();
+        let of_log = Arc::clone(&store);
+        tasks.spawn_task_of(&work_log, move |log| work_log::work(log, Arc::clone(&of_log)));
         Arc::new(Self {
             owners,
             store,
@@ -64,6 +69,7 @@ impl ClientInner {
             tasks,
             schedule,
             queue,
+            work_log,
             holds: AtomicUsize::new(0),
             hold_ended: Notify::new(),
             draining: watch::Sender::new(false),
@@ -132,5 +138,6 @@ impl Drop for ClientInner {
     fn drop(&mut self) {
         self.queue.close();
         self.schedule.close();
+        self.work_log.close();
     }
 }

@@ -243,7 +243,7 @@ impl Lease {
     ///
     /// `false`: the store may have more than is wanted.
     pub(crate) fn finish(&self) -> bool {
-        let (permit, due) = {
+        let (permit, due, recorded) = {
             let mut state = self.state();
             match state.stage {
                 // Its next holder releases it: a release from here would end that hold.
@@ -253,12 +253,15 @@ impl Lease {
                 _ if !state.is_settled() => return false,
                 Stage::Held => return true,
                 Stage::Acquiring | Stage::Releasing { .. } => {
-                    (state.permit.take(), state.due.take())
+                    (state.permit.take(), state.due.take(), state.recorded)
                 }
             }
         };
         if let Some(due) = due {
             self.engine.schedule.remove(self, due);
+        }
+        if recorded {
+            self.engine.work_log.end(&self.owner);
         }
         self.engine.give_back(permit);
         self.announce();

@@ -105,9 +105,10 @@ impl Handoff {
     /// connected to it. `None`: the waiter took it too late, and the lease is released.
     pub(crate) fn take(mut self, request: &LockRequest) -> Option<Arc<Hold>> {
         let lease = self.0.take()?;
-        let hold = {
+        let (hold, recorded) = {
             let (mut state, now) = (lease.state(), LeaseInstant::now());
-            if now < state.valid_until {
+            let recorded = state.recorded;
+            let hold = if now < state.valid_until {
                 state.stage = Stage::Held;
                 // Each hand-off uses one of the tokens that were reserved with the grant. Without one left
                 // two holders would have the same token, and the resource could not refuse the late one.
@@ -119,8 +120,13 @@ impl Handoff {
             } else {
                 state.start_release();
                 None
-            }
+            };
+            (hold, recorded)
         };
+        if recorded {
+            // From now on it is for the work of another.
+            lease.record_work();
+        }
         if hold.is_none() {
             lease.engine.reconcile(Arc::clone(&lease));
         }

@@ -19,11 +19,13 @@ mod park;
 mod reconcile;
 mod renewal;
 mod request;
+mod scope_holds;
 mod shared_read;
 mod state;
+mod work_log;
 
 use std::{
-    sync::{Arc, MutexGuard, OnceLock},
+    sync::{Arc, MutexGuard, OnceLock, Weak},
     time::Duration,
 };
 
@@ -41,8 +43,10 @@ pub(crate) use lease::{Lease, ReconcileOnDrop, StepPermit};
 pub use lock_order::LockOrderInversion;
 pub(crate) use mode_change::UNCONFIRMED;
 pub(crate) use request::{Entered, LockRequest, WaitDeadline};
+pub(crate) use scope_holds::{ScopeHolds, ScopeSlot};
 pub(crate) use shared_read::share;
 pub(crate) use state::{LeaseInner, Next, Stage};
+pub(crate) use work_log::WaitRecord;
 
 /// The gate and the permits of leases.
 pub(crate) type Gate = gate::Gate<Lease>;
@@ -66,6 +70,8 @@ pub(crate) struct Hold {
     /// Whether the holder before, in this process, passed it on.
     pub(crate) handed_off: bool,
     granted_at: LeaseInstant,
+    /// The scope that it is in.
+    scope: Option<Weak<ScopeHolds>>,
     state: Mutex<HoldInner>,
     /// Notifies of its loss; created on demand, because most holds are not watched.
     changed: OnceLock<watch::Sender<Option<LostCause>>>,
@@ -154,6 +160,7 @@ impl Hold {
             waited: arrival != Arrival::AtOnce,
             handed_off: arrival == Arrival::HandedOff,
             granted_at,
+            scope: request.scope.as_ref().map(Arc::downgrade),
             state: Mutex::new(state),
             changed: OnceLock::new(),
         }

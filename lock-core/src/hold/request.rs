@@ -1,10 +1,14 @@
 //! The request of one acquisition.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use lock_key::MAX_DURATION;
 use tokio::time::Instant;
 
+use super::ScopeHolds;
 use crate::{
     gate::{Access, EnterResult, Gate, HandoffKey, Permit, QueuePlace, Tenant},
     runtime::LeaseInstant,
@@ -24,6 +28,8 @@ pub(crate) struct LockRequest {
     pub(crate) options: AcquireOptions,
     /// The options of the hold if this is its outermost acquisition.
     pub(crate) hold_options: HoldOptions,
+    /// The scope that requests it.
+    pub(crate) scope: Option<Arc<ScopeHolds>>,
 }
 
 /// What the gate lets an acquisition do.
@@ -50,6 +56,14 @@ impl WaitDeadline {
 
     pub(crate) fn is_over(&self) -> bool {
         self.deadline.is_none_or(|deadline| Instant::now() >= deadline)
+    }
+
+    /// When it started, by the clock of the host, in whole milliseconds as it is written down.
+    pub(crate) fn started_at_wall_clock(&self) -> SystemTime {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let then = now.saturating_sub(self.started_at.elapsed());
+        let millis = u64::try_from(then.as_millis()).unwrap_or_default();
+        SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
     }
 
     /// Whether the acquisition had lasted for longer than `time` at `moment`.
@@ -89,6 +103,7 @@ impl WaitDeadline {
             mode: request.mode,
             waited: self.started_at.elapsed(),
             holder_remaining: remaining,
+            holder: None,
         })
     }
 }

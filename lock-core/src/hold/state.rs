@@ -71,6 +71,8 @@ pub(crate) struct LeaseInner {
     pub(crate) sharing: SharedRead,
     /// A task has the right to its next step.
     pub(super) stepping: bool,
+    /// What it is for is written down in the store.
+    pub(crate) recorded: bool,
 }
 
 /// The holds that rely on a lease, and what all their guards hold together.
@@ -120,6 +122,7 @@ impl LeaseInner {
             handoffs: HandoffBudget::none(never),
             sharing: SharedRead::default(),
             stepping: false,
+            recorded: false,
         }
     }
 

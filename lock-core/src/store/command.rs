@@ -235,3 +235,23 @@ impl ConvertCommand {
         Self { holder, after, lease }
     }
 }
+
+/// What an owner works on, for operators: see [`LockStore::record_work`](super::LockStore::record_work).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WorkRecord {
+    /// The owner, which holds the lock or waits for it.
+    pub holder: Holder,
+    /// The text to keep. `None`: none is needed any more.
+    pub text: Option<String>,
+    /// How long to keep it, unless it is written again.
+    pub keep: Duration,
+}
+
+impl WorkRecord {
+    /// One record.
+    #[must_use]
+    pub fn new(holder: Holder, text: Option<String>, keep: Duration) -> Self {
+        Self { holder, text, keep }
+    }
+}

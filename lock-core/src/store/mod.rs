@@ -73,7 +73,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 pub use command::{
     AcquireCommand, ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand,
-    TransferCommand,
+    TransferCommand, WorkRecord,
 };
 #[cfg(any(feature = "redis", feature = "zookeeper", feature = "test-util"))]
 pub(crate) use notify::NotifyState;
@@ -285,6 +285,14 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         unsupported("RedLock")
     }
 
+    /// Keeps what owners of this client work on, for operators: at most 128 texts, which
+    /// [`StoreAdmin::work`] or the snapshots of [`StoreAdmin::inspect`] return. No lock relies on them; a
+    /// text may be lost, and may be kept for somewhat longer or shorter than it says. Default: keeps none.
+    fn record_work(&self, records: Vec<WorkRecord>) -> StoreFuture<'_, ()> {
+        drop(records);
+        ready(Ok(())).boxed()
+    }
+
     /// Removes what the client keeps in the store beside locks, and closes its connections. Called
     /// once, when the client shuts down. Default: does nothing.
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -315,6 +323,13 @@ pub trait StoreAdmin: Send + Sync {
     /// order, `None` if it is not known. Default: none is known.
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
         ready(Ok(vec![None; clients.len()])).boxed()
+    }
+
+    /// Returns the texts of [`LockStore::record_work`], by the owners as in the snapshots of
+    /// [`inspect`](Self::inspect): one answer each, in order, `None` if there is none. Default: there is
+    /// none.
+    fn work(&self, owners: Vec<String>) -> StoreFuture<'_, Vec<Option<String>>> {
+        ready(Ok(vec![None; owners.len()])).boxed()
     }
 
     /// Takes a lock away from all its holders, makes their tokens stale, and wakes waiters. `None`

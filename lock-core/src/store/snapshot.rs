@@ -57,13 +57,16 @@ pub struct HolderSnapshot {
     pub client: Option<ClientInfo>,
     /// For how long it has stood at the lock, if the store knows: its wait included.
     pub age: Option<Duration>,
+    /// What it works on, if the store has that beside the owner. `None`: see
+    /// [`StoreAdmin::work`](super::StoreAdmin::work).
+    pub work: Option<String>,
 }
 
 impl HolderSnapshot {
     /// One holder.
     #[must_use]
     pub fn new(owner: impl Into<String>, holds: Holds, remaining: Option<Duration>) -> Self {
-        Self { owner: owner.into(), holds, remaining, client: None, age: None }
+        Self { owner: owner.into(), holds, remaining, client: None, age: None, work: None }
     }
 }
 
@@ -79,12 +82,14 @@ pub struct WaiterSnapshot {
     pub client: Option<ClientInfo>,
     /// For how long it has waited, if the store knows.
     pub age: Option<Duration>,
+    /// What it works on, as that of a [holder](HolderSnapshot::work).
+    pub work: Option<String>,
 }
 
 impl WaiterSnapshot {
     /// One waiter.
     #[must_use]
     pub fn new(owner: impl Into<String>, mode: Mode) -> Self {
-        Self { owner: owner.into(), mode, client: None, age: None }
+        Self { owner: owner.into(), mode, client: None, age: None, work: None }
     }
 }

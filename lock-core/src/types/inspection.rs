@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode};
+use super::{fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode, work::WorkInfo};
 
 /// The state of a key in the store at the time of the call: from
 /// [`LockClient::inspect`](crate::LockClient::inspect).
@@ -47,9 +47,12 @@ pub struct HolderInfo {
     /// What is left of its lease, on the store's clock. `None`: it has no end, or the store does not
     /// know, as ZooKeeper, whose locks end with a session.
     pub remaining: Option<Duration>,
-    /// For how long it has stood at the lock, its wait included, if the store knows: on ZooKeeper, by the
-    /// clocks of the server and of this host.
+    /// For how long it has held the lock, if it has written that [down](Self::work), by the clocks of its
+    /// host and of this one. On ZooKeeper always, its wait included, by the clocks of the server and of
+    /// this host.
     pub age: Option<Duration>,
+    /// What it works on, if it has held the lock for long.
+    pub work: Option<WorkInfo>,
 }
 
 /// One owner that waits for a lock.
@@ -62,8 +65,10 @@ pub struct WaiterInfo {
     pub client: Option<ClientInfo>,
     /// What it waits to do.
     pub mode: Mode,
-    /// For how long it has waited, if the store knows: see [`HolderInfo::age`].
+    /// For how long it has waited, if that is known: see [`HolderInfo::age`].
     pub age: Option<Duration>,
+    /// What it works on, if it has waited for long.
+    pub work: Option<WorkInfo>,
 }
 
 /// The name that a client has given itself: see [`client_name`](crate::LockClientBuilder::client_name).

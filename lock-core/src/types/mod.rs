@@ -14,14 +14,15 @@ mod observer;
 mod options;
 mod owner;
 mod ticket;
+mod work;
 
 pub(crate) use call_site::CallSite;
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 pub use error::ConnectError;
 pub use error::{
-    AcquireError, Busy, DowngradeError, EnsureError, InspectError, InvalidOptions, InvalidTicket,
-    LockError, Lost, LostCause, Overloaded, ParkError, ReleaseError, ResumeError, ShutdownError,
-    StoreError, Unavailable, Unsupported, UpgradeError, WrongKind,
+    AcquireError, Busy, BusyHolder, Deadlock, DowngradeError, EnsureError, InspectError,
+    InvalidOptions, InvalidTicket, LockError, Lost, LostCause, Overloaded, ParkError, ReleaseError,
+    ResumeError, ShutdownError, StoreError, Unavailable, Unsupported, UpgradeError, WrongKind,
 };
 pub use fencing_token::FencingToken;
 pub use health::{Health, LeaseState};
@@ -45,3 +46,5 @@ pub use owner::OwnerId;
 pub(crate) use owner::{ClientId, Owners};
 pub use ticket::HoldTicket;
 pub(crate) use ticket::{ParkedHold, TicketKey};
+pub(crate) use work::MOST_KEYS;
+pub use work::{WorkInfo, WorkOrigin};

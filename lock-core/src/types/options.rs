@@ -41,6 +41,9 @@ pub(crate) struct ClientConfig {
     pub(crate) observer: Observer,
     /// With which holds are parked and resumed.
     pub(crate) ticket_key: Option<TicketKey>,
+    /// Whether long holds and waits are written down in the store.
+    pub(crate) record_work: bool,
+    pub(crate) refuse_deadlocks: bool,
 }
 
 impl Default for ClientConfig {
@@ -58,6 +61,8 @@ impl Default for ClientConfig {
             max_shared_readers: MAX_SHARED_READERS,
             observer: Observer::default(),
             ticket_key: None,
+            record_work: true,
+            refuse_deadlocks: false,
         }
     }
 }
@@ -165,6 +170,8 @@ pub struct AcquireOptions {
     /// `None`: the limit of the client.
     pub(crate) max_waiters: Option<usize>,
     pub(crate) fail_fast: bool,
+    /// `None`: as the client does.
+    pub(crate) refuse_deadlock: Option<bool>,
     pub(crate) name: Option<LockName>,
     /// Whether the name is that of a policy: of a layer, an attribute or a rule.
     pub(crate) by_policy: bool,
@@ -185,6 +192,7 @@ impl AcquireOptions {
             max_shared_readers: None,
             max_waiters: None,
             fail_fast: false,
+            refuse_deadlock: None,
             name: None,
             by_policy: false,
             site,

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod breaker;
+mod deadlock;
 mod edges;
 mod ensure;
 mod guests;
@@ -23,3 +24,4 @@ mod several_clients;
 mod sharing;
 mod told;
 mod virtual_time;
+mod work;

@@ -53,6 +53,7 @@ lease = "2m"
 max_hold = "2m"
 renew = false
 hold_at_least = "1s"
+refuse_deadlock = true
 max_waiters = 0
 max_local_handoffs = 3
 max_shared_readers = 4
@@ -101,6 +102,7 @@ fn every_field_arrives_in_its_rule() {
             renew: Some(false),
             max_hold: Some(Duration::from_secs(120)),
             hold_at_least: Some(Duration::from_secs(1)),
+            refuse_deadlock: Some(true),
             permits: None,
             weight: None,
             max_waiters: Some(0),

@@ -59,6 +59,7 @@ impl<'f> EffectiveFields<'f> {
             hold_at_least: self.duration("hold_at_least"),
             permits: self.count("permits").map(at_most_u32),
             weight: self.count("weight").map(at_most_u32),
+            refuse_deadlock: self.get("refuse_deadlock").and_then(Read::flag),
             max_waiters: self.count("max_waiters"),
             max_local_handoffs: self.count("max_local_handoffs").map(at_most_u32),
             max_shared_readers: self.count("max_shared_readers").map(at_most_u32),
@@ -104,6 +105,7 @@ impl<'f> EffectiveFields<'f> {
             let others = fields.table("answers").into_iter().flat_map(|others| &others.read);
             let others = others.filter_map(|(name, read)| {
                 let outcome = match *name {
+                    "deadlock" => Outcome::Deadlock,
                     "overloaded" => Outcome::Overloaded,
                     "over_limit" => Outcome::OverLimit,
                     "unavailable" => Outcome::Unavailable,

@@ -191,6 +191,13 @@ pub(crate) const POLICY: &[Field] = &[
         "How long the lock stays held at least, from the grant, although the handler ends earlier.",
     ),
     inherited(
+        "refuse_deadlock",
+        ValueType::Flag,
+        "the client's, false",
+        "Whether a request that would wait forever, because its lock's holder waits for a lock that \
+         the request holds, is refused with 409; otherwise that is only logged.",
+    ),
+    inherited(
         "max_waiters",
         ValueType::Count,
         "the client's",
@@ -350,6 +357,7 @@ const fn answer(name: &'static str, doc: &'static str) -> Field {
 }
 
 pub(crate) const ANSWERS: &[Field] = &[
+    answer("deadlock", "The request would wait forever, and `refuse_deadlock` is set."),
     answer("overloaded", "Too many requests wait."),
     answer("over_limit", "The sender of the request has as many locks as it may have."),
     answer("unavailable", "The store does not answer."),

@@ -41,6 +41,8 @@ pub struct LockSettings {
     pub permits: Option<u32>,
     /// How many permits of a semaphore a request acquires.
     pub weight: Option<u32>,
+    /// Whether a request that would wait forever is refused.
+    pub refuse_deadlock: Option<bool>,
     /// How many requests of this process may wait for one key.
     pub max_waiters: Option<usize>,
     /// How often the lock passes between requests of this process.
@@ -90,6 +92,7 @@ impl LockSettings {
             hold_at_least: self.hold_at_least.or(base.hold_at_least),
             permits: self.permits.or(base.permits),
             weight: self.weight.or(base.weight),
+            refuse_deadlock: self.refuse_deadlock.or(base.refuse_deadlock),
             max_waiters: self.max_waiters.or(base.max_waiters),
             max_local_handoffs: self.max_local_handoffs.or(base.max_local_handoffs),
             max_shared_readers: self.max_shared_readers.or(base.max_shared_readers),
@@ -121,6 +124,9 @@ impl LockSettings {
         }
         if let Some(hold_at_least) = self.hold_at_least {
             acquire = acquire.hold_at_least(hold_at_least);
+        }
+        if let Some(refuse_deadlock) = self.refuse_deadlock {
+            acquire = acquire.refuse_deadlock(refuse_deadlock);
         }
         if let Some(max_waiters) = self.max_waiters {
             acquire = acquire.max_waiters(max_waiters);

@@ -6,6 +6,7 @@ use lock_core::AcquireError;
 /// | outcome | status | problem type | headers | `executed` | what the client may do |
 /// |---|---|---|---|---|---|
 /// | [`Busy`](Self::Busy) | 423 | `lock-busy` | `Retry-After` | `false` | repeat it, even a `POST` |
+/// | [`Deadlock`](Self::Deadlock) | 409 | `lock-deadlock` | `Retry-After` | `false` | repeat it, even a `POST` |
 /// | [`Overloaded`](Self::Overloaded) | 503 | `lock-overloaded` | `Retry-After` | `false` | repeat it later |
 /// | [`OverLimit`](Self::OverLimit) | 429 | `lock-over-limit` | `Retry-After` | `false` | wait until its other requests are done |
 /// | [`Unavailable`](Self::Unavailable) | 503 | `lock-unavailable` | `Retry-After` | `false` | repeat it later |
@@ -30,6 +31,9 @@ use lock_core::AcquireError;
 pub enum Outcome {
     /// Another request holds the lock, and the wait is over.
     Busy,
+    /// The request would wait forever: the holder waits, itself or through others, for a lock that this
+    /// request holds. Only where that is [asked for](lock_core::Acquire::refuse_deadlock).
+    Deadlock,
     /// Too many requests of this process wait for this lock, or for all of them together, or the
     /// request's deadline leaves it no time to wait and work.
     Overloaded,
@@ -53,8 +57,9 @@ pub enum Outcome {
 
 impl Outcome {
     #[doc(hidden)]
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Busy,
+        Self::Deadlock,
         Self::Overloaded,
         Self::OverLimit,
         Self::Unavailable,
@@ -71,6 +76,7 @@ impl Outcome {
     pub fn status(self) -> StatusCode {
         match self {
             Self::Busy => StatusCode::LOCKED,
+            Self::Deadlock => StatusCode::CONFLICT,
             Self::Overloaded | Self::Unavailable | Self::Draining | Self::Lost => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -85,6 +91,7 @@ impl Outcome {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Busy => "lock-busy",
+            Self::Deadlock => "lock-deadlock",
             Self::Overloaded => "lock-overloaded",
             Self::OverLimit => "lock-over-limit",
             Self::Unavailable => "lock-unavailable",
@@ -103,6 +110,7 @@ impl From<&AcquireError> for Outcome {
     fn from(error: &AcquireError) -> Self {
         match error {
             AcquireError::Busy(_) => Self::Busy,
+            AcquireError::Deadlock(_) => Self::Deadlock,
             AcquireError::Overloaded(_) => Self::Overloaded,
             AcquireError::Unavailable(_) => Self::Unavailable,
             AcquireError::Draining => Self::Draining,

@@ -1,5 +1,7 @@
 //! How an attribute's lock client gets into a handler.
 
+use std::sync::Arc;
+
 use axum::{
     body::Body,
     extract::{FromRef, FromRequestParts},
@@ -64,7 +66,9 @@ impl<S: Sync> FromRequestParts<S> for LayerHandle {
                 let context = context.no_later_than(parts.extensions.get().copied());
                 Ok(Self(ClientHandle::of(context, parts)))
             }
-            None => Err(reject::answer_at_once(no_client(&Caller::of(parts))).map(Body::from)),
+            None => {
+                Err(reject::answer_at_once(no_client(&Arc::new(Caller::of(parts)))).map(Body::from))
+            }
         }
     }
 }
@@ -92,7 +96,7 @@ pub fn ambient_handle() -> LayerHandle {
     })
 }
 
-pub(super) fn no_client(caller: &Caller) -> Rejection {
+pub(super) fn no_client(caller: &Arc<Caller>) -> Rejection {
     let why = "a handler under `#[distributed_lock]` has no lock client: add `RequestLockLayer` \
                or `RequestScopeLayer` around its route, or write `client = state`";
     Rejection::misconfigured(caller, why)

@@ -38,7 +38,7 @@ where
     let (policy, mode) = in_force(rules, &spec);
     let (policy, request) = (Arc::new(policy), handle.request);
     let Some(context) = handle.context else {
-        let rejection = policy.reject(mode, no_client(&Caller::default()));
+        let rejection = policy.reject(mode, no_client(&Caller::none()));
         return reject::answer(rejection, request).await.map(Body::from);
     };
     let keys = match keys_of(&policy, mode, &context.caller, keys(&spec)) {

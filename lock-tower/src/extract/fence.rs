@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use axum::{
     body::Body,
     extract::{FromRequestParts, OptionalFromRequestParts},
@@ -150,6 +152,6 @@ impl<S: Sync> OptionalFromRequestParts<S> for Fence {
 }
 
 fn refuse(parts: &Parts, (outcome, why): (Outcome, &'static str)) -> Response {
-    let rejection = Rejection::without_fence(&Caller::of(parts), outcome, why);
+    let rejection = Rejection::without_fence(&Arc::new(Caller::of(parts)), outcome, why);
     reject::answer_at_once(rejection).map(Body::from)
 }

@@ -387,7 +387,7 @@ impl<S: Sync> axum::extract::FromRequestParts<S> for Locked {
         Self::from_extensions(&parts.extensions).ok_or_else(|| {
             let why = "a handler takes `Locked` and has no lock: add `RequestLockLayer` by \
                        `Router::route_layer`, or `#[distributed_lock]` to the handler";
-            let rejection = Rejection::misconfigured(&Caller::of(parts), why);
+            let rejection = Rejection::misconfigured(&Caller::of(parts).into(), why);
             reject::answer_at_once(rejection).map(axum::body::Body::from)
         })
     }

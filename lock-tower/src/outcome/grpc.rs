@@ -5,7 +5,7 @@
 //!
 //! | outcome | code | may be repeated |
 //! |---|---|---|
-//! | [`Busy`](Outcome::Busy) | `ABORTED` | yes |
+//! | [`Busy`](Outcome::Busy), [`Deadlock`](Outcome::Deadlock) | `ABORTED` | yes |
 //! | [`Overloaded`](Outcome::Overloaded), [`Unavailable`](Outcome::Unavailable), [`Draining`](Outcome::Draining) | `UNAVAILABLE` | yes |
 //! | [`OverLimit`](Outcome::OverLimit) | `RESOURCE_EXHAUSTED` | yes, later |
 //! | [`Lost`](Outcome::Lost) | `UNKNOWN` | only after a look at what was done |
@@ -106,7 +106,7 @@ fn with_details(
 
 fn code(outcome: Outcome) -> Code {
     match outcome {
-        Outcome::Busy => Code::Aborted,
+        Outcome::Busy | Outcome::Deadlock => Code::Aborted,
         Outcome::Overloaded | Outcome::Unavailable | Outcome::Draining => Code::Unavailable,
         Outcome::OverLimit => Code::ResourceExhausted,
         // Clients repeat `UNAVAILABLE` on their own, which nothing that may have been done allows.

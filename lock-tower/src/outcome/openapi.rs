@@ -13,7 +13,8 @@
 //!
 //! A response that a handler documents under the same status keeps its description; the problem
 //! document is added to its contents. An outcome that a function answers is left out: the function
-//! knows what it answers.
+//! knows what it answers. `lock-deadlock` is among them where the layer or the file sets
+//! `refuse_deadlock`, not where the client does.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -73,10 +74,10 @@ pub struct LockResponses;
 impl IntoResponses for LockResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let every = Outcome::ALL.into_iter().filter(|outcome| {
-            // Of a limit and of a header that only some layers have.
-            !matches!(outcome, Outcome::OverLimit | Outcome::DeadlineInvalid)
+            // Of a limit and of a header that only some layers have, and of a setting that is off.
+            !matches!(outcome, Outcome::OverLimit | Outcome::DeadlineInvalid | Outcome::Deadlock)
         });
-        responses(every.map(|outcome| Rejection::new(outcome, &Caller::default()))).responses
+        responses(every.map(|outcome| Rejection::new(outcome, &Caller::none()))).responses
     }
 }
 

@@ -1,4 +1,4 @@
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use lock_core::{AcquireError, Lost};
 use lock_policy::{__private::AnswerOverride, KeyRejection, Outcome};
@@ -15,7 +15,7 @@ use crate::telemetry::LockLabel;
 /// A request that is not carried out under its lock.
 pub(crate) struct Rejection {
     pub(crate) outcome: Outcome,
-    pub(crate) caller: Caller,
+    pub(crate) caller: Arc<Caller>,
     /// The lock that was refused; `None` if it is unknown.
     pub(crate) lock: Option<Box<RejectedLock>>,
     /// The reason, for the log and, if the client is at fault, for the client. Never contains the
@@ -39,10 +39,10 @@ pub(crate) struct RejectedLock {
 }
 
 impl Rejection {
-    pub(crate) fn new(outcome: Outcome, caller: &Caller) -> Self {
+    pub(crate) fn new(outcome: Outcome, caller: &Arc<Caller>) -> Self {
         Self {
             outcome,
-            caller: caller.clone(),
+            caller: Arc::clone(caller),
             lock: None,
             reason: None,
             waited: Duration::ZERO,
@@ -52,29 +52,33 @@ impl Rejection {
     }
 
     /// Creates a rejection for a misconfigured service. The log tells its operator what to change.
-    pub(crate) fn misconfigured(caller: &Caller, why: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn misconfigured(caller: &Arc<Caller>, why: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Outcome::Misconfigured, caller).because(why)
     }
 
     /// Creates a rejection for a handler that requires a token when there is none.
-    pub(crate) fn without_fence(caller: &Caller, outcome: Outcome, why: &'static str) -> Self {
+    pub(crate) fn without_fence(caller: &Arc<Caller>, outcome: Outcome, why: &'static str) -> Self {
         Self::new(outcome, caller).because(why)
     }
 
-    pub(crate) fn key_rejected(caller: &Caller, bad: KeyRejection) -> Self {
+    pub(crate) fn key_rejected(caller: &Arc<Caller>, bad: KeyRejection) -> Self {
         Self::new(bad.outcome(), caller).because(bad.into_reason())
     }
 
-    pub(crate) fn bad_deadline(caller: &Caller, why: String) -> Self {
+    pub(crate) fn bad_deadline(caller: &Arc<Caller>, why: String) -> Self {
         Self::new(Outcome::DeadlineInvalid, caller).because(why)
     }
 
-    pub(crate) fn over_limit(caller: &Caller, most: usize) -> Self {
+    pub(crate) fn over_limit(caller: &Arc<Caller>, most: usize) -> Self {
         let why = format!("the sender of the request may have {most} locks at once");
         Self::new(Outcome::OverLimit, caller).because(why)
     }
 
-    pub(crate) fn not_acquired(caller: &Caller, error: &AcquireError, holds: &HoldTimes) -> Self {
+    pub(crate) fn not_acquired(
+        caller: &Arc<Caller>,
+        error: &AcquireError,
+        holds: &HoldTimes,
+    ) -> Self {
         let rejection = Self::new(Outcome::from(error), caller);
         match error {
             AcquireError::Busy(busy) => Self {
@@ -88,7 +92,9 @@ impl Rejection {
             AcquireError::Overloaded(over) if over.is_total() => rejection.because(
                 "too many acquisitions wait for locks in this process (`max_waiters_total`)",
             ),
-            AcquireError::Overloaded(_) | AcquireError::Draining => rejection,
+            AcquireError::Deadlock(_) | AcquireError::Overloaded(_) | AcquireError::Draining => {
+                rejection
+            }
             AcquireError::Unavailable(unavailable) => rejection.because(unavailable.to_string()),
             AcquireError::Lost(lost) => Self { granted: false, ..Self::lost(caller, lost) },
             AcquireError::Key(error) => Self::key_rejected(caller, error.clone().into()),
@@ -107,7 +113,7 @@ impl Rejection {
     }
 
     /// Creates a rejection for work that a lost lock cancelled.
-    pub(crate) fn lost(caller: &Caller, lost: &Lost) -> Self {
+    pub(crate) fn lost(caller: &Arc<Caller>, lost: &Lost) -> Self {
         let rejection = Self::new(Outcome::Lost, caller).because(lost.cause().to_string());
         Self { granted: true, ..rejection }
     }
@@ -116,7 +122,7 @@ impl Rejection {
         Self { reason: Some(why.into()), ..self }
     }
 
-    pub(crate) fn too_late(caller: &Caller) -> Self {
+    pub(crate) fn too_late(caller: &Arc<Caller>) -> Self {
         let why = "the request's deadline leaves no time to wait and work: it is nearer than the \
                    policy's `reserve`";
         Self::new(Outcome::Overloaded, caller).because(why)

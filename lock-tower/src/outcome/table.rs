@@ -50,6 +50,13 @@ pub(super) fn row(outcome: Outcome) -> Row {
             retry: Retry::WhenReleased,
             ..REFUSED
         },
+        Outcome::Deadlock => Row {
+            title: "Requests wait for each other",
+            detail: "This request and others wait for resources that each of them uses. Nothing was \
+                         done; you can repeat this request.",
+            retry: Retry::After(Duration::from_millis(500)),
+            ..REFUSED
+        },
         Outcome::Overloaded => Row {
             title: "Too many requests wait for this resource",
             detail: "So many requests wait for this resource that this one would come too late. \

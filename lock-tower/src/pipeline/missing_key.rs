@@ -21,7 +21,7 @@ use crate::{
 pub(crate) fn keys_of(
     policy: &Arc<Policy>,
     mode: Mode,
-    caller: &Caller,
+    caller: &Arc<Caller>,
     keys: Result<Vec<RequestKey>, KeyRejection>,
 ) -> Result<Vec<RequestKey>, Rejection> {
     let bad = match keys {

@@ -76,7 +76,11 @@ impl PendingLocks {
         let keys: Vec<&LockKey> = self.keys.iter().map(|key| &key.key).collect();
         let (name, kind) = (&self.policy.name, self.policy.kind);
         // Log keys at debug level only: they may be personal data.
-        tracing::debug!(policy = &**name, route = context.caller.route(), ?keys, %error, "lock not acquired");
+        let holder = match error {
+            AcquireError::Busy(busy) => busy.holder(),
+            _ => None,
+        };
+        tracing::debug!(policy = &**name, route = context.caller.route(), ?keys, ?holder, %error, "lock not acquired");
         let rejection = match conflict::describe(context, name, kind, error) {
             Some(why) => Rejection::misconfigured(&context.caller, why),
             None => Rejection::not_acquired(&context.caller, error, &self.policy.holds),

@@ -33,7 +33,7 @@ pub(crate) async fn answer(rejection: Rejection, request: Option<Parts>) -> Resp
 /// logged and nothing counted.
 #[must_use]
 pub fn default_answer(outcome: Outcome) -> Response<Bytes> {
-    let rejection = Rejection::new(outcome, &Caller::default());
+    let rejection = Rejection::new(outcome, &Caller::none());
     let retry_after = rejection.retry_after();
     RejectedRequest::new(rejection, retry_after, None).problem()
 }
@@ -79,9 +79,11 @@ fn log(rejection: &Rejection, retry_after: Option<Duration>) {
         | Outcome::KeyMissing
         | Outcome::KeyInvalid
         | Outcome::DeadlineInvalid => line!(info),
-        Outcome::Overloaded | Outcome::OverLimit | Outcome::Unavailable | Outcome::Lost => {
-            line!(warn)
-        }
+        Outcome::Deadlock
+        | Outcome::Overloaded
+        | Outcome::OverLimit
+        | Outcome::Unavailable
+        | Outcome::Lost => line!(warn),
         _ => line!(error),
     }
 }

@@ -116,14 +116,16 @@ impl RouteLock {
             _ if !enforced => false,
             Outcome::KeyMissing => may_lack_its_key,
             Outcome::OverLimit => self.limit.is_some(),
+            // What the client sets is not known here.
+            Outcome::Deadlock => settings.refuse_deadlock == Some(true),
             Outcome::Unavailable => settings.on_store_down != Some(OnStoreDown::Open),
             Outcome::Lost => settings.on_lost != Some(OnLost::Signal),
             _ => true,
         };
         let outcomes = Outcome::ALL.into_iter().filter(possible);
         let answered = |outcome: &Outcome| self.policy.fallbacks.contains_key(outcome);
-        outcomes.filter(move |outcome| !answered(outcome)).map(move |outcome| {
-            self.policy.reject(mode, Rejection::new(outcome, &Caller::default()))
-        })
+        outcomes
+            .filter(move |outcome| !answered(outcome))
+            .map(move |outcome| self.policy.reject(mode, Rejection::new(outcome, &Caller::none())))
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct RequestContext {
     #[cfg_attr(not(feature = "axum"), allow(dead_code))]
     pub(crate) client: LockClient,
     pub(crate) scope: Scope,
-    pub(crate) caller: Caller,
+    pub(crate) caller: Arc<Caller>,
     pub(crate) deadline: Option<RequestDeadline>,
     /// The rules for attributes of the policy files around the request.
     pub(crate) attributes: Option<Arc<AttributeRules>>,
@@ -53,10 +53,17 @@ impl RequestContext {
     pub(crate) fn join(client: &LockClient, parts: &Parts) -> Self {
         let outer = Self::find(parts);
         let slot = outer.as_ref().and_then(|outer| outer.slot.clone());
+        let caller = Arc::new(Caller::of(parts));
+        let scope = match &outer {
+            Some(outer) => outer.scope.clone(),
+            None => client.scope(),
+        };
+        // Replaces that of a layer outside the router, which does not know the route.
+        scope.set_origin(Arc::clone(&caller) as _);
         Self {
-            scope: outer.as_ref().map_or_else(|| client.scope(), |outer| outer.scope.clone()),
+            scope,
             client: client.clone(),
-            caller: Caller::of(parts),
+            caller,
             deadline: earliest(
                 parts.extensions.get().copied(),
                 outer.as_ref().and_then(|outer| outer.deadline),
@@ -88,7 +95,7 @@ impl RequestContext {
         Self {
             client: scope.client().clone(),
             scope,
-            caller: Caller::default(),
+            caller: Caller::none(),
             deadline: None,
             attributes: None,
             around: None,

@@ -196,6 +196,12 @@ impl RequestLockLayer {
 
     /// Keeps the lock for at least this long from the grant, on this process' clock, although the
     /// request ends earlier: between two requests for one key there is then at least this much time.
+    /// See [`Acquire::refuse_deadlock`](lock_core::Acquire::refuse_deadlock): the answer is 409
+    /// `lock-deadlock`. Default: the client's, and so `false`.
+    pub fn refuse_deadlock(self, refuse_deadlock: bool) -> Self {
+        self.settings(|settings| settings.refuse_deadlock = Some(refuse_deadlock))
+    }
+
     /// See [`Acquire::hold_at_least`](lock_core::Acquire::hold_at_least). Default: zero.
     pub fn hold_at_least(self, time: Duration) -> Self {
         self.settings(|settings| settings.hold_at_least = Some(time))

@@ -16,6 +16,13 @@ pub(crate) fn wait(route: Option<&str>, lock: &LockLabel) -> Span {
         mode = lock.mode.as_str(),
         outcome = field::Empty,
         waited_ms = field::Empty,
+        // Of a long wait, from lock-core: which process holds the lock, and what for.
+        holder = field::Empty,
+        holder_name = field::Empty,
+        holder_route = field::Empty,
+        holder_request_id = field::Empty,
+        holder_trace_id = field::Empty,
+        holder_span_id = field::Empty,
     )
 }
 

@@ -91,7 +91,7 @@ fn every_outcome_is_documented_under_its_status() {
     let document = serde_json::to_value(Api::openapi()).unwrap();
     let documented = responses(&document, "/orders/{id}", "put");
     for outcome in Outcome::ALL {
-        if !matches!(outcome, Outcome::OverLimit | Outcome::DeadlineInvalid) {
+        if !matches!(outcome, Outcome::OverLimit | Outcome::DeadlineInvalid | Outcome::Deadlock) {
             let response = &documented[outcome.status().as_str()];
             assert_eq!(example(response, outcome)["status"], outcome.status().as_u16());
         }
@@ -111,6 +111,9 @@ fn a_layer_documents_what_can_happen_under_it() {
     assert_eq!(statuses(&plain), ["400", "423", "500", "503"]);
     example(&plain["400"], Outcome::KeyMissing);
     assert!(!plain["400"].to_string().contains("lock-deadline-invalid"));
+
+    let refuses = of_layer(&lock().refuse_deadlock(true));
+    example(&refuses["409"], Outcome::Deadlock);
 
     let header = http::HeaderName::from_static("x-ms");
     let with_header = of_layer(&lock().deadline_header(header));

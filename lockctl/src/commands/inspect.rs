@@ -1,5 +1,5 @@
 use lock_core::{FencingToken, Inspection, Kind, Mode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     live::{Live, StoreArgs, not_done},
@@ -16,12 +16,15 @@ With --json:
     \"mode\": \"read\" | \"write\" | null, \"remaining_ms\": number | null,
     \"free_permits\": number | null, \"fencing_token\": number | null, \"complete\": bool,
     \"holders\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"reads\", \"writes\",
-      \"remaining_ms\": number | null, \"age_ms\": number | null}],
+      \"remaining_ms\": number | null, \"age_ms\": number | null, \"work\": work | null}],
     \"waiters\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"mode\",
-      \"age_ms\": number | null}]}
+      \"age_ms\": number | null, \"work\": work | null}]}
+  with work: {\"name\", \"route\", \"site\", \"request_id\", \"trace_id\", \"span_id\": text,
+    \"since_ms\": number (Unix time), \"also_holds\": [text], \"waits_for\": text}, each if it is known
 
-In ZooKeeper remaining_ms is always null: a lock lasts as long as its holder's session. Only there
-age_ms is a number: for how long a holder or waiter has been at the lock, a holder's wait included.";
+A holder writes down what it works on when its lease is renewed for the first time, a waiter after
+half a second: from then on age_ms is known. In ZooKeeper it always is, a holder's wait included,
+and remaining_ms is always null: a lock lasts as long as its holder's session.";
 
 /// Prints the holders of a lock, the time left or their age, and the waiters
 #[derive(Debug, clap::Args)]
@@ -46,18 +49,12 @@ impl Args {
             exit: if seen.kind.is_some() { Exit::Done } else { Exit::Nothing },
             text: self.screen(live, seen),
             note: live.note(),
-            json: json!({
-                "store": live.to_json(),
-                "key": self.key,
-                "kind": seen.kind.map(Kind::as_str),
-                "mode": seen.mode.map(Mode::as_str),
-                "remaining_ms": millis(seen.remaining),
-                "free_permits": seen.free_permits,
-                "fencing_token": seen.fencing_token.map(FencingToken::get),
-                "complete": seen.complete,
-                "holders": holders_to_json(&seen.holders),
-                "waiters": waiters_to_json(&seen.waiters),
-            }),
+            json: {
+                let mut json = to_json(seen);
+                json["store"] = live.to_json();
+                json["key"] = json!(self.key);
+                json
+            },
         }
     }
 
@@ -93,4 +90,18 @@ impl Args {
         }
         lines.join("\n")
     }
+}
+
+/// A lock as JSON, without its key.
+pub(crate) fn to_json(seen: &Inspection) -> Value {
+    json!({
+        "kind": seen.kind.map(Kind::as_str),
+        "mode": seen.mode.map(Mode::as_str),
+        "remaining_ms": millis(seen.remaining),
+        "free_permits": seen.free_permits,
+        "fencing_token": seen.fencing_token.map(FencingToken::get),
+        "complete": seen.complete,
+        "holders": holders_to_json(&seen.holders),
+        "waiters": waiters_to_json(&seen.waiters),
+    })
 }

@@ -1,9 +1,12 @@
-use lock_core::KeyList;
-use serde_json::json;
+use futures_util::{StreamExt, stream};
+use lock_core::{InspectError, Inspection, KeyList, LockKey};
+use serde_json::{Value, json};
 
+use super::inspect::to_json;
 use crate::{
     live::{Live, StoreArgs, not_done},
     outcome::{CommandOutput, CommandResult, Exit},
+    participants::{aligned, client_name, seconds, words},
 };
 
 const FIELDS: &str = "\
@@ -13,7 +16,14 @@ thousand. It is for use by hand, not in a cron job.
 
 With --json:
   {\"store\": {\"kind\", \"url\", \"from\"}, \"key_prefix\": text, \"limit\": number, \"complete\": bool,
-    \"keys\": [text]}";
+    \"keys\": [text]}
+  and with --long: \"locks\": {key: what inspect has, from \"kind\" on}
+
+--long costs two or three commands more for each lock. A lock that is released meanwhile is shown
+as not held.";
+
+/// How many locks are inspected at the same time.
+const AT_ONCE: usize = 16;
 
 /// Lists held locks and semaphores: one key per line, sorted
 #[derive(Debug, clap::Args)]
@@ -26,6 +36,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
+    /// Also who holds each lock, for how long, what for, and how many wait
+    #[arg(long)]
+    long: bool,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -35,11 +48,19 @@ impl Args {
         self.store.carry_out(async |live| {
             let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
             let listed = live.locks.list(&self.key_prefix, limit).await;
-            Ok(self.answer(live, &listed.map_err(|why| not_done(&why))?))
+            let listed = listed.map_err(|why| not_done(&why))?;
+            let keys = if self.long { listed.keys.as_slice() } else { &[] };
+            let seen = inspected(live, keys).await.map_err(|why| not_done(&why))?;
+            Ok(self.answer(live, &listed, &seen))
         })
     }
 
-    fn answer(&self, live: &Live, listing: &KeyList) -> CommandOutput {
+    fn answer(
+        &self,
+        live: &Live,
+        listing: &KeyList,
+        seen: &[(LockKey, Inspection)],
+    ) -> CommandOutput {
         let keys: Vec<_> = listing.keys.iter().map(|key| key.as_str()).collect();
         let (exit, summary) = match keys.len() {
             count if !listing.complete => (
@@ -53,17 +74,62 @@ impl Args {
             0 => (Exit::Nothing, format!("no lock's key begins with \"{}\"", self.key_prefix)),
             count => (Exit::Done, format!("{count} in total")),
         };
+        let mut json = json!({
+            "store": live.to_json(),
+            "key_prefix": self.key_prefix,
+            "limit": self.limit,
+            "complete": listing.complete,
+            "keys": keys,
+        });
+        if self.long {
+            let locks = seen.iter().map(|(key, seen)| (key.to_string(), to_json(seen)));
+            json["locks"] = Value::Object(locks.collect());
+        }
         CommandOutput {
             exit,
-            text: keys.join("\n"),
+            text: if self.long { aligned(&rows(live, seen)).join("\n") } else { keys.join("\n") },
             note: format!("{}\n{summary}", live.note()),
-            json: json!({
-                "store": live.to_json(),
-                "key_prefix": self.key_prefix,
-                "limit": self.limit,
-                "complete": listing.complete,
-                "keys": keys,
-            }),
+            json,
         }
     }
+}
+
+async fn inspected(
+    live: &Live,
+    keys: &[LockKey],
+) -> Result<Vec<(LockKey, Inspection)>, InspectError> {
+    let looks = keys.iter().map(async |key| {
+        let seen = live.locks.inspect(key.clone()).await?;
+        Ok((key.clone(), seen))
+    });
+    let seen: Vec<Result<_, _>> = stream::iter(looks).buffered(AT_ONCE).collect().await;
+    // A key of another type is no lock; beside Redisson such keys are listed too.
+    seen.into_iter().filter(|seen| !matches!(seen, Err(InspectError::WrongKind(_)))).collect()
+}
+
+/// One row for each lock: its first holder stands for all.
+fn rows(live: &Live, seen: &[(LockKey, Inspection)]) -> Vec<[String; 7]> {
+    let row = |(key, seen): &(LockKey, Inspection)| {
+        let holder = seen.holders.first();
+        let more = seen.holders.len().saturating_sub(1);
+        let holder_name = match holder {
+            None => "not held".to_owned(),
+            Some(holder) if more == 0 => client_name(holder.client.as_ref()),
+            Some(holder) => format!("{} and {more} more", client_name(holder.client.as_ref())),
+        };
+        let waiting = seen.waiters.len();
+        [
+            key.to_string(),
+            seen.kind.map(|kind| kind.to_string()).unwrap_or_default(),
+            holder_name,
+            holder
+                .and_then(|holder| holder.age)
+                .map(|age| format!("for {}", seconds(age)))
+                .unwrap_or_default(),
+            holder.map(|_| live.left(seen.remaining)).unwrap_or_default(),
+            if waiting == 0 { String::new() } else { format!("{waiting} waiting") },
+            holder.and_then(|holder| words(holder.work.as_ref()?)).unwrap_or_default(),
+        ]
+    };
+    seen.iter().map(row).collect()
 }

@@ -136,6 +136,21 @@ impl LockClientBuilder {
         self
     }
 
+    /// Whether long holds and long waits are written down in the store with what they are for, so that
+    /// [`inspect`](LockClient::inspect) and `lockctl` can show it: see [`WorkInfo`](crate::WorkInfo).
+    /// Anyone that can read the store can read it. Default: on.
+    pub fn record_work(mut self, record_work: bool) -> Self {
+        self.settings.record_work = record_work;
+        self
+    }
+
+    /// Whether an acquisition that would wait forever is refused, unless it sets its own: see
+    /// [`Acquire::refuse_deadlock`](crate::Acquire::refuse_deadlock). Default: off.
+    pub fn refuse_deadlocks(mut self, refuse_deadlocks: bool) -> Self {
+        self.settings.refuse_deadlocks = refuse_deadlocks;
+        self
+    }
+
     /// Reports what happens to the client's locks to `observer`: grants, refusals, losses, releases, and
     /// reconnections. There is one observer; a later one replaces it. Default: none.
     ///

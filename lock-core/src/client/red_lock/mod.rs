@@ -169,7 +169,7 @@ impl Lockable for RedLockTarget {
             permits: 0,
             wanted_permits: 1,
         };
-        let request = on(&servers.clients[0]).request(options.clone())?;
+        let request = on(&servers.clients[0]).request(options.clone(), scope.as_ref())?;
         if request.hold_options.lease > servers.longest_lease() {
             return Err(InvalidOptions(format!(
                 "a lease of {:?} is longer than the {:?} of this RedLock, for which servers that \

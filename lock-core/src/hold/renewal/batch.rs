@@ -137,6 +137,20 @@ impl Lease {
         (!state.mode_in_doubt).then_some(mode)
     }
 
+    /// It lives past a renewal: what it is for is written down from now on.
+    fn long_lived(self: &Arc<Self>) {
+        let first = {
+            let state = self.state();
+            if state.recorded {
+                return;
+            }
+            state.holds.iter().next()
+        };
+        if let Some(hold) = first {
+            hold.record_work();
+        }
+    }
+
     /// Applies a renewal's answer and returns when to check again.
     fn renewed(self: &Arc<Self>, answer: Renewal, sent: LeaseInstant) -> LeaseInstant {
         let now = LeaseInstant::now();
@@ -152,6 +166,7 @@ impl Lease {
                     state.renewal = LeaseState::Renewed;
                 }
                 self.announce();
+                self.long_lived();
                 self.due()
             }
             Renewal::Failed => {

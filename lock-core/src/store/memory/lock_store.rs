@@ -15,7 +15,7 @@ use crate::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LeaveCommand,
         LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin,
         StoreFuture, StoreHealth, StoreIdentity, TransferCommand, Transferred, Upgraded, WakeTopic,
-        WakeupReceiver,
+        WakeupReceiver, WorkRecord,
     },
     types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError, Unavailable},
 };
@@ -202,6 +202,18 @@ impl LockStore for MemoryStore {
         })
     }
 
+    fn record_work(&self, records: Vec<WorkRecord>) -> StoreFuture<'_, ()> {
+        self.with_keys(|keys| {
+            for WorkRecord { holder, text, .. } in records {
+                let owner = holder.owner.to_string();
+                match text {
+                    Some(text) => keys.work.insert(owner, text),
+                    None => keys.work.remove(&owner),
+                };
+            }
+        })
+    }
+
     fn set_permits(
         &self,
         key: LockKey,
@@ -250,6 +262,10 @@ impl StoreAdmin for MemoryStore {
             held.truncate(limit);
             KeyList { keys: held, complete }
         })
+    }
+
+    fn work(&self, owners: Vec<String>) -> StoreFuture<'_, Vec<Option<String>>> {
+        self.with_keys(|keys| owners.iter().map(|owner| keys.work.get(owner).cloned()).collect())
     }
 
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {

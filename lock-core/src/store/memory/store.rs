@@ -42,6 +42,8 @@ pub(crate) struct Keys {
     entries: HashMap<LockKey, KeyEntry>,
     pub(crate) subscribers: Subscribers,
     last_token: u64,
+    /// What owners work on.
+    pub(super) work: HashMap<String, String>,
     /// When it lost everything, if ever.
     restarted: Option<LeaseInstant>,
     down: bool,

@@ -10,7 +10,7 @@ use redis::Value;
 use tokio::time::Instant;
 
 use super::{
-    connection::{ClientName, Connection, client_name},
+    connection::{ClientName, Connection, client_name, work_records},
     dispatcher::{Dispatched, Dispatcher, Topology},
     native::{NativeWire, Refusals, Tried, Writer},
     protocol::{Replicas, Reply, Request, ScriptCall, Wire, decode, slot_of},
@@ -21,7 +21,7 @@ use crate::{
         self, AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder,
         LeaveCommand, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
         StoreAdmin, StoreFuture, StoreHealth, StoreIdentity, TransferCommand, Transferred,
-        Upgraded, WakeTopic, WakeupReceiver,
+        Upgraded, WakeTopic, WakeupReceiver, WorkRecord,
     },
     types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError, Unavailable},
 };
@@ -278,6 +278,15 @@ impl LockStore for RedisStore {
         async move { Ok(self.run(&call).await?.resized()?) }.boxed()
     }
 
+    fn record_work(&self, records: Vec<WorkRecord>) -> StoreFuture<'_, ()> {
+        let written = records.into_iter().map(async |record| {
+            let (slot, write) = work_records::write(&record);
+            self.command(slot, &write).await.map(drop)
+        });
+        let written: Vec<_> = written.collect();
+        async move { Ok(try_join_all(written).await.map(drop)?) }.boxed()
+    }
+
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
         let (channel, number) = self.wire.channel(topic);
         let slot = slot_of(channel.as_bytes());
@@ -349,6 +358,15 @@ impl StoreAdmin for RedisStore {
             Ok(client_name::parse(&name))
         });
         try_join_all(names).boxed()
+    }
+
+    fn work(&self, owners: Vec<String>) -> StoreFuture<'_, Vec<Option<String>>> {
+        let texts = owners.into_iter().map(|owner| async move {
+            let (slot, read) = work_records::read(&owner);
+            let text = self.command(slot, &read).await?;
+            Ok(redis::from_redis_value(text).ok().flatten())
+        });
+        try_join_all(texts).boxed()
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {

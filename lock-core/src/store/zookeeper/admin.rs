@@ -43,6 +43,7 @@ struct Described {
     kind: Option<Kind>,
     client: Option<ClientInfo>,
     age: Option<Duration>,
+    work: Option<String>,
     czxid: i64,
 }
 
@@ -230,21 +231,22 @@ impl ZooKeeperStore {
 }
 
 impl Described {
-    /// Ours contains `<service> <instance> <kind> <owner>`; Curator's an address, or what its user set.
+    /// Ours contains `<service> <instance> <kind> <owner>`, and after a while what it works on; Curator's an address, or what its user set.
     fn of(name: &str, data: &[u8], ctime: i64, czxid: i64) -> Self {
         let text = String::from_utf8_lossy(data);
-        let words: Vec<_> = text.split(' ').collect();
+        let words: Vec<_> = text.splitn(5, ' ').collect();
         let ctime = Duration::from_millis(u64::try_from(ctime).unwrap_or_default());
         let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + ctime).ok();
-        let (owner, kind, client) = match words.as_slice() {
-            [service, instance, kind, owner] if kind.parse::<Kind>().is_ok() => {
+        let (owner, kind, client, work) = match words.as_slice() {
+            [service, instance, kind, owner, work @ ..] if kind.parse::<Kind>().is_ok() => {
                 let client = ClientInfo::new(*service, *instance);
-                ((*owner).to_owned(), kind.parse().ok(), Some(client))
+                let work = work.first().map(|work| (*work).to_owned());
+                ((*owner).to_owned(), kind.parse().ok(), Some(client), work)
             }
-            [""] => (name.to_owned(), None, None),
-            _ => (format!("{name} ({text})"), None, None),
+            [""] => (name.to_owned(), None, None, None),
+            _ => (format!("{name} ({text})"), None, None, None),
         };
-        Self { owner, kind, client, age, czxid }
+        Self { owner, kind, client, age, work, czxid }
     }
 }
 
@@ -270,6 +272,7 @@ fn snapshot(
             .map(|(role, one)| HolderSnapshot {
                 client: one.client,
                 age: one.age,
+                work: one.work,
                 ..HolderSnapshot::new(one.owner, holds_of(role), None)
             })
             .collect(),
@@ -278,6 +281,7 @@ fn snapshot(
             .map(|(role, one)| WaiterSnapshot {
                 client: one.client,
                 age: one.age,
+                work: one.work,
                 ..WaiterSnapshot::new(one.owner, mode_of(role))
             })
             .collect(),

@@ -11,14 +11,19 @@ use tokio_util::sync::CancellationToken;
 use zookeeper_client::Error;
 
 use super::{
-    belief::reliable, contenders::Contenders, path::Root, requests::ReleaseRequests,
-    session::is_lost, sessions::Sessions, znode::Znode,
+    belief::reliable,
+    contenders::{ContenderState, Contenders},
+    path::Root,
+    requests::ReleaseRequests,
+    session::is_lost,
+    sessions::Sessions,
+    znode::Znode,
 };
 use crate::{
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, LockStore, ReleaseCommand,
         Released, RenewCommand, Renewal, StoreAdmin, StoreFuture, StoreHealth, Upgraded, WakeTopic,
-        WakeupReceiver,
+        WakeupReceiver, WorkRecord,
     },
     types::{LockKey, Mode, StoreError, Unavailable, Unsupported},
 };
@@ -79,6 +84,25 @@ impl ZooKeeperStore {
 
     pub(super) fn data_of(&self, holder: &Holder) -> String {
         format!("{} {} {}", self.name, holder.kind, holder.owner)
+    }
+
+    /// Writes beside the name in the owner's own znode what it works on.
+    async fn record(&self, record: &WorkRecord) -> Result<(), StoreError> {
+        let session = self.sessions.current().await?;
+        let contender = self.contenders.get(&record.holder);
+        let Some(contender) = contender.filter(|one| one.session == session.number) else {
+            return Ok(());
+        };
+        let mut state = contender.state.lock().await;
+        let mut data = self.data_of(&record.holder);
+        if let Some(text) = &record.text {
+            data.extend([" ", text]);
+        }
+        let waits = state.holds.none();
+        let ContenderState { znode, queue, .. } = &mut *state;
+        // A waiter for a permit stands in another folder than its permit.
+        let znode = queue.as_mut().filter(|_| waits).unwrap_or(znode);
+        znode.write(&session, &data).await.map_err(unavailable)
     }
 
     async fn renew_all(&self, commands: Vec<RenewCommand>) -> Result<Vec<Renewal>, StoreError> {
@@ -167,6 +191,17 @@ impl LockStore for ZooKeeperStore {
 
     fn downgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         async move { self.within(self.convert_down(&command)).await }.boxed()
+    }
+
+    /// In the znodes of the owners, with which they end.
+    fn record_work(&self, records: Vec<WorkRecord>) -> StoreFuture<'_, ()> {
+        async move {
+            for record in &records {
+                self.within(self.record(record)).await?;
+            }
+            Ok(())
+        }
+        .boxed()
     }
 
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {

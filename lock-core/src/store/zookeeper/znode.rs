@@ -19,6 +19,8 @@ pub(crate) struct Znode {
     prefix: String,
     /// Its whole name and its creation's transaction, once known.
     created: Option<(String, i64)>,
+    /// How often its data was written since.
+    data_version: i32,
     /// A creation was sent and not answered.
     in_doubt: bool,
     /// A deletion was sent: if it is not there, that deletion may be why.
@@ -27,7 +29,14 @@ pub(crate) struct Znode {
 
 impl Znode {
     pub(crate) fn new(folder: String, role: Role) -> Self {
-        Self { folder, prefix: role.new_name(), created: None, in_doubt: false, is_deleted: false }
+        Self {
+            folder,
+            prefix: role.new_name(),
+            created: None,
+            data_version: 0,
+            in_doubt: false,
+            is_deleted: false,
+        }
     }
 
     /// A reader with the sequence of the write that it follows.
@@ -36,7 +45,14 @@ impl Znode {
         let sequence = name.strip_prefix(write.prefix.as_str())?;
         let prefix = format!("{}{sequence}", Role::Read.new_name());
         let folder = write.folder.clone();
-        Some(Self { folder, prefix, created: None, in_doubt: false, is_deleted: false })
+        Some(Self {
+            folder,
+            prefix,
+            created: None,
+            data_version: 0,
+            in_doubt: false,
+            is_deleted: false,
+        })
     }
 
     pub(crate) fn name(&self) -> Option<&str> {
@@ -59,7 +75,7 @@ impl Znode {
 
     /// It is not there any more, in a way that needs no deletion.
     pub(crate) fn vanished(&mut self) {
-        (self.created, self.in_doubt) = (None, false);
+        (self.created, self.in_doubt, self.data_version) = (None, false, 0);
     }
 
     /// Creates it as ephemeral and sequential if it is not there, and returns the children of its
@@ -102,6 +118,20 @@ impl Znode {
                 Err(why) if is_lost(&why) => tokio::task::yield_now().await,
                 Err(why) => return Err(why),
             }
+        }
+    }
+
+    /// Writes its data anew, unless it was written by another: a request to release stands there then.
+    pub(crate) async fn write(&mut self, session: &Session, data: &str) -> Result<(), Error> {
+        let Some(path) = self.path() else { return Ok(()) };
+        let version = Some(self.data_version);
+        match session.client.set_data(&path, data.as_bytes(), version).await {
+            Ok(stat) => {
+                self.data_version = stat.version;
+                Ok(())
+            }
+            Err(Error::BadVersion | Error::NoNode) => Ok(()),
+            Err(why) => Err(why),
         }
     }
 

@@ -38,6 +38,8 @@ pub enum Feature {
     Parking,
     /// Inspecting locks and taking them away: [`StoreAdmin`](crate::store::StoreAdmin).
     Admin,
+    /// What long holds and waits are for: [`LockStore::record_work`](crate::store::LockStore::record_work).
+    WorkRecords,
     /// Waiters are woken, and need not poll.
     WakeUps,
     /// Every lock has a lease of its own, not that of a session.

@@ -55,6 +55,7 @@ mod starvation;
 mod state;
 mod store_under_test;
 mod waiting;
+mod work;
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
@@ -244,6 +245,11 @@ macro_rules! conformance_cases {
                 an_immediate_retry_is_never_busy [ReadWrite]
                 shutdown_ends_waits_and_waits_for_releases [ReadWrite]
                 a_waiter_that_gives_up_when_it_is_next_passes_the_lock_on [ReadWrite]
+            }
+            work {
+                long_holds_and_waits_are_written_down [WorkRecords ReadWrite Fair Admin]
+                a_permit_is_written_down [WorkRecords Semaphore Admin]
+                a_deadlock_between_three_processes_is_broken [WorkRecords ReadWrite Fair Admin]
             }
         }
     };

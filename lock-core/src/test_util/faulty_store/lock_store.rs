@@ -10,7 +10,7 @@ use crate::{
         AcquireCommand, Acquired, AcquiredAll, ConvertCommand, Downgraded, Holder, LeaveCommand,
         LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin,
         StoreFuture, StoreHealth, StoreIdentity, TransferCommand, Transferred, Upgraded, WakeTopic,
-        WakeupReceiver,
+        WakeupReceiver, WorkRecord,
     },
     types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, StoreError, Unavailable},
 };
@@ -81,6 +81,12 @@ impl LockStore for FaultyLink {
         self.deliver(CommandKind::Transfer, owners, move |store| answer_of(store.transfer(step)))
     }
 
+    fn record_work(&self, records: Vec<WorkRecord>) -> StoreFuture<'_, ()> {
+        self.deliver(CommandKind::Other, Vec::new(), move |store| {
+            answer_of(store.record_work(records))
+        })
+    }
+
     fn set_permits(
         &self,
         key: LockKey,
@@ -133,6 +139,10 @@ impl StoreAdmin for FaultyLink {
         self.deliver(CommandKind::Other, Vec::new(), move |store| {
             answer_of(store.list(prefix, limit))
         })
+    }
+
+    fn work(&self, owners: Vec<String>) -> StoreFuture<'_, Vec<Option<String>>> {
+        self.deliver(CommandKind::Other, Vec::new(), move |store| answer_of(store.work(owners)))
     }
 
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::{InvalidOptions, Lost, Unavailable, Unsupported, WrongKind};
-use crate::types::{KeyError, LockKey, Mode};
+use crate::types::{ClientInfo, KeyError, LockKey, Mode, WorkInfo};
 
 /// Why a lock was not acquired.
 ///
@@ -23,6 +23,10 @@ pub enum AcquireError {
     /// Another holder has the lock, and the wait has ended. Safe to retry.
     #[error(transparent)]
     Busy(#[from] Busy),
+    /// The scope waits for itself, through other processes, and this acquisition was the last to
+    /// wait: only if [deadlocks are refused](crate::Acquire::refuse_deadlock).
+    #[error(transparent)]
+    Deadlock(#[from] Deadlock),
     /// Too many acquisitions of this process wait for this key, or for all keys in total. Safe to
     /// retry later.
     #[error(transparent)]
@@ -73,6 +77,7 @@ pub struct Busy {
     pub(crate) mode: Mode,
     pub(crate) waited: Duration,
     pub(crate) holder_remaining: Option<Duration>,
+    pub(crate) holder: Option<Box<BusyHolder>>,
 }
 
 impl Busy {
@@ -104,6 +109,52 @@ impl Busy {
     #[must_use]
     pub fn holder_remaining(&self) -> Option<Duration> {
         self.holder_remaining
+    }
+
+    /// A holder of the lock, as it was when the acquisition had waited for half a second. `None` after a
+    /// shorter wait, or if the client does not [record](crate::LockClientBuilder::record_work) what
+    /// locks are for. For the log, not for clients.
+    #[must_use]
+    pub fn holder(&self) -> Option<&BusyHolder> {
+        self.holder.as_deref()
+    }
+}
+
+/// The holder of a lock that was waited for: from [`Busy::holder`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct BusyHolder {
+    /// The process that has this client, if it has set a client name.
+    pub client: Option<ClientInfo>,
+    /// What it works on, if it had held the lock for long.
+    pub work: Option<WorkInfo>,
+}
+
+/// The scope waits for itself: what it waits for is held by an owner that waits, itself or through
+/// others, for what this scope holds. The caller has not got the lock, and keeps what it holds: it must
+/// release that for the others to go on, and may try again then.
+#[derive(Debug, Clone, Error)]
+#[error(
+    "acquiring \"{key}\" would wait forever: its holder waits, itself or through others, for a lock that \
+     this scope holds; acquire locks in the same order everywhere, or all of them at once"
+)]
+pub struct Deadlock {
+    pub(crate) key: LockKey,
+    pub(crate) keys: Vec<String>,
+}
+
+impl Deadlock {
+    /// The key of the acquisition.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    /// The keys of the circle, from the one that was waited for to the one that this scope holds: the
+    /// holder of each waits for the next.
+    #[must_use]
+    pub fn keys(&self) -> &[String] {
+        &self.keys
     }
 }
 

@@ -16,7 +16,7 @@ mod store;
 mod unavailable;
 mod wrong_kind;
 
-pub use acquire::{AcquireError, Busy, Overloaded};
+pub use acquire::{AcquireError, Busy, BusyHolder, Deadlock, Overloaded};
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 pub use connect::ConnectError;
 pub use ensure::EnsureError;

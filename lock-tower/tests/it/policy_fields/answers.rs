@@ -1,5 +1,7 @@
 //! What a rule answers instead of the table of outcomes.
 
+use std::time::Duration;
+
 use axum::{Router, routing::put};
 use lock_tower::{LockClient, PrincipalLimit, policies::Policies};
 
@@ -115,6 +117,39 @@ async fn answers_deadline_invalid() {
     request.headers_mut().insert("x-ms", "soon".parse().unwrap());
     let answer = answering("deadline_invalid", "order:{id}").send(request).await;
     assert_tea(&answer, "lock-deadline-invalid");
+}
+
+/// The answer to a request whose scope holds what the holder of its lock waits for.
+async fn in_a_circle(file: &str) -> Answer {
+    let world = PolicyService::new(file);
+    let locks = world.locks.client();
+    let (scope, other) = (locks.scope(), locks.scope());
+    let _held = scope.write("stock:7").acquire().await.unwrap();
+    let _others = other.write("order:7").acquire().await.unwrap();
+    let waits = tokio::spawn(other.write("stock:7").wait(Duration::from_secs(60)).acquire());
+    tokio::task::yield_now().await;
+    // The clock of the host decides which one began last, and no test pauses it.
+    std::thread::sleep(Duration::from_millis(5));
+    let answer = scope.run(call(&world.app, "PUT", "/orders/7")).await;
+    assert!(!waits.is_finished());
+    answer
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_refuse_deadlock() {
+    for file in both("wait = \"20s\"\nrefuse_deadlock = true") {
+        in_a_circle(&file).await.assert_problem(409, "lock-deadlock");
+    }
+    for file in both("wait = \"20s\"\nrefuse_deadlock = false") {
+        in_a_circle(&file).await.assert_problem(423, "lock-busy");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_deadlock() {
+    let answers = r#"answers = { deadlock = { status = 418, detail = "Tea." } }"#;
+    let rule = format!("{KEY}\nwait = \"20s\"\nrefuse_deadlock = true\n{answers}");
+    assert_tea(&in_a_circle(&file("", &rule)).await, "lock-deadlock");
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ use axum::{
 };
 use lock_tests::{Cli, LIMIT, RedisServer, bounded, http, http::Reply};
 use lock_tower::{
-    KeyRejection, LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer,
+    KeyRejection, LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer, Scope,
 };
 use tokio::time::Instant;
 
@@ -32,6 +32,8 @@ pub(crate) struct Scene {
     pub(crate) path: &'static str,
     /// Makes the handler lose its lock.
     loses: bool,
+    /// This scope waits for the lock of a layer further out, once a request has it.
+    waits_for_outer: Option<Scope>,
     /// So near is each request's deadline.
     limit: Option<Duration>,
     #[allow(dead_code, reason = "held until the scene is over")]
@@ -43,7 +45,16 @@ impl Scene {
         let redis = RedisServer::start().await;
         let locks = LockClient::builder().wait(Duration::ZERO).connect(&redis.url()).await.unwrap();
         let lock = RequestLockLayer::new(locks.clone(), "order:{id:u64}").unwrap().name("order");
-        Self { redis, locks, lock, path: "/orders/7", loses: false, limit: None, held: Vec::new() }
+        Self {
+            redis,
+            locks,
+            lock,
+            path: "/orders/7",
+            loses: false,
+            waits_for_outer: None,
+            limit: None,
+            held: Vec::new(),
+        }
     }
 
     /// How a request comes to meet with this outcome: a row may have several ways.
@@ -54,6 +65,12 @@ impl Scene {
                 let other = LockClient::connect(&scene.redis.url()).await.unwrap();
                 let guard = other.write("order:7").acquire().await.unwrap();
                 Self { held: vec![Box::new(guard)], ..scene }
+            }
+            "Deadlock" => {
+                let other = LockClient::connect(&scene.redis.url()).await.unwrap().scope();
+                let guard = other.write("order:7").acquire().await.unwrap();
+                let lock = scene.lock.wait(LIMIT).refuse_deadlock(true);
+                Self { lock, waits_for_outer: Some(other), held: vec![Box::new(guard)], ..scene }
             }
             "Overloaded" => {
                 let guard = scene.locks.write("order:7").acquire().await.unwrap();
@@ -124,13 +141,30 @@ impl Scene {
             std::future::ready(request)
         });
         let router = Router::new().route("/orders/{id}", put(handler));
-        let router = router.route_layer(change(self.lock)).layer(deadline);
+        let mut router = router.route_layer(change(self.lock));
+        if let Some(other) = self.waits_for_outer {
+            let outer = RequestLockLayer::new(self.locks, "stock:{id}").unwrap();
+            let waits =
+                map_request(move |request: Request<Body>| waits_for_stock(other.clone(), request));
+            router = router.route_layer(waits).route_layer(outer);
+        }
+        let router = router.layer(deadline);
         let service = LocalService::start(router.layer(map_response(tell_outcome))).await;
         let request = Request::put(service.url(self.path)).header("x-request-id", "r-1");
         let request = request.body(String::new()).unwrap();
         let reply = bounded(LIMIT, http::send(request)).await.unwrap();
         (reply, calls.load(Ordering::SeqCst))
     }
+}
+
+/// Lets the request on once `other` waits for its outer lock.
+async fn waits_for_stock(other: Scope, request: Request<Body>) -> Request<Body> {
+    let seen = other.client().clone();
+    tokio::spawn(other.write("stock:7").wait(LIMIT).acquire());
+    while seen.inspect("stock:7").await.unwrap().waiters.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    request
 }
 
 /// As middleware that counts outcomes sees it.

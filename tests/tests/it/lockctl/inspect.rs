@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::Mode;
+use lock_core::{LockClient, Mode};
 use lock_tests::RedisServer;
 use serde_json::{Value, json};
 
@@ -67,6 +67,7 @@ async fn holders_and_the_next_waiter_by_name() {
             "writes": 2,
             "remaining_ms": told["holders"][0]["remaining_ms"],
             "age_ms": null,
+            "work": null,
         }],
         "waiters": [{
             "owner": inspected.waiters[0].owner,
@@ -74,6 +75,7 @@ async fn holders_and_the_next_waiter_by_name() {
             "instance": "b-1",
             "mode": "read",
             "age_ms": null,
+            "work": null,
         }],
     });
     assert_eq!((seen.code, told), (0, expected));
@@ -185,4 +187,50 @@ async fn names_cannot_play_with_the_terminal() {
     let () = cli.query(&["SET", &name, text]).await;
     let seen = run_at(&redis.url(), &["inspect", "k"]).await;
     assert!(seen.out.contains("a\u{fffd}[2J b"), "{seen:?}");
+}
+
+/// A client whose holds are long soon.
+pub(crate) async fn long_lived(url: &str, name: &str) -> LockClient {
+    let builder = LockClient::builder().client_name(name, "one").lease(Duration::from_secs(1));
+    builder.connect(url).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_a_long_hold_is_for_is_shown() {
+    let redis = RedisServer::start().await;
+    let url = redis.url();
+    let (orders, billing) = (long_lived(&url, "orders").await, long_lived(&url, "billing").await);
+    let scope = orders.scope();
+    let ask = |key: &str| scope.write(key).name("update");
+    let (_also, _held) = (ask("stock:7").acquire().await, ask("k").acquire().await.unwrap());
+    let waiter = tokio::spawn(billing.read("k").name("show").wait(LONG).acquire());
+    until(&orders, "k", |seen| {
+        let holds = seen.holders[0].work.as_ref().is_some_and(|work| !work.also_holds.is_empty());
+        holds && seen.waiters.first().is_some_and(|waiter| waiter.work.is_some())
+    })
+    .await;
+    let seen = run_at(&url, &["inspect", "k"]).await;
+    let shown = lines(&seen.out);
+    assert!(shown[3].contains(" s left for "), "{seen:?}");
+    assert!(shown[4].starts_with("update, at "), "{seen:?}");
+    assert!(shown[4].ends_with(", also holds stock:7"), "{seen:?}");
+    assert!(shown[6].contains(" for "), "{seen:?}");
+    assert!(shown[7].starts_with("show, at ") && shown[7].ends_with(", waits for k"), "{seen:?}");
+
+    let told = run_at(&url, &["inspect", "k", "--json"]).await.json();
+    let holder = &told["holders"][0];
+    assert!(holder["age_ms"].as_u64().is_some_and(|age| age > 200), "{told}");
+    assert_eq!(holder["work"]["name"], "update");
+    assert_eq!(holder["work"]["also_holds"], json!(["stock:7"]));
+    assert_eq!(told["waiters"][0]["work"]["waits_for"], "k");
+
+    // What stands there may be of anyone.
+    let owner = &orders.inspect("k").await.unwrap().holders[0].owner;
+    let text = r#"{"name":"a\u001b[2J","route":"<b>"}"#;
+    let () = redis.cli().await.query(&["SET", &format!("lock_client:{owner}"), text]).await;
+    let seen = run_at(&url, &["inspect", "k"]).await;
+    assert_eq!(lines(&seen.out)[4], "<b>, a\u{fffd}[2J");
+    let () = redis.cli().await.query(&["SET", &format!("lock_client:{owner}"), "[{"]).await;
+    assert!(run_at(&url, &["inspect", "k"]).await.out.contains("orders one"));
+    waiter.abort();
 }

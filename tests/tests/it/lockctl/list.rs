@@ -1,9 +1,12 @@
 //! `list`.
 
-use lock_tests::{RedisCluster, RedisServer};
+use lock_tests::{LIMIT, RedisCluster, RedisServer};
 use serde_json::json;
 
-use crate::lockctl::program::{run_at, service};
+use crate::lockctl::{
+    inspect::{lines, long_lived},
+    program::{run_at, service, until},
+};
 
 #[tokio::test]
 async fn what_is_held_is_listed_by_prefix() {
@@ -28,6 +31,30 @@ async fn what_is_held_is_listed_by_prefix() {
         "keys": ["order:1", "order:2"],
     });
     assert_eq!((listed.code, listed.json()), (0, expected));
+}
+
+#[tokio::test]
+async fn long_lists_show_who_holds_what_for_how_long() {
+    let redis = RedisServer::start().await;
+    let url = redis.url();
+    let orders = long_lived(&url, "orders").await;
+    let _held = orders.write("order:1").name("update").acquire().await.unwrap();
+    let semaphore = orders.semaphore("order:2", 3);
+    let _permits = [semaphore.permit().acquire().await, semaphore.permit().acquire().await];
+    let _waiter =
+        tokio::spawn(service(&url, "billing", "b").await.write("order:1").wait(LIMIT).acquire());
+    until(&orders, "order:1", |seen| seen.holders[0].work.is_some() && seen.waiters.len() == 1)
+        .await;
+    let listed = run_at(&url, &["list", "order:", "--long"]).await;
+    let shown = lines(&listed.out);
+    assert_eq!(shown.len(), 2, "{listed:?}");
+    assert!(shown[0].starts_with("order:1 read_write orders one for "), "{listed:?}");
+    assert!(shown[0].contains(" s left 1 waiting update, at "), "{listed:?}");
+    assert!(shown[1].starts_with("order:2 semaphore orders one and 1 more"), "{listed:?}");
+    let told = run_at(&url, &["list", "order:", "--long", "--json"]).await.json();
+    assert_eq!(told["keys"], json!(["order:1", "order:2"]));
+    assert_eq!(told["locks"]["order:1"]["holders"][0]["work"]["name"], "update");
+    assert_eq!(told["locks"]["order:2"]["free_permits"], 1);
 }
 
 #[tokio::test]

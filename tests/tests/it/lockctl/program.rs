@@ -49,9 +49,10 @@ pub(crate) async fn run_at(url: &str, args: &[&str]) -> Run {
     Run::of(bounded(LIMIT, command.env("REDIS_URL", url).args(args).output()).await.unwrap())
 }
 
-/// A service whose locks are looked at.
+/// A service whose locks are looked at. What they are for is not: that comes after a time.
 pub(crate) async fn service(url: &str, name: &str, instance: &str) -> LockClient {
-    LockClient::builder().client_name(name, instance).connect(url).await.unwrap()
+    let builder = LockClient::builder().client_name(name, instance).record_work(false);
+    builder.connect(url).await.unwrap()
 }
 
 pub(crate) async fn until(client: &LockClient, key: &str, what: impl Fn(&Inspection) -> bool) {

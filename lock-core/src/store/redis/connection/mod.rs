@@ -6,6 +6,7 @@ mod managed;
 mod multiplexed;
 mod wait_pool;
 mod warnings;
+pub(crate) mod work_records;
 
 #[cfg(feature = "test-util")]
 pub(crate) use acl::MissingRights;

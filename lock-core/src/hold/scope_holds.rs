@@ -1,19 +1,25 @@
-//! The holds of a scope: its live hold on each key.
+//! The holds of a scope: its live hold on each key, what it waits for, and what it is for.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Weak},
+    time::SystemTime,
 };
 
+use super::Hold;
 use crate::{
-    hold::Hold,
     runtime::Mutex,
-    types::{CallSite, ClientId, LockKey, Mode},
+    types::{CallSite, ClientId, LockKey, Mode, WorkOrigin},
 };
 
 /// The live holds of a scope.
 #[derive(Debug, Default)]
-pub(crate) struct ScopeHolds(Mutex<Slots>);
+pub(crate) struct ScopeHolds {
+    slots: Mutex<Slots>,
+    /// The keys for which it has waited for long, and since when.
+    waits: Mutex<Vec<(LockKey, SystemTime)>>,
+    origin: Mutex<Option<Arc<dyn WorkOrigin>>>,
+}
 
 /// The slots by key and client. Most scopes lock one key: an ordered map needs no hash for it.
 #[derive(Debug, Default)]
@@ -36,13 +42,43 @@ pub(crate) struct ScopeSlot {
 impl ScopeHolds {
     /// What is held through this client, and where it was acquired.
     pub(crate) fn held(&self, client: &ClientId) -> Vec<(LockKey, CallSite)> {
-        let holds: Vec<_> = {
-            let slots = self.0.lock();
-            let own = slots.map.iter().filter(|((_, of), _)| of == client);
-            own.filter_map(|(_, slot)| slot.hold()).collect()
+        let live = self.live(|of| of == client);
+        live.iter().map(|hold| (hold.lease.key.clone(), hold.site.clone())).collect()
+    }
+
+    /// Its live holds through the clients that `is` accepts.
+    pub(crate) fn live(&self, is: impl Fn(&ClientId) -> bool) -> Vec<Arc<Hold>> {
+        let mut holds: Vec<_> = {
+            let slots = self.slots.lock();
+            let of_clients = slots.map.iter().filter(|((_, of), _)| is(of));
+            of_clients.filter_map(|(_, slot)| slot.hold()).collect()
         };
-        let live = holds.iter().filter(|hold| hold.state().end.is_none());
-        live.map(|hold| (hold.lease.key.clone(), hold.site.clone())).collect()
+        holds.retain(|hold| hold.state().end.is_none());
+        holds
+    }
+
+    pub(crate) fn set_origin(&self, origin: Arc<dyn WorkOrigin>) {
+        *self.origin.lock() = Some(origin);
+    }
+
+    pub(crate) fn origin(&self) -> Option<Arc<dyn WorkOrigin>> {
+        self.origin.lock().clone()
+    }
+
+    pub(crate) fn begin_wait(&self, key: &LockKey, since: SystemTime) {
+        self.waits.lock().push((key.clone(), since));
+    }
+
+    pub(crate) fn end_wait(&self, key: &LockKey) {
+        let mut waits = self.waits.lock();
+        if let Some(at) = waits.iter().position(|(waited, _)| waited == key) {
+            waits.remove(at);
+        }
+    }
+
+    /// The key that it has waited for longest, and since when.
+    pub(crate) fn waits_for(&self) -> Option<(LockKey, SystemTime)> {
+        self.waits.lock().first().cloned()
     }
 
     /// Whether a live hold on this key has at least this mode.
@@ -54,7 +90,7 @@ impl ScopeHolds {
             known.hold()
         };
         let on_key: Vec<_> = {
-            let slots = self.0.lock();
+            let slots = self.slots.lock();
             slots.map.iter().filter_map(holds).collect()
         };
         on_key.iter().any(|hold| {
@@ -66,11 +102,11 @@ impl ScopeHolds {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().map.len()
+        self.slots.lock().map.len()
     }
 
     pub(crate) fn slot(&self, client: &ClientId, key: &LockKey) -> Arc<ScopeSlot> {
-        let mut slots = self.0.lock();
+        let mut slots = self.slots.lock();
         let Slots { map, limit } = &mut *slots;
         if map.len() >= FEW.max(*limit) {
             // A scope that lives long locks many keys. Twice what is left may be added before the
