@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    commands::{check, explain, inspect, list, release, schema},
+    commands::{check, explain, graph, inspect, list, release, schema},
     outcome::CommandResult,
 };
 
@@ -17,7 +17,7 @@ Exit codes:
      is not a lock
   2  usage: these arguments cannot be used; nothing was done
   3  nothing there: no rule matches, no lock is listed, the lock has no holder (for `inspect`:
-     and no waiter, and is not a semaphore)
+     and no waiter, and is not a semaphore), none waits (`graph`)
   4  the store cannot be reached, does not answer, or refuses
   5  the output could not be written; the command may have been executed
 
@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Schema(schema::Args),
     List(list::Args),
     Inspect(inspect::Args),
+    Graph(graph::Args),
     Release(release::Args),
 }
 
@@ -55,6 +56,7 @@ impl Command {
             Command::Schema(args) => args.run(),
             Command::List(args) => args.run(),
             Command::Inspect(args) => args.run(),
+            Command::Graph(args) => args.run(),
             Command::Release(args) => args.run(),
         }
     }

@@ -100,7 +100,7 @@ fn holds(holder: &HolderInfo) -> String {
 
 /// Replaces control characters. Names and owners come from the store, where any client may have written
 /// them, and must not control the terminal.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 

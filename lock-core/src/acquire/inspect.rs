@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -9,6 +10,7 @@ use futures_util::future::try_join;
 
 use crate::{
     hold::ClientInner,
+    runtime::LeaseInstant,
     store::LockSnapshot,
     types::{
         ClientInfo, HolderInfo, InspectError, Inspection, Kind, LockKey, WaiterInfo, WorkInfo,
@@ -18,15 +20,20 @@ use crate::{
 
 /// What the store has for `key`.
 pub(crate) async fn snapshot(
-    engine: &ClientInner,
+    engine: &Arc<ClientInner>,
     key: &LockKey,
 ) -> Result<LockSnapshot, InspectError> {
-    let standing = engine.admin()?.inspect(key.clone()).await?;
+    let sent = LeaseInstant::now();
+    let standing = engine.admin()?.inspect(key.clone()).await.inspect_err(|why| {
+        if why.is_silent() {
+            engine.open_breaker(key, sent);
+        }
+    })?;
     Ok(standing.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
 }
 
 pub(crate) async fn inspect(
-    engine: &ClientInner,
+    engine: &Arc<ClientInner>,
     key: &LockKey,
 ) -> Result<Inspection, InspectError> {
     let standing = snapshot(engine, key).await?;

@@ -62,9 +62,10 @@ impl LockClient {
     }
 
     /// Takes a lock away from its holders, wakes its waiters, and makes the fencing tokens of the
-    /// holders stale. A holder finds out at its next renewal, and its lock is
-    /// [lost](crate::LockGuard::lost) then. Until then it may go on, so let the resource refuse it by
-    /// the token.
+    /// holders stale. A message has the holders renew at once, and their locks are
+    /// [lost](crate::LockGuard::lost) then; if it does not arrive, they find out with their next renewal.
+    /// Until then a holder may go on, so let the resource refuse it by the token. Holders with
+    /// [`renew(false)`](crate::Acquire::renew) find out when their lease ends.
     ///
     /// # Errors
     ///

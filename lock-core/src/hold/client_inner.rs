@@ -3,12 +3,13 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Gate, Permit,
@@ -44,6 +45,10 @@ pub(crate) struct ClientInner {
     pub(crate) draining: watch::Sender<bool>,
     /// Locks of this process alone, for services that continue without the store.
     pub(crate) local: OnceLock<Arc<ClientInner>>,
+    /// It learns at once of locks that are taken away.
+    pub(super) watches_for_taken: AtomicBool,
+    /// Cancelled when the client is dropped.
+    pub(super) ended: CancellationToken,
 }
 
 impl ClientInner {
@@ -57,8 +62,11 @@ impl ClientInner {
         tasks.spawn_task_of(&schedule, renewal::work);
         tasks.spawn_task_of(&queue, reconcile::work);
         let work_log = Arc::<WorkLog>::default();
-        let of_log = Arc::clone(&store);
-        tasks.spawn_task_of(&work_log, move |log| work_log::work(log, Arc::clone(&of_log)));
+        let (kept_in, ended) = (Arc::clone(&store), CancellationToken::new());
+        let ends = ended.clone();
+        tasks.spawn_task_of(&work_log, move |log| {
+            work_log::work(log, Arc::clone(&kept_in), ends.clone())
+        });
         Arc::new(Self {
             owners,
             store,
@@ -74,6 +82,8 @@ impl ClientInner {
             hold_ended: Notify::new(),
             draining: watch::Sender::new(false),
             local: OnceLock::new(),
+            watches_for_taken: AtomicBool::new(false),
+            ended,
         })
     }
 
@@ -138,6 +148,6 @@ impl Drop for ClientInner {
     fn drop(&mut self) {
         self.queue.close();
         self.schedule.close();
-        self.work_log.close();
+        self.ended.cancel();
     }
 }

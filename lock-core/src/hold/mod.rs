@@ -22,6 +22,7 @@ mod request;
 mod scope_holds;
 mod shared_read;
 mod state;
+mod taken;
 mod work_log;
 
 use std::{

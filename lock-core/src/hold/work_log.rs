@@ -36,7 +36,6 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 pub(crate) struct WorkLog {
     records: Mutex<Records>,
     due: Notify,
-    closed: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -84,8 +83,8 @@ pub(crate) struct WaitRecord {
 }
 
 /// Sends what has changed: one task per client.
-pub(crate) async fn work(log: Arc<WorkLog>, store: Arc<dyn LockStore>) {
-    log.closed.run_until_cancelled(send_changes(&log, &*store)).await;
+pub(crate) async fn work(log: Arc<WorkLog>, store: Arc<dyn LockStore>, ended: CancellationToken) {
+    ended.run_until_cancelled(send_changes(&log, &*store)).await;
 }
 
 async fn send_changes(log: &WorkLog, store: &dyn LockStore) {
@@ -113,10 +112,6 @@ async fn send_changes(log: &WorkLog, store: &dyn LockStore) {
 }
 
 impl WorkLog {
-    pub(crate) fn close(&self) {
-        self.closed.cancel();
-    }
-
     /// Sends everything that is due.
     pub(crate) async fn send(&self, store: &dyn LockStore) -> Result<(), StoreError> {
         loop {

@@ -13,6 +13,9 @@ pub enum WakeTopic {
     Turn(Holder),
     /// The key's holders are requested to release it.
     ReleaseRequest(LockKey),
+    /// A lock was taken away from an owner with this [`OwnerId::client`](super::OwnerId::client). The
+    /// client asks for its own.
+    Taken(String),
 }
 
 /// The wake-ups of one topic so far.

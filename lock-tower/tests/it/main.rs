@@ -82,3 +82,5 @@ mod shadow;
 mod spans;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod store_down;
+#[cfg(all(feature = "axum", feature = "macros"))]
+mod work;

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Also who holds each lock, for how long, what for, and how many wait
+    /// Also the holder of each lock, for how long it holds it, what for, and how many wait
     #[arg(long)]
     long: bool,
     #[command(flatten)]
@@ -94,7 +94,7 @@ impl Args {
     }
 }
 
-async fn inspected(
+pub(crate) async fn inspected(
     live: &Live,
     keys: &[LockKey],
 ) -> Result<Vec<(LockKey, Inspection)>, InspectError> {

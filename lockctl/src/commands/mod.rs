@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod explain;
+pub(crate) mod graph;
 pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod release;

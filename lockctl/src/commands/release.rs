@@ -9,8 +9,8 @@ use crate::{
 
 const FIELDS: &str = "\
 Prefer --ask: holders that listen (LockGuard::release_requested) finish and release, and no hold
-is lost. With --force the holder learns of it at its next renewal and may go on until then: claim
-the resource with the new fencing token, so that it refuses the old one.
+is lost. With --force the holder learns of it by a message, or at its next renewal if that is lost, and
+may go on until then: claim the resource with the new fencing token, so that it refuses the old one.
 
 With --json:
   --force  {\"store\": {\"kind\", \"url\", \"from\"}, \"key\", \"action\": \"force\", \"was_held\": bool,
@@ -41,7 +41,7 @@ impl Args {
             (_, true) => self.store.carry_out(async |live| self.ask(live).await),
             _ => Err(CommandError::usage(&format!(
                 "release needs --ask or --force: forcing takes \"{0}\" away from holders that may be \
-                 at work, and go on until their next renewal\n\n\
+                 at work, and go on until they learn of it\n\n\
                  To ask the holders to release it:  lockctl release '{0}' --ask\n\
                  To see the holders:                lockctl inspect '{0}'\n\
                  To take it away:                   lockctl release '{0}' --force",
@@ -98,8 +98,8 @@ impl Args {
                 );
             }
             None => lines.push(
-                "A semaphore has no fencing token: earlier holders are not stopped before their \
-                 next renewal."
+                "A semaphore has no fencing token: earlier holders are not stopped before they \
+                 learn of it."
                     .to_owned(),
             ),
         }

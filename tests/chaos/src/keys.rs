@@ -61,6 +61,12 @@ impl Family {
         format!("{}:{number}", self.name())
     }
 
+    /// The shared key whose number is one more.
+    pub(crate) fn key_after(self, key: &str) -> Option<String> {
+        let number: usize = key.rsplit_once(':')?.1.parse().ok()?;
+        (number + 1 < KEYS).then(|| self.key(number + 1))
+    }
+
     /// The key that only this worker holds and only one other waits for: without other waiters
     /// only the waiter's own clock or the one message wakes it.
     pub(crate) fn heirloom(worker: usize) -> String {

@@ -131,6 +131,13 @@ impl Schedule {
         leases.into_iter().filter(|lease| lease.key == *key).collect()
     }
 
+    /// Has every lease checked now.
+    pub(crate) fn renew_all(&self) {
+        let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
+        let now = LeaseInstant::now();
+        leases.iter().for_each(|lease| self.add_at(lease, now));
+    }
+
     /// Takes the leases that are due, and those that are due soon enough to be renewed with them.
     /// Until each has its next place it is scheduled at its end, and is then checked whatever its
     /// renewal's outcome.

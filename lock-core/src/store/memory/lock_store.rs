@@ -99,12 +99,20 @@ impl Keys {
 
     fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
         let forced = self.with(key, Some((Kind::ReadWrite, 0)), |entry, context| {
-            let was_held = entry.lock.shape().standing(context.now).mode.is_some();
+            let standing = entry.lock.shape().standing(context.now);
             entry.lock.shape().take_away(context);
             let has_tokens = !entry.lock.is_of(Kind::Semaphore);
-            ForcedRelease { was_held, fencing_token: has_tokens.then(|| context.token()) }
+            let fencing_token = has_tokens.then(|| context.token());
+            let forced = ForcedRelease { was_held: standing.mode.is_some(), fencing_token };
+            (forced, standing.holders)
         });
-        forced.unwrap_or(ForcedRelease { was_held: false, fencing_token: None })
+        let Some((forced, holders)) = forced else {
+            return ForcedRelease { was_held: false, fencing_token: None };
+        };
+        for holder in holders {
+            self.subscribers.taken(&holder.owner);
+        }
+        forced
     }
 
     fn request_release(&mut self, key: &LockKey) -> usize {

@@ -15,36 +15,46 @@ pub(crate) enum WakeChannel {
     ReleaseRequest,
 }
 
-impl WakeChannel {
-    fn of(topic: WakeTopic) -> (LockKey, Self) {
-        let holder = match topic {
-            WakeTopic::ReleaseRequest(key) => return (key, Self::ReleaseRequest),
-            WakeTopic::Turn(holder) => holder,
-        };
-        (holder.key, Self::Turn(holder.owner))
-    }
-}
-
 /// The senders of all channels that have receivers.
 #[derive(Debug, Default)]
-pub(crate) struct Subscribers(HashMap<(LockKey, WakeChannel), WakeupSender>);
+pub(crate) struct Subscribers {
+    by_key: HashMap<(LockKey, WakeChannel), WakeupSender>,
+    /// Of clients, for the locks that are taken away from them.
+    taken: HashMap<String, WakeupSender>,
+}
 
 impl Subscribers {
     pub(crate) fn listen(&mut self, topic: WakeTopic) -> WakeupReceiver {
-        if self.0.len() == self.0.capacity() {
+        let of_key = match topic {
+            WakeTopic::ReleaseRequest(key) => (key, WakeChannel::ReleaseRequest),
+            WakeTopic::Turn(holder) => (holder.key, WakeChannel::Turn(holder.owner)),
+            WakeTopic::Taken(client) => {
+                self.taken.retain(|_, wakeups| wakeups.has_receivers());
+                return self.taken.entry(client).or_default().subscribe();
+            }
+        };
+        if self.by_key.len() == self.by_key.capacity() {
             // Before the map grows: removes channels without receivers, left by keys that ended by
             // themselves.
-            self.0.retain(|_, wakeups| wakeups.has_receivers());
+            self.by_key.retain(|_, wakeups| wakeups.has_receivers());
         }
-        self.0.entry(WakeChannel::of(topic)).or_default().subscribe()
+        self.by_key.entry(of_key).or_default().subscribe()
+    }
+
+    /// A lock was taken away from this owner.
+    pub(crate) fn taken(&self, owner: &str) {
+        let client = owner.rsplit_once(':').map(|(client, _)| client);
+        if let Some(wakeups) = client.and_then(|client| self.taken.get(client)) {
+            wakeups.wake();
+        }
     }
 
     pub(crate) fn wake(&mut self, key: &LockKey, channel: WakeChannel) {
         let ear = (key.clone(), channel);
-        let Some(wakeups) = self.0.get(&ear) else { return };
+        let Some(wakeups) = self.by_key.get(&ear) else { return };
         wakeups.wake();
         if !wakeups.has_receivers() {
-            self.0.remove(&ear);
+            self.by_key.remove(&ear);
         }
     }
 }
@@ -63,7 +73,7 @@ mod tests {
         for number in 1..1_000 {
             drop(subscribers.listen(WakeTopic::ReleaseRequest(key(number))));
         }
-        assert!(subscribers.0.len() < 100);
+        assert!(subscribers.by_key.len() < 100);
         subscribers.wake(&key(0), WakeChannel::ReleaseRequest);
         receiver.woken().now_or_never().expect("it still receives");
     }

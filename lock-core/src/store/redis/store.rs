@@ -1,10 +1,10 @@
 //! The locks in one Redis: every command is one script call over the connection.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt,
-    future::{BoxFuture, try_join_all},
+    future::{BoxFuture, join_all, try_join_all},
 };
 use redis::Value;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use super::{
     connection::{ClientName, Connection, client_name, work_records},
     dispatcher::{Dispatched, Dispatcher, Topology},
     native::{NativeWire, Refusals, Tried, Writer},
-    protocol::{Replicas, Reply, Request, ScriptCall, Wire, decode, slot_of},
+    protocol::{Replicas, Reply, Request, ScriptCall, Wire, decode, slot_of, taken_channel},
     pubsub::Channels,
 };
 use crate::{
@@ -142,6 +142,29 @@ impl RedisStore {
             Ok(None)
         }
         .boxed()
+    }
+
+    /// Notifies the clients of these holders that their lock was taken away. A hint: they find out with
+    /// their next renewal in any case.
+    async fn publish_taken(&self, standing: &LockSnapshot) {
+        let clients = standing.holders.iter().filter_map(|holder| holder.owner.rsplit_once(':'));
+        let clients: HashSet<&str> = clients.map(|(client, _)| client).collect();
+        join_all(clients.into_iter().map(async |client| {
+            let channel = taken_channel(self.wire.prefix(), client);
+            let slot = slot_of(channel.as_bytes());
+            let publish = |verb| redis::cmd(verb).arg(&channel).arg("1").to_owned();
+            let mut published = Err(Unavailable::unsent("it is not published yet"));
+            if let Topology::Cluster(_) = self.dispatcher.topology {
+                published = self.command(slot, &publish("SPUBLISH")).await;
+            }
+            // Before Redis 7 a cluster has no channels of shards.
+            if published.is_err()
+                && let Err(why) = self.command(slot, &publish("PUBLISH")).await
+            {
+                tracing::debug!(%why, "cannot notify a holder that its lock was taken away");
+            }
+        }))
+        .await;
     }
 
     pub(crate) async fn command(
@@ -370,7 +393,15 @@ impl StoreAdmin for RedisStore {
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        self.on_either_wire(move |wire| wire.force_release(&key), Reply::forced)
+        async move {
+            // Looked up before: the script leaves nothing of them.
+            let standing = self.inspect(key.clone()).await.ok().flatten().unwrap_or_default();
+            let take = move |wire: &dyn Wire| wire.force_release(&key);
+            let forced = self.on_either_wire(take, Reply::forced).await?;
+            self.publish_taken(&standing).await;
+            Ok(forced)
+        }
+        .boxed()
     }
 
     fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {

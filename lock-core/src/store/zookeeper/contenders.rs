@@ -44,12 +44,14 @@ pub(crate) struct ContenderState {
     watch: Option<(String, JoinHandle<()>)>,
     /// Looks out for a request to release.
     requests: Option<JoinHandle<()>>,
+    /// Looks out for an operator that takes its znode away.
+    taken: Option<JoinHandle<()>>,
 }
 
 impl Drop for ContenderState {
     fn drop(&mut self) {
         self.watch_none();
-        if let Some(task) = self.requests.take() {
+        for task in [self.requests.take(), self.taken.take()].into_iter().flatten() {
             task.abort();
         }
     }
@@ -79,6 +81,12 @@ impl ContenderState {
 
     pub(crate) fn look_out_for_requests(&mut self, task: JoinHandle<()>) {
         self.requests = Some(task);
+    }
+
+    pub(crate) fn look_out_for_taking(&mut self, task: JoinHandle<()>) {
+        if let Some(before) = self.taken.replace(task) {
+            before.abort();
+        }
     }
 
     pub(crate) fn watch_none(&mut self) {
@@ -121,6 +129,7 @@ impl Contender {
             holds: Holds::default(),
             watch: None,
             requests: None,
+            taken: None,
         };
         let subscribed = NotifyState {
             subscribed: true,

@@ -101,6 +101,7 @@ fn start(
         contenders,
         root,
         requests: requests::ReleaseRequests::default(),
+        taken: Arc::default(),
         name: format!("{service} {instance}"),
         command_timeout: options.command_timeout,
         session_timeout,

@@ -23,7 +23,7 @@ use crate::{
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, LockStore, ReleaseCommand,
         Released, RenewCommand, Renewal, StoreAdmin, StoreFuture, StoreHealth, Upgraded, WakeTopic,
-        WakeupReceiver, WorkRecord,
+        WakeupReceiver, WakeupSender, WorkRecord,
     },
     types::{LockKey, Mode, StoreError, Unavailable, Unsupported},
 };
@@ -36,6 +36,8 @@ pub(crate) struct ZooKeeperStore {
     pub(super) contenders: Arc<Contenders>,
     pub(super) root: Root,
     pub(super) requests: ReleaseRequests,
+    /// Wakes this client when one of its znodes may have been taken away.
+    pub(super) taken: Arc<WakeupSender>,
     /// What every znode of this client contains: its name.
     pub(super) name: String,
     pub(super) command_timeout: Duration,
@@ -102,7 +104,17 @@ impl ZooKeeperStore {
         let ContenderState { znode, queue, .. } = &mut *state;
         // A waiter for a permit stands in another folder than its permit.
         let znode = queue.as_mut().filter(|_| waits).unwrap_or(znode);
-        znode.write(&session, &data).await.map_err(unavailable)
+        znode.write(&session, &data).await.map_err(unavailable)?;
+        let Some(path) = znode.path().filter(|_| !waits) else { return Ok(()) };
+        // A holder that is worth a record is worth a watch.
+        let watched = session.client.check_and_watch_stat(&path).await;
+        let (_, watcher) = watched.map_err(unavailable)?;
+        let taken = Arc::clone(&self.taken);
+        state.look_out_for_taking(tokio::spawn(async move {
+            watcher.changed().await;
+            taken.wake();
+        }));
+        Ok(())
     }
 
     async fn renew_all(&self, commands: Vec<RenewCommand>) -> Result<Vec<Renewal>, StoreError> {
@@ -208,6 +220,7 @@ impl LockStore for ZooKeeperStore {
         match topic {
             WakeTopic::Turn(holder) => self.contenders.turns_of(&holder),
             WakeTopic::ReleaseRequest(key) => self.requests.listen(key),
+            WakeTopic::Taken(_) => self.taken.subscribe(),
         }
     }
 

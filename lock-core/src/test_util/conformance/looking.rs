@@ -1,7 +1,11 @@
 //! Inspecting a lock from outside, taking it away, and requesting its release.
 
-use super::store_under_test::{LONG, StoreUnderTest, WOKEN, refused, soon, written};
+use std::time::Duration;
+
+use super::store_under_test::{LONG, NEVER, StoreUnderTest, WOKEN, refused, soon, written};
 use crate::{
+    client::LockClient,
+    guard::LockGuard,
     test_util::{LIMIT, Stopwatch, eventually},
     types::{Kind, LostCause, Mode, ReleaseError, WaiterInfo},
 };
@@ -132,6 +136,36 @@ pub(super) async fn force_release_of_a_free_lock(world: StoreUnderTest) {
     assert!(!forced.was_held && forced.fencing_token.is_some());
     let guard = client.write("k").acquire().await.unwrap();
     assert!(Some(guard.fencing_token()) > forced.fencing_token);
+}
+
+pub(super) async fn a_holder_learns_at_once_that_its_lock_was_taken(world: StoreUnderTest) {
+    // The next renewal is far away.
+    let here = world.client_with(LockClient::builder().lease(NEVER)).await;
+    let there = world.client().await;
+    // The first subscription takes a moment, and a message before it is lost.
+    let learns = async || {
+        let guard = here.write("first").acquire().await.unwrap();
+        let lost = tokio::time::timeout(Duration::from_secs(1), guard.lost());
+        tokio::join!(lost, there.force_release("first")).0.is_ok()
+    };
+    eventually("its subscription", LIMIT, learns).await;
+    for kind in world.locks() {
+        let other = written(&here, kind, "other").acquire().await.unwrap();
+        let guard = written(&here, kind, "k").acquire().await.unwrap();
+        let (lost, forced) =
+            soon(async { tokio::join!(guard.lost(), there.force_release("k")) }).await;
+        assert!(forced.unwrap().was_held, "{kind}");
+        assert_eq!(lost.cause(), LostCause::Refused, "{kind}");
+        assert!(other.is_held(), "{kind}: only what was taken is lost");
+        other.release().await.unwrap();
+    }
+    // All readers, and no waiter.
+    let readers = [here.read("k").acquire().await, here.read("k").acquire().await];
+    let waiter = tokio::spawn(there.write("k").wait(LONG).acquire());
+    world.until_waiters(&there, "k", 1).await;
+    let lost = futures_util::future::join_all(readers.iter().flatten().map(LockGuard::lost));
+    soon(async { tokio::join!(lost, there.force_release("k")) }).await.1.unwrap();
+    soon(waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
 pub(super) async fn a_holder_receives_a_release_request(world: StoreUnderTest) {

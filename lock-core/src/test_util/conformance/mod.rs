@@ -133,6 +133,7 @@ macro_rules! conformance_cases {
                 a_semaphores_permits_are_its_holders [StoredPermits Semaphore Admin]
                 force_release_makes_tokens_stale_and_wakes [Admin WakeUps]
                 force_release_of_a_free_lock [ReadWrite Admin]
+                a_holder_learns_at_once_that_its_lock_was_taken [LeasePerLock ReadWrite Admin WakeUps]
                 a_holder_receives_a_release_request [Semaphore Admin]
                 a_later_holder_has_no_release_request [ReadWrite Admin]
                 locks_are_listed_by_prefix [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore Admin]

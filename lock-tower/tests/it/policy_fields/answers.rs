@@ -127,8 +127,9 @@ async fn in_a_circle(file: &str) -> Answer {
     let _held = scope.write("stock:7").acquire().await.unwrap();
     let _others = other.write("order:7").acquire().await.unwrap();
     let waits = tokio::spawn(other.write("stock:7").wait(Duration::from_secs(60)).acquire());
-    tokio::task::yield_now().await;
-    // The clock of the host decides which one began last, and no test pauses it.
+    // Until it is written down since when the other waits, by the clock of the host, which no test
+    // pauses: the request is to be the last.
+    tokio::time::sleep(Duration::from_millis(600)).await;
     std::thread::sleep(Duration::from_millis(5));
     let answer = scope.run(call(&world.app, "PUT", "/orders/7")).await;
     assert!(!waits.is_finished());
@@ -137,12 +138,14 @@ async fn in_a_circle(file: &str) -> Answer {
 
 #[tokio::test(start_paused = true)]
 async fn policy_refuse_deadlock() {
-    for file in both("wait = \"20s\"\nrefuse_deadlock = true") {
-        in_a_circle(&file).await.assert_problem(409, "lock-deadlock");
+    let wait = "wait = \"20s\"";
+    for file in both(r#"refuse_deadlock = true"#) {
+        in_a_circle(&file.replace(KEY, &format!("{KEY}\n{wait}")))
+            .await
+            .assert_problem(409, "lock-deadlock");
     }
-    for file in both("wait = \"20s\"\nrefuse_deadlock = false") {
-        in_a_circle(&file).await.assert_problem(423, "lock-busy");
-    }
+    let waits = file("", &format!("{KEY}\n{wait}"));
+    in_a_circle(&waits).await.assert_problem(423, "lock-busy");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,9 @@ use crate::clock::Nanos;
 const BY_THE_CLOCK_MS: i64 = 30 * 60 * 1_000;
 
 const TOKEN_MS: i64 = 60 * 60 * 1_000;
+/// Of clients' names, and of what the long holds of a client that died were for.
 const NAME_MS: i64 = 60 * 1_000;
+const RECORD_MS: i64 = 5 * 60 * 1_000;
 
 /// A key that stands in Redis at the end, and for how many milliseconds still.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +37,8 @@ impl Leftover {
         if is("redisson_lock_token:") {
             return !ends_within(TOKEN_MS);
         }
-        !(is("lock_client:") && ends_within(NAME_MS))
+        let most = if self.key.matches(':').count() > 1 { RECORD_MS } else { NAME_MS };
+        !(is("lock_client:") && ends_within(most))
     }
 }
 
@@ -76,10 +79,16 @@ mod tests {
     fn what_may_stay_for_a_while_may_not_stay_longer() {
         let left = |key: &str, ttl| Leftover { key: key.to_owned(), ttl };
         let token = "redisson_lock_token:{lock:fair:0}";
-        for (name, ttl) in [(token, -1), (token, 3_600_001), ("lock_client:1", -1)] {
+        for (name, ttl) in
+            [(token, -1), (token, 3_600_001), ("lock_client:1", -1), ("lock_client:1", 60_001)]
+        {
             assert!(left(name, ttl).is_wrong(), "{name} {ttl}");
         }
-        for (name, ttl) in [(token, 3_600_000), ("redisson_lock_token:{lock:fenced:0}", -1)] {
+        for (name, ttl) in [
+            (token, 3_600_000),
+            ("redisson_lock_token:{lock:fenced:0}", -1),
+            ("lock_client:1:2", 300_000),
+        ] {
             assert!(!left(name, ttl).is_wrong(), "{name} {ttl}");
         }
     }

@@ -178,6 +178,8 @@ async fn connected(settings: &Settings) -> LockClient {
         true => LockClient::builder().lease(SESSION_LEASE),
         false => settings.wire.builder(),
     };
+    // All waiters of one scope take the same order: a deadlock that is found is a finding.
+    let builder = builder.refuse_deadlocks(true);
     loop {
         match builder.clone().connect(&settings.url).await {
             Ok(locks) => return locks,

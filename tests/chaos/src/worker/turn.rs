@@ -36,6 +36,8 @@ pub(super) enum Extra {
     Count,
     ChangeMode,
     Reenter,
+    /// Waits in the same scope for the key after it. All take that order: none of them is a deadlock.
+    Nest,
 }
 
 impl Turn {
@@ -93,6 +95,7 @@ impl Turn {
             (20..30, family) if !matches!(family, Family::Semaphore | Family::Multi) => {
                 Extra::Reenter
             }
+            (35..42, family) if !matches!(family, Family::Semaphore | Family::Multi) => Extra::Nest,
             _ => Extra::Nothing,
         }
     }

@@ -43,7 +43,8 @@ pub(super) async fn inherit(worker: Arc<Worker>, other: usize) {
 
 impl Worker {
     pub(super) async fn take(&self, turn: &Turn, counter: &mut Counter) {
-        let scope = (turn.extra == Extra::Reenter).then(|| self.locks.scope());
+        let is_scoped = matches!(turn.extra, Extra::Reenter | Extra::Nest);
+        let scope = is_scoped.then(|| self.locks.scope());
         let Some((n, mut held)) = self.acquire(turn, scope.as_ref()).await else {
             return;
         };
@@ -83,6 +84,11 @@ impl Worker {
                     self.protect(n, &held, &mut looked, sleep(turn.hold / 2)).await;
                 }
             }
+            Extra::Nest => {
+                let scope = scope.as_ref().expect("BUG: it is there");
+                self.nest(turn, scope).await;
+                self.protect(n, &held, &mut looked, sleep(turn.hold)).await;
+            }
             Extra::Nothing => self.protect(n, &held, &mut looked, sleep(turn.hold)).await,
         }
         self.let_go(n, held, &looked, turn.release).await;
@@ -117,6 +123,18 @@ impl Worker {
             let (at, access) = (now(), guard.mode().into());
             let token = Some(guard.fencing_token().get());
             self.write(&Record::Mode { n, last, at, access, token });
+        }
+    }
+
+    /// Acquires the key after the one that the scope holds, if there is one.
+    async fn nest(&self, turn: &Turn, scope: &Scope) {
+        let Some(key) = turn.family.key_after(&turn.keys[0]) else { return };
+        let wait = Duration::from_secs(3);
+        let inner = Turn { mode: turn.mode, wait, ..self.plain(turn.family, &key) };
+        if let Some((n, held)) = self.acquire(&inner, Some(scope)).await {
+            let mut looked = Looked::begin();
+            self.protect(n, &held, &mut looked, sleep(inner.hold)).await;
+            self.let_go(n, held, &looked, true).await;
         }
     }
 

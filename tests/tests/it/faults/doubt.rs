@@ -301,10 +301,14 @@ async fn a_lock_taken_away_is_not_taken_from_the_next_holder_too(wire: Wire) {
         !there.inspect("k").await.unwrap().waiters.is_empty()
     })
     .await;
-    proxy.cut_after(Direction::ToClient, 0);
-    let forced = here.force_release("k").await;
-    assert!(matches!(forced, Err(InspectError::Unavailable(_))), "{forced:?}");
+    // It is executed, and its answer cut off on its way.
+    proxy.delay(Direction::ToClient, ms(150));
+    let forced = tokio::spawn(async move { here.force_release("k").await });
     let next = bounded(LIMIT, next).await.unwrap().unwrap();
+    proxy.cut().await;
+    proxy.delay(Direction::ToClient, Duration::ZERO);
+    let forced = bounded(LIMIT, forced).await.unwrap();
+    assert!(matches!(forced, Err(InspectError::Unavailable(_))), "{forced:?}");
     let holders = there.inspect("k").await.unwrap().holders;
     assert_eq!(holders.len(), 1, "the next holder's lock was taken away as well");
     drop(first);

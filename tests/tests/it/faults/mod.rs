@@ -23,6 +23,7 @@ mod rights;
 mod roles;
 mod runtimes;
 mod shifted;
+mod taken;
 mod wakeups;
 mod zookeeper_connecting;
 

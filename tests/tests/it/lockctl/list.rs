@@ -34,7 +34,7 @@ async fn what_is_held_is_listed_by_prefix() {
 }
 
 #[tokio::test]
-async fn long_lists_show_who_holds_what_for_how_long() {
+async fn long_lists_show_holders_and_what_they_hold_locks_for() {
     let redis = RedisServer::start().await;
     let url = redis.url();
     let orders = long_lived(&url, "orders").await;

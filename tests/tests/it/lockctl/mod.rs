@@ -3,6 +3,7 @@
 mod connecting;
 mod docs;
 mod files;
+mod graph;
 mod inspect;
 mod list;
 mod output;

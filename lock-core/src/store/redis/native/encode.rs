@@ -11,7 +11,7 @@ use crate::{
         TransferCommand, WakeTopic,
         redis::protocol::{
             Decimal, LockScript, NamePattern, Packed, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS,
-            Wire, counter_name, slot_of,
+            Wire, counter_name, slot_of, taken_channel,
         },
     },
     types::{ClientId, FencingToken, Kind, LockKey, Mode, OwnerId},
@@ -279,6 +279,7 @@ impl Wire for NativeWire {
             WakeTopic::ReleaseRequest(key) => {
                 (key_names::release_request(&self.lock_name(&key)), None)
             }
+            WakeTopic::Taken(client) => (taken_channel(&self.prefix, &client), None),
             WakeTopic::Turn(holder) => {
                 let channel = key_names::wake(&self.lock_name(&holder.key), self.client.as_str());
                 (channel, wake_number(&self.owner(&holder.owner)))

@@ -9,6 +9,7 @@ mod packed;
 mod reply_reader;
 mod request;
 mod slot;
+mod taken_channel;
 mod wakeup;
 mod wire;
 
@@ -22,5 +23,6 @@ pub(crate) use packed::{Decimal, Packed};
 pub(crate) use reply_reader::{Malformed, ReplyReader};
 pub(crate) use request::{Replicas, Request, ScriptCall, SendOptions};
 pub(crate) use slot::{SLOTS, slot_of};
+pub(crate) use taken_channel::taken_channel;
 pub(crate) use wakeup::{WAKE_NUMBERS, woken_by};
 pub(crate) use wire::{REQUEST_TTL, Wire};

@@ -14,7 +14,7 @@ use crate::{
         TransferCommand, WakeTopic,
         redis::protocol::{
             LockScript, NamePattern, REQUEST_TTL, ScriptCall, WAKE_NUMBERS, Wire, counter_name,
-            slot_of,
+            slot_of, taken_channel,
         },
     },
     types::{Kind, LockKey, Mode, OwnerId},
@@ -357,6 +357,7 @@ impl Wire for RedissonWire {
         let holder = match topic {
             WakeTopic::Turn(holder) => holder,
             WakeTopic::ReleaseRequest(key) => return (self.names(&key).release_request(), None),
+            WakeTopic::Taken(client) => return (taken_channel(&self.prefix, &client), None),
         };
         let names = self.names(&holder.key);
         let channel = match holder.kind {

@@ -1,0 +1,205 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use lock_core::{ClientInfo, Inspection, LockKey, WorkInfo};
+use serde_json::{Value, json};
+
+use super::list::inspected;
+use crate::{
+    live::{Live, StoreArgs, not_done},
+    outcome::{CommandOutput, CommandResult, Exit},
+    participants::{client_name, visible},
+};
+
+const FIELDS: &str = "\
+Each line is one request or job that waits: what it holds, and what it waits for. Lines marked
+with * wait for each other, and none of them goes on before a wait ends.
+
+A waiter is known once it has waited for half a second, and only if its service records what locks
+are for (record_work). It reads the locks as `list --long` does, one after the other: what changes
+meanwhile may be shown in part.
+
+With --json:
+  {\"store\": {\"kind\", \"url\", \"from\"}, \"key_prefix\": text, \"limit\": number, \"complete\": bool,
+    \"waits\": [{\"service\": text | null, \"instance\": text | null, \"holds\": [key], \"waits_for\": key,
+      \"in_circle\": bool, \"work\": as in `inspect`}]}";
+
+/// Shows which holders and waiters wait for which locks, across processes, and marks deadlocks
+#[derive(Debug, clap::Args)]
+#[command(after_help = FIELDS)]
+pub(crate) struct Args {
+    /// Only locks whose keys begin with this, literally; --prefix is not part of it
+    #[arg(value_name = "KEY-PREFIX", default_value = "")]
+    key_prefix: String,
+    /// The maximum number of locks that are looked at
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// One that waits.
+#[derive(Debug, Clone, PartialEq)]
+struct Wait {
+    client: Option<ClientInfo>,
+    holds: BTreeSet<String>,
+    waits_for: String,
+    work: WorkInfo,
+}
+
+impl Args {
+    pub(crate) fn run(&self) -> CommandResult {
+        self.store.carry_out(async |live| {
+            let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+            let listed = live.locks.list(&self.key_prefix, limit).await;
+            let listed = listed.map_err(|why| not_done(&why))?;
+            let seen = inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
+            Ok(self.answer(live, &waits(&seen), listed.complete))
+        })
+    }
+
+    fn answer(&self, live: &Live, waits: &[Wait], complete: bool) -> CommandOutput {
+        let circles = in_circles(waits);
+        let exit = match waits {
+            _ if !complete => Exit::Wrong,
+            [] => Exit::Nothing,
+            _ => Exit::Done,
+        };
+        let mut note = live.note();
+        if !complete {
+            note += "\nINCOMPLETE: there are more locks than --limit, or a node did not answer";
+        }
+        let members = circles.iter().filter(|is| **is).count();
+        note += &match (waits.len(), members) {
+            (0, _) => "\nnone waits for long".to_owned(),
+            (count, 0) => format!("\n{count} waiting, no deadlock"),
+            (count, members) => format!("\n{count} waiting, {members} of them in a DEADLOCK (*)"),
+        };
+        let lines = waits.iter().zip(&circles).map(|(wait, in_circle)| line(wait, *in_circle));
+        CommandOutput {
+            exit,
+            text: lines.collect::<Vec<_>>().join("\n"),
+            note,
+            json: json!({
+                "store": live.to_json(),
+                "key_prefix": self.key_prefix,
+                "limit": self.limit,
+                "complete": complete,
+                "waits": waits.iter().zip(&circles).map(to_json).collect::<Vec<_>>(),
+            }),
+        }
+    }
+}
+
+/// Those that wait, each once: it may stand at what it holds and at what it waits for.
+fn waits(seen: &[(LockKey, Inspection)]) -> Vec<Wait> {
+    let mut waits: Vec<Wait> = Vec::new();
+    for (key, seen) in seen {
+        let holders = seen.holders.iter().map(|holder| (&holder.client, &holder.work, Some(key)));
+        let waiters = seen.waiters.iter().map(|waiter| (&waiter.client, &waiter.work, None));
+        for (client, work, held) in holders.chain(waiters) {
+            let Some(work) = work else { continue };
+            let Some(waits_for) = &work.waits_for else { continue };
+            let own = held.map(ToString::to_string);
+            let wait = Wait {
+                client: client.clone(),
+                holds: work.also_holds.iter().cloned().chain(own).collect(),
+                waits_for: waits_for.clone(),
+                work: work.clone(),
+            };
+            let is_same = |other: &&mut Wait| {
+                other.client == wait.client
+                    && other.waits_for == wait.waits_for
+                    && other.work.waits_since == wait.work.waits_since
+                    && other.holds == wait.holds
+            };
+            if waits.iter_mut().find(is_same).is_none() {
+                waits.push(wait);
+            }
+        }
+    }
+    waits
+}
+
+/// Whether each of them waits, itself or through others, for a lock that it holds.
+fn in_circles(waits: &[Wait]) -> Vec<bool> {
+    // From each held key to those for which its holders wait.
+    let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for wait in waits {
+        for key in &wait.holds {
+            next.entry(key).or_default().insert(&wait.waits_for);
+        }
+    }
+    let reaches_itself = |wait: &Wait| {
+        let (mut seen, mut left) = (BTreeSet::new(), vec![wait.waits_for.as_str()]);
+        while let Some(key) = left.pop() {
+            if wait.holds.contains(key) {
+                return true;
+            }
+            if seen.insert(key) {
+                left.extend(next.get(key).into_iter().flatten());
+            }
+        }
+        false
+    };
+    waits.iter().map(reaches_itself).collect()
+}
+
+fn line(wait: &Wait, in_circle: bool) -> String {
+    let mark = if in_circle { "* " } else { "  " };
+    let holds = match wait.holds.len() {
+        0 => "holds nothing".to_owned(),
+        _ => format!("holds {}", wait.holds.iter().cloned().collect::<Vec<_>>().join(" ")),
+    };
+    let what = wait.work.route.as_ref().or(wait.work.name.as_ref());
+    let what = what.map(|what| format!(" ({what})")).unwrap_or_default();
+    let text = format!(
+        "{}{what} {holds}, waits for {}",
+        client_name(wait.client.as_ref()),
+        wait.waits_for
+    );
+    format!("{mark}{}", visible(&text))
+}
+
+fn to_json((wait, in_circle): (&Wait, &bool)) -> Value {
+    json!({
+        "service": wait.client.as_ref().map(|client| &client.service),
+        "instance": wait.client.as_ref().map(|client| &client.instance),
+        "holds": wait.holds,
+        "waits_for": wait.waits_for,
+        "in_circle": in_circle,
+        "work": wait.work,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(holds: &[&str], waits_for: &str) -> Wait {
+        Wait {
+            client: None,
+            holds: holds.iter().map(|key| (*key).to_owned()).collect(),
+            waits_for: waits_for.to_owned(),
+            work: WorkInfo::default(),
+        }
+    }
+
+    #[test]
+    fn members_of_a_circle_are_marked_and_those_that_wait_for_it_are_not() {
+        let waits = [
+            wait(&["a"], "b"),
+            wait(&["b", "x"], "c"),
+            wait(&["c"], "a"),
+            wait(&["d"], "a"),
+            wait(&[], "b"),
+            wait(&["e"], "f"),
+        ];
+        assert_eq!(in_circles(&waits), [true, true, true, false, false, false]);
+    }
+
+    #[test]
+    fn one_that_waits_for_itself_is_a_circle() {
+        assert_eq!(in_circles(&[wait(&["a"], "a")]), [true]);
+    }
+}
