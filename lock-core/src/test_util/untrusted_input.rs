@@ -16,7 +16,7 @@ use crate::{
         pubsub::{ChannelFilter, Channels, Subscriber},
         redisson::{LockNames, RedissonWire},
     },
-    types::LockKey,
+    types::{LockKey, WorkInfo},
 };
 
 /// The result of decoding a reply.
@@ -140,4 +140,11 @@ pub fn shown(url: &str) -> String {
 
 fn wire() -> Arc<dyn Wire> {
     Arc::new(RedissonWire::new("lock:".to_owned(), false, false))
+}
+
+/// Reads a text as what a store has of the work under a lock, and returns the text that is written for
+/// it again. `None`: it is no such record.
+#[must_use]
+pub fn work_record(text: &str) -> Option<String> {
+    WorkInfo::parse(text).map(WorkInfo::into_text)
 }

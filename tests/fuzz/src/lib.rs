@@ -15,6 +15,8 @@ mod redis_replies;
 mod redis_urls;
 mod request_keys;
 mod template;
+mod tickets;
+mod work_records;
 
 pub use deadline_header::deadline_header;
 pub use keys::keys;
@@ -23,3 +25,5 @@ pub use redis_replies::{redis_pushes, redis_replies, redis_streams};
 pub use redis_urls::redis_urls;
 pub use request_keys::request_keys;
 pub use template::template;
+pub use tickets::tickets;
+pub use work_records::work_records;

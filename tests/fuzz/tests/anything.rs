@@ -42,4 +42,6 @@ targets! {
     redis_urls
     request_keys
     template
+    tickets
+    work_records
 }

@@ -108,7 +108,12 @@ impl ZooKeeperStore {
         let Some(path) = znode.path().filter(|_| !waits) else { return Ok(()) };
         // A holder that is worth a record is worth a watch.
         let watched = session.client.check_and_watch_stat(&path).await;
-        let (_, watcher) = watched.map_err(unavailable)?;
+        let (found, watcher) = watched.map_err(unavailable)?;
+        if found.is_none() {
+            // Taken away between the two commands.
+            self.taken.wake();
+            return Ok(());
+        }
         let taken = Arc::clone(&self.taken);
         state.look_out_for_taking(tokio::spawn(async move {
             watcher.changed().await;

@@ -13,6 +13,7 @@
 //! | `lock_wake:B:<client>` | channel | a waiter of this client may try again |
 //! | `lock_permits:B` | string, kept forever | how many permits a semaphore has |
 //! | `lock_asked:B` | set, with TTL; channel | owners that were requested to release; a message when there is one |
+//! | `lock_asked:{<prefix>}:<client>` | channel | a lock was taken away from this client |
 //! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | the last fencing token of all locks there |
 //! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
 //! | `lock_client:<owner>` | string, with TTL | what a long hold or wait of this owner is for |

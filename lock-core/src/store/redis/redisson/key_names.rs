@@ -23,6 +23,7 @@
 //! | `lock_turn:B:O` | channel | `1`: this waiter of a fair read/write lock may enter | ours |
 //! | `lock_asked:B` | set, with TTL | owners that were requested to release; a semaphore's permits in hex | ours |
 //! | `lock_asked:B` | channel | `1`: an owner was requested to release | ours |
+//! | `lock_asked:{<prefix>}:<client>` | channel | `1`: a lock was taken away from this client | ours |
 //! | `lock_places:B` | sorted set, with TTL | `#redisson`, `#native` -> when clients of that wire last left the lock free for the other's: see `lib/pause` | the native wire's |
 //! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | where it exists, it is kept at each token | the native wire's |
 //! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |

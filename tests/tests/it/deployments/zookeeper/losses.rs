@@ -119,3 +119,24 @@ async fn a_node_that_an_operator_deletes_is_a_loss() {
     let again = holder.write("write").acquire().await.unwrap();
     assert!(again.is_held());
 }
+
+/// Far more than a confirmation takes, and far less than the time until the next one.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn a_long_holder_learns_at_once_that_its_lock_was_taken() {
+    unless_stalled(async || {
+        let server = ZooKeeperServer::start().await;
+        // Confirmed every eight seconds.
+        let holder = client(&server.url(), AT_ONCE * 24 / 5).await;
+        let operator = client(&server.url(), LEASE).await;
+        let guard = holder.write("k").acquire().await.unwrap();
+        let lost = tokio::spawn(guard.lost());
+        let is_long = async || operator.inspect("k").await.unwrap().holders[0].work.is_some();
+        eventually("it is written down and watched", LIMIT, is_long).await;
+        assert!(operator.force_release("k").await.unwrap().was_held);
+        bounded(AT_ONCE, lost).await.unwrap();
+        operator.write("k").acquire().await.unwrap().release().await.unwrap();
+    })
+    .await;
+}
