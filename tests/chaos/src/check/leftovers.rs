@@ -37,7 +37,9 @@ impl Leftover {
         if is("redisson_lock_token:") {
             return !ends_within(TOKEN_MS);
         }
-        let most = if self.key.matches(':').count() > 1 { RECORD_MS } else { NAME_MS };
+        // A name is under a UUID alone, a record under an owner: that and a number, or a permit.
+        let is_name = self.key.contains('-') && self.key.matches(':').count() == 1;
+        let most = if is_name { NAME_MS } else { RECORD_MS };
         !(is("lock_client:") && ends_within(most))
     }
 }
@@ -80,14 +82,15 @@ mod tests {
         let left = |key: &str, ttl| Leftover { key: key.to_owned(), ttl };
         let token = "redisson_lock_token:{lock:fair:0}";
         for (name, ttl) in
-            [(token, -1), (token, 3_600_001), ("lock_client:1", -1), ("lock_client:1", 60_001)]
+            [(token, -1), (token, 3_600_001), ("lock_client:1", -1), ("lock_client:a-b", 60_001)]
         {
             assert!(left(name, ttl).is_wrong(), "{name} {ttl}");
         }
         for (name, ttl) in [
             (token, 3_600_000),
             ("redisson_lock_token:{lock:fenced:0}", -1),
-            ("lock_client:1:2", 300_000),
+            ("lock_client:a-b:2", 300_000),
+            ("lock_client:ab", 300_000),
         ] {
             assert!(!left(name, ttl).is_wrong(), "{name} {ttl}");
         }

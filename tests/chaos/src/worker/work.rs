@@ -4,7 +4,7 @@ use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
 
 use fastrand::Rng;
 use lock_core::{AcquireError, DowngradeError, Kind, Mode, Scope, UpgradeError};
-use tokio::time::sleep;
+use tokio::{sync::oneshot, time::sleep};
 
 use super::{
     Worker,
@@ -86,8 +86,16 @@ impl Worker {
             }
             Extra::Nest => {
                 let scope = scope.as_ref().expect("BUG: it is there");
-                self.nest(turn, scope).await;
-                self.protect(n, &held, &mut looked, sleep(turn.hold)).await;
+                let (done, nested) = oneshot::channel();
+                // To its end, also when the outer hold is lost: its history would lack an answer.
+                let nest = async {
+                    self.nest(turn, scope).await;
+                    let _ = done.send(());
+                };
+                let outer = self.protect(n, &held, &mut looked, async {
+                    let _ = nested.await;
+                });
+                tokio::join!(nest, outer);
             }
             Extra::Nothing => self.protect(n, &held, &mut looked, sleep(turn.hold)).await,
         }
