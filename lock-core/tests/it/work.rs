@@ -262,3 +262,16 @@ async fn a_client_that_shuts_down_leaves_no_record() {
     client.shutdown(LEASE).await.unwrap();
     assert_eq!(counted.0.swap(0, Ordering::Relaxed), 1, "removed before it has returned");
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_many_that_wait_in_one_process_one_looks_at_the_holder() {
+    let (counted, store) = (Arc::<Counted>::default(), MemoryStore::new());
+    let here = scripted(LockClient::builder().lease(LEASE), &store, Arc::clone(&counted) as _);
+    let _held = clients(&store).1.write("k").acquire().await.unwrap();
+    let wait = |_| tokio::spawn(here.write("k").wait(Duration::from_secs(5)).acquire());
+    let waits: Vec<_> = (0..200).map(wait).collect();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    // The record of the one that contends, the lock, and what is known of its holder: two reads.
+    assert!(counted.0.load(Ordering::Relaxed) <= 4, "{:?}", counted.0);
+    drop(waits);
+}

@@ -30,23 +30,30 @@ async fn restock(axum::extract::Path(id): axum::extract::Path<u64>, _: Locked) -
     if id == 7 { "done" } else { "other" }
 }
 
-/// A service with three routes, each with its lock, and a client that looks at them.
+fn client(store: &MemoryStore) -> LockClient {
+    LockClient::builder().lease(SECOND * 3).in_memory_on(store)
+}
+
+/// A service, and a client that looks at its locks.
 fn service() -> (Router, LockClient) {
     let store = MemoryStore::new();
-    let client = || LockClient::builder().lease(SECOND * 3).in_memory_on(&store);
-    let (locks, operator) = (client(), client());
+    (replica(&store), client(&store))
+}
+
+/// One replica of a service, each of whose routes has its lock.
+fn replica(store: &MemoryStore) -> Router {
+    let locks = client(store);
     let layer = RequestLockLayer::new(locks.clone(), "order:{id}").unwrap().name("orders");
     let slow = || async {
         sleep(SECOND * 60).await;
         "done"
     };
-    let app = Router::new()
+    Router::new()
         .route("/orders/{id}", put(slow).get(slow))
         .route_layer(layer)
         .route("/stocks/{id}", put(restock))
         .route_layer(RequestScopeLayer::new(locks.clone()))
-        .layer(RequestScopeLayer::new(locks));
-    (app, operator)
+        .layer(RequestScopeLayer::new(locks))
 }
 
 fn begin(app: &Router, method: &str, path: &str, id: &str) -> JoinHandle<Answer> {
@@ -119,10 +126,10 @@ async fn odd_headers_are_left_out() {
 #[tokio::test(start_paused = true)]
 async fn the_span_of_a_long_wait_names_the_holder() {
     let spans = Spans::collect();
-    let (app, _) = service();
-    let running = begin(&app, "PUT", "/orders/7", "r-1");
+    let store = MemoryStore::new();
+    let running = begin(&replica(&store), "PUT", "/orders/7", "r-1");
     sleep(SECOND * 2).await;
-    let refused = begin(&app, "GET", "/orders/7", "r-2").await.unwrap();
+    let refused = begin(&replica(&store), "GET", "/orders/7", "r-2").await.unwrap();
     refused.assert_problem(423, "lock-busy");
     assert!(!refused.text.contains("r-1"), "{}", refused.text);
     let waits = spans.ended("lock.wait");
@@ -158,10 +165,14 @@ async fn at_the_level_debug_the_log_line_of_a_refusal_names_the_holder() {
         .with_writer(move || writer.clone())
         .finish();
     let _default = tracing::subscriber::set_default(subscriber);
-    let (app, operator) = service();
-    let running = begin(&app, "PUT", "/orders/7", "r-1");
+    let store = MemoryStore::new();
+    let operator = client(&store);
+    let running = begin(&replica(&store), "PUT", "/orders/7", "r-1");
     sleep(SECOND * 2).await;
-    begin(&app, "GET", "/orders/7", "r-2").await.unwrap().assert_problem(423, "lock-busy");
+    begin(&replica(&store), "GET", "/orders/7", "r-2")
+        .await
+        .unwrap()
+        .assert_problem(423, "lock-busy");
     let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     let line = text.lines().find(|line| line.contains("lock not acquired")).expect(&text);
     assert!(line.contains("PUT /orders/{id}") && line.contains("r-1"), "{line}");

@@ -112,8 +112,8 @@ impl Busy {
     }
 
     /// A holder of the lock, as it was when the acquisition had waited for half a second. `None` after a
-    /// shorter wait, or if the client does not [record](crate::LockClientBuilder::record_work) what
-    /// locks are for. For the log, not for clients.
+    /// shorter wait, behind another waiter of this process, which alone looks, or if the client does not
+    /// [record](crate::LockClientBuilder::record_work) what locks are for. For the log, not for clients.
     #[must_use]
     pub fn holder(&self) -> Option<&BusyHolder> {
         self.holder.as_deref()
