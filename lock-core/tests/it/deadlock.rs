@@ -210,3 +210,25 @@ async fn a_refusal_after_a_long_wait_names_the_holder() {
     assert!(busy.holder().is_none());
     ahead.abort();
 }
+
+/// A circle that is there at one look and gone at the next: what was written down may be outdated.
+#[tokio::test(start_paused = true)]
+async fn a_circle_that_ends_by_itself_is_not_refused() {
+    let ms = Duration::from_millis;
+    let store = MemoryStore::new();
+    let (one, two) = (client(&store), client(&store));
+    let (first, second) = (one.scope(), two.scope());
+    let _held = first.write("a").acquire().await.unwrap();
+    let in_the_way = second.write("b").acquire().await.unwrap();
+    // It gives up between the first look of the other, after 1.5 s, and the second.
+    let gives_up = tokio::spawn(second.write("a").wait(ms(1_700)).acquire());
+    tokio::time::sleep(ms(600)).await;
+    // The other is the last by the clock of the host, which no test pauses.
+    std::thread::sleep(ms(5));
+    let waits = tokio::spawn(first.write("b").wait(LONG).acquire());
+    assert!(matches!(gives_up.await.unwrap(), Err(AcquireError::Busy(_))));
+    tokio::time::sleep(ms(1_000)).await;
+    assert!(!waits.is_finished());
+    in_the_way.release().await.unwrap();
+    drop(waits.await.unwrap().unwrap());
+}
