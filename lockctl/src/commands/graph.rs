@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lock_core::{ClientInfo, Inspection, LockKey, WorkInfo};
 use serde_json::{Value, json};
 
-use super::list::inspected;
+use super::list::{Selection, inspected};
 use crate::{
     live::{Live, StoreArgs, not_done},
     outcome::{CommandOutput, CommandResult, Exit},
@@ -27,13 +27,8 @@ With --json:
 #[derive(Debug, clap::Args)]
 #[command(after_help = FIELDS)]
 pub(crate) struct Args {
-    /// Only locks whose keys begin with this, literally; --prefix is not part of it
-    #[arg(value_name = "KEY-PREFIX", default_value = "")]
-    key_prefix: String,
-    /// The maximum number of locks that are looked at
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -50,9 +45,7 @@ struct Wait {
 impl Args {
     pub(crate) fn run(&self) -> CommandResult {
         self.store.carry_out(async |live| {
-            let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-            let listed = live.locks.list(&self.key_prefix, limit).await;
-            let listed = listed.map_err(|why| not_done(&why))?;
+            let listed = self.selection.list(live).await?;
             let seen = inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
             Ok(self.answer(live, &waits(&seen), listed.complete))
         })
@@ -82,8 +75,8 @@ impl Args {
             note,
             json: json!({
                 "store": live.to_json(),
-                "key_prefix": self.key_prefix,
-                "limit": self.limit,
+                "key_prefix": self.selection.key_prefix,
+                "limit": self.selection.limit,
                 "complete": complete,
                 "waits": waits.iter().zip(&circles).map(to_json).collect::<Vec<_>>(),
             }),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::inspect::to_json;
 use crate::{
     live::{Live, StoreArgs, not_done},
-    outcome::{CommandOutput, CommandResult, Exit},
+    outcome::{CommandError, CommandOutput, CommandResult, Exit},
     participants::{aligned, client_name, seconds, words},
 };
 
@@ -22,6 +22,25 @@ With --json:
 --long costs two or three commands more for each lock. A lock that is released meanwhile is shown
 as not held.";
 
+/// Which locks are listed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Selection {
+    /// Only locks whose keys begin with this, literally; --prefix is not part of it
+    #[arg(value_name = "KEY-PREFIX", default_value = "")]
+    pub(crate) key_prefix: String,
+    /// The maximum number of locks
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+}
+
+impl Selection {
+    pub(crate) async fn list(&self, live: &Live) -> Result<KeyList, CommandError> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        live.locks.list(&self.key_prefix, limit).await.map_err(|why| not_done(&why))
+    }
+}
+
 /// How many locks are inspected at the same time.
 const AT_ONCE: usize = 16;
 
@@ -29,13 +48,8 @@ const AT_ONCE: usize = 16;
 #[derive(Debug, clap::Args)]
 #[command(after_help = FIELDS)]
 pub(crate) struct Args {
-    /// Only keys that begin with this, literally; --prefix is not part of it
-    #[arg(value_name = "KEY-PREFIX", default_value = "")]
-    key_prefix: String,
-    /// The maximum number of keys
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    #[command(flatten)]
+    selection: Selection,
     /// Also the holder of each lock, for how long it holds it, what for, and how many wait
     #[arg(long)]
     long: bool,
@@ -46,9 +60,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> CommandResult {
         self.store.carry_out(async |live| {
-            let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-            let listed = live.locks.list(&self.key_prefix, limit).await;
-            let listed = listed.map_err(|why| not_done(&why))?;
+            let listed = self.selection.list(live).await?;
             let keys = if self.long { listed.keys.as_slice() } else { &[] };
             let seen = inspected(live, keys).await.map_err(|why| not_done(&why))?;
             Ok(self.answer(live, &listed, &seen))
@@ -68,16 +80,19 @@ impl Args {
                 format!(
                     "{count} shown, and the list is INCOMPLETE: there may be more than --limit {}, \
                      too many keys in the store, or a node that does not answer",
-                    self.limit
+                    self.selection.limit
                 ),
             ),
-            0 => (Exit::Nothing, format!("no lock's key begins with \"{}\"", self.key_prefix)),
+            0 => (
+                Exit::Nothing,
+                format!("no lock's key begins with \"{}\"", self.selection.key_prefix),
+            ),
             count => (Exit::Done, format!("{count} in total")),
         };
         let mut json = json!({
             "store": live.to_json(),
-            "key_prefix": self.key_prefix,
-            "limit": self.limit,
+            "key_prefix": self.selection.key_prefix,
+            "limit": self.selection.limit,
             "complete": listing.complete,
             "keys": keys,
         });
