@@ -39,9 +39,9 @@ pub use types::ConnectError;
 pub use types::{
     AcquireError, Busy, BusyHolder, ClientInfo, Deadlock, DowngradeError, EnsureError,
     FencingToken, ForcedRelease, GrantedEvent, Health, HoldTicket, HolderInfo, InspectError,
-    Inspection, IntoLockKey, InvalidOptions, InvalidTicket, KeyError, KeyList, Kind, LeaseState,
-    LockError, LockEvent, LockKey, LockObserver, Lost, LostCause, LostEvent, Mode, ObservedLock,
-    Overloaded, ParkError, ReconnectedEvent, RefusedEvent, ReleaseError, ReleasedEvent,
-    ResumeError, ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError, WaiterInfo,
-    WorkInfo, WorkOrigin, WrongKind,
+    Inspection, IntoLockKey, InvalidOptions, InvalidTicket, KeyError, KeyList, KeyPage, Kind,
+    LeaseState, LockError, LockEvent, LockKey, LockObserver, Lost, LostCause, LostEvent, Mode,
+    ObservedLock, Overloaded, ParkError, ReconnectedEvent, RefusedEvent, ReleaseError,
+    ReleasedEvent, ResumeError, ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError,
+    WaiterInfo, WorkInfo, WorkOrigin, WrongKind,
 };

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use lock_core::{ClientInfo, HolderInfo, Kind, WaiterInfo, WorkInfo};
-use serde_json::{Value, json};
 
 use crate::live::Live;
 
@@ -41,40 +40,6 @@ pub(crate) fn waiters(waiters: &[WaiterInfo]) -> Vec<String> {
     });
     let works = waiters.iter().map(|waiter| waiter.work.as_ref());
     with_work(aligned(&rows.collect::<Vec<_>>()), works)
-}
-
-pub(crate) fn holders_to_json(holders: &[HolderInfo]) -> Value {
-    let holders = holders.iter().map(|holder| {
-        json!({
-            "owner": holder.owner,
-            "service": holder.client.as_ref().map(|client| &client.service),
-            "instance": holder.client.as_ref().map(|client| &client.instance),
-            "reads": holder.reads,
-            "writes": holder.writes,
-            "remaining_ms": millis(holder.remaining),
-            "age_ms": millis(holder.age),
-            "work": holder.work,
-        })
-    });
-    holders.collect()
-}
-
-pub(crate) fn waiters_to_json(waiters: &[WaiterInfo]) -> Value {
-    let waiters = waiters.iter().map(|waiter| {
-        json!({
-            "owner": waiter.owner,
-            "service": waiter.client.as_ref().map(|client| &client.service),
-            "instance": waiter.client.as_ref().map(|client| &client.instance),
-            "mode": waiter.mode.as_str(),
-            "age_ms": millis(waiter.age),
-            "work": waiter.work,
-        })
-    });
-    waiters.collect()
-}
-
-pub(crate) fn millis(time: Option<Duration>) -> Option<u64> {
-    time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 pub(crate) fn seconds(time: Duration) -> String {

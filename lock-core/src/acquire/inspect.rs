@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use futures_util::future::try_join;
+use futures_util::{StreamExt, future::join, stream};
 
 use crate::{
     hold::ClientInner,
@@ -17,6 +17,9 @@ use crate::{
         WrongKind,
     },
 };
+
+/// How many locks are inspected at the same time.
+const AT_ONCE: usize = 64;
 
 /// What the store has for `key`.
 pub(crate) async fn snapshot(
@@ -36,63 +39,81 @@ pub(crate) async fn inspect(
     engine: &Arc<ClientInner>,
     key: &LockKey,
 ) -> Result<Inspection, InspectError> {
-    let standing = snapshot(engine, key).await?;
-    let known = Known::of(engine, &standing).await?;
-    let holders = standing.holders.into_iter().map(|holder| {
-        let work = known.work(holder.work, &holder.owner);
-        HolderInfo {
-            client: holder.client.or_else(|| known.client(&holder.owner)),
-            owner: holder.owner,
-            reads: holder.holds.read,
-            writes: holder.holds.write,
-            remaining: holder.remaining,
-            age: holder.age.or_else(|| age(work.as_ref())),
-            work,
-        }
-    });
-    let waiters = standing.waiters.into_iter().map(|waiter| {
-        let work = known.work(waiter.work, &waiter.owner);
-        WaiterInfo {
-            client: waiter.client.or_else(|| known.client(&waiter.owner)),
-            owner: waiter.owner,
-            mode: waiter.mode,
-            age: waiter.age.or_else(|| age(work.as_ref())),
-            work,
-        }
-    });
-    Ok(Inspection {
-        kind: standing.kind,
-        mode: standing.mode,
-        holders: holders.collect(),
-        remaining: standing.remaining,
-        waiters: waiters.collect(),
-        free_permits: standing.free_permits,
-        fencing_token: standing.token,
-        complete: standing.complete,
-    })
+    let mut seen = inspect_all(engine, vec![key.clone()]).await;
+    seen.pop().expect("BUG: one lock was inspected")
+}
+
+/// Inspects several locks. Names and work of all owners are read together afterwards.
+pub(crate) async fn inspect_all(
+    engine: &Arc<ClientInner>,
+    keys: Vec<LockKey>,
+) -> Vec<Result<Inspection, InspectError>> {
+    let snapshots = keys.into_iter().map(|key| async move { snapshot(engine, &key).await });
+    let snapshots: Vec<_> = stream::iter(snapshots).buffered(AT_ONCE).collect().await;
+    let known = Known::of(engine, snapshots.iter().flatten()).await;
+    snapshots.into_iter().map(|found| Ok(known.inspection(found?))).collect()
 }
 
 /// What is kept about owners apart from their locks.
+#[derive(Default)]
 struct Known {
     clients: HashMap<String, Option<ClientInfo>>,
     works: HashMap<String, Option<String>>,
 }
 
 impl Known {
-    async fn of(engine: &ClientInner, standing: &LockSnapshot) -> Result<Self, InspectError> {
-        let holders = standing.holders.iter().map(|holder| &holder.owner);
-        let owners = holders.chain(standing.waiters.iter().map(|waiter| &waiter.owner));
-        let owners: Vec<_> = owners.cloned().collect();
+    /// What cannot be read stays unknown: the locks themselves are known.
+    async fn of(engine: &ClientInner, found: impl Iterator<Item = &LockSnapshot>) -> Self {
+        let owners = found.flat_map(|snapshot| {
+            let holders = snapshot.holders.iter().map(|holder| &holder.owner);
+            holders.chain(snapshot.waiters.iter().map(|waiter| &waiter.owner)).cloned()
+        });
+        let owners: Vec<_> = owners.collect();
         let mut clients: Vec<_> = owners.iter().filter_map(|owner| client_of(owner)).collect();
         clients.sort_unstable();
         clients.dedup();
-        let admin = engine.admin()?;
-        let (names, works) =
-            try_join(admin.client_names(clients.clone()), admin.work(owners.clone())).await?;
-        Ok(Self {
-            clients: clients.into_iter().zip(names).collect(),
-            works: owners.into_iter().zip(works).collect(),
-        })
+        let Ok(admin) = engine.admin() else { return Self::default() };
+        let names = admin.client_names(clients.clone());
+        let (names, works) = join(names, admin.work(owners.clone())).await;
+        Self {
+            clients: clients.into_iter().zip(names.unwrap_or_default()).collect(),
+            works: owners.into_iter().zip(works.unwrap_or_default()).collect(),
+        }
+    }
+
+    fn inspection(&self, found: LockSnapshot) -> Inspection {
+        let holders = found.holders.into_iter().map(|holder| {
+            let work = self.work(holder.work, &holder.owner);
+            HolderInfo {
+                client: holder.client.or_else(|| self.client(&holder.owner)),
+                owner: holder.owner,
+                reads: holder.holds.read,
+                writes: holder.holds.write,
+                remaining: holder.remaining,
+                age: holder.age.or_else(|| age(work.as_ref())),
+                work,
+            }
+        });
+        let waiters = found.waiters.into_iter().map(|waiter| {
+            let work = self.work(waiter.work, &waiter.owner);
+            WaiterInfo {
+                client: waiter.client.or_else(|| self.client(&waiter.owner)),
+                owner: waiter.owner,
+                mode: waiter.mode,
+                age: waiter.age.or_else(|| age(work.as_ref())),
+                work,
+            }
+        });
+        Inspection {
+            kind: found.kind,
+            mode: found.mode,
+            holders: holders.collect(),
+            remaining: found.remaining,
+            waiters: waiters.collect(),
+            free_permits: found.free_permits,
+            fencing_token: found.token,
+            complete: found.complete,
+        }
     }
 
     fn client(&self, owner: &str) -> Option<ClientInfo> {

@@ -2,7 +2,7 @@
 
 use super::{LockClient, scope::Scope};
 use crate::{
-    acquire::{inspect, snapshot},
+    acquire::{inspect, inspect_all, snapshot},
     store::Holds,
     types::{ForcedRelease, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode, WrongKind},
 };
@@ -52,13 +52,38 @@ impl LockClient {
         Ok(stored.min(hold.state().guards.of(mode)))
     }
 
-    /// Returns the holders of a lock, what is left of their leases, and the waiters.
+    /// Returns the holders of a lock, what is left of their leases, and the waiters. Names and work of
+    /// the owners that the store does not answer for are `None`.
     ///
     /// # Errors
     ///
     /// See [`InspectError`].
     pub async fn inspect(&self, key: impl IntoLockKey) -> Result<Inspection, InspectError> {
         inspect(self.engine(), &key.into_lock_key()?).await
+    }
+
+    /// Inspects several locks in few round trips, each at a moment of its own; in their order. One that
+    /// cannot be inspected has its own error, so that a key that is not a lock, or a node of a cluster
+    /// that does not answer, hides no other.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// let _guard = locks.write("order:42").acquire().await?;
+    /// let page = locks.list_page("order:", None, 100).await?;
+    /// let seen = locks.inspect_all(page.keys).await;
+    /// assert_eq!(seen[0].as_ref().unwrap().holders.len(), 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is changed in any case.
+    pub async fn inspect_all(
+        &self,
+        keys: impl IntoIterator<Item = LockKey>,
+    ) -> Vec<Result<Inspection, InspectError>> {
+        inspect_all(self.engine(), keys.into_iter().collect()).await
     }
 
     /// Takes a lock away from its holders, wakes its waiters, and makes the fencing tokens of the

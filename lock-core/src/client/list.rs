@@ -1,7 +1,12 @@
 //! Which locks there are under a prefix: for operators.
 
+use std::collections::BTreeSet;
+
 use super::LockClient;
-use crate::types::{InspectError, KeyList};
+use crate::types::{InspectError, KeyList, KeyPage};
+
+/// How many pages a list has at most: on Redis about a million keys.
+const MAX_PAGES: usize = 20;
 
 impl LockClient {
     /// Lists the locks whose keys begin with `prefix` (without this client's own
@@ -33,6 +38,55 @@ impl LockClient {
     ///
     /// Nothing is changed in any case.
     pub async fn list(&self, prefix: &str, limit: usize) -> Result<KeyList, InspectError> {
-        Ok(self.engine().admin()?.list(prefix.to_owned(), limit).await?)
+        let (mut keys, mut complete, mut after) = (BTreeSet::new(), true, None);
+        for _ in 0..MAX_PAGES {
+            // One more than is returned shows whether there are more.
+            let wanted = limit.saturating_sub(keys.len()).saturating_add(1);
+            let page = self.list_page(prefix, after.as_deref(), wanted).await?;
+            keys.extend(page.keys);
+            complete &= page.complete;
+            after = page.next;
+            if after.is_none() || keys.len() > limit {
+                break;
+            }
+        }
+        complete &= after.is_none() && keys.len() <= limit;
+        Ok(KeyList { keys: keys.into_iter().take(limit).collect(), complete })
+    }
+
+    /// Lists one page of the locks that [`list`](Self::list) returns: about `limit` of them, at least
+    /// one. `after` is [`KeyPage::next`] of the page before, `None` for the first page.
+    ///
+    /// It costs the store little, however many keys there are: on Redis a page ends after fifty steps,
+    /// of at most a thousand keys each, and may then have fewer locks than `limit`, or none. Its last
+    /// step may find more than `limit`. A lock that is held throughout is on one of the pages; after a
+    /// resize of Redis' key table it may be on two.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// let _both = (locks.write("a").acquire().await?, locks.write("b").acquire().await?);
+    /// let first = locks.list_page("", None, 1).await?;
+    /// let second = locks.list_page("", first.next.as_deref(), 1).await?;
+    /// assert_eq!((first.keys[0].as_str(), second.keys[0].as_str()), ("a", "b"));
+    /// assert_eq!(second.next, None);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list). [`InspectError::Unsupported`] if `after` does not come from such a store.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is changed in any case.
+    pub async fn list_page(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<KeyPage, InspectError> {
+        let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
+        Ok(self.engine().admin()?.list(prefix, after, limit.max(1)).await?)
     }
 }

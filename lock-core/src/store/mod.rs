@@ -84,7 +84,7 @@ pub use outcome::{
 };
 pub use snapshot::{HolderSnapshot, LockSnapshot, WaiterSnapshot};
 
-use crate::types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, Unavailable};
+use crate::types::{ClientInfo, ForcedRelease, KeyPage, LockKey, Mode, Unavailable};
 pub use crate::types::{OwnerId, StoreError, Unsupported};
 
 /// The future of a command's outcome.
@@ -312,10 +312,16 @@ pub trait StoreAdmin: Send + Sync {
     /// Returns what the store has for a key, at one moment. `None` if it is not a lock.
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>>;
 
-    /// Lists the locks that are held, and the semaphores, whose keys begin with `prefix`: sorted,
-    /// at most `limit`. Default: unsupported.
-    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
-        let _ = (prefix, limit);
+    /// Lists locks that are held, and semaphores, whose keys begin with `prefix`: one page of them,
+    /// sorted, which begins where [`KeyPage::next`] of the page before points to. About `limit` of
+    /// them, at least 1; fewer if the store would work too long for one page. Default: unsupported.
+    fn list(
+        &self,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> StoreFuture<'_, KeyPage> {
+        let _ = (prefix, after, limit);
         unsupported("lists of locks")
     }
 

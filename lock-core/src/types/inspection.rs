@@ -2,22 +2,32 @@
 
 use std::time::Duration;
 
-use super::{fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode, work::WorkInfo};
+use serde::Serialize;
+
+use super::{
+    as_json, fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode, work::WorkInfo,
+};
 
 /// The state of a key in the store at the time of the call: from
 /// [`LockClient::inspect`](crate::LockClient::inspect).
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// It serializes as `lockctl inspect --json` prints it: times as whole milliseconds (`remaining_ms`,
+/// `age_ms`), a client as `service` and `instance`, and what is not known as `null`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Inspection {
     /// `None`: it has neither holders nor waiters. The plain kinds share one shape: with waiters in
     /// line it is [`Kind::Fair`], with a permanent token [`Kind::Fenced`], else [`Kind::Reentrant`].
+    #[serde(serialize_with = "as_json::kind")]
     pub kind: Option<Kind>,
     /// How it is held; `None`: not at all.
+    #[serde(serialize_with = "as_json::optional_mode")]
     pub mode: Option<Mode>,
     /// The holders.
     pub holders: Vec<HolderInfo>,
     /// What is left of the lease that ends last, on the store's clock; a holder that lives renews
     /// it. `None`: it is not held, or the lease has no end.
+    #[serde(rename = "remaining_ms", serialize_with = "as_json::millis")]
     pub remaining: Option<Duration>,
     /// The waiters that the store knows: of the fair kinds in order, up to 64 of each process; of
     /// the others the one that is next. Waiters behind another waiter of their own process are not
@@ -27,18 +37,20 @@ pub struct Inspection {
     pub free_permits: Option<i64>,
     /// The last fencing token that was granted, or reserved for local handoffs of the holder; on the
     /// native wire of any lock of that server (in a cluster of that slot). `None` if it has expired.
+    #[serde(serialize_with = "as_json::token")]
     pub fencing_token: Option<FencingToken>,
     /// Whether all holders and waiters are listed: each list ends after about a thousand.
     pub complete: bool,
 }
 
 /// One owner that holds a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct HolderInfo {
     /// `<client>:<number>`, or the permit of a semaphore.
     pub owner: String,
     /// The process that has this client, if it has set a client name.
+    #[serde(flatten, serialize_with = "as_json::client")]
     pub client: Option<ClientInfo>,
     /// How often it reads.
     pub reads: u32,
@@ -46,26 +58,31 @@ pub struct HolderInfo {
     pub writes: u32,
     /// What is left of its lease, on the store's clock. `None`: it has no end, or the store does not
     /// know, as ZooKeeper, whose locks end with a session.
+    #[serde(rename = "remaining_ms", serialize_with = "as_json::millis")]
     pub remaining: Option<Duration>,
     /// For how long it has held the lock, if it has written that [down](Self::work), by the clocks of its
     /// host and of this one. On ZooKeeper always, its wait included, by the clocks of the server and of
     /// this host.
+    #[serde(rename = "age_ms", serialize_with = "as_json::millis")]
     pub age: Option<Duration>,
     /// What it works on, if it has held the lock for long.
     pub work: Option<WorkInfo>,
 }
 
 /// One owner that waits for a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct WaiterInfo {
     /// `<client>:<number>`.
     pub owner: String,
     /// The process that has this client, if it has set a client name.
+    #[serde(flatten, serialize_with = "as_json::client")]
     pub client: Option<ClientInfo>,
     /// What it waits to do.
+    #[serde(serialize_with = "as_json::mode")]
     pub mode: Mode,
     /// For how long it has waited, if that is known: see [`HolderInfo::age`].
+    #[serde(rename = "age_ms", serialize_with = "as_json::millis")]
     pub age: Option<Duration>,
     /// What it works on, if it has waited for long.
     pub work: Option<WorkInfo>,
@@ -119,10 +136,31 @@ pub struct KeyList {
     pub complete: bool,
 }
 
-impl KeyList {
+/// Some of the locks under a prefix: from [`LockClient::list_page`](crate::LockClient::list_page).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyPage {
+    /// Their keys, sorted. On Redis the pages themselves are in no order.
+    pub keys: Vec<LockKey>,
+    /// Where the next page begins. `None`: this is the last one.
+    pub next: Option<String>,
+    /// Whether every part of the store that this page covers answered.
+    pub complete: bool,
+}
+
+impl KeyPage {
     /// For a [store](crate::store::LockStore) that lists its locks.
     #[must_use]
-    pub fn new(keys: Vec<LockKey>, complete: bool) -> Self {
-        Self { keys, complete }
+    pub fn new(keys: Vec<LockKey>, next: Option<String>, complete: bool) -> Self {
+        Self { keys, next, complete }
+    }
+
+    /// The first `limit` of `keys`, which are sorted and come after the last page. The next page begins
+    /// after the last key of this one.
+    pub(crate) fn cut(mut keys: Vec<LockKey>, limit: usize) -> Self {
+        let more = keys.len() > limit;
+        keys.truncate(limit);
+        let next = keys.last().filter(|_| more).map(ToString::to_string);
+        Self { keys, next, complete: true }
     }
 }

@@ -1,5 +1,6 @@
 //! Plain values that every folder above uses.
 
+mod as_json;
 mod call_site;
 mod error;
 mod fencing_token;
@@ -26,7 +27,9 @@ pub use error::{
 };
 pub use fencing_token::FencingToken;
 pub use health::{Health, LeaseState};
-pub use inspection::{ClientInfo, ForcedRelease, HolderInfo, Inspection, KeyList, WaiterInfo};
+pub use inspection::{
+    ClientInfo, ForcedRelease, HolderInfo, Inspection, KeyList, KeyPage, WaiterInfo,
+};
 pub use key::{IntoLockKey, KeyError, LockKey};
 pub use kind::{Kind, UnknownKind};
 pub use lock_name::LockName;

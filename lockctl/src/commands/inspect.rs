@@ -1,10 +1,10 @@
-use lock_core::{FencingToken, Inspection, Kind, Mode};
-use serde_json::{Value, json};
+use lock_core::{Inspection, Kind};
+use serde_json::json;
 
 use crate::{
     live::{Live, StoreArgs, not_done},
     outcome::{CommandOutput, CommandResult, Exit},
-    participants::{self, holders_to_json, millis, waiters_to_json},
+    participants,
 };
 
 const FIELDS: &str = "\
@@ -50,7 +50,7 @@ impl Args {
             text: self.screen(live, seen),
             note: live.note(),
             json: {
-                let mut json = to_json(seen);
+                let mut json = json!(seen);
                 json["store"] = live.to_json();
                 json["key"] = json!(self.key);
                 json
@@ -90,18 +90,4 @@ impl Args {
         }
         lines.join("\n")
     }
-}
-
-/// A lock as JSON, without its key.
-pub(crate) fn to_json(seen: &Inspection) -> Value {
-    json!({
-        "kind": seen.kind.map(Kind::as_str),
-        "mode": seen.mode.map(Mode::as_str),
-        "remaining_ms": millis(seen.remaining),
-        "free_permits": seen.free_permits,
-        "fencing_token": seen.fencing_token.map(FencingToken::get),
-        "complete": seen.complete,
-        "holders": holders_to_json(&seen.holders),
-        "waiters": waiters_to_json(&seen.waiters),
-    })
 }

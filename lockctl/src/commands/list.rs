@@ -1,8 +1,6 @@
-use futures_util::{StreamExt, stream};
 use lock_core::{InspectError, Inspection, KeyList, LockKey};
 use serde_json::{Value, json};
 
-use super::inspect::to_json;
 use crate::{
     live::{Live, StoreArgs, not_done},
     outcome::{CommandError, CommandOutput, CommandResult, Exit},
@@ -40,9 +38,6 @@ impl Selection {
         live.locks.list(&self.key_prefix, limit).await.map_err(|why| not_done(&why))
     }
 }
-
-/// How many locks are inspected at the same time.
-const AT_ONCE: usize = 16;
 
 /// Lists held locks and semaphores: one key per line, sorted
 #[derive(Debug, clap::Args)]
@@ -97,7 +92,7 @@ impl Args {
             "keys": keys,
         });
         if self.long {
-            let locks = seen.iter().map(|(key, seen)| (key.to_string(), to_json(seen)));
+            let locks = seen.iter().map(|(key, seen)| (key.to_string(), json!(seen)));
             json["locks"] = Value::Object(locks.collect());
         }
         CommandOutput {
@@ -113,13 +108,10 @@ pub(crate) async fn inspected(
     live: &Live,
     keys: &[LockKey],
 ) -> Result<Vec<(LockKey, Inspection)>, InspectError> {
-    let looks = keys.iter().map(async |key| {
-        let seen = live.locks.inspect(key.clone()).await?;
-        Ok((key.clone(), seen))
-    });
-    let seen: Vec<Result<_, _>> = stream::iter(looks).buffered(AT_ONCE).collect().await;
+    let seen = live.locks.inspect_all(keys.iter().cloned()).await;
+    let seen = keys.iter().zip(seen).map(|(key, seen)| Ok((key.clone(), seen?)));
     // A key of another type is no lock; beside Redisson such keys are listed too.
-    seen.into_iter().filter(|seen| !matches!(seen, Err(InspectError::WrongKind(_)))).collect()
+    seen.filter(|seen| !matches!(seen, Err(InspectError::WrongKind(_)))).collect()
 }
 
 /// One row for each lock: its first holder stands for all.

@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::{
     live::{Live, StoreArgs, not_done},
     outcome::{CommandError, CommandOutput, CommandResult, Exit},
-    participants::{self, holders_to_json},
+    participants,
 };
 
 const FIELDS: &str = "\
@@ -70,7 +70,7 @@ impl Args {
                 "key": self.key,
                 "action": "force",
                 "was_held": forced.was_held,
-                "holders": holders_to_json(&before.holders),
+                "holders": before.holders,
                 "fencing_token": forced.fencing_token.map(FencingToken::get),
             }),
         })

@@ -17,7 +17,7 @@ use crate::{
         StoreFuture, StoreHealth, StoreIdentity, TransferCommand, Transferred, Upgraded, WakeTopic,
         WakeupReceiver, WorkRecord,
     },
-    types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError, Unavailable},
+    types::{ClientInfo, ForcedRelease, KeyPage, Kind, LockKey, Mode, StoreError, Unavailable},
 };
 
 impl MemoryStore {
@@ -259,16 +259,20 @@ impl StoreAdmin for MemoryStore {
         self.with_keys(|keys| Some(keys.standing(&key)))
     }
 
-    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
+    fn list(
+        &self,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> StoreFuture<'_, KeyPage> {
         self.with_keys(|keys| {
             let mut held = keys.begin_with(&prefix);
             held.retain(|key| {
                 let standing = keys.standing(key);
-                !standing.holders.is_empty() || standing.kind == Some(Kind::Semaphore)
+                after.as_deref().is_none_or(|after| key.as_str() > after)
+                    && (!standing.holders.is_empty() || standing.kind == Some(Kind::Semaphore))
             });
-            let complete = held.len() <= limit;
-            held.truncate(limit);
-            KeyList { keys: held, complete }
+            KeyPage::cut(held, limit)
         })
     }
 

@@ -11,31 +11,58 @@ use super::{
     protocol::Wire,
     store::RedisStore,
 };
-use crate::types::{KeyList, LockKey, Unavailable};
+use crate::types::{KeyPage, LockKey, StoreError, Unavailable, Unsupported};
 
-/// How many keys the server examines in one step, which takes a fraction of a millisecond.
-const SCAN_COUNT: usize = 1_000;
-/// The most steps in total: about a million keys.
-const MAX_STEPS: usize = 1_000;
+/// How many keys the server examines in one step at most, which takes a fraction of a millisecond.
+const MAX_SCAN_COUNT: usize = 1_000;
+/// How many it examines at least.
+const MIN_SCAN_COUNT: usize = 100;
+/// The most steps of one page: about fifty thousand keys.
+const MAX_STEPS: usize = 50;
 
-/// The progress of a listing.
-struct Found<'a> {
+/// Where a page begins.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    /// The cursor of SCAN.
+    cursor: &'a str,
+    /// The node of a cluster. Nodes are read in the order of their addresses, so that a page goes on
+    /// behind a node that has gone.
+    address: &'a str,
+}
+
+impl<'a> Place<'a> {
+    fn parse(after: &'a str) -> Result<Self, Unsupported> {
+        let (cursor, address) = after.split_once('@').unwrap_or((after, ""));
+        // Redis would refuse another text with an error of its own.
+        match cursor.parse::<u64>() {
+            Ok(_) => Ok(Self { cursor, address }),
+            Err(_) => Err(Unsupported::new("a place in a list that it did not return itself")),
+        }
+    }
+}
+
+/// One page of a listing.
+struct Page<'a> {
     wires: [&'a dyn Wire; 2],
     pattern: String,
     limit: usize,
     steps_left: usize,
+    /// Grows, so that a page among few keys has about `limit` of them, and one among many is read in
+    /// few steps.
+    scan_count: usize,
     keys: BTreeSet<LockKey>,
 }
 
-impl Found<'_> {
-    fn is_over(&self) -> bool {
-        self.keys.len() > self.limit || self.steps_left == 0
+impl Page<'_> {
+    fn is_full(&self) -> bool {
+        self.keys.len() >= self.limit || self.steps_left == 0
     }
 
     fn step(&mut self, cursor: &str) -> redis::Cmd {
-        self.steps_left -= 1;
+        self.steps_left = self.steps_left.saturating_sub(1);
         let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(SCAN_COUNT);
+        scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(self.scan_count);
+        self.scan_count = MAX_SCAN_COUNT.min(self.scan_count * 2);
         scan
     }
 
@@ -52,57 +79,80 @@ impl Found<'_> {
         Ok(cursor)
     }
 
-    fn listing(self, complete: bool) -> KeyList {
-        let complete = complete && self.keys.len() <= self.limit;
-        KeyList { keys: self.keys.into_iter().take(self.limit).collect(), complete }
+    fn ends(self, next: Option<String>, complete: bool) -> KeyPage {
+        KeyPage { keys: self.keys.into_iter().collect(), next, complete }
     }
 }
 
 impl RedisStore {
-    pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<KeyList, Unavailable> {
+    pub(crate) async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<KeyPage, StoreError> {
+        let begin = Place::parse(after.unwrap_or("0"))?;
         let client_prefix = self.wire.prefix();
         let pattern = format!("{}*", literally(&format!("{client_prefix}{prefix}")));
         let wires = [&*self.wire, &*self.other_wire];
-        let (steps_left, keys) = (MAX_STEPS, BTreeSet::new());
-        let mut found = Found { wires, pattern, limit, steps_left, keys };
+        let scan_count = limit.clamp(MIN_SCAN_COUNT, MAX_SCAN_COUNT);
+        let (limit, steps_left, keys) = (limit.max(1), MAX_STEPS, BTreeSet::new());
+        let mut page = Page { wires, pattern, limit, steps_left, scan_count, keys };
         let Topology::Cluster(cluster) = &self.dispatcher.topology else {
-            let complete = self.scan(None, &mut found).await?;
-            return Ok(found.listing(complete));
+            let next = self.scan(None, begin.cursor, &mut page).await?;
+            return Ok(page.ends(next, true));
         };
         let (connections, unassigned_slots) = cluster.connections();
-        let mut complete = unassigned_slots == 0;
+        let mut nodes: Vec<_> = connections.iter().map(|node| (node.address(), node)).collect();
+        nodes.sort_by(|one, other| one.0.cmp(&other.0));
+        let (mut complete, mut next) = (unassigned_slots == 0, None);
         let (mut answered, mut failure) = (false, self.dispatcher.check(Duration::ZERO).err());
-        for managed in connections {
-            match self.scan(Some(&managed), &mut found).await {
-                Ok(all) => (complete, answered) = (complete && all, true),
+        for (address, node) in nodes.iter().filter(|node| node.0.as_str() >= begin.address) {
+            if page.is_full() {
+                next = Some(format!("0@{address}"));
+                break;
+            }
+            let cursor = if address == begin.address { begin.cursor } else { "0" };
+            match self.scan(Some(node), cursor, &mut page).await {
+                Ok(cursor) => {
+                    answered = true;
+                    next = cursor.map(|cursor| format!("{cursor}@{address}"));
+                    if next.is_some() {
+                        break;
+                    }
+                }
                 Err(why) => (complete, failure) = (false, Some(why)),
             }
         }
         match failure {
-            Some(why) if !answered => Err(why),
-            _ => Ok(found.listing(complete)),
+            Some(why) if !answered => Err(why.into()),
+            _ => Ok(page.ends(next, complete)),
         }
     }
 
-    /// Scans the keys of one server; returns whether it reached their end.
+    /// Scans the keys of one server from `cursor` on, until the page is full; returns the cursor of the
+    /// next page, `None` at the end.
     async fn scan(
         &self,
         managed: Option<&ManagedConnection>,
-        found: &mut Found<'_>,
-    ) -> Result<bool, Unavailable> {
-        let mut cursor = "0".to_owned();
-        while !found.is_over() {
-            let step = found.step(&cursor);
+        cursor: &str,
+        page: &mut Page<'_>,
+    ) -> Result<Option<String>, Unavailable> {
+        let mut cursor = cursor.to_owned();
+        loop {
+            let step = page.step(&cursor);
             let answer = match managed {
                 Some(managed) => self.query_node(managed, &step).await?,
                 None => self.command(0, &step).await?,
             };
-            cursor = found.take(&answer)?;
+            cursor = page.take(&answer)?;
             if cursor == "0" {
-                return Ok(true);
+                return Ok(None);
+            }
+            if page.is_full() {
+                return Ok(Some(cursor));
             }
         }
-        Ok(false)
     }
 
     async fn query_node(

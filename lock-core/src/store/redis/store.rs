@@ -23,7 +23,7 @@ use crate::{
         StoreAdmin, StoreFuture, StoreHealth, StoreIdentity, TransferCommand, Transferred,
         Upgraded, WakeTopic, WakeupReceiver, WorkRecord,
     },
-    types::{ClientInfo, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError, Unavailable},
+    types::{ClientInfo, ForcedRelease, KeyPage, Kind, LockKey, Mode, StoreError, Unavailable},
 };
 
 /// The longest time that a shutdown takes beyond its deadline, however long the command timeout is.
@@ -370,8 +370,13 @@ impl StoreAdmin for RedisStore {
         self.on_either_wire(move |wire| wire.inspect(&key), Reply::standing)
     }
 
-    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
-        async move { Ok(RedisStore::list(self, &prefix, limit).await?) }.boxed()
+    fn list(
+        &self,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> StoreFuture<'_, KeyPage> {
+        async move { RedisStore::list(self, &prefix, after.as_deref(), limit).await }.boxed()
     }
 
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {

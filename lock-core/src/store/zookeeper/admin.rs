@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     store::{Holder, HolderSnapshot, Holds, LockSnapshot, StoreAdmin, StoreFuture, WaiterSnapshot},
-    types::{ClientInfo, FencingToken, ForcedRelease, KeyList, Kind, LockKey, Mode, StoreError},
+    types::{ClientInfo, FencingToken, ForcedRelease, KeyPage, Kind, LockKey, Mode, StoreError},
 };
 
 /// How many contenders of one lock are described.
@@ -191,8 +191,8 @@ impl ZooKeeperStore {
         revoked.await.map_err(unavailable)
     }
 
-    /// Walks the folders of locks, nearest first.
-    async fn walk(&self, prefix: &str, limit: usize) -> Result<KeyList, Error> {
+    /// Walks the folders of locks, nearest first: all of them for each page.
+    async fn walk(&self, prefix: &str, after: &str, limit: usize) -> Result<KeyPage, Error> {
         let session = self.sessions.current().await.map_err(|_| Error::ConnectionLoss)?;
         let root = self.root.folder().trim_end_matches('/').to_owned();
         let wanted = format!("{root}/{prefix}");
@@ -223,10 +223,9 @@ impl ZooKeeperStore {
                 below.filter(|path| path.starts_with(&wanted) || wanted.starts_with(path.as_str())),
             );
         }
+        keys.retain(|key: &LockKey| key.as_str() > after);
         keys.sort_unstable();
-        complete &= keys.len() <= limit;
-        keys.truncate(limit);
-        Ok(KeyList { keys, complete })
+        Ok(KeyPage { complete, ..KeyPage::cut(keys, limit) })
     }
 }
 
@@ -305,8 +304,14 @@ impl StoreAdmin for ZooKeeperStore {
         async move { Ok(Some(self.within(self.look(&key)).await?)) }.boxed()
     }
 
-    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
-        async move { self.walk(&prefix, limit).await.map_err(unavailable) }.boxed()
+    fn list(
+        &self,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> StoreFuture<'_, KeyPage> {
+        let after = after.unwrap_or_default();
+        async move { self.walk(&prefix, &after, limit).await.map_err(unavailable) }.boxed()
     }
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {

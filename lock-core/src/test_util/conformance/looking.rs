@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
+
 use super::store_under_test::{LONG, NEVER, StoreUnderTest, WOKEN, refused, soon, written};
 use crate::{
     client::LockClient,
     guard::LockGuard,
     test_util::{LIMIT, Stopwatch, eventually},
-    types::{Kind, LostCause, Mode, ReleaseError, WaiterInfo},
+    types::{IntoLockKey, Kind, LostCause, Mode, ReleaseError, WaiterInfo},
 };
 
 pub(super) async fn a_free_lock_has_no_holders_and_no_waiters(world: StoreUnderTest) {
@@ -252,4 +254,36 @@ pub(super) async fn locks_are_listed_by_prefix(world: StoreUnderTest) {
         guard.release().await.unwrap();
     }
     assert_eq!(list("b", 100).await, (Vec::new(), true), "they are free");
+}
+
+pub(super) async fn pages_cover_every_lock(world: StoreUnderTest) {
+    let client = world.client().await;
+    let names: Vec<_> = (0..250).map(|number| format!("order:{number:03}")).collect();
+    let guards = join_all(names.iter().map(|name| client.write(name.as_str()).acquire())).await;
+    let guards: Vec<_> = guards.into_iter().map(Result::unwrap).collect();
+    let other = client.write("other").acquire().await.unwrap();
+    for limit in [0, 1, 100, 1_000] {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = client.list_page("order:", after.as_deref(), limit).await.unwrap();
+            assert!(page.complete && page.keys.is_sorted(), "{page:?}");
+            found.extend(page.keys.iter().map(ToString::to_string));
+            match page.next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+        // Redis may return a key on two pages.
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found, names, "pages of {limit}");
+    }
+    let wanted = ["order:007", "free", "other"].map(|key| key.into_lock_key().unwrap());
+    let seen = client.inspect_all(wanted).await;
+    let holders = seen.iter().map(|seen| seen.as_ref().unwrap().holders.len());
+    assert_eq!(holders.collect::<Vec<_>>(), [1, 0, 1]);
+    assert!(client.inspect_all([]).await.is_empty());
+    for guard in guards.into_iter().chain([other]) {
+        guard.release().await.unwrap();
+    }
 }

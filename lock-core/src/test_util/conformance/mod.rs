@@ -136,6 +136,7 @@ macro_rules! conformance_cases {
                 a_holder_learns_at_once_that_its_lock_was_taken [LeasePerLock ReadWrite Admin WakeUps]
                 a_holder_receives_a_release_request [Semaphore Admin]
                 a_later_holder_has_no_release_request [ReadWrite Admin]
+                pages_cover_every_lock [ReadWrite Admin]
                 locks_are_listed_by_prefix [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore Admin]
             }
             matrix {

@@ -12,7 +12,7 @@ use crate::{
         StoreFuture, StoreHealth, StoreIdentity, TransferCommand, Transferred, Upgraded, WakeTopic,
         WakeupReceiver, WorkRecord,
     },
-    types::{ClientInfo, ForcedRelease, KeyList, LockKey, Mode, StoreError, Unavailable},
+    types::{ClientInfo, ForcedRelease, KeyPage, LockKey, Mode, StoreError, Unavailable},
 };
 
 /// Properties of the store, which it returns at once.
@@ -135,9 +135,14 @@ impl StoreAdmin for FaultyLink {
         self.deliver(CommandKind::Other, Vec::new(), move |store| answer_of(store.inspect(key)))
     }
 
-    fn list(&self, prefix: String, limit: usize) -> StoreFuture<'_, KeyList> {
+    fn list(
+        &self,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> StoreFuture<'_, KeyPage> {
         self.deliver(CommandKind::Other, Vec::new(), move |store| {
-            answer_of(store.list(prefix, limit))
+            answer_of(store.list(prefix, after, limit))
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_core::Mode;
+use lock_core::{IntoLockKey, Mode};
 
 use super::{Case, case};
 use crate::schedules::{
@@ -24,11 +24,18 @@ pub(super) fn cases() -> Vec<Case> {
         looking("client/inspect.rs::inspect", async |world, polls| {
             polled(world.here.inspect("k"), polls).await.is_over()
         }),
+        looking("client/inspect.rs::inspect_all", async |world, polls| {
+            let keys = ["k", "other"].map(|key| key.into_lock_key().unwrap());
+            polled(world.here.inspect_all(keys), polls).await.is_over()
+        }),
         looking("client/inspect.rs::request_release", async |world, polls| {
             polled(world.here.request_release("k"), polls).await.is_over()
         }),
         looking("client/list.rs::list", async |world, polls| {
             polled(world.here.list("", 10), polls).await.is_over()
+        }),
+        looking("client/list.rs::list_page", async |world, polls| {
+            polled(world.here.list_page("", None, 10), polls).await.is_over()
         }),
         looking("client/semaphore.rs::free_permits", async |world, polls| {
             polled(world.here.semaphore("s", 1).free_permits(), polls).await.is_over()
