@@ -41,7 +41,7 @@ pub use types::{
     FencingToken, ForcedRelease, GrantedEvent, Health, HoldTicket, HolderInfo, InspectError,
     Inspection, IntoLockKey, InvalidOptions, InvalidTicket, KeyError, KeyList, KeyPage, Kind,
     LeaseState, LockError, LockEvent, LockKey, LockObserver, Lost, LostCause, LostEvent, Mode,
-    ObservedLock, Overloaded, ParkError, ReconnectedEvent, RefusedEvent, ReleaseError,
-    ReleasedEvent, ResumeError, ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError,
-    WaiterInfo, WorkInfo, WorkOrigin, WrongKind,
+    ObservedLock, Overloaded, ParkError, RecentEvents, ReconnectedEvent, RefusedEvent,
+    ReleaseError, ReleasedEvent, ResumeError, ShutdownError, Unavailable, UnknownKind, Unsupported,
+    UpgradeError, WaiterInfo, WorkInfo, WorkOrigin, WrongKind,
 };

@@ -88,6 +88,7 @@
 //! |---|---|---|
 //! | `axum` | keys from templates, [`Locked`] and `Fence` as extractors, the attribute on handlers | yes |
 //! | `macros` | the attribute `#[distributed_lock]` | yes |
+//! | `admin` | `admin`: a page for operators, with live locks and their waiters | no |
 //! | `testing` | `testing`: locks that are busy, lost or out of reach at a test's will | no |
 //! | `policy` | policy files: each route its lock; implies `axum` | yes |
 //! | `sessions` | `RequestLockLayer::session`: a lock per session of tower-sessions | no |
@@ -97,6 +98,8 @@
 //!
 //! Without `axum`, the layers work for any Tower service over [`http`] requests.
 
+#[cfg(feature = "admin")]
+pub mod admin;
 mod attribute;
 mod enforcement;
 mod extract;
@@ -139,10 +142,10 @@ pub use lock_core::{
     LeaseState, LockClient, LockClientBuilder, LockError, LockEvent, LockGuard, LockKey,
     LockObserver, LockOrderInversion, LockView, Lockable, Lost, LostCause, LostEvent, LostSignal,
     Member, MemoryStore, Mode, MultiGuard, MultiLock, ObservedLock, Overloaded, ParkError,
-    PermitGuard, ReconnectedEvent, RedLock, RedLockGuard, RedLockTarget, RefusedEvent,
-    ReleaseError, ReleasedEvent, ResumeError, Scope, Semaphore, ShutdownError, SingleLock,
-    Unavailable, UnknownKind, Unsupported, UpgradeError, ValueError, WaiterInfo, WorkInfo,
-    WorkOrigin, WrongKind,
+    PermitGuard, RecentEvents, ReconnectedEvent, RedLock, RedLockGuard, RedLockTarget,
+    RefusedEvent, ReleaseError, ReleasedEvent, ResumeError, Scope, Semaphore, ShutdownError,
+    SingleLock, Unavailable, UnknownKind, Unsupported, UpgradeError, ValueError, WaiterInfo,
+    WorkInfo, WorkOrigin, WrongKind,
 };
 pub use lock_key::{
     KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,

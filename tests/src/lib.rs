@@ -17,6 +17,7 @@
 )]
 
 mod authority;
+mod browser;
 mod child;
 mod cli;
 mod clock_shift;
@@ -52,6 +53,7 @@ mod zookeeper_server;
 struct Readme;
 
 pub use authority::{Authority, Identity};
+pub use browser::Browser;
 pub use cli::{Cli, ConnectedClient};
 pub use clock_shift::ClockShift;
 pub use file_limit::raise_file_limit;

@@ -4,7 +4,10 @@ use super::{LockClient, scope::Scope};
 use crate::{
     acquire::{inspect, inspect_all, snapshot},
     store::Holds,
-    types::{ForcedRelease, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode, WrongKind},
+    types::{
+        ForcedRelease, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode, RecentEvents,
+        WrongKind,
+    },
 };
 
 impl LockClient {
@@ -84,6 +87,13 @@ impl LockClient {
         keys: impl IntoIterator<Item = LockKey>,
     ) -> Vec<Result<Inspection, InspectError>> {
         inspect_all(self.engine(), keys.into_iter().collect()).await
+    }
+
+    /// Returns how many acquisitions of this client were refused, and how many of its locks were lost, in
+    /// the last quarter of an hour. Nothing is sent.
+    #[must_use]
+    pub fn recent_events(&self) -> RecentEvents {
+        self.engine().events.recent()
     }
 
     /// Takes a lock away from its holders, wakes its waiters, and makes the fencing tokens of the

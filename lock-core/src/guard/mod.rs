@@ -177,7 +177,7 @@ impl LockGuard {
     ///
     /// Dropping this stops listening. The guard stays.
     pub async fn release_requested(&self) {
-        self.view.hold.release_requested().await;
+        self.view.release_requested().await;
     }
 
     /// Releases the lock and waits until the store has confirmed it, unless it goes to the next waiter

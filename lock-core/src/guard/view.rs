@@ -128,6 +128,17 @@ impl LockView {
         self.hold.park(lease).await
     }
 
+    /// Resolves when the release of the lock is requested: see
+    /// [`LockGuard::release_requested`](crate::LockGuard::release_requested). It never resolves once the
+    /// lock is released or lost.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this stops listening. The lock stays with its guard.
+    pub async fn release_requested(&self) {
+        self.hold.release_requested().await;
+    }
+
     /// A future that resolves when the lock is lost.
     pub fn lost(&self) -> LostSignal {
         LostSignal::of(&self.hold)

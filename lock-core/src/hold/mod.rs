@@ -16,6 +16,7 @@ mod lock_order;
 mod mode_change;
 mod observed;
 mod park;
+mod recent_events;
 mod reconcile;
 mod renewal;
 mod request;
@@ -252,14 +253,14 @@ impl Hold {
     }
 
     /// Waits until this hold's owner is requested to release.
-    pub(crate) async fn release_requested(&self) {
+    pub(crate) async fn release_requested(self: &Arc<Self>) {
         let Lease { engine, key, .. } = &*self.lease;
         let Some(admin) = engine.store.admin() else {
             // No request can reach it.
             return std::future::pending().await;
         };
         let mut wakeups = engine.store.wakeups(WakeTopic::ReleaseRequest(key.clone()));
-        loop {
+        while self.check().is_ok() {
             let subscribed_in_time = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.subscribed());
             let _ = subscribed_in_time.await;
             wakeups.listen();
@@ -268,6 +269,7 @@ impl Hold {
             }
             let _ = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.woken()).await;
         }
+        std::future::pending().await
     }
 
     /// Ends this hold and not its lease, which others may share. It is not handed off: there was no

@@ -42,6 +42,7 @@ impl ClientInner {
         wait_deadline: &WaitDeadline,
         error: &AcquireError,
     ) {
+        self.events.refused();
         self.settings.observer.report(|observer| {
             observer.refused(&RefusedEvent {
                 lock: request.observed(),
@@ -64,6 +65,7 @@ impl Hold {
     }
 
     pub(super) fn report_lost(&self, cause: LostCause) {
+        self.lease.engine.events.lost();
         self.lease.engine.settings.observer.report(|observer| {
             observer.lost(&LostEvent {
                 lock: self.observed(),

@@ -26,6 +26,10 @@ pub(super) fn millis<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S:
     time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).serialize(to)
 }
 
+pub(super) fn duration<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    millis(&Some(*time), to)
+}
+
 pub(super) fn kind<S: Serializer>(kind: &Option<Kind>, to: S) -> Result<S::Ok, S::Error> {
     kind.map(Kind::as_str).serialize(to)
 }

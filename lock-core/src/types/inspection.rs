@@ -164,3 +164,18 @@ impl KeyPage {
         Self { keys, next, complete: true }
     }
 }
+
+/// What happened to the locks of one client in the last quarter of an hour: from
+/// [`LockClient::recent_events`](crate::LockClient::recent_events).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RecentEvents {
+    /// How long each period is. It serializes as `period_ms`.
+    #[serde(rename = "period_ms", serialize_with = "as_json::duration")]
+    pub period: Duration,
+    /// How many acquisitions ended without the lock, oldest period first; the last one has not ended.
+    /// Always sixty: periods before the client was built have none.
+    pub refused: Vec<u32>,
+    /// How many locks were lost while they were held, by the same periods.
+    pub lost: Vec<u32>,
+}

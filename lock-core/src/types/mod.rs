@@ -28,7 +28,7 @@ pub use error::{
 pub use fencing_token::FencingToken;
 pub use health::{Health, LeaseState};
 pub use inspection::{
-    ClientInfo, ForcedRelease, HolderInfo, Inspection, KeyList, KeyPage, WaiterInfo,
+    ClientInfo, ForcedRelease, HolderInfo, Inspection, KeyList, KeyPage, RecentEvents, WaiterInfo,
 };
 pub use key::{IntoLockKey, KeyError, LockKey};
 pub use kind::{Kind, UnknownKind};

@@ -1,11 +1,11 @@
 use std::{
-    future::{Future, poll_fn},
+    future::{Future, pending, poll_fn},
     pin::Pin,
     task::Poll,
     time::Duration,
 };
 
-use futures_util::future::try_join_all;
+use futures_util::future::{select_all, try_join_all};
 use http::Extensions;
 use lock_core::{
     __private::invalid_options, AcquireError, EnsureError, FencingToken, HoldTicket, LockGuard,
@@ -327,6 +327,38 @@ impl Locked {
             let mut polled = signals.iter_mut().map(|signal| Pin::new(signal).poll(context));
             polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
         })
+    }
+
+    /// Resolves when an operator, or another process, requests the release of the lock or of the first
+    /// of several: finish soon. The lock is not taken away from a handler that goes on. It never resolves
+    /// once the lock is released, lost, or while the request runs [unlocked](Self::unlocked).
+    ///
+    /// ```
+    /// # use lock_tower::Locked;
+    /// # async fn next_page() -> bool { false }
+    /// async fn rewrite(lock: Locked) -> &'static str {
+    ///     let pages = async { while next_page().await {} };
+    ///     tokio::select! {
+    ///         () = pages => "rewritten",
+    ///         () = lock.release_requested() => "stopped on request",
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping this stops listening.
+    ///
+    /// # Panics
+    ///
+    /// If called before the handler's body runs.
+    pub async fn release_requested(&self) {
+        let requests: Vec<_> =
+            self.views().iter().map(|view| Box::pin(view.release_requested())).collect();
+        if requests.is_empty() {
+            return pending().await;
+        }
+        select_all(requests).await;
     }
 
     /// Returns the lock's name in logs and problem documents: the layer's or the attribute's.

@@ -1,6 +1,8 @@
 //! The tests of lock-tower, in one program. A module that needs features of the crate names them.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[cfg(feature = "admin")]
+mod admin_page;
 #[cfg(feature = "axum")]
 mod answers;
 #[cfg(all(feature = "axum", feature = "macros", feature = "testing"))]

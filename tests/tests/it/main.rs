@@ -2,6 +2,7 @@
 //! each kind. What replaces something of its whole process is in the program `process_wide`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod admin;
 mod campaign;
 mod conformance;
 mod contention;

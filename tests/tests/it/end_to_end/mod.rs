@@ -9,7 +9,7 @@ mod endings;
 mod examples;
 mod job;
 mod key_bytes;
-mod local_service;
+pub(crate) mod local_service;
 mod long_request;
 mod outage;
 mod outcome_scene;

@@ -41,6 +41,9 @@ fn of_a_lock() -> Vec<Case> {
         watched("guard/mod.rs::release_requested", lock, held, |guard| async move {
             guard.release_requested().await;
         }),
+        watched("guard/view.rs::release_requested", lock, held, |guard| async move {
+            guard.view().release_requested().await;
+        }),
         watched("guard/mod.rs::ensure", lock, held, |guard| async move {
             tokio::time::sleep(ms(5)).await;
             let _ = guard.ensure(LEASE * 9 / 10).await;

@@ -1,0 +1,103 @@
+//! A page for operators: which locks are held, by which process and for what, and which requests wait.
+//!
+//! [`router`] returns it; mount it **behind your own authentication**, as any route that shows what
+//! a service works on:
+//!
+//! ```
+//! use axum::Router;
+//! use lock_tower::{LockClient, admin};
+//!
+//! # async fn nothing() {}
+//! # fn behind_login(router: Router) -> Router { router }
+//! let locks = LockClient::in_memory();
+//! let admin = admin::router(locks.clone()).allow_release().into_router();
+//! let app: Router = Router::new().nest("/admin/locks", behind_login(admin));
+//! ```
+//!
+//! # What it shows
+//!
+//! A list of locks with kind, mode, holder, age, the time left and the waiters; each lock's own page
+//! with all holders and its line in order; a search by prefix; the longest waits of the locks shown; and
+//! the refusals and losses of this process in the last quarter of an hour. The list works without
+//! JavaScript. With it, the page is renewed every two seconds by server-sent events.
+//!
+//! It is a view, not the truth: what it shows may have changed by the time it is read.
+//!
+//! # What it costs the store
+//!
+//! Nothing while it is not open. A page of the list is one page of
+//! [`LockClient::list_page`], with a hundred locks unless the query has `limit`, at most 500; on Redis
+//! then one command for each lock, and one for each of its participants and their clients. Requests of
+//! one process take turns, and share what was read within the last second. So ten open pages cost no
+//! more than one.
+//!
+//! # Taking locks away
+//!
+//! After [`allow_release`](AdminRouter::allow_release) a lock's page can request its holders to release
+//! it, and take it away by force. Both are refused unless the request has the header `x-lock-admin:
+//! release`. A form of another site cannot send it, and a script there would need a permission
+//! (CORS) that this router never gives. So a browser that is logged in cannot be made to release a lock.
+//!
+//! # As JSON
+//!
+//! With `?format=json`, or `Accept: application/json`, the list and each lock are JSON documents;
+//! `?format=schema` is their schema. A release is a `POST` with that header and
+//! `{"key": "order:42", "action": "request" | "force"}`.
+//!
+//! | query | meaning |
+//! |---|---|
+//! | `key` | one lock instead of the list |
+//! | `prefix` | only locks whose keys begin with it |
+//! | `limit` | about how many locks a page has: 1 to 500, 100 by default |
+//! | `after` | `next` of the page before |
+//! | `format` | `html`, `json`, `events` (server-sent), `schema` |
+
+mod answer;
+mod list_view;
+mod live;
+mod lock_view;
+mod plot;
+mod query;
+mod reader;
+mod release;
+mod shell;
+mod times;
+mod view;
+
+use std::sync::Arc;
+
+use axum::{Router, routing::get};
+use lock_core::LockClient;
+
+use reader::Reader;
+
+/// A page for operators on the locks of `client`, under its prefix: see the [module](self). Read-only
+/// unless [`AdminRouter::allow_release`] is called.
+pub fn router(client: LockClient) -> AdminRouter {
+    AdminRouter { client, release_allowed: false }
+}
+
+/// A page for operators that is being set up: from [`router`].
+#[derive(Debug, Clone)]
+#[must_use = "the page is mounted with `into_router`"]
+pub struct AdminRouter {
+    client: LockClient,
+    release_allowed: bool,
+}
+
+impl AdminRouter {
+    /// Lets the page request holders to release a lock, and take it away by force. Default: it cannot.
+    ///
+    /// Every request that reaches the router may do so then. To let some operators only look, mount two
+    /// routers behind different authentication.
+    pub fn allow_release(mut self) -> Self {
+        self.release_allowed = true;
+        self
+    }
+
+    /// Returns the routes, to be nested where the page is to be.
+    pub fn into_router<S: Clone + Send + Sync + 'static>(self) -> Router<S> {
+        let reader = Arc::new(Reader::new(self.client, self.release_allowed));
+        Router::new().route("/", get(view::view).post(release::release)).with_state(reader)
+    }
+}

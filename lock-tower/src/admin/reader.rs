@@ -1,0 +1,202 @@
+//! Reads what the page shows.
+
+use std::{
+    cmp::Reverse,
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use lock_core::{InspectError, Inspection, LockClient, LockKey, RecentEvents, WaiterInfo};
+use serde::Serialize;
+use tokio::{sync::Mutex, time::Instant};
+
+use super::query::Subject;
+
+/// For how long what was read answers further requests for the same.
+const SHARED_FOR: Duration = Duration::from_secs(1);
+/// How many of the longest waits are shown.
+const LONGEST_WAITS: usize = 10;
+
+/// Reads from the store for the requests of this process, one after the other, so that many open pages
+/// do not burden it more than one.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) client: LockClient,
+    pub(super) release_allowed: bool,
+    recent: Mutex<HashMap<Subject, (Instant, Seen)>>,
+}
+
+/// What was read, or why it could not be.
+pub(super) type Seen = Result<Arc<View>, Arc<InspectError>>;
+
+/// A page of the list, or one lock.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum View {
+    List(ListView),
+    Lock(LockView),
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ListView {
+    pub(super) prefix: String,
+    /// Unix time, by this host's clock.
+    pub(super) read_at_ms: u64,
+    /// Where the next page begins.
+    pub(super) next: Option<String>,
+    /// Whether every part of the store that this page covers answered.
+    pub(super) complete: bool,
+    pub(super) release_allowed: bool,
+    pub(super) locks: Vec<Row>,
+    /// Of the locks of this page.
+    pub(super) longest_waits: Vec<Wait>,
+    pub(super) process: ProcessView,
+}
+
+/// What the process that answers knows by itself.
+#[derive(Debug, Serialize)]
+pub(super) struct ProcessView {
+    /// Acquisitions that wait for another one of this process.
+    pub(super) waiting: usize,
+    /// Locks that are being acquired, held or released.
+    pub(super) holds: usize,
+    pub(super) breaker_open: bool,
+    pub(super) draining: bool,
+    pub(super) store: &'static str,
+    pub(super) round_trip_ms: Option<f64>,
+    #[serde(flatten)]
+    pub(super) events: RecentEvents,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct LockView {
+    pub(super) read_at_ms: u64,
+    pub(super) release_allowed: bool,
+    pub(super) key: String,
+    #[serde(flatten)]
+    pub(super) lock: Inspection,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) key: LockKeyText,
+    #[serde(flatten)]
+    pub(super) lock: Option<Inspection>,
+    /// Why it could not be inspected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+}
+
+type LockKeyText = String;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Wait {
+    pub(super) key: LockKeyText,
+    #[serde(flatten)]
+    pub(super) waiter: WaiterInfo,
+}
+
+impl Reader {
+    pub(super) fn new(client: LockClient, release_allowed: bool) -> Self {
+        Self { client, release_allowed, recent: Mutex::default() }
+    }
+
+    /// Reads `subject`, or returns what another request read within the last second.
+    pub(super) async fn read(&self, subject: &Subject) -> Seen {
+        // Held while the store is read: the next request waits, and finds what this one has read.
+        let mut recent = self.recent.lock().await;
+        recent.retain(|_, (read_at, _)| read_at.elapsed() < SHARED_FOR);
+        if let Some((_, seen)) = recent.get(subject) {
+            return seen.clone();
+        }
+        let seen = match subject {
+            Subject::List { prefix, after, limit } => {
+                self.list(prefix, after.as_deref(), *limit).await.map(View::List)
+            }
+            Subject::Lock { key } => self.lock(key).await.map(View::Lock),
+        };
+        let seen = seen.map(Arc::new).map_err(Arc::new);
+        recent.insert(subject.clone(), (Instant::now(), seen.clone()));
+        seen
+    }
+
+    /// Forgets what was read: a lock was released.
+    pub(super) async fn forget(&self) {
+        self.recent.lock().await.clear();
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<ListView, InspectError> {
+        let page = self.client.list_page(prefix, after, limit).await?;
+        let seen = self.client.inspect_all(page.keys.iter().cloned()).await;
+        let locks: Vec<_> = page.keys.iter().zip(seen).filter_map(Row::of).collect();
+        Ok(ListView {
+            prefix: prefix.to_owned(),
+            read_at_ms: now(),
+            next: page.next,
+            complete: page.complete,
+            release_allowed: self.release_allowed,
+            longest_waits: longest_waits(&locks),
+            locks,
+            process: self.process().await,
+        })
+    }
+
+    async fn lock(&self, key: &str) -> Result<LockView, InspectError> {
+        let lock = self.client.inspect(key).await?;
+        let release_allowed = self.release_allowed;
+        Ok(LockView { read_at_ms: now(), release_allowed, key: key.to_owned(), lock })
+    }
+
+    async fn process(&self) -> ProcessView {
+        let health = self.client.health().await;
+        ProcessView {
+            waiting: health.waiting,
+            holds: health.holds,
+            breaker_open: health.breaker_open,
+            draining: health.draining,
+            store: health.store,
+            round_trip_ms: health.round_trip.ok().map(|time| time.as_secs_f64() * 1_000.0),
+            events: self.client.recent_events(),
+        }
+    }
+}
+
+impl Row {
+    /// `None` if it is not a lock, or not one any more.
+    fn of((key, seen): (&LockKey, Result<Inspection, InspectError>)) -> Option<Self> {
+        let key = key.to_string();
+        match seen {
+            Ok(lock) if lock.kind.is_none() => None,
+            Ok(lock) => Some(Self { key, lock: Some(lock), error: None }),
+            Err(InspectError::WrongKind(_)) => None,
+            Err(why) => Some(Self { key, lock: None, error: Some(why.to_string()) }),
+        }
+    }
+
+    pub(super) fn waiters(&self) -> &[WaiterInfo] {
+        self.lock.as_ref().map_or(&[], |lock| &lock.waiters)
+    }
+}
+
+/// Only waits that are written down have an age.
+fn longest_waits(locks: &[Row]) -> Vec<Wait> {
+    let waits = locks.iter().flat_map(|row| {
+        let waiters = row.waiters().iter().filter(|waiter| waiter.age.is_some());
+        waiters.map(|waiter| Wait { key: row.key.clone(), waiter: waiter.clone() })
+    });
+    let mut waits: Vec<_> = waits.collect();
+    waits.sort_by_key(|wait| Reverse(wait.waiter.age));
+    waits.truncate(LONGEST_WAITS);
+    waits
+}
+
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

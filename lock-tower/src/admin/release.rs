@@ -1,0 +1,96 @@
+//! Answers `POST`: requesting a release, and taking a lock away.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    body::{Body, to_bytes},
+    extract::State,
+};
+use http::{HeaderMap, Request};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{answer::Refusal, query::Format, reader::Reader};
+
+/// A form cannot send a header of its own, and a script of another site only with a permission that is
+/// never given.
+const HEADER: &str = "x-lock-admin";
+const VALUE: &str = "release";
+/// Longer than the longest key, however its characters are escaped.
+const MAX_BODY: usize = 16 * 1024;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Command {
+    key: String,
+    action: Action,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Request,
+    Force,
+}
+
+pub(super) async fn release(
+    State(reader): State<Arc<Reader>>,
+    request: Request<Body>,
+) -> Result<Json<Value>, Refusal> {
+    if !reader.release_allowed {
+        return Err(Refusal::forbidden(
+            "This page is read-only: it was mounted without allow_release().",
+        ));
+    }
+    check_same_site(request.headers())?;
+    let unreadable = |why: String| Refusal::bad_request(why, Format::Json);
+    let body = to_bytes(request.into_body(), MAX_BODY).await;
+    let body = body.map_err(|why| unreadable(format!("the body cannot be read: {why}")))?;
+    let command: Command = serde_json::from_slice(&body).map_err(|why| {
+        unreadable(format!(
+            "the body must be {{\"key\": text, \"action\": \"request\" | \"force\"}}: {why}"
+        ))
+    })?;
+    let done = carry_out(&reader, &command).await;
+    // Also when it is not known whether it was executed.
+    reader.forget().await;
+    done
+}
+
+async fn carry_out(reader: &Reader, command: &Command) -> Result<Json<Value>, Refusal> {
+    let (key, locks) = (command.key.as_str(), &reader.client);
+    match command.action {
+        Action::Request => {
+            let requested = locks.request_release(key).await;
+            let requested = requested.map_err(|why| Refusal::not_read(&why, Format::Json))?;
+            tracing::debug!(lock.key = key, requested, "an operator requested a release");
+            Ok(Json(json!({ "key": key, "action": "request", "requested": requested })))
+        }
+        Action::Force => {
+            let forced = locks.force_release(key).await.map_err(|why| {
+                Refusal::not_read(&why, Format::Json)
+                    .with_note("; it may have been done: inspect the lock before you repeat it")
+            })?;
+            tracing::warn!(was_held = forced.was_held, "an operator took a lock away");
+            tracing::debug!(lock.key = key, "the lock that was taken away");
+            Ok(Json(json!({
+                "key": key,
+                "action": "force",
+                "was_held": forced.was_held,
+                "fencing_token": forced.fencing_token.map(lock_core::FencingToken::get),
+            })))
+        }
+    }
+}
+
+fn check_same_site(headers: &HeaderMap) -> Result<(), Refusal> {
+    let site = headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
+    if site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
+        return Err(Refusal::forbidden("The request comes from another site."));
+    }
+    if headers.get(HEADER).is_none_or(|value| value != VALUE) {
+        return Err(Refusal::forbidden("The request needs the header `x-lock-admin: release`."));
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Answers `GET`: the page, its JSON, its events.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderValue, Request,
+    header::{CACHE_CONTROL, CONTENT_TYPE, VARY},
+};
+use maud::Markup;
+
+use super::{
+    answer::Refusal,
+    list_view, live, lock_view,
+    query::{self, Format, Subject},
+    reader::{Reader, View},
+    shell,
+};
+
+const SCHEMA: &str = include_str!("../../admin.schema.json");
+
+pub(super) async fn view(State(reader): State<Arc<Reader>>, request: Request<Body>) -> Response {
+    let (parts, _) = request.into_parts();
+    let answer = match query::parse(&parts) {
+        Ok((subject, format)) => answer(reader, subject, format).await,
+        Err(why) => Err(why),
+    };
+    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
+    let headers = response.headers_mut();
+    // It is about this moment, for this operator.
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(VARY, HeaderValue::from_static("accept"));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    response
+}
+
+async fn answer(
+    reader: Arc<Reader>,
+    subject: Subject,
+    format: Format,
+) -> Result<Response, Refusal> {
+    match format {
+        Format::Events => return Ok(live::events(reader, subject).into_response()),
+        Format::Schema => {
+            let json = HeaderValue::from_static("application/schema+json");
+            return Ok(([(CONTENT_TYPE, json)], SCHEMA).into_response());
+        }
+        Format::Html | Format::Json => {}
+    }
+    let seen = reader.read(&subject).await.map_err(|why| Refusal::not_read(&why, format))?;
+    Ok(match format {
+        Format::Json => Json(&*seen).into_response(),
+        _ => {
+            shell::page(&subject, content(&subject, &seen), reader.release_allowed).into_response()
+        }
+    })
+}
+
+/// The part of the page that changes.
+pub(super) fn content(subject: &Subject, view: &View) -> Markup {
+    match view {
+        View::List(list) => list_view::content(subject, list),
+        View::Lock(lock) => lock_view::content(lock),
+    }
+}

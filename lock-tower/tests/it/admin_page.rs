@@ -1,0 +1,262 @@
+//! The page for operators, without a browser: `lock-tests`, `admin`, drives it in one.
+
+use std::time::Duration;
+
+use axum::{Router, body::Body, http::request::Builder};
+use http::{Request, StatusCode};
+use lock_tower::{LockClient, MemoryStore, admin};
+use serde_json::{Value, json};
+
+use crate::common::{Answer, NEVER, call, send};
+
+const HEADER: (&str, &str) = ("x-lock-admin", "release");
+
+/// A service with the page, and a client of another process.
+fn page(release: bool) -> (Router, LockClient) {
+    let store = MemoryStore::new();
+    let own = LockClient::builder().in_memory_on(&store);
+    let page = admin::router(own);
+    let page = if release { page.allow_release() } else { page };
+    let app = Router::new().nest("/admin/locks", page.into_router());
+    (app, LockClient::builder().in_memory_on(&store))
+}
+
+async fn json(app: &Router, query: &str) -> Value {
+    let answer = call(app, "GET", &format!("/admin/locks?format=json&{query}")).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    serde_json::from_str(&answer.text).unwrap()
+}
+
+fn post(app: &str) -> Builder {
+    Request::builder().method("POST").uri(app)
+}
+
+async fn release(app: &Router, request: Builder, body: &str) -> Answer {
+    send(app, request.body(Body::from(body.to_owned())).unwrap()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_listed_while_it_is_held() {
+    let (app, locks) = page(false);
+    let empty = call(&app, "GET", "/admin/locks").await;
+    assert!(empty.text.contains("No lock is held"), "{}", empty.text);
+    let guard = locks.write("order:42").acquire().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let shown = call(&app, "GET", "/admin/locks").await;
+    assert_eq!(shown.headers["content-type"], "text/html; charset=utf-8");
+    assert_eq!(shown.headers["cache-control"], "no-store");
+    assert!(shown.text.contains(r#"<a href="?key=order%3A42">order:42</a>"#), "{}", shown.text);
+    let lock = json(&app, "key=order:42").await;
+    assert_eq!(lock["mode"], "write");
+    assert_eq!(lock["holders"].as_array().unwrap().len(), 1);
+    guard.release().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(json(&app, "").await["locks"], json!([]));
+}
+
+// On the real clock: ages are by the clocks of the hosts.
+#[tokio::test]
+async fn waiters_are_shown_with_their_ages_and_the_longest_first() {
+    let (app, locks) = page(false);
+    let mut held = Vec::new();
+    // The key that is last in the list has the longest wait.
+    for (known, key) in ["b", "a"].into_iter().enumerate() {
+        held.push(locks.fair(key).lease(NEVER).acquire().await.unwrap());
+        let waiting = locks.fair(key).wait(NEVER).acquire();
+        tokio::spawn(async move { drop(waiting.await) });
+        while json(&app, "").await["longest_waits"].as_array().unwrap().len() == known {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    let list = json(&app, "").await;
+    let keys: Vec<_> = list["locks"].as_array().unwrap().iter().map(|row| &row["key"]).collect();
+    assert_eq!(keys, ["a", "b"]);
+    let waits = list["longest_waits"].as_array().unwrap();
+    assert_eq!((&waits[0]["key"], &waits[1]["key"]), (&json!("b"), &json!("a")), "{waits:?}");
+    assert!(waits[0]["age_ms"].as_u64() > waits[1]["age_ms"].as_u64(), "{waits:?}");
+    let lock = call(&app, "GET", "/admin/locks?key=b").await.text;
+    assert!(lock.contains("Waiters, in order"), "{lock}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_and_prefixes_bound_the_list() {
+    let (app, locks) = page(false);
+    let mut guards = Vec::new();
+    for number in 0..30 {
+        guards.push(locks.read(format!("order:{number:02}")).acquire().await.unwrap());
+    }
+    guards.push(locks.read("report").acquire().await.unwrap());
+    let first = json(&app, "prefix=order:&limit=20").await;
+    assert_eq!(first["locks"].as_array().unwrap().len(), 20);
+    let html = call(&app, "GET", "/admin/locks?prefix=order:&limit=20").await.text;
+    assert!(html.contains("?prefix=order%3A&amp;limit=20&amp;after=order%3A19"), "{html}");
+    let after = first["next"].as_str().unwrap();
+    let second = json(&app, &format!("prefix=order:&limit=20&after={after}")).await;
+    assert_eq!(second["locks"].as_array().unwrap().len(), 10);
+    assert_eq!(second["next"], Value::Null);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_with_html_stays_text() {
+    let (app, locks) = page(true);
+    let key = r#"<img src=x onerror="alert(1)">'&"#;
+    let _guard = locks.write(key).name("<script>alert(2)</script>").acquire().await.unwrap();
+    // Until it is written down what it is for.
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    let list = call(&app, "GET", "/admin/locks").await;
+    let link = "?key=%3Cimg+src%3Dx+onerror%3D%22alert%281%29%22%3E%27%26";
+    let lock = call(&app, "GET", &format!("/admin/locks{link}")).await;
+    for page in [&list, &lock] {
+        assert!(page.text.contains("&lt;img src=x onerror=&quot;alert(1)&quot;&gt;"), "{page:?}");
+        assert!(page.text.contains("&lt;script&gt;alert(2)"), "{page:?}");
+        assert!(!page.text.contains("<img") && !page.text.contains("<script>alert"), "{page:?}");
+        // And if it did not, the browser would not run it.
+        let policy = page.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.contains("default-src 'none'") && policy.contains("'nonce-"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+    }
+    assert!(list.text.contains(link), "{list:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_is_renewed_by_events_that_end() {
+    let (app, locks) = page(false);
+    let _guard = locks.write("order:42").acquire().await.unwrap();
+    let request = Request::builder().uri("/admin/locks").header("accept", "text/event-stream");
+    let answer = send(&app, request.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.headers["content-type"], "text/event-stream");
+    let events = answer.text.matches("order:42</a>").count();
+    assert_eq!(events, 5, "{}", answer.text);
+    assert!(!answer.text.contains("<html"), "only what changes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_read_is_shared_for_a_second() {
+    let store = MemoryStore::new();
+    let app: Router = admin::router(LockClient::builder().in_memory_on(&store)).into_router();
+    let locks = LockClient::builder().in_memory_on(&store);
+    let count = async || {
+        let answer = call(&app, "GET", "/?format=json").await;
+        let list: Value = serde_json::from_str(&answer.text).unwrap();
+        list["locks"].as_array().unwrap().len()
+    };
+    assert_eq!(count().await, 0);
+    let _guard = locks.write("a").acquire().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    assert_eq!(count().await, 0, "not read again");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(count().await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_is_requested_to_release_or_loses_its_lock() {
+    let (app, locks) = page(true);
+    let html = call(&app, "GET", "/admin/locks?key=k").await.text;
+    assert!(html.contains("id=\"force\""), "{html}");
+    let guard = locks.write("k").acquire().await.unwrap();
+    let with_header = || post("/admin/locks").header(HEADER.0, HEADER.1);
+    let answer = release(&app, with_header(), r#"{"key":"k","action":"request"}"#).await;
+    let document: Value = serde_json::from_str(&answer.text).unwrap();
+    assert_eq!(document, json!({ "key": "k", "action": "request", "requested": 1 }));
+    guard.release_requested().await;
+    assert!(guard.is_held());
+    let answer = release(&app, with_header(), r#"{"key":"k","action":"force"}"#).await;
+    let document: Value = serde_json::from_str(&answer.text).unwrap();
+    assert_eq!((answer.status, &document["was_held"]), (StatusCode::OK, &json!(true)));
+    assert!(document["fencing_token"].as_u64() > Some(guard.fencing_token().get()));
+    guard.lost().await;
+    assert_eq!(json(&app, "").await["locks"], json!([]), "read again at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_needs_the_right_and_the_header() {
+    let body = r#"{"key":"k","action":"force"}"#;
+    let (read_only, locks) = page(false);
+    let _guard = locks.write("k").acquire().await.unwrap();
+    let answer = release(&read_only, post("/admin/locks").header(HEADER.0, HEADER.1), body).await;
+    assert_eq!(answer.status, StatusCode::FORBIDDEN);
+    assert!(answer.problem()["detail"].as_str().unwrap().contains("allow_release"), "{answer:?}");
+    let html = call(&read_only, "GET", "/admin/locks?key=k").await.text;
+    assert!(!html.contains("id=\"force\""), "{html}");
+
+    let (app, locks) = page(true);
+    let guard = locks.write("k").acquire().await.unwrap();
+    // As a form of another site would send it, and a script there with a browser of today.
+    let by_form = post("/admin/locks").header("content-type", "application/x-www-form-urlencoded");
+    let by_script = post("/admin/locks").header(HEADER.0, HEADER.1);
+    for request in [by_form, by_script.header("sec-fetch-site", "cross-site")] {
+        let answer = release(&app, request, body).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{answer:?}");
+    }
+    let preflight = Request::builder()
+        .method("OPTIONS")
+        .uri("/admin/locks")
+        .header("origin", "https://elsewhere.example")
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", HEADER.0);
+    let answer = send(&app, preflight.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert!(answer.headers.keys().all(|name| !name.as_str().starts_with("access-control")));
+    assert!(guard.is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn bad_input_is_answered_with_what_was_wrong() {
+    let (app, _) = page(true);
+    let refused = async |query: &str| {
+        let answer = call(&app, "GET", &format!("/admin/locks?format=json&{query}")).await;
+        (answer.status.as_u16(), answer.problem()["detail"].as_str().unwrap().to_owned())
+    };
+    let long = format!("key={}", "k".repeat(600));
+    assert_eq!(refused(&long).await.0, 400);
+    assert_eq!(refused("key=a%00b").await.0, 400);
+    let page = call(&app, "GET", "/admin/locks?limit=many").await;
+    assert!(page.status == 400 && page.text.contains("limit"), "{page:?}");
+    let page = call(&app, "GET", "/admin/locks?key=a%00b").await;
+    assert!(page.status == 400 && page.text.contains("<html"), "{page:?}");
+    for body in ["", "{}", r#"{"key":"k"}"#, r#"{"key":"k","action":"steal"}"#, "[1", "\u{0}"] {
+        let answer = release(&app, post("/admin/locks").header(HEADER.0, HEADER.1), body).await;
+        assert_eq!(answer.status, 400, "{body}: {answer:?}");
+        let detail = answer.problem()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains(r#""action": "request" | "force""#), "{detail}");
+    }
+    let huge = format!(r#"{{"key":"{}","action":"force"}}"#, "k".repeat(20_000));
+    let answer = release(&app, post("/admin/locks").header(HEADER.0, HEADER.1), &huge).await;
+    assert_eq!(answer.status, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_does_not_answer_is_named() {
+    let store = MemoryStore::new();
+    let app: Router = admin::router(LockClient::builder().in_memory_on(&store)).into_router();
+    store.set_down(true);
+    let answer = call(&app, "GET", "/").await;
+    assert_eq!(answer.status, 503);
+    assert!(answer.text.contains("The lock store does not answer"), "{answer:?}");
+    let answer = call(&app, "GET", "/?format=json").await;
+    assert_eq!(answer.problem()["status"], 503);
+    let events = call(&app, "GET", "/?format=events").await;
+    assert!(events.status == 200 && events.text.contains("Not read: "), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_are_counted() {
+    let (app, locks) = page(false);
+    let own = admin_client_refusals(&app).await;
+    assert_eq!(own, 0);
+    let _guard = locks.write("k").acquire().await.unwrap();
+    // Of another client: the page shows those of its own.
+    assert!(locks.write("k").try_acquire().await.is_err());
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(admin_client_refusals(&app).await, 0);
+    assert_eq!(locks.recent_events().refused.iter().sum::<u32>(), 1);
+    let _ = locks.force_release("k").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(locks.recent_events().lost.iter().sum::<u32>(), 1);
+}
+
+async fn admin_client_refusals(app: &Router) -> u64 {
+    let list = json(app, "").await;
+    let refused = list["process"]["refused"].as_array().unwrap();
+    refused.iter().map(|count| count.as_u64().unwrap()).sum()
+}
