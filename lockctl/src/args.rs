@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    commands::{check, explain, graph, inspect, list, release, schema},
+    commands::{check, explain, graph, inspect, list, release, schema, watch},
     outcome::CommandResult,
 };
 
@@ -44,18 +44,20 @@ pub(crate) enum Command {
     Schema(schema::Args),
     List(list::Args),
     Inspect(inspect::Args),
+    Watch(watch::Args),
     Graph(graph::Args),
     Release(release::Args),
 }
 
 impl Command {
-    pub(crate) fn run(&self) -> CommandResult {
+    pub(crate) fn run(&self, as_json: bool) -> CommandResult {
         match self {
             Command::Check(args) => args.run(),
             Command::Explain(args) => args.run(),
             Command::Schema(args) => args.run(),
             Command::List(args) => args.run(),
             Command::Inspect(args) => args.run(),
+            Command::Watch(args) => args.run(as_json),
             Command::Graph(args) => args.run(),
             Command::Release(args) => args.run(),
         }

@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod live;
+mod lock_row;
 mod outcome;
 mod output;
 mod participants;
@@ -21,7 +22,7 @@ use crate::{
 
 fn main() -> ExitCode {
     let (json, outcome) = match Args::try_parse() {
-        Ok(args) => (args.json, args.command.run()),
+        Ok(args) => (args.json, args.command.run(args.json)),
         Err(refusal) if refusal.use_stderr() => {
             let typed = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
             let refusal = live::without_typed_secrets(&refusal.to_string(), typed);

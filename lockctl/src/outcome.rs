@@ -24,7 +24,7 @@ pub(crate) struct CommandOutput {
     pub(crate) text: String,
     /// Printed on stderr unless empty; not a part of the result.
     pub(crate) note: String,
-    /// Printed instead of both with `--json`.
+    /// Printed instead of both with `--json`, unless it is null.
     pub(crate) json: Value,
 }
 
@@ -44,6 +44,11 @@ impl CommandOutput {
     pub(crate) fn help(text: &str) -> Self {
         let text = text.trim_end().to_owned();
         Self { exit: Exit::Done, text, note: String::new(), json: Value::Null }
+    }
+
+    /// The output of a command that has printed everything itself.
+    pub(crate) fn nothing() -> Self {
+        Self::help("")
     }
 }
 

@@ -12,6 +12,9 @@ use crate::outcome::{CommandError, CommandResult, Exit};
 /// Prints the outcome and returns its exit code.
 pub(crate) fn print(outcome: CommandResult, as_json: bool) -> ExitCode {
     let (exit, text, note) = match outcome {
+        Ok(answer) if as_json && answer.json.is_null() => {
+            (answer.exit, String::new(), String::new())
+        }
         Ok(answer) if as_json => (answer.exit, pretty(&answer.json), String::new()),
         Ok(answer) => (answer.exit, answer.text, answer.note),
         Err(failure) if as_json => (failure.exit, pretty(&failure.to_json()), String::new()),

@@ -94,6 +94,11 @@ impl Process {
         self.child.signal(Signal::TERM);
     }
 
+    /// Requests its end as Ctrl-C does (SIGINT).
+    pub fn interrupt(&self) {
+        self.child.signal(Signal::INT);
+    }
+
     /// Kills it (SIGKILL). On return it has ended.
     pub fn kill(&self) {
         self.child.kill();

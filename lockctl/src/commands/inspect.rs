@@ -47,7 +47,7 @@ impl Args {
     fn answer(&self, live: &Live, seen: &Inspection) -> CommandOutput {
         CommandOutput {
             exit: if seen.kind.is_some() { Exit::Done } else { Exit::Nothing },
-            text: self.screen(live, seen),
+            text: screen(live, &self.key, seen),
             note: live.note(),
             json: {
                 let mut json = json!(seen);
@@ -57,37 +57,38 @@ impl Args {
             },
         }
     }
+}
 
-    fn screen(&self, live: &Live, seen: &Inspection) -> String {
-        let held = match (seen.kind, seen.mode) {
-            _ if seen.holders.is_empty() => "not held".to_owned(),
-            (Some(Kind::Semaphore), _) | (_, None) => {
-                format!("in use, {}", live.left(seen.remaining))
-            }
-            (_, Some(mode)) => format!("held to {mode}, {}", live.left(seen.remaining)),
-        };
-        let kind = seen.kind.map(|kind| format!("{kind}, ")).unwrap_or_default();
-        let mut lines = vec![format!("{}: {kind}{held}", self.key)];
-        if let Some(free) = seen.free_permits {
-            lines.push(format!("free permits: {free}"));
+/// A lock with its holders and waiters, as text.
+pub(crate) fn screen(live: &Live, key: &str, seen: &Inspection) -> String {
+    let held = match (seen.kind, seen.mode) {
+        _ if seen.holders.is_empty() => "not held".to_owned(),
+        (Some(Kind::Semaphore), _) | (_, None) => {
+            format!("in use, {}", live.left(seen.remaining))
         }
-        if let Some(token) = seen.fencing_token {
-            lines.push(format!("last fencing token: {token}"));
-        }
-        if !seen.holders.is_empty() {
-            lines.push(format!("holders: {}", seen.holders.len()));
-            lines.extend(participants::holders(live, &seen.holders, seen.kind));
-        }
-        if !seen.waiters.is_empty() {
-            let fair = seen.kind.is_some_and(Kind::is_fair);
-            // For other kinds the store does not have all waiters.
-            let which = if fair { "waiters, in order" } else { "known waiters, next first" };
-            lines.push(format!("{which}: {}", seen.waiters.len()));
-            lines.extend(participants::waiters(&seen.waiters));
-        }
-        if !seen.complete {
-            lines.push("there are more than shown here".to_owned());
-        }
-        lines.join("\n")
+        (_, Some(mode)) => format!("held to {mode}, {}", live.left(seen.remaining)),
+    };
+    let kind = seen.kind.map(|kind| format!("{kind}, ")).unwrap_or_default();
+    let mut lines = vec![format!("{}: {kind}{held}", key)];
+    if let Some(free) = seen.free_permits {
+        lines.push(format!("free permits: {free}"));
     }
+    if let Some(token) = seen.fencing_token {
+        lines.push(format!("last fencing token: {token}"));
+    }
+    if !seen.holders.is_empty() {
+        lines.push(format!("holders: {}", seen.holders.len()));
+        lines.extend(participants::holders(live, &seen.holders, seen.kind));
+    }
+    if !seen.waiters.is_empty() {
+        let fair = seen.kind.is_some_and(Kind::is_fair);
+        // For other kinds the store does not have all waiters.
+        let which = if fair { "waiters, in order" } else { "known waiters, next first" };
+        lines.push(format!("{which}: {}", seen.waiters.len()));
+        lines.extend(participants::waiters(&seen.waiters));
+    }
+    if !seen.complete {
+        lines.push("there are more than shown here".to_owned());
+    }
+    lines.join("\n")
 }

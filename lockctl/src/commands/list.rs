@@ -3,8 +3,9 @@ use serde_json::{Value, json};
 
 use crate::{
     live::{Live, StoreArgs, not_done},
+    lock_row::LockRow,
     outcome::{CommandError, CommandOutput, CommandResult, Exit},
-    participants::{aligned, client_name, seconds, words},
+    participants::{aligned, seconds},
 };
 
 const FIELDS: &str = "\
@@ -114,29 +115,12 @@ pub(crate) async fn inspected(
     seen.filter(|seen| !matches!(seen, Err(InspectError::WrongKind(_)))).collect()
 }
 
-/// One row for each lock: its first holder stands for all.
 fn rows(live: &Live, seen: &[(LockKey, Inspection)]) -> Vec<[String; 7]> {
     let row = |(key, seen): &(LockKey, Inspection)| {
-        let holder = seen.holders.first();
-        let more = seen.holders.len().saturating_sub(1);
-        let holder_name = match holder {
-            None => "not held".to_owned(),
-            Some(holder) if more == 0 => client_name(holder.client.as_ref()),
-            Some(holder) => format!("{} and {more} more", client_name(holder.client.as_ref())),
-        };
-        let waiting = seen.waiters.len();
-        [
-            key.to_string(),
-            seen.kind.map(|kind| kind.to_string()).unwrap_or_default(),
-            holder_name,
-            holder
-                .and_then(|holder| holder.age)
-                .map(|age| format!("for {}", seconds(age)))
-                .unwrap_or_default(),
-            holder.map(|_| live.left(seen.remaining)).unwrap_or_default(),
-            if waiting == 0 { String::new() } else { format!("{waiting} waiting") },
-            holder.and_then(|holder| words(holder.work.as_ref()?)).unwrap_or_default(),
-        ]
+        let row = LockRow::of(live, key, seen);
+        let (waiting, age) = (row.waiting(), row.age);
+        let age = age.map(|age| format!("for {}", seconds(age))).unwrap_or_default();
+        [row.key, row.kind, row.holder, age, row.left, waiting, row.work]
     };
     seen.iter().map(row).collect()
 }

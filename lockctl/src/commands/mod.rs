@@ -7,3 +7,4 @@ pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod release;
 pub(crate) mod schema;
+pub(crate) mod watch;

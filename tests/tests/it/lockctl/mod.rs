@@ -10,4 +10,5 @@ mod output;
 mod program;
 mod release;
 mod usage;
+mod watch;
 mod zookeeper;
