@@ -37,11 +37,11 @@ pub use store::redis::connect::Tls;
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
 pub use types::ConnectError;
 pub use types::{
-    AcquireError, Busy, BusyHolder, ClientInfo, Deadlock, DowngradeError, EnsureError,
-    FencingToken, ForcedRelease, GrantedEvent, Health, HoldTicket, HolderInfo, InspectError,
-    Inspection, IntoLockKey, InvalidOptions, InvalidTicket, KeyError, KeyList, KeyPage, Kind,
-    LeaseState, LockError, LockEvent, LockKey, LockObserver, Lost, LostCause, LostEvent, Mode,
-    ObservedLock, Overloaded, ParkError, RecentEvents, ReconnectedEvent, RefusedEvent,
-    ReleaseError, ReleasedEvent, ResumeError, ShutdownError, Unavailable, UnknownKind, Unsupported,
-    UpgradeError, WaiterInfo, WorkInfo, WorkOrigin, WrongKind,
+    AcquireError, Busy, BusyHolder, ClientInfo, ClientStatistics, Deadlock, DowngradeError,
+    EnsureError, FencingToken, ForcedRelease, GrantedEvent, Health, HoldTicket, HolderInfo, HotKey,
+    InspectError, Inspection, IntoLockKey, InvalidOptions, InvalidTicket, KeyError, KeyList,
+    KeyPage, Kind, LeaseState, LockError, LockEvent, LockKey, LockObserver, Lost, LostCause,
+    LostEvent, Mode, ObservedLock, Overloaded, ParkError, RecentEvents, ReconnectedEvent,
+    RefusedEvent, ReleaseError, ReleasedEvent, ResumeError, RoundTrips, ShutdownError, Unavailable,
+    UnknownKind, Unsupported, UpgradeError, WaiterInfo, WorkInfo, WorkOrigin, WrongKind,
 };

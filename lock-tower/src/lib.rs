@@ -136,16 +136,16 @@ pub use lock_core::ConnectError;
 pub use lock_core::Tls;
 pub use lock_core::store;
 pub use lock_core::{
-    Acquire, AcquireError, Busy, BusyHolder, ClientInfo, Deadlock, DowngradeError, EnsureError,
-    FencingToken, ForcedRelease, GrantedEvent, Health, HoldTicket, HolderInfo, InspectError,
-    Inspection, IntoLockKey, InvalidOptions, InvalidTicket, KeyError, KeyList, KeyPage, Kind,
-    LeaseState, LockClient, LockClientBuilder, LockError, LockEvent, LockGuard, LockKey,
-    LockObserver, LockOrderInversion, LockView, Lockable, Lost, LostCause, LostEvent, LostSignal,
-    Member, MemoryStore, Mode, MultiGuard, MultiLock, ObservedLock, Overloaded, ParkError,
-    PermitGuard, RecentEvents, ReconnectedEvent, RedLock, RedLockGuard, RedLockTarget,
-    RefusedEvent, ReleaseError, ReleasedEvent, ResumeError, Scope, Semaphore, ShutdownError,
-    SingleLock, Unavailable, UnknownKind, Unsupported, UpgradeError, ValueError, WaiterInfo,
-    WorkInfo, WorkOrigin, WrongKind,
+    Acquire, AcquireError, Busy, BusyHolder, ClientInfo, ClientStatistics, Deadlock,
+    DowngradeError, EnsureError, FencingToken, ForcedRelease, GrantedEvent, Health, HoldTicket,
+    HolderInfo, HotKey, InspectError, Inspection, IntoLockKey, InvalidOptions, InvalidTicket,
+    KeyError, KeyList, KeyPage, Kind, LeaseState, LockClient, LockClientBuilder, LockError,
+    LockEvent, LockGuard, LockKey, LockObserver, LockOrderInversion, LockView, Lockable, Lost,
+    LostCause, LostEvent, LostSignal, Member, MemoryStore, Mode, MultiGuard, MultiLock,
+    ObservedLock, Overloaded, ParkError, PermitGuard, RecentEvents, ReconnectedEvent, RedLock,
+    RedLockGuard, RedLockTarget, RefusedEvent, ReleaseError, ReleasedEvent, ResumeError,
+    RoundTrips, Scope, Semaphore, ShutdownError, SingleLock, Unavailable, UnknownKind, Unsupported,
+    UpgradeError, ValueError, WaiterInfo, WorkInfo, WorkOrigin, WrongKind,
 };
 pub use lock_key::{
     KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,

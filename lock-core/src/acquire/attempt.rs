@@ -151,6 +151,7 @@ async fn attempt_all(
     };
     let commands = pairs().map(command).collect();
     let answer = within(limit, leases[0].engine.store.acquire_all(commands)).await;
+    leases[0].engine.statistics.acquire.end(sent);
     match checked(answer, leases, requests, sent_at)? {
         AcquiredAll::Granted(tokens) => {
             let now = LeaseInstant::now();
@@ -232,6 +233,7 @@ impl Lease {
         let sent_at = LeaseInstant::of(sent);
         let command = self.first_step(request, wait_deadline, (sent, sent_at), yields, true);
         let answer = within(limit, self.engine.store.acquire(command)).await;
+        self.engine.statistics.acquire.end(sent);
         match checked(answer, slice::from_ref(self), slice::from_ref(request), sent_at)? {
             Acquired::Granted(token) => {
                 let now = LeaseInstant::now();

@@ -111,6 +111,7 @@ impl Watch {
                 && before == found
             {
                 if !std::mem::replace(&mut reported, true) {
+                    self.engine.statistics.deadlocks.add(1);
                     self.report(&circle.keys);
                 }
                 if self.refuses && circle.is_last() {

@@ -91,8 +91,10 @@ pub(crate) async fn reenter(
     let reconcile = ReconcileOnDrop(lease);
     let outermost = AcquireCommand::new(lease.holder(), mode, length);
     let step = AcquireCommand { holds, yields: false, ..outermost };
-    let sent = LeaseInstant::now();
+    let began = Instant::now();
+    let sent = LeaseInstant::of(began);
     let answer = engine.store.acquire(step).await;
+    engine.statistics.acquire.end(began);
     if let Err(why) = &answer
         && why.is_silent()
     {

@@ -5,8 +5,8 @@ use crate::{
     acquire::{inspect, inspect_all, snapshot},
     store::Holds,
     types::{
-        ForcedRelease, InspectError, Inspection, IntoLockKey, Kind, LockKey, Mode, RecentEvents,
-        WrongKind,
+        ClientStatistics, ForcedRelease, HotKey, InspectError, Inspection, IntoLockKey, Kind,
+        LockKey, Mode, RecentEvents, WrongKind,
     },
 };
 
@@ -94,6 +94,30 @@ impl LockClient {
     #[must_use]
     pub fn recent_events(&self) -> RecentEvents {
         self.engine().events.recent()
+    }
+
+    /// Returns the keys that acquisitions of this client found taken most often since it was built, at
+    /// most `limit` of them, at most 64. Nothing is sent. The counts are those of a sketch of bounded
+    /// size: see [`HotKey::overcount`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// let _guard = locks.write("order:42").acquire().await?;
+    /// assert!(locks.write("order:42").try_acquire().await.is_err());
+    /// let hottest = &locks.hot_keys(10)[0];
+    /// assert_eq!((hottest.key.as_str(), hottest.contended), ("order:42", 1));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn hot_keys(&self, limit: usize) -> Vec<HotKey> {
+        self.engine().hot_keys(limit)
+    }
+
+    /// Returns what this client has done since it was built. Nothing is sent.
+    #[must_use]
+    pub fn statistics(&self) -> ClientStatistics {
+        self.engine().statistics()
     }
 
     /// Takes a lock away from its holders, wakes its waiters, and makes the fencing tokens of the

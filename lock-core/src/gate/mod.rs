@@ -281,6 +281,14 @@ impl<T: Tenant> Gate<T> {
         waiters.filter(|waiter| !waiter.admit.is_closed()).count()
     }
 
+    /// How many wait for the key for which most do.
+    pub(crate) fn longest_queue(&self) -> usize {
+        let keys = self.lock();
+        let open =
+            |state: &KeyState<T>| state.queue().filter(|waiter| !waiter.admit.is_closed()).count();
+        keys.values().map(open).max().unwrap_or_default()
+    }
+
     fn permit(self: &Arc<Self>, key: &LockKey, access: Access) -> Permit<T> {
         Permit {
             gate: Arc::clone(self),

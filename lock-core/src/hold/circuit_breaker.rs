@@ -89,6 +89,7 @@ impl ClientInner {
             }
             closed.insert(sent);
         }
+        self.statistics.breaker_opened.add(1);
         let (engine, key) = (Arc::downgrade(self), key.clone());
         self.tasks.spawn_supervised(move || probe(Weak::clone(&engine), shard, key.clone()));
     }

@@ -19,6 +19,7 @@ use super::{
     recent_events::EventLog,
     reconcile::{self, ReconcileQueue},
     renewal::{self, Schedule},
+    statistics::Statistics,
     work_log::{self, WorkLog},
 };
 use crate::{
@@ -36,6 +37,7 @@ pub(crate) struct ClientInner {
     pub(crate) breaker: Breaker,
     pub(crate) lock_order: LockOrder,
     pub(crate) events: EventLog,
+    pub(crate) statistics: Statistics,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) schedule: Arc<Schedule>,
     pub(crate) queue: Arc<ReconcileQueue>,
@@ -76,6 +78,7 @@ impl ClientInner {
             breaker: Breaker::default(),
             lock_order: LockOrder::default(),
             events: EventLog::default(),
+            statistics: Statistics::default(),
             settings,
             tasks,
             schedule,

@@ -8,6 +8,7 @@
 mod circuit_breaker;
 mod client_inner;
 mod ensure;
+mod hot_keys;
 mod lease;
 mod leavers;
 mod linger;
@@ -23,6 +24,7 @@ mod request;
 mod scope_holds;
 mod shared_read;
 mod state;
+mod statistics;
 mod taken;
 mod work_log;
 

@@ -27,6 +27,12 @@ impl ClientInner {
         request: &LockRequest,
         wait_deadline: &WaitDeadline,
     ) {
+        if hold.waited {
+            self.statistics.contended(&request.key, wait_deadline.started_at);
+        }
+        if hold.handed_off {
+            self.statistics.local_handoffs.add(1);
+        }
         self.settings.observer.report(|observer| {
             observer.granted(&GrantedEvent {
                 lock: request.observed(),
@@ -43,6 +49,13 @@ impl ClientInner {
         error: &AcquireError,
     ) {
         self.events.refused();
+        let was_taken = matches!(
+            error,
+            AcquireError::Busy(_) | AcquireError::Overloaded(_) | AcquireError::Deadlock(_)
+        );
+        if was_taken {
+            self.statistics.contended(&request.key, wait_deadline.started_at);
+        }
         self.settings.observer.report(|observer| {
             observer.refused(&RefusedEvent {
                 lock: request.observed(),

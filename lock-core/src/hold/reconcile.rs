@@ -16,7 +16,7 @@ use std::{
 };
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use super::{
     lease::Lease,
@@ -299,7 +299,10 @@ impl ReconcileStep {
             std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
         };
         let step = ReleaseCommand { holder: lease.holder(), mode, holds, in_line };
-        let answer = lease.engine.store.release(step).await?;
+        let began = Instant::now();
+        let answer = lease.engine.store.release(step).await;
+        lease.engine.statistics.release.end(began);
+        let answer = answer?;
         let mut state = lease.state();
         *state.remote.of_mut(mode) = holds;
         if in_line {

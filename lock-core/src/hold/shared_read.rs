@@ -131,6 +131,7 @@ impl JoinTicket {
         }
         state.sharing.expected -= 1;
         self.used = true;
+        self.lease.engine.statistics.shared_reads.add(1);
         // Its permit is moved too, so that it counts as a reader at the gate at every moment: a
         // local writer would otherwise be admitted in between. The rest of its own lease is given
         // up.

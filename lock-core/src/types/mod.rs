@@ -14,6 +14,7 @@ mod mode;
 mod observer;
 mod options;
 mod owner;
+mod statistics;
 mod ticket;
 mod work;
 
@@ -47,6 +48,7 @@ pub(crate) use options::{
 };
 pub use owner::OwnerId;
 pub(crate) use owner::{ClientId, Owners};
+pub use statistics::{ClientStatistics, HotKey, RoundTrips};
 pub use ticket::HoldTicket;
 pub(crate) use ticket::{ParkedHold, TicketKey};
 pub(crate) use work::MOST_KEYS;

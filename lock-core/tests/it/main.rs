@@ -22,6 +22,7 @@ mod reentry;
 mod schedules;
 mod several_clients;
 mod sharing;
+mod statistics;
 mod told;
 mod virtual_time;
 mod work;

@@ -9,7 +9,8 @@
 //!
 //! Layers, policy files and attributes, on handlers and on other functions, record these metrics by
 //! themselves. Locks that the program acquires directly are counted where the client has a
-//! [`MetricsObserver`].
+//! [`MetricsObserver`]. What a client does with its store, `lock_store_*` and all metrics below it,
+//! is recorded by [`ClientMetrics`].
 //!
 //! # Spans
 //!
@@ -32,7 +33,7 @@ use lock_policy::{
     Outcome, Unlocked,
 };
 
-pub use super::observer::MetricsObserver;
+pub use super::{client_metrics::ClientMetrics, observer::MetricsObserver};
 
 pub(crate) const REQUESTS: &str = "lock_requests_total";
 pub(crate) const WAIT: &str = "lock_wait_seconds";
@@ -42,6 +43,15 @@ pub(crate) const LOST: &str = "lock_lost_total";
 pub(crate) const RENEWAL_MARGIN: &str = "lock_renewal_margin_seconds";
 pub(crate) const HANDOVERS: &str = "lock_handovers_total";
 pub(crate) const RECONNECTS: &str = "lock_reconnects_total";
+pub(crate) const ROUND_TRIP: &str = "lock_store_command_seconds";
+pub(crate) const RENEWED: &str = "lock_renewed_total";
+pub(crate) const SHARED_READS: &str = "lock_shared_reads_total";
+pub(crate) const DEADLOCKS: &str = "lock_deadlocks_total";
+pub(crate) const BREAKER_OPENED: &str = "lock_store_breaker_opened_total";
+pub(crate) const BREAKER_OPEN: &str = "lock_store_breaker_open";
+pub(crate) const QUEUED: &str = "lock_queued";
+pub(crate) const LONGEST_QUEUE: &str = "lock_longest_queue";
+pub(crate) const HOLDS: &str = "lock_holds";
 pub(crate) const SHADOW: &str = "lock_shadow_total";
 pub(crate) const SHADOW_OVERLAPS: &str = "lock_shadow_overlaps_total";
 #[cfg(feature = "policy")]

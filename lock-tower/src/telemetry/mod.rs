@@ -1,5 +1,6 @@
 //! Metrics, spans and logs of locks.
 
+mod client_metrics;
 pub(crate) mod keys;
 pub mod metrics;
 mod observer;

@@ -10,7 +10,8 @@ use crate::common::{
 use axum::{Router, routing::put};
 use lock_tower::{
     Enforce, LockClient, MemoryStore, OnStoreDown, Outcome, RequestLockLayer, Unlocked,
-    metrics::MetricsObserver, policies::Policies,
+    metrics::{ClientMetrics, MetricsObserver},
+    policies::Policies,
 };
 use metrics_util::MetricKind;
 use tower::Layer;
@@ -95,6 +96,34 @@ async fn everything() {
     quick(layer(&locks)).await;
 }
 
+/// A scope that holds `first` and waits for `second`.
+async fn nested(locks: LockClient, first: &str, second: &str) {
+    let scope = locks.scope();
+    let work = async {
+        let _first = locks.write(first).acquire().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let _ = locks.write(second).refuse_deadlock(true).wait(NEVER).acquire().await;
+    };
+    scope.run(work).await;
+}
+
+/// A client that meets with everything that is recorded of clients. It is recorded in the middle of
+/// that, when its gauges are not zero.
+async fn client_metrics() {
+    let store = MemoryStore::new();
+    let locks = LockClient::builder().in_memory_on(&store);
+    let metrics = ClientMetrics::new(locks.clone());
+    tokio::join!(nested(locks.clone(), "a", "b"), nested(locks.clone(), "b", "a"));
+    let _readers = tokio::join!(locks.read("r").acquire(), locks.read("r").acquire());
+    let _guard = locks.write("k").acquire().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let _waiting = tokio::spawn(locks.write("k").wait(NEVER).acquire());
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    store.set_down(true);
+    assert!(locks.write("other").acquire().await.is_err());
+    metrics.record();
+}
+
 /// Name, kind and the names of the labels, as the documentation has them.
 fn documented() -> Vec<(&'static str, MetricKind, Vec<&'static str>)> {
     let rows = include_str!("../../src/telemetry/metrics.md")
@@ -136,6 +165,7 @@ async fn each_metric_is_measured_with_its_labels() {
     everything().await;
     reloads();
     let _ = MetricsObserver::new();
+    client_metrics().await;
     let all = metrics.all();
     for (name, kind, labels) in documented() {
         let of_name = |metric: &&Metric| parts(&metric.series).0 == name;
@@ -272,4 +302,21 @@ async fn no_key_is_in_any_series_or_line() {
     assert!(told.contains("lock-busy") && told.contains("lock lost"), "{told}");
     assert!(!told.contains(SECRET), "{told}");
     assert!(metrics.all().iter().all(|metric| !metric.series.contains(SECRET)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_of_one_process_are_added_up() {
+    let metrics = Metrics::collect();
+    let clients = [LockClient::in_memory(), LockClient::in_memory()];
+    let both = clients.each_ref().map(|client| ClientMetrics::new(client.clone()));
+    for client in &clients {
+        client.write("k").acquire().await.unwrap();
+    }
+    let _held = clients[1].write("k").acquire().await.unwrap();
+    // Twice: what was recorded before is not recorded again.
+    for _ in 0..2 {
+        both.iter().for_each(ClientMetrics::record);
+    }
+    assert_eq!(metrics.value(r#"lock_store_command_seconds{operation="acquire"}"#), 3.0);
+    assert_eq!(metrics.value("lock_holds{}"), 1.0);
 }

@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use tokio::time::Instant;
+
 use super::{BUSY_RETRY, schedule::Schedule};
 use crate::{
     hold::{Lease, Stage, StepPermit},
@@ -84,7 +86,8 @@ impl Batch {
             return Ok(());
         };
         let engine = Arc::clone(&first.lease.engine);
-        let sent = LeaseInstant::now();
+        let began = Instant::now();
+        let sent = LeaseInstant::of(began);
         let command = |DueLease { lease, .. }: &DueLease| {
             let mut state = lease.state();
             let length = state.length;
@@ -95,6 +98,8 @@ impl Batch {
         };
         let commands = self.due.iter().map(command).collect();
         let answers = engine.store.renew(self.mode, commands).await;
+        engine.statistics.renew.end(began);
+        engine.statistics.renewed.add(self.due.len());
         let failed = answers.as_ref().err().cloned();
         let mut answers = answers.unwrap_or_default().into_iter();
         for entry in &mut self.due {
