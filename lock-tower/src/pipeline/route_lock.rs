@@ -17,6 +17,7 @@ use lock_policy::{Enforce, OnLost, OnStoreDown};
 
 use super::{missing_key, pending_locks::PendingLocks};
 use crate::{
+    enforcement::shadow_log,
     key::KeySource,
     outcome::rejection::Rejection,
     request::{
@@ -83,6 +84,7 @@ impl RouteLock {
             client: self.client.clone(),
             keys,
             mode,
+            path: shadow_log::is_on().then(|| parts.uri.path().to_owned()),
             slot: LockSlot::default(),
             limited: self.limit.as_ref().and_then(|limit| limit.of(parts)),
         })
