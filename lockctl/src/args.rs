@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    commands::{check, explain, graph, inspect, list, release, schema},
+    commands::{advise, check, explain, graph, inspect, list, release, schema},
     outcome::CommandResult,
 };
 
@@ -41,6 +41,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(check::Args),
     Explain(explain::Args),
+    Advise(advise::Args),
     Schema(schema::Args),
     List(list::Args),
     Inspect(inspect::Args),
@@ -53,6 +54,7 @@ impl Command {
         match self {
             Command::Check(args) => args.run(),
             Command::Explain(args) => args.run(),
+            Command::Advise(args) => args.run(),
             Command::Schema(args) => args.run(),
             Command::List(args) => args.run(),
             Command::Inspect(args) => args.run(),
