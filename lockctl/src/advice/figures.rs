@@ -69,7 +69,7 @@ impl Figures {
 fn duration(seconds: f64) -> String {
     match seconds {
         less if less < 0.0005 => "0 ms".to_owned(),
-        less if less < 1.0 => format!("{:.0} ms", less * 1e3),
+        less if less < 0.9995 => format!("{:.0} ms", less * 1e3),
         more => format!("{more:.1} s"),
     }
 }

@@ -40,7 +40,8 @@ impl Scrape {
             return Err(lines.wrong("this is not a line of a scrape", WHOLE));
         };
         if sample.label("quantile").is_some() {
-            let what = format!("`{}` is a summary, and a histogram is needed", sample.name);
+            let name = sample.name.escape_debug();
+            let what = format!("`{name}` is a summary, and a histogram is needed");
             return Err(lines.wrong(&what, BUCKETS));
         }
         if !(sample.value.is_finite() && sample.value >= 0.0) {

@@ -86,9 +86,10 @@ impl Args {
             .collect();
         let notes = without.iter().map(|(policy, place)| {
             format!(
-                "{}:{}: note: `{policy}` is not a rule of {name}; it is counted with the default \
-                 wait of 1s",
-                place.file, place.line
+                "{}:{}: note: `{}` is not a rule of {name}; it is counted with the default wait of 1s",
+                place.file,
+                place.line,
+                policy.escape_debug()
             )
         });
         let has_advice = rules.iter().any(|rule| !rule.candidates.is_empty());

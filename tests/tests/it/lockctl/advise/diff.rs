@@ -1,26 +1,16 @@
 //! The diff changes single values and nothing else.
 
-use crate::lockctl::{advise::recorded::Case, program::run};
-
-/// Five hundred writers of one key, one each 10 ms for 9 ms, but in tens: the last of ten waits
-/// 81 ms.
-fn log() -> String {
-    let line = |number: u64| {
-        let arrived = 1_000_000 + number / 10 * 100_000 + number % 10;
-        format!(
-            "DEBUG lock_tower::shadow: m policy=\"order\" kind=\"read_write\" mode=\"write\" \
-             keys=\"a\" hashed_by=\"h\" client=\"c\" arrived_us={arrived} held_us=9000\n"
-        )
-    };
-    (0..500).map(line).collect()
-}
+use crate::lockctl::{
+    advise::{recorded::Case, tens},
+    program::run,
+};
 
 const MATCH: &str = "match = { path = \"/orders/{id}\" }\nkey = \"order:{id}\"\n";
 
 /// Returns the file after its diff was applied.
 async fn advised(policy: &str) -> String {
     let case = Case::new(policy);
-    case.write("log", &log());
+    case.write("log", &tens(100, 9));
     let advised = case.advise(&["log"], &[]).await;
     assert_eq!(advised.code, 0, "{advised:?}");
     case.patch(&advised.out);
@@ -72,7 +62,7 @@ async fn a_wait_beyond_the_deadline_is_not_proposed() {
     let case = Case::new(&format!(
         "version = 1\n[request]\ndeadline = \"50ms\"\n[[policy]]\nname = \"order\"\nwait = \"10ms\"\n{MATCH}"
     ));
-    case.write("log", &log());
+    case.write("log", &tens(100, 9));
     let run = case.advise(&["log"], &[]).await;
     assert_eq!((run.code, run.out.as_str()), (0, ""), "{run:?}");
     assert!(run.err.contains("is not in the diff"), "{run:?}");
