@@ -9,13 +9,13 @@
 use std::time::Duration;
 
 use lock_policy::{__private::Rule, PolicyFile};
+use lockctl::observed::histogram::Histogram;
+use lockctl::observed::scrape::Scrape;
 
 use super::{
     by_replay::too_few,
     candidate::{Candidate, Decision, RuleAdvice},
     figures::Figures,
-    histogram::Histogram,
-    scrape::Scrape,
     waits::{DEFAULT_LEASE, DEFAULT_WAIT, is_much_shorter, written},
 };
 use crate::outcome::CommandError;

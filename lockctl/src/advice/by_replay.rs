@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use lock_policy::{__private::Rule, PolicyFile};
+use lockctl::observed::shadow_log::{Request, ShadowLog};
 
 use super::{
     candidate::{Candidate, Decision, RuleAdvice},
     figures::Figures,
     groups::groups,
     replay::{ReplaySettings, replay},
-    shadow_log::{Request, ShadowLog},
     waits::{DEFAULT_LEASE, DEFAULT_WAIT, is_much_shorter, ladder, written},
 };
 

@@ -1,8 +1,9 @@
 //! The figures of a rule under certain settings.
 
+use lockctl::observed::shadow_log::Request;
 use serde_json::{Value, json};
 
-use super::{replay::Fate, shadow_log::Request};
+use super::replay::Fate;
 
 /// Seconds, and shares from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,13 +28,13 @@ impl Figures {
         let mut waits: Vec<u64> = own.iter().filter_map(|fate| fate.waited).collect();
         waits.sort_unstable();
         let in_seconds = |micros: u64| micros as f64 / 1e6;
-        let sum: u64 = waits.iter().sum();
+        let sum: f64 = waits.iter().copied().map(in_seconds).sum();
         let commands: u64 = own.iter().map(|fate| fate.commands).sum();
         let rank = (waits.len() * 95).div_ceil(100).saturating_sub(1);
         Self {
             requests: own.len() as u64,
             refused: (own.len() - waits.len()) as f64 / own.len().max(1) as f64,
-            wait_mean: (!waits.is_empty()).then(|| in_seconds(sum) / waits.len() as f64),
+            wait_mean: (!waits.is_empty()).then(|| sum / waits.len() as f64),
             wait_p95: waits.get(rank).copied().map(in_seconds),
             commands_per_second: Some(commands as f64 / seconds),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::shadow_log::Request;
+use lockctl::observed::shadow_log::Request;
 
 /// Returns, for each of `count` policies, the number of its group.
 pub(crate) fn groups(requests: &[Request], count: usize) -> Vec<usize> {

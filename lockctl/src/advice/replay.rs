@@ -7,10 +7,9 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::{
-    queue::{KeyQueue, Visit},
-    shadow_log::{Request, WHOLE},
-};
+use lockctl::observed::shadow_log::{Request, WHOLE};
+
+use super::queue::{KeyQueue, Visit};
 
 /// What a replay needs of a rule. Times are microseconds.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use lock_policy::PolicyFile;
+use lockctl::observed::{self, Observations};
 use serde_json::json;
 
 use crate::{
@@ -8,7 +9,6 @@ use crate::{
         by_histogram, by_replay,
         candidate::{Decision, RuleAdvice},
         edit::{self, Edit},
-        observations::{self, Observations},
         report,
     },
     outcome::{CommandOutput, CommandResult, Exit},
@@ -59,7 +59,7 @@ impl Args {
         let target = self.refused / 100.0;
         // Of fewer requests than this, none refused would not show a share below the target.
         let least = ((3.0 / target).ceil() as u64).max(100);
-        let observations = observations::read(&self.metrics)?;
+        let observations = observed::read(&self.metrics)?;
         let (observed, seconds, mut rules, policies) = match &observations {
             Observations::ShadowLog(log) => (
                 "shadow_log",

@@ -6,33 +6,38 @@ use std::{
     path::Path,
 };
 
-use serde_json::json;
-
-use crate::outcome::{CommandError, Exit};
+use super::ObservedError;
 
 /// No line of a scrape or of a shadow log is longer; a service's other log lines may not be either,
 /// so that a wrong file does not fill the memory.
 const MAX_LINE: u64 = 64 * 1024;
 
 /// A file whose lines are read one after the other.
-pub(crate) struct Lines {
+#[derive(Debug)]
+pub struct Lines<R> {
     name: String,
-    reader: BufReader<File>,
+    reader: R,
     /// The number of the line that was read last, from 1.
     at: usize,
 }
 
-impl Lines {
-    pub(crate) fn open(path: &Path) -> Result<Self, CommandError> {
+impl Lines<BufReader<File>> {
+    pub fn open(path: &Path) -> Result<Self, ObservedError> {
         let name = path.display().to_string();
         match File::open(path) {
-            Ok(file) => Ok(Self { name, reader: BufReader::new(file), at: 0 }),
+            Ok(file) => Ok(Self::new(name, BufReader::new(file))),
             Err(why) => Err(wrong(&name, 0, &format!("the file cannot be read: {why}"), READABLE)),
         }
     }
+}
+
+impl<R: BufRead> Lines<R> {
+    pub fn new(name: String, reader: R) -> Self {
+        Self { name, reader, at: 0 }
+    }
 
     /// Returns the next line without its line break; `None` at the end of the file.
-    pub(crate) fn next(&mut self) -> Result<Option<String>, CommandError> {
+    pub fn next_line(&mut self) -> Result<Option<String>, ObservedError> {
         self.at += 1;
         let mut bytes = Vec::new();
         let read = self.reader.by_ref().take(MAX_LINE + 2).read_until(b'\n', &mut bytes);
@@ -56,12 +61,12 @@ impl Lines {
     }
 
     /// Returns an error at the line that was read last.
-    pub(crate) fn wrong(&self, message: &str, help: &str) -> CommandError {
+    pub fn wrong(&self, message: &str, help: &str) -> ObservedError {
         wrong(&self.name, self.at, message, help)
     }
 
     /// Returns the place of the line that was read last.
-    pub(crate) fn place(&self) -> Place {
+    pub fn place(&self) -> Place {
         Place { file: self.name.clone(), line: self.at }
     }
 }
@@ -70,27 +75,19 @@ const READABLE: &str = "check the path and the rights";
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) file: String,
-    pub(crate) line: usize,
+pub struct Place {
+    pub file: String,
+    pub line: usize,
 }
 
 impl Place {
-    pub(crate) fn wrong(&self, message: &str, help: &str) -> CommandError {
+    pub fn wrong(&self, message: &str, help: &str) -> ObservedError {
         wrong(&self.file, self.line, message, help)
     }
 }
 
-/// Returns an error in the form of those of policy files. Line 0 is the whole file.
-fn wrong(file: &str, line: usize, message: &str, help: &str) -> CommandError {
-    let place = if line == 0 { file.to_owned() } else { format!("{file}:{line}") };
-    CommandError {
-        exit: Exit::Wrong,
-        kind: "file",
-        message: format!("{place}: error: {message}\n  = help: {help}"),
-        errors: Some(json!([{
-            "file": file, "line": line, "column": usize::from(line > 0), "message": message,
-            "help": help, "related": [],
-        }])),
-    }
+/// Returns an error. Line 0 is the whole file.
+fn wrong(file: &str, line: usize, message: &str, help: &str) -> ObservedError {
+    let (file, message, help) = (file.to_owned(), message.to_owned(), help.to_owned());
+    ObservedError::File { file, line, message, help }
 }

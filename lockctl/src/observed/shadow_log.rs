@@ -1,56 +1,55 @@
 //! The lines of a shadow log, as JSON or as text.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, io::BufRead};
 
 use serde_json::Value;
 
-use super::input::Lines;
-use crate::outcome::CommandError;
+use super::{ObservedError, lines::Lines};
 
 /// The target of the events in lock-tower.
 const TARGET: &str = "lock_tower::shadow";
 /// A replay of as many takes seconds.
 const MAX_REQUESTS: usize = 1_000_000;
 /// The capacity of a lock that one writer fills. Readers take one each.
-pub(crate) const WHOLE: u64 = 1 << 40;
+pub const WHOLE: u64 = 1 << 40;
 const FORM: &str = "its lines are those of lock-tower's target `lock_tower::shadow`, unchanged";
 
 /// One request of the log. Times are microseconds.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub struct Request {
     /// The index of its name.
-    pub(crate) policy: usize,
-    pub(crate) client: u32,
-    pub(crate) has_modes: bool,
-    pub(crate) is_read: bool,
+    pub policy: usize,
+    pub client: u32,
+    pub has_modes: bool,
+    pub is_read: bool,
     /// How much of the lock it takes, and how much there is.
-    pub(crate) cost: u64,
-    pub(crate) capacity: u64,
+    pub cost: u64,
+    pub capacity: u64,
     /// In the order in which the lock takes them.
-    pub(crate) keys: Vec<u32>,
-    pub(crate) path: Option<u32>,
-    pub(crate) arrived: u64,
-    pub(crate) held: u64,
+    pub keys: Vec<u32>,
+    pub path: Option<u32>,
+    pub arrived: u64,
+    pub held: u64,
 }
 
 /// The requests of all rules and layers, in order of arrival.
 #[derive(Debug, Default)]
-pub(crate) struct ShadowLog {
+pub struct ShadowLog {
     /// The names of rules and layers, with the line on which each was seen first.
-    pub(crate) names: Vec<(String, super::input::Place)>,
-    pub(crate) requests: Vec<Request>,
+    pub names: Vec<(String, super::lines::Place)>,
+    pub requests: Vec<Request>,
     /// The numbers of hashes.
     numbers: HashMap<String, u32>,
     hashed_by: Option<String>,
 }
 
 /// Whether a line of a log is one of the shadow log.
-pub(crate) fn is_one(line: &str) -> bool {
+pub fn is_one(line: &str) -> bool {
     line.contains(TARGET) && line.contains("arrived_us")
 }
 
 impl ShadowLog {
-    pub(crate) fn add(&mut self, line: &str, lines: &Lines) -> Result<(), CommandError> {
+    pub fn add(&mut self, line: &str, lines: &Lines<impl BufRead>) -> Result<(), ObservedError> {
         let fields = fields(line).ok_or_else(|| {
             lines.wrong("this line of the shadow log is neither JSON nor text", FORM)
         })?;
@@ -105,7 +104,7 @@ impl ShadowLog {
         Ok(())
     }
 
-    fn policy(&mut self, name: &str, lines: &Lines) -> usize {
+    fn policy(&mut self, name: &str, lines: &Lines<impl BufRead>) -> usize {
         let known = self.names.iter().position(|(known, _)| known == name);
         known.unwrap_or_else(|| {
             self.names.push((name.to_owned(), lines.place()));
@@ -119,13 +118,13 @@ impl ShadowLog {
     }
 
     /// Lines are written when requests end; a replay needs them in order of arrival.
-    pub(crate) fn in_order(mut self) -> Self {
+    pub fn in_order(mut self) -> Self {
         self.requests.sort_by_key(|request| request.arrived);
         self
     }
 
     /// Returns the time from the first arrival to the last, in seconds.
-    pub(crate) fn seconds(&self) -> f64 {
+    pub fn seconds(&self) -> f64 {
         let at = |request: Option<&Request>| request.map_or(0, |request| request.arrived);
         let span = at(self.requests.last()) - at(self.requests.first());
         (span as f64 / 1e6).max(1e-3)

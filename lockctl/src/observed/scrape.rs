@@ -1,13 +1,13 @@
 //! The metrics of one scrape, or what was counted between two.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::BufRead};
 
 use super::{
+    ObservedError,
     histogram::Histogram,
-    input::{Lines, Place},
+    lines::{Lines, Place},
     series::Sample,
 };
-use crate::outcome::CommandError;
 
 /// No service has as many series; more would fill the memory.
 const MAX_SERIES: usize = 1_000_000;
@@ -16,7 +16,7 @@ const WHOLE: &str = "give the whole scrape, unchanged";
 
 /// The samples of lock-tower's metrics, by their series.
 #[derive(Debug, Default)]
-pub(crate) struct Scrape {
+pub struct Scrape {
     samples: BTreeMap<Series, (f64, Place)>,
 }
 
@@ -27,12 +27,12 @@ type Series = (String, Labels);
 type Placed<'s> = (Histogram, &'s Place);
 
 /// Whether a line is one of a scrape.
-pub(crate) fn is_one(line: &str) -> bool {
+pub fn is_one(line: &str) -> bool {
     ["# HELP ", "# TYPE ", "lock_"].iter().any(|start| line.starts_with(start))
 }
 
 impl Scrape {
-    pub(crate) fn add(&mut self, line: &str, lines: &Lines) -> Result<(), CommandError> {
+    pub fn add(&mut self, line: &str, lines: &Lines<impl BufRead>) -> Result<(), ObservedError> {
         if !line.starts_with("lock_") {
             return Ok(());
         }
@@ -59,7 +59,7 @@ impl Scrape {
     }
 
     /// Checks every histogram.
-    pub(crate) fn checked(self) -> Result<Self, CommandError> {
+    pub fn checked(self) -> Result<Self, ObservedError> {
         for (name, _) in self.samples.keys() {
             if let Some(metric) = name.strip_suffix("_bucket") {
                 self.histograms(metric)?;
@@ -69,7 +69,7 @@ impl Scrape {
     }
 
     /// Returns what was counted since an earlier scrape.
-    pub(crate) fn since(mut self, earlier: &Self) -> Result<Self, CommandError> {
+    pub fn since(mut self, earlier: &Self) -> Result<Self, ObservedError> {
         let restarted =
             "the process has started again between the scrapes: give the later one alone";
         for (series, (value, place)) in &earlier.samples {
@@ -87,7 +87,7 @@ impl Scrape {
     }
 
     /// Returns the policies that it has requests of, with the first line of each.
-    pub(crate) fn policies(&self) -> BTreeMap<&str, &Place> {
+    pub fn policies(&self) -> BTreeMap<&str, &Place> {
         let mut policies = BTreeMap::new();
         for ((name, labels), (value, place)) in &self.samples {
             if name == "lock_requests_total"
@@ -101,7 +101,7 @@ impl Scrape {
     }
 
     /// Returns the number of requests of a policy with one of these outcomes, of all instances.
-    pub(crate) fn requests(&self, policy: &str, outcomes: &[&str]) -> f64 {
+    pub fn requests(&self, policy: &str, outcomes: &[&str]) -> f64 {
         let is = |labels: &Labels, label: &str, value: &str| {
             labels.get(label).is_some_and(|is| is == value)
         };
@@ -114,7 +114,7 @@ impl Scrape {
     }
 
     /// Returns the sum of a counter over the series of a policy.
-    pub(crate) fn sum(&self, metric: &str, policy: &str) -> f64 {
+    pub fn sum(&self, metric: &str, policy: &str) -> f64 {
         let own = self.samples.iter().filter(|((name, labels), _)| {
             name == metric && labels.get("policy").is_some_and(|is| is == policy)
         });
@@ -122,11 +122,11 @@ impl Scrape {
     }
 
     /// Returns the histogram of a metric over all series of a policy, if there are any.
-    pub(crate) fn histogram(
+    pub fn histogram(
         &self,
         metric: &str,
         policy: &str,
-    ) -> Result<Option<Histogram>, CommandError> {
+    ) -> Result<Option<Histogram>, ObservedError> {
         let mut sum = Histogram::default();
         let of = self.histograms(metric)?;
         let own =
@@ -141,7 +141,7 @@ impl Scrape {
     }
 
     /// Returns each series of a histogram, by its labels without `le`.
-    fn histograms(&self, metric: &str) -> Result<BTreeMap<Labels, Placed<'_>>, CommandError> {
+    fn histograms(&self, metric: &str) -> Result<BTreeMap<Labels, Placed<'_>>, ObservedError> {
         let mut buckets: BTreeMap<_, (Vec<(f64, f64)>, &Place)> = BTreeMap::new();
         for ((name, labels), (value, place)) in &self.samples {
             if name.strip_suffix("_bucket") != Some(metric) {
