@@ -1,31 +1,19 @@
 //! Advice from scrapes.
-//!
-//! A wait is known only up to the present one, at which requests leave. Of shorter ones the share
-//! of refusals is that of a queue with one server and random arrivals whose customers leave after a
-//! fixed wait (M/G/1+D): with the load `r` and the share `q` of those that would wait longer if none
-//! left, `(1 - r) q / (1 - r q)` are refused. Both are read from the histogram. Where the load of
-//! the keys differs much, fewer are refused at a short wait.
 
 use std::time::Duration;
 
 use lock_policy::{__private::Rule, PolicyFile};
-use lockctl::observed::histogram::Histogram;
 use lockctl::observed::scrape::Scrape;
 
 use super::{
     by_replay::too_few,
     candidate::{Candidate, Decision, RuleAdvice},
     figures::Figures,
-    waits::{DEFAULT_LEASE, DEFAULT_WAIT, is_much_shorter, written},
+    lease::longer_lease,
+    queue_of_leavers::QueueOfLeavers,
+    waits::{DEFAULT_WAIT, is_much_shorter, written},
 };
 use crate::outcome::CommandError;
-
-/// An undisturbed hold keeps 0.62 of its lease; below this share the next disturbance is a loss.
-const LOW_MARGIN: f64 = 1.0 / 6.0;
-/// The share of holds that may come so near to the end of their lease.
-const FEW_HOLDS: f64 = 0.01;
-/// The fewest holds whose margins show anything.
-const LEAST_HOLDS: f64 = 100.0;
 
 /// Returns the advice for each rule of the file. `target` is the share of requests that may be
 /// refused, `least` the number of requests below which nothing can be shown, and `seconds` the time
@@ -67,7 +55,7 @@ fn of_rule(
         return Ok(advice);
     };
     let present_wait = rule.settings.wait.unwrap_or(DEFAULT_WAIT);
-    let queue = Queue::new(waits, present_wait.as_secs_f64(), busy / (granted + busy));
+    let queue = QueueOfLeavers::new(waits, present_wait.as_secs_f64(), busy / (granted + busy));
     let handed_over = scrape.sum("lock_handovers_total", name);
     // A grant is acquired and released, except if it was handed over; a refusal takes two commands.
     let commands = 2.0 * (granted + busy - handed_over).max(0.0);
@@ -109,75 +97,6 @@ fn of_rule(
             decision,
         });
     }
-    lease(rule, scrape, &mut advice)?;
+    advice.candidates.extend(longer_lease(rule, scrape, &mut advice.remarks)?);
     Ok(advice)
-}
-
-/// Proposes a longer lease if renewals came too near to the end of the present one.
-fn lease(rule: &Rule, scrape: &Scrape, advice: &mut RuleAdvice) -> Result<(), CommandError> {
-    let Some(margins) = scrape.histogram("lock_renewal_margin_seconds", &rule.name)? else {
-        return Ok(());
-    };
-    let lease = rule.settings.lease.unwrap_or(DEFAULT_LEASE);
-    let low = lease.as_secs_f64() * LOW_MARGIN;
-    let share = margins.share_up_to(low);
-    if margins.count() < LEAST_HOLDS || share <= FEW_HOLDS {
-        return Ok(());
-    }
-    advice.remarks.push(format!(
-        "{:.1} % of the holds had less than a sixth of their lease left at a renewal",
-        share * 100.0
-    ));
-    let value = format!("\"{}\"", written(lease * 2));
-    let decision = Decision::Proposed;
-    advice.candidates.push(Candidate { field: "lease", value, figures: None, decision });
-    Ok(())
-}
-
-/// A queue whose customers leave after a fixed wait.
-struct Queue {
-    waits: Histogram,
-    wait: f64,
-    refused: f64,
-    load: f64,
-    /// The share that would wait longer than the present wait if none left.
-    longer: f64,
-}
-
-impl Queue {
-    fn new(waits: Histogram, wait: f64, refused: f64) -> Self {
-        // Those in the first bucket were granted at once.
-        let first = waits.finite_bounds().next().unwrap_or(0.0);
-        let waited = (1.0 - waits.share_up_to(first)).clamp(0.0, 0.999);
-        let (mut load, mut longer) = (waited, refused);
-        // 1 - waited = (1 - load) / (1 - load longer), and refused as above: it settles quickly.
-        for _ in 0..100 {
-            longer = (refused / (1.0 - load + load * refused)).clamp(0.0, 1.0);
-            load = (1.0 - (1.0 - waited) * (1.0 - load * longer)).clamp(0.0, 0.999);
-        }
-        Self { waits, wait, refused, load, longer }
-    }
-
-    /// The bounds of the histogram below the present wait.
-    fn shorter_waits(&self) -> impl Iterator<Item = Duration> {
-        let bounds = self.waits.finite_bounds().filter(|bound| *bound > 0.0 && *bound < self.wait);
-        let whole = |bound: f64| Duration::from_millis((bound * 1_000.0).round() as u64);
-        bounds.skip(1).map(whole).filter(|wait| !wait.is_zero())
-    }
-
-    fn refused_at(&self, wait: f64) -> f64 {
-        let granted = self.waits.share_up_to(wait);
-        let longer = (1.0 - granted * (1.0 - self.load * self.longer)).clamp(0.0, 1.0);
-        (1.0 - self.load) * longer / (1.0 - self.load * longer)
-    }
-
-    fn figures(&self, requests: u64, wait: f64, refused: f64, rate: Option<f64>) -> Figures {
-        Figures {
-            requests,
-            refused,
-            wait_mean: self.waits.mean_up_to(wait),
-            wait_p95: self.waits.quantile_up_to(wait, 0.95),
-            commands_per_second: rate,
-        }
-    }
 }

@@ -2,9 +2,13 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use axum::{Router, body::Body, extract::Request, routing::put};
+use lock_tower::{Enforce, LockClient, RequestLockLayer};
+use tower::ServiceExt;
+
 use crate::lockctl::advise::{
     recorded::{Case, SHADOW},
-    workload::Shape,
+    workload::{Log, Shape},
 };
 
 const FEW: Shape = Shape {
@@ -39,4 +43,17 @@ async fn only_requests_in_shadow_mode_are_in_it() {
         let case = Case::new(&SHADOW.replace("shadow", enforce));
         assert_eq!(case.play_in_memory(FEW, 1).await.1, "");
     }
+}
+
+/// A second lock of the same request on the same key waits for nothing.
+#[tokio::test]
+async fn a_reentry_is_not_in_it() {
+    let (log, locks) = (Log::default(), LockClient::in_memory());
+    let _collecting = log.collect();
+    let lock = RequestLockLayer::new(locks, "order:{id}").unwrap().enforce(Enforce::Shadow);
+    let app = Router::new().route("/{id}", put(async || ()));
+    let app = app.route_layer(lock.clone()).route_layer(lock);
+    let request = Request::builder().method("PUT").uri("/7").body(Body::empty()).unwrap();
+    assert_eq!(app.oneshot(request).await.unwrap().status(), 200);
+    assert_eq!(log.text().lines().count(), 1, "{}", log.text());
 }
