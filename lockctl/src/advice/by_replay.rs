@@ -90,22 +90,22 @@ impl RuleReplay<'_> {
     fn advise(&self, target: f64) -> RuleAdvice {
         let present_wait = self.rule.settings.wait.unwrap_or(DEFAULT_WAIT);
         let present = self.figures(|_| {});
-        let mut waits: Vec<_> = ladder()
+        let waits: Vec<_> = ladder()
             .filter(|wait| *wait != present_wait)
             .map(|wait| (wait, self.figures(|settings| settings.wait = micros(wait))))
             .collect();
         let (proposed, remark) = choose(present_wait, present, &waits, target);
+        let others = waits.into_iter().map(|(wait, figures)| match proposed {
+            Some(proposed) if wait == proposed => (wait, figures, Decision::Proposed),
+            _ => (wait, figures, Decision::Possible),
+        });
+        let mut rows: Vec<_> = others.chain([(present_wait, present, Decision::Present)]).collect();
+        rows.sort_by_key(|(wait, ..)| *wait);
         // Waits that change nothing would fill the table.
-        waits
-            .dedup_by(|later, earlier| Some(later.0) != proposed && later.1.looks_like(&earlier.1));
-        let mut candidates: Vec<_> = waits
-            .into_iter()
-            .map(|(wait, figures)| (wait, figures, Decision::Possible))
-            .chain([(present_wait, present, Decision::Present)])
-            .collect();
-        candidates.sort_by_key(|(wait, ..)| *wait);
-        let candidates = candidates.into_iter().map(|(wait, figures, decision)| {
-            let decision = if Some(wait) == proposed { Decision::Proposed } else { decision };
+        rows.dedup_by(|later, earlier| {
+            later.2 == Decision::Possible && later.1.looks_like(&earlier.1)
+        });
+        let candidates = rows.into_iter().map(|(wait, figures, decision)| {
             let value = format!("\"{}\"", written(wait));
             Candidate { field: "wait", value, figures: Some(figures), decision }
         });
