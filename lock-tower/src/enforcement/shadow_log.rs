@@ -9,9 +9,11 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use http::request::Parts;
 use lock_core::{__private::log_hashes, Kind, LockClient, LockKey, Mode};
+use lock_policy::Enforce;
 use tokio::time::Instant;
-use tracing::Level;
+use tracing::{Level, level_filters::LevelFilter};
 
 use crate::settings::policy::Policy;
 
@@ -36,9 +38,17 @@ struct Line {
     arrived_us: u64,
 }
 
-/// Whether the shadow log is received.
-pub(crate) fn is_on() -> bool {
-    tracing::enabled!(target: TARGET, Level::DEBUG)
+/// Whether the shadow log may be received: something receives lines of its level.
+fn is_on() -> bool {
+    // Not `tracing::enabled!`: with filters of single layers (tracing-subscriber) its answer for this
+    // target would stay in force for the thread's next event, and another line would be lost.
+    LevelFilter::current() >= Level::DEBUG
+}
+
+/// Returns the request's path if a lock with this enforcement may need it for the log.
+pub(crate) fn path_of(parts: &Parts, enforce: Enforce) -> Option<String> {
+    let measures = matches!(enforce, Enforce::Shadow | Enforce::Percent(0..100));
+    (measures && is_on()).then(|| parts.uri.path().to_owned())
 }
 
 impl LoggedRequest {
