@@ -3,7 +3,7 @@
 //! Each request arrives when it did, and holds its locks for as long as its work took. The locks of
 //! a key are granted in order of arrival: a writer alone, readers together, a semaphore to as many
 //! as there are permits. A request that is not granted within its wait is refused, and its client
-//! does not come back. A request with several keys waits for one after the other, in their order.
+//! does not retry. A request with several keys waits for one after the other, in their order.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
