@@ -7,7 +7,7 @@ pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 use crate::{
     client::{Acquire, LockClientBuilder, MultiGuard, MultiLock, Scope},
     guard::LockGuard,
-    types::{CallSite, IntoLockKey, InvalidOptions, LockKey},
+    types::{CallSite, IntoLockKey, InvalidOptions, LockKey, LogHash},
 };
 pub use crate::{
     client::{LockClient, OneOrMany},
@@ -184,6 +184,33 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
 #[must_use]
 pub fn held(key: &str, mode: Mode) -> bool {
     Scope::current().is_some_and(|scope| scope.holds().holds(key, mode))
+}
+
+/// Texts of a client in the form in which a log may have them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogHashes {
+    /// The hash of each key, in their order.
+    pub keys: Vec<String>,
+    /// The hash of the request's path.
+    pub path: Option<String>,
+    /// The same for all hashes that can be compared with these.
+    pub hashed_by: String,
+    /// The same for all requests of one client.
+    pub client: String,
+}
+
+/// Hashes keys and a path for the log, with a key of the service: its `ticket_key`, or a random one of this
+/// process.
+#[must_use]
+pub fn log_hashes(client: &LockClient, keys: &[LockKey], path: Option<&str>) -> LogHashes {
+    let engine = client.engine();
+    let hash = LogHash::of(engine.settings.ticket_key.as_ref());
+    LogHashes {
+        keys: keys.iter().map(|key| hash.hex(&format!("key {key}"))).collect(),
+        path: path.map(|path| hash.hex(&format!("path {path}"))),
+        hashed_by: hash.hex("hashed by"),
+        client: hash.hex(&format!("client {}", engine.owners.client().as_str())),
+    }
 }
 
 /// Runs a function's body under its locks.

@@ -10,6 +10,7 @@ mod key;
 mod kind;
 pub(crate) mod lease;
 mod lock_name;
+mod log_hash;
 mod mode;
 mod observer;
 mod options;
@@ -34,6 +35,7 @@ pub use inspection::{
 pub use key::{IntoLockKey, KeyError, LockKey};
 pub use kind::{Kind, UnknownKind};
 pub use lock_name::LockName;
+pub(crate) use log_hash::LogHash;
 pub use mode::Mode;
 pub(crate) use observer::Observer;
 pub use observer::{

@@ -91,6 +91,10 @@ impl TicketKey {
         )))
     }
 
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     fn mac(&self, payload: &[u8]) -> Hmac<Sha256> {
         let mac =
             Hmac::<Sha256>::new_from_slice(&self.0).expect("BUG: HMAC takes keys of any length");

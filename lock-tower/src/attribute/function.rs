@@ -15,6 +15,7 @@ use super::settings_in_force::in_force;
 use crate::{
     enforcement::{
         shadow::Shadow,
+        shadow_log::LoggedRequest,
         split::{EnforcementSplit, lets_keyless_pass, split},
     },
     pipeline::{request_hold::RequestHold, serve::run_under_lock},
@@ -69,7 +70,7 @@ pub async fn run<F: Future>(
         }
     };
     let EnforcementSplit { enforced, shadowed } = split(enforce, &keys);
-    let shadow = locks.shadow(shadowed);
+    let shadow = locks.shadow(&keys, shadowed);
     let inside = if enforced.len() == keys.len() && !keys.is_empty() {
         context.clone()
     } else {
@@ -128,14 +129,18 @@ impl FunctionLocks<'_> {
     }
 
     /// The measurement of the keys for which the lock is not enforced.
-    fn shadow(&self, keys: Vec<LockKey>) -> Option<Shadow> {
+    fn shadow(&self, all: &[RequestKey], keys: Vec<LockKey>) -> Option<Shadow> {
         if keys.is_empty() {
             return None;
         }
         let policy = self.policy;
+        let logged = LoggedRequest::begin(self.client, policy, self.mode, &keys, None, || {
+            all.iter().any(|key| self.context.encloses(&key.key))
+        });
         let acquire = lock_keys(self.client, policy.kind, self.mode, keys);
         let acquire = policy.settings.applied_to(acquire).in_scope(&self.context.scope);
-        Some(Shadow::new(policy.name.clone(), of_policy(acquire, policy.name.clone())))
+        let acquire = of_policy(acquire, policy.name.clone());
+        Some(Shadow::new(policy.name.clone(), acquire, logged))
     }
 
     /// The context of a body that runs without some of its locks.

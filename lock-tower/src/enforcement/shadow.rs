@@ -14,11 +14,19 @@ use lock_core::{
 };
 use lock_policy::__private::{LockName, ShadowOutcome};
 
+use super::shadow_log::LoggedRequest;
 use crate::telemetry::record;
 
 /// A lock under a separate key, acquired concurrently with the request's work, which never waits
 /// for it.
-pub(crate) enum Shadow {
+pub(crate) struct Shadow {
+    measurement: Measurement,
+    /// Logged when the request ends.
+    #[allow(dead_code, reason = "held until it is dropped")]
+    request: Option<LoggedRequest>,
+}
+
+enum Measurement {
     Acquiring(BoxFuture<'static, Option<MultiGuard>>),
     /// Held while the request runs, so that other requests' measurements find it.
     Holding(#[allow(dead_code, reason = "held until it is dropped")] MultiGuard),
@@ -38,8 +46,12 @@ impl Drop for ShadowReport {
 }
 
 impl Shadow {
-    pub(crate) fn new(policy: LockName, acquire: Acquire<OneOrMany>) -> Self {
-        Self::Acquiring(Box::pin(async move {
+    pub(crate) fn new(
+        policy: LockName,
+        acquire: Acquire<OneOrMany>,
+        request: Option<LoggedRequest>,
+    ) -> Self {
+        let measurement = Measurement::Acquiring(Box::pin(async move {
             let mut finding = ShadowReport { policy, would: ShadowOutcome::NotMeasured };
             match acquire.clone().try_acquire().await {
                 Ok(guard) => {
@@ -62,7 +74,8 @@ impl Shadow {
                 Err(_) => finding.would = ShadowOutcome::NotMeasured,
             }
             None
-        }))
+        }));
+        Self { measurement, request }
     }
 
     /// Runs `work` concurrently with the measurement.
@@ -78,20 +91,20 @@ impl Shadow {
 
     /// Polls the measurement.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
-        if let Self::Acquiring(acquiring) = self
+        if let Measurement::Acquiring(acquiring) = &mut self.measurement
             && let Poll::Ready(granted) = acquiring.as_mut().poll(context)
         {
-            *self = granted.map_or(Self::Ended, Self::Holding);
+            self.measurement = granted.map_or(Measurement::Ended, Measurement::Holding);
         }
     }
 }
 
 impl fmt::Debug for Shadow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Acquiring(_) => "Acquiring",
-            Self::Holding(_) => "Holding",
-            Self::Ended => "Ended",
+        f.write_str(match self.measurement {
+            Measurement::Acquiring(_) => "Acquiring",
+            Measurement::Holding(_) => "Holding",
+            Measurement::Ended => "Ended",
         })
     }
 }

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     enforcement::{
         shadow::Shadow,
+        shadow_log::LoggedRequest,
         split::{EnforcementSplit, split},
     },
     outcome::rejection::Rejection,
@@ -121,11 +122,16 @@ impl PendingLocks {
             }
             return None;
         }
+        let path = self.path.as_deref();
+        let logged =
+            LoggedRequest::begin(&self.client, &self.policy, self.mode, &keys, path, || {
+                self.keys.iter().any(|key| context.encloses(&key.key))
+            });
         let acquire = self.policy.acquire(&self.client, &context.scope, self.mode, keys);
         let acquire = self.wait_budget(context).limit(acquire);
         if acquire.is_none() {
             record::shadow(name, ShadowOutcome::Refuse);
         }
-        Some(Shadow::new(name.clone(), acquire?))
+        Some(Shadow::new(name.clone(), acquire?, logged))
     }
 }

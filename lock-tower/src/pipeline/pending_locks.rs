@@ -23,6 +23,8 @@ pub(crate) struct PendingLocks {
     /// The keys. Empty if the request lacks its key and the policy allows that.
     pub(crate) keys: Vec<RequestKey>,
     pub(crate) mode: Mode,
+    /// The request's path, if the shadow log may need it.
+    pub(crate) path: Option<String>,
     pub(crate) slot: LockSlot,
     /// The principal whose number of locks is limited.
     pub(crate) limited: Option<LimitedPrincipal>,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use http::{HeaderName, request::Parts};
 use lock_core::LockClient;
 use lock_policy::{
-    __private::RequestKey, KeyRejection, KeyValues, LockMode, OnMissingKey, Outcome,
+    __private::{RequestKey, kill_switch},
+    KeyRejection, KeyValues, LockMode, OnMissingKey, Outcome,
 };
 
 #[cfg(feature = "utoipa")]
@@ -17,6 +18,7 @@ use lock_policy::{Enforce, OnLost, OnStoreDown};
 
 use super::{missing_key, pending_locks::PendingLocks};
 use crate::{
+    enforcement::shadow_log,
     key::KeySource,
     outcome::rejection::Rejection,
     request::{
@@ -78,11 +80,14 @@ impl RouteLock {
         let mode = self.mode.on(self.policy.kind, &parts.method);
         let keys = keys.or_else(|bad| self.without_key(bad));
         let keys = missing_key::keys_of(&self.policy, mode, &context.caller, keys)?;
+        let configured = self.policy.settings.enforce.unwrap_or_default();
+        let enforce = kill_switch::in_force(&self.policy.name, configured);
         Ok(PendingLocks {
             policy: Arc::clone(&self.policy),
             client: self.client.clone(),
             keys,
             mode,
+            path: shadow_log::path_of(parts, enforce),
             slot: LockSlot::default(),
             limited: self.limit.as_ref().and_then(|limit| limit.of(parts)),
         })

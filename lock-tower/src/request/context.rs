@@ -140,6 +140,11 @@ impl RequestContext {
         None
     }
 
+    /// Whether a lock further out has this key too.
+    pub(crate) fn encloses(&self, key: &LockKey) -> bool {
+        self.enclosing(key, |_| true).is_some()
+    }
+
     /// Whether a lock further out lets this request run without the lock on `key`. A lock whose
     /// request lacked its key may be the one on `key`, so it counts too.
     pub(crate) fn lets_pass(&self, key: &LockKey) -> bool {

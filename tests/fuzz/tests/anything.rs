@@ -35,6 +35,7 @@ macro_rules! targets {
 targets! {
     deadline_header
     keys
+    observations
     policy_file
     redis_pushes
     redis_replies
