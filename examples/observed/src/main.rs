@@ -11,30 +11,46 @@
 //! | `REDIS_URL` | where the locks are | `redis://127.0.0.1/` |
 //! | `LOCKS_FILE` | the policy file, checked every second | the one beside this package |
 //! | `LEASE` | the lease of the policy file | 10s |
+//! | `OTEL_EXPORTER_OTLP_ENDPOINT` | a collector of OpenTelemetry that receives traces and metrics by OTLP over HTTP, such as `http://127.0.0.1:4318` | none |
 
+mod otel;
 mod recorder;
 mod service;
 
 use std::{env, error::Error, net::Ipv4Addr, time::Duration};
 
-use lock_tower::{LockClient, metrics::MetricsObserver, policies::Policies};
+use lock_tower::{
+    LockClient,
+    metrics::{ClientMetrics, MetricsObserver},
+    policies::Policies,
+};
 use tokio::{net::TcpListener, signal::unix};
-use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::{
+    filter::LevelFilter, fmt::format::FmtSpan, layer::SubscriberExt, util::SubscriberInitExt,
+};
+
+use crate::otel::OpenTelemetry;
 
 const LOCKS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locks.toml");
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    tracing_subscriber::fmt().with_ansi(false).with_span_events(FmtSpan::CLOSE).init();
+    let otel = OpenTelemetry::start()?;
+    let log = tracing_subscriber::fmt::layer().with_ansi(false).with_span_events(FmtSpan::CLOSE);
+    // The spans of locks, and the events within them.
+    let traces =
+        otel.as_ref().map(|otel| tracing_opentelemetry::layer().with_tracer(otel.tracer()));
+    tracing_subscriber::registry().with(LevelFilter::INFO).with(log).with(traces).init();
     // Before the policies are applied, because their counters begin at zero then.
-    let recorder = recorder::install()?;
+    let recorder = recorder::install(otel.as_ref())?;
 
     let redis = variable("REDIS_URL", "redis://127.0.0.1/");
     let builder = LockClient::builder().client_name("observed", instance());
     let locks = builder.observer(MetricsObserver::new()).connect(&redis).await?;
     let policies = Policies::builder(locks.clone()).read(variable("LOCKS_FILE", LOCKS_FILE))?;
     policies.watch();
-    let service = service::router(&policies).merge(recorder::router(recorder));
+    let service = service::router(&policies)
+        .merge(recorder::router(recorder, ClientMetrics::new(locks.clone())));
 
     let port = variable("PORT", "3000").parse()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
@@ -49,6 +65,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     axum::serve(listener, service).with_graceful_shutdown(stop).await?;
     // Every request has been answered by now, but the last releases may still be in progress.
     locks.shutdown(Duration::from_secs(5)).await?;
+    if let Some(otel) = otel {
+        tokio::task::spawn_blocking(move || otel.stop()).await?;
+    }
     Ok(())
 }
 

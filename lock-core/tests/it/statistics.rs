@@ -68,13 +68,13 @@ async fn what_costs_no_command_is_counted_too() {
 async fn keys_that_are_found_taken_are_hot() {
     let (here, there) = two_clients();
     let held = there.write("hot").acquire().await.unwrap();
-    here.write("cold").acquire().await.unwrap();
+    drop(here.write("cold").acquire().await.unwrap());
     assert_eq!(here.hot_keys(10), []);
     assert!(here.write("hot").try_acquire().await.is_err());
     let waiting = tokio::spawn(here.write("hot").wait(60 * SECOND).acquire());
     sleep(2 * SECOND).await;
     drop(held);
-    waiting.await.unwrap().unwrap();
+    drop(waiting.await.unwrap().unwrap());
     let hot = here.hot_keys(10);
     assert_eq!((hot.len(), hot[0].key.as_str(), hot[0].contended), (1, "hot", 2));
     assert!(hot[0].waited >= 2 * SECOND && hot[0].waited < 3 * SECOND, "{hot:?}");

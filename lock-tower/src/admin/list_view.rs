@@ -1,6 +1,6 @@
 //! The list of locks.
 
-use lock_core::{ClientInfo, WorkInfo};
+use lock_core::{ClientInfo, HotKey, WorkInfo};
 use maud::{Markup, html};
 
 use super::{
@@ -110,8 +110,29 @@ fn process(process: &ProcessView) -> Markup {
             }
             @if process.breaker_open { p .bad { "The store, or a part of it, does not answer." } }
             @if process.draining { p .bad { "The client shuts down." } }
+            @if !process.hot_keys.is_empty() { (hot_keys(&process.hot_keys)) }
             (plot::bars("refused in the last quarter of an hour", &events.refused))
             (plot::bars("lost in the last quarter of an hour", &events.lost))
+        }
+    }
+}
+
+fn hot_keys(keys: &[HotKey]) -> Markup {
+    html! {
+        table #hot {
+            thead { tr { th { "Hot key" } th { "Found taken" } th { "Waited in total" } } }
+            tbody {
+                @for hot in keys {
+                    tr {
+                        td { a href=(link(&[("key", &hot.key)])) { (hot.key) } }
+                        td {
+                            (hot.contended) " times"
+                            @if hot.overcount > 0 { ", or up to " (hot.overcount) " fewer" }
+                        }
+                        td { (times::text(Some(hot.waited))) }
+                    }
+                }
+            }
         }
     }
 }

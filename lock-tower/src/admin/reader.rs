@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use lock_core::{InspectError, Inspection, LockClient, LockKey, RecentEvents, WaiterInfo};
+use lock_core::{HotKey, InspectError, Inspection, LockClient, LockKey, RecentEvents, WaiterInfo};
 use serde::Serialize;
 use tokio::{sync::Mutex, time::Instant};
 
@@ -15,6 +15,8 @@ use super::query::Subject;
 
 /// For how long what was read answers further requests for the same.
 const SHARED_FOR: Duration = Duration::from_secs(1);
+/// How many hot keys are shown.
+const HOT_KEYS: usize = 10;
 /// How many of the longest waits are shown.
 const LONGEST_WAITS: usize = 10;
 
@@ -67,6 +69,8 @@ pub(super) struct ProcessView {
     pub(super) round_trip_ms: Option<f64>,
     #[serde(flatten)]
     pub(super) events: RecentEvents,
+    /// Those that acquisitions found taken most often.
+    pub(super) hot_keys: Vec<HotKey>,
 }
 
 #[derive(Debug, Serialize)]
@@ -163,6 +167,7 @@ impl Reader {
             store: health.store,
             round_trip_ms: health.round_trip.ok().map(|time| time.as_secs_f64() * 1_000.0),
             events: self.client.recent_events(),
+            hot_keys: self.client.hot_keys(HOT_KEYS),
         }
     }
 }

@@ -310,7 +310,7 @@ async fn clients_of_one_process_are_added_up() {
     let clients = [LockClient::in_memory(), LockClient::in_memory()];
     let both = clients.each_ref().map(|client| ClientMetrics::new(client.clone()));
     for client in &clients {
-        client.write("k").acquire().await.unwrap();
+        drop(client.write("k").acquire().await.unwrap());
     }
     let _held = clients[1].write("k").acquire().await.unwrap();
     // Twice: what was recorded before is not recorded again.

@@ -8,5 +8,6 @@ mod everything;
 mod files;
 mod nightly_job;
 mod observed_service;
+mod otlp;
 mod promql;
 mod scrape;

@@ -24,6 +24,11 @@ pub(crate) struct ObservedService {
 impl ObservedService {
     /// With leases of one and a half seconds, so that half a second brings a renewal.
     pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// With further environment variables.
+    pub(crate) async fn start_with(environment: &[(&str, String)]) -> Self {
         let redis = RedisServer::start().await;
         let directory = tempfile::tempdir().unwrap();
         let locks = directory.path().join("locks.toml");
@@ -32,7 +37,10 @@ impl ObservedService {
             .env("PORT", "0")
             .env("REDIS_URL", redis.url())
             .env("LOCKS_FILE", locks)
-            .env("LEASE", "1500ms")
+            .env("LEASE", "1500ms");
+        let process = environment
+            .iter()
+            .fold(process, |process, (name, value)| process.env(name, value))
             .start();
         let line = process.line("serving on ", LIMIT).await;
         let url = line.rsplit(' ').next().unwrap().to_owned();
