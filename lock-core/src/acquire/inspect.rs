@@ -1,7 +1,7 @@
 //! What the store has for a key, with what is known of its owners.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -9,15 +9,17 @@ use std::{
 use futures_util::{StreamExt, future::join, stream};
 
 use crate::{
-    hold::ClientInner,
+    hold::{ClientInner, hot_keys},
     runtime::LeaseInstant,
     store::LockSnapshot,
     types::{
-        ClientInfo, HolderInfo, InspectError, Inspection, Kind, LockKey, WaiterInfo, WorkInfo,
-        WrongKind,
+        ClientInfo, HolderInfo, HotKey, InspectError, Inspection, Kind, LockKey, OwnerId,
+        WaiterInfo, WorkInfo, WrongKind,
     },
 };
 
+/// How many other clients' hot keys are added up.
+const MOST_CLIENTS: usize = 128;
 /// How many locks are inspected at the same time.
 const AT_ONCE: usize = 64;
 
@@ -52,6 +54,22 @@ pub(crate) async fn inspect_all(
     let snapshots: Vec<_> = stream::iter(snapshots).buffered(AT_ONCE).collect().await;
     let known = Known::of(engine, snapshots.iter().flatten()).await;
     snapshots.into_iter().map(|found| Ok(known.inspection(found?))).collect()
+}
+
+/// The hot keys of this client, and of those that have one of these owners.
+pub(crate) async fn hot_keys_of(
+    engine: &ClientInner,
+    owners: &[String],
+    limit: usize,
+) -> Result<Vec<HotKey>, InspectError> {
+    let own = engine.owners.client().as_str();
+    let clients = owners.iter().filter_map(|owner| client_of(owner));
+    let clients: BTreeSet<_> = clients.filter(|client| client != own).collect();
+    let records = clients.iter().take(MOST_CLIENTS).map(|client| OwnerId::text_of_whole(client));
+    let records = engine.admin()?.work(records.collect()).await?;
+    let mut all = engine.hot_keys(usize::MAX);
+    all.extend(records.iter().flatten().flat_map(|text| HotKey::parse_all(text)));
+    Ok(hot_keys::sum(all, limit))
 }
 
 /// What is kept about owners apart from their locks.

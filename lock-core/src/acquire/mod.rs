@@ -18,7 +18,7 @@ use crate::{
     hold::{ClientInner, Hold, LockRequest, ScopeHolds, ScopeSlot, WaitDeadline},
     types::{AcquireError, Kind, Lost},
 };
-pub(crate) use inspect::{inspect, inspect_all, snapshot};
+pub(crate) use inspect::{hot_keys_of, inspect, inspect_all, snapshot};
 use reentry::reenter;
 pub(crate) use resume::resume;
 

@@ -2,7 +2,7 @@
 
 use super::{LockClient, scope::Scope};
 use crate::{
-    acquire::{inspect, inspect_all, snapshot},
+    acquire::{hot_keys_of, inspect, inspect_all, snapshot},
     store::Holds,
     types::{
         ClientStatistics, ForcedRelease, HotKey, InspectError, Inspection, IntoLockKey, Kind,
@@ -112,6 +112,26 @@ impl LockClient {
     #[must_use]
     pub fn hot_keys(&self, limit: usize) -> Vec<HotKey> {
         self.engine().hot_keys(limit)
+    }
+
+    /// Returns the hot keys of this client and of others, added up: of each client that one of these
+    /// owners belongs to, such as the holders and waiters of [`inspect_all`](Self::inspect_all), at most
+    /// 128 clients. A client whose acquisitions wait writes its hot keys down every ten seconds, with
+    /// what its long holds are for; ZooKeeper keeps none of that.
+    ///
+    /// # Errors
+    ///
+    /// See [`InspectError`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is changed in any case.
+    pub async fn hot_keys_of(
+        &self,
+        owners: &[String],
+        limit: usize,
+    ) -> Result<Vec<HotKey>, InspectError> {
+        hot_keys_of(self.engine(), owners, limit).await
     }
 
     /// Returns what this client has done since it was built. Nothing is sent.

@@ -4,7 +4,9 @@
 //! Elements in Data Streams, 2005) in a bounded number of places. A key that was counted more often than
 //! the total divided by the number of places has a place for certain.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
+
+use tokio::time::Instant;
 
 use crate::{
     runtime::Mutex,
@@ -12,9 +14,16 @@ use crate::{
 };
 
 const PLACES: usize = 64;
+/// How many keys are written down for other processes, and how often at most.
+const RECORDED: usize = 16;
+const RECORD_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
-pub(super) struct HotKeys(Mutex<Vec<Place>>);
+pub(super) struct HotKeys {
+    places: Mutex<Vec<Place>>,
+    /// When they are to be written down again.
+    due: Mutex<Option<Instant>>,
+}
 
 #[derive(Debug)]
 struct Place {
@@ -28,7 +37,7 @@ struct Place {
 impl HotKeys {
     /// Counts an acquisition that found the lock taken. Others cost nothing.
     pub(super) fn count(&self, key: &LockKey, waited: Duration) {
-        let mut places = self.0.lock();
+        let mut places = self.places.lock();
         if let Some(place) = places.iter_mut().find(|place| place.key == *key) {
             place.count += 1;
             place.waited = place.waited.saturating_add(waited);
@@ -46,23 +55,59 @@ impl HotKeys {
         *least = place;
     }
 
+    /// Whether they are to be written down now: at most every ten seconds.
+    pub(super) fn record_is_due(&self) -> bool {
+        let (mut due, now) = (self.due.lock(), Instant::now());
+        let is_due = due.is_none_or(|due| now >= due);
+        if is_due {
+            *due = Some(now + RECORD_EVERY);
+        }
+        is_due
+    }
+
+    /// For other processes: [`HotKey::parse_all`] reads it.
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string(&self.top(RECORDED)).expect("BUG: texts and numbers are JSON")
+    }
+
     /// The most contended keys first.
     pub(super) fn top(&self, limit: usize) -> Vec<HotKey> {
-        let places = self.0.lock();
+        let places = self.places.lock();
         let keys = places.iter().map(|place| HotKey {
             key: place.key.to_string(),
             contended: place.count,
             overcount: place.overcount,
             waited: place.waited,
         });
-        let mut keys: Vec<_> = keys.collect();
+        let keys = keys.collect();
         drop(places);
-        keys.sort_by(|one, other| {
-            other.contended.cmp(&one.contended).then_with(|| one.key.cmp(&other.key))
-        });
-        keys.truncate(limit);
-        keys
+        sorted(keys, limit)
     }
+}
+
+/// Adds the hot keys of several clients up, the most contended first.
+pub(crate) fn sum(all: Vec<HotKey>, limit: usize) -> Vec<HotKey> {
+    let mut by_key: HashMap<String, HotKey> = HashMap::new();
+    for hot in all {
+        let sum = by_key.entry(hot.key.clone()).or_insert_with(|| HotKey {
+            contended: 0,
+            overcount: 0,
+            waited: Duration::ZERO,
+            ..hot.clone()
+        });
+        sum.contended = sum.contended.saturating_add(hot.contended);
+        sum.overcount = sum.overcount.saturating_add(hot.overcount);
+        sum.waited = sum.waited.saturating_add(hot.waited);
+    }
+    sorted(by_key.into_values().collect(), limit)
+}
+
+fn sorted(mut keys: Vec<HotKey>, limit: usize) -> Vec<HotKey> {
+    keys.sort_by(|one, other| {
+        other.contended.cmp(&one.contended).then_with(|| one.key.cmp(&other.key))
+    });
+    keys.truncate(limit);
+    keys
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 mod circuit_breaker;
 mod client_inner;
 mod ensure;
-mod hot_keys;
+pub(crate) mod hot_keys;
 mod lease;
 mod leavers;
 mod linger;

@@ -28,7 +28,7 @@ impl ClientInner {
         wait_deadline: &WaitDeadline,
     ) {
         if hold.waited {
-            self.statistics.contended(&request.key, wait_deadline.started_at);
+            self.count_contended(request, wait_deadline.started_at);
         }
         if hold.handed_off {
             self.statistics.local_handoffs.add(1);
@@ -54,7 +54,7 @@ impl ClientInner {
             AcquireError::Busy(_) | AcquireError::Overloaded(_) | AcquireError::Deadlock(_)
         );
         if was_taken {
-            self.statistics.contended(&request.key, wait_deadline.started_at);
+            self.count_contended(request, wait_deadline.started_at);
         }
         self.settings.observer.report(|observer| {
             observer.refused(&RefusedEvent {

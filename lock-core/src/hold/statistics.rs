@@ -1,14 +1,15 @@
 //! Counts what a client does: relaxed counters, which cost the path of a lock next to nothing.
 
 use std::{
+    sync::Arc,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
 
 use tokio::time::Instant;
 
-use super::{ClientInner, hot_keys::HotKeys};
-use crate::types::{ClientStatistics, HotKey, LockKey, RoundTrips};
+use super::{ClientInner, hot_keys::HotKeys, request::LockRequest};
+use crate::types::{ClientStatistics, HotKey, RoundTrips};
 
 /// A counter that never falls.
 #[derive(Debug, Default)]
@@ -55,17 +56,16 @@ pub(crate) struct Statistics {
     pub(crate) deadlocks: Counter,
     pub(super) local_handoffs: Counter,
     pub(super) breaker_opened: Counter,
-    hot_keys: HotKeys,
-}
-
-impl Statistics {
-    /// Counts an acquisition that found the lock taken, whether it was granted in the end or not.
-    pub(super) fn contended(&self, key: &LockKey, since: Instant) {
-        self.hot_keys.count(key, since.elapsed());
-    }
+    pub(super) hot_keys: Arc<HotKeys>,
 }
 
 impl ClientInner {
+    /// Counts an acquisition that found the lock taken, whether it was granted in the end or not.
+    pub(super) fn count_contended(&self, request: &LockRequest, since: Instant) {
+        self.statistics.hot_keys.count(&request.key, since.elapsed());
+        self.record_hot_keys(request.kind, &request.key);
+    }
+
     pub(crate) fn hot_keys(&self, limit: usize) -> Vec<HotKey> {
         self.statistics.hot_keys.top(limit)
     }

@@ -13,11 +13,13 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{ClientInner, Hold, Lease, LockRequest, ScopeHolds, Stage, WaitDeadline};
+use super::{
+    ClientInner, Hold, Lease, LockRequest, ScopeHolds, Stage, WaitDeadline, hot_keys::HotKeys,
+};
 use crate::{
     runtime::{Backoff, LeaseInstant, Mutex, lease_clock},
     store::{Holder, LockStore, WorkRecord},
-    types::{CallSite, LockKey, LockName, MOST_KEYS, OwnerId, StoreError, WorkInfo},
+    types::{CallSite, Kind, LockKey, LockName, MOST_KEYS, OwnerId, StoreError, WorkInfo},
 };
 
 /// Records of about the same time are sent together.
@@ -59,6 +61,8 @@ struct Record {
 enum Subject {
     Hold(Weak<Lease>),
     Wait(Arc<Wait>),
+    /// The client as a whole: its hot keys.
+    Client(Arc<HotKeys>),
     /// It is to be removed.
     Over,
 }
@@ -180,7 +184,7 @@ impl Records {
 
     fn take(&mut self, owner: &OwnerId, now: LeaseInstant, anew: bool) -> Option<WorkRecord> {
         let record = self.all.get_mut(owner)?;
-        let text = record.subject.work().map(WorkInfo::into_text);
+        let text = record.subject.text();
         let Some(text) = text else {
             let record = self.all.remove(owner)?;
             // Nothing is removed that was never sent.
@@ -211,7 +215,7 @@ impl Records {
 
 impl Subject {
     /// `None`: it has ended.
-    fn work(&self) -> Option<WorkInfo> {
+    fn text(&self) -> Option<String> {
         match self {
             Self::Hold(lease) => {
                 let lease = lease.upgrade()?;
@@ -222,9 +226,10 @@ impl Subject {
                     }
                     state.holds.iter().next()
                 };
-                first.map(|hold| hold.work())
+                first.map(|hold| hold.work().into_text())
             }
-            Self::Wait(wait) => Some(wait.work()),
+            Self::Wait(wait) => Some(wait.work().into_text()),
+            Self::Client(hot_keys) => Some(hot_keys.text()),
             Self::Over => None,
         }
     }
@@ -273,6 +278,17 @@ fn describe(
         }
     }
     work
+}
+
+impl ClientInner {
+    /// Writes down which keys are hot here, so that a page of any process can add them up. Nothing is
+    /// written for a client whose acquisitions never wait.
+    pub(super) fn record_hot_keys(&self, kind: Kind, key: &LockKey) {
+        if self.settings.record_work && self.statistics.hot_keys.record_is_due() {
+            let subject = Subject::Client(Arc::clone(&self.statistics.hot_keys));
+            self.work_log.put(Holder::new(kind, key.clone(), self.owners.whole()), subject);
+        }
+    }
 }
 
 impl Lease {

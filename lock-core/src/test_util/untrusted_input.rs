@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use redis::{Parser, PushInfo, Value, parse_redis_value};
 
 use crate::{
+    hold::hot_keys::sum,
     store::redis::{
         cluster,
         connect::{Endpoint, RedisOptions, Server, Url},
@@ -16,7 +17,7 @@ use crate::{
         pubsub::{ChannelFilter, Channels, Subscriber},
         redisson::{LockNames, RedissonWire},
     },
-    types::{LockKey, WorkInfo},
+    types::{HotKey, LockKey, WorkInfo},
 };
 
 /// The result of decoding a reply.
@@ -147,4 +148,12 @@ fn wire() -> Arc<dyn Wire> {
 #[must_use]
 pub fn work_record(text: &str) -> Option<String> {
     WorkInfo::parse(text).map(WorkInfo::into_text)
+}
+
+/// Reads a text as the hot keys that another client has written down, adds them to themselves, and
+/// returns how many there are.
+#[must_use]
+pub fn hot_keys(text: &str) -> usize {
+    let all = HotKey::parse_all(text);
+    sum([all.clone(), all].concat(), usize::MAX).len()
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{ClientInfo, FencingToken, Kind, Mode};
 
@@ -44,4 +44,8 @@ pub(super) fn optional_mode<S: Serializer>(mode: &Option<Mode>, to: S) -> Result
 
 pub(super) fn token<S: Serializer>(token: &Option<FencingToken>, to: S) -> Result<S::Ok, S::Error> {
     token.map(FencingToken::get).serialize(to)
+}
+
+pub(super) fn from_millis<'a, D: Deserializer<'a>>(from: D) -> Result<Duration, D::Error> {
+    u64::deserialize(from).map(Duration::from_millis)
 }

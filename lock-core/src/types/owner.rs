@@ -78,6 +78,11 @@ impl OwnerId {
         }
     }
 
+    /// How [`Owners::whole`] of a client is displayed.
+    pub(crate) fn text_of_whole(client: &str) -> String {
+        format!("{client}:{}", u64::MAX)
+    }
+
     /// The owner that is displayed as `<client>:<number>`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (client, number) = text.rsplit_once(':')?;
@@ -155,6 +160,12 @@ impl Owners {
 
     pub(crate) fn client(&self) -> &ClientId {
         &self.client
+    }
+
+    /// Stands for the client as a whole, where something is written down for it: no acquisition has this
+    /// number.
+    pub(crate) fn whole(&self) -> OwnerId {
+        OwnerId(Name::Numbered(self.client.clone(), u64::MAX))
     }
 
     pub(crate) fn next(&self) -> OwnerId {

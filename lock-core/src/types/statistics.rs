@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::as_json;
+
+/// The longest record that is read: more than the longest that is written.
+const LONGEST_RECORD: usize = 32 * 1024;
 
 /// Counts of one client since it was built: from
 /// [`LockClient::statistics`](crate::LockClient::statistics). Counters never fall.
@@ -51,7 +54,7 @@ pub struct RoundTrips {
 
 /// A key that acquisitions of one client had to wait for: from
 /// [`LockClient::hot_keys`](crate::LockClient::hot_keys).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct HotKey {
     /// The key. It may be personal data: do not use it as a label of a metric.
@@ -63,5 +66,16 @@ pub struct HotKey {
     pub overcount: u64,
     /// How long those of them waited in total that are counted for certain.
     #[serde(rename = "waited_ms", serialize_with = "as_json::duration")]
+    #[serde(deserialize_with = "as_json::from_millis")]
     pub waited: Duration,
+}
+
+impl HotKey {
+    /// Parses what another client has written down; nothing if it is something else.
+    pub(crate) fn parse_all(text: &str) -> Vec<Self> {
+        if text.len() > LONGEST_RECORD {
+            return Vec::new();
+        }
+        serde_json::from_str(text).unwrap_or_default()
+    }
 }

@@ -94,3 +94,35 @@ async fn a_silent_store_is_counted() {
     let counts = locks.statistics();
     assert!(!counts.breaker_open && counts.breaker_opened == 1, "{counts:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn hot_keys_of_several_processes_are_added_up() {
+    let store = MemoryStore::new();
+    let client = || LockClient::builder().in_memory_on(&store);
+    let (here, there, third) = (client(), client(), client());
+    let _held = third.write("hot").acquire().await.unwrap();
+    for _ in 0..3 {
+        assert!(there.write("hot").try_acquire().await.is_err());
+    }
+    assert!(here.write("hot").try_acquire().await.is_err());
+    // By its locks it is known that there is another client.
+    let _other = there.write("other").acquire().await.unwrap();
+    let across = async || {
+        let seen = here.inspect("other").await.unwrap();
+        let owners: Vec<_> = seen.holders.iter().map(|holder| holder.owner.clone()).collect();
+        here.hot_keys_of(&owners, 10).await.unwrap()
+    };
+    sleep(SECOND).await;
+    let hot = across().await;
+    assert_eq!((hot.len(), hot[0].key.as_str(), hot[0].contended), (1, "hot", 4));
+    // Written down again when ten seconds have passed, not for each.
+    for _ in 0..5 {
+        assert!(there.write("hot").try_acquire().await.is_err());
+    }
+    sleep(SECOND).await;
+    assert_eq!(across().await[0].contended, 4);
+    sleep(10 * SECOND).await;
+    assert!(there.write("hot").try_acquire().await.is_err());
+    sleep(SECOND).await;
+    assert_eq!(across().await[0].contended, 10);
+}

@@ -24,6 +24,7 @@ pub(super) fn content(subject: &Subject, list: &ListView) -> Markup {
             }
         }
         @if !list.longest_waits.is_empty() { (waits(&list.longest_waits)) }
+        @if !list.hot_keys.is_empty() { (hot_keys(&list.hot_keys)) }
         (process(&list.process))
     }
 }
@@ -110,7 +111,6 @@ fn process(process: &ProcessView) -> Markup {
             }
             @if process.breaker_open { p .bad { "The store, or a part of it, does not answer." } }
             @if process.draining { p .bad { "The client shuts down." } }
-            @if !process.hot_keys.is_empty() { (hot_keys(&process.hot_keys)) }
             (plot::bars("refused in the last quarter of an hour", &events.refused))
             (plot::bars("lost in the last quarter of an hour", &events.lost))
         }
@@ -119,8 +119,9 @@ fn process(process: &ProcessView) -> Markup {
 
 fn hot_keys(keys: &[HotKey]) -> Markup {
     html! {
+        h2 { "Hot keys" }
         table #hot {
-            thead { tr { th { "Hot key" } th { "Found taken" } th { "Waited in total" } } }
+            thead { tr { th { "Key" } th { "Found taken" } th { "Waited in total" } } }
             tbody {
                 @for hot in keys {
                     tr {

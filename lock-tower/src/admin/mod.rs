@@ -17,8 +17,9 @@
 //! # What it shows
 //!
 //! A list of locks with kind, mode, holder, age, the time left and the waiters; each lock's own page
-//! with all holders and its line in order; a search by prefix; the longest waits of the locks shown; and
-//! the refusals and losses of this process in the last quarter of an hour. The list works without
+//! with all holders and its line in order; a search by prefix; the longest waits of the locks shown; the
+//! keys that acquisitions found taken most often, in this process and in those that hold these locks or
+//! wait for them; and the refusals and losses of this process in the last quarter of an hour. The list works without
 //! JavaScript. With it, the page is renewed every two seconds by server-sent events.
 //!
 //! It is a view, not the truth: what it shows may have changed by the time it is read.

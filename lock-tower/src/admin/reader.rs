@@ -53,6 +53,9 @@ pub(super) struct ListView {
     pub(super) locks: Vec<Row>,
     /// Of the locks of this page.
     pub(super) longest_waits: Vec<Wait>,
+    /// Those that acquisitions found taken most often, in this process and in those that hold these
+    /// locks or wait for them.
+    pub(super) hot_keys: Vec<HotKey>,
     pub(super) process: ProcessView,
 }
 
@@ -69,8 +72,6 @@ pub(super) struct ProcessView {
     pub(super) round_trip_ms: Option<f64>,
     #[serde(flatten)]
     pub(super) events: RecentEvents,
-    /// Those that acquisitions found taken most often.
-    pub(super) hot_keys: Vec<HotKey>,
 }
 
 #[derive(Debug, Serialize)]
@@ -139,6 +140,10 @@ impl Reader {
         let page = self.client.list_page(prefix, after, limit).await?;
         let seen = self.client.inspect_all(page.keys.iter().cloned()).await;
         let locks: Vec<_> = page.keys.iter().zip(seen).filter_map(Row::of).collect();
+        let owners: Vec<_> = locks.iter().flat_map(Row::owners).cloned().collect();
+        // Without an answer to this, those of this process are known.
+        let hot_keys = self.client.hot_keys_of(&owners, HOT_KEYS).await;
+        let hot_keys = hot_keys.unwrap_or_else(|_| self.client.hot_keys(HOT_KEYS));
         Ok(ListView {
             prefix: prefix.to_owned(),
             read_at_ms: now(),
@@ -146,6 +151,7 @@ impl Reader {
             complete: page.complete,
             release_allowed: self.release_allowed,
             longest_waits: longest_waits(&locks),
+            hot_keys,
             locks,
             process: self.process().await,
         })
@@ -167,7 +173,6 @@ impl Reader {
             store: health.store,
             round_trip_ms: health.round_trip.ok().map(|time| time.as_secs_f64() * 1_000.0),
             events: self.client.recent_events(),
-            hot_keys: self.client.hot_keys(HOT_KEYS),
         }
     }
 }
@@ -182,6 +187,13 @@ impl Row {
             Err(InspectError::WrongKind(_)) => None,
             Err(why) => Some(Self { key, lock: None, error: Some(why.to_string()) }),
         }
+    }
+
+    fn owners(&self) -> impl Iterator<Item = &String> {
+        self.lock.iter().flat_map(|lock| {
+            let holders = lock.holders.iter().map(|holder| &holder.owner);
+            holders.chain(lock.waiters.iter().map(|waiter| &waiter.owner))
+        })
     }
 
     pub(super) fn waiters(&self) -> &[WaiterInfo] {

@@ -2,7 +2,7 @@
 
 use std::str;
 
-use lock_core::test_util::untrusted_input::work_record;
+use lock_core::test_util::untrusted_input::{hot_keys, work_record};
 
 /// A record that is read is written again in bounded size, and reads the same then.
 ///
@@ -11,6 +11,7 @@ use lock_core::test_util::untrusted_input::work_record;
 /// When it is not so.
 pub fn work_records(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
+    assert!(hot_keys(text) <= text.len(), "{text:?}");
     let Some(written) = work_record(text) else { return };
     assert!(written.len() <= 2 * text.len() + 64, "{text:?} became {written:?}");
     assert_eq!(work_record(&written).as_deref(), Some(written.as_str()), "{text:?}");

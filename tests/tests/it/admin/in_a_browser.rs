@@ -106,6 +106,7 @@ async fn the_page_is_as_in_the_picture() {
     let all = "return document.querySelectorAll('#locks tbody tr').length === 4 \
                && document.querySelectorAll('#waits tbody tr').length === 2 \
                && document.querySelectorAll('#process rect').length === 1 \
+               && document.querySelector('#hot tbody')?.innerText.includes('report:daily') \
                && document.querySelector('#locks tbody').innerText.match(/PUT .orders/g)?.length === 3";
     browser.until("four locks with what they are for, two waits, a bar of refusals", all).await;
     if std::env::var_os("LOCK_TOWER_OVERWRITE").is_some() {

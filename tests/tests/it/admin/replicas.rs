@@ -59,6 +59,10 @@ impl Replicas {
         &self.clients[0]
     }
 
+    pub(crate) fn clients(&self) -> &[LockClient] {
+        &self.clients
+    }
+
     /// A request that works on an order.
     pub(crate) fn update(replica: &LocalService, order: &str) -> JoinHandle<(u16, String)> {
         let url = replica.url(&format!("/orders/{order}"));

@@ -28,6 +28,9 @@ pub(super) fn cases() -> Vec<Case> {
             let keys = ["k", "other"].map(|key| key.into_lock_key().unwrap());
             polled(world.here.inspect_all(keys), polls).await.is_over()
         }),
+        looking("client/inspect.rs::hot_keys_of", async |world, polls| {
+            polled(world.here.hot_keys_of(&["c:1".to_owned()], 10), polls).await.is_over()
+        }),
         looking("client/inspect.rs::request_release", async |world, polls| {
             polled(world.here.request_release("k"), polls).await.is_over()
         }),
