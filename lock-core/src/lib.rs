@@ -10,6 +10,12 @@
 //! Holders are notified ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`]
 //! refuses the late one.
 
+#[cfg(all(not(unix), any(feature = "redis", feature = "zookeeper")))]
+compile_error!(
+    "the features `redis` and `zookeeper` need a Unix system such as Linux or macOS; on Windows locks \
+     are in memory only: set `default-features = false`"
+);
+
 mod acquire;
 mod client;
 mod gate;

@@ -196,6 +196,7 @@ impl LockClient {
         let (in_time, locally) = tokio::join!(tokio::time::timeout(deadline, drained), locally);
         let left = self.0.holds.load(Ordering::Acquire);
         self.0.queue.hurry();
+        self.0.work_log.end(&self.0.owners.whole());
         // Best effort: what is not removed expires.
         let _ = tokio::time::timeout_at(ends, self.0.work_log.send(&*self.0.store)).await;
         self.0.store.close().await;

@@ -106,7 +106,7 @@ async fn hot_keys_of_several_processes_are_added_up() {
     }
     assert!(here.write("hot").try_acquire().await.is_err());
     // By its locks it is known that there is another client.
-    let _other = there.write("other").acquire().await.unwrap();
+    let other = there.write("other").acquire().await.unwrap();
     let across = async || {
         let seen = here.inspect("other").await.unwrap();
         let owners: Vec<_> = seen.holders.iter().map(|holder| holder.owner.clone()).collect();
@@ -125,4 +125,10 @@ async fn hot_keys_of_several_processes_are_added_up() {
     assert!(there.write("hot").try_acquire().await.is_err());
     sleep(SECOND).await;
     assert_eq!(across().await[0].contended, 10);
+
+    // A client that is shut down leaves nothing.
+    let owners: Vec<_> = vec![here.inspect("other").await.unwrap().holders[0].owner.clone()];
+    drop(other);
+    there.shutdown(SECOND).await.unwrap();
+    assert_eq!(here.hot_keys_of(&owners, 10).await.unwrap()[0].contended, 1);
 }
