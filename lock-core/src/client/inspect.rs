@@ -116,8 +116,8 @@ impl LockClient {
 
     /// Returns the hot keys of this client and of others, added up: of each client that one of these
     /// owners belongs to, such as the holders and waiters of [`inspect_all`](Self::inspect_all), at most
-    /// 128 clients. A client whose acquisitions wait writes its hot keys down every ten seconds, with
-    /// what its long holds are for; ZooKeeper keeps none of that.
+    /// 128 clients. A client whose acquisitions wait writes its hot keys to the store, at most every ten
+    /// seconds. ZooKeeper does not keep them.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The keys that acquisitions wait for most often.
 //!
 //! The Space-Saving algorithm (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k
-//! Elements in Data Streams, 2005) in a bounded number of places. A key that was counted more often than
-//! the total divided by the number of places has a place for certain.
+//! Elements in Data Streams, 2005) in a bounded number of entries. A key that was counted more often than
+//! the total divided by the number of entries has an entry for certain.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -13,23 +13,23 @@ use crate::{
     types::{HotKey, LockKey},
 };
 
-const PLACES: usize = 64;
+const CAPACITY: usize = 64;
 /// How many keys are written down for other processes, and how often at most.
 const RECORDED: usize = 16;
 const RECORD_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
 pub(super) struct HotKeys {
-    places: Mutex<Vec<Place>>,
+    entries: Mutex<Vec<Entry>>,
     /// When they are to be written down again.
     due: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct Entry {
     key: LockKey,
     count: u64,
-    /// What the key that had this place before was counted: part of `count`.
+    /// What the key that had this entry before was counted: part of `count`.
     overcount: u64,
     waited: Duration,
 }
@@ -37,22 +37,22 @@ struct Place {
 impl HotKeys {
     /// Counts an acquisition that found the lock taken. Others cost nothing.
     pub(super) fn count(&self, key: &LockKey, waited: Duration) {
-        let mut places = self.places.lock();
-        if let Some(place) = places.iter_mut().find(|place| place.key == *key) {
-            place.count += 1;
-            place.waited = place.waited.saturating_add(waited);
+        let mut entries = self.entries.lock();
+        if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *key) {
+            entry.count += 1;
+            entry.waited = entry.waited.saturating_add(waited);
             return;
         }
-        let mut place = Place { key: key.clone(), count: 1, overcount: 0, waited };
-        if places.len() < PLACES {
-            places.push(place);
+        let mut entry = Entry { key: key.clone(), count: 1, overcount: 0, waited };
+        if entries.len() < CAPACITY {
+            entries.push(entry);
             return;
         }
-        let least = places.iter_mut().min_by_key(|place| place.count);
-        let least = least.expect("BUG: there are places");
-        // The new key may have been counted that often while it had no place.
-        (place.count, place.overcount) = (least.count + 1, least.count);
-        *least = place;
+        let least = entries.iter_mut().min_by_key(|entry| entry.count);
+        let least = least.expect("BUG: there are entries");
+        // The new key may have been counted that often while it had no entry.
+        (entry.count, entry.overcount) = (least.count + 1, least.count);
+        *least = entry;
     }
 
     /// Whether they are to be written down now: at most every ten seconds.
@@ -72,15 +72,15 @@ impl HotKeys {
 
     /// The most contended keys first.
     pub(super) fn top(&self, limit: usize) -> Vec<HotKey> {
-        let places = self.places.lock();
-        let keys = places.iter().map(|place| HotKey {
-            key: place.key.to_string(),
-            contended: place.count,
-            overcount: place.overcount,
-            waited: place.waited,
+        let entries = self.entries.lock();
+        let keys = entries.iter().map(|entry| HotKey {
+            key: entry.key.to_string(),
+            contended: entry.count,
+            overcount: entry.overcount,
+            waited: entry.waited,
         });
         let keys = keys.collect();
-        drop(places);
+        drop(entries);
         sorted(keys, limit)
     }
 }
@@ -132,16 +132,16 @@ mod tests {
         }
         let top = keys.top(2);
         assert_eq!((top[0].key.as_str(), top[1].key.as_str()), ("hot", "warm"));
-        // Both had places from the beginning, and were never the least.
+        // Both had entries from the beginning, and were never the least.
         assert_eq!((top[0].contended, top[0].overcount), (1_000, 0));
         assert_eq!((top[0].waited, top[1].contended), (second * 1_000, 500));
-        assert_eq!(keys.top(1_000).len(), PLACES);
+        assert_eq!(keys.top(1_000).len(), CAPACITY);
     }
 
     #[test]
     fn a_late_key_is_counted_with_its_error() {
         let keys = HotKeys::default();
-        for number in 0..PLACES * 3 {
+        for number in 0..CAPACITY * 3 {
             keys.count(&key(&format!("before:{number}")), Duration::ZERO);
         }
         for _ in 0..100 {

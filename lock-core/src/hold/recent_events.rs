@@ -60,7 +60,9 @@ impl EventLog {
     fn count(&self, field: impl FnOnce(&mut Count) -> &mut u32) {
         let period = self.period();
         let mut counts = self.counts.lock();
-        counts.resize(slot(u64::from(PERIODS) - 1) + 1, Count::default());
+        if counts.is_empty() {
+            counts.resize(PERIODS as usize, Count::default());
+        }
         let count = &mut counts[slot(period)];
         if count.period != period {
             *count = Count { period, ..Count::default() };

@@ -1,8 +1,10 @@
 //! Counts what a client does: relaxed counters, which cost the path of a lock next to nothing.
 
 use std::{
-    sync::Arc,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Duration,
 };
 

@@ -22,7 +22,7 @@ const MAX_STEPS: usize = 50;
 
 /// Where a page begins.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+struct PageStart<'a> {
     /// The cursor of SCAN.
     cursor: &'a str,
     /// The node of a cluster. Nodes are read in the order of their addresses, so that a page goes on
@@ -30,7 +30,7 @@ struct Place<'a> {
     address: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PageStart<'a> {
     fn parse(after: &'a str) -> Result<Self, Unsupported> {
         let (cursor, address) = after.split_once('@').unwrap_or((after, ""));
         // Redis would refuse another text with an error of its own.
@@ -91,7 +91,7 @@ impl RedisStore {
         after: Option<&str>,
         limit: usize,
     ) -> Result<KeyPage, StoreError> {
-        let begin = Place::parse(after.unwrap_or("0"))?;
+        let begin = PageStart::parse(after.unwrap_or("0"))?;
         let client_prefix = self.wire.prefix();
         let pattern = format!("{}*", literally(&format!("{client_prefix}{prefix}")));
         let wires = [&*self.wire, &*self.other_wire];
