@@ -5,7 +5,7 @@ use std::process::Command;
 use redis::Value;
 
 use crate::redis_server::redis_server;
-use crate::{Cli, LIMIT, RedisServer, eventually};
+use crate::{Authority, Cli, LIMIT, RedisServer, eventually};
 
 /// Every slot of a cluster.
 const SLOTS: u16 = 16_384;
@@ -15,9 +15,18 @@ const SLOTS: u16 = 16_384;
 pub struct RedisClusterBuilder {
     replicas: usize,
     arguments: Vec<String>,
+    tls: Option<Authority>,
 }
 
 impl RedisClusterBuilder {
+    /// With certificates of this authority: between the nodes, and for clients at [`RedisCluster::url`].
+    /// Connections for assertions are without TLS.
+    #[must_use]
+    pub fn tls(mut self, authority: &Authority) -> Self {
+        self.tls = Some(authority.clone());
+        self
+    }
+
     /// One replica for each primary.
     #[must_use]
     pub fn with_replicas(mut self) -> Self {
@@ -41,9 +50,15 @@ impl RedisClusterBuilder {
                 .args(["--cluster-replica-validity-factor", "0"])
                 .args(["--repl-diskless-sync-delay", "0"])
                 .args(&self.arguments);
+            let node = match &self.tls {
+                Some(authority) => {
+                    node.tls(authority).args(["--tls-cluster", "yes", "--tls-replication", "yes"])
+                }
+                None => node,
+            };
             nodes.push(node.start().await);
         }
-        let cluster = RedisCluster { nodes };
+        let cluster = RedisCluster { nodes, tls: self.tls.is_some() };
         cluster.form().await;
         cluster
     }
@@ -54,6 +69,7 @@ impl RedisClusterBuilder {
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<RedisServer>,
+    tls: bool,
 }
 
 impl RedisCluster {
@@ -67,7 +83,7 @@ impl RedisCluster {
 
     /// A cluster with further settings.
     pub fn builder() -> RedisClusterBuilder {
-        RedisClusterBuilder { replicas: 0, arguments: Vec::new() }
+        RedisClusterBuilder { replicas: 0, arguments: Vec::new(), tls: None }
     }
 
     async fn form(&self) {
@@ -84,7 +100,7 @@ impl RedisCluster {
                 let () = cli.query(&words).await;
             }
             if at > 0 {
-                let port = node.port().to_string();
+                let port = node.secure_port().to_string();
                 let () = first.query(&["CLUSTER", "MEET", "127.0.0.1", &port]).await;
             }
         }
@@ -127,10 +143,12 @@ impl RedisCluster {
         bound(primary)..bound(primary + 1)
     }
 
-    /// `redis+cluster://` with the addresses of all nodes.
+    /// `redis+cluster://`, with TLS `rediss+cluster://`, with the addresses of all nodes.
     pub fn url(&self) -> String {
-        let nodes: Vec<_> = self.nodes.iter().map(|node| node.addr().to_string()).collect();
-        format!("redis+cluster://{}", nodes.join(","))
+        let address = |node: &RedisServer| format!("127.0.0.1:{}", node.secure_port());
+        let nodes: Vec<_> = self.nodes.iter().map(address).collect();
+        let scheme = if self.tls { "rediss" } else { "redis" };
+        format!("{scheme}+cluster://{}", nodes.join(","))
     }
 
     /// A node: primaries first.

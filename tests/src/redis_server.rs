@@ -90,6 +90,11 @@ impl RedisServer {
         self.port
     }
 
+    /// The port for TLS, of a server that has one, else the port.
+    pub(crate) fn secure_port(&self) -> u16 {
+        self.options.tls_port().unwrap_or(self.port)
+    }
+
     /// The process id, another after a restart.
     pub fn pid(&self) -> u32 {
         self.child.id()

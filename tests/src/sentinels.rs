@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Cli, LIMIT, RedisServer, RedisServerBuilder, eventually};
+use crate::{Authority, Cli, LIMIT, RedisServer, RedisServerBuilder, eventually};
 
 /// The number of Sentinels, and how many must agree.
 const SENTINELS: usize = 3;
@@ -18,9 +18,18 @@ pub struct SentinelSetupBuilder {
     replicas: usize,
     arguments: Vec<String>,
     down_after: Duration,
+    tls: Option<Authority>,
 }
 
 impl SentinelSetupBuilder {
+    /// With certificates of this authority: between servers and Sentinels, and for clients at
+    /// [`SentinelSetup::url`]. Connections for assertions are without TLS.
+    #[must_use]
+    pub fn tls(mut self, authority: &Authority) -> Self {
+        self.tls = Some(authority.clone());
+        self
+    }
+
     /// Requires this password at servers and Sentinels (letters and digits).
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
@@ -62,6 +71,7 @@ pub struct SentinelSetup {
     servers: Vec<RedisServer>,
     sentinels: Vec<RedisServer>,
     password: Option<String>,
+    tls: bool,
 }
 
 impl SentinelSetup {
@@ -85,23 +95,30 @@ impl SentinelSetup {
             replicas: 1,
             arguments: Vec::new(),
             down_after: Duration::from_millis(800),
+            tls: None,
         }
     }
 
     async fn launch(settings: SentinelSetupBuilder) -> Self {
-        let SentinelSetupBuilder { password, replicas, arguments, down_after } = settings;
+        let SentinelSetupBuilder { password, replicas, arguments, down_after, tls } = settings;
         let secured = |builder: RedisServerBuilder| match &password {
             Some(password) => builder.password(password).args(["--masterauth", password]),
             None => builder,
         };
+        let encrypted = |builder: RedisServerBuilder| match &tls {
+            Some(authority) => builder.tls(authority).args(["--tls-replication", "yes"]),
+            None => builder,
+        };
         let server = RedisServer::builder().args(["--repl-diskless-sync-delay", "0"]);
         let server = secured(server.args(&arguments));
-        let primary = server.clone().start().await;
-        let port = primary.port().to_string();
+        let primary = encrypted(server.clone()).start().await;
+        let port = primary.secure_port().to_string();
         let cli = primary.cli().await;
         let mut servers = vec![primary];
         for _ in 0..replicas {
-            servers.push(server.clone().args(["--replicaof", "127.0.0.1", &port]).start().await);
+            // Each with a port of its own for TLS.
+            let replica = encrypted(server.clone());
+            servers.push(replica.args(["--replicaof", "127.0.0.1", &port]).start().await);
         }
         eventually("the replicas are in step", LIMIT, async || {
             let info: String = cli.query(&["INFO", "replication"]).await;
@@ -123,14 +140,14 @@ impl SentinelSetup {
         }
         let mut sentinels = Vec::new();
         for _ in 0..SENTINELS {
-            let builder = RedisServer::builder().sentinel(&configuration);
+            let builder = encrypted(RedisServer::builder().sentinel(&configuration));
             let builder = match &password {
                 Some(password) => builder.known_password(password),
                 None => builder,
             };
             sentinels.push(builder.start().await);
         }
-        let setup = Self { servers, sentinels, password };
+        let setup = Self { servers, sentinels, password, tls: tls.is_some() };
         setup.hurry().await;
         for sentinel in &setup.sentinels {
             let cli = sentinel.cli().await;
@@ -162,12 +179,13 @@ impl SentinelSetup {
         }
     }
 
-    /// `redis+sentinel://` with the addresses of all Sentinels.
+    /// `redis+sentinel://`, with TLS `rediss+sentinel://`, with the addresses of all Sentinels.
     pub fn url(&self) -> String {
-        let sentinels: Vec<_> =
-            self.sentinels.iter().map(|sentinel| sentinel.addr().to_string()).collect();
+        let address = |sentinel: &RedisServer| format!("127.0.0.1:{}", sentinel.secure_port());
+        let sentinels: Vec<_> = self.sentinels.iter().map(address).collect();
+        let scheme = if self.tls { "rediss" } else { "redis" };
         let user = self.password.as_ref().map_or(String::new(), |it| format!(":{it}@"));
-        format!("redis+sentinel://{user}{}/{NAME}", sentinels.join(","))
+        format!("{scheme}+sentinel://{user}{}/{NAME}", sentinels.join(","))
     }
 
     /// One of the Sentinels.
@@ -219,7 +237,7 @@ impl SentinelSetup {
     pub async fn second_is_primary(&self) {
         // The server itself closes every connection when its role changes.
         let cli = self.sentinels[1].cli().await;
-        let port = self.servers[1].port().to_string();
+        let port = self.servers[1].secure_port().to_string();
         eventually("the replica is the primary", LIMIT, async || {
             let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME];
             let address: Vec<String> = cli.query(&words).await;

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use lock_core::{ConnectError, LockClient, Tls};
-use lock_tests::{Authority, LIMIT, RedisServer, ZooKeeperServer, bounded};
+use lock_tests::{
+    Authority, LIMIT, RedisCluster, RedisServer, SentinelSetup, ZooKeeperServer, bounded,
+    eventually,
+};
 
 use crate::deployments::{life::lives, lock_keys};
 
@@ -46,6 +49,60 @@ async fn a_client_certificate() {
     let here = connect(&server.tls_url(), tls.clone()).await.unwrap();
     let there = connect(&server.tls_url(), tls).await.unwrap();
     lives(here, there, delete).await;
+}
+
+/// Every node, its shard messages and its redirections under TLS.
+#[tokio::test]
+async fn a_cluster() {
+    let authority = Authority::new();
+    let cluster = RedisCluster::builder().tls(&authority).with_replicas().start().await;
+    let url = cluster.url();
+    assert!(url.starts_with("rediss+cluster://"), "{url}");
+    let delete = async |key: &str| {
+        let primary = cluster.primary_of(key).await;
+        assert!(primary.cli().await.del(key).await);
+    };
+    let here = connect(&url, trusting(&authority)).await.unwrap();
+    let there = connect(&url, trusting(&authority)).await.unwrap();
+    lives(here, there, delete).await;
+    // The nodes refuse connections without TLS there, and no other authority is trusted.
+    refused(&url, trusting(&Authority::new())).await;
+    let plain = url.replace("rediss", "redis");
+    assert!(bounded(LIMIT, LockClient::connect(&plain)).await.is_err());
+
+    // A replica that takes over is connected to under TLS too.
+    let client = connect(&url, trusting(&authority)).await.unwrap();
+    cluster.node(0).kill();
+    let keys: Vec<_> = (0..30).map(|number| format!("k:{number}")).collect();
+    let granted = async || {
+        for key in &keys {
+            if client.write(key.as_str()).acquire().await.is_err() {
+                return false;
+            }
+        }
+        true
+    };
+    eventually("locks in all slots", LIMIT, granted).await;
+}
+
+#[tokio::test]
+async fn a_primary_under_sentinel() {
+    let authority = Authority::new();
+    let setup = SentinelSetup::builder().tls(&authority).start().await;
+    let url = setup.url();
+    assert!(url.starts_with("rediss+sentinel://"), "{url}");
+    let cli = setup.first().cli().await;
+    let delete = async |key: &str| assert!(cli.del(key).await);
+    let here = connect(&url, trusting(&authority)).await.unwrap();
+    let there = connect(&url, trusting(&authority)).await.unwrap();
+    lives(here, there, delete).await;
+    refused(&url, trusting(&Authority::new())).await;
+
+    let client = connect(&url, trusting(&authority)).await.unwrap();
+    setup.first().kill();
+    setup.second_is_primary().await;
+    let granted = async || client.write("after").acquire().await.is_ok();
+    eventually("a lock at the new primary", LIMIT, granted).await;
 }
 
 #[tokio::test]
