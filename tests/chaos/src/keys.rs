@@ -20,6 +20,8 @@ pub(crate) enum Family {
     Semaphore,
     /// Written by multi-locks and by single locks.
     Multi,
+    /// Locked on both wires of Redis, in row 54 alone.
+    BothWires,
 }
 
 impl Family {
@@ -36,7 +38,7 @@ impl Family {
 
     pub(crate) fn kind(self) -> Kind {
         match self {
-            Self::Reentrant => Kind::Reentrant,
+            Self::Reentrant | Self::BothWires => Kind::Reentrant,
             Self::NonReentrant => Kind::NonReentrant,
             Self::Fenced => Kind::Fenced,
             Self::Fair => Kind::Fair,
@@ -53,6 +55,7 @@ impl Family {
     fn name(self) -> &'static str {
         match self {
             Self::Multi => "multi",
+            Self::BothWires => "both_wires",
             _ => self.kind().as_str(),
         }
     }
@@ -71,6 +74,11 @@ impl Family {
     /// only the waiter's own clock or the one message wakes it.
     pub(crate) fn heirloom(worker: usize) -> String {
         Self::ReadWrite.key(KEYS + worker)
+    }
+
+    /// The key that this worker waits for behind others when it is to be gone (rows 50 to 52).
+    pub(crate) fn left_to(worker: usize) -> String {
+        Self::Reentrant.key(KEYS + worker)
     }
 
     /// The family that a key belongs to.

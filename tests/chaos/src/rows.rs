@@ -17,7 +17,7 @@ const fn elsewhere(number: u8, what: &'static str, why: &'static str) -> Row {
 }
 
 /// Every row, by its number.
-pub(crate) const ROWS: [Row; 46] = [
+pub(crate) const ROWS: [Row; 54] = [
     injected(1, "SIGSTOP of a worker, for less or more than its leases"),
     elsewhere(
         2,
@@ -72,7 +72,20 @@ pub(crate) const ROWS: [Row; 46] = [
     injected(44, "ZooKeeper: an operator deletes znodes of holders and waiters"),
     injected(45, "ZooKeeper: SIGKILL of two members of three, then a restart"),
     injected(46, "ZooKeeper: a slow disk"),
+    injected(47, "all connections of clients ended, once a second"),
+    injected(48, "the counters of fencing tokens deleted"),
+    injected(49, "the counters of fencing tokens set back, and all connections ended"),
+    injected(50, "SIGKILL of a worker that is next, before the lock is released"),
+    injected(51, "SIGSTOP of a worker that is next, before the lock is released"),
+    injected(52, "black hole around a worker that is next, before the lock is released"),
+    injected(53, "a batch of releases of which one fails"),
+    injected(54, "both wires on one key"),
 ];
+
+/// Whether workers carry it out themselves, and write down that they did.
+pub(crate) fn is_by_workers(row: u8) -> bool {
+    matches!(row, 28..=36 | 54)
+}
 
 #[cfg(test)]
 mod tests {

@@ -63,6 +63,7 @@ impl Slice<'_> {
             windows: nemesis.record.windows(),
             broken,
             trouble: nemesis.record.trouble(),
+            wrong: nemesis.record.findings(),
             tally: resource.tally(),
             leftovers,
         }

@@ -7,6 +7,7 @@ mod order;
 mod outcomes;
 mod past;
 mod permits;
+mod reservations;
 mod stalls;
 #[cfg(test)]
 mod testing;
@@ -31,6 +32,8 @@ pub(crate) struct Evidence {
     pub(crate) windows: Vec<Window>,
     /// Faults that could not be injected.
     pub(crate) trouble: Vec<String>,
+    /// What the campaign's own clients saw that must not be.
+    pub(crate) wrong: Vec<(Nanos, String)>,
     /// The fault that could not be healed: later records do not count.
     pub(crate) broken: Option<String>,
     pub(crate) tally: Tally,
@@ -61,6 +64,9 @@ pub(crate) struct Verdict {
     pub(crate) stalls_looked_at: u64,
     /// Waiters that stood before a lock whose holder was killed.
     pub(crate) heirs: u64,
+    /// Releases while the waiter in front was gone, and the longest until the lock was granted.
+    pub(crate) left_to_the_gone: u64,
+    pub(crate) longest_left: Nanos,
     /// The longest that one of them waited after the lease of the dead.
     pub(crate) longest_inheritance: Nanos,
 }
@@ -76,6 +82,8 @@ pub(crate) fn check(evidence: &Evidence, past: &Past) -> Verdict {
     order::check(past, &windows, &mut verdict);
     notice::check(past, &windows, &mut verdict);
     outcomes::check(past, &windows, &mut verdict);
+    outcomes::report(&evidence.wrong, "servers", &mut verdict);
+    reservations::count(past, &windows, &mut verdict);
     leftovers::check(&evidence.leftovers, &windows, &mut verdict);
     fenced(evidence.tally, &mut verdict);
     verdict

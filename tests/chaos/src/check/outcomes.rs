@@ -5,6 +5,7 @@ use super::{Answer, Ask, Finding, Past, Verdict, Windows, windows::touches};
 use crate::{
     clock::{MS, Nanos, SECOND},
     history::Refusal,
+    keys::Family,
 };
 
 /// What comes on top of the wait: the command timeout, once for a release of the own process that is
@@ -21,9 +22,14 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
             verdict.findings.push(Finding { check: "outcomes", at: ask.end, key, what });
         }
     }
-    for (at, what) in &past.wrong {
+    report(&past.wrong, "workers", verdict);
+}
+
+/// What was seen that must not be.
+pub(super) fn report(wrong: &[(Nanos, String)], check: &'static str, verdict: &mut Verdict) {
+    for (at, what) in wrong {
         let what = what.clone();
-        verdict.findings.push(Finding { check: "workers", at: *at, key: None, what });
+        verdict.findings.push(Finding { check, at: *at, key: None, what });
     }
 }
 
@@ -42,10 +48,20 @@ fn wrong(ask: &Ask, windows: &Windows, foreign: &[(Nanos, Nanos)]) -> Option<Str
     match &ask.answer {
         Answer::Missing => Some(format!("worker {} was never answered", ask.worker)),
         // An eviction that takes one of a lock's keys leaves others that make no lock.
+        // Both wires on one key: the one that comes second is refused.
+        Answer::Refused(Refusal::WrongKind) if ask.family == Family::BothWires => None,
         Answer::Refused(Refusal::WrongKind)
             if !touches((ask.at, ask.end), foreign) && !windows.lost_between(ask.at, ask.end) =>
         {
             Some(format!("worker {} found something else than a lock", ask.worker))
+        }
+        // A connection that ends is replaced, and what it carried is sent again. Only a wait that ends
+        // meanwhile has no time for that.
+        Answer::Refused(Refusal::Unavailable(_))
+            if (ask.wait == 0 || took + MS < ask.wait)
+                && !touches((ask.at, ask.end), windows.troubles(ask.worker)) =>
+        {
+            Some(format!("worker {} was refused as unavailable, and nothing was wrong", ask.worker))
         }
         Answer::Refused(Refusal::Other(why)) => Some(format!("worker {}: {why}", ask.worker)),
         // One of several may be lost while the others are waited for.
@@ -74,6 +90,8 @@ mod tests {
         assert_eq!(findings(Answer::Missing, SECOND), 1);
         assert_eq!(findings(Answer::Refused(Refusal::Busy), SECOND), 0);
         assert_eq!(findings(Answer::Refused(Refusal::WrongKind), SECOND), 1);
+        assert_eq!(findings(Answer::Refused(Refusal::Unavailable(0)), SECOND / 2), 1);
+        assert_eq!(findings(Answer::Refused(Refusal::Unavailable(0)), SECOND), 0);
         assert_eq!(findings(Answer::Refused(Refusal::Other("?".to_owned())), SECOND), 1);
     }
 

@@ -42,14 +42,16 @@ impl Windows {
             (0..WORKERS).map(spans).collect()
         };
         let troubles = |window: &Window, worker| match window.lane {
-            // Messages that are lost, scripts that are forgotten: waiters get there all the same.
-            Lane::Servers => !matches!(window.row, 13 | 22 | 26 | 27 | 38),
-            Lane::Worker(at) => at == worker && window.row <= 8,
+            // Messages that are lost, scripts that are forgotten, tokens that are drawn anew: waiters get
+            // there all the same. So they do when connections end, over the next one.
+            Lane::Servers => !matches!(window.row, 13 | 22 | 26 | 27 | 38 | 47..=49 | 53),
+            Lane::Worker(at) => at == worker && matches!(window.row, 1..=8 | 50..=52),
         };
-        let stops =
-            |window: &Window, worker| window.row == 1 && window.lane == Lane::Worker(worker);
+        let stops = |window: &Window, worker| {
+            matches!(window.row, 1 | 51) && window.lane == Lane::Worker(worker)
+        };
         let silences = |window: &Window, worker| {
-            (window.row == 5 && window.lane == Lane::Worker(worker))
+            (matches!(window.row, 5 | 52) && window.lane == Lane::Worker(worker))
                 || (window.row == 9 && sort == Sort::Standalone)
                 || (window.row == 42 && window.variant == 1)
         };
@@ -123,6 +125,16 @@ impl Windows {
     pub(crate) fn foreign(&self) -> Vec<Span> {
         let windows = self.windows.iter().filter(|window| window.row == 37);
         union(windows.map(|window| (window.begin, window.end + SECOND)).collect())
+    }
+
+    /// When a worker that waits in front was killed, stopped or cut off (rows 50 to 52).
+    pub(crate) fn gone_from_the_front(&self) -> impl Iterator<Item = (usize, Span)> {
+        self.windows.iter().filter_map(|window| match window.lane {
+            Lane::Worker(at) if matches!(window.row, 50..=52) => {
+                Some((at, (window.begin, window.end)))
+            }
+            _ => None,
+        })
     }
 
     /// When a server fault lasted, in order.

@@ -1,7 +1,9 @@
 //! Makes the schedule come true, lane by lane, and keeps a record of when what was broken.
 
 mod accounts;
+mod batches;
 mod clock_jumps;
+mod counters;
 mod failover;
 mod memory;
 mod messages;
@@ -48,6 +50,8 @@ pub(crate) struct Window {
 pub(crate) struct Record {
     windows: Mutex<Vec<Window>>,
     trouble: Mutex<Vec<String>>,
+    /// What the campaign's own clients saw that must not be, and when.
+    wrong: Mutex<Vec<(Nanos, String)>>,
     /// Why the servers are not what they were, for good.
     broken: OnceLock<String>,
 }
@@ -61,6 +65,15 @@ impl Record {
     fn failed(&self, planned: &Planned, why: impl std::fmt::Display) {
         let text = format!("{planned}: {why}");
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    /// Something that must not be.
+    fn wrong(&self, at: Nanos, what: String) {
+        self.wrong.lock().unwrap_or_else(PoisonError::into_inner).push((at, what));
+    }
+
+    pub(crate) fn findings(&self) -> Vec<(Nanos, String)> {
+        self.wrong.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn broken(&self) -> Option<String> {
@@ -114,6 +127,7 @@ impl Nemesis {
         for planned in plan.iter().filter(|planned| planned.lane == Lane::Worker(at)) {
             tokio::time::sleep_until(self.began + planned.at).await;
             let _one_of_many = self.quiet.read().await;
+            crew.prepare(at, planned).await;
             let begin = now();
             let done = crew.inject(at, planned).await;
             self.note(planned, begin, done);

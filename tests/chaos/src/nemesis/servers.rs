@@ -6,7 +6,8 @@ use lock_tests::Wire;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Nemesis, accounts, clock_jumps, failover, memory, messages, restarts, slots, stalls, zookeeper,
+    Nemesis, accounts, batches, clock_jumps, counters, failover, memory, messages, restarts, slots,
+    stalls, zookeeper,
 };
 use crate::{
     deployment::Deployment,
@@ -53,6 +54,8 @@ pub(super) async fn inject(
         (37, _) => messages::put_something_else(deployment, planned).await,
         (38, _) => messages::flood(deployment, planned).await,
         (39..=46, _) => zookeeper::inject(deployment, planned).await,
+        (47..=49, _) => counters::inject(deployment, planned).await,
+        (53, _) => batches::fail_one_release(nemesis, deployment, planned).await,
         (row, _) => Err(format!("row {row} is not injected")),
     };
     let whole = format!("every server to be back after {planned}");

@@ -1,4 +1,5 @@
-//! The worker processes, their links, and what happens to them: rows 1 to 8 and 28 to 36.
+//! The worker processes, their links, and what happens to them: rows 1 to 8, 28 to 36, 50 to
+//! 52 and 54.
 
 use std::{
     path::{Path, PathBuf},
@@ -121,25 +122,41 @@ impl Crew {
         Self { members, lives: std::sync::Mutex::default() }
     }
 
+    /// Gives a worker something to lose, before the fault begins.
+    pub(super) async fn prepare(&self, at: usize, planned: &Planned) {
+        let member = self.members[at].lock().await;
+        match planned.row {
+            // For longer than a lease.
+            1 | 5..=8 => {
+                member.process.say("do 3");
+                sleep(Duration::from_millis(30)).await;
+            }
+            // It waits behind others that hold the lock in turn: it is next now, or will be soon.
+            51 | 52 => {
+                member.process.say(&format!("do {}", planned.row));
+                sleep(Duration::from_millis(20 + planned.amount % 280)).await;
+            }
+            _ => {}
+        }
+    }
+
     /// Injects a fault into one worker, lets it last, and heals it.
     pub(super) async fn inject(&self, at: usize, planned: &Planned) -> Injected {
         let mut member = self.members[at].lock().await;
         match (planned.row, planned.variant) {
-            (1, _) => {
-                hold_something(&member).await;
+            (1 | 51, _) => {
                 member.process.pause();
                 sleep(planned.lasts).await;
                 member.process.resume();
             }
-            (3 | 4, _) => {
+            (3 | 4 | 50, _) => {
                 // It takes care that it holds something, or waits for it.
                 member.process.say(&format!("do {}", planned.row));
                 sleep(planned.lasts).await;
                 self.bury(&member, true).await;
                 member.process = member.start.process();
             }
-            (5..=8, _) => {
-                hold_something(&member).await;
+            (5..=8 | 52, _) => {
                 member.links.fail(planned).await;
                 sleep(planned.lasts).await;
                 member.links.pass();
@@ -192,16 +209,10 @@ impl Crew {
     }
 }
 
-/// For longer than a lease, so that there is something to lose.
-async fn hold_something(member: &Member) {
-    member.process.say("do 3");
-    sleep(Duration::from_millis(30)).await;
-}
-
 impl Links {
     async fn fail(&self, planned: &Planned) {
         match (planned.row, planned.variant) {
-            (5, 0) => self.black_hole(Direction::Both),
+            (5, 0) | (52, _) => self.black_hole(Direction::Both),
             (5, 1) => self.black_hole(Direction::ToServer),
             (5, _) => self.black_hole(Direction::ToClient),
             (6, 0) => self.forget(),

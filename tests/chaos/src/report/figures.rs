@@ -10,11 +10,9 @@ use crate::{
     deployment::Sort,
     history::Refusal,
     nemesis::Window,
+    rows::is_by_workers,
     schedule::Lane,
 };
-
-/// Rows that count what workers did themselves, and those that count what was found afterwards.
-const BY_WORKERS: std::ops::RangeInclusive<u8> = 28..=36;
 
 #[derive(Default)]
 pub(super) struct OfSort {
@@ -35,6 +33,8 @@ pub(super) struct OfSort {
     pub(super) starved: u64,
     pub(super) longest_starved: Nanos,
     pub(super) heirs: u64,
+    pub(super) left_to_the_gone: u64,
+    pub(super) longest_left: Nanos,
     pub(super) longest_inheritance: Nanos,
     pub(super) fenced: u64,
     pub(super) fenced_lost: u64,
@@ -84,7 +84,7 @@ impl Figures {
         }
         self.last_grants = of.grants - before;
         let injected = evidence.windows.iter().filter(|window| window.injected);
-        let rows = injected.map(|window| window.row).filter(|row| !BY_WORKERS.contains(row));
+        let rows = injected.map(|window| window.row).filter(|row| !is_by_workers(*row));
         for row in rows.chain(past.rows.iter().copied()) {
             *of.faults.entry(row).or_default() += 1;
         }
@@ -101,6 +101,8 @@ impl Figures {
             of.longest_starved = of.longest_starved.max(span);
         }
         of.heirs += verdict.heirs;
+        of.left_to_the_gone += verdict.left_to_the_gone;
+        of.longest_left = of.longest_left.max(verdict.longest_left);
         of.longest_inheritance = of.longest_inheritance.max(verdict.longest_inheritance);
         of.fenced += evidence.tally.fenced_writes;
         of.fenced_lost += evidence.tally.fenced_lost;
@@ -181,7 +183,7 @@ impl OfSort {
 /// Returns how long workers did not run although they were not stopped.
 fn starved<'a>(evidence: &'a Evidence, past: &'a Past) -> impl Iterator<Item = Nanos> + 'a {
     let stopped = |worker: usize, from: Nanos, to: Nanos| {
-        let stops = |it: &&Window| it.row == 1 && it.lane == Lane::Worker(worker);
+        let stops = |it: &&Window| matches!(it.row, 1 | 51) && it.lane == Lane::Worker(worker);
         evidence.windows.iter().filter(stops).any(|it| it.begin <= to && from <= it.end)
     };
     let stood = past.stood.iter();

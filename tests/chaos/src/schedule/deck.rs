@@ -35,7 +35,12 @@ const FOR_WORKERS: &[(u8, u8)] = &[
     (33, 0),
     (34, 0),
     (36, 0),
+    (50, 0),
+    (51, 0),
+    (52, 0),
 ];
+/// Those of them that need Redis.
+const FOR_WORKERS_ON_REDIS: &[(u8, u8)] = &[(54, 0)];
 
 /// Those that every deployment's Redis servers can suffer.
 const FOR_ALL_SERVERS: &[(u8, u8)] = &[
@@ -53,6 +58,10 @@ const FOR_ALL_SERVERS: &[(u8, u8)] = &[
     (27, 0),
     (37, 0),
     (38, 0),
+    (47, 0),
+    (48, 0),
+    (49, 0),
+    (53, 0),
 ];
 
 const FOR_STANDALONE: &[(u8, u8)] = &[(10, 0), (11, 0), (16, 0), (24, 0), (25, 0)];
@@ -93,7 +102,8 @@ impl Deck {
         let rows = match lane {
             Lane::Servers if sort == Sort::ZooKeeper => of_sort.to_vec(),
             Lane::Servers => [FOR_ALL_SERVERS, of_sort].concat(),
-            Lane::Worker(_) => FOR_WORKERS.to_vec(),
+            Lane::Worker(_) if sort == Sort::ZooKeeper => FOR_WORKERS.to_vec(),
+            Lane::Worker(_) => [FOR_WORKERS, FOR_WORKERS_ON_REDIS].concat(),
         };
         let is_chosen = |(row, _): &(u8, u8)| chosen.is_empty() || chosen.contains(row);
         let cards = rows.into_iter().filter(is_chosen).collect();
@@ -132,7 +142,7 @@ impl Deck {
 
 /// Whether a fault of a lane is kept out of calm times.
 fn is_disturbing(row: u8) -> bool {
-    !matches!(row, 3 | 4 | 28..=36)
+    !matches!(row, 3 | 4 | 28..=36 | 50 | 54)
 }
 
 /// The first moment from `at` on at which something that takes so long is over before it is calm.
@@ -155,8 +165,8 @@ fn heals(row: u8) -> Duration {
 /// For how many milliseconds a fault lasts before it is healed.
 fn lasts(row: u8, variant: u8, random: &mut Rng) -> u64 {
     match (row, variant) {
-        (1, _) => random.u64(100..3_200),
-        (5, _) => random.u64(100..2_800),
+        (1 | 51, _) => random.u64(100..3_200),
+        (5 | 52, _) => random.u64(100..2_800),
         (3 | 4 | 7 | 26 | 29 | 30 | 32 | 33 | 34, _) | (6, 1 | 2) => random.u64(50..200),
         (6, _) => random.u64(300..1_000),
         (8, _) => random.u64(300..1_500),
@@ -171,6 +181,9 @@ fn lasts(row: u8, variant: u8, random: &mut Rng) -> u64 {
         (42, _) => random.u64(200..3_000),
         (39 | 45, _) => random.u64(50..1_500),
         (46, _) => random.u64(500..2_000),
+        // Until it is next.
+        (50, _) => random.u64(20..300),
+        (47, _) => random.u64(1_000..4_000),
         _ => random.u64(100..800),
     }
 }

@@ -62,7 +62,8 @@ impl Worker {
                 self.acquired(turn, self.locks.multi_lock(members)).await.map(Held::Multi)
             }
             family => {
-                let lock = self.locks.lock(turn.mode, key).kind(family.kind());
+                let client = turn.other_wire.as_ref().unwrap_or(&self.locks);
+                let lock = client.lock(turn.mode, key).kind(family.kind());
                 let lock = match scope {
                     Some(scope) => lock.in_scope(scope),
                     None => lock,

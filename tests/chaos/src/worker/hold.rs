@@ -139,6 +139,8 @@ mod tests {
         let worker = Worker {
             locks: LockClient::in_memory(),
             log: Log::create(&history).expect("a history"),
+            url: String::new(),
+            wire: lock_tests::Wire::Native,
             session_lease: None,
             resource: PathBuf::new(),
             place: 0,
@@ -167,6 +169,7 @@ mod tests {
             lives: vec![life],
             windows: Vec::new(),
             trouble: Vec::new(),
+            wrong: Vec::new(),
             broken: None,
             tally: Tally::default(),
             leftovers: Vec::new(),

@@ -74,6 +74,9 @@ pub(crate) struct Settings {
 pub(crate) struct Worker {
     locks: LockClient,
     log: Log,
+    /// Where the locks are, and on which wire.
+    url: String,
+    wire: Wire,
     /// The one lease of all locks, where there are sessions.
     session_lease: Option<Duration>,
     resource: PathBuf,
@@ -122,6 +125,8 @@ async fn run(settings: &Settings) -> ExitCode {
     let worker = Arc::new(Worker {
         locks,
         log,
+        url: settings.url.clone(),
+        wire: settings.wire,
         session_lease: settings.sessions.then_some(SESSION_LEASE),
         resource: settings.resource.clone(),
         place: settings.number,
@@ -136,6 +141,10 @@ async fn run(settings: &Settings) -> ExitCode {
     }
     let other = (settings.number + 1) % settings.of;
     tasks.spawn(work::inherit(Arc::clone(&worker), other));
+    for ahead in 1..=2 {
+        let other = (settings.number + ahead) % settings.of;
+        tasks.spawn(work::precede(Arc::clone(&worker), other));
+    }
     let mut told = BufReader::new(stdin()).lines();
     let mut number = TASKS;
     while let Ok(Some(line)) = told.next_line().await {

@@ -7,8 +7,9 @@ use futures_util::{
     FutureExt,
     stream::{self, StreamExt},
 };
-use lock_core::{AcquireError, ReleaseError};
+use lock_core::{AcquireError, LockClient, ReleaseError};
 use lock_key::{MAX_DURATION, MAX_KEY_BYTES};
+use lock_tests::Wire;
 use tokio::time::sleep;
 
 use super::{OnPurpose, Worker, acquire::refusal, hold::Looked, turn::Turn};
@@ -16,6 +17,7 @@ use crate::{
     clock::now,
     history::{Ending, Record, Refusal},
     keys::{Family, KEYS},
+    rows::is_by_workers,
 };
 
 /// How many keys one worker holds at once, and how many of them it requests at the same time.
@@ -23,6 +25,10 @@ const MANY: usize = 2_000;
 const AT_ONCE: usize = 200;
 /// A key whose character is none of a path's.
 const BEYOND_PATHS: &str = "\u{1f512}";
+/// How many tasks lock on both wires, how often each, and how long their client may take to end.
+const AT_THE_SAME_TIME: usize = 6;
+const EACH: usize = 8;
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How many futures are dropped.
 const DROPPED: u32 = 12;
 
@@ -39,16 +45,56 @@ pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
         33 => ask_for_keys_that_are_too_long(&worker).await,
         34 => ask_for_leases_out_of_bounds(&worker).await,
         36 => release_late(&worker, random).await,
+        50..=52 => wait_in_front(&worker).await,
+        54 => lock_on_both_wires(&worker, random).await,
         other => worker.wrong(format!("no worker can carry out row {other}")),
     }
     // The others are counted where the worker is killed.
-    if row >= 28 {
+    if is_by_workers(row) {
         worker.write(&Record::Row { row, at: now() });
     }
 }
 
 fn plain(worker: &Worker, random: &mut Rng, family: Family) -> Turn {
     worker.plain(family, &family.key(random.usize(..KEYS)))
+}
+
+/// Behind two others that hold it in turn, to be gone when it is next.
+async fn wait_in_front(worker: &Worker) {
+    let plain = worker.plain(Family::Reentrant, &Family::left_to(worker.place));
+    hold_for(worker, &Turn { wait: Duration::from_secs(12), ..plain }, Duration::ZERO).await;
+}
+
+/// A service of which some replicas are on the other wire.
+async fn lock_on_both_wires(worker: &Worker, random: &mut Rng) {
+    let other = match worker.wire {
+        Wire::Native => Wire::Redisson,
+        Wire::Redisson => Wire::Native,
+    };
+    // It may be cut off, or Redis may be down.
+    let Ok(client) = other.builder().connect(&worker.url).await else { return };
+    let turns: Vec<Vec<Turn>> = (0..AT_THE_SAME_TIME)
+        .map(|_| (0..EACH).map(|_| on_either_wire(worker, &client, random)).collect())
+        .collect();
+    let tasks = turns.iter().map(async |turns| {
+        for turn in turns {
+            hold_for(worker, turn, turn.hold).await;
+        }
+    });
+    futures_util::future::join_all(tasks).await;
+    if let Err(left) = client.shutdown(PATIENCE).await {
+        worker.wrong(format!("the client on the other wire left something: {left}"));
+    }
+}
+
+fn on_either_wire(worker: &Worker, other: &LockClient, random: &mut Rng) -> Turn {
+    let plain = worker.plain(Family::BothWires, &Family::BothWires.key(random.usize(..2)));
+    Turn {
+        wait: Duration::from_millis(random.u64(0..200)),
+        hold: Duration::from_millis(random.u64(0..20)),
+        other_wire: random.bool().then(|| other.clone()),
+        ..plain
+    }
 }
 
 /// To be killed with, or cut off, or stopped.

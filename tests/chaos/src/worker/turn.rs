@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use lock_core::Mode;
+use lock_core::{LockClient, Mode};
 
 use super::Worker;
 use crate::keys::{Family, KEYS};
@@ -26,6 +26,8 @@ pub(super) struct Turn {
     /// Released in words, or dropped.
     pub(super) release: bool,
     pub(super) extra: Extra,
+    /// A client on the other wire.
+    pub(super) other_wire: Option<LockClient>,
 }
 
 /// What happens while it is held.
@@ -55,6 +57,7 @@ impl Turn {
             polls: None,
             release: true,
             extra: Extra::Nothing,
+            other_wire: None,
         }
     }
 
@@ -81,6 +84,7 @@ impl Turn {
             polls: (random.u8(..100) < 3).then(|| random.u32(1..12)),
             release: random.u8(..100) < 65,
             extra: Extra::Nothing,
+            other_wire: None,
         };
         turn.extra = turn.something_more(random);
         turn

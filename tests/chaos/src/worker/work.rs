@@ -41,6 +41,22 @@ pub(super) async fn inherit(worker: Arc<Worker>, other: usize) {
     }
 }
 
+/// Holds what another worker waits for when it is to be gone, in turn with a third one.
+pub(super) async fn precede(worker: Arc<Worker>, other: usize) {
+    let key = Family::left_to(other);
+    while !worker.finishing.load(Ordering::SeqCst) {
+        let plain = worker.plain(Family::Reentrant, &key);
+        let turn =
+            Turn { wait: Duration::from_secs(12), hold: Duration::from_millis(120), ..plain };
+        if let Some((n, held)) = worker.acquire(&turn, None).await {
+            let mut looked = Looked::begin();
+            worker.protect(n, &held, &mut looked, sleep(turn.hold)).await;
+            worker.let_go(n, held, &looked, true).await;
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
 impl Worker {
     pub(super) async fn take(&self, turn: &Turn, counter: &mut Counter) {
         let is_scoped = matches!(turn.extra, Extra::Reenter | Extra::Nest);
