@@ -36,7 +36,7 @@ impl RedisServer {
         RedisServerBuilder::default()
     }
 
-    async fn launch(options: RedisServerBuilder) -> Self {
+    async fn launch(mut options: RedisServerBuilder) -> Self {
         let directory = crate::in_memory_directory();
         for _ in 0..readiness::PORTS_TRIED {
             let port = crate::free_port();
@@ -45,7 +45,7 @@ impl RedisServer {
                 Ok(()) => {
                     return Self { child, directory, port, options };
                 }
-                Err(NotReady::PortTaken) => {}
+                Err(NotReady::PortTaken) => options.choose_tls_port(),
                 Err(NotReady::Failed(why)) => panic!("redis-server did not start: {why}"),
             }
         }

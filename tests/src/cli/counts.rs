@@ -15,10 +15,11 @@ impl Cli {
         counts.get(&command).copied().unwrap_or_default()
     }
 
-    /// Returns how often each command ran, by its lower-case name, without those that never ran.
+    /// Returns how often each command ran, by its lower-case name, without those that never ran and
+    /// `config`: before Redis 7, [`reset_stats`](Self::reset_stats) counts itself under that name.
     pub async fn command_counts(&self) -> BTreeMap<String, u64> {
         let info: String = self.query(&["INFO", "commandstats"]).await;
-        info.lines().filter_map(count).collect()
+        info.lines().filter_map(count).filter(|(name, _)| name != "config").collect()
     }
 
     /// Resets all counts.

@@ -100,6 +100,14 @@ impl RedisServerBuilder {
         self
     }
 
+    /// Another port for TLS, if it has one: the last one, or the bus port that a cluster derives from it,
+    /// may be taken.
+    pub(super) fn choose_tls_port(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.port = crate::free_port();
+        }
+    }
+
     pub(super) fn tls_port(&self) -> Option<u16> {
         self.tls.as_ref().map(|tls| tls.port)
     }

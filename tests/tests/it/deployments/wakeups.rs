@@ -17,15 +17,18 @@ fn verb() -> &'static str {
     if RedisCluster::major_version() >= 7 { "SPUBLISH" } else { "PUBLISH" }
 }
 
-/// The channel on which the waiter of `k` is woken.
-async fn channel(wire: Wire, node: &Cli) -> String {
+/// The channel on which the waiter of `k` is woken. Before Redis 7 its client listens at any node.
+async fn channel(wire: Wire, cluster: &RedisCluster) -> String {
     if wire == Wire::Redisson {
         return "redisson_rwlock:{lock:k}".to_owned();
     }
     let verb = if RedisCluster::major_version() >= 7 { "SHARDCHANNELS" } else { "CHANNELS" };
     let mut channels: Vec<String> = Vec::new();
     eventually("it listens", LIMIT, async || {
-        channels = node.query(&["PUBSUB", verb, "lock_wake:*"]).await;
+        for node in 0..RedisCluster::PRIMARIES {
+            let node = cluster.cli(node).await;
+            channels.extend(node.query::<Vec<String>>(&["PUBSUB", verb, "lock_wake:*"]).await);
+        }
         !channels.is_empty()
     })
     .await;
@@ -58,7 +61,7 @@ async fn a_waiter_is_woken_before_and_after_its_slot_moves(wire: Wire) {
     // So long that nothing is renewed meanwhile.
     let guard = here.write("k").lease(LONG * 100).acquire().await.unwrap();
     let waiter = tokio::spawn(there.read("k").wait(LONG * 10).acquire());
-    let channel = channel(wire, &cluster.cli(from).await).await;
+    let channel = channel(wire, &cluster).await;
     let channel = channel.as_str();
     is_woken(&cluster.cli(from).await, channel).await;
     cluster.move_slot(slot, from, to).await;

@@ -87,10 +87,11 @@ pub(crate) const KEYS: &[&str] = &[
 
 /// A connection with all of these rights but `missing`.
 pub(crate) async fn user(store: &Store, missing: &[&str]) -> Cli {
-    // The harness gives its connections a name.
-    let user = ["ACL", "SETUSER", "locker", "reset", "on", ">secret", "+client|setname"];
+    // The harness gives its connections a name. Before Redis 7 a new user has all channels.
+    let user = ["ACL", "SETUSER", "locker", "reset", "resetchannels", "on", ">secret"];
+    let user = user.into_iter().chain(["+client|setname"]);
     let rights = COMMANDS.iter().chain(KEYS).filter(|right| !missing.contains(right));
-    let words: Vec<&str> = user.into_iter().chain(rights.copied()).collect();
+    let words: Vec<&str> = user.chain(rights.copied()).collect();
     store.set(&words).await;
     Cli::connect(&format!("redis://locker:secret@{}", store.server.addr())).await
 }
