@@ -95,6 +95,12 @@ impl ScriptCaller {
         plain(call, nonce)
     }
 
+    /// Returns the call that inspects the lock.
+    #[must_use]
+    pub fn inspect(&self, nonce: &str) -> PlainCall {
+        plain(self.wire().inspect(&self.key), nonce)
+    }
+
     /// Returns the call that releases the lock on the native wire if no other waits.
     ///
     /// # Panics

@@ -18,7 +18,7 @@ const TWO: &[i64] = &[1_500, 2_500];
 /// Each with its bounds; mutants are sought in those of their kind, smallest first.
 #[must_use]
 pub fn all() -> Vec<Setup> {
-    [read_write(), sole(), fair(), semaphore(), native()].concat()
+    [read_write(), sole(), fair(), semaphore(), native(), full(), evicting()].concat()
 }
 
 /// The one of this name.
@@ -105,6 +105,40 @@ fn semaphore() -> Vec<Setup> {
 
 fn native_of(name: &'static str, kind: Kind, clients: u8, operations: u8) -> Setup {
     Setup { clients, operations, late: 0, leases: ONE, ..Setup::native(name, kind) }
+}
+
+/// Redis reaches its memory limit at any moment, and leaves it.
+fn full() -> Vec<Setup> {
+    let shared = |setup| Setup { converts: true, ..setup };
+    let setups = vec![
+        of("reentrant: memory limit", Kind::Reentrant, 2, 5),
+        shared(of("read/write: memory limit", Kind::ReadWrite, 2, 5)),
+        of("fair: memory limit", Kind::Fair, 2, 5),
+        shared(of("fair read/write: memory limit", Kind::FairReadWrite, 2, 5)),
+        of("semaphore: memory limit", Kind::Semaphore, 3, 5),
+        native_of("native reentrant: memory limit", Kind::Reentrant, 2, 5),
+        shared(native_of("native read/write: memory limit", Kind::ReadWrite, 2, 4)),
+        native_of("native fair: memory limit", Kind::Fair, 2, 5),
+        shared(native_of("native fair read/write: memory limit", Kind::FairReadWrite, 2, 4)),
+        native_of("native semaphore: memory limit", Kind::Semaphore, 3, 5),
+    ];
+    setups.into_iter().map(|setup| Setup { fills: true, ..setup }).collect()
+}
+
+/// Redis evicts one key at any moment.
+fn evicting() -> Vec<Setup> {
+    let setups = vec![
+        of("reentrant: eviction", Kind::Reentrant, 2, 5),
+        of("read/write: eviction", Kind::ReadWrite, 2, 4),
+        of("fair: eviction", Kind::Fair, 2, 5),
+        of("fair read/write: eviction", Kind::FairReadWrite, 2, 4),
+        native_of("native reentrant: eviction", Kind::Reentrant, 2, 4),
+        native_of("native read/write: eviction", Kind::ReadWrite, 2, 4),
+        native_of("native fair: eviction", Kind::Fair, 2, 4),
+        native_of("native fair read/write: eviction", Kind::FairReadWrite, 2, 4),
+        native_of("native semaphore: eviction", Kind::Semaphore, 3, 4),
+    ];
+    setups.into_iter().map(|setup| Setup { evicts: true, ..setup }).collect()
 }
 
 /// The same on the native wire, whose plain commands are operations as well.

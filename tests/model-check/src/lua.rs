@@ -85,7 +85,7 @@ impl Interpreter {
         let raw = lua.create_function(move |lua, words: Variadic<Value>| {
             let words = words.iter().map(|word| word_of(lua, word)).collect::<mlua::Result<_>>();
             let words: Vec<Vec<u8>> = words?;
-            to_lua(lua, &called.borrow_mut().call(&words))
+            to_lua(lua, &called.borrow_mut().call_in_script(&words))
         })?;
         let run = lua.load(PRELUDE).set_name("prelude").call(raw)?;
         let mut scripts = HashMap::new();
@@ -139,9 +139,11 @@ impl Interpreter {
 
     /// Runs a call of this interpreter on this key space.
     pub fn run_prepared(&self, redis: &mut Redis, call: &Prepared) -> Reply {
+        redis.between_scripts();
         std::mem::swap(&mut *self.redis.borrow_mut(), redis);
         let reply = self.evaluate(call);
         std::mem::swap(&mut *self.redis.borrow_mut(), redis);
+        redis.between_scripts();
         reply.unwrap_or_else(|error| Reply::Error(format!("ERR {error}")))
     }
 

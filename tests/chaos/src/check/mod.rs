@@ -67,6 +67,8 @@ pub(crate) struct Verdict {
     /// Releases while the waiter in front was gone, and the longest until the lock was granted.
     pub(crate) left_to_the_gone: u64,
     pub(crate) longest_left: Nanos,
+    /// Acquisitions that were refused as unavailable beside no fault that explains it.
+    pub(crate) unexplained: u64,
     /// The longest that one of them waited after the lease of the dead.
     pub(crate) longest_inheritance: Nanos,
 }

@@ -142,7 +142,9 @@ impl Past {
                         begin: at,
                         last: at,
                         over: at + ask.kept,
-                        token,
+                        // A process that was stopped may receive a grant that is over: it is notified of
+                        // the loss at once, and others have had the lock since.
+                        token: token.filter(|_| left > 0),
                         lease: ask.lease,
                         kept: ask.kept,
                         told: None,

@@ -44,7 +44,7 @@ fn of_one_key(holds: &[&Hold], windows: &Windows, verdict: &mut Verdict) {
         {
             verdict.tokens += 1;
             // Tokens are Redis' memory and Redis' clock: both may have gone.
-            if token <= greatest && windows.lost_between(begin, hold.begin) {
+            if token <= greatest && windows.tokens_lost_between(begin, hold.begin) {
                 (any, written) = (None, None);
             } else if token <= greatest {
                 let what = format!("token {token} of worker {} after {greatest}", hold.worker);

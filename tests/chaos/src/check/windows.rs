@@ -99,6 +99,18 @@ impl Windows {
         self.sort != Sort::ZooKeeper && self.losses().any(|loss| loss.0 <= end && begin <= loss.1)
     }
 
+    /// Whether tokens between these moments may be behind earlier ones: data may have been lost, or the
+    /// counters were after tokens were drawn from a clock that was ahead. Then a token exceeds those
+    /// alone that its own client knows.
+    pub(crate) fn tokens_lost_between(&self, begin: Nanos, end: Nanos) -> bool {
+        let of = |rows: [u8; 2]| self.windows.iter().filter(move |it| rows.contains(&it.row));
+        let ahead = of([24, 25]).map(|jump| jump.begin).min();
+        let lost = |jump: Nanos| {
+            of([48, 49]).any(|it| jump <= it.begin && begin <= it.end && it.begin <= end)
+        };
+        self.lost_between(begin, end) || ahead.is_some_and(lost)
+    }
+
     /// Whether waiters of every kind queue in the store, each as long as its process is alive there.
     pub(crate) fn every_waiter_queues(&self) -> bool {
         self.sort.has_sessions()
@@ -241,6 +253,28 @@ mod tests {
         assert_eq!(on_zookeeper(44, 0), (true, false, 0), "deleted by an operator");
         assert_eq!(on_zookeeper(42, 0), (false, false, 0), "another member is there");
         assert_eq!(on_zookeeper(42, 1), (false, false, 1), "none is there");
+    }
+
+    #[test]
+    fn a_counter_that_is_lost_after_a_jump_of_the_clock_may_set_tokens_back() {
+        let window = |row, begin, end| Window {
+            row,
+            variant: 0,
+            lane: Lane::Servers,
+            begin,
+            end,
+            injected: true,
+        };
+        let lost = |windows: &[Window]| {
+            Windows::new(Sort::Standalone, windows, &[])
+                .tokens_lost_between(10 * SECOND, 20 * SECOND)
+        };
+        let (jump, counter) =
+            (window(24, SECOND, 2 * SECOND), window(48, 12 * SECOND, 13 * SECOND));
+        assert!(lost(&[jump, counter]));
+        assert!(!lost(&[jump]) && !lost(&[counter]));
+        assert!(!lost(&[jump, window(48, 3 * SECOND, 4 * SECOND)]), "before both");
+        assert!(!lost(&[window(24, 15 * SECOND, 16 * SECOND), counter]), "not ahead yet");
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub(super) struct OfSort {
     pub(super) heirs: u64,
     pub(super) left_to_the_gone: u64,
     pub(super) longest_left: Nanos,
+    pub(super) unexplained: u64,
     pub(super) longest_inheritance: Nanos,
     pub(super) fenced: u64,
     pub(super) fenced_lost: u64,
@@ -102,6 +103,7 @@ impl Figures {
         }
         of.heirs += verdict.heirs;
         of.left_to_the_gone += verdict.left_to_the_gone;
+        of.unexplained += verdict.unexplained;
         of.longest_left = of.longest_left.max(verdict.longest_left);
         of.longest_inheritance = of.longest_inheritance.max(verdict.longest_inheritance);
         of.fenced += evidence.tally.fenced_writes;

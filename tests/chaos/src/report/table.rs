@@ -39,6 +39,7 @@ impl fmt::Display for Figures {
         self.millis(f, "longest of them", |of| of.longest_starved)?;
         self.line(f, "killed holders that others waited for", |of| of.heirs)?;
         self.millis(f, "longest wait after a dead holder's lease", |of| of.longest_inheritance)?;
+        self.line(f, "refused as unavailable beside no fault", |of| of.unexplained)?;
         self.line(f, "releases while the waiter in front was gone", |of| of.left_to_the_gone)?;
         self.millis(f, "longest time until such a lock was granted", |of| of.longest_left)?;
         self.line(f, "fenced writes", |of| of.fenced)?;

@@ -28,6 +28,8 @@ pub(super) enum Asked {
     ReleaseFree(u8, Mode),
     /// An operator.
     TakeAway,
+    /// An operator that looks.
+    Inspect,
     /// An owner that was never seen before.
     Newcomer(u32),
     /// The same with a lease that is none.
@@ -145,6 +147,7 @@ impl Calls {
             Asked::By(owner, op) => op.call(self.permits, &self.callers[usize::from(owner)]),
             Asked::ReleaseFree(owner, mode) => self.callers[usize::from(owner)].release_free(mode),
             Asked::TakeAway => self.callers[0].call(Step::TakeAway, NONCE),
+            Asked::Inspect => self.callers[0].inspect(NONCE),
             Asked::Newcomer(number) => self.newcomer(number, self.newcomers_lease),
             Asked::Nonsense(which) => with_nonsense(self.newcomer(0, PLACEHOLDER_LEASE), which),
         }

@@ -2,7 +2,7 @@
 
 use stateright::{Model, Property};
 
-use super::{Action, Locks, ModelState, Wrong, deed, everywhere, standing::Standing};
+use super::{Action, Locks, ModelState, Wrong, deed, everywhere, inspected, standing::Standing};
 use crate::search::unbroken;
 
 impl Model for Locks {
@@ -45,6 +45,15 @@ impl Model for Locks {
         if self.setup.force {
             actions.push(Action::TakeAway);
         }
+        if self.setup.fills {
+            actions.push(Action::Fill(!world.redis.is_full()));
+        }
+        if self.setup.evicts && !world.evicted {
+            let may_go = |key: &[u8]| !self.setup.tells_its_waiters(key);
+            let keys = (0..).zip(world.redis.entries());
+            actions
+                .extend(keys.filter(|(_, (key, _))| may_go(key)).map(|(at, _)| Action::Evict(at)));
+        }
         if self.setup.forgets_tokens && world.redis.entry(self.setup.names.token).is_some() {
             actions.push(Action::ForgetToken);
             if self.setup.is_native() {
@@ -59,7 +68,10 @@ impl Model for Locks {
         next.settle_time();
         if next.wrong.is_none() {
             let standing = Standing::of(&next.redis, self.setup.kind, self.setup.names);
-            next.wrong = everywhere::judge(&self.setup, &next, &standing);
+            next.wrong = everywhere::judge(&self.setup, &next, &standing).or_else(|| {
+                let is_true = inspected::is_true(&self.setup, &next, &standing, &self.calls());
+                (!is_true).then_some(Wrong::Inspected)
+            });
         }
         self.search.keeps(next.wrong.is_none());
         Some(next)
@@ -68,7 +80,7 @@ impl Model for Locks {
     fn properties(&self) -> Vec<Property<Self>> {
         let mut rules = unbroken![ModelState:
             Exclusion CutShort Endless Reply Token FalseGrant FalseRenewal FalseLoss FalseRefusal FalseTime
-            FalseRelease NotTold Overtaken StillWaits Permits
+            FalseRelease NotTold Overtaken StillWaits Permits Memory Inspected
         ];
         rules.push(Property::always(
             Wrong::Arguments.rule(),

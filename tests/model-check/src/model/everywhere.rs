@@ -15,6 +15,13 @@ use crate::redis::{Redis, Reply, Value};
 
 /// The first rule that is broken.
 pub(super) fn judge(setup: &Setup, world: &ModelState, standing: &Standing) -> Option<Wrong> {
+    if has_endless_keys(setup, &world.redis) {
+        return Some(Wrong::Endless);
+    }
+    // A holder whose key was evicted has nothing any more, and does not know.
+    if world.evicted {
+        return None;
+    }
     if !excludes(setup, world) {
         return Some(Wrong::Exclusion);
     }
@@ -25,10 +32,11 @@ pub(super) fn judge(setup: &Setup, world: &ModelState, standing: &Standing) -> O
             return Some(Wrong::CutShort);
         }
     }
-    if world.redis.entries().any(|(key, entry)| entry.ends.is_none() && !may_stay(setup, key)) {
-        return Some(Wrong::Endless);
-    }
     (setup.kind == Kind::Semaphore && !adds_up(setup, &world.redis)).then_some(Wrong::Permits)
+}
+
+fn has_endless_keys(setup: &Setup, redis: &Redis) -> bool {
+    redis.entries().any(|(key, entry)| entry.ends.is_none() && !may_stay(setup, key))
 }
 
 /// The clients that rely on a hold may hold it together.
@@ -95,6 +103,7 @@ pub(crate) fn adds_up(setup: &Setup, redis: &Redis) -> bool {
 /// is left except tokens and permits.
 pub(super) fn is_freed(setup: &Setup, world: &ModelState, calls: &Calls) -> bool {
     let mut redis = world.redis.clone();
+    redis.fill(false);
     let place = i64::try_from(PLACE.as_millis()).unwrap_or_default();
     redis.advance(setup.longest_lease().max(place) + 1);
     // States with nothing except a token are alike: once is enough.

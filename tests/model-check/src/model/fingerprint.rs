@@ -29,6 +29,7 @@ impl Hash for ModelState {
         least.hash(state);
         self.operations.hash(state);
         self.wrong.hash(state);
+        (self.evicted, self.redis.is_full()).hash(state);
         for at in order {
             locals[at].hash(state);
         }

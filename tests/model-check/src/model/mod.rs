@@ -7,6 +7,7 @@ pub(crate) mod deed;
 pub(crate) mod everywhere;
 pub(crate) mod fingerprint;
 mod heard;
+mod inspected;
 pub(crate) mod names;
 pub(crate) mod native;
 pub(crate) mod op;
@@ -55,6 +56,10 @@ pub enum Action {
     Vanish(usize),
     /// An operator takes the lock away.
     TakeAway,
+    /// Redis reaches its memory limit, or leaves it.
+    Fill(bool),
+    /// Redis evicts the key that has this place among all.
+    Evict(usize),
     /// Redis loses the last token.
     ForgetToken,
     /// Redis is replaced by one that has an old token.
@@ -84,7 +89,13 @@ impl Locks {
     fn run(&self, world: &mut ModelState, owner: u8, op: Op, known: i64) -> Reply {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
+        let untouched = world.redis.is_full().then(|| world.redis.clone());
         let reply = self.calls().run(&mut world.redis, Asked::By(owner, op), known);
+        if let Some(untouched) = untouched.filter(|_| is_out_of_memory(&reply)) {
+            let is_kept = op.needs_memory() && world.redis == untouched;
+            world.wrong = (!is_kept).then_some(Wrong::Memory);
+            return reply;
+        }
         let told = world.redis.take_told();
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let step = Step {
@@ -98,7 +109,7 @@ impl Locks {
             told: &told,
             highest: self.setup.least_token(known, world.highest),
         };
-        world.wrong = step.judge().err();
+        world.wrong = if world.evicted { step.judge_after_eviction() } else { step.judge() }.err();
         reply
     }
 
@@ -111,7 +122,8 @@ impl Locks {
                 let known = world.clients[at].known;
                 let reply = self.run(world, owner, op, known);
                 world.operations += 1;
-                if world.wrong.is_none() {
+                // A client that is refused for want of memory does not know what stands there.
+                if world.wrong.is_none() && !is_out_of_memory(&reply) {
                     let (now, client) = (world.now(), &mut world.clients[at]);
                     let token = heard::hear(&self.setup, client, whose, op, &reply, now);
                     let token = token.unwrap_or(i64::MAX);
@@ -138,6 +150,17 @@ impl Locks {
             }
             Action::Vanish(at) => world.clients[at].late = None,
             Action::TakeAway => self.take_away(world),
+            Action::Fill(full) => {
+                world.redis.fill(full);
+                world.operations += 1;
+            }
+            Action::Evict(at) => {
+                let key = world.redis.entries().nth(at)?.0.to_vec();
+                world.redis.forget(&key);
+                world.evicted = true;
+                world.redis.advance(LOST_MS);
+                world.operations += 1;
+            }
             Action::ForgetToken => {
                 world.redis.forget(self.setup.names.token);
                 world.redis.advance(if self.setup.is_native() { LOST_MS } else { FAILOVER_MS });
@@ -180,6 +203,10 @@ impl Locks {
             hold.taken = !hold.guards.none();
         }
     }
+}
+
+fn is_out_of_memory(reply: &Reply) -> bool {
+    matches!(reply, Reply::Error(text) if text.contains("OOM"))
 }
 
 impl ModelState {

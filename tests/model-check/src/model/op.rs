@@ -77,6 +77,15 @@ impl Op {
         caller.take_free(ask).into_iter().nth(which)
     }
 
+    /// Whether Redis may refuse it at its memory limit: what gives something new. What is held can be kept
+    /// and given back.
+    pub(crate) fn needs_memory(self) -> bool {
+        matches!(
+            self,
+            Self::Acquire { .. } | Self::TryFree { .. } | Self::DrawToken | Self::Upgrade { .. }
+        )
+    }
+
     /// As a client sends it.
     pub(crate) fn call(self, permits: Permits, caller: &ScriptCaller) -> PlainCall {
         let step = match self {

@@ -49,6 +49,18 @@ impl Step<'_> {
         self.tells()
     }
 
+    /// What is left of the rules once a key of the lock was evicted: a reply that the header knows, and
+    /// tokens that grow. What stands there may be no lock any more.
+    pub(crate) fn judge_after_eviction(&self) -> Result<(), Wrong> {
+        if self.status() == "WRONG_KIND" {
+            return Ok(());
+        }
+        broken(Wrong::Reply, !replies::is_well_formed(self.setup.names.wire, self.op, self.reply))?;
+        let token = self.reply.parts().get(2).and_then(replies::token).unwrap_or_default();
+        let is_new = self.status() == "GRANTED" && token > 0;
+        broken(Wrong::Token, is_new && token <= self.highest)
+    }
+
     pub(super) fn status(&self) -> &str {
         self.reply.parts().first().and_then(Reply::text).unwrap_or_default()
     }

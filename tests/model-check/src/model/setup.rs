@@ -40,6 +40,10 @@ pub struct Setup {
     pub waits: bool,
     /// Whether an operator takes the lock away.
     pub force: bool,
+    /// Whether Redis reaches its memory limit and leaves it.
+    pub fills: bool,
+    /// Whether Redis evicts a key.
+    pub evicts: bool,
     /// Permits of a semaphore.
     pub permits: u32,
     /// How many of them each owner wants at once.
@@ -88,6 +92,8 @@ impl Setup {
             late: 1,
             waits: true,
             force: false,
+            fills: false,
+            evicts: false,
             permits: 2,
             wanted: 1,
             ticks: &[1_000],
@@ -117,6 +123,12 @@ impl Setup {
 
     pub(crate) fn is_native(&self) -> bool {
         self.names.wire == Wire::Native
+    }
+
+    /// Whether a key tells the places of this library's waiters from those of Redisson's, whose fair locks
+    /// wait in keys without an expiry.
+    pub(crate) fn tells_its_waiters(&self, key: &[u8]) -> bool {
+        self.kind == Kind::Fair && !self.is_native() && key == self.names.alive
     }
 
     /// Whether every outermost grant has a fencing token.

@@ -145,6 +145,8 @@ pub struct ModelState {
     pub operations: u8,
     /// The highest fencing token that was granted.
     pub highest: i64,
+    /// Whether Redis has evicted a key.
+    pub evicted: bool,
     /// What has gone wrong on the way here.
     pub wrong: Option<Wrong>,
 }
@@ -156,6 +158,7 @@ impl ModelState {
             clients: vec![Client::default(); setup.clients.into()],
             operations: 0,
             highest: 0,
+            evicted: false,
             wrong: None,
         };
         if setup.names.wire == Wire::Native && setup.has_tokens() {

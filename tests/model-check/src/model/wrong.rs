@@ -58,6 +58,11 @@ wrongs! {
     Half = "all or none",
     /// Several locks together differ from each alone.
     AsAlone = "together as each alone",
+    /// At the memory limit something was changed by a step that was refused, or a step was refused that
+    /// needs no memory.
+    Memory = "the memory limit refuses only what is new",
+    /// What an operator reads of a lock is not what stands there.
+    Inspected = "what is inspected is true",
     /// Something was written for invalid arguments.
     Arguments = "arguments are checked first",
 }

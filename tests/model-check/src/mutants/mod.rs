@@ -3,6 +3,7 @@
 mod fair;
 mod fast_path;
 mod native;
+mod operators;
 mod read_write;
 mod semaphore;
 mod several;
@@ -64,6 +65,7 @@ pub fn all() -> Vec<Mutant> {
         semaphore::MUTANTS,
         several::MUTANTS,
         native::MUTANTS,
+        operators::MUTANTS,
     ]
     .concat()
 }

@@ -2,6 +2,16 @@
 
 use super::{Redis, Reply, arguments::Answer, hashes, keys, lists, sets, strings, zsets};
 
+/// Whether Redis refuses a command at its memory limit.
+pub(super) fn needs_memory(name: &str) -> bool {
+    matches!(name, "set" | "incrby" | "hset" | "hincrby" | "rpush" | "sadd" | "zadd")
+}
+
+pub(super) fn writes(name: &str) -> bool {
+    let frees = ["del", "pexpire", "persist", "hdel", "lrem", "ltrim", "zrem", "zremrangebyscore"];
+    needs_memory(name) || frees.contains(&name)
+}
+
 /// A command that the scripts do not use is an error, never an empty answer.
 pub(super) fn carry_out(redis: &mut Redis, words: &[Vec<u8>]) -> Answer {
     let Some((name, args)) = words.split_first() else {

@@ -33,13 +33,24 @@ pub struct Redis {
     entries: BTreeMap<Vec<u8>, Entry>,
     told: Vec<(Vec<u8>, Vec<u8>)>,
     denied: Option<Vec<u8>>,
+    /// At its memory limit, without eviction.
+    full: bool,
+    /// Whether the script that runs has written.
+    dirty: bool,
 }
 
 impl Redis {
     /// An empty one whose clock says this many microseconds.
     #[must_use]
     pub fn at(now_us: i64) -> Self {
-        Self { now_us, entries: BTreeMap::new(), told: Vec::new(), denied: None }
+        Self {
+            now_us,
+            entries: BTreeMap::new(),
+            told: Vec::new(),
+            denied: None,
+            full: false,
+            dirty: false,
+        }
     }
 
     /// Its clock, in milliseconds.
@@ -103,11 +114,42 @@ impl Redis {
         self.denied = Some(key.to_vec());
     }
 
-    /// Carries a command out.
+    /// Puts it at its memory limit, or takes it from there.
+    pub fn fill(&mut self, full: bool) {
+        self.full = full;
+    }
+
+    /// Whether it is at its memory limit.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Another script begins, or has ended.
+    pub(crate) fn between_scripts(&mut self) {
+        self.dirty = false;
+    }
+
+    /// Carries a command out that stands alone.
     pub fn call(&mut self, words: &[Vec<u8>]) -> Reply {
+        self.between_scripts();
+        let reply = self.call_in_script(words);
+        self.between_scripts();
+        reply
+    }
+
+    /// Carries a command of a script out.
+    pub(crate) fn call_in_script(&mut self, words: &[Vec<u8>]) -> Reply {
         if self.denied.as_ref().is_some_and(|key| words.iter().skip(1).any(|word| word == key)) {
             return Reply::error("NOPERM No permissions to access a key");
         }
+        let name = words.first().map(|name| String::from_utf8_lossy(name).to_ascii_lowercase());
+        let name = name.unwrap_or_default();
+        // Redis lets a script go on that has written: it cannot be undone.
+        if self.full && !self.dirty && commands::needs_memory(&name) {
+            return Reply::error("OOM command not allowed when used memory > 'maxmemory'.");
+        }
+        self.dirty |= commands::writes(&name);
         commands::carry_out(self, words).unwrap_or_else(|error| error)
     }
 }

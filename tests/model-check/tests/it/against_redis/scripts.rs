@@ -109,6 +109,8 @@ enum Happens {
     },
     InTheWay(&'static [&'static str]),
     TimePasses(u64),
+    /// Redis is at its memory limit, or is not.
+    MemoryLimit(bool),
 }
 
 fn minutes() -> impl Strategy<Value = Duration> {
@@ -177,6 +179,7 @@ fn on_any_wire(wire: Wire, kind: Kind) -> impl Strategy<Value = Happens> {
             .prop_map(|(kind, owner, mode, to)| Happens::Transfer { kind, owner, mode, to }),
         1 => prop::sample::select(in_the_way).prop_map(Happens::InTheWay),
         2 => prop::sample::select(&MINUTES[..]).prop_map(|it| Happens::TimePasses(it + 3)),
+        1 => any::<bool>().prop_map(Happens::MemoryLimit),
     ]
 }
 
@@ -267,10 +270,18 @@ impl Both<'_> {
             Happens::Transfer { kind, owner, mode, to } => {
                 caller(wire, *kind, owner).transfer(*mode, &caller(wire, *kind, to), "7")
             }
+            Happens::MemoryLimit(full) => {
+                self.server.fill(*full).await;
+                self.fake.fill(*full);
+                return Ok(());
+            }
             Happens::InTheWay(words) => return self.is_asked(words).await,
             Happens::TimePasses(minutes) => {
                 let ms = i64::try_from(minutes * 60_000).expect("not so many");
+                // What makes the data older writes it.
+                self.server.fill(false).await;
                 self.server.age(ms).await;
+                self.server.fill(self.fake.is_full()).await;
                 self.ahead_us += ms * 1_000;
                 return Ok(());
             }
@@ -328,6 +339,7 @@ async fn run_on_both(
     history: &[Happens],
 ) -> Result<(), TestCaseError> {
     server.ask(&["FLUSHALL"]).await;
+    server.fill(false).await;
     let fake = Redis::at(server.now_us().await);
     let mut both = Both { wire, server, lua, fake, ahead_us: 0 };
     for what in history {

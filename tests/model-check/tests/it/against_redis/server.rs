@@ -42,6 +42,12 @@ impl Server {
         self.ask(&words.chain(args.iter().map(String::as_str)).collect::<Vec<_>>()).await
     }
 
+    /// Puts it at its memory limit, or takes it from there.
+    pub(crate) async fn fill(&self, full: bool) {
+        let limit = if full { "1" } else { "0" };
+        self.ask(&["CONFIG", "SET", "maxmemory", limit]).await;
+    }
+
     /// Its clock, in microseconds.
     pub(crate) async fn now_us(&self) -> i64 {
         let time = self.ask(&["TIME"]).await;
