@@ -163,7 +163,8 @@ impl Past {
                         for hold in &mut open.holds {
                             let mut next = self.holds[*hold].clone();
                             // From then on it is the next one's.
-                            (self.holds[*hold].last, self.holds[*hold].over) = (last, at);
+                            let before = &mut self.holds[*hold];
+                            (before.last, before.over) = (last.max(before.begin), at);
                             (next.begin, next.last) = (at, at);
                             (next.access, next.token) = (access, token);
                             *hold = self.holds.len();

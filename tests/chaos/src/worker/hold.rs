@@ -19,7 +19,8 @@ const WRITE: Nanos = 20 * MS;
 /// How a hold stands after some work.
 #[derive(Debug)]
 pub(super) struct Looked {
-    /// The last look that found it held.
+    /// The last look that found it held; zero before the first one, which a process that is stopped right
+    /// after a grant makes when the lease is over.
     pub(super) last: Nanos,
     /// Until when the hold would be relied upon, as reported then.
     pub(super) deadline: Nanos,
@@ -29,7 +30,7 @@ pub(super) struct Looked {
 
 impl Looked {
     pub(super) fn begin() -> Self {
-        Self { last: now(), deadline: now(), lost: None }
+        Self { last: 0, deadline: now(), lost: None }
     }
 
     /// Waits for `work` that borrows the guard itself, and looks through a view meanwhile.
