@@ -274,7 +274,7 @@ mod tests {
         assert!(lost(&[jump, counter]));
         assert!(!lost(&[jump]) && !lost(&[counter]));
         assert!(!lost(&[jump, window(48, 3 * SECOND, 4 * SECOND)]), "before both");
-        assert!(!lost(&[window(24, 15 * SECOND, 16 * SECOND), counter]), "not ahead yet");
+        assert!(!lost(&[window(24, 25 * SECOND, 26 * SECOND), counter]), "not ahead yet");
     }
 
     #[test]
