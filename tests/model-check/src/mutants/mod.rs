@@ -32,6 +32,17 @@ pub struct Mutant {
     pub model: &'static str,
 }
 
+/// One that is no known defect of Redisson's scripts.
+const fn of(
+    name: &'static str,
+    model: &'static str,
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+) -> Mutant {
+    Mutant { name, defect: "", file, from, to, model }
+}
+
 impl Mutant {
     /// The texts with this one thing wrong.
     ///

@@ -1,17 +1,6 @@
 //! Mutants of the native wire.
 
-use super::Mutant;
-
-/// None of them is a known defect of Redisson's scripts.
-const fn of(
-    name: &'static str,
-    model: &'static str,
-    file: &'static str,
-    from: &'static str,
-    to: &'static str,
-) -> Mutant {
-    Mutant { name, defect: "", file, from, to, model }
-}
+use super::{Mutant, of};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     of(

@@ -1,16 +1,6 @@
 //! Scripts that break what operators rely on: what is inspected, the memory limit, evictions.
 
-use super::Mutant;
-
-const fn of(
-    name: &'static str,
-    model: &'static str,
-    file: &'static str,
-    from: &'static str,
-    to: &'static str,
-) -> Mutant {
-    Mutant { name, defect: "", file, from, to, model }
-}
+use super::{Mutant, of};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     of(
