@@ -184,3 +184,51 @@ fn literally(text: &str) -> String {
     }
     pattern
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{IntoLockKey, store::redis::redisson::RedissonWire};
+
+    fn key(number: usize) -> LockKey {
+        number.to_string().into_lock_key().expect("a key")
+    }
+
+    #[test]
+    fn a_page_ends_with_its_keys_or_its_steps() {
+        let wire = RedissonWire::new(String::new(), false, false);
+        let (wires, pattern) = ([&wire as &dyn Wire; 2], "x*".to_owned());
+        let mut page = Page {
+            wires,
+            pattern,
+            limit: 2,
+            steps_left: 3,
+            scan_count: 400,
+            keys: BTreeSet::new(),
+        };
+        let counts = [400, 800, MAX_SCAN_COUNT].map(|count| {
+            assert!(!page.is_full());
+            let command = page.step("7").get_packed_command();
+            let mut expected = redis::cmd("SCAN");
+            expected.arg("7").arg("MATCH").arg("x*").arg("COUNT").arg(count);
+            command == expected.get_packed_command()
+        });
+        assert_eq!(counts, [true; 3], "the count doubles up to its limit");
+        assert!(page.is_full(), "no steps are left");
+        page.steps_left = 1;
+        page.keys.insert(key(1));
+        assert!(!page.is_full());
+        page.keys.insert(key(2));
+        assert!(page.is_full(), "it has its keys");
+    }
+
+    #[test]
+    fn only_what_was_returned_is_a_place_to_go_on() {
+        let start = PageStart::parse("17@h:1").expect("a place");
+        assert_eq!((start.cursor, start.address), ("17", "h:1"));
+        assert_eq!(PageStart::parse("0").expect("a place").address, "");
+        for after in ["", "x", "@h:1", "-1@h:1"] {
+            PageStart::parse(after).expect_err(after);
+        }
+    }
+}

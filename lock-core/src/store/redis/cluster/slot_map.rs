@@ -88,7 +88,6 @@ fn node(value: &Value, from: &Endpoint) -> Option<Endpoint> {
     };
     let host = match parts.first()? {
         Value::BulkString(host) => std::str::from_utf8(host).ok()?,
-        Value::SimpleString(host) => host,
         _ => "",
     };
     match parts.get(1)? {
@@ -134,6 +133,34 @@ mod tests {
             let others = (0..SLOTS).filter(|other| *other != slot);
             assert!(others.into_iter().all(|other| changed.owner(other) == Some(&endpoint(7))));
         }
+    }
+
+    #[test]
+    fn only_the_range_of_the_slot_changes() {
+        let map = response(&[(0, 9, 7), (10, 19, 8), (20, 29, 7)]).expect("a map");
+        for slot in [10, 11, 19] {
+            let changed = map.with(slot, endpoint(9));
+            let expected = |other| {
+                if other == slot { Some(endpoint(9)) } else { map.owner(other).cloned() }
+            };
+            for other in 0..40 {
+                assert_eq!(changed.owner(other).cloned(), expected(other), "{other} for {slot}");
+            }
+        }
+        let same = map.with(10, endpoint(8));
+        assert_eq!(same.unassigned_slots(), map.unassigned_slots());
+    }
+
+    #[test]
+    fn primaries_and_replicas_are_named_by_the_hosts_of_the_map() {
+        let node =
+            |host: &str, port| Value::Array(vec![Value::BulkString(host.into()), Value::Int(port)]);
+        let entry = vec![Value::Int(0), Value::Int(5), node("a", 7), node("b", 8), node("", 9)];
+        let answer = Value::Array(vec![Value::Array(entry)]);
+        let map = SlotMap::parse(&answer, &endpoint(1)).expect("a map");
+        let tcp = |host: &str, port| Endpoint::Tcp(host.to_owned(), port);
+        assert_eq!(map.primaries(), BTreeSet::from([tcp("a", 7)]));
+        assert_eq!(map.all_endpoints(), [tcp("a", 7), tcp("b", 8), tcp("h", 9)].into());
     }
 
     #[test]

@@ -53,11 +53,7 @@ impl Cluster {
                     tokio::time::sleep(pause).await;
                 }
             }
-            pause = if looked.elapsed() > MAX_PAUSE * 4 {
-                MIN_PAUSE
-            } else {
-                (pause * 2).min(MAX_PAUSE)
-            };
+            pause = next_pause(pause, looked.elapsed());
         }
     }
 
@@ -118,6 +114,11 @@ impl Cluster {
     }
 }
 
+/// The pause before the next refresh, after one that was requested `time` after the last.
+fn next_pause(pause: Duration, time: Duration) -> Duration {
+    if time > MAX_PAUSE * 4 { MIN_PAUSE } else { (pause * 2).min(MAX_PAUSE) }
+}
+
 async fn query(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
     let (pushes, _pushed) = mpsc::unbounded_channel();
     let connection = node.open(pushes).await?;
@@ -136,5 +137,21 @@ async fn query(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
         }
         Ok(Err(error)) => Err(node.server_error(error)),
         Err(_) => Err(node.timeout_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refreshes_in_a_row_are_ever_rarer_and_a_late_one_is_not() {
+        let mut pauses = vec![MIN_PAUSE];
+        for _ in 0..7 {
+            pauses.push(next_pause(pauses[pauses.len() - 1], MAX_PAUSE * 4));
+        }
+        let ms = [20, 40, 80, 160, 320, 640, 1_000, 1_000];
+        assert_eq!(pauses, ms.map(Duration::from_millis));
+        assert_eq!(next_pause(MAX_PAUSE, MAX_PAUSE * 4 + Duration::from_millis(1)), MIN_PAUSE);
     }
 }

@@ -36,3 +36,34 @@ impl fmt::Display for Endpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(host: &str, port: u16) -> Endpoint {
+        Endpoint::Tcp(host.to_owned(), port)
+    }
+
+    #[test]
+    fn a_node_without_a_host_has_that_of_the_node_that_was_queried() {
+        let from = tcp("queried", 1);
+        for (host, expected) in [("", "queried"), ("?", "queried"), ("other", "other")] {
+            assert_eq!(Endpoint::announced(host, 2, &from), tcp(expected, 2), "{host:?}");
+        }
+        let socket = Endpoint::Unix("/redis".into());
+        assert_eq!(Endpoint::announced("other", 2, &socket), tcp("other", 2));
+    }
+
+    #[test]
+    fn addresses_are_parsed_as_they_are_written() {
+        let from = tcp("queried", 1);
+        for text in ["h:6379", "[::1]:6379"] {
+            assert_eq!(Endpoint::parse(text, &from).expect("an address").to_string(), text);
+        }
+        assert_eq!(Endpoint::parse(":7", &from), Some(tcp("queried", 7)));
+        for text in ["", "h", "h:", "h:70000"] {
+            assert_eq!(Endpoint::parse(text, &from), None, "{text:?}");
+        }
+    }
+}

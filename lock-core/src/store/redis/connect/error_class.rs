@@ -3,6 +3,7 @@
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 /// What a server's error means for the request.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ErrorClass {
     /// The slot belongs to this node now.
     Moved(String),
@@ -39,5 +40,43 @@ pub(crate) fn classify(error: &RedisError) -> ErrorClass {
         // A script met a key that has left with its slot.
         _ if error.to_string().contains("non local key") => transient(false, true),
         _ => ErrorClass::Permanent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(reply: &str) -> ErrorClass {
+        let value = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).expect("a reply");
+        classify(&value.extract_error().expect_err("an error"))
+    }
+
+    #[test]
+    fn each_error_has_its_class() {
+        for (reply, expected) in [
+            ("MOVED 7 h:1", ErrorClass::Moved("h:1".to_owned())),
+            ("ASK 7 h:1", ErrorClass::Ask("h:1".to_owned())),
+            ("CROSSSLOT Keys in request", ErrorClass::CrossSlot),
+            ("LOADING Redis is loading", ErrorClass::Transient { replace: true, halfway: false }),
+            ("MASTERDOWN Link is down", ErrorClass::Transient { replace: true, halfway: false }),
+            ("READONLY You can't", ErrorClass::Transient { replace: true, halfway: false }),
+            ("CLUSTERDOWN The cluster", ErrorClass::Transient { replace: false, halfway: false }),
+            ("NOSCRIPT No matching", ErrorClass::Transient { replace: false, halfway: false }),
+            ("TRYAGAIN Multiple keys", ErrorClass::Transient { replace: false, halfway: false }),
+            ("BUSY Redis is busy", ErrorClass::Transient { replace: false, halfway: false }),
+            (
+                "ERR Error running script: -READONLY You can't write",
+                ErrorClass::Transient { replace: true, halfway: false },
+            ),
+            (
+                "ERR Script attempted to access a non local key in a cluster node",
+                ErrorClass::Transient { replace: false, halfway: true },
+            ),
+            ("ERR unknown command", ErrorClass::Permanent),
+            ("WRONGTYPE Operation against", ErrorClass::Permanent),
+        ] {
+            assert_eq!(class(reply), expected, "{reply}");
+        }
     }
 }

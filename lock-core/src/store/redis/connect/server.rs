@@ -213,11 +213,8 @@ impl Server {
         {
             return ConnectError::MissingRights { address, rights: vec![format!("+{command}")] };
         }
-        let credentials = ["WRONGPASS", "NOAUTH", "invalid password", "NOPERM"];
+        let credentials = ["WRONGPASS", "NOAUTH", "invalid password"];
         match error.kind() {
-            ErrorKind::AuthenticationFailed => {
-                ConnectError::Refused { store: "Redis", address, reason: text }
-            }
             _ if credentials.iter().any(|word| text.contains(word)) => {
                 ConnectError::Refused { store: "Redis", address, reason: text }
             }
@@ -293,5 +290,89 @@ pub(crate) fn reason(error: &RedisError) -> String {
     match text.split_once(", with args beginning with") {
         Some((unknown, _)) => unknown.to_owned(),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::redis::redisson::RedissonWire;
+
+    fn server(endpoint: Endpoint) -> Server {
+        let wire: Arc<dyn Wire> = Arc::new(RedissonWire::new(String::new(), false, false));
+        let (login, options) = (RedisConnectionInfo::default(), RedisOptions::default());
+        Server::new(endpoint, &login, None, &options, &wire, "")
+    }
+
+    fn tcp() -> Server {
+        server(Endpoint::Tcp("h".to_owned(), 1))
+    }
+
+    fn error(reply: &str) -> RedisError {
+        let value = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).expect("a reply");
+        value.extract_error().expect_err("an error")
+    }
+
+    #[test]
+    fn an_error_of_the_server_names_what_to_do() {
+        for (reply, expected) in [
+            ("NOPERM User x has no permissions to run the 'eval' command", "MissingRights"),
+            ("NOPERM No permissions to access a key", "Unsuitable"),
+            ("WRONGPASS invalid username-password pair", "Refused"),
+            ("NOAUTH HELLO must be called", "Refused"),
+            ("ERR invalid password", "Refused"),
+            ("MOVED 7 h:2", "redis+cluster://"),
+            ("ASK 7 h:2", "redis+cluster://"),
+            ("CROSSSLOT Keys in request", "redis+cluster://"),
+            ("LOADING Redis is loading", "Unreachable"),
+            ("MASTERDOWN Link is down", "Unreachable"),
+            ("CLUSTERDOWN The cluster is down", "Unreachable"),
+            ("ERR unknown command 'EVAL'", "Unsuitable"),
+        ] {
+            let shown = format!("{:?}", tcp().server_error(error(reply)));
+            assert!(shown.contains(expected), "{reply}: {shown}");
+            assert!(shown.contains("h:1"), "without its address: {shown}");
+        }
+        let old = RedisError::from((ErrorKind::RESP3NotSupported, "HELLO is unknown"));
+        let shown = tcp().server_error(old).to_string();
+        assert!(shown.contains("older than Redis 6"), "{shown}");
+    }
+
+    #[test]
+    fn only_a_port_that_ends_the_connection_may_speak_tls() {
+        let ended = || RedisError::from(io::Error::from(io::ErrorKind::UnexpectedEof));
+        let hints =
+            |server: Server, error| server.handshake_error(error).to_string().contains("rediss://");
+        assert!(hints(tcp(), ended()));
+        assert!(!hints(tcp(), error("LOADING Redis is loading")));
+        assert!(!hints(server(Endpoint::Unix("/redis".into())), ended()));
+    }
+
+    #[test]
+    fn another_server_has_its_own_address() {
+        let other = tcp().with_endpoint(Endpoint::Tcp("other".to_owned(), 2));
+        assert_eq!(format!("{other:?}"), "\"other:2\"");
+    }
+
+    /// Greets a server that answers so.
+    async fn greeted(login: &RedisConnectionInfo, replies: &str) -> RedisResult<()> {
+        let (near, mut far) = tokio::io::duplex(4_096);
+        far.write_all(replies.as_bytes()).await.expect("room");
+        let mut stream: Box<dyn Stream> = Box::new(near);
+        greet(&mut stream, &mut ReplyReader::default(), login).await
+    }
+
+    #[tokio::test]
+    async fn only_an_unknown_hello_means_that_redis_is_old() {
+        let login = RedisConnectionInfo::default().set_db(1);
+        let unknown = "-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n+OK\r\n";
+        let old = greeted(&login, unknown).await.expect_err("refused");
+        assert_eq!(old.kind(), ErrorKind::RESP3NotSupported);
+        let unsure = greeted(&login, "+OK\r\n-ERR unknown command `HELLO`\r\n").await;
+        assert_ne!(unsure.expect_err("refused").kind(), ErrorKind::RESP3NotSupported);
+        let disabled = greeted(&login, "-ERR unknown command 'HELLO'\r\n+OK\r\n").await;
+        assert_ne!(disabled.expect_err("refused").kind(), ErrorKind::RESP3NotSupported);
+        greeted(&login, "+OK\r\n+OK\r\n").await.expect("greeted");
+        greeted(&login, "+OK\r\n-ERR DB index is out of range\r\n").await.expect_err("no database");
     }
 }

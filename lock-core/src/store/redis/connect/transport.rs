@@ -292,3 +292,30 @@ fn confirms(kind: &PushKind) -> bool {
     use PushKind::{SSubscribe, SUnsubscribe, Subscribe, Unsubscribe};
     matches!(kind, Subscribe | Unsubscribe | SSubscribe | SUnsubscribe)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_that_will_be_late_is_looked_at_next() {
+        let (queue, limit) = (Queue::default(), Duration::from_secs(1));
+        let started = Instant::now();
+        let mut ping = Packed::default();
+        ping.command(1).arg("PING");
+        assert_eq!(queue.give_up(started, limit), None);
+        let ms = |ms| started + Duration::from_millis(ms);
+        let _untimed = queue.push(&ping, None, false);
+        let mut first = queue.push(&ping, Some(ms(10)), false);
+        let mut second = queue.push(&ping, Some(ms(300)), false);
+        assert_eq!(queue.give_up(ms(20), limit), Some(ms(1_010)));
+        queue.state.lock().last_reply = Some(ms(11));
+        assert_eq!(queue.give_up(ms(1_010), limit), Some(ms(1_300)));
+        assert_eq!(first.try_recv(), Ok(Err(NoReply::Late)));
+        second.try_recv().expect_err("it has time");
+        assert!(!queue.ended.is_cancelled(), "there was a reply since it was sent");
+        assert_eq!(queue.give_up(ms(1_300), limit), None);
+        assert_eq!(second.try_recv(), Ok(Err(NoReply::Late)));
+        assert!(queue.ended.is_cancelled(), "there was none");
+    }
+}

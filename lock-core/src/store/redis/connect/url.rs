@@ -153,6 +153,7 @@ mod tests {
                 false
             )
         );
+        assert_eq!(parsed("redis+sentinel://[::1]/main").1, ["[::1]:26379"]);
         assert_eq!(
             parsed("rediss+cluster://a,[::1]"),
             (Deployment::Cluster, vec!["a:6379".to_owned(), "[::1]:6379".to_owned()], true)

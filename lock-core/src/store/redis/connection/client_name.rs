@@ -89,4 +89,14 @@ mod tests {
         assert_eq!(name.connection, "lock-tower:Gr--e-1:a-b");
         assert!(name.text.contains(r#""service":"Größe-1""#), "{}", name.text);
     }
+    #[test]
+    fn a_name_is_read_as_it_is_written() {
+        let (service, instance) = (Some("orders".to_owned()), Some("a-1".to_owned()));
+        let common = ConnectOptions { service, instance, ..ConnectOptions::default() };
+        let options = RedisOptions { common, ..RedisOptions::default() };
+        let name = ClientName::new(&options, &ClientId::random());
+        let read = parse(&Value::BulkString(name.text.clone().into())).expect("a name");
+        assert_eq!((&*read.service, &*read.instance), ("orders", "a-1"));
+        assert!(parse(&Value::Nil).is_none());
+    }
 }

@@ -211,12 +211,44 @@ async fn load(transport: &Transport, scripts: Vec<&Script>) -> RedisResult<()> {
 /// Whether this is Redis 7 or later; `false` if the user may not find out.
 pub(crate) async fn has_shard_channels(transport: &Transport) -> bool {
     let info = redis::cmd("INFO").arg("server").to_owned();
-    let info = transport.query::<String>(&info).await.unwrap_or_default();
+    major_version(&transport.query::<String>(&info).await.unwrap_or_default()) >= 7
+}
+
+/// Parses `INFO server`; 0 for what is not understood.
+fn major_version(info: &str) -> u32 {
     let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
-    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    major.is_some_and(|major| major >= 7)
+    version.and_then(|version| version.split('.').next()?.parse().ok()).unwrap_or(0)
 }
 
 fn is(error: &RedisError, kind: ServerErrorKind) -> bool {
     error.kind() == ErrorKind::Server(kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_killed_by_its_number_and_its_address() {
+        let info = "id=7 addr=127.0.0.1:5 laddr=127.0.0.1:6379 fd=8 name=x";
+        let identity = ConnectionId::parse(info).expect("an identity");
+        let expected =
+            redis::cmd("CLIENT").arg(&["KILL", "ID", "7", "ADDR", "127.0.0.1:5"]).to_owned();
+        assert_eq!(identity.kill().get_packed_command(), expected.get_packed_command());
+        for info in ["", "id=7", "addr=127.0.0.1:5"] {
+            assert_eq!(ConnectionId::parse(info), None, "{info:?}");
+        }
+    }
+
+    #[test]
+    fn the_version_is_read_of_what_redis_reports() {
+        for (info, major) in [
+            ("# Server\r\nredis_version:7.0.15\r\nos:Linux\r\n", 7),
+            ("# Server\r\nredis_version:6.2.14\r\n", 6),
+            ("redis_version:x\r\n", 0),
+            ("", 0),
+        ] {
+            assert_eq!(major_version(info), major, "{info:?}");
+        }
+    }
 }

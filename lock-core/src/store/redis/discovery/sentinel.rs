@@ -172,3 +172,163 @@ async fn confirm(server: &Server) -> Result<(), ConnectError> {
         Ok(_) | Err(_) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use redis::RedisConnectionInfo;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+    use crate::store::redis::{connect::RedisOptions, protocol::Wire, redisson::RedissonWire};
+
+    const PRIMARY: &str = "role:master\r\n";
+
+    fn server(endpoint: Endpoint) -> Server {
+        let wire: Arc<dyn Wire> = Arc::new(RedissonWire::new(String::new(), false, false));
+        let (login, options) = (RedisConnectionInfo::default(), RedisOptions::default());
+        Server::new(endpoint, &login, None, &options, &wire, "")
+    }
+
+    fn bulk(text: &str) -> String {
+        format!("${}\r\n{text}\r\n", text.len())
+    }
+
+    /// A server that greets and then answers its last question so, after a while; without an answer it
+    /// ends the connection.
+    async fn answering(answer: Option<String>, after: Duration) -> Endpoint {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.expect("a connection");
+                let answer = answer.clone();
+                tokio::spawn(async move {
+                    let mut sent = String::new();
+                    let mut bytes = [0; 1_024];
+                    loop {
+                        let length = stream.read(&mut bytes).await.unwrap_or_default();
+                        if length == 0 {
+                            return;
+                        }
+                        sent.push_str(&String::from_utf8_lossy(&bytes[..length]));
+                        if sent.contains("HELLO") || sent.contains("SETNAME") {
+                            let _ = stream.write_all(b"+OK\r\n").await;
+                        } else {
+                            tokio::time::sleep(after).await;
+                            let Some(answer) = &answer else { return };
+                            let _ = stream.write_all(answer.as_bytes()).await;
+                        }
+                        sent.clear();
+                    }
+                });
+            }
+        });
+        Endpoint::Tcp("127.0.0.1".to_owned(), port)
+    }
+
+    /// A server that reports this role.
+    async fn of_role(role: &str) -> Endpoint {
+        answering(Some(bulk(role)), Duration::ZERO).await
+    }
+
+    /// A Sentinel that names this server, after so many milliseconds.
+    async fn naming(primary: &Endpoint, ms: u64) -> Server {
+        let Endpoint::Tcp(host, port) = primary else { panic!("{primary}") };
+        let answer = format!("*2\r\n{}{}", bulk(host), bulk(&port.to_string()));
+        server(answering(Some(answer), Duration::from_millis(ms)).await)
+    }
+
+    async fn found(sentinels: Vec<Server>) -> Result<Endpoint, ConnectError> {
+        let anything = server(Endpoint::Tcp("127.0.0.1".to_owned(), 1));
+        let sentinels = Sentinels::new(sentinels, "main".to_owned(), anything);
+        sentinels.find().await.map(|server| server.endpoint.clone())
+    }
+
+    #[tokio::test]
+    async fn a_quick_sentinel_is_outvoted_by_two_slow_ones() {
+        let (old, new) = (of_role(PRIMARY).await, of_role(PRIMARY).await);
+        let sentinels = [naming(&old, 0).await, naming(&new, 50).await, naming(&new, 100).await];
+        assert_eq!(found(sentinels.into()).await.expect("a primary"), new);
+    }
+
+    #[tokio::test]
+    async fn a_sentinel_is_believed_when_the_others_are_silent() {
+        let primary = of_role(PRIMARY).await;
+        let silent = || async { server(answering(None, Duration::from_secs(3_600)).await) };
+        let sentinels = vec![silent().await, naming(&primary, 0).await, silent().await];
+        assert_eq!(found(sentinels).await.expect("a primary"), primary);
+    }
+
+    #[tokio::test]
+    async fn what_is_a_replica_by_its_own_account_is_passed_by() {
+        let (replica, primary) = (of_role("role:slave\r\n").await, of_role(PRIMARY).await);
+        let sentinels = [&replica, &replica, &primary];
+        let mut named = Vec::new();
+        for primary in sentinels {
+            named.push(naming(primary, 0).await);
+        }
+        assert_eq!(found(named).await.expect("a primary"), primary);
+        let only = found(vec![naming(&replica, 0).await]).await.expect_err("no primary");
+        assert!(only.to_string().contains("a failover is under way"), "{only}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_may_not_report_its_role_is_a_primary_and_one_that_hangs_up_is_not() {
+        let quiet = answering(Some("-NOPERM this user\r\n".to_owned()), Duration::ZERO).await;
+        assert_eq!(found(vec![naming(&quiet, 0).await]).await.expect("a primary"), quiet);
+        let gone = answering(None, Duration::ZERO).await;
+        let why = found(vec![naming(&gone, 0).await]).await.expect_err("it hangs up");
+        assert!(matches!(why, ConnectError::Unreachable { .. }), "{why}");
+    }
+
+    #[test]
+    fn votes_are_counted_for_each_server() {
+        let (one, other) = (Endpoint::Tcp("a".into(), 1), Endpoint::Tcp("a".into(), 2));
+        let mut votes = Vec::new();
+        let counts = [&one, &other, &one, &one].map(|named| vote(&mut votes, named.clone()));
+        assert_eq!(counts, [1, 1, 2, 3]);
+        assert_eq!(votes, [(one, 3), (other, 1)]);
+    }
+
+    #[test]
+    fn the_error_that_helps_most_is_returned() {
+        let server = server(Endpoint::Tcp("h".to_owned(), 1));
+        let silent = || server.unreachable_error("silent".to_owned());
+        let refused = || ConnectError::Refused {
+            store: "Redis",
+            address: "h:1".to_owned(),
+            reason: "refused".to_owned(),
+        };
+        let of_server = || server.unreachable_error("of the server".to_owned());
+        let shown = |add: &dyn Fn(&mut PrimaryError)| {
+            let mut error = PrimaryError::default();
+            add(&mut error);
+            error.error.map_or_else(String::new, |error| error.to_string())
+        };
+        let first = shown(&|error| {
+            error.add_sentinel_error(silent());
+            error.add_sentinel_error(of_server());
+        });
+        assert!(first.contains("silent"), "{first}");
+        let credentials = shown(&|error| {
+            error.add_sentinel_error(silent());
+            error.add_sentinel_error(refused());
+        });
+        assert!(credentials.contains("refused"), "{credentials}");
+        let server_first = shown(&|error| {
+            error.add_sentinel_error(refused());
+            error.add_server_error(of_server());
+            error.add_sentinel_error(refused());
+        });
+        assert!(server_first.contains("of the server"), "{server_first}");
+        let refused_by_server = shown(&|error| {
+            error.add_server_error(of_server());
+            error.add_server_error(refused());
+            error.add_server_error(of_server());
+        });
+        assert!(refused_by_server.contains("refused"), "{refused_by_server}");
+    }
+}

@@ -51,3 +51,18 @@ impl Counter {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greatest_token_is_known_with_those_in_reserve() {
+        let counter = Counter::default();
+        assert_eq!(counter.known(), 0);
+        counter.granted(FencingToken::new(5), 2);
+        assert_eq!(counter.known(), 7);
+        counter.granted(FencingToken::new(3), 0);
+        assert_eq!(counter.known(), 7, "a late answer");
+    }
+}

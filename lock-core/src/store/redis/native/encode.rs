@@ -342,3 +342,24 @@ fn wake_number(owner: &str) -> Option<u8> {
     let [.., tens, ones] = owner.as_bytes() else { return None };
     u8::try_from((10 * u32::from(*tens) + u32::from(*ones)) % WAKE_NUMBERS).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_waiter_is_that_of_its_last_digits() {
+        for (owner, number) in [("c:00", 16), ("c:01", 17), ("c:15", 31), ("c:16", 0), ("c:9", 29)]
+        {
+            assert_eq!(wake_number(owner), Some(number), "{owner}");
+        }
+        assert_eq!(wake_number("c"), None);
+    }
+
+    #[test]
+    fn the_channels_of_waiters_and_of_holders_need_rights() {
+        let wire = NativeWire::new("lock:".to_owned(), &ClientId::random(), false, false);
+        let patterns = wire.channel_patterns().into_iter().map(|sort| sort.pattern);
+        assert_eq!(patterns.collect::<Vec<_>>(), ["&lock_wake:{lock:*", "&lock_asked:{lock:*"]);
+    }
+}

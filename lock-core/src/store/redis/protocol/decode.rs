@@ -91,7 +91,6 @@ impl Reply {
             "FREED" => Released::Freed,
             "RELEASED" => Released::StillHeld,
             "GONE" => Released::Gone,
-            "DONE" => self.released_at(2)?,
             _ => return Err(self.strange()),
         })
     }
@@ -351,5 +350,55 @@ mod tests {
     fn what_is_not_understood_is_shown() {
         let strange = Reply::new(bulk("INVALID 7")).acquired().expect_err("no answer");
         assert!(strange.to_string().contains("\"INVALID 7\""), "{strange}");
+    }
+
+    #[test]
+    fn other_replies_than_those_of_a_script_are_errors() {
+        let of = |text: &str| Reply::new(bulk(text));
+        assert!(of("LEFT 7").left().is_ok());
+        assert!(of("GONE 7").left().is_err());
+        assert!(of("WRONG_KIND 7").upgraded().expect_err("no lock").to_string().contains("name"));
+        assert!(of("GRANTED 7").upgraded().is_err(), "without a token");
+        assert_eq!(of("WRONG_KIND 7").resized().expect("an answer"), None);
+        assert!(of("RESIZED 7").resized().is_err(), "without a number");
+        let list = Value::Array(vec![bulk("RESIZED"), bulk("7"), Value::Int(3)]);
+        assert_eq!(Reply::new(list).resized().expect("an answer"), Some(3));
+        assert!(of("BUSY 7").released().is_err());
+    }
+
+    #[test]
+    fn one_of_several_locks_is_refused_by_its_number() {
+        let refused = |at, own: &[Value]| {
+            let head = [bulk("REFUSED"), bulk("7"), Value::Int(at)];
+            Reply::new(Value::Array([&head, own].concat())).acquired_all(3)
+        };
+        let busy = [bulk("BUSY"), bulk("7"), Value::Int(100), Value::Int(0)];
+        for own in [busy.as_slice(), &[bulk("BUSY 7 100 0")]] {
+            let answer = refused(2, own).expect("an answer");
+            assert!(
+                matches!(answer, AcquiredAll::Refused { at: 1, answer: Acquired::Busy { .. } }),
+                "{answer:?}"
+            );
+            assert!(refused(0, own).is_err(), "there is no such lock");
+        }
+    }
+
+    #[test]
+    fn only_a_semaphore_has_permits_and_the_holders_of_one_hold_it_alone() {
+        let state = |kind: &str, holders: Vec<Value>| {
+            let number = Value::Int;
+            let parts = [
+                vec![bulk("STATE"), bulk("7"), bulk(kind), bulk(""), number(100), number(4)],
+                vec![bulk("55"), number(1), Value::Array(holders), Value::Array(Vec::new())],
+            ];
+            let snapshot = Reply::new(Value::Array(parts.concat())).standing();
+            snapshot.expect("an answer").expect("a snapshot")
+        };
+        let holder = || Value::Array(vec![bulk("o"), Value::Int(0), Value::Int(1), Value::Int(50)]);
+        let semaphore = state("semaphore", vec![holder()]);
+        assert_eq!((semaphore.free_permits, semaphore.mode), (Some(4), Some(Mode::Write)));
+        assert_eq!(state("semaphore", Vec::new()).mode, None);
+        let other = state("reentrant", vec![holder()]);
+        assert_eq!((other.free_permits, other.mode), (None, None));
     }
 }

@@ -232,6 +232,15 @@ mod tests {
     }
 
     #[test]
+    fn a_line_ends_with_both_characters() {
+        for (bytes, line) in [("+a\rb\r\n", "a\rb"), ("+a\r\r\n", "a\r"), ("+\r\n", "")] {
+            let expected = Value::SimpleString(line.to_owned());
+            assert_eq!(read(bytes.as_bytes(), usize::MAX), Ok(vec![expected]), "{bytes:?}");
+        }
+        assert_eq!(read(b"+a\r", usize::MAX), Ok(Vec::new()));
+    }
+
+    #[test]
     fn long_replies_are_read_and_their_room_is_given_back() {
         let long = format!("${}\r\n{}\r\n", 5 * ROOM, "x".repeat(5 * ROOM));
         let several = format!("+OK\r\n{long}:1\r\n{long}");

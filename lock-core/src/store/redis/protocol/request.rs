@@ -183,4 +183,16 @@ mod tests {
         let sent = String::from_utf8(sent.bytes).expect("text");
         assert!(sent.ends_with("$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n1\r\n"), "{sent:?}");
     }
+
+    #[test]
+    fn a_node_that_takes_a_slot_over_is_asked_before_the_command() {
+        let ping = Packed::from(&redis::cmd("PING"));
+        assert!(SendOptions::default().around(&ping).is_none());
+        let asking = SendOptions { asking: true, ..SendOptions::default() };
+        let sent = asking.around(&ping).expect("more than the command");
+        assert_eq!(
+            (sent.count, &*sent.bytes),
+            (2, &b"*1\r\n$6\r\nASKING\r\n*1\r\n$4\r\nPING\r\n"[..])
+        );
+    }
 }

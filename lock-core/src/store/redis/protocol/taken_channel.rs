@@ -3,3 +3,13 @@
 pub(crate) fn taken_channel(prefix: &str, client: &str) -> String {
     format!("lock_asked:{{{prefix}}}:{client}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_has_its_own() {
+        assert_eq!(taken_channel("lock:", "c"), "lock_asked:{lock:}:c");
+    }
+}

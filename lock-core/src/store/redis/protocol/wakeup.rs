@@ -11,3 +11,26 @@ pub(crate) fn woken_by(message: &[u8]) -> Option<u8> {
     let number = u8::try_from(before.checked_sub(1)?).ok()?;
     (u32::from(number) < WAKE_NUMBERS).then_some(number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leading_zeros_are_the_number_of_one_waiter() {
+        let longest = "0".repeat(32) + "1";
+        let longer = "0".repeat(33) + "1";
+        for (message, number) in [
+            ("1", None),
+            ("0", None),
+            ("00", Some(0)),
+            ("01", Some(0)),
+            ("0010", Some(1)),
+            (&*longest, Some(31)),
+            (&*longer, None),
+            ("", None),
+        ] {
+            assert_eq!(woken_by(message.as_bytes()), number, "{message}");
+        }
+    }
+}

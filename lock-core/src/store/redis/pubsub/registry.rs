@@ -165,3 +165,67 @@ impl Channels {
         self.all.lock()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many wake-ups a listener was sent.
+    fn count(listener: &WakeupReceiver) -> u64 {
+        listener.0.borrow().count
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_is_for_the_listeners_with_its_number() {
+        let channels = Channels::default();
+        let listen = |number| channels.listen("c".to_owned(), 0, number);
+        let (first, second, all) = (listen(Some(1)), listen(Some(2)), listen(None));
+        channels.message("c", Some(1));
+        assert_eq!((count(&first), count(&second), count(&all)), (1, 0, 1));
+        channels.message("c", None);
+        assert_eq!((count(&first), count(&second), count(&all)), (2, 1, 2));
+        channels.message("other", None);
+        assert_eq!(count(&first), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_subscriber_that_has_a_channel_can_lose_it() {
+        let channels = Channels::default();
+        let mut added = channels.added();
+        let listener = channels.listen("c".to_owned(), 0, None);
+        assert!(added.has_changed().expect("a sender") && *added.borrow_and_update() == 1);
+        let _again = channels.listen("c".to_owned(), 0, None);
+        assert!(!added.has_changed().expect("a sender"), "it is there already");
+        let subscribed = || listener.0.borrow().subscribed;
+        assert!(channels.is_missing("c", 7) && !channels.is_missing("other", 7));
+        channels.subscribed("c", 7);
+        assert!(subscribed() && !channels.is_missing("c", 7) && channels.is_missing("c", 8));
+        channels.unsubscribed("c", 8);
+        channels.unsubscribed_all(8);
+        assert!(subscribed(), "the slot has moved to 7, and 8 reports its end late");
+        let before = count(&listener);
+        channels.unsubscribed("c", 7);
+        assert!(!subscribed() && count(&listener) == before + 1, "its waiters try again");
+        channels.subscribed("c", 7);
+        channels.unsubscribed_all(7);
+        assert!(!subscribed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_subscriber_lacks_and_what_it_has_too_much_depends_on_its_slots() {
+        let channels = Channels::default();
+        let _listeners = [1, 2].map(|slot| channels.listen(format!("c{slot}"), slot, None));
+        let subscribed = HashSet::from(["c1".to_owned(), "gone".to_owned()]);
+        let compare = |mine: fn(u16) -> bool| {
+            let (missing, mut extra) = channels.compare(&subscribed, mine);
+            extra.sort();
+            (missing, extra)
+        };
+        assert_eq!(compare(|_| true), (vec!["c2".to_owned()], vec!["gone".to_owned()]));
+        assert_eq!(compare(|slot| slot == 1), (Vec::new(), vec!["gone".to_owned()]));
+        assert_eq!(
+            compare(|slot| slot == 2),
+            (vec!["c2".to_owned()], vec!["c1".to_owned(), "gone".to_owned()])
+        );
+    }
+}

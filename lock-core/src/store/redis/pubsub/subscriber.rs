@@ -352,4 +352,98 @@ mod tests {
         let (kept, _) = channels.compare(&HashSet::new(), |_| true);
         assert_eq!(kept, ["waited for"]);
     }
+
+    /// Owns the even slots, and counts what it is told.
+    #[derive(Debug, Default)]
+    struct Owner {
+        moved: std::sync::Mutex<Vec<(u16, Option<Endpoint>)>>,
+        suspected: AtomicU64,
+    }
+
+    impl SlotOwner for Arc<Owner> {
+        fn owns(&self, slot: u16) -> bool {
+            slot % 2 == 0
+        }
+
+        fn changes(&self) -> BoxStream<'static, ()> {
+            stream::pending().boxed()
+        }
+
+        fn moved(&self, slot: u16, to: Option<Endpoint>) {
+            self.moved.lock().expect("no panic").push((slot, to));
+        }
+
+        fn suspect(&self) {
+            self.suspected.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn node() -> (Arc<Owner>, Subscriber, Arc<Channels>, Server) {
+        let owner = Arc::<Owner>::default();
+        let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
+        let wire: Arc<dyn Wire> = Arc::new(RedissonWire::new(String::new(), false, false));
+        let server =
+            Server::new(Endpoint::Tcp("h".to_owned(), 1), &login, None, &options, &wire, "");
+        let channels = Arc::<Channels>::default();
+        let discovery = Box::new(Fixed(Arc::new(server.clone())));
+        let filter = ChannelFilter::Slots(Box::new(Arc::clone(&owner)));
+        (owner, Subscriber::new(discovery, filter, Arc::clone(&channels)), channels, server)
+    }
+
+    fn push(kind: PushKind, data: &[&str]) -> PushInfo {
+        let data = data.iter().map(|text| Value::BulkString(text.as_bytes().into())).collect();
+        PushInfo { kind, data }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_shard_that_ends_a_subscription_may_have_given_its_slot_away() {
+        let (owner, subscriber, channels, _) = node();
+        let mut subscribed = HashSet::from(["c".to_owned()]);
+        let receiver = channels.listen("c".to_owned(), 2, None);
+        let state = || (receiver.0.borrow().subscribed, receiver.0.borrow().count);
+        assert!(!subscriber.on_push(&push(PushKind::SSubscribe, &["c"]), &mut subscribed));
+        assert_eq!(state(), (true, 1));
+        assert!(!subscriber.on_push(&push(PushKind::SMessage, &["c", "1"]), &mut subscribed));
+        assert_eq!(state(), (true, 2));
+        assert!(subscriber.on_push(&push(PushKind::SUnsubscribe, &["c"]), &mut subscribed));
+        assert_eq!(state(), (false, 3));
+        assert_eq!((owner.suspected.load(Ordering::Relaxed), subscribed.len()), (1, 0));
+        // Its own request to unsubscribe was answered.
+        assert!(!subscriber.on_push(&push(PushKind::SUnsubscribe, &["c"]), &mut subscribed));
+        assert_eq!(owner.suspected.load(Ordering::Relaxed), 1);
+        assert!(
+            !subscriber
+                .on_push(&PushInfo { kind: PushKind::SMessage, data: Vec::new() }, &mut subscribed)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_with_a_number_is_for_one_waiter() {
+        let (_, subscriber, channels, _) = node();
+        let [first, second] = [0, 1].map(|number| channels.listen("c".to_owned(), 2, Some(number)));
+        subscriber.on_push(&push(PushKind::SMessage, &["c", "001"]), &mut HashSet::new());
+        assert_eq!((first.0.borrow().count, second.0.borrow().count), (0, 1));
+    }
+
+    #[test]
+    fn a_refusal_decides_when_to_subscribe_again() {
+        let (owner, subscriber, _, server) = node();
+        let outcome = |reply: &str| {
+            let value =
+                redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).expect("a reply");
+            match subscriber.refused(&server, &value.extract_error().expect_err("an error")) {
+                Subscribed::Done => "done",
+                Subscribed::Later => "later",
+                Subscribed::Never => "never",
+            }
+        };
+        assert_eq!(outcome("MOVED 7 :9"), "later");
+        assert_eq!(
+            *owner.moved.lock().expect("no panic"),
+            [(7, Some(Endpoint::Tcp("h".to_owned(), 9)))]
+        );
+        assert_eq!(outcome("CLUSTERDOWN Hash slot not served"), "later");
+        assert_eq!(outcome("NOPERM No permissions to access a channel"), "done");
+        assert_eq!(outcome("ERR unknown command"), "never");
+    }
 }
