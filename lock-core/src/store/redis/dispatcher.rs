@@ -391,3 +391,70 @@ async fn dispatch_on_wait_connection(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        store::redis::{
+            connect::{RedisOptions, fake_server::FakeServer},
+            discovery::Fixed,
+        },
+        types::ClientId,
+    };
+
+    /// Sends to a server of a test, over a connection that is kept up.
+    fn dispatcher(fake: &FakeServer) -> Dispatcher {
+        let name = ClientName::new(&RedisOptions::default(), &ClientId::random());
+        let discovery = Box::new(Fixed(Arc::new(fake.server())));
+        let managed = Arc::new(ManagedConnection::new(discovery, Arc::new(name), None));
+        tokio::spawn(Arc::clone(&managed).supervise());
+        Dispatcher::new(Topology::Single(managed), None, Duration::from_secs(20))
+    }
+
+    #[tokio::test]
+    async fn no_two_requests_have_a_nonce_in_common() {
+        let fake = FakeServer::start(|_| None).await;
+        let dispatcher = dispatcher(&fake);
+        let nonces: std::collections::HashSet<_> = (0..100).map(|_| dispatcher.nonce()).collect();
+        assert_eq!(nonces.len(), 100);
+    }
+
+    #[tokio::test]
+    async fn an_answer_to_another_question_ends_the_connection() {
+        let fake = FakeServer::start(|_| Some("+OK\r\n".to_owned())).await;
+        let dispatcher = dispatcher(&fake);
+        let ping = redis::cmd("PING");
+        let request = Request::Command(&ping);
+        let send = |is_fine: bool| {
+            let refuse = || Err(Unavailable::unsent("another question"));
+            dispatcher.send(0, &request, None, move |_| if is_fine { Ok(()) } else { refuse() })
+        };
+        // The first is sent by the loop, the others over a connection that is there.
+        for connections in 1..=3 {
+            let Err(why) = send(false).await else { panic!("it was accepted") };
+            assert!(why.to_string().contains("another question"), "{why}");
+            send(true).await.map(drop).expect("an answer over the next connection");
+            assert_eq!(fake.count("HELLO"), connections + 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_script_that_was_refused_halfway_may_have_done_its_work() {
+        for (refusal, again) in [
+            ("-ERR Script attempted to access a non local key\r\n", true),
+            ("-TRYAGAIN later\r\n", false),
+        ] {
+            let replies = crate::runtime::Mutex::new(vec!["+OK\r\n", refusal]);
+            let fake = FakeServer::start(move |command| match command {
+                "PING" => replies.lock().pop().map(str::to_owned),
+                _ => Some("+OK\r\n".to_owned()),
+            })
+            .await;
+            let ping = redis::cmd("PING");
+            let answer =
+                dispatcher(&fake).send(0, &Request::Command(&ping), None, |_| Ok(())).await;
+            assert_eq!(answer.expect("the second answer").again, again, "{refusal}");
+        }
+    }
+}

@@ -143,6 +143,7 @@ async fn query(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::redis::connect::fake_server::FakeServer;
 
     #[test]
     fn refreshes_in_a_row_are_ever_rarer_and_a_late_one_is_not() {
@@ -153,5 +154,17 @@ mod tests {
         let ms = [20, 40, 80, 160, 320, 640, 1_000, 1_000];
         assert_eq!(pauses, ms.map(Duration::from_millis));
         assert_eq!(next_pause(MAX_PAUSE, MAX_PAUSE * 4 + Duration::from_millis(1)), MIN_PAUSE);
+    }
+
+    #[tokio::test]
+    async fn a_server_outside_a_cluster_is_named_as_such() {
+        for (reply, is_outside) in [
+            ("-ERR This instance has cluster support disabled\r\n", true),
+            ("-ERR something else\r\n", false),
+        ] {
+            let fake = FakeServer::start(move |_| Some(reply.to_owned())).await;
+            let why = query(&fake.server()).await.expect_err("no map").to_string();
+            assert_eq!(why.contains("not in a cluster"), is_outside, "{why}");
+        }
     }
 }

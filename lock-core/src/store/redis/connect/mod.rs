@@ -4,6 +4,8 @@ mod dial;
 mod driver;
 mod endpoint;
 mod error_class;
+#[cfg(test)]
+pub(crate) mod fake_server;
 mod options;
 mod server;
 mod server_role;

@@ -295,17 +295,10 @@ pub(crate) fn reason(error: &RedisError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::store::redis::redisson::RedissonWire;
-
-    fn server(endpoint: Endpoint) -> Server {
-        let wire: Arc<dyn Wire> = Arc::new(RedissonWire::new(String::new(), false, false));
-        let (login, options) = (RedisConnectionInfo::default(), RedisOptions::default());
-        Server::new(endpoint, &login, None, &options, &wire, "")
-    }
+    use super::{super::fake_server::server_at, *};
 
     fn tcp() -> Server {
-        server(Endpoint::Tcp("h".to_owned(), 1))
+        server_at(Endpoint::Tcp("h".to_owned(), 1))
     }
 
     fn error(reply: &str) -> RedisError {
@@ -345,7 +338,7 @@ mod tests {
             |server: Server, error| server.handshake_error(error).to_string().contains("rediss://");
         assert!(hints(tcp(), ended()));
         assert!(!hints(tcp(), error("LOADING Redis is loading")));
-        assert!(!hints(server(Endpoint::Unix("/redis".into())), ended()));
+        assert!(!hints(server_at(Endpoint::Unix("/redis".into())), ended()));
     }
 
     #[test]

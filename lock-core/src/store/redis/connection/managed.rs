@@ -143,12 +143,11 @@ impl ManagedConnection {
                     self.down(why.to_string());
                     // Cut while it was being established: the server was there a moment ago, and a
                     // longer pause would outlast the command timeout.
-                    let is_recent = last_up.is_some_and(|up| up.elapsed() < LIVED);
-                    if is_recent { MAX_REPLACEMENT_BACKOFF } else { MAX_BACKOFF }
+                    longest_pause(last_up.map(|up| up.elapsed()))
                 }
             };
             // A server that accepts connections but is unusable must not be flooded with them.
-            if started.elapsed() > LIVED && most == MAX_REPLACEMENT_BACKOFF {
+            if has_lived(started.elapsed(), most) {
                 backoff = Backoff::new(FIRST_BACKOFF);
                 continue;
             }
@@ -256,6 +255,17 @@ impl ManagedConnection {
     }
 }
 
+/// Whether a connection was of use, so that the next one need not wait.
+fn has_lived(time: Duration, most: Duration) -> bool {
+    time > LIVED && most == MAX_REPLACEMENT_BACKOFF
+}
+
+/// The longest pause after an attempt that failed, so long after the last connection was lost.
+fn longest_pause(since_lost: Option<Duration>) -> Duration {
+    let is_recent = since_lost.is_some_and(|time| time < LIVED);
+    if is_recent { MAX_REPLACEMENT_BACKOFF } else { MAX_BACKOFF }
+}
+
 /// Refuses a server that does not run the scripts completely, or accepts no writes.
 pub(crate) async fn check_server(
     connection: &Connection,
@@ -288,4 +298,88 @@ pub(crate) async fn check_server(
 fn redirects(error: &RedisError) -> bool {
     use ServerErrorKind::{Ask, Moved, TryAgain};
     [Moved, Ask, TryAgain].into_iter().any(|kind| error.kind() == ErrorKind::Server(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        store::redis::{
+            connect::{
+                Endpoint, RedisOptions,
+                fake_server::{FakeServer, bulk, server_at},
+            },
+            discovery::Fixed,
+        },
+        types::ClientId,
+    };
+
+    fn managed(server: Server) -> ManagedConnection {
+        let name = ClientName::new(&RedisOptions::default(), &ClientId::random());
+        ManagedConnection::new(Box::new(Fixed(Arc::new(server))), Arc::new(name), None)
+    }
+
+    #[test]
+    fn only_a_connection_that_has_lived_is_replaced_without_a_pause() {
+        let more = LIVED + Duration::from_millis(1);
+        assert!(has_lived(more, MAX_REPLACEMENT_BACKOFF));
+        assert!(!has_lived(LIVED, MAX_REPLACEMENT_BACKOFF), "the server may be unusable");
+        assert!(!has_lived(more, MAX_BACKOFF), "there was none");
+        assert_eq!(longest_pause(None), MAX_BACKOFF);
+        assert_eq!(longest_pause(Some(LIVED)), MAX_BACKOFF);
+        assert_eq!(longest_pause(Some(LIVED / 2)), MAX_REPLACEMENT_BACKOFF);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn how_long_there_was_no_connection_counts() {
+        let managed = managed(server_at(Endpoint::Tcp("h".to_owned(), 1)));
+        let second = Duration::from_secs(1);
+        assert!(managed.check(Duration::ZERO).is_err() && managed.check(second).is_ok());
+        tokio::time::advance(second).await;
+        assert!(managed.check(second).is_err() && managed.check(2 * second).is_ok());
+        managed.down("for another reason".to_owned());
+        let why = managed.check(second).expect_err("since when has not changed").to_string();
+        assert!(why.contains("for another reason"), "{why}");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_has_ended_is_not_given_out() {
+        let fake = FakeServer::start(|_| None).await;
+        let server = Arc::new(fake.server());
+        let managed = managed(fake.server());
+        let connection = Arc::new(Connection::open(&server).await.expect("a connection"));
+        managed.state.send_replace(State::Up(Arc::clone(&server), Arc::clone(&connection)));
+        assert!(managed.now().is_some() && managed.check(Duration::ZERO).is_ok());
+        connection.end();
+        assert!(managed.now().is_none());
+        let connection = Arc::new(Connection::open(&server).await.expect("a connection"));
+        managed.state.send_replace(State::Up(server, Arc::clone(&connection)));
+        managed.close();
+        assert!(connection.has_ended() && managed.now().is_none());
+        let why = managed.check(Duration::ZERO).expect_err("closed").to_string();
+        assert!(why.contains("shut down"), "{why}");
+    }
+
+    #[tokio::test]
+    async fn a_node_of_a_cluster_need_not_have_the_slot_of_the_probe() {
+        for (reply, in_cluster, is_fine) in [
+            ("-MOVED 7 h:2", true, true),
+            ("-ASK 7 h:2", true, true),
+            ("-TRYAGAIN later", true, true),
+            ("-MOVED 7 h:2", false, false),
+            ("-CLUSTERDOWN down", true, false),
+            ("+OK", false, true),
+        ] {
+            let fake = FakeServer::start(move |command| {
+                let is_probe = command.starts_with("EVALSHA");
+                Some(if is_probe { format!("{reply}\r\n") } else { bulk("role:master\r\n") })
+            })
+            .await;
+            let mut server = fake.server();
+            server.in_cluster = in_cluster;
+            let connection = Connection::open(&server).await.expect("a connection");
+            let checked = check_server(&connection, &server).await;
+            assert_eq!(checked.is_ok(), is_fine, "{reply}: {checked:?}");
+        }
+    }
 }

@@ -227,6 +227,7 @@ fn is(error: &RedisError, kind: ServerErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{runtime::Mutex, store::redis::connect::fake_server::FakeServer};
 
     #[test]
     fn a_connection_is_killed_by_its_number_and_its_address() {
@@ -250,5 +251,32 @@ mod tests {
         ] {
             assert_eq!(major_version(info), major, "{info:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_ended_answers_nothing_more() {
+        let fake = FakeServer::start(|_| Some("+PONG\r\n".to_owned())).await;
+        let connection = Connection::open(&fake.server()).await.expect("a connection");
+        let ping = redis::cmd("PING");
+        assert!(connection.query::<String>(&ping).await.is_ok() && !connection.has_ended());
+        connection.end();
+        assert!(connection.has_ended());
+        let lost = connection.query::<String>(&ping).await;
+        assert!(matches!(lost, Err(Failure::ConnectionLost)), "{lost:?}");
+    }
+
+    #[tokio::test]
+    async fn only_a_script_that_the_server_has_forgotten_is_loaded_again() {
+        let replies = Mutex::new(vec!["-ERR no\r\n", "+OK\r\n", "-NOSCRIPT no\r\n"]);
+        let fake = FakeServer::start(move |_| replies.lock().pop().map(str::to_owned)).await;
+        let server = fake.server();
+        let connection = Connection::open(&server).await.expect("a connection");
+        let (before, probe) = (fake.count("SCRIPT"), server.wire.probe());
+        let request = Request::Script(&probe);
+        connection.send(&request, SendOptions::default()).await.expect("an answer");
+        assert_eq!((fake.count("SCRIPT"), fake.count("EVALSHA")), (before + 1, 2));
+        let refused = connection.send(&request, SendOptions::default()).await;
+        assert!(matches!(refused, Err(Failure::ServerError(_))), "{refused:?}");
+        assert_eq!((fake.count("SCRIPT"), fake.count("EVALSHA")), (before + 1, 3));
     }
 }

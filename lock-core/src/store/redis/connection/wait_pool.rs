@@ -125,3 +125,82 @@ impl Drop for WaitConnection<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::redis::connect::fake_server::FakeServer;
+
+    /// A server that answers GET with the key that was asked for, as a text or an error.
+    async fn fake() -> FakeServer {
+        FakeServer::start(|command| match command.split_once(' ')? {
+            ("GET", reply) => Some(format!("{reply}\r\n")),
+            _ => Some(":1\r\n".to_owned()),
+        })
+        .await
+    }
+
+    /// Sends one command over a connection of its own.
+    async fn send(all: &WaitConnections, server: &Arc<Server>, reply: &str, accepted: bool) {
+        let get = redis::cmd("GET").arg(reply).to_owned();
+        let connection = all.take(server).await.expect("a connection");
+        let _ =
+            connection.send(&Request::Command(&get), SendOptions::default(), |_| accepted).await;
+    }
+
+    #[tokio::test]
+    async fn only_a_connection_that_has_answered_well_is_used_again() {
+        let fake = fake().await;
+        let (all, server) = (WaitConnections::default(), Arc::new(fake.server()));
+        let mut connections = 0;
+        for (reply, accepted, is_kept) in [
+            ("+OK", true, true),
+            ("-ERR no", true, true),
+            ("+OK", false, false),
+            ("-READONLY no", true, false),
+            ("-LOADING no", true, false),
+        ] {
+            // The one before is used, or a first one.
+            send(&all, &server, "+OK", true).await;
+            connections = connections.max(fake.count("HELLO"));
+            send(&all, &server, reply, accepted).await;
+            assert_eq!(fake.count("HELLO"), connections, "{reply}: it was idle");
+            assert_eq!(all.idle.lock().len(), usize::from(is_kept), "{reply}");
+            assert_eq!(all.has_abandoned(), !is_kept, "{reply}");
+            all.abandoned.lock().clear();
+        }
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_that_has_ended_or_leads_elsewhere_is_not_used() {
+        let fake = fake().await;
+        let (all, server) = (WaitConnections::default(), Arc::new(fake.server()));
+        send(&all, &server, "+OK", true).await;
+        all.idle.lock()[0].1.end();
+        send(&all, &server, "+OK", true).await;
+        assert_eq!(fake.count("HELLO"), 2, "it has ended");
+        send(&all, &Arc::new(fake.server()), "+OK", true).await;
+        assert_eq!(fake.count("HELLO"), 3, "another server is the primary");
+        all.close();
+        assert!(all.idle.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_was_given_up_is_killed_once() {
+        let fake = fake().await;
+        let (all, server) = (WaitConnections::default(), Arc::new(fake.server()));
+        let other = Connection::open(&server).await.expect("a connection");
+        drop(all.take(&server).await.expect("a connection"));
+        drop(all.take(&server).await.expect("a connection"));
+        assert!(all.has_abandoned());
+        all.kill_abandoned(&other).await;
+        assert!(!all.has_abandoned());
+        all.kill_abandoned(&other).await;
+        assert_eq!(fake.count("CLIENT KILL"), 2);
+        assert_eq!(fake.count("CLIENT KILL ID 2 ADDR here"), 1);
+        drop(all.take(&server).await.expect("a connection"));
+        other.end();
+        all.kill_abandoned(&other).await;
+        assert!(all.has_abandoned(), "it is not known whether Redis has ended it");
+    }
+}

@@ -175,74 +175,33 @@ async fn confirm(server: &Server) -> Result<(), ConnectError> {
 
 #[cfg(test)]
 mod tests {
-    use redis::RedisConnectionInfo;
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt},
-        net::TcpListener,
-    };
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::store::redis::{connect::RedisOptions, protocol::Wire, redisson::RedissonWire};
+    use crate::store::redis::connect::fake_server::{FakeServer, bulk, server_at};
 
     const PRIMARY: &str = "role:master\r\n";
 
-    fn server(endpoint: Endpoint) -> Server {
-        let wire: Arc<dyn Wire> = Arc::new(RedissonWire::new(String::new(), false, false));
-        let (login, options) = (RedisConnectionInfo::default(), RedisOptions::default());
-        Server::new(endpoint, &login, None, &options, &wire, "")
-    }
-
-    fn bulk(text: &str) -> String {
-        format!("${}\r\n{text}\r\n", text.len())
-    }
-
-    /// A server that greets and then answers its last question so, after a while; without an answer it
-    /// ends the connection.
-    async fn answering(answer: Option<String>, after: Duration) -> Endpoint {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        tokio::spawn(async move {
-            loop {
-                let (mut stream, _) = listener.accept().await.expect("a connection");
-                let answer = answer.clone();
-                tokio::spawn(async move {
-                    let mut sent = String::new();
-                    let mut bytes = [0; 1_024];
-                    loop {
-                        let length = stream.read(&mut bytes).await.unwrap_or_default();
-                        if length == 0 {
-                            return;
-                        }
-                        sent.push_str(&String::from_utf8_lossy(&bytes[..length]));
-                        if sent.contains("HELLO") || sent.contains("SETNAME") {
-                            let _ = stream.write_all(b"+OK\r\n").await;
-                        } else {
-                            tokio::time::sleep(after).await;
-                            let Some(answer) = &answer else { return };
-                            let _ = stream.write_all(answer.as_bytes()).await;
-                        }
-                        sent.clear();
-                    }
-                });
-            }
-        });
-        Endpoint::Tcp("127.0.0.1".to_owned(), port)
-    }
-
     /// A server that reports this role.
     async fn of_role(role: &str) -> Endpoint {
-        answering(Some(bulk(role)), Duration::ZERO).await
+        let role = bulk(role);
+        FakeServer::start(move |_| Some(role.clone())).await.endpoint
+    }
+
+    fn address(primary: &Endpoint) -> String {
+        let Endpoint::Tcp(host, port) = primary else { panic!("{primary}") };
+        format!("*2\r\n{}{}", bulk(host), bulk(&port.to_string()))
     }
 
     /// A Sentinel that names this server, after so many milliseconds.
     async fn naming(primary: &Endpoint, ms: u64) -> Server {
-        let Endpoint::Tcp(host, port) = primary else { panic!("{primary}") };
-        let answer = format!("*2\r\n{}{}", bulk(host), bulk(&port.to_string()));
-        server(answering(Some(answer), Duration::from_millis(ms)).await)
+        let answer = address(primary);
+        let pause = Duration::from_millis(ms);
+        FakeServer::slow(pause, move |_| Some(answer.clone())).await.server()
     }
 
     async fn found(sentinels: Vec<Server>) -> Result<Endpoint, ConnectError> {
-        let anything = server(Endpoint::Tcp("127.0.0.1".to_owned(), 1));
+        let anything = server_at(Endpoint::Tcp("127.0.0.1".to_owned(), 1));
         let sentinels = Sentinels::new(sentinels, "main".to_owned(), anything);
         sentinels.find().await.map(|server| server.endpoint.clone())
     }
@@ -257,7 +216,8 @@ mod tests {
     #[tokio::test]
     async fn a_sentinel_is_believed_when_the_others_are_silent() {
         let primary = of_role(PRIMARY).await;
-        let silent = || async { server(answering(None, Duration::from_secs(3_600)).await) };
+        let hour = Duration::from_secs(3_600);
+        let silent = || async { FakeServer::slow(hour, |_| None).await.server() };
         let sentinels = vec![silent().await, naming(&primary, 0).await, silent().await];
         assert_eq!(found(sentinels).await.expect("a primary"), primary);
     }
@@ -277,9 +237,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_may_not_report_its_role_is_a_primary_and_one_that_hangs_up_is_not() {
-        let quiet = answering(Some("-NOPERM this user\r\n".to_owned()), Duration::ZERO).await;
+        let refuses = |_: &str| Some("-NOPERM this user\r\n".to_owned());
+        let quiet = FakeServer::start(refuses).await.endpoint;
         assert_eq!(found(vec![naming(&quiet, 0).await]).await.expect("a primary"), quiet);
-        let gone = answering(None, Duration::ZERO).await;
+        let gone = FakeServer::start(|_| None).await.endpoint;
         let why = found(vec![naming(&gone, 0).await]).await.expect_err("it hangs up");
         assert!(matches!(why, ConnectError::Unreachable { .. }), "{why}");
     }
@@ -295,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_error_that_helps_most_is_returned() {
-        let server = server(Endpoint::Tcp("h".to_owned(), 1));
+        let server = server_at(Endpoint::Tcp("h".to_owned(), 1));
         let silent = || server.unreachable_error("silent".to_owned());
         let refused = || ConnectError::Refused {
             store: "Redis",
@@ -330,5 +291,20 @@ mod tests {
             error.add_server_error(of_server());
         });
         assert!(refused_by_server.contains("refused"), "{refused_by_server}");
+    }
+
+    #[tokio::test]
+    async fn a_server_is_superseded_once_another_is_named() {
+        let (old, new) = (of_role(PRIMARY).await, of_role(PRIMARY).await);
+        let (queries, answers) = (AtomicUsize::new(0), [address(&old), address(&new)]);
+        let sentinel = FakeServer::start(move |_| {
+            let query = queries.fetch_add(1, Ordering::Relaxed);
+            Some(answers[query.min(1)].clone())
+        });
+        let sentinel = sentinel.await;
+        let anything = server_at(Endpoint::Tcp("127.0.0.1".to_owned(), 1));
+        let sentinels = Sentinels::new(vec![sentinel.server()], "main".to_owned(), anything);
+        sentinels.superseded(&server_at(old)).await;
+        assert_eq!(sentinel.count("SENTINEL"), 2, "the first answer confirmed it");
     }
 }

@@ -55,6 +55,7 @@ impl Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::redis::connect::fake_server::FakeServer;
 
     #[test]
     fn the_greatest_token_is_known_with_those_in_reserve() {
@@ -64,5 +65,19 @@ mod tests {
         assert_eq!(counter.known(), 7);
         counter.granted(FencingToken::new(3), 0);
         assert_eq!(counter.known(), 7, "a late answer");
+    }
+
+    #[tokio::test]
+    async fn tokens_are_drawn_without_a_look_at_the_clock_over_the_same_connection_alone() {
+        let fake = FakeServer::start(|_| None).await;
+        let open = async || Arc::new(Connection::open(&fake.server()).await.expect("a connection"));
+        let (first, second) = (open().await, open().await);
+        let counter = Counter::default();
+        assert!(!counter.may_increment(&first));
+        counter.raised(&first, Instant::now());
+        assert!(counter.may_increment(&first));
+        assert!(!counter.may_increment(&second), "another server may be behind it");
+        counter.raised(&first, Instant::now() - RAISED_FOR);
+        assert!(!counter.may_increment(&first), "the clock has gone on");
     }
 }

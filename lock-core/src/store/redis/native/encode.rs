@@ -357,6 +357,14 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_of_several_locks_raises_what_is_known_of_their_counter() {
+        let wire = NativeWire::new("lock:".to_owned(), &ClientId::random(), false, false);
+        let key = LockKey::try_from("k").expect("a key");
+        wire.granted(&key, FencingToken::new(5), 2);
+        assert_eq!(wire.counter(0).known(), 7);
+    }
+
+    #[test]
     fn the_channels_of_waiters_and_of_holders_need_rights() {
         let wire = NativeWire::new("lock:".to_owned(), &ClientId::random(), false, false);
         let patterns = wire.channel_patterns().into_iter().map(|sort| sort.pattern);

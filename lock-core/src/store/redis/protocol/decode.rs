@@ -274,7 +274,6 @@ impl Reply {
             Self::Text(text) => word(text, at)?,
             Self::List(parts) => match parts.get(at)? {
                 Value::BulkString(bytes) => bytes,
-                Value::SimpleString(text) => text.as_bytes(),
                 _ => return None,
             },
         };
@@ -343,6 +342,10 @@ mod tests {
             matches!(granted(&["5", "6"]), Ok(AcquiredAll::Granted(tokens)) if tokens.len() == 2)
         );
         assert!(granted(&["5"]).is_err() && granted(&["5", "6", "7"]).is_err());
+        let none = Reply::new(Value::Array(vec![bulk("GRANTED"), bulk("7")]));
+        assert!(
+            matches!(none.acquired_all(0), Ok(AcquiredAll::Granted(tokens)) if tokens.is_empty())
+        );
         assert!(Reply::new(bulk("GRANTED 7 5 6")).acquired_all(2).is_err(), "it is a list");
     }
 
@@ -364,6 +367,7 @@ mod tests {
         let list = Value::Array(vec![bulk("RESIZED"), bulk("7"), Value::Int(3)]);
         assert_eq!(Reply::new(list).resized().expect("an answer"), Some(3));
         assert!(of("BUSY 7").released().is_err());
+        assert!(of("GRANTED 7 5").is_grant() && !of("BUSY 7 5 1").is_grant());
     }
 
     #[test]

@@ -241,6 +241,16 @@ mod tests {
     }
 
     #[test]
+    fn attributes_have_as_many_values_as_they_name() {
+        let bytes = b"|2\r\n+a\r\n:1\r\n+b\r\n:2\r\n:5\r\n:6\r\n";
+        let mut reader = ReplyReader::default();
+        reader.room()[..bytes.len()].copy_from_slice(bytes);
+        reader.arrived(bytes.len());
+        reader.next().expect("a reply").expect("the value with its attributes");
+        assert_eq!(reader.next(), Ok(Some(Value::Int(6))));
+    }
+
+    #[test]
     fn long_replies_are_read_and_their_room_is_given_back() {
         let long = format!("${}\r\n{}\r\n", 5 * ROOM, "x".repeat(5 * ROOM));
         let several = format!("+OK\r\n{long}:1\r\n{long}");

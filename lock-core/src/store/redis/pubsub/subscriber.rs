@@ -333,16 +333,14 @@ async fn answers(server: &Server, connection: &Transport) -> bool {
 mod tests {
     use super::*;
     use crate::store::redis::{
-        connect::RedisOptions, discovery::Fixed, protocol::Wire, redisson::RedissonWire,
+        connect::fake_server::{FakeServer, server_at},
+        discovery::Fixed,
     };
 
     #[tokio::test(start_paused = true)]
     async fn unwanted_topics_are_forgotten_without_a_connection() {
         let nowhere = Endpoint::Tcp("127.0.0.1".to_owned(), 1);
-        let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
-        let encoder = RedissonWire::new(String::new(), false, false);
-        let wire: Arc<dyn Wire> = Arc::new(encoder);
-        let server = Server::new(nowhere, &login, None, &options, &wire, "");
+        let server = server_at(nowhere);
         let channels = Arc::<Channels>::default();
         let discovery = Box::new(Fixed(Arc::new(server)));
         let subscriber = Subscriber::new(discovery, ChannelFilter::All, Arc::clone(&channels));
@@ -380,10 +378,7 @@ mod tests {
 
     fn node() -> (Arc<Owner>, Subscriber, Arc<Channels>, Server) {
         let owner = Arc::<Owner>::default();
-        let (login, options) = (redis::RedisConnectionInfo::default(), RedisOptions::default());
-        let wire: Arc<dyn Wire> = Arc::new(RedissonWire::new(String::new(), false, false));
-        let server =
-            Server::new(Endpoint::Tcp("h".to_owned(), 1), &login, None, &options, &wire, "");
+        let server = server_at(Endpoint::Tcp("h".to_owned(), 1));
         let channels = Arc::<Channels>::default();
         let discovery = Box::new(Fixed(Arc::new(server.clone())));
         let filter = ChannelFilter::Slots(Box::new(Arc::clone(&owner)));
@@ -445,5 +440,28 @@ mod tests {
         assert_eq!(outcome("CLUSTERDOWN Hash slot not served"), "later");
         assert_eq!(outcome("NOPERM No permissions to access a channel"), "done");
         assert_eq!(outcome("ERR unknown command"), "never");
+    }
+
+    #[tokio::test]
+    async fn each_channel_is_subscribed_once_and_given_up_when_it_has_left() {
+        let (_, subscriber, channels, _) = node();
+        let fake = FakeServer::start(|command| {
+            let (verb, channel) = command.split_once(' ')?;
+            let confirmed = verb.to_lowercase();
+            Some(format!(">3\r\n+{confirmed}\r\n${}\r\n{channel}\r\n:1\r\n", channel.len()))
+        })
+        .await;
+        let server = fake.server();
+        let (pushes, mut pushed) = mpsc::unbounded_channel();
+        let connection = server.open(pushes).await.expect("a connection");
+        let _receiver = channels.listen("c".to_owned(), 2, None);
+        let mut subscribed = HashSet::from(["left".to_owned()]);
+        for _ in 0..2 {
+            let outcome =
+                subscriber.subscribe(&server, &connection, &mut pushed, &mut subscribed).await;
+            assert!(matches!(outcome, Subscribed::Done));
+            assert_eq!(subscribed, HashSet::from(["c".to_owned()]));
+            assert_eq!((fake.count("SSUBSCRIBE c"), fake.count("SUNSUBSCRIBE left")), (1, 1));
+        }
     }
 }

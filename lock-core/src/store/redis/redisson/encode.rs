@@ -454,3 +454,34 @@ fn wake_number(topic: &WakeTopic) -> Option<u8> {
 fn permit(owner: &OwnerId) -> &[u8] {
     owner.permit_bytes().map_or(&[], |permit| permit.as_slice())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_waiter_is_that_of_its_first_and_last_characters() {
+        let turn = |kind, owner: &str| {
+            let key = LockKey::try_from("k").expect("a key");
+            let owner = OwnerId::parse(owner).expect("an owner");
+            wake_number(&WakeTopic::Turn(Holder { kind, key, owner }))
+        };
+        // a = 97, 1 = 49, 5 = 53: 97 + 490 + 53 = 20 * 32.
+        assert_eq!(turn(Kind::ReadWrite, "abc:15"), Some(0));
+        assert_eq!(turn(Kind::ReadWrite, "abc:14"), Some(31));
+        assert_eq!(turn(Kind::Reentrant, "bbc:15"), Some(1));
+        assert_eq!(turn(Kind::Fair, "abc:15"), None);
+    }
+
+    #[test]
+    fn each_kind_of_channel_needs_its_right() {
+        let wire = RedissonWire::new("lock:".to_owned(), false, false);
+        let patterns = wire.channel_patterns().into_iter().map(|sort| sort.pattern);
+        let patterns: Vec<_> = patterns.collect();
+        assert_eq!(patterns.len(), 5, "{patterns:?}");
+        assert!(
+            patterns.iter().all(|it| it.starts_with('&') && it.contains("{lock:*")),
+            "{patterns:?}"
+        );
+    }
+}
