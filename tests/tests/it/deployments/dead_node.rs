@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{FutureExt, future::join_all};
-use lock_core::{AcquireError, LeaseState, LostCause};
+use lock_core::{AcquireError, InspectError, LeaseState, LostCause};
 use lock_tests::{LIMIT, RedisCluster, Wire, bounded, eventually, on_every_wire, unless_stalled};
 
 use crate::deployments::client;
@@ -13,6 +13,7 @@ on_every_wire! {
     a_node_that_hangs
     what_it_held_keeps_no_other_release_waiting
     fail_fast_refuses_only_in_the_slots_of_a_dead_node
+    a_list_without_a_node_is_incomplete_and_without_any_an_error
 }
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -122,4 +123,22 @@ async fn fail_fast_refuses_only_in_the_slots_of_a_dead_node(wire: Wire) {
     cluster.node(1).resume();
     eventually("closed", LIMIT, async || !client.health().await.breaker_open).await;
     drop(ask(1).await.unwrap());
+}
+
+async fn a_list_without_a_node_is_incomplete_and_without_any_an_error(wire: Wire) {
+    let cluster = partial().await;
+    let client = client(wire, &cluster.url()).await;
+    let keys = keys(&cluster).await;
+    let held = join_all(keys.iter().map(|key| client.write(key.as_str()).acquire())).await;
+    let held: Vec<_> = held.into_iter().map(Result::unwrap).collect();
+    let all = client.list("k:", 10).await.unwrap();
+    assert!(all.complete && all.keys.len() == keys.len(), "{all:?}");
+    cluster.node(1).kill();
+    let rest = client.list("k:", 10).await.unwrap();
+    assert!(!rest.complete && rest.keys.len() == keys.len() - 1, "{rest:?}");
+    cluster.node(0).kill();
+    cluster.node(2).kill();
+    let refused = client.list("k:", 10).await.unwrap_err();
+    assert!(matches!(refused, InspectError::Unavailable(_)), "{refused}");
+    drop(held);
 }

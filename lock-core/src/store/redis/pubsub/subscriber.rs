@@ -360,7 +360,7 @@ mod tests {
 
     impl SlotOwner for Arc<Owner> {
         fn owns(&self, slot: u16) -> bool {
-            slot % 2 == 0
+            slot.is_multiple_of(2)
         }
 
         fn changes(&self) -> BoxStream<'static, ()> {
