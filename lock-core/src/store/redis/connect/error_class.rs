@@ -45,12 +45,7 @@ pub(crate) fn classify(error: &RedisError) -> ErrorClass {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn class(reply: &str) -> ErrorClass {
-        let value = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).expect("a reply");
-        classify(&value.extract_error().expect_err("an error"))
-    }
+    use super::{super::fake_server::server_error, *};
 
     #[test]
     fn each_error_has_its_class() {
@@ -76,7 +71,7 @@ mod tests {
             ("ERR unknown command", ErrorClass::Permanent),
             ("WRONGTYPE Operation against", ErrorClass::Permanent),
         ] {
-            assert_eq!(class(reply), expected, "{reply}");
+            assert_eq!(classify(&server_error(reply)), expected, "{reply}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use redis::{RedisConnectionInfo, Value};
+use redis::{RedisConnectionInfo, RedisError, Value};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -78,6 +78,12 @@ pub(crate) fn server_at(endpoint: Endpoint) -> Server {
 
 pub(crate) fn bulk(text: &str) -> String {
     format!("${}\r\n{text}\r\n", text.len())
+}
+
+/// An error as a server answers it.
+pub(crate) fn server_error(text: &str) -> RedisError {
+    let reply = redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).expect("a reply");
+    reply.extract_error().expect_err("an error")
 }
 
 async fn serve(

@@ -295,15 +295,13 @@ pub(crate) fn reason(error: &RedisError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fake_server::server_at, *};
+    use super::{
+        super::fake_server::{server_at, server_error},
+        *,
+    };
 
     fn tcp() -> Server {
         server_at(Endpoint::Tcp("h".to_owned(), 1))
-    }
-
-    fn error(reply: &str) -> RedisError {
-        let value = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).expect("a reply");
-        value.extract_error().expect_err("an error")
     }
 
     #[test]
@@ -322,7 +320,7 @@ mod tests {
             ("CLUSTERDOWN The cluster is down", "Unreachable"),
             ("ERR unknown command 'EVAL'", "Unsuitable"),
         ] {
-            let shown = format!("{:?}", tcp().server_error(error(reply)));
+            let shown = format!("{:?}", tcp().server_error(server_error(reply)));
             assert!(shown.contains(expected), "{reply}: {shown}");
             assert!(shown.contains("h:1"), "without its address: {shown}");
         }
@@ -337,7 +335,7 @@ mod tests {
         let hints =
             |server: Server, error| server.handshake_error(error).to_string().contains("rediss://");
         assert!(hints(tcp(), ended()));
-        assert!(!hints(tcp(), error("LOADING Redis is loading")));
+        assert!(!hints(tcp(), server_error("LOADING Redis is loading")));
         assert!(!hints(server_at(Endpoint::Unix("/redis".into())), ended()));
     }
 

@@ -80,21 +80,22 @@ mod tests {
     use super::*;
     use crate::types::ConnectOptions;
 
-    #[test]
-    fn connections_have_a_name_that_redis_allows() {
-        let (service, instance) = (Some("Größe 1".to_owned()), Some("a\"b".to_owned()));
+    fn name(service: &str, instance: &str) -> ClientName {
+        let (service, instance) = (Some(service.to_owned()), Some(instance.to_owned()));
         let common = ConnectOptions { service, instance, ..ConnectOptions::default() };
         let options = RedisOptions { common, ..RedisOptions::default() };
-        let name = ClientName::new(&options, &ClientId::random());
+        ClientName::new(&options, &ClientId::random())
+    }
+
+    #[test]
+    fn connections_have_a_name_that_redis_allows() {
+        let name = name("Größe 1", "a\"b");
         assert_eq!(name.connection, "lock-tower:Gr--e-1:a-b");
         assert!(name.text.contains(r#""service":"Größe-1""#), "{}", name.text);
     }
     #[test]
     fn a_name_is_read_as_it_is_written() {
-        let (service, instance) = (Some("orders".to_owned()), Some("a-1".to_owned()));
-        let common = ConnectOptions { service, instance, ..ConnectOptions::default() };
-        let options = RedisOptions { common, ..RedisOptions::default() };
-        let name = ClientName::new(&options, &ClientId::random());
+        let name = name("orders", "a-1");
         let read = parse(&Value::BulkString(name.text.clone().into())).expect("a name");
         assert_eq!((&*read.service, &*read.instance), ("orders", "a-1"));
         assert!(parse(&Value::Nil).is_none());

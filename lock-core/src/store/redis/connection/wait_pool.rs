@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::store::redis::connect::fake_server::FakeServer;
 
-    /// A server that answers GET with the key that was asked for, as a text or an error.
+    /// A server that answers GET with its key, as a text or an error.
     async fn fake() -> FakeServer {
         FakeServer::start(|command| match command.split_once(' ')? {
             ("GET", reply) => Some(format!("{reply}\r\n")),

@@ -6,10 +6,12 @@ mod free_value;
 mod key_names;
 mod refusals;
 mod scripts;
+mod tried;
 mod writer;
 
 pub(crate) use encode::NativeWire;
 pub(crate) use refusals::Refusals;
 #[cfg(feature = "test-util")]
 pub use scripts::SCRIPTS as NATIVE_SCRIPTS;
-pub(crate) use writer::{Tried, Writer};
+pub(crate) use tried::Tried;
+pub(crate) use writer::Writer;

@@ -21,7 +21,11 @@ use tokio::{
     time::Instant,
 };
 
-use super::{encode::NativeWire, refusals::Refusals};
+use super::{
+    encode::NativeWire,
+    refusals::Refusals,
+    tried::{Tried, report_tried},
+};
 use crate::{
     runtime::Tasks,
     store::{
@@ -32,22 +36,11 @@ use crate::{
             protocol::{Request, ScriptCall, decode},
         },
     },
-    types::{FencingToken, Kind, Unavailable},
+    types::{Kind, Unavailable},
 };
 
 /// The most commands of a kind in one write: Redis answers nothing else meanwhile.
 const MAX_BATCH: usize = 64;
-
-/// The outcome of a try at a free lock.
-#[derive(Debug, Clone)]
-pub(crate) enum Tried {
-    Granted(FencingToken),
-    /// Nothing was acquired: the key is there.
-    Refused,
-    /// A script must find out: the try may not have been sent, or its token may not be used.
-    Unknown,
-    Failed(Unavailable),
-}
 
 /// The outcome of a release, and whether the command was sent more than once.
 type ReleaseOutcome = Result<(Released, bool), Unavailable>;
@@ -338,7 +331,7 @@ impl Batches {
             connection.query_all(&self.wire.free_batch(slot, commands, total), Some(sent));
         match answers.await {
             Ok(answers) => {
-                if report_all(&self.wire, &answers, slot, commands, (known, total), report)
+                if report_tried(&self.wire, &answers, slot, commands, (known, total), report)
                     .is_none()
                 {
                     connection.end();
@@ -354,58 +347,6 @@ impl Batches {
     }
 }
 
-/// Reports the outcome of each SET; `None` if the answers are to another question.
-///
-/// A grant counts only if its own value stood there after its token was drawn. If an operator took a
-/// lock away between the two, the token would be greater than the operator's, and writes of the former
-/// holder would be accepted.
-fn report_all(
-    wire: &NativeWire,
-    answers: &[Value],
-    slot: u16,
-    commands: &[&AcquireCommand],
-    (known, total): (u64, u64),
-    mut report: impl FnMut(usize, Tried),
-) -> Option<()> {
-    let [sets @ .., last, after] = answers else { return None };
-    if sets.len() != commands.len() {
-        return None;
-    }
-    let after = match after {
-        Value::Array(after) if after.len() == sets.len() => after.as_slice(),
-        Value::BulkString(_) | Value::Nil if sets.len() == 1 => std::slice::from_ref(after),
-        Value::ServerError(_) => &[],
-        _ => return None,
-    };
-    // The counter was not incremented, or it is behind what this process knew when it sent this: it
-    // was lost. No token of this batch is used; the scripts raise the counter.
-    let last = match last {
-        Value::Int(last) => u64::try_from(*last).ok().filter(|last| *last >= known + total),
-        Value::ServerError(_) => None,
-        _ => return None,
-    };
-    let mut next = last.map(|last| last - total);
-    let counter = wire.counter(slot);
-    for (at, (set, command)) in sets.iter().zip(commands).enumerate() {
-        let outcome = match (set, &mut next) {
-            (Value::Nil, _) => Tried::Refused,
-            (Value::Okay, Some(before)) => {
-                let token = FencingToken::new(*before + 1);
-                *before += 1 + u64::from(command.reserved_tokens);
-                counter.granted(token, command.reserved_tokens);
-                let value = wire.free_value(command);
-                match after.get(at) {
-                    Some(Value::BulkString(now)) if value.stands_in(now) => Tried::Granted(token),
-                    _ => Tried::Unknown,
-                }
-            }
-            _ => Tried::Unknown,
-        };
-        report(at, outcome);
-    }
-    Some(())
-}
-
 /// Groups commands by slot, in order.
 fn by_slot<T>(all: Vec<T>, slot_of: impl Fn(&T) -> u16) -> Vec<(u16, Vec<T>)> {
     let mut groups: Vec<(u16, Vec<T>)> = Vec::new();
@@ -417,108 +358,4 @@ fn by_slot<T>(all: Vec<T>, slot_of: impl Fn(&T) -> u16) -> Vec<(u16, Vec<T>)> {
         }
     }
     groups
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::{
-        store::Holder,
-        types::{ClientId, LockKey, Mode, Owners},
-    };
-
-    /// Tries at locks, each with so many tokens in reserve, and the values that they write.
-    struct Tries {
-        wire: NativeWire,
-        commands: Vec<AcquireCommand>,
-    }
-
-    impl Tries {
-        fn new(reserved: &[u32]) -> Self {
-            let client = ClientId::random();
-            let (owners, key) =
-                (Owners::new(client.clone()), LockKey::try_from("k").expect("a key"));
-            let commands = reserved.iter().map(|reserved_tokens| {
-                let holder =
-                    Holder { kind: Kind::Reentrant, key: key.clone(), owner: owners.next() };
-                let command = AcquireCommand::new(holder, Mode::Write, Duration::from_secs(1));
-                AcquireCommand { reserved_tokens: *reserved_tokens, ..command }
-            });
-            let commands = commands.collect();
-            Self { wire: NativeWire::new(String::new(), &client, false, false), commands }
-        }
-
-        fn value(&self, at: usize) -> Value {
-            Value::BulkString(self.wire.free_value(&self.commands[at]).text().into())
-        }
-
-        /// The token of each grant, `None` for what a script must find out.
-        fn report(&self, answers: &[Value], known: u64) -> Option<Vec<Option<u64>>> {
-            let commands: Vec<_> = self.commands.iter().collect();
-            let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();
-            let mut tokens = vec![None; commands.len()];
-            report_all(&self.wire, answers, 0, &commands, (known, total), |at, tried| {
-                tokens[at] = match tried {
-                    Tried::Granted(token) => Some(token.get()),
-                    Tried::Refused => Some(0),
-                    Tried::Unknown => None,
-                    Tried::Failed(why) => panic!("{why}"),
-                };
-            })?;
-            Some(tokens)
-        }
-    }
-
-    fn server_error() -> Value {
-        redis::parse_redis_value(b"-ERR no\r\n").expect("a reply")
-    }
-
-    #[test]
-    fn each_grant_has_a_token_of_its_own_behind_what_is_in_reserve() {
-        let tries = Tries::new(&[2, 0, 1]);
-        let after = Value::Array((0..3).map(|at| tries.value(at)).collect());
-        let answers = [Value::Okay, Value::Okay, Value::Okay, Value::Int(106), after];
-        assert_eq!(tries.report(&answers, 100), Some(vec![Some(101), Some(104), Some(105)]));
-        assert_eq!(tries.wire.counter(0).known(), 106);
-        assert_eq!(tries.report(&answers, 101), Some(vec![None; 3]), "the counter was set back");
-    }
-
-    #[test]
-    fn a_refused_try_has_no_token() {
-        let tries = Tries::new(&[2, 0]);
-        let after = Value::Array(vec![Value::BulkString(b"other".into()), tries.value(1)]);
-        let answers = [Value::Nil, Value::Okay, Value::Int(104), after];
-        assert_eq!(tries.report(&answers, 100), Some(vec![Some(0), Some(101)]));
-    }
-
-    #[test]
-    fn a_lock_that_was_taken_away_before_its_token_is_not_granted() {
-        let tries = Tries::new(&[0]);
-        for now in [Value::Nil, Value::BulkString(b"other".into()), server_error()] {
-            let answers = [Value::Okay, Value::Int(1), now];
-            assert_eq!(tries.report(&answers, 0), Some(vec![None]), "{answers:?}");
-        }
-        let answers = [Value::Okay, Value::Int(1), tries.value(0)];
-        assert_eq!(tries.report(&answers, 0), Some(vec![Some(1)]));
-        let answers = [Value::Okay, server_error(), tries.value(0)];
-        assert_eq!(tries.report(&answers, 0), Some(vec![None]), "there is no token");
-    }
-
-    #[test]
-    fn answers_to_another_question_are_found() {
-        let tries = Tries::new(&[0, 0]);
-        let (first, second) = (tries.value(0), tries.value(1));
-        let both = Value::Array(vec![first.clone(), second.clone()]);
-        for answers in [
-            vec![],
-            vec![Value::Okay, Value::Int(2), both.clone()],
-            vec![Value::Okay, Value::Okay, Value::Int(2), Value::Array(vec![first.clone()])],
-            vec![Value::Okay, Value::Okay, Value::Int(2), first],
-            vec![Value::Okay, Value::Okay, Value::Okay, both],
-        ] {
-            assert_eq!(tries.report(&answers, 0), None, "{answers:?}");
-        }
-    }
 }

@@ -382,7 +382,7 @@ mod tests {
                 matches!(answer, AcquiredAll::Refused { at: 1, answer: Acquired::Busy { .. } }),
                 "{answer:?}"
             );
-            assert!(refused(0, own).is_err(), "there is no such lock");
+            assert!(refused(0, own).is_err(), "locks are counted from 1");
         }
     }
 

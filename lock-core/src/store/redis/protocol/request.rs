@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_takes_a_slot_over_is_asked_before_the_command() {
+    fn asking_is_sent_before_a_command_for_a_slot_that_is_taken_over() {
         let ping = Packed::from(&redis::cmd("PING"));
         assert!(SendOptions::default().around(&ping).is_none());
         let asking = SendOptions { asking: true, ..SendOptions::default() };

@@ -333,7 +333,7 @@ async fn answers(server: &Server, connection: &Transport) -> bool {
 mod tests {
     use super::*;
     use crate::store::redis::{
-        connect::fake_server::{FakeServer, server_at},
+        connect::fake_server::{FakeServer, server_at, server_error},
         discovery::Fixed,
     };
 
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(kept, ["waited for"]);
     }
 
-    /// Owns the even slots, and counts what it is told.
+    /// Owns the even slots, and records its calls.
     #[derive(Debug, Default)]
     struct Owner {
         moved: std::sync::Mutex<Vec<(u16, Option<Endpoint>)>>,
@@ -423,14 +423,10 @@ mod tests {
     #[test]
     fn a_refusal_decides_when_to_subscribe_again() {
         let (owner, subscriber, _, server) = node();
-        let outcome = |reply: &str| {
-            let value =
-                redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).expect("a reply");
-            match subscriber.refused(&server, &value.extract_error().expect_err("an error")) {
-                Subscribed::Done => "done",
-                Subscribed::Later => "later",
-                Subscribed::Never => "never",
-            }
+        let outcome = |reply: &str| match subscriber.refused(&server, &server_error(reply)) {
+            Subscribed::Done => "done",
+            Subscribed::Later => "later",
+            Subscribed::Never => "never",
         };
         assert_eq!(outcome("MOVED 7 :9"), "later");
         assert_eq!(
