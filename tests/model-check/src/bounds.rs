@@ -67,7 +67,8 @@ fn sole() -> Vec<Setup> {
     vec![
         of("reentrant: two", kind, 2, 7),
         of("reentrant: three", kind, 3, 5),
-        Setup { leases: TWO, late: 1, ..of("reentrant: late", kind, 2, 4) },
+        Setup { leases: TWO, ..of("reentrant: two leases", kind, 2, 5) },
+        Setup { late: 1, ..of("reentrant: late", kind, 2, 4) },
         Setup { force: true, ..of("reentrant: taken away", kind, 2, 5) },
         Setup { ticks: &[1_000, 7_200_000], ..of("reentrant: tokens end", kind, 2, 5) },
         Setup {

@@ -68,10 +68,7 @@ impl Model for Locks {
         next.settle_time();
         if next.wrong.is_none() {
             let standing = Standing::of(&next.redis, self.setup.kind, self.setup.names);
-            next.wrong = everywhere::judge(&self.setup, &next, &standing).or_else(|| {
-                let is_true = inspected::is_true(&self.setup, &next, &standing, &self.calls());
-                (!is_true).then_some(Wrong::Inspected)
-            });
+            next.wrong = everywhere::judge(&self.setup, &next, &standing);
         }
         self.search.keeps(next.wrong.is_none());
         Some(next)
@@ -80,8 +77,9 @@ impl Model for Locks {
     fn properties(&self) -> Vec<Property<Self>> {
         let mut rules = unbroken![ModelState:
             Exclusion CutShort Endless Reply Token FalseGrant FalseRenewal FalseLoss FalseRefusal FalseTime
-            FalseRelease NotTold Overtaken StillWaits Permits Memory Inspected
+            FalseRelease NotTold Overtaken StillWaits Permits Memory
         ];
+        // These run a script: once for each state, not for each step that leads there.
         rules.push(Property::always(
             Wrong::Arguments.rule(),
             |locks: &Self, world: &ModelState| {
@@ -93,6 +91,13 @@ impl Model for Locks {
             let is_freed = || everywhere::is_freed(&locks.setup, world, &calls);
             locks.search.keeps(world.wrong.is_some() || is_freed())
         }));
+        rules.push(Property::always(
+            Wrong::Inspected.rule(),
+            |locks: &Self, world: &ModelState| {
+                let is_true = || inspected::is_true(&locks.setup, world, &locks.calls());
+                locks.search.keeps(world.wrong.is_some() || is_true())
+            },
+        ));
         rules
     }
 }

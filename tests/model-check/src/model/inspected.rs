@@ -13,18 +13,14 @@ use crate::redis::Reply;
 
 /// Whether the script that inspects lists each living holder and waiter and no other, in their order, and
 /// changes nothing of theirs. After an eviction it may call what is left no lock.
-pub(super) fn is_true(
-    setup: &Setup,
-    world: &ModelState,
-    standing: &Standing,
-    calls: &Calls,
-) -> bool {
+pub(super) fn is_true(setup: &Setup, world: &ModelState, calls: &Calls) -> bool {
+    let standing = Standing::of(&world.redis, setup.kind, setup.names);
     let mut redis = world.redis.clone();
     let reply = calls.run(&mut redis, Asked::Inspect, 0);
     // On the native wire it drops what has expired.
     let is_unchanged = match setup.names.wire {
         Wire::Redisson => redis == world.redis,
-        Wire::Native => Standing::of(&redis, setup.kind, setup.names) == *standing,
+        Wire::Native => Standing::of(&redis, setup.kind, setup.names) == standing,
     };
     if !is_unchanged {
         return false;
@@ -39,7 +35,7 @@ pub(super) fn is_true(
         && complete.int() == Some(1)
         && held.is_empty() == (left.int() == Some(-2))
         && lists(setup, holders.parts(), &held)
-        && are_in_line(setup, waiters.parts(), standing)
+        && are_in_line(setup, waiters.parts(), &standing)
 }
 
 fn lists(setup: &Setup, listed: &[Reply], held: &[&Held]) -> bool {

@@ -33,7 +33,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "lib/exclusive",
         from: "math.max(lease_ms, redis.call('pttl', lock))",
         to: "lease_ms",
-        model: "reentrant: late",
+        model: "reentrant: two leases",
     },
     Mutant {
         name: "a re-entry does not see that its hold is gone",
@@ -81,7 +81,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "exclusive/renew",
         from: "local ttl_ms = renewed_ms(left_ms, lease_ms)",
         to: "local ttl_ms = lease_ms",
-        model: "reentrant: late",
+        model: "reentrant: two leases",
     },
     Mutant {
         name: "a renewal does nothing",
