@@ -106,13 +106,6 @@ impl<T> AttemptOutcome<T> {
 }
 
 impl Attempt {
-    /// The store did not answer: readers that wait for this attempt try themselves.
-    pub(crate) fn not_answered(&self) {
-        for lease in &self.leases {
-            lease.on_refused();
-        }
-    }
-
     /// Sends one command, for all leases or none.
     pub(crate) async fn send(
         &mut self,

@@ -243,7 +243,6 @@ async fn contend(
             Err(AcquireError::Unavailable(why))
                 if why.silent && (last.is_some() || waited(engine, requests, wait_deadline)) =>
             {
-                attempt.not_answered();
                 (last.unwrap_or_default(), Err(why), Instant::now())
             }
             Err(why) => return Err(why),

@@ -104,6 +104,20 @@ fn a_wait_for_leavers_excludes_later_leavers() {
 }
 
 #[test]
+fn a_wait_for_several_leavers_ends_with_the_last() {
+    let gate = Gate::<()>::new(10, usize::MAX);
+    let enter = || admitted(gate.enter(&key(), Access::StoreQueued, true, None, None));
+    let (mut first, mut second, _stays) = (enter(), enter(), enter());
+    first.set_releasing(true);
+    second.set_releasing(true);
+    let mut pending_releases = gate.pending_releases(&key()).expect("two are leaving");
+    drop(first);
+    assert!(matches!(pending_releases.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
+    drop(second);
+    assert!(matches!(pending_releases.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+}
+
+#[test]
 fn a_permit_request_yields_only_to_permit_waiters() {
     let gate = Gate::<()>::new(10, usize::MAX);
     let mut asking = admitted(gate.enter(&key(), Access::SingleContender, true, None, None));

@@ -150,4 +150,16 @@ mod tests {
         let top = keys.top(1);
         assert_eq!((top[0].key.as_str(), top[0].contended - top[0].overcount), ("late", 100));
     }
+
+    #[test]
+    fn several_clients_add_up() {
+        let hot = |key: &str, count| HotKey {
+            key: key.to_owned(),
+            contended: 10 * count,
+            overcount: count,
+            waited: Duration::from_secs(count),
+        };
+        let all = sum(vec![hot("a", 1), hot("b", 2), hot("a", 4)], 10);
+        assert_eq!(all, [hot("a", 5), hot("b", 2)]);
+    }
 }

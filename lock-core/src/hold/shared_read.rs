@@ -195,7 +195,7 @@ impl LeaseInner {
     fn granted_to_joiners(&mut self) -> Option<bool> {
         match self.stage {
             Stage::Acquiring if self.sharing.leads => None,
-            stage => Some(stage == Stage::Held && self.sharing.leads),
+            stage => Some(stage == Stage::Held),
         }
     }
 }

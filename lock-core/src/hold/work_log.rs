@@ -373,3 +373,23 @@ impl Drop for WaitRecord {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{ClientId, Owners};
+
+    #[test]
+    fn what_has_not_changed_is_sent_again_before_the_store_forgets_it() {
+        let (mut records, now) = (Records::default(), LeaseInstant::now());
+        let owner = Owners::new(ClientId::random()).whole();
+        let key = LockKey::try_from("k").expect("a key");
+        let holder = Holder::new(Kind::Reentrant, key, owner.clone());
+        records.put(holder, Subject::Client(Arc::default()));
+        assert_eq!(records.take_due(now).len(), 1);
+        records.changed.push_back(owner);
+        assert_eq!(records.take_due(now).len(), 0, "the store has it");
+        assert_eq!(records.take_due(now.after(REFRESH)).len(), 1);
+        assert_eq!(records.take_due(now.after(REFRESH)).len(), 0);
+    }
+}

@@ -1,9 +1,12 @@
 //! Corners in which a hold could be lost, kept or refused wrongly, on the in-memory store.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, poll};
-use lock_core::{AcquireError, Kind, LockClient, LostCause, MemoryStore, Mode};
+use lock_core::{
+    AcquireError, Kind, LockClient, LockKey, LostCause, MemoryStore, Mode,
+    test_util::{ConstantFaults, Delivery, scripted},
+};
 use tokio::time::sleep;
 
 /// The longest lease.
@@ -319,4 +322,35 @@ async fn a_signal_is_silent_about_what_was_released() {
     guard.release().await.unwrap();
     let told = tokio::time::timeout(ms(5_000), lost).await;
     assert!(told.is_err() && !view.is_held(), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loss_before_the_signal_is_signalled_after_the_guard_is_gone() {
+    let store = MemoryStore::new();
+    let client = LockClient::builder().in_memory_on(&store);
+    let guard = client.write("k").lease(ms(1_000)).acquire().await.unwrap();
+    store.remove(&LockKey::try_from("k").unwrap());
+    sleep(ms(500)).await;
+    assert!(!guard.is_held());
+    let lost = guard.lost();
+    drop(guard);
+    sleep(ms(10)).await;
+    let lost = tokio::time::timeout(ms(1_000), lost).await.expect("the loss");
+    assert_eq!(lost.cause(), LostCause::Refused);
+}
+
+/// An acquisition whose command is on its way when the shutdown begins.
+#[tokio::test(start_paused = true)]
+async fn what_is_granted_during_a_shutdown_is_given_back() {
+    for mode in [Mode::Read, Mode::Write] {
+        let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
+        link.set(Delivery::after(ms(100)));
+        let client = scripted(LockClient::builder(), &store, link);
+        let acquiring = tokio::spawn(client.lock(mode, "k").acquire());
+        sleep(ms(50)).await;
+        assert!(!acquiring.is_finished());
+        let ended = tokio::join!(acquiring, client.shutdown(ms(10_000)));
+        assert!(matches!(ended.0.unwrap(), Err(AcquireError::Draining)));
+        ended.1.expect("nothing is held");
+    }
 }

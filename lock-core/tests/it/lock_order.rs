@@ -51,6 +51,34 @@ async fn opposite_orders_are_reported_once_with_both_places() {
     only(&client);
 }
 
+/// The two places are known, so that other keys are no news.
+#[tokio::test]
+async fn two_places_are_reported_once_whatever_their_keys() {
+    let client = LockClient::in_memory();
+    for number in 0..3 {
+        let scope = client.scope();
+        let (x, y) = (format!("x:{number}"), format!("y:{number}"));
+        for nests_back in [false, true] {
+            let (first, second) = if nests_back { (&y, &x) } else { (&x, &y) };
+            nested(scope.write(first), scope.write(second)).await;
+        }
+    }
+    only(&client);
+}
+
+/// The search for a way back ends where two keys were already taken in both orders.
+#[tokio::test]
+async fn a_known_circle_does_not_hold_up_the_search() {
+    let client = LockClient::in_memory();
+    for (first, second) in [("b", "c"), ("c", "b"), ("a", "b")] {
+        let scope = client.scope();
+        nested(scope.write(first), scope.write(second)).await;
+    }
+    let scope = client.scope();
+    nested(scope.write("z"), scope.write("a")).await;
+    only(&client);
+}
+
 #[tokio::test]
 async fn inversions_are_reported_at_the_request_even_without_a_wait() {
     let client = LockClient::in_memory();

@@ -1,8 +1,11 @@
 //! Re-entries that fail without harm to the hold: on the in-memory store under a paused clock.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use lock_core::{AcquireError, Kind, LockClient, MemoryStore, Mode};
+use lock_core::{
+    AcquireError, Kind, LockClient, MemoryStore, Mode,
+    test_util::{ConstantFaults, Delivery, scripted},
+};
 use tokio::time::sleep;
 
 #[tokio::test(start_paused = true)]
@@ -38,4 +41,23 @@ async fn no_request_is_sent_while_an_earlier_release_is_unknown() {
         drop(again().await.unwrap());
         assert!(outer.is_held());
     }
+}
+
+/// The reconciler finds out what became of a release; the re-entry that waits for it then enters.
+#[tokio::test(start_paused = true)]
+async fn it_waits_until_an_earlier_release_is_known() {
+    let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
+    let client = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
+    let scope = client.scope();
+    let again = || scope.write("k").acquire();
+    let outer = again().await.unwrap();
+    let late = Duration::from_millis(20);
+    // An answer that is an error, though not silence: the breaker stays closed.
+    link.set(Delivery { taken: None, answered: Some(late) });
+    let unknown = again().await.unwrap_err();
+    assert!(matches!(unknown, AcquireError::Unavailable(_)), "{unknown}");
+    link.set(Delivery::after(late));
+    let inner = tokio::time::timeout(Duration::from_secs(5), again()).await.expect("an answer");
+    drop(inner.unwrap());
+    assert!(outer.is_held());
 }
