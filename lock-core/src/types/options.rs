@@ -212,3 +212,22 @@ impl AcquireOptions {
         }
     }
 }
+
+#[cfg(all(test, any(feature = "redis", feature = "zookeeper")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_with_impossible_settings_are_refused() {
+        let with = |prefix: &str, command_timeout, connect_timeout| {
+            let prefix = prefix.into();
+            let options = ConnectOptions::default();
+            ConnectOptions { prefix, command_timeout, connect_timeout, ..options }.check().is_ok()
+        };
+        let (some, none) = (Duration::from_millis(1), Duration::ZERO);
+        assert!(with("", some, some) && with(&"p".repeat(64), some, some));
+        assert!(!with(&"p".repeat(65), some, some));
+        assert!(["a{", "a}", "a\n"].iter().all(|prefix| !with(prefix, some, some)));
+        assert!(!with("", none, some) && !with("", some, none));
+    }
+}

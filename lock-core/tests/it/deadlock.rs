@@ -232,3 +232,20 @@ async fn a_circle_that_ends_by_itself_is_not_refused() {
     in_the_way.release().await.unwrap();
     drop(waits.await.unwrap().unwrap());
 }
+
+/// Neither of two that wait for each other is refused here, and both are counted once. A third that
+/// waits for one of them is in no circle, and the search for one ends.
+#[tokio::test(start_paused = true)]
+async fn a_circle_of_others_is_theirs_alone() {
+    let store = MemoryStore::new();
+    let client = || LockClient::builder().in_memory_on(&store);
+    let (one, two, third) = (client(), client(), client());
+    let (_first, _first_waits) = holds_and_waits(&one, "a", "b").await;
+    let (_second, _second_waits) = holds_and_waits(&two, "b", "a").await;
+    let scope = third.scope();
+    let _holds = scope.write("c").acquire().await.unwrap();
+    let busy = scope.write("a").wait(LONG / 4).acquire().await.unwrap_err();
+    assert!(matches!(busy, AcquireError::Busy(_)), "{busy}");
+    let counted = [one, two, third].map(|client| client.statistics().deadlocks);
+    assert_eq!(counted, [1, 1, 0]);
+}

@@ -354,3 +354,15 @@ async fn what_is_granted_during_a_shutdown_is_given_back() {
         ended.1.expect("nothing is held");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_the_builder_is_that_of_each_acquisition() {
+    let client = LockClient::builder().wait(ms(5_000)).in_memory();
+    let guard = client.write("k").acquire().await.unwrap();
+    let began = tokio::time::Instant::now();
+    assert!(client.write("k").acquire().await.is_err());
+    assert_eq!(began.elapsed(), ms(5_000));
+    assert!(client.write("k").wait(ms(1_000)).acquire().await.is_err());
+    assert_eq!(began.elapsed(), ms(6_000));
+    drop(guard);
+}

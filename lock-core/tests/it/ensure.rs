@@ -147,6 +147,22 @@ async fn a_hold_lasts_longer_than_its_max_hold() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn so_do_several_locks_and_permits() {
+    let (_, client) = new();
+    let most = SECOND * 10;
+    let both = client.multi_lock([client.write("a"), client.read("b")]);
+    let both = both.max_hold(most).acquire().await.unwrap();
+    let permit = client.semaphore("s", 1).permit().max_hold(most).acquire().await.unwrap();
+    sleep(SECOND * 5).await;
+    both.extend_max_hold(most).unwrap();
+    permit.extend_max_hold(most).unwrap();
+    sleep(SECOND * 9).await;
+    assert!(both.is_held() && permit.is_held());
+    sleep(SECOND * 2).await;
+    assert!(!both.is_held() && !permit.is_held());
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_max_hold_there_is_nothing_to_extend() {
     let (_, client) = new();
     let guard = client.write("k").acquire().await.unwrap();

@@ -180,4 +180,6 @@ async fn what_cannot_be_kept_is_refused() {
         panic!("{forever:?}")
     };
     drop(here.write("k").hold_at_least(Duration::ZERO).acquire().await.unwrap());
+    let exactly = here.write("other").hold_at_least(SECOND).max_hold(SECOND).acquire().await;
+    drop(exactly.unwrap());
 }

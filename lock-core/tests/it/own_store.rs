@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use lock_core::{
-    AcquireError, DowngradeError, InspectError, Kind, LockClient, LockClientBuilder, LockKey,
-    MemoryStore, Mode, UpgradeError,
+    AcquireError, DowngradeError, InspectError, KeyPage, Kind, LockClient, LockClientBuilder,
+    LockKey, MemoryStore, Mode, UpgradeError,
     store::{
-        AcquireCommand, Acquired, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
-        StoreFuture, StoreHealth, Unsupported,
+        AcquireCommand, Acquired, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand,
+        Renewal, StoreAdmin, StoreFuture, StoreHealth, Unsupported,
     },
     test_util::conformance::{self, Feature, Fixture},
 };
@@ -173,4 +173,54 @@ async fn the_lease_of_a_session_is_that_of_every_lock() {
     let guard = client.write("k").acquire().await.unwrap();
     assert!(guard.remaining() < lease && guard.remaining() > lease / 2);
     client.write("other").lease(lease).acquire().await.unwrap().release().await.unwrap();
+}
+
+/// A store whose pages have one key each.
+#[derive(Debug)]
+struct OneByOne(MemoryStore);
+
+impl LockStore for OneByOne {
+    fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
+        self.0.acquire(command)
+    }
+
+    fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released> {
+        self.0.release(command)
+    }
+
+    fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        self.0.renew(mode, commands)
+    }
+
+    fn health(&self) -> BoxFuture<'_, StoreHealth> {
+        self.0.health()
+    }
+
+    fn admin(&self) -> Option<&dyn StoreAdmin> {
+        Some(self)
+    }
+}
+
+impl StoreAdmin for OneByOne {
+    fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        StoreAdmin::inspect(&self.0, key)
+    }
+
+    fn list(&self, prefix: String, after: Option<String>, _: usize) -> StoreFuture<'_, KeyPage> {
+        StoreAdmin::list(&self.0, prefix, after, 1)
+    }
+}
+
+#[tokio::test]
+async fn a_list_has_as_many_pages_as_it_needs() {
+    let client = LockClient::builder().store(Arc::new(OneByOne(MemoryStore::new())));
+    let mut guards = Vec::new();
+    for key in ["a", "b", "c"] {
+        guards.push(client.write(key).acquire().await.unwrap());
+    }
+    for limit in 0..5 {
+        let listed = client.list("", limit).await.unwrap();
+        let keys: String = listed.keys.iter().map(ToString::to_string).collect();
+        assert_eq!((keys.as_str(), listed.complete), (&"abc"[..limit.min(3)], limit >= 3));
+    }
 }

@@ -267,7 +267,6 @@ impl Holders {
             mode: self.mode(),
             holders,
             remaining: self.until().map(|until| now.until(until)),
-            complete: true,
             ..LockSnapshot::default()
         }
     }

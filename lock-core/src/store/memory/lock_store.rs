@@ -81,7 +81,7 @@ impl Keys {
             token: entry.token,
             ..entry.lock.shape().standing(context.now)
         });
-        standing.unwrap_or(LockSnapshot { complete: true, ..LockSnapshot::default() })
+        standing.unwrap_or_default()
     }
 
     /// Applies `work` to an existing lock, unless it is of another kind.

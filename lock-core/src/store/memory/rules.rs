@@ -86,4 +86,17 @@ mod tests {
             StepContext { now, last_token: &mut last_token, given: None, woken: Vec::new() };
         assert_eq!([context.token().get(), context.token().get()], [(1 << 62) + 1, (1 << 62) + 2]);
     }
+
+    /// Holders that were handed the lock have the tokens in reserve.
+    #[tokio::test(start_paused = true)]
+    async fn what_is_reserved_is_given_to_no_other() {
+        // Ahead of the clock, which would hide it otherwise.
+        let mut last_token = 1 << 62;
+        let now = LeaseInstant::now();
+        let mut context =
+            StepContext { now, last_token: &mut last_token, given: None, woken: Vec::new() };
+        let first = context.tokens(5).get();
+        assert_eq!(context.given, Some(FencingToken::new(first + 5)));
+        assert_eq!(context.tokens(0).get(), first + 6);
+    }
 }

@@ -136,7 +136,6 @@ impl LockRules for SemaphoreLock {
             free_permits: Some(self.free()),
             holders,
             waiters: self.waiters.standing(now).collect(),
-            complete: true,
             ..LockSnapshot::default()
         }
     }

@@ -204,3 +204,43 @@ impl Waiters {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        store::Holder,
+        types::{ClientId, Kind, LockKey, Owners},
+    };
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A caller that has waited for so long, and takes a place that lives for so long.
+    fn step(waited: Duration, place: Duration) -> AcquireCommand {
+        let owner = Owners::new(ClientId::random()).next();
+        let key = LockKey::try_from("k").expect("a key");
+        let holder = Holder::new(Kind::Reentrant, key, owner);
+        let place = Some(place);
+        AcquireCommand { waited, place, ..AcquireCommand::new(holder, Mode::Write, SECOND) }
+    }
+
+    fn owners(waiters: &Waiters, now: LeaseInstant) -> Vec<String> {
+        waiters.standing(now).map(|waiter| waiter.owner).collect()
+    }
+
+    #[test]
+    fn a_place_is_behind_those_that_have_waited_longer_and_live() {
+        let (mut waiters, now) = (Waiters::default(), LeaseInstant::now());
+        let dead = step(SECOND * 3, SECOND);
+        let [second, third] = [step(SECOND * 2, SECOND * 9), step(SECOND, SECOND * 9)];
+        assert!(waiters.stand(&dead, now) && waiters.stand(&second, now));
+        let later = now.after(SECOND * 2);
+        assert!(waiters.stand(&third, later));
+        let (second, third) = (second.owner.to_string(), third.owner.to_string());
+        assert_eq!(owners(&waiters, later), [second.clone(), third.clone()]);
+
+        let longest = step(SECOND * 30, SECOND * 9);
+        assert!(waiters.stand(&longest, later));
+        assert_eq!(owners(&waiters, later), [longest.owner.to_string(), second, third]);
+    }
+}
