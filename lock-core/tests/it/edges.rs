@@ -366,3 +366,18 @@ async fn a_wait_of_the_builder_is_that_of_each_acquisition() {
     assert_eq!(began.elapsed(), ms(6_000));
     drop(guard);
 }
+
+/// Others read, so only the writer that waits is in its way.
+#[tokio::test(start_paused = true)]
+async fn a_reader_yields_to_a_waiting_writer_for_no_more_than_a_second() {
+    let store = MemoryStore::new();
+    let client = || LockClient::builder().in_memory_on(&store);
+    let (reads, writes, comes_later) = (client(), client(), client());
+    let _read = reads.read("k").acquire().await.unwrap();
+    let _waits = tokio::spawn(writes.write("k").wait(ms(60_000)).acquire());
+    sleep(ms(10)).await;
+    let began = tokio::time::Instant::now();
+    drop(comes_later.read("k").wait(ms(60_000)).acquire().await.unwrap());
+    let waited = began.elapsed();
+    assert!(ms(1_000) <= waited && waited < ms(1_100), "{waited:?}");
+}

@@ -1,7 +1,10 @@
 //! A store that lacks every optional feature: commands that it does not support are reported as
 //! such, and leave nothing behind.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use lock_core::{
@@ -175,25 +178,34 @@ async fn the_lease_of_a_session_is_that_of_every_lock() {
     client.write("other").lease(lease).acquire().await.unwrap().release().await.unwrap();
 }
 
-/// A store whose pages have one key each.
-#[derive(Debug)]
-struct OneByOne(MemoryStore);
+/// A store whose pages have one key each, and that records what it is sent.
+#[derive(Debug, Default)]
+struct Recorder {
+    locks: MemoryStore,
+    reserves_tokens: bool,
+    acquired: Mutex<Vec<AcquireCommand>>,
+}
 
-impl LockStore for OneByOne {
+impl LockStore for Recorder {
     fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
-        self.0.acquire(command)
+        self.acquired.lock().unwrap().push(command.clone());
+        self.locks.acquire(command)
     }
 
     fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released> {
-        self.0.release(command)
+        self.locks.release(command)
     }
 
     fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
-        self.0.renew(mode, commands)
+        self.locks.renew(mode, commands)
     }
 
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
-        self.0.health()
+        self.locks.health()
+    }
+
+    fn reserves_tokens(&self) -> bool {
+        self.reserves_tokens
     }
 
     fn admin(&self) -> Option<&dyn StoreAdmin> {
@@ -201,19 +213,19 @@ impl LockStore for OneByOne {
     }
 }
 
-impl StoreAdmin for OneByOne {
+impl StoreAdmin for Recorder {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        StoreAdmin::inspect(&self.0, key)
+        StoreAdmin::inspect(&self.locks, key)
     }
 
     fn list(&self, prefix: String, after: Option<String>, _: usize) -> StoreFuture<'_, KeyPage> {
-        StoreAdmin::list(&self.0, prefix, after, 1)
+        StoreAdmin::list(&self.locks, prefix, after, 1)
     }
 }
 
 #[tokio::test]
 async fn a_list_has_as_many_pages_as_it_needs() {
-    let client = LockClient::builder().store(Arc::new(OneByOne(MemoryStore::new())));
+    let client = LockClient::builder().store(Arc::<Recorder>::default());
     let mut guards = Vec::new();
     for key in ["a", "b", "c"] {
         guards.push(client.write(key).acquire().await.unwrap());
@@ -222,5 +234,29 @@ async fn a_list_has_as_many_pages_as_it_needs() {
         let listed = client.list("", limit).await.unwrap();
         let keys: String = listed.keys.iter().map(ToString::to_string).collect();
         assert_eq!((keys.as_str(), listed.complete), (&"abc"[..limit.min(3)], limit >= 3));
+    }
+}
+
+/// The first of three that wait in a process sends how long it has waited, and requests as many
+/// tokens as the others may need, if the store reserves any.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_sends_its_wait_and_requests_tokens_for_those_behind_it() {
+    for reserves_tokens in [false, true] {
+        let store = Arc::new(Recorder { reserves_tokens, ..Recorder::default() });
+        let there = LockClient::builder().in_memory_on(&store.locks);
+        let here = LockClient::builder().store(Arc::clone(&store) as _);
+        let held = there.write("k").acquire().await.unwrap();
+        let long = Duration::from_secs(60);
+        let waiting = [0; 3].map(|_| tokio::spawn(here.write("k").wait(long).acquire()));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        held.release().await.unwrap();
+        for granted in waiting {
+            drop(granted.await.unwrap().unwrap());
+        }
+        let sent = std::mem::take(&mut *store.acquired.lock().unwrap());
+        let longest = sent.iter().map(|command| command.waited).max();
+        assert!(longest >= Some(Duration::from_secs(10)), "{longest:?}");
+        let reserved = sent.iter().map(|command| command.reserved_tokens).max();
+        assert_eq!(reserved, Some(if reserves_tokens { 4 } else { 0 }));
     }
 }
