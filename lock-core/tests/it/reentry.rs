@@ -43,9 +43,9 @@ async fn no_request_is_sent_while_an_earlier_release_is_unknown() {
     }
 }
 
-/// The reconciler finds out what became of a release; the re-entry that waits for it then enters.
+/// A re-entry of unknown outcome is reconciled first; the one that waits for that then enters.
 #[tokio::test(start_paused = true)]
-async fn it_waits_until_an_earlier_release_is_known() {
+async fn it_waits_until_an_earlier_one_is_known() {
     let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
     let client = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
     let scope = client.scope();
