@@ -1,4 +1,4 @@
-//! The models that are checked to their ends.
+//! The models that are checked, and how far.
 
 use lock_core::{
     Kind,
@@ -9,11 +9,28 @@ use crate::{
     model::Setup,
     several::{self, Trouble},
     texts::Texts,
-    verdict::{Verdict, check_several, check_some},
+    verdict::{self, Verdict},
 };
 
 const ONE: &[i64] = &[1_500];
 const TWO: &[i64] = &[1_500, 2_500];
+
+/// Whether every model is searched to its end, and every broken script: `MODEL_CHECK=whole`.
+#[must_use]
+pub fn is_whole() -> bool {
+    std::env::var("MODEL_CHECK").is_ok_and(|extent| extent == "whole")
+}
+
+/// The most transitions of a model that a search of the real scripts takes, about. The search is
+/// breadth first, so within the short bound every sequence up to some length is checked, and a part of
+/// those that are longer by one.
+#[must_use]
+pub fn transitions() -> usize {
+    if is_whole() { usize::MAX } else { SHORT }
+}
+
+/// Some 700,000 states of all models together.
+const SHORT: usize = 27_000;
 
 /// Each with its bounds; mutants are sought in those of their kind, smallest first.
 #[must_use]
@@ -40,8 +57,8 @@ pub fn named(name: &str) -> Setup {
 #[must_use]
 pub fn check(name: &str, texts: Texts, transitions: usize) -> Verdict {
     match several().into_iter().find(|setup| setup.name == name) {
-        Some(setup) => check_several(setup, texts, transitions),
-        None => check_some(named(name), texts, transitions),
+        Some(setup) => verdict::check_several(setup, texts, transitions),
+        None => verdict::check(named(name), texts, transitions),
     }
 }
 

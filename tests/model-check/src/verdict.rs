@@ -41,15 +41,9 @@ pub struct Verdict {
     pub counterexample: Option<Counterexample>,
 }
 
-/// Checks a model to its end, or until a rule is broken.
+/// Checks a model until a rule is broken, and no more than about this number of transitions.
 #[must_use]
-pub fn check(setup: Setup, texts: Texts) -> Verdict {
-    check_some(setup, texts, usize::MAX)
-}
-
-/// Checks no more than about so many transitions.
-#[must_use]
-pub fn check_some(setup: Setup, texts: Texts, transitions: usize) -> Verdict {
+pub fn check(setup: Setup, texts: Texts, transitions: usize) -> Verdict {
     let name = setup.name;
     let locks = Locks::new(setup, texts);
     let end = |world: &<Locks as Model>::State| shown(&world.redis, &world.clients);

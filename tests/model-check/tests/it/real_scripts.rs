@@ -1,4 +1,4 @@
-//! What Redis gets keeps every rule, within the bounds of each model.
+//! The scripts that Redis gets keep every rule, within [`bounds`].
 
 use lock_model_check::{
     bounds,
@@ -13,7 +13,7 @@ fn all_is_well(beginning: &str) {
     assert!(!setups.is_empty(), "no model is called {beginning}");
     for setup in setups {
         let (owners, operations) = (setup.clients, setup.operations);
-        is_well(owners, operations, verdict::check(setup, Texts::real()));
+        is_well(owners, operations, verdict::check(setup, Texts::real(), bounds::transitions()));
     }
 }
 
@@ -91,6 +91,10 @@ fn several_locks_on_the_native_wire_keep_every_rule() {
 fn several_keep_every_rule(are_checked: impl Fn(&str) -> bool) {
     for setup in bounds::several().into_iter().filter(|setup| are_checked(setup.name)) {
         let (owners, operations) = (setup.clients, setup.operations);
-        is_well(owners, operations, verdict::check_several(setup, Texts::real(), usize::MAX));
+        is_well(
+            owners,
+            operations,
+            verdict::check_several(setup, Texts::real(), bounds::transitions()),
+        );
     }
 }
