@@ -7,17 +7,12 @@ use std::time::Duration;
 
 use lock_tests::{Process, Wire, workspace_binary};
 use serde_json::Value;
-use tokio::sync::Mutex;
 
 const SECONDS: u64 = 20;
 /// Starting servers and looking at what was written down come on top of the faults.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// One campaign at a time: several at once would keep the machine from the tests beside them.
-static TURN: Mutex<()> = Mutex::const_new(());
-
 async fn campaign(wire: Wire, deployment: &str) {
-    let _turn = TURN.lock().await;
     let mut seed = [0; 4];
     getrandom::fill(&mut seed).unwrap();
     let seed = u32::from_ne_bytes(seed);
@@ -50,28 +45,12 @@ async fn campaign(wire: Wire, deployment: &str) {
     }
 }
 
+/// One after the other in one test: several at once would keep the machine from the tests beside them,
+/// and tests that wait for their turn would keep others from starting.
 #[tokio::test]
-async fn on_one_server() {
-    campaign(Wire::Native, "standalone").await;
-}
-
-#[tokio::test]
-async fn with_sentinels() {
-    campaign(Wire::Native, "sentinel").await;
-}
-
-#[tokio::test]
-async fn in_a_cluster() {
-    campaign(Wire::Native, "cluster").await;
-}
-
-#[tokio::test]
-async fn on_zookeeper() {
-    // Which wire of Redis means nothing there.
-    campaign(Wire::Native, "zookeeper").await;
-}
-
-#[tokio::test]
-async fn on_one_server_on_redissons_wire() {
+async fn on_every_deployment() {
+    for deployment in ["standalone", "sentinel", "cluster", "zookeeper"] {
+        campaign(Wire::Native, deployment).await;
+    }
     campaign(Wire::Redisson, "standalone").await;
 }
