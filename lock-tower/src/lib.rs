@@ -101,6 +101,10 @@
 #[cfg(feature = "admin")]
 pub mod admin;
 mod attribute;
+/// The examples of the attribute, which need this crate.
+#[cfg(all(doctest, feature = "axum", feature = "macros"))]
+#[doc = include_str!("../../lock-macros/src/distributed_lock.md")]
+mod attribute_examples {}
 mod enforcement;
 mod extract;
 mod fenced_table;

@@ -16,7 +16,6 @@ const SOURCES: [(&str, usize, usize); 17] = [
     ("lock-core/tests", 0, 0),
     ("lock-policy/src", 0, 0),
     ("lock-macros/src", 0, 0),
-    ("lock-macros/tests", 0, 0),
     ("lock-tower/src", 0, 0),
     ("lock-tower/tests", 0, 0),
     ("lockctl/src", 0, 0),
@@ -26,6 +25,7 @@ const SOURCES: [(&str, usize, usize); 17] = [
     ("tests/benches", 0, 0),
     ("tests/chaos", 0, 0),
     ("tests/fuzz", 0, 0),
+    ("tests/macros", 0, 0),
     ("tests/model-check", 0, 0),
 ];
 

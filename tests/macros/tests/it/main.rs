@@ -3,4 +3,5 @@
 
 mod accepted;
 mod asked;
+mod kinds;
 mod refused;

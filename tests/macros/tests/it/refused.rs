@@ -2,7 +2,7 @@
 //!
 //! Where an error stands inside a string, and the words of the compiler itself, differ from one
 //! toolchain to the next, so the snapshots hold for one of them. To write them anew:
-//! `TRYBUILD=overwrite cargo test -p lock-macros --test it refused`.
+//! `TRYBUILD=overwrite cargo test -p lock-macros-tests --test it refused`.
 //!
 //! trybuild checks all files of a test in one call of cargo, unless one of them must compile: then it
 //! builds and links each separately. So what is accepted is in [`accepted`](crate::accepted).

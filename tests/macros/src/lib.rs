@@ -1,0 +1,1 @@
+//! Has nothing: the tests of the attribute are this package.
