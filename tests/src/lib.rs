@@ -1,8 +1,8 @@
 //! The harness of this workspace's tests: servers, links, processes and clients.
 //!
 //! Nothing here uses a fixed port or a server that was already running. What a value started
-//! ends when the value is dropped, also after a panic. Keep it in a variable of the test, never in a
-//! `static`, which is not dropped.
+//! ends when the value is dropped, also after a panic. Keep it in a variable of the test. A `static` is
+//! not dropped: a server in one must be started with `outlives_its_test`.
 //!
 //! Real sockets and real processes need the real clock: do not use this crate under
 //! `tokio::time::pause`.
@@ -36,6 +36,7 @@ mod preloaded;
 mod process;
 mod proxy;
 mod raw_http;
+mod reaper;
 mod redis_cluster;
 mod redis_server;
 mod room;

@@ -16,6 +16,7 @@ pub struct RedisClusterBuilder {
     replicas: usize,
     arguments: Vec<String>,
     tls: Option<Authority>,
+    outlives: bool,
 }
 
 impl RedisClusterBuilder {
@@ -41,6 +42,13 @@ impl RedisClusterBuilder {
         self
     }
 
+    /// For a `static`, which is never dropped: it ends when the test program has ended.
+    #[must_use]
+    pub fn outlives_its_test(mut self) -> Self {
+        self.outlives = true;
+        self
+    }
+
     /// Starts the nodes and waits until each knows the others and accepts commands.
     pub async fn start(self) -> RedisCluster {
         let mut nodes = Vec::new();
@@ -50,6 +58,7 @@ impl RedisClusterBuilder {
                 .args(["--cluster-replica-validity-factor", "0"])
                 .args(["--repl-diskless-sync-delay", "0"])
                 .args(&self.arguments);
+            let node = if self.outlives { node.outlives_its_test() } else { node };
             let node = match &self.tls {
                 Some(authority) => {
                     node.tls(authority).args(["--tls-cluster", "yes", "--tls-replication", "yes"])
@@ -83,7 +92,7 @@ impl RedisCluster {
 
     /// A cluster with further settings.
     pub fn builder() -> RedisClusterBuilder {
-        RedisClusterBuilder { replicas: 0, arguments: Vec::new(), tls: None }
+        RedisClusterBuilder { replicas: 0, arguments: Vec::new(), tls: None, outlives: false }
     }
 
     async fn form(&self) {

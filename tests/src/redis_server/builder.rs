@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{RedisServer, readiness};
-use crate::Authority;
 use crate::child::OwnedChild;
+use crate::{Authority, reaper};
 
 pub(super) const SOCKET: &str = "redis.sock";
 
@@ -27,6 +27,7 @@ pub struct RedisServerBuilder {
     unix_socket: bool,
     sentinel: Option<String>,
     environment: Vec<(String, OsString)>,
+    outlives: bool,
 }
 
 /// A second port, for TLS.
@@ -85,6 +86,13 @@ impl RedisServerBuilder {
     #[must_use]
     pub fn unix_socket(mut self) -> Self {
         self.unix_socket = true;
+        self
+    }
+
+    /// For a `static`, which is never dropped: it ends when the test program has ended.
+    #[must_use]
+    pub fn outlives_its_test(mut self) -> Self {
+        self.outlives = true;
         self
     }
 
@@ -158,7 +166,12 @@ impl RedisServerBuilder {
             .stdout(log.try_clone().expect("cannot share a log file"))
             .stderr(log);
         match OwnedChild::spawn(&mut command) {
-            Ok(child) => child,
+            Ok(child) => {
+                if self.outlives {
+                    reaper::ends_with_program(directory, child.id());
+                }
+                child
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => panic!(
                 "{} not found. Install it: apt-get install redis-server \
                  (Debian, Ubuntu), dnf install redis (Fedora), brew install redis (macOS)",

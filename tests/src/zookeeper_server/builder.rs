@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{ZooKeeperServer, readiness};
 use crate::child::OwnedChild;
 use crate::java_program::{INSTALL, JavaProgram, class_path};
-use crate::{Authority, Identity};
+use crate::{Authority, Identity, reaper};
 
 const CONFIGURATION: &str = "zoo.cfg";
 
@@ -25,6 +25,7 @@ pub struct ZooKeeperServerBuilder {
     environment: Vec<(String, OsString)>,
     tls: Option<TlsPort>,
     member: Option<Member>,
+    outlives: bool,
 }
 
 /// A second port, for TLS.
@@ -54,6 +55,7 @@ impl Default for ZooKeeperServerBuilder {
             environment: Vec::new(),
             tls: None,
             member: None,
+            outlives: false,
         }
     }
 }
@@ -114,6 +116,13 @@ impl ZooKeeperServerBuilder {
         self
     }
 
+    /// For a `static`, which is never dropped: it ends when the test program has ended.
+    #[must_use]
+    pub fn outlives_its_test(mut self) -> Self {
+        self.outlives = true;
+        self
+    }
+
     pub(crate) fn member(mut self, member: Member) -> Self {
         self.member = Some(member);
         self
@@ -153,7 +162,12 @@ impl ZooKeeperServerBuilder {
         java.current_dir(directory).stdin(Stdio::null());
         java.stdout(log.try_clone().expect("cannot share a log file")).stderr(log);
         match OwnedChild::spawn(&mut java) {
-            Ok(child) => child,
+            Ok(child) => {
+                if self.outlives {
+                    reaper::ends_with_program(directory, child.id());
+                }
+                child
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 panic!("java not found on PATH. {INSTALL}")
             }

@@ -1,4 +1,5 @@
-//! The conformance cases on an ensemble of three, in one test: each has a chroot of its own.
+//! The conformance cases on one server, in one test: each has a chroot of its own. Tests on an
+//! ensemble are in `deployments::zookeeper`.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -18,7 +19,7 @@ use lock_core::{
     LockClient, LockClientBuilder, LockKey,
     test_util::conformance::{self, Case, Feature, Fixture},
 };
-use lock_tests::{LIMIT, ZooKeeperEnsemble};
+use lock_tests::{LIMIT, ZooKeeperServer};
 
 /// The lease of a session that cases wait for. The session itself is five thirds of it.
 const SESSION_LEASE: Duration = Duration::from_secs(3);
@@ -41,7 +42,7 @@ const AT_ONCE: usize = 8;
 
 /// A chroot that one case has for itself.
 struct Chroot {
-    ensemble: Arc<ZooKeeperEnsemble>,
+    server: Arc<ZooKeeperServer>,
     path: String,
 }
 
@@ -49,13 +50,13 @@ impl Fixture for Chroot {
     fn client(&self, builder: LockClientBuilder) -> BoxFuture<'_, LockClient> {
         // A busy machine keeps an answer back; how long one may take is not the subject here.
         let builder = builder.command_timeout(LIMIT).connect_timeout(LIMIT).lease(SESSION_LEASE);
-        let url = format!("{}{}", self.ensemble.url(), self.path);
+        let url = format!("{}{}", self.server.url(), self.path);
         async move { builder.connect(&url).await.unwrap() }.boxed()
     }
 
     fn remove(&self, key: LockKey) -> BoxFuture<'_, ()> {
         async move {
-            let znodes = self.ensemble.znodes().await;
+            let znodes = self.server.znodes().await;
             let lock = format!("{}/lock/{key}", self.path);
             for folder in [format!("{lock}/leases"), lock] {
                 for child in znodes.children(&folder).await {
@@ -83,12 +84,12 @@ impl Fixture for Chroot {
 
 #[tokio::test]
 async fn every_case_that_applies() {
-    let ensemble = Arc::new(ZooKeeperEnsemble::start().await);
+    let server = Arc::new(ZooKeeperServer::start().await);
     let number = AtomicUsize::new(0);
     let fixture = async || {
         let path = format!("/case-{}", number.fetch_add(1, Ordering::Relaxed));
-        ensemble.znodes().await.create(&path, "").await;
-        Chroot { ensemble: Arc::clone(&ensemble), path }
+        server.znodes().await.create(&path, "").await;
+        Chroot { server: Arc::clone(&server), path }
     };
     let applies = |case: &&Case| !case.needs().iter().any(|need| MISSING.contains(need));
     let cases: Vec<_> = conformance::cases().iter().filter(applies).collect();
@@ -98,7 +99,7 @@ async fn every_case_that_applies() {
         run.is_err().then_some(case)
     });
     let failed: Vec<_> = stream::iter(runs).buffer_unordered(AT_ONCE).collect().await;
-    // Members that share a busy machine with other tests answer late now and then. Each case that failed
+    // A server that shares a busy machine with other tests answers late now and then. Each case that failed
     // beside others runs once more, alone.
     for case in failed.into_iter().flatten() {
         eprintln!("{} failed beside others", case.name());

@@ -11,6 +11,7 @@ mod process;
 mod prose;
 mod proxy;
 mod redis_server;
+mod shared_servers;
 mod tables;
 mod waiting;
 mod zookeeper_ensemble;
