@@ -6,7 +6,7 @@ mod output;
 pub use builder::ProcessBuilder;
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::{ChildStdin, ExitStatus};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -41,11 +41,20 @@ impl Process {
     /// Writes one line to its standard input, which it must have been [started](ProcessBuilder::hears)
     /// with.
     pub fn say(&self, line: &str) {
-        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-        let input = input.as_mut().expect("a process that was started to hear");
-        if let Err(error) = writeln!(input, "{line}") {
+        if let Err(error) = self.try_say(line) {
             panic!("{} does not hear {line:?}: {error}\n{}", self.program, self.output());
         }
+    }
+
+    /// As [`say`](Self::say), to a process that may have ended.
+    ///
+    /// # Errors
+    ///
+    /// The process has ended.
+    pub fn try_say(&self, line: &str) -> io::Result<()> {
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let input = input.as_mut().expect("a process that was started to hear");
+        writeln!(input, "{line}")
     }
 
     /// Waits up to `limit` for the first line of its standard output or error that contains `part`. Fails
@@ -58,6 +67,11 @@ impl Process {
                 panic!("{} did not say {part:?} in {limit:?}:\n{}", self.program, self.output())
             }
         }
+    }
+
+    /// Returns whether a line of its output so far contains `part`.
+    pub fn has_line(&self, part: &str) -> bool {
+        self.output.has_line(part)
     }
 
     /// Returns its output so far, standard output and error in the order in which they were read.

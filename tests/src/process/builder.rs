@@ -50,7 +50,7 @@ impl ProcessBuilder {
         self
     }
 
-    /// Starts it. A task reads the output, so the runtime must run as long as the process is used.
+    /// Starts it. Threads read its output, so it may outlive the runtime that it was started in.
     pub fn start(mut self) -> Process {
         let program = self.command.get_program().display().to_string();
         let input = if self.hears { Stdio::piped() } else { Stdio::null() };

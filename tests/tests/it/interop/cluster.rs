@@ -2,10 +2,7 @@
 
 use lock_tests::{LIMIT, RedisCluster, Redisson, eventually};
 
-use crate::interop::{
-    kinds::EXCLUDING,
-    peer::{Java, Peer, Rust},
-};
+use crate::interop::{kinds::EXCLUDING, peer::Peer, session::Jvm};
 
 /// A waiter of Redisson's misses a message that comes between its last try and its sleep, and not as
 /// many.
@@ -49,12 +46,11 @@ async fn is_woken(
 
 #[tokio::test]
 async fn each_is_woken_by_the_other() {
-    let redisson = Redisson::Current;
     let cluster = RedisCluster::start().await;
     let nodes = (0..RedisCluster::PRIMARIES).map(|at| cluster.node(at).url());
     let nodes = nodes.collect::<Vec<_>>().join(",");
-    let java = Peer::start(Java, redisson, &[("CLUSTER_NODES", nodes)]).await;
-    let rust = Peer::start(Rust, redisson, &[("LOCK_URL", cluster.url())]).await;
+    let java = Peer::java(Jvm::Shared, Redisson::Current, &[("CLUSTER_NODES", nodes)]).await;
+    let rust = Peer::rust(&[("LOCK_URL", cluster.url())]).await;
     for (turn, (holder, waiter)) in [(&java, &rust), (&rust, &java)].into_iter().enumerate() {
         for (holding, waiting) in EXCLUDING {
             let mut rounds = 0;

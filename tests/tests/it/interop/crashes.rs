@@ -28,7 +28,7 @@ async fn what_a_dead_rust_process_held_passes_to_java(world: SharedRedis) {
 
 async fn passes_on(world: SharedRedis, dies: Language) {
     let world = world.watchdog(WATCHDOG);
-    let pair = world.pair().await;
+    let pair = world.pair_with_process(dies).await;
     let (dying, lives) = (pair.of(dies), pair.of(dies.other()));
     let mut waiting = Vec::new();
     for (holds, waits) in EXCLUDING {
@@ -54,7 +54,7 @@ async fn passes_on(world: SharedRedis, dies: Language) {
 async fn a_dead_reader_among_living_ones_is_forgotten(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG);
     for dies in [Java, Rust] {
-        let pair = world.pair().await;
+        let pair = world.pair_with_process(dies).await;
         let (lives, dies) = (pair.of(dies.other()), pair.of(dies));
         dies.must("held", "a", "acquire read k 0 0").await;
         lives.must("held", "a", "acquire read k 0 0").await;

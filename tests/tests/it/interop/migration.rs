@@ -41,7 +41,7 @@ async fn a_lease_that_is_not_renewed_runs_out_on_both_sides(world: SharedRedis) 
 /// Under work that goes wrong when two hold the lock at once.
 async fn instances_are_replaced_one_by_one_and_back(world: SharedRedis) {
     let world = world.watchdog(crowd::WATCHDOG);
-    let mut instances = vec![world.peer(Java).await, world.peer(Java).await];
+    let mut instances = vec![world.process(Java).await, world.process(Java).await];
     for language in [Rust, Rust, Java, Java] {
         let leaving = instances.remove(0);
         let coming = world.peer(language).await;

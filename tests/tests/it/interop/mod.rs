@@ -20,6 +20,7 @@ mod peer;
 mod reentry;
 mod renewal;
 mod semaphore;
+mod session;
 mod several_servers;
 mod shared_redis;
 mod wakeups;

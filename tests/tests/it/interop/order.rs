@@ -88,7 +88,7 @@ async fn a_waiter_of_ours_that_died_is_dropped_by_ours(world: SharedRedis) {
 async fn java_waiters_behind_one_that_died_keep_their_place() {
     let world = SharedRedis::start(Redisson::Current).await.watchdog(Duration::from_secs(2));
     let pair = world.pair().await;
-    let dies = world.peer(Java).await;
+    let dies = world.process(Java).await;
     pair.rust.must("held", "a", "acquire fair k 0 0").await;
     let _dead = join(&world, &dies, "b", 3_000).await;
     let second = join(&world, &pair.java, "c", 25_000).await;

@@ -1,4 +1,4 @@
-//! A process that executes commands, in Java or in Rust.
+//! A peer that executes commands: a process in Rust, or a session in a Java process.
 
 use std::{
     panic::Location,
@@ -9,8 +9,10 @@ use std::{
     time::Duration,
 };
 
-use lock_tests::{Cli, JavaProgram, LIMIT, Process, ProcessBuilder, class_path};
+use lock_tests::{Cli, JavaProgram, LIMIT, Process};
 use tokio::time::timeout;
+
+use crate::interop::session::{Jvm, Session};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
@@ -31,10 +33,11 @@ impl Language {
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     process: Arc<Process>,
-    next: Arc<AtomicU32>,
+    /// Of Java.
+    session: Option<Arc<Session>>,
 }
 
-/// One process of each language.
+/// One of each language.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) java: Peer,
@@ -62,27 +65,42 @@ pub(crate) struct Asked {
 }
 
 impl Peer {
-    pub(crate) async fn start(
-        language: Language,
-        java: impl Into<JavaProgram>,
-        environment: &[(&str, String)],
-    ) -> Self {
-        let mut builder = match language {
-            Java => java_program(java.into()).await,
-            Rust => Process::builder(env!("CARGO_BIN_EXE_peer")),
-        };
-        for (name, value) in environment {
+    /// Starts a process of ours.
+    pub(crate) async fn rust(settings: &[(&str, String)]) -> Self {
+        let mut builder = Process::builder(env!("CARGO_BIN_EXE_peer"));
+        for (name, value) in settings {
             builder = builder.env(name, value);
         }
         let process = builder.hears().start();
         process.line("ready", 2 * LIMIT).await;
-        Self { process: Arc::new(process), next: Arc::default() }
+        Self { process: Arc::new(process), session: None }
     }
 
-    /// Sends a command to a thread of the process: `acquire write key 1000 0`.
+    /// Opens a session in a Java process. It is closed with the last copy of the peer.
+    pub(crate) async fn java(
+        jvm: Jvm,
+        program: impl Into<JavaProgram>,
+        settings: &[(&str, String)],
+    ) -> Self {
+        let process = jvm.of(program.into()).await;
+        let session = Some(Arc::new(Session::of(&process, jvm)));
+        let peer = Self { process, session };
+        let settings: Vec<_> =
+            settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let open = peer.tell("main", format!("open {}", settings.join(" ")));
+        assert_eq!(open.answer_within(2 * LIMIT).await, "open");
+        peer
+    }
+
+    /// Sends a command to a thread of the peer: `acquire write key 1000 0`.
     pub(crate) fn tell(&self, thread: &str, words: impl AsRef<str>) -> Asked {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let line = format!("{id} {thread} {}", words.as_ref());
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let words = words.as_ref();
+        let line = match &self.session {
+            Some(session) => format!("{id} {session}/{thread} {words}"),
+            None => format!("{id} {thread} {words}"),
+        };
         self.process.say(&line);
         Asked { process: Arc::clone(&self.process), line, begin: format!("#{id} ") }
     }
@@ -106,23 +124,29 @@ impl Peer {
 
     /// SIGKILL.
     pub(crate) fn kill(&self) {
-        self.process.kill();
+        self.own_process().kill();
     }
 
     /// SIGSTOP.
     pub(crate) fn pause(&self) {
-        self.process.pause();
+        self.own_process().pause();
     }
 
     /// SIGCONT.
     pub(crate) fn resume(&self) {
-        self.process.resume();
+        self.own_process().resume();
+    }
+
+    fn own_process(&self) -> &Process {
+        let is_shared = self.session.as_ref().is_some_and(|session| session.jvm == Jvm::Shared);
+        assert!(!is_shared, "other tests use this process: start one with `Jvm::Own`");
+        &self.process
     }
 }
 
 impl Asked {
     pub(crate) fn is_answered(&self) -> bool {
-        self.process.output().lines().any(|line| line.starts_with(&self.begin))
+        self.process.has_line(&self.begin)
     }
 
     /// Returns when there is an answer.
@@ -178,20 +202,4 @@ impl Asked {
             assert_eq!(word, answer, "{caller}: {said:?} to {:?}", self.line);
         }
     }
-}
-
-async fn java_program(program: JavaProgram) -> ProcessBuilder {
-    let main = match program {
-        JavaProgram::Redisson(_) => "peer.Peer",
-        JavaProgram::Curator => "curatorpeer.Peer",
-    };
-    // Small and quick to start: these processes live for seconds.
-    Process::builder("java")
-        .arg("-Xmx128m")
-        .arg("-XX:+UseSerialGC")
-        .arg("-XX:TieredStopAtLevel=1")
-        .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
-        .arg("-cp")
-        .arg(class_path(program).await)
-        .arg(main)
 }

@@ -58,7 +58,7 @@ async fn both_renew_for_as_long_as_they_hold(world: SharedRedis) {
 
 async fn a_watchdog_shorter_than_our_lease_takes_nothing_from_our_readers(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG).lease(Duration::from_secs(60));
-    let pair = world.pair().await;
+    let pair = world.pair_with_process(Java).await;
     pair.rust.must("held", "a", "acquire read k 0 0").await;
     pair.java.must("held", "a", "acquire read k 0 0").await;
     let cut = async || world.cli.pttl("k").await <= 2_000;

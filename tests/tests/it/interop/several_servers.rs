@@ -99,7 +99,7 @@ async fn nothing_is_lost(world: &SharedRedis, lock: impl Fn(Language) -> &'stati
 async fn what_a_dead_process_held_under_a_multi_lock_passes_on(world: SharedRedis) {
     let world = world.watchdog(WATCHDOG).three_servers().await;
     for dies in BOTH {
-        let pair = world.pair().await;
+        let pair = world.pair_with_process(dies).await;
         let (dying, lives) = (pair.of(dies), pair.of(dies.other()));
         dying.must("held", "a", "acquire multi a@0,b@1 0 0").await;
         lives.must("busy", "b", "acquire multi b@1,c@2 0 0").await;

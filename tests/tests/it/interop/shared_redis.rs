@@ -7,6 +7,7 @@ use lock_tests::{Cli, LIMIT, RedisServer, Redisson, eventually};
 use crate::interop::{
     kinds::MUTEX,
     peer::{Java, Language, Pair, Peer, Rust},
+    session::Jvm,
 };
 
 #[derive(Debug)]
@@ -61,23 +62,47 @@ impl SharedRedis {
     }
 
     pub(crate) async fn peer(&self, language: Language) -> Peer {
+        self.peer_in(Jvm::Shared, language).await
+    }
+
+    /// A peer with a process of its own, which the test can kill.
+    pub(crate) async fn process(&self, language: Language) -> Peer {
+        self.peer_in(Jvm::Own, language).await
+    }
+
+    async fn peer_in(&self, jvm: Jvm, language: Language) -> Peer {
         let url = if language == Java { "REDIS_URL" } else { "LOCK_URL" };
-        let mut environment = vec![(url, self.server.url())];
+        let mut settings = vec![(url, self.server.url())];
         if !self.others.is_empty() {
             let others: Vec<_> = self.others.iter().map(RedisServer::url).collect();
-            environment.push(("OTHER_URLS", others.join(",")));
+            settings.push(("OTHER_URLS", others.join(",")));
         }
         let milliseconds = |time: Duration| time.as_millis().to_string();
-        environment.extend(self.watchdog.map(|time| ("WATCHDOG_MS", milliseconds(time))));
+        settings.extend(self.watchdog.map(|time| ("WATCHDOG_MS", milliseconds(time))));
         let lease = self.lease.or(self.watchdog);
-        environment.extend(lease.map(|time| ("LEASE_MS", milliseconds(time))));
-        environment.extend(self.prefix.map(|prefix| ("PREFIX", prefix.to_owned())));
-        Peer::start(language, self.redisson, &environment).await
+        settings.extend(lease.map(|time| ("LEASE_MS", milliseconds(time))));
+        settings.extend(self.prefix.map(|prefix| ("PREFIX", prefix.to_owned())));
+        match language {
+            Java => Peer::java(jvm, self.redisson, &settings).await,
+            Rust => Peer::rust(&settings).await,
+        }
     }
 
     pub(crate) async fn pair(&self) -> Pair {
         let (java, rust) = tokio::join!(self.peer(Java), self.peer(Rust));
         Pair { java, rust }
+    }
+
+    /// A pair of which the test can kill this one.
+    pub(crate) async fn pair_with_process(&self, of: Language) -> Pair {
+        match of {
+            Java => {
+                let (java, rust) = tokio::join!(self.process(Java), self.peer(Rust));
+                Pair { java, rust }
+            }
+            // Each of ours is a process.
+            Rust => self.pair().await,
+        }
     }
 
     /// Nothing of any lock is left, except what docs/redisson.md lists.

@@ -24,7 +24,7 @@ async fn what_a_dead_rust_process_held_passes_to_java() {
 
 async fn passes_on(dies: Language) {
     let world = SharedZooKeeper::start().await.session(SESSION);
-    let pair = world.pair().await;
+    let pair = world.pair_with_process(dies).await;
     let (dying, lives) = (pair.of(dies), pair.of(dies.other()));
     let mut waiting = Vec::new();
     for (holds, waits, key) in EXCLUDING {
@@ -45,7 +45,7 @@ async fn passes_on(dies: Language) {
 async fn a_dead_waiter_leaves_the_line() {
     let world = SharedZooKeeper::start().await.session(SESSION);
     for dies in [Java, Rust] {
-        let (pair, dying) = (world.pair().await, world.peer(dies).await);
+        let (pair, dying) = (world.pair().await, world.process(dies).await);
         let (one, other) = (pair.of(dies), pair.of(dies.other()));
         for kind in OWNED {
             let excluded = excluded(kind);
@@ -72,7 +72,7 @@ async fn a_dead_waiter_leaves_the_line() {
 async fn a_dead_reader_among_living_ones_is_forgotten() {
     let world = SharedZooKeeper::start().await.session(SESSION);
     for dies in [Java, Rust] {
-        let pair = world.pair().await;
+        let pair = world.pair_with_process(dies).await;
         let (lives, dies) = (pair.of(dies.other()), pair.of(dies));
         dies.must("held", "a", "acquire read k 0 0").await;
         lives.must("held", "a", "acquire read k 0 0").await;

@@ -12,5 +12,5 @@ mod order;
 mod reentry;
 mod revocation;
 mod shared_zookeeper;
-mod two_jvms;
+mod two_clients;
 mod wakeups;

@@ -11,7 +11,7 @@ use crate::interop::{
 async fn inspect_shows_the_holder_and_the_line_of_both() {
     let world = SharedZooKeeper::start().await;
     let pair = world.pair().await;
-    let locks = LockClient::connect(&world.server.url()).await.unwrap();
+    let locks = LockClient::connect(&world.url()).await.unwrap();
     for language in [Java, Rust] {
         let (one, other) = (pair.of(language), pair.of(language.other()));
         one.must("held", "a", "acquire write k 0 0").await;
@@ -32,7 +32,7 @@ async fn inspect_shows_the_holder_and_the_line_of_both() {
 async fn a_forced_release_passes_the_lock_to_the_next_in_line() {
     let world = SharedZooKeeper::start().await;
     let pair = world.pair().await;
-    let locks = LockClient::connect(&world.server.url()).await.unwrap();
+    let locks = LockClient::connect(&world.url()).await.unwrap();
     for language in [Java, Rust] {
         let (one, other) = (pair.of(language), pair.of(language.other()));
         one.must("held", "a", "acquire reentrant k 0 0").await;

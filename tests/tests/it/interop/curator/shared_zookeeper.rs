@@ -1,18 +1,32 @@
-//! A ZooKeeper server and the peers that share it.
+//! A part of a ZooKeeper server, and the peers that share it.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use lock_tests::{JavaProgram, LIMIT, Znodes, ZooKeeperServer, eventually};
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 
-use crate::interop::peer::{Java, Language, Pair, Peer, Rust};
+use crate::interop::{
+    peer::{Java, Language, Pair, Peer, Rust},
+    session::Jvm,
+};
 
-/// Where both keep their locks: the folder of the Rust client's default prefix.
+/// Where both keep their locks below the chroot: the folder of the Rust client's default prefix.
 const BASE: &str = "/lock";
 
 #[derive(Debug)]
 pub(crate) struct SharedZooKeeper {
-    pub(crate) server: ZooKeeperServer,
+    server: Arc<ZooKeeperServer>,
+    /// A folder of the server that is the whole tree to the peers.
+    chroot: String,
     pub(crate) znodes: Znodes,
     session: Duration,
     /// Where crowds count.
@@ -20,11 +34,29 @@ pub(crate) struct SharedZooKeeper {
 }
 
 impl SharedZooKeeper {
+    /// On the server of all tests: it is a virtual machine too.
     pub(crate) async fn start() -> Self {
-        let server = ZooKeeperServer::start().await;
+        static SERVER: OnceCell<Arc<ZooKeeperServer>> = OnceCell::const_new();
+        let start =
+            || async { Arc::new(ZooKeeperServer::builder().outlives_its_test().start().await) };
+        Self::on(Arc::clone(SERVER.get_or_init(start).await)).await
+    }
+
+    /// On a server of its own, for tests that count watches: ZooKeeper counts those of all sessions together,
+    /// and its list of them leaves those of children out.
+    pub(crate) async fn start_alone() -> Self {
+        Self::on(Arc::new(ZooKeeperServer::start().await)).await
+    }
+
+    async fn on(server: Arc<ZooKeeperServer>) -> Self {
+        static WORLDS: AtomicUsize = AtomicUsize::new(0);
+        let znodes = server.znodes().await;
+        let chroot = format!("/world-{}", WORLDS.fetch_add(1, Ordering::Relaxed));
+        znodes.create(&chroot, "").await;
         Self {
-            znodes: server.znodes().await,
+            znodes,
             server,
+            chroot,
             // A machine that stands still for a while ends no session.
             session: Duration::from_secs(30),
             counters: lock_tests::in_memory_directory(),
@@ -38,18 +70,47 @@ impl SharedZooKeeper {
         self
     }
 
+    /// Its URL, as the Rust client has it.
+    pub(crate) fn url(&self) -> String {
+        format!("{}{}", self.server.url(), self.chroot)
+    }
+
     pub(crate) async fn peer(&self, language: Language) -> Peer {
+        self.peer_in(Jvm::Shared, language).await
+    }
+
+    /// A peer with a process of its own, which the test can kill.
+    pub(crate) async fn process(&self, language: Language) -> Peer {
+        self.peer_in(Jvm::Own, language).await
+    }
+
+    async fn peer_in(&self, jvm: Jvm, language: Language) -> Peer {
         let session = self.session.as_millis().to_string();
-        let environment = match language {
-            Java => [("ZOOKEEPER", self.server.connect_string()), ("SESSION_MS", session)],
-            Rust => [("LOCK_URL", self.server.url()), ("LEASE_MS", session)],
-        };
-        Peer::start(language, JavaProgram::Curator, &environment).await
+        match language {
+            Java => {
+                let servers = format!("{}{}", self.server.connect_string(), self.chroot);
+                let settings = [("ZOOKEEPER", servers), ("SESSION_MS", session)];
+                Peer::java(jvm, JavaProgram::Curator, &settings).await
+            }
+            Rust => Peer::rust(&[("LOCK_URL", self.url()), ("LEASE_MS", session)]).await,
+        }
     }
 
     pub(crate) async fn pair(&self) -> Pair {
         let (java, rust) = tokio::join!(self.peer(Java), self.peer(Rust));
         Pair { java, rust }
+    }
+
+    /// A pair of which the test can kill this one.
+    pub(crate) async fn pair_with_process(&self, of: Language) -> Pair {
+        match of {
+            Java => {
+                let (java, rust) = tokio::join!(self.process(Java), self.peer(Rust));
+                Pair { java, rust }
+            }
+            // Each of ours is a process.
+            Rust => self.pair().await,
+        }
     }
 
     /// A new counter for a crowd, at 0.
@@ -67,7 +128,7 @@ impl SharedZooKeeper {
 
     /// The names of all that hold this key or wait for it: the children of its folder.
     pub(crate) async fn contenders(&self, key: &str) -> Vec<String> {
-        self.znodes.children(&format!("{BASE}/{key}")).await
+        self.znodes.children(&format!("{}{BASE}/{key}", self.chroot)).await
     }
 
     /// Returns as soon as so many hold the key or wait for it.
@@ -84,7 +145,7 @@ impl SharedZooKeeper {
         names
     }
 
-    /// The number of watches of all clients.
+    /// The number of watches of all clients of the server.
     pub(crate) async fn watches(&self) -> u64 {
         let monitored = self.server.four_letter_word("mntr").await.expect("a server that answers");
         let count = monitored.lines().find_map(|line| line.strip_prefix("zk_watch_count\t"));
@@ -102,7 +163,7 @@ impl SharedZooKeeper {
         let mut left = Vec::new();
         // Curator may delete a node after it has answered.
         let clean = async || {
-            left = self.znodes.ephemerals(BASE).await;
+            left = self.znodes.ephemerals(&format!("{}{BASE}", self.chroot)).await;
             left.is_empty()
         };
         let waited = tokio::time::timeout(LIMIT, eventually("no node", LIMIT * 2, clean)).await;

@@ -24,7 +24,7 @@ async fn rust_is_woken_by_java() {
 }
 
 async fn each_is_woken(holder: Language) {
-    let world = SharedZooKeeper::start().await;
+    let world = SharedZooKeeper::start_alone().await;
     let pair = world.pair().await;
     for excluding in EXCLUDING {
         let mut woken = false;

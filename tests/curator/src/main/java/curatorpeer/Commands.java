@@ -38,6 +38,10 @@ final class Commands {
         };
     }
 
+    void close() {
+        curator.close();
+    }
+
     /** Requests the release from the first in line: the holder. */
     private String revoke(Lock lock) throws Exception {
         var participants = lock.participants().iterator();

@@ -6,7 +6,7 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.retry.RetryNTimes;
 
-/** How the process connects: the servers and the session's timeout come from its environment. */
+/** How a session, or a process, connects: the servers and the session's timeout come from its settings. */
 final class Connection {
     private static final String SESSION_MS = "30000";
     private static final int CONNECTION_MS = 10_000;
@@ -14,10 +14,10 @@ final class Connection {
     private Connection() {}
 
     /** Returns a client with a session. */
-    static CuratorFramework open(Map<String, String> environment) throws InterruptedException {
+    static CuratorFramework open(Map<String, String> settings) throws InterruptedException {
         var curator = CuratorFrameworkFactory.builder()
-                .connectString(environment.get("ZOOKEEPER"))
-                .sessionTimeoutMs(Integer.parseInt(environment.getOrDefault("SESSION_MS", SESSION_MS)))
+                .connectString(settings.get("ZOOKEEPER"))
+                .sessionTimeoutMs(Integer.parseInt(settings.getOrDefault("SESSION_MS", SESSION_MS)))
                 .connectionTimeoutMs(CONNECTION_MS)
                 // Long enough for the election of a leader.
                 .retryPolicy(new RetryNTimes(600, 50))

@@ -8,28 +8,23 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 
 /**
  * Executes the lines of its standard input with Curator's recipes, and answers each on its standard output.
  *
- * <p>A line is {@code <id> <thread> <verb> <kind> <key> [arguments]}, its answer {@code #<id> <answer>}.
- * Lines of one thread are executed in turn, by the same Java thread; those of several threads at the same
- * time. When the input ends, so does the process, without releasing anything or closing its session.
+ * <p>A line is {@code <id> <session>/<thread> <verb> <kind> <key> [arguments]}, its answer {@code #<id>
+ * <answer>}. Lines of one thread are executed in turn, by the same Java thread; those of several threads
+ * at the same time. Each session has clients of its own, so that tests can share a process: its first line
+ * is {@code <id> <session>/<thread> open [<setting>=<value>]...}, its last one {@code close}. When the input
+ * ends, so does the process, without releasing anything or closing a session.
  */
 public final class Peer {
-    private final Commands commands;
-    private final Map<String, ExecutorService> threads = new HashMap<>();
+    private final Map<String, Session> sessions = new HashMap<>();
 
-    private Peer(Commands commands) {
-        this.commands = commands;
-    }
+    private Peer() {}
 
-    public static void main(String[] arguments) throws IOException, InterruptedException {
-        var environment = System.getenv();
-        var base = environment.getOrDefault("BASE", "/lock");
-        var peer = new Peer(new Commands(Connection.open(environment), base));
+    public static void main(String[] arguments) throws IOException {
+        var peer = new Peer();
         print("ready");
         var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (var line = input.readLine(); line != null; line = input.readLine()) {
@@ -39,16 +34,13 @@ public final class Peer {
     }
 
     private void execute(List<String> words) {
-        var thread = threads.computeIfAbsent(words.get(1), name -> Executors.newSingleThreadExecutor());
-        thread.execute(() -> print("#" + words.get(0) + " " + answer(words.subList(2, words.size()))));
-    }
-
-    private String answer(List<String> words) {
-        try {
-            return commands.run(words);
-        } catch (Throwable thrown) {
-            return "error " + thrown.toString().replace('\n', ' ');
+        var thread = words.get(1).split("/");
+        if (words.get(2).equals("close")) {
+            sessions.remove(thread[0]).close();
+            return;
         }
+        var session = sessions.computeIfAbsent(thread[0], name -> new Session());
+        session.execute(thread[1], words.subList(2, words.size()), answer -> print("#" + words.get(0) + " " + answer));
     }
 
     private static synchronized void print(String line) {

@@ -28,6 +28,10 @@ final class Commands {
         };
     }
 
+    void close() {
+        servers.forEach(RedissonClient::shutdown);
+    }
+
     /** One object for each name, as services keep theirs. */
     private Lock lock(String kind, String key) {
         return locks.computeIfAbsent(kind + " " + key, name -> Lock.of(servers, kind, key));

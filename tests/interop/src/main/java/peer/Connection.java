@@ -7,31 +7,31 @@ import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
-/** The servers of the process: from its environment, with the defaults of Redisson otherwise. */
+/** The clients of a session, or of a process: from its settings, with the defaults of Redisson otherwise. */
 final class Connection {
     private Connection() {}
 
     /** The main server, and the others after it. */
-    static List<RedissonClient> open(Map<String, String> environment) {
+    static List<RedissonClient> open(Map<String, String> settings) {
         var servers = new ArrayList<RedissonClient>();
-        servers.add(open(environment, environment.get("REDIS_URL")));
-        var others = environment.get("OTHER_URLS");
+        servers.add(open(settings, settings.get("REDIS_URL")));
+        var others = settings.get("OTHER_URLS");
         if (others != null) {
             for (var url : others.split(",")) {
-                servers.add(open(environment, url));
+                servers.add(open(settings, url));
             }
         }
         return servers;
     }
 
-    private static RedissonClient open(Map<String, String> environment, String url) {
+    private static RedissonClient open(Map<String, String> settings, String url) {
         var config = new Config();
         config.setThreads(4).setNettyThreads(4);
-        var watchdog = environment.get("WATCHDOG_MS");
+        var watchdog = settings.get("WATCHDOG_MS");
         if (watchdog != null) {
             config.setLockWatchdogTimeout(Long.parseLong(watchdog));
         }
-        var nodes = environment.get("CLUSTER_NODES");
+        var nodes = settings.get("CLUSTER_NODES");
         if (nodes != null) {
             config.useClusterServers()
                     .addNodeAddress(nodes.split(","))
@@ -42,7 +42,7 @@ final class Connection {
                     .setAddress(url)
                     .setConnectionMinimumIdleSize(1)
                     .setSubscriptionConnectionMinimumIdleSize(1);
-            var prefix = environment.get("PREFIX");
+            var prefix = settings.get("PREFIX");
             if (prefix != null) {
                 Prefix.set(server, prefix);
             }

@@ -8,49 +8,42 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import org.redisson.api.RedissonClient;
 
 /**
- * Does with Redisson what the lines of its standard input say, and answers each on its standard output.
+ * Executes the lines of its standard input with Redisson, and answers each on its standard output.
  *
- * <p>A line is {@code <id> <thread> <verb> <kind> <key> [arguments]}, its answer {@code #<id> <answer>}.
- * Lines of one thread are carried out in turn, by the same Java thread; those of several threads at
- * the same time. When the input ends, so does the process, without releasing anything.
+ * <p>A line is {@code <id> <session>/<thread> <verb> <kind> <key> [arguments]}, its answer {@code #<id>
+ * <answer>}. Lines of one thread are executed in turn, by the same Java thread; those of several threads
+ * at the same time. Each session has clients of its own, so that tests can share a process: its first line
+ * is {@code <id> <session>/<thread> open [<setting>=<value>]...}, its last one {@code close}. When the input
+ * ends, so does the process, without releasing anything.
  */
 public final class Peer {
-    private final Commands commands;
-    private final Map<String, ExecutorService> threads = new HashMap<>();
+    private final Map<String, Session> sessions = new HashMap<>();
 
-    private Peer(List<RedissonClient> servers) {
-        this.commands = new Commands(servers);
-    }
+    private Peer() {}
 
     public static void main(String[] arguments) throws IOException {
-        var peer = new Peer(Connection.open(System.getenv()));
-        say("ready");
+        var peer = new Peer();
+        print("ready");
         var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (var line = input.readLine(); line != null; line = input.readLine()) {
-            peer.take(Arrays.asList(line.split(" ")));
+            peer.execute(Arrays.asList(line.split(" ")));
         }
         Runtime.getRuntime().halt(0);
     }
 
-    private void take(List<String> words) {
-        var thread = threads.computeIfAbsent(words.get(1), name -> Executors.newSingleThreadExecutor());
-        thread.execute(() -> say("#" + words.get(0) + " " + answer(words.subList(2, words.size()))));
-    }
-
-    private String answer(List<String> words) {
-        try {
-            return commands.run(words);
-        } catch (Throwable thrown) {
-            return "error " + thrown.toString().replace('\n', ' ');
+    private void execute(List<String> words) {
+        var thread = words.get(1).split("/");
+        if (words.get(2).equals("close")) {
+            sessions.remove(thread[0]).close();
+            return;
         }
+        var session = sessions.computeIfAbsent(thread[0], name -> new Session());
+        session.execute(thread[1], words.subList(2, words.size()), answer -> print("#" + words.get(0) + " " + answer));
     }
 
-    private static synchronized void say(String line) {
+    private static synchronized void print(String line) {
         System.out.println(line);
     }
 }

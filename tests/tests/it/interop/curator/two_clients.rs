@@ -1,4 +1,4 @@
-//! Two processes of Curator alone: the harness does what the other cases rely on.
+//! Two clients of Curator alone: the harness does what the other cases rely on.
 
 use crate::interop::{
     curator::{
@@ -29,16 +29,16 @@ async fn they_exclude_each_other_by_each_recipe() {
 #[tokio::test]
 async fn a_thread_holds_its_own_locks_again() {
     let world = SharedZooKeeper::start().await;
-    let jvm = world.peer(Java).await;
+    let client = world.peer(Java).await;
     for kind in OWNED {
         for _ in 0..2 {
-            jvm.must("held", "a", format!("acquire {kind} {kind} 0")).await;
+            client.must("held", "a", format!("acquire {kind} {kind} 0")).await;
         }
         assert_eq!(world.contenders(kind).await.len(), 1, "{kind}");
-        jvm.must("false", "b", format!("owns {kind} {kind}")).await;
+        client.must("false", "b", format!("owns {kind} {kind}")).await;
         for left in ["true", "false"] {
-            jvm.must("released", "a", format!("release {kind} {kind}")).await;
-            jvm.must(left, "a", format!("owns {kind} {kind}")).await;
+            client.must("released", "a", format!("release {kind} {kind}")).await;
+            client.must(left, "a", format!("owns {kind} {kind}")).await;
         }
     }
     world.is_clean().await;
@@ -63,7 +63,7 @@ async fn one_requests_the_release_from_the_other() {
 #[tokio::test]
 async fn a_killed_process_leaves_its_locks_to_the_other() {
     let world = SharedZooKeeper::start().await.session(std::time::Duration::from_secs(2));
-    let (dies, lives) = tokio::join!(world.peer(Java), world.peer(Java));
+    let (dies, lives) = tokio::join!(world.process(Java), world.peer(Java));
     for kind in KINDS {
         dies.must("held", "a", format!("acquire {kind} {kind} 0")).await;
     }
