@@ -37,8 +37,8 @@ const MISSING: [Feature; 8] = [
     Feature::StoredPermits,
 ];
 
-/// How many cases run at the same time.
-const AT_ONCE: usize = 8;
+/// How many cases run at the same time: most of them wait for most of their time.
+const AT_ONCE: usize = 16;
 
 /// A chroot that one case has for itself.
 struct Chroot {
