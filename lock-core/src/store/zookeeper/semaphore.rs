@@ -18,10 +18,18 @@ use crate::{
     types::{LockKey, StoreError},
 };
 
-/// How long a caller that does not wait leaves another one to take a free permit.
-const LONGEST_TURN: Duration = Duration::from_millis(100);
+/// The longest time that a caller that does not wait leaves others to take free permits.
+const LONGEST_TURN: Duration = Duration::from_secs(1);
 
 impl ZooKeeperStore {
+    /// How long a caller that does not wait leaves others to take free permits. Each of those that came
+    /// before takes several commands, and a slow ensemble needs a part of the command timeout for each:
+    /// if the caller gave up after less, it would be refused although permits are free. One whose process
+    /// has died stays in the way until its session ends, so there is a limit.
+    fn turn(&self) -> Duration {
+        (self.command_timeout / 2).min(LONGEST_TURN)
+    }
+
     pub(super) async fn take_permit(
         &self,
         command: &AcquireCommand,
@@ -54,7 +62,7 @@ impl ZooKeeperStore {
                     if !is_about_to {
                         return Ok(Stands::Behind(BUSY));
                     }
-                    let taken = tokio::time::timeout(LONGEST_TURN, state.watched()).await;
+                    let taken = tokio::time::timeout(self.turn(), state.watched()).await;
                     if taken.is_err() {
                         return Ok(Stands::Behind(BUSY));
                     }
