@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use super::store_under_test::{LONG, StoreUnderTest, WOKEN, refused, soon, written};
+use super::store_under_test::{LONG, StoreUnderTest, refused, soon, written};
 use crate::{
     client::{Acquire, LockClient},
     test_util::{LIMIT, Stopwatch, eventually},
@@ -75,7 +75,7 @@ pub(super) async fn a_release_wakes_the_next_of_its_kind(world: StoreUnderTest) 
         let waiter = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
         refused(&there).await;
         guard.release().await.unwrap();
-        watch.within(WOKEN, waiter).await.unwrap().unwrap().release().await.unwrap();
+        watch.within(world.woken(), waiter).await.unwrap().unwrap().release().await.unwrap();
         eventually("released", LIMIT, async || there.health().await.holds == 0).await;
     }
 }

@@ -1,6 +1,6 @@
 //! Upgrade, downgrade, and fencing tokens.
 
-use super::store_under_test::{LONG, StoreUnderTest, WOKEN, refused};
+use super::store_under_test::{LONG, StoreUnderTest, refused};
 use crate::{
     test_util::Stopwatch,
     types::{Mode, UpgradeError},
@@ -48,7 +48,7 @@ pub(super) async fn a_downgrade_lets_waiting_readers_in(world: StoreUnderTest) {
     refused(&there).await;
     guard.downgrade().await.unwrap();
     assert_eq!(guard.mode(), Mode::Read);
-    let readers = watch.within(WOKEN, waiting.join_all()).await;
+    let readers = watch.within(world.woken(), waiting.join_all()).await;
     assert_eq!(readers.len(), 4);
     assert!(there.write("k").try_acquire().await.is_err());
     drop(readers);

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use super::store_under_test::{LONG, StoreUnderTest, WOKEN, refused, soon};
+use super::store_under_test::{LONG, StoreUnderTest, refused, soon};
 use crate::{
     test_util::{LIMIT, Stopwatch, bounded, eventually},
     types::{AcquireError, LostCause},
@@ -52,7 +52,7 @@ pub(super) async fn a_returned_permit_wakes_the_waiter(world: StoreUnderTest) {
     let waiter = tokio::spawn(there.semaphore("k", 1).permit().wait(LONG).acquire());
     refused(&there).await;
     permit.release().await.unwrap();
-    watch.within(WOKEN, waiter).await.unwrap().unwrap().release().await.unwrap();
+    watch.within(world.woken(), waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
 pub(super) async fn permits_are_renewed_and_return_with_their_lease(world: StoreUnderTest) {

@@ -73,6 +73,16 @@ impl StoreUnderTest {
         self.0.session_lease().map_or(SHORT, |lease| lease * 2) + A_MOMENT
     }
 
+    /// The longest time from a release to its grant when a message wakes the waiter: less than the
+    /// time after which it polls at the earliest, or a waiter that receives no message would be
+    /// granted the lock as quickly.
+    pub(super) fn woken(&self) -> Duration {
+        const A_POLL: Duration = Duration::from_millis(500);
+        // Without a lease of the lock that could end, waiters poll every second.
+        let poll = self.0.session_lease().map_or(A_POLL, |_| A_POLL * 2);
+        poll - Duration::from_millis(100)
+    }
+
     /// The kinds that the store supports and that can be written.
     pub(super) fn locks(&self) -> Vec<Kind> {
         LOCKS.into_iter().filter(|kind| self.supports(*kind)).collect()
@@ -150,13 +160,8 @@ impl StoreUnderTest {
     }
 }
 
-/// The longest time from a release to its grant when a message wakes the waiter. A waiter polls 500
-/// ms after it was refused at the earliest, so one that receives no message is granted the lock
-/// later than this.
-pub(super) const WOKEN: Duration = Duration::from_millis(400);
-
 /// Returns when the first tries of the waiters of `client`, which holds nothing else, have certainly
-/// been refused: from then on only a message lets them in within [`WOKEN`].
+/// been refused: from then on only a message lets them in within [`woken`](StoreUnderTest::woken).
 pub(super) async fn refused(client: &LockClient) {
     eventually("it stands before the lock", LIMIT, async || client.health().await.holds > 0).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
