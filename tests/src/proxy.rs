@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep};
 
 use link::{Socket, link};
 use way::Way;
@@ -43,6 +44,8 @@ pub struct Proxy {
 #[derive(Debug)]
 struct Shared {
     upstream: Mutex<SocketAddr>,
+    /// For how long a server that refuses connections is tried again.
+    patience: Duration,
     to_server: Way,
     to_client: Way,
     refusing: AtomicBool,
@@ -57,7 +60,14 @@ impl Proxy {
     /// Starts a proxy for `upstream` that passes everything, on a separate port of 127.0.0.1.
     pub async fn start(upstream: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, crate::free_port())).await;
-        Self::run(listener, upstream, Way::default())
+        Self::run(listener, upstream, Way::default(), Duration::ZERO)
+    }
+
+    /// As [`start`](Self::start), for a server that may be about to listen: a client that connects waits
+    /// for it for up to `patience`. Without a proxy it would be refused, and would try again.
+    pub(crate) async fn start_patient(upstream: SocketAddr, patience: Duration) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, crate::free_port())).await;
+        Self::run(listener, upstream, Way::default(), patience)
     }
 
     /// Starts a proxy for `upstream`, a server on 127.0.0.1, at `127.0.<digit>.1` and the server's port.
@@ -70,14 +80,20 @@ impl Proxy {
         assert!((1..=9).contains(&digit), "one digit, or replies would change their length");
         let host = Ipv4Addr::new(127, 0, digit, 1);
         let listener = TcpListener::bind((host, upstream.port())).await;
-        Self::run(listener, upstream, Way::spelling(digit))
+        Self::run(listener, upstream, Way::spelling(digit), Duration::ZERO)
     }
 
-    fn run(listener: io::Result<TcpListener>, upstream: SocketAddr, to_client: Way) -> Self {
+    fn run(
+        listener: io::Result<TcpListener>,
+        upstream: SocketAddr,
+        to_client: Way,
+        patience: Duration,
+    ) -> Self {
         let listener = listener.expect("cannot listen on a loopback address");
         let addr = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared {
             upstream: Mutex::new(upstream),
+            patience,
             to_server: Way::default(),
             to_client,
             refusing: AtomicBool::new(false),
@@ -211,6 +227,17 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
+async fn connect(upstream: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let end = Instant::now() + patience;
+    loop {
+        match TcpStream::connect(upstream).await {
+            Err(_) if Instant::now() < end => sleep(PAUSE).await,
+            connected => return connected,
+        }
+    }
+}
+
 async fn serve(mut client: Socket, shared: Arc<Shared>) {
     let mut forgotten = shared.forgotten.subscribe();
     let number = *forgotten.borrow_and_update();
@@ -218,7 +245,7 @@ async fn serve(mut client: Socket, shared: Arc<Shared>) {
     // A new connection is a message to the server, so a black hole holds it back too.
     shared.to_server.opened(connection).await;
     let upstream = *shared.upstream();
-    let Ok(server) = TcpStream::connect(upstream).await else {
+    let Ok(server) = connect(upstream, shared.patience).await else {
         return;
     };
     let mut server = Socket::from(server);

@@ -1,6 +1,7 @@
 //! A ZooKeeper ensemble for one test.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 
@@ -16,6 +17,11 @@ pub struct ZooKeeperEnsemble {
     members: Vec<ZooKeeperServer>,
     links: Vec<Link>,
 }
+
+/// A member that is elected listens for its followers a moment later. They are patient when it refuses
+/// them, but begin a new election when a connection ends; the elected one knows nothing of that, and
+/// waits for them for all of `initLimit`, twenty seconds in which there is no leader.
+const JOINING: Duration = Duration::from_secs(1);
 
 /// The way on which one member follows another.
 #[derive(Debug)]
@@ -53,7 +59,7 @@ impl ZooKeeperEnsemble {
             let mut reached = ports.clone();
             for to in (0..Self::MEMBERS).filter(|to| *to != from) {
                 let leader = SocketAddr::from((Ipv4Addr::LOCALHOST, ports[to].0));
-                let proxy = Proxy::start(leader).await;
+                let proxy = Proxy::start_patient(leader, JOINING).await;
                 reached[to].0 = proxy.addr().port();
                 links.push(Link { from, to, proxy });
             }
