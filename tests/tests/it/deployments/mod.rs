@@ -21,7 +21,7 @@ mod zookeeper;
 use std::time::Duration;
 
 use lock_core::LockClient;
-use lock_tests::Wire;
+use lock_tests::{Wire, connected};
 
 const LONG: Duration = Duration::from_secs(25);
 
@@ -29,7 +29,7 @@ const LONG: Duration = Duration::from_secs(25);
 const NEVER: Duration = Duration::from_secs(3_600);
 
 async fn client(wire: Wire, url: &str) -> LockClient {
-    wire.builder().lease(NEVER).connect(url).await.unwrap()
+    connected(wire.builder().lease(NEVER), url).await
 }
 
 /// Without those that outlive the locks by design.

@@ -11,7 +11,10 @@ use std::{
 
 use futures_util::future::join_all;
 use lock_core::{AcquireError, FencingToken, LockClient, LockEvent};
-use lock_tests::{LIMIT, RedisServer, Stopwatch, Wire, bounded, eventually, on_every_wire};
+use lock_tests::{
+    LIMIT, RedisServer, Stopwatch, Wire, bounded, connected, eventually, on_every_wire,
+    unless_stalled,
+};
 use tokio::{
     sync::{Mutex, mpsc},
     task::JoinSet,
@@ -135,8 +138,14 @@ async fn new_requests_are_refused(client: &LockClient) {
 }
 
 async fn waiters_wait_on_while_redis_hangs_and_are_refused_when_their_wait_ends(wire: Wire) {
+    // Whether Redis is silent is decided by a timeout: a machine that stands still is silent too.
+    unless_stalled(async || waiters_wait_on_while_redis_hangs(wire).await).await;
+}
+
+async fn waiters_wait_on_while_redis_hangs(wire: Wire) {
     let server = RedisServer::start().await;
-    let (here, there) = (client(wire, &server).await, client(wire, &server).await);
+    let patient = wire.builder().lease(NEVER).command_timeout(LIMIT);
+    let (here, there) = (client(wire, &server).await, connected(patient, &server.url()).await);
     let guard = there.write("k").acquire().await.unwrap();
     // The first of them waits at Redis, the others behind it.
     let patient = waiting(&here, 11, LONG, 10).await;
@@ -158,6 +167,10 @@ async fn waiters_wait_on_while_redis_hangs_and_are_refused_when_their_wait_ends(
 }
 
 async fn waiters_wait_on_until_redis_is_started_again(wire: Wire) {
+    unless_stalled(async || waiters_wait_on_until_redis_is_back(wire).await).await;
+}
+
+async fn waiters_wait_on_until_redis_is_back(wire: Wire) {
     let mut server = RedisServer::start().await;
     let client = client(wire, &server).await;
     let guard = client.write("k").acquire().await.unwrap();

@@ -30,7 +30,7 @@ mod zookeeper_connecting;
 use std::time::Duration;
 
 use lock_core::LockClient;
-use lock_tests::{LIMIT, RedisServer, Wire, eventually};
+use lock_tests::{LIMIT, RedisServer, Wire, connected, eventually};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -46,7 +46,7 @@ async fn client(wire: Wire, server: &RedisServer) -> LockClient {
 }
 
 async fn client_at(wire: Wire, url: &str) -> LockClient {
-    wire.builder().lease(NEVER).connect(url).await.unwrap()
+    connected(wire.builder().lease(NEVER), url).await
 }
 
 async fn lock_keys(server: &RedisServer) -> Vec<String> {

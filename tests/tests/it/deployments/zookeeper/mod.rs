@@ -10,21 +10,13 @@ mod resource;
 use std::time::Duration;
 
 use lock_core::{LockClient, LockClientBuilder};
-use lock_tests::{LIMIT, eventually};
+use lock_tests::{LIMIT, connected};
 
-/// A client whose session has five thirds of this lease. A busy machine may not grant a short one at the
-/// first try.
+/// A client whose session has five thirds of this lease.
 async fn client(url: &str, lease: Duration) -> LockClient {
     client_of(LockClient::builder(), url, lease).await
 }
 
 async fn client_of(builder: LockClientBuilder, url: &str, lease: Duration) -> LockClient {
-    let builder = builder.lease(lease).command_timeout(LIMIT).connect_timeout(LIMIT);
-    let mut connected = None;
-    eventually("a session", LIMIT, async || {
-        connected = builder.clone().connect(url).await.ok();
-        connected.is_some()
-    })
-    .await;
-    connected.expect("BUG: it is connected")
+    connected(builder.lease(lease).command_timeout(LIMIT).connect_timeout(LIMIT), url).await
 }
