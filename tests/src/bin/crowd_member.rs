@@ -2,19 +2,21 @@
 //!
 //! | line | what it does | then prints |
 //! |---|---|---|
-//! | `stream <mode> <key> <log> <until>` | locks `key` again and again, 10 ms each, until the key `until` exists; writes to the list `log` when it asks and when it is granted | `streamed` |
+//! | `stream <mode> <key> <log> <until>` | locks `key` again and again, 10 ms each, until the key `until` exists; writes to the log when it asks, when it is granted, and before it releases | `streamed` |
 //! | `hold <kind> <key>` | locks `key` until `release` | `held` |
 //! | `release` | | `released` |
-//! | `turn <kind> <key> <log> <name>` | locks `key` once and writes its name to the list `log` meanwhile | `turned <name>` |
+//! | `turn <kind> <key> <log> <name>` | locks `key` once and writes its name to the log meanwhile | `turned <name>` |
 //! | `wait <kind> <key> <count>` | so many tasks acquire `key`, and wait | `granted` if one does not |
 //! | `leave` | all of them give up at once | |
 //! | `keep <key> <of> <weight> <lease>` | takes so many of `of` permits, with a lease in milliseconds | `kept` |
-//! | `take <key> <of> <weight> <log> <name>` | the same once, and writes `has <name>` and `gives <name>` to the list `log` | `took <name>` |
+//! | `take <key> <of> <weight> <log> <name>` | the same once, and writes `has <name>` and `gives <name>` to the log | `took <name>` |
 //! | `count <key> <of> <turns> <counter>` | takes permits again and again, one to three at once, and counts those in use | `counted` |
 //! | `park <key> <counter> <list> <list> <turns>` | locks `key`, counts up, parks it, and writes its ticket to both lists | `parked` |
 //! | `resume <key> <counter> <list> <turns>` | resumes every ticket of a list, counts down and releases | `resumed <how many>` |
 //! | `want <key> <counter> <until>` | locks `key` again and again, counting up and down, until the key `until` exists | `wanted <how often>` |
 //! | `both <one> <other> <turns> <counter>` | locks both, in the order given, and counts up in steps | `done` |
+//!
+//! A log is a stream in Redis, so every line has the time of Redis' clock.
 
 use std::{env, error::Error, time::Duration};
 
@@ -44,8 +46,8 @@ async fn main() -> Result<(), Failure> {
     // What is shown is an order, and a machine that stands still for a moment must not change it.
     let patience = Duration::from_secs(30);
     let wire = Wire::from_str(&env::var("WIRE")?, true)?;
-    let builder =
-        wire.builder().command_timeout(patience).fairness_timeout(WAIT).ticket_key([7; 32]);
+    let builder = wire.builder().command_timeout(patience).connect_timeout(patience);
+    let builder = builder.fairness_timeout(WAIT).ticket_key([7; 32]);
     let member = Member { locks: builder.connect(&url).await?, cli: Cli::connect(&url).await };
     println!("ready");
 
@@ -142,6 +144,7 @@ impl Member {
             let guard = self.locks.lock(mode, key).wait(WAIT).acquire().await?;
             self.write(log, &format!("has {process}:{turn}")).await;
             sleep(HOLD).await;
+            self.write(log, &format!("gives {process}:{turn}")).await;
             guard.release().await?;
         }
         println!("streamed");
@@ -160,7 +163,7 @@ impl Member {
             self.changed(counter, "INCR", 1).await?;
             let ticket = guard.park(WAIT).await?.to_string();
             for list in lists {
-                self.write(list, &ticket).await;
+                let _length: i64 = self.cli.query(&["RPUSH", list, &ticket]).await;
             }
         }
         println!("parked");
@@ -264,6 +267,6 @@ impl Member {
     }
 
     async fn write(&self, log: &str, line: &str) {
-        let _length: i64 = self.cli.query(&["RPUSH", log, line]).await;
+        let _id: String = self.cli.query(&["XADD", log, "*", "line", line]).await;
     }
 }

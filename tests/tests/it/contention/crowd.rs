@@ -26,7 +26,8 @@ impl Crowd {
             })
             .collect();
         join_all(members.iter().map(|member| member.line("ready", 2 * LIMIT))).await;
-        let looks = wire.builder().command_timeout(LONG).connect(&server.url()).await.unwrap();
+        let looks = wire.builder().command_timeout(LONG).connect_timeout(LONG);
+        let looks = looks.connect(&server.url()).await.unwrap();
         Self { cli: server.cli().await, looks, _server: server, members }
     }
 
@@ -46,13 +47,52 @@ impl Crowd {
         let () = self.cli.query(&["SET", key, "1"]).await;
     }
 
-    /// What was written to a list, in order.
+    /// Writes a line to a log, as the members do.
+    pub(crate) async fn write(&self, log: &str, line: &str) {
+        let _id: String = self.cli.query(&["XADD", log, "*", "line", line]).await;
+    }
+
+    /// What was written to a log, in order.
     pub(crate) async fn log(&self, name: &str) -> Vec<String> {
-        self.cli.query(&["LRANGE", name, "0", "-1"]).await
+        self.timed_log(name).await.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The same with the time of each line, in milliseconds of Redis' clock.
+    pub(crate) async fn timed_log(&self, name: &str) -> Vec<(u64, String)> {
+        let entries: Vec<(String, [String; 2])> = self.cli.query(&["XRANGE", name, "-", "+"]).await;
+        let timed = entries.into_iter().map(|(id, [_, line])| {
+            let (ms, _) = id.split_once('-').expect("an id of a stream");
+            (ms.parse().expect("milliseconds"), line)
+        });
+        timed.collect()
     }
 
     pub(crate) async fn all_say(&self, what: &str) {
         let said = self.members.iter().map(|member| member.line(what, LONG));
         bounded(LONG, join_all(said)).await;
     }
+}
+
+/// Whether a grant in this part of a log may have gone to a waiter that was not next. A lock or permit
+/// that was given back is reserved for the next waiter for 50 ms. A process of a busy machine may retry
+/// later than that, and has lost its place then.
+pub(crate) fn a_reservation_lapsed(log: &[(u64, String)]) -> bool {
+    const RESERVED_MS: u64 = 50;
+    let mut given_back = None;
+    log.iter().any(|(at, line)| {
+        if line.starts_with("gives ") {
+            given_back = Some(*at);
+        }
+        line.starts_with("has ") && given_back.is_some_and(|since| at - since >= RESERVED_MS)
+    })
+}
+
+#[test]
+fn a_reservation_lapses_when_what_was_given_back_is_not_taken_in_time() {
+    let lapsed = |lines: &[(u64, &str)]| {
+        let log: Vec<_> = lines.iter().map(|(at, line)| (*at, (*line).to_owned())).collect();
+        a_reservation_lapsed(&log)
+    };
+    assert!(lapsed(&[(0, "has 1"), (10, "gives 1"), (60, "has 2"), (61, "gives 2")]));
+    assert!(!lapsed(&[(0, "has 1"), (90, "gives 1"), (139, "has 2"), (240, "gives 2")]));
 }
