@@ -37,12 +37,11 @@ async fn all_are_answered(requests: JoinSet<u16>) {
     assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
 }
 
-/// Released, all of it: no key was left to the end of its lease.
+/// Released, all of it: the lease is ten minutes, so what is free before was released. Redis' count of
+/// expired keys shows less: a waiter that is slow to retry lets its place in line expire.
 async fn all_is_released(cli: &Cli) {
     let free = async || lock_keys(cli).await.is_empty();
     eventually("the last release", LIMIT, free).await;
-    let stats: String = cli.query(&["INFO", "stats"]).await;
-    assert!(stats.contains("expired_keys:0\r\n"), "{stats}");
 }
 
 #[tokio::test]
