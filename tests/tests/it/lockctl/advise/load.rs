@@ -1,4 +1,5 @@
-//! In real time, on Redis: what was expected of refusals, waits and commands.
+//! On Redis: the commands that were expected. Refusals and waits are compared in virtual time, in
+//! `recorded`: in real time they depend on how busy the machine is.
 
 use std::{
     sync::{
@@ -8,8 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lock_core::test_util::unless_stalled;
-use lock_tests::RedisServer;
+use lock_tests::{LIMIT, RedisServer, connected};
 use lock_tower::LockClient;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -21,13 +21,13 @@ use crate::lockctl::advise::{
     workload::{Log, Shape, play, workload},
 };
 
-/// About ten seconds. Works and waits are long beside the delays of a busy machine.
-const SHORT: Shape = Shape {
+/// Hardly any two requests meet at an order, so what they cost does not depend on when they run.
+const APART: Shape = Shape {
     seed: 3,
     requests: 500,
-    per_second: 50.0,
-    orders: 12,
-    work: Duration::from_millis(60),
+    per_second: 100.0,
+    orders: 1_000_000,
+    work: Duration::from_millis(10),
     reads: 0.3,
 };
 
@@ -61,35 +61,29 @@ impl Commands {
     }
 }
 
-async fn compare() {
+#[tokio::test]
+async fn on_redis_the_load_is_as_expected_too() {
     let redis = RedisServer::start().await;
-    let case = Case::new(&SHADOW.replace("20ms", "100ms"));
+    let case = Case::new(&SHADOW.replace("20ms", "20s"));
     let mut locks = Vec::new();
     for _ in 0..2 {
         let builder = LockClient::builder().ticket_key(SECRET).record_work(false);
-        locks.push(builder.connect(&redis.url()).await.unwrap());
+        locks.push(connected(builder.command_timeout(LIMIT), &redis.url()).await);
     }
     let log = Log::default();
     let collecting = log.collect();
-    play(&locks, &case.path("locks.toml"), &workload(SHORT)).await;
+    let shadow = play(&locks, &case.path("locks.toml"), &workload(APART)).await;
     drop(collecting);
     case.write("shadow.log", &log.text());
     let json = case.advise(&["shadow.log"], &["--json"]).await.json();
 
     case.write("locks.toml", &case.policy().replace("\"shadow\"", "\"on\""));
     let commands = Commands::of(&redis).await;
-    let measured = play(&locks, &case.path("locks.toml"), &workload(SHORT)).await;
-    let commands = commands.count();
+    let measured = play(&locks, &case.path("locks.toml"), &workload(APART)).await;
+    let commands = commands.count() as f64;
 
     let expected = figures(&json, "present", "wait");
-    assert_right("refused", &expected["refused"], measured.refused_share(), 0.03);
-    assert_right("mean wait", &expected["wait_mean_seconds"], measured.wait_mean(), 0.01);
-    assert_right("95 % wait", &expected["wait_p95_seconds"], measured.wait_p95(), 0.02);
-    let rate = commands as f64 / measured.seconds;
+    assert_right("refused", &expected["refused"], measured.refused_share(), 0.0);
+    let rate = commands / shadow.seconds;
     assert_right("commands per second", &expected["commands_per_second"], rate, 0.0);
-}
-
-#[tokio::test]
-async fn on_redis_the_load_is_as_expected_too() {
-    unless_stalled(compare).await;
 }
