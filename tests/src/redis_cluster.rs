@@ -57,6 +57,9 @@ impl RedisClusterBuilder {
                 .args(["--cluster-enabled", "yes", "--cluster-node-timeout", "1500"])
                 .args(["--cluster-replica-validity-factor", "0"])
                 .args(["--repl-diskless-sync-delay", "0"])
+                // No node lists a replica that has received nothing yet, and a primary that writes
+                // nothing sends a ping every ten seconds by default.
+                .args(["--repl-ping-replica-period", "1"])
                 .args(&self.arguments);
             let node = if self.outlives { node.outlives_its_test() } else { node };
             let node = match &self.tls {

@@ -101,7 +101,7 @@ async fn a_read_that_may_be_released_is_not_entered_in_vain(wire: Wire) {
     drop(read);
     sleep(ms(50)).await;
     // Whatever the outcome of the release, Redis must be contacted.
-    let again = scope.read("k").wait(LONG).acquire().await;
+    let again = scope.read("k").wait(ms(2_000)).acquire().await;
     assert!(matches!(again, Err(AcquireError::Unavailable(_))), "{again:?}");
     proxy.pass();
     let again = bounded(LIMIT, async {
