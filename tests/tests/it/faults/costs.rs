@@ -116,7 +116,7 @@ async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls(wire: Wire)
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let client = wire.builder().command_timeout(LIMIT).connect(&server.url()).await.unwrap();
-    let lease = Duration::from_secs(9);
+    let lease = Duration::from_secs(15);
     let mut guards = Vec::new();
     for chunk in 0..100 {
         let batch = (0..100).map(|number| {
