@@ -93,6 +93,7 @@ impl Crowd {
             place: None,
             waited: Duration::ZERO,
             permits: 0,
+            wanted_permits: 0,
         };
         let members: Vec<_> = (0..readers).map(|_| steps.owner(Kind::ReadWrite, &key)).collect();
         let joined = stream::iter(&members).map(|member| steps.take(member, Step::Acquire(ask)));
