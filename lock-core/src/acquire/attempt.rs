@@ -144,10 +144,11 @@ async fn attempt_all(
     };
     let commands = pairs().map(command).collect();
     let answer = within(limit, leases[0].engine.store.acquire_all(commands)).await;
-    leases[0].engine.statistics.acquire.end(sent);
+    let ended = Instant::now();
+    leases[0].engine.statistics.acquire.add(sent, ended);
     match checked(answer, leases, requests, sent_at)? {
         AcquiredAll::Granted(tokens) => {
-            let now = LeaseInstant::now();
+            let now = LeaseInstant::of(ended);
             if !leases.iter().all(|lease| lease.in_time(sent_at, now)) {
                 return Err(late(longest(requests)));
             }
@@ -226,10 +227,11 @@ impl Lease {
         let sent_at = LeaseInstant::of(sent);
         let command = self.first_step(request, wait_deadline, (sent, sent_at), yields, true);
         let answer = within(limit, self.engine.store.acquire(command)).await;
-        self.engine.statistics.acquire.end(sent);
+        let ended = Instant::now();
+        self.engine.statistics.acquire.add(sent, ended);
         match checked(answer, slice::from_ref(self), slice::from_ref(request), sent_at)? {
             Acquired::Granted(token) => {
-                let now = LeaseInstant::now();
+                let now = LeaseInstant::of(ended);
                 // A grant that took so long that its lease may have ended is not used: the store may
                 // have granted the lock to another by now.
                 if !self.in_time(sent_at, now) {

@@ -94,7 +94,7 @@ pub(crate) async fn reenter(
     let began = Instant::now();
     let sent = LeaseInstant::of(began);
     let answer = engine.store.acquire(step).await;
-    engine.statistics.acquire.end(began);
+    engine.statistics.acquire.add(began, Instant::now());
     if let Err(why) = &answer
         && why.is_silent()
     {

@@ -301,7 +301,7 @@ impl ReconcileStep {
         let step = ReleaseCommand { holder: lease.holder(), mode, holds, in_line };
         let began = Instant::now();
         let answer = lease.engine.store.release(step).await;
-        lease.engine.statistics.release.end(began);
+        lease.engine.statistics.release.add(began, Instant::now());
         let answer = answer?;
         let mut state = lease.state();
         *state.remote.of_mut(mode) = holds;

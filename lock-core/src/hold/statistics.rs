@@ -35,10 +35,11 @@ pub(crate) struct RoundTripCounter {
 }
 
 impl RoundTripCounter {
-    /// Counts a command that was sent at `sent` and has its outcome now.
-    pub(crate) fn end(&self, sent: Instant) {
+    /// Counts a command that was sent at `sent` and had its outcome at `ended`.
+    pub(crate) fn add(&self, sent: Instant, ended: Instant) {
         self.count.add(1);
-        let took = u64::try_from(sent.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let took = ended.saturating_duration_since(sent);
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.nanoseconds.fetch_add(took, Relaxed);
     }
 

@@ -85,7 +85,7 @@ pub async fn run<F: Future>(
         (Some(locks.acquire(spec, is_request).await?), None)
     };
     let mut held =
-        RequestHold::new(inside.clone(), Arc::clone(&policy), mode, guard, unlocked, shadow);
+        RequestHold::new(inside.clone(), Arc::clone(&policy), mode, guard, unlocked, shadow, None);
     let span = held.span();
     let work = pin!(inside.run(body).fuse());
     let done = run_under_lock(&mut held, work).instrument(span).await;

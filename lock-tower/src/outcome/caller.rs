@@ -1,10 +1,16 @@
 use std::sync::{Arc, LazyLock};
 
-use http::{HeaderMap, HeaderValue, Method, Version, header::CONTENT_TYPE, request::Parts};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Version, header::CONTENT_TYPE, request::Parts,
+};
 use lock_core::{WorkInfo, WorkOrigin};
 
 /// Longer request ids are not repeated to the client.
 const LONGEST_REQUEST_ID: usize = 128;
+
+// As text, each look-up would check and hash the name first.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The facts about a request that its answer needs, and those that operators see beside its locks.
 #[derive(Debug, Clone, Default)]
@@ -24,13 +30,13 @@ pub(crate) struct Caller {
 
 impl Caller {
     pub(crate) fn of(parts: &Parts) -> Self {
-        let request_id = parts.headers.get("x-request-id");
+        let request_id = parts.headers.get(REQUEST_ID);
         let request_id = request_id.and_then(|id| id.to_str().ok());
         Self {
             request_id: request_id.filter(|id| id.len() <= LONGEST_REQUEST_ID).map(Arc::from),
             route: parts.extensions.get().cloned(),
             method: parts.method.clone(),
-            traceparent: parts.headers.get("traceparent").cloned(),
+            traceparent: parts.headers.get(TRACEPARENT).cloned(),
             speaks_http1: parts.version < Version::HTTP_2,
             #[cfg(feature = "tonic")]
             speaks_grpc: is_grpc(&parts.headers),

@@ -89,9 +89,10 @@ impl PendingLocks {
             around: None,
         });
         let Acquisition { guard, unlocked } = granted;
+        let context = inside.clone();
         let held =
-            RequestHold::new(inside.clone(), self.policy, self.mode, guard, unlocked, shadow);
-        Ok((held.counted(counted), inside))
+            RequestHold::new(context, self.policy, self.mode, guard, unlocked, shadow, counted);
+        Ok((held, inside))
     }
 
     /// Counts these locks for the limited principal from now on.

@@ -24,7 +24,7 @@ pub(crate) struct RequestHold {
     pub(crate) unlocked: Option<Unlocked>,
     shadow: Option<Shadow>,
     /// Counts against the principal's limit while it exists.
-    counted: Option<LimitPermit>,
+    _counted: Option<LimitPermit>,
     since: Instant,
     /// The context of the work that runs under the lock.
     pub(crate) context: RequestContext,
@@ -42,18 +42,21 @@ impl RequestHold {
         guard: Option<MultiGuard>,
         unlocked: Option<Unlocked>,
         shadow: Option<Shadow>,
+        counted: Option<LimitPermit>,
     ) -> Self {
         let span = spans::hold(context.caller.route(), &policy.label(mode));
-        let since = Instant::now();
-        let (counted, done) = (None, false);
-        Self { policy, mode, guard, unlocked, shadow, counted, since, context, span, done }
-    }
-
-    /// Adds a permit that counts against the principal's limit until this is dropped.
-    pub(crate) fn counted(self, counted: Option<LimitPermit>) -> Self {
-        let mut held = self;
-        held.counted = counted;
-        held
+        Self {
+            policy,
+            mode,
+            guard,
+            unlocked,
+            shadow,
+            _counted: counted,
+            since: Instant::now(),
+            context,
+            span,
+            done: false,
+        }
     }
 
     /// Runs `work` while the lock is held, or to its end if a loss is only signalled.

@@ -98,7 +98,7 @@ impl Batch {
         };
         let commands = self.due.iter().map(command).collect();
         let answers = engine.store.renew(self.mode, commands).await;
-        engine.statistics.renew.end(began);
+        engine.statistics.renew.add(began, Instant::now());
         engine.statistics.renewed.add(self.due.len());
         let failed = answers.as_ref().err().cloned();
         let mut answers = answers.unwrap_or_default().into_iter();
