@@ -81,7 +81,7 @@ pub use sentinels::{SentinelSetup, SentinelSetupBuilder};
 pub use slow_disk::SlowDisk;
 pub use terminal::Terminal;
 pub use wire::Wire;
-pub use workspace_binary::workspace_binary;
+pub use workspace_binary::{release_binary, workspace_binary};
 pub use znodes::Znodes;
 pub use zookeeper_ensemble::ZooKeeperEnsemble;
 pub use zookeeper_server::{ZooKeeperMode, ZooKeeperServer, ZooKeeperServerBuilder};

@@ -18,13 +18,30 @@ static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
 /// test process, for the same profile, features and target directory. That is quick after a build of
 /// the workspace.
 pub async fn workspace_binary(bin: &str) -> PathBuf {
+    let (target, profile) = own_place();
+    // The features of a dependency are those that the selected packages need together. For another
+    // selection than that of the tests cargo would build most dependencies once more. A program of
+    // tests is part of it, because only then the features of dev-dependencies count.
+    let selection = ["--workspace", "--test", "process_wide", "--profile", &profile];
+    built(bin, target, selection.map(ToOwned::to_owned).to_vec()).await
+}
+
+/// Builds the program `bin` of `package`, alone and with all of its features, in a release build, and
+/// returns its path: for programs whose instructions are counted.
+pub async fn release_binary(package: &str, bin: &str) -> PathBuf {
+    let (target, _) = own_place();
+    let selection = ["--release", "--package", package, "--all-features"];
+    built(bin, target, selection.map(ToOwned::to_owned).to_vec()).await
+}
+
+async fn built(bin: &str, target: PathBuf, selection: Vec<String>) -> PathBuf {
     let bin = bin.to_owned();
     let built = tokio::task::spawn_blocking(move || {
         let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = built.get(&bin) {
             return path.clone();
         }
-        let path = build(&bin);
+        let path = build(&bin, &target, &selection);
         built.insert(bin, path.clone());
         path
     });
@@ -34,8 +51,7 @@ pub async fn workspace_binary(bin: &str) -> PathBuf {
     }
 }
 
-fn build(bin: &str) -> PathBuf {
-    let (target, profile) = own_place();
+fn build(bin: &str, target: &Path, selection: &[String]) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     // Cargo's variables for this test must not reach the build: build scripts that read them (ring's)
@@ -47,12 +63,10 @@ fn build(bin: &str) -> PathBuf {
     for name in said {
         command.env_remove(name);
     }
-    // The features of a dependency are those that the selected packages need together. For another
-    // selection than that of the tests cargo would build most dependencies once more. A program of
-    // tests is part of it, because only then the features of dev-dependencies count.
     let output = command
-        .args(["build", "--workspace", "--bin", bin, "--test", "process_wide"])
-        .args(["--profile", &profile, "--target-dir"])
+        .args(["build", "--bin", bin])
+        .args(selection)
+        .arg("--target-dir")
         .arg(target)
         .arg("--message-format=json-render-diagnostics")
         .current_dir(env!("CARGO_MANIFEST_DIR"))

@@ -10,6 +10,8 @@ mod deployments;
 mod end_to_end;
 mod examples;
 mod faults;
+#[cfg(target_os = "linux")]
+mod figures;
 mod harness;
 mod http_faults;
 mod interop;

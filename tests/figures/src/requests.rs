@@ -1,0 +1,52 @@
+//! Requests to a router, one after the other, without a socket.
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Path, State},
+    routing::put,
+};
+use http::{Method, Request, StatusCode};
+use http_body_util::BodyExt;
+use lock_core::LockClient;
+use lock_figures::HandRolled;
+use lock_tower::RequestLockLayer;
+use tower::ServiceExt;
+
+pub(crate) fn without_lock() -> Router {
+    Router::new().route("/items/{id}", put(change))
+}
+
+pub(crate) fn by_hand(locks: HandRolled) -> Router {
+    Router::new().route("/items/{id}", put(change_locked)).with_state(locks)
+}
+
+pub(crate) fn under_the_layer(client: LockClient) -> Router {
+    let layer = RequestLockLayer::new(client, "item:{id}").expect("a template");
+    Router::new().route("/items/{id}", put(change).route_layer(layer))
+}
+
+pub(crate) async fn requests(router: Router, count: usize) {
+    // As `axum::serve` does: otherwise each request prepares its route.
+    let router = router.with_state(());
+    for number in 0..count {
+        let request = Request::builder()
+            .method(Method::PUT)
+            .uri(format!("/items/{number}"))
+            .body(Body::empty())
+            .expect("a request");
+        let response = router.clone().oneshot(request).await.expect("it cannot fail");
+        assert_eq!(response.status(), StatusCode::OK);
+        response.into_body().collect().await.expect("a whole body");
+    }
+}
+
+async fn change(Path(_id): Path<u64>) -> &'static str {
+    "changed"
+}
+
+async fn change_locked(Path(id): Path<u64>, State(locks): State<HandRolled>) -> &'static str {
+    let held = locks.take(&format!("item:{id}")).await;
+    locks.give_back(held).await;
+    "changed"
+}

@@ -1,0 +1,175 @@
+//! What locks and requests cost, in instructions and allocations, as ratios to a lock by hand that is
+//! counted in the same run: so neither another machine nor another compiler changes them much.
+//!
+//! `cargo test --workspace --test it figures:: -- --nocapture` prints them. The program `repeat` of
+//! `lock-figures` is built in a release build for it. Linux only, as valgrind is counted on.
+
+mod callgrind;
+mod limits;
+
+use std::{env, time::Duration};
+
+use callgrind::{Counted, Executed};
+use limits::LIMITS;
+use lock_tests::{Process, RedisServer, bounded, free_port, release_binary};
+
+/// Times that each thing is repeated. It is repeated twice as often too, and the difference counts:
+/// whatever is done once only drops out.
+const REPEATED: usize = 1_024;
+const REPEATED_IN_REDIS: usize = 256;
+const MANY: usize = 64;
+/// What happens by time, such as looking after a connection, happens more often on a busy machine. It
+/// only adds, so the lowest of several counts is the truth.
+const ATTEMPTS: usize = 3;
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Figure {
+    /// Of a request under the layer, above one without a lock.
+    RequestInstructions,
+    RequestAllocations,
+    /// Of a free lock that one task acquires and releases.
+    FreeLockInstructions,
+    FreeLockAllocations,
+    /// Of each of 64 free locks that 64 tasks acquire together, then release.
+    FreeLocksInstructions,
+    FreeLocksAllocations,
+    /// Of Redis, for a free lock that one task acquires and releases.
+    RedisFreeLock,
+    /// Of Redis, each time that a lock passes from one client to the other.
+    RedisTurn,
+}
+
+type Figures = Vec<(Figure, f64)>;
+
+#[tokio::test]
+async fn a_request_and_a_free_lock_execute_no_more_than_their_limits() {
+    check(async || {
+        let [bare, by_hand, layer] = [
+            in_client("request", 1).await,
+            in_client("request-by-hand", 1).await,
+            in_client("request-under-layer", 1).await,
+        ];
+        let (instructions, allocations) = ratios(layer - bare, by_hand - bare);
+        let mut figures = vec![
+            (Figure::RequestInstructions, instructions),
+            (Figure::RequestAllocations, allocations),
+        ];
+        for (tasks, of_instructions, of_allocations) in [
+            (1, Figure::FreeLockInstructions, Figure::FreeLockAllocations),
+            (MANY, Figure::FreeLocksInstructions, Figure::FreeLocksAllocations),
+        ] {
+            let (lock, by_hand) =
+                (in_client("lock", tasks).await, in_client("by-hand", tasks).await);
+            let (instructions, allocations) = ratios(lock, by_hand);
+            figures.extend([(of_instructions, instructions), (of_allocations, allocations)]);
+        }
+        figures
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn redis_executes_no_more_than_the_limits_for_a_free_lock_and_for_a_turn() {
+    check(async || {
+        let by_hand = in_redis("by-hand").await;
+        vec![
+            (Figure::RedisFreeLock, in_redis("lock").await / by_hand),
+            (Figure::RedisTurn, in_redis("turns").await / by_hand),
+        ]
+    })
+    .await;
+}
+
+#[test]
+fn every_limit_is_of_another_figure() {
+    for (at, limit) in LIMITS.iter().enumerate() {
+        assert!(
+            LIMITS[..at].iter().all(|other| other.figure != limit.figure),
+            "{:?}",
+            limit.figure
+        );
+    }
+}
+
+/// Fails if a figure is above its limit in every attempt.
+async fn check(count: impl AsyncFn() -> Figures) {
+    let mut lowest = count().await;
+    for _ in 1..ATTEMPTS {
+        if above(&lowest).is_empty() {
+            break;
+        }
+        let again = count().await;
+        lowest.iter_mut().zip(again).for_each(|(least, (_, value))| least.1 = least.1.min(value));
+    }
+    for (figure, value) in &lowest {
+        println!("{figure:?}: {value:.4} of by hand, at most {}", most(*figure));
+    }
+    let above = above(&lowest);
+    assert!(
+        above.is_empty(),
+        "more than the limits in tests/tests/it/figures/limits.rs: {}\nIf what the change buys is worth \
+         it, raise the limit there, with the reason.",
+        above.join(", ")
+    );
+}
+
+fn above(figures: &Figures) -> Vec<String> {
+    let above = figures.iter().filter(|(figure, value)| *value > most(*figure));
+    above.map(|(figure, value)| format!("{figure:?} {value:.4} > {}", most(*figure))).collect()
+}
+
+fn most(figure: Figure) -> f64 {
+    let limit = LIMITS.iter().find(|limit| limit.figure == figure);
+    limit.expect("each figure has a limit").most
+}
+
+fn ratios(ours: Executed, by_hand: Executed) -> (f64, f64) {
+    (ours.instructions / by_hand.instructions, ours.allocations / by_hand.allocations)
+}
+
+async fn repeat() -> String {
+    release_binary("lock-figures", "repeat").await.display().to_string()
+}
+
+/// Counts what the program executes for each repetition.
+async fn in_client(what: &str, tasks: usize) -> Executed {
+    let program = repeat().await;
+    let mut totals = Vec::new();
+    for count in [REPEATED, 2 * REPEATED] {
+        let redis = RedisServer::start().await;
+        let (tasks, count, server) =
+            (tasks.to_string(), count.to_string(), redis.addr().to_string());
+        let words = [&*program, "client", what, &tasks, &count, &server];
+        totals.push(Counted::start(&words.map(ToOwned::to_owned)).executed().await);
+    }
+    let each = (totals[1] - totals[0]).over(REPEATED);
+    println!("{what}, {tasks} tasks: {each:?}");
+    each
+}
+
+/// Counts the instructions that Redis executes for each repetition.
+async fn in_redis(what: &str) -> f64 {
+    let program = repeat().await;
+    let server = env::var("REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned());
+    let mut totals = Vec::new();
+    for count in [REPEATED_IN_REDIS, 2 * REPEATED_IN_REDIS] {
+        let port = free_port().to_string();
+        // What Redis does by time it does as seldom as it can.
+        let words = [&*server, "--port", &port, "--save", "", "--hz", "1"];
+        let redis = Counted::start(&words.map(ToOwned::to_owned));
+        redis.process.line("Ready to accept connections", PATIENCE).await;
+        let address = format!("127.0.0.1:{port}");
+        let words = ["redis", what, "1", &count.to_string(), &address];
+        let repeat = words.iter().fold(Process::builder(&program), |repeat, word| repeat.arg(word));
+        let repeat = repeat.start();
+        let status = bounded(PATIENCE, repeat.exited(PATIENCE)).await;
+        assert!(status.success(), "{}", repeat.output());
+        redis.process.terminate();
+        totals.push(redis.executed().await);
+    }
+    let each = (totals[1] - totals[0]).over(REPEATED_IN_REDIS).instructions;
+    println!("{what} in Redis: {each:.0}");
+    each
+}
