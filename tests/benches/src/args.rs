@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
-    http::Serving, measure::memory::Remembered, repeat::Repeated, subject::Name, turns::Taking,
+    http::Serving, measure::memory::Remembered, subject::Name, turns::Taking,
 };
 
 /// Measures the locks beside others and beside what Redis can do at most.
@@ -29,9 +29,6 @@ pub(crate) struct Args {
     /// Also Redisson, and Curator on ZooKeeper, on the JVM: needs a JDK and Maven.
     #[arg(long)]
     pub(crate) jvm: bool,
-    /// Also count instructions and allocations: needs valgrind.
-    #[arg(long)]
-    pub(crate) valgrind: bool,
     /// Draw the curves into this directory, as SVG.
     #[arg(long)]
     pub(crate) plots: Option<PathBuf>,
@@ -58,8 +55,6 @@ pub(crate) enum What {
     RenewCommands,
     BytesPerHold,
     BytesPerWaiter,
-    /// Needs valgrind.
-    Instructions,
     /// Needs a JDK and Maven.
     TurnsVsRedisson,
     /// Needs a JDK and Maven.
@@ -87,9 +82,6 @@ pub(crate) enum Role {
     /// Serves HTTP.
     #[command(hide = true)]
     Serve(Serving),
-    /// Does one thing again and again.
-    #[command(hide = true)]
-    Repeat(Repeated),
     /// Holds or waits, and prints how much memory that takes.
     #[command(hide = true)]
     Remember(Remembered),
@@ -108,7 +100,6 @@ impl Args {
     fn asks_for(&self, what: What) -> bool {
         match what {
             What::TurnsVsRedisson | What::ZooKeeper => self.jvm,
-            What::Instructions => self.valgrind,
             what => self.curves || !what.is_curve(),
         }
     }

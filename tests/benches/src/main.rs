@@ -12,17 +12,14 @@
 #![allow(missing_docs, reason = "a program, not a library")]
 
 mod args;
-mod callgrind;
 mod clock;
 mod contest;
 mod curves;
 mod cycles;
-mod dial;
 mod http;
 mod link;
 mod measure;
 mod observer;
-mod repeat;
 mod report;
 mod setup;
 mod subject;
@@ -42,7 +39,6 @@ fn main() {
         // One thread, so one core, for the measured process, and another one for Redis.
         Some(Role::Turns(taking)) => one_thread().block_on(turns::main(taking)),
         Some(Role::Remember(what)) => one_thread().block_on(measure::memory::main(what)),
-        Some(Role::Repeat(what)) => one_thread().block_on(repeat::main(what)),
         Some(Role::Serve(serving)) => as_services_have().block_on(http::server::main(serving)),
         None => one_thread().block_on(compare(&args)),
     }

@@ -2,7 +2,6 @@
 
 mod hot_key;
 mod hot_reads;
-mod instructions;
 pub(crate) mod memory;
 mod processes;
 pub(crate) mod readers;
@@ -31,7 +30,6 @@ pub(crate) async fn measure(what: What, world: &BenchSetup) -> Report {
         What::RenewCommands => renewal::renewal(world).await,
         What::BytesPerHold => memory::per_hold(world).await,
         What::BytesPerWaiter => memory::per_waiter(world).await,
-        What::Instructions => instructions::instructions(world).await,
         What::TurnsVsRedisson => redisson::beside_redisson(world).await,
         What::ZooKeeper => zookeeper::beside_curator(world).await,
         What::CurveReaders => curves::readers(world).await,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use redis::aio::MultiplexedConnection;
 
-use crate::dial::dial;
+use lock_figures::dial;
 
 /// Commands that no script calls: each that is counted was sent by a client.
 const ONLY_SENT: [&str; 12] = [

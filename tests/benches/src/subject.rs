@@ -3,9 +3,7 @@
 mod async_redis_lock;
 mod distkit;
 mod granted_by_hand;
-mod hand_rolled;
 mod mutex;
-mod on_their_way;
 pub(crate) mod ours;
 mod ping;
 mod redissons_hash;
@@ -13,15 +11,13 @@ mod rslock;
 mod zookeeper_recipe;
 
 use clap::ValueEnum;
+use lock_figures::{HandRolled, Held, LEASE};
 
 use self::{
     async_redis_lock::AsyncRedisLock, distkit::Distkit, granted_by_hand::GrantedByHand,
-    hand_rolled::HandRolled, mutex::OneProcess, ours::Ours, ping::Ping,
+    mutex::OneProcess, ours::Ours, ping::Ping,
     redissons_hash::RedissonsHash, rslock::Rslock, zookeeper_recipe::ZooKeeperRecipe,
 };
-
-/// Longer than any run.
-const LEASE: std::time::Duration = std::time::Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Name {
@@ -132,7 +128,7 @@ pub(crate) enum Subject {
 pub(crate) enum Held {
     Nothing,
     Mutex(tokio::sync::OwnedMutexGuard<()>),
-    HandRolled(hand_rolled::Held),
+    HandRolled(Held),
     RedissonsHash(redissons_hash::Held),
     GrantedByHand(granted_by_hand::Held),
     Rslock(::rslock::LockGuard),

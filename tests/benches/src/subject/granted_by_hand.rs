@@ -10,8 +10,7 @@ use futures_util::StreamExt;
 use redis::{Client, Script, aio::MultiplexedConnection};
 use tokio::sync::oneshot;
 
-use super::on_their_way::OnTheirWay;
-use crate::dial::dial;
+use lock_figures::{OnTheirWay, dial};
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(

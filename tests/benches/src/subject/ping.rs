@@ -2,7 +2,7 @@
 
 use redis::aio::MultiplexedConnection;
 
-use crate::dial::dial;
+use lock_figures::dial;
 
 #[derive(Clone)]
 pub(crate) struct Ping(MultiplexedConnection);

@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 use redis::{Script, aio::MultiplexedConnection};
 use tokio::time::sleep;
 
-use super::{LEASE, hand_rolled::POLL, on_their_way::OnTheirWay};
-use crate::dial::dial;
+use lock_figures::{LEASE, OnTheirWay, POLL, dial};
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
