@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{
-    http::Serving, measure::memory::Remembered, subject::Name, turns::Taking,
-};
+use crate::{http::Serving, measure::memory::Remembered, subject::Name, turns::Taking};
 
 /// Measures the locks beside others and beside what Redis can do at most.
 #[derive(Clone, Debug, Parser)]

@@ -15,8 +15,8 @@ use lock_figures::{HandRolled, Held, LEASE};
 
 use self::{
     async_redis_lock::AsyncRedisLock, distkit::Distkit, granted_by_hand::GrantedByHand,
-    mutex::OneProcess, ours::Ours, ping::Ping,
-    redissons_hash::RedissonsHash, rslock::Rslock, zookeeper_recipe::ZooKeeperRecipe,
+    mutex::OneProcess, ours::Ours, ping::Ping, redissons_hash::RedissonsHash, rslock::Rslock,
+    zookeeper_recipe::ZooKeeperRecipe,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]

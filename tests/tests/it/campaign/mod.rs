@@ -1,5 +1,5 @@
-//! A short fault campaign on every deployment: the program that runs for an hour, for a minute in
-//! total.
+//! A short fault campaign on two deployments: the program that runs for an hour, for twenty seconds on
+//! each.
 //!
 //! `cargo run --release -p lock-chaos -- --help` says how to run a longer one.
 
@@ -13,9 +13,7 @@ const SECONDS: u64 = 20;
 const PATIENCE: Duration = Duration::from_secs(240);
 
 async fn campaign(wire: Wire, deployment: &str) {
-    let mut seed = [0; 4];
-    getrandom::fill(&mut seed).unwrap();
-    let seed = u32::from_ne_bytes(seed);
+    let seed = u32::from_ne_bytes(random());
     let directory = tempfile::tempdir().unwrap();
     let figures = directory.path().join("figures.json");
     let minutes = SECONDS as f64 / 60.0;
@@ -45,12 +43,23 @@ async fn campaign(wire: Wire, deployment: &str) {
     }
 }
 
-/// One after the other in one test: several at once would keep the machine from the tests beside them,
-/// and tests that wait for their turn would keep others from starting.
+/// One server always, and one of the others, as the clock chooses: each takes a minute of both cores.
+/// One after the other in one test, because tests that wait for their turn keep others from starting.
 #[tokio::test]
-async fn on_every_deployment() {
-    for deployment in ["standalone", "sentinel", "cluster", "zookeeper"] {
-        campaign(Wire::Native, deployment).await;
-    }
-    campaign(Wire::Redisson, "standalone").await;
+async fn on_one_server_and_on_one_of_the_others() {
+    campaign(Wire::Native, "standalone").await;
+    let others = [
+        (Wire::Native, "sentinel"),
+        (Wire::Native, "cluster"),
+        (Wire::Native, "zookeeper"),
+        (Wire::Redisson, "standalone"),
+    ];
+    let (wire, deployment) = others[usize::from(random()[0]) % others.len()];
+    campaign(wire, deployment).await;
+}
+
+fn random() -> [u8; 4] {
+    let mut bytes = [0; 4];
+    getrandom::fill(&mut bytes).unwrap();
+    bytes
 }
