@@ -11,7 +11,7 @@ mod rslock;
 mod zookeeper_recipe;
 
 use clap::ValueEnum;
-use lock_figures::{HandRolled, Held, LEASE};
+use lock_figures::{HandRolled, LEASE};
 
 use self::{
     async_redis_lock::AsyncRedisLock, distkit::Distkit, granted_by_hand::GrantedByHand,
@@ -128,7 +128,7 @@ pub(crate) enum Subject {
 pub(crate) enum Held {
     Nothing,
     Mutex(tokio::sync::OwnedMutexGuard<()>),
-    HandRolled(Held),
+    HandRolled(lock_figures::Held),
     RedissonsHash(redissons_hash::Held),
     GrantedByHand(granted_by_hand::Held),
     Rslock(::rslock::LockGuard),
