@@ -64,12 +64,6 @@ impl Cycling {
         }
     }
 
-    /// Runs so many cycles of each task.
-    pub(crate) async fn repeat(&self, subject: &Subject, count: usize) {
-        self.all(subject, Stop::After(count)).await;
-        subject.settled().await;
-    }
-
     /// How long each took to be taken.
     async fn all(&self, subject: &Subject, stop: Stop) -> Vec<Nanos> {
         let tasks = (0..self.tasks).map(|task| {
