@@ -20,7 +20,7 @@ pub struct ZooKeeperEnsemble {
 
 /// A member that is elected listens for its followers a moment later. They are patient when it refuses
 /// them, but begin a new election when a connection ends; the elected one knows nothing of that, and
-/// waits for them for all of `initLimit`, twenty seconds in which there is no leader.
+/// waits for them for all of `initLimit`: the ensemble has no leader for twenty seconds.
 const JOINING: Duration = Duration::from_secs(1);
 
 /// The way on which one member follows another.

@@ -19,7 +19,7 @@ pub(crate) fn runtime(server: &str) -> Runtime {
     let connection = Mutex::new(connection);
     Builder::new_current_thread()
         .enable_all()
-        // Between two waits the runtime would look for answers after so many polls of tasks.
+        // Otherwise the runtime would check for answers between two waits too, after 61 polls of tasks.
         .event_interval(u32::MAX)
         .on_thread_park(move || answered_by_redis(&connection))
         .build()

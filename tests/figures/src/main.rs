@@ -102,7 +102,7 @@ async fn turns(count: usize, url: &str) {
     tokio::join!(take_turns(client(url).await), take_turns(client(url).await));
 }
 
-/// A client with default settings, except that a busy machine is no outage.
+/// A client with default settings, except that it waits longer: a busy machine answers late.
 async fn client(url: &str) -> LockClient {
     let patience = Duration::from_secs(300);
     let client = LockClient::builder().lease(10 * LEASE).wait(patience).command_timeout(patience);

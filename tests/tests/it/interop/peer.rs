@@ -65,7 +65,7 @@ pub(crate) struct Asked {
 }
 
 impl Peer {
-    /// Starts a process of ours.
+    /// Starts a Rust process.
     pub(crate) async fn rust(settings: &[(&str, String)]) -> Self {
         let mut builder = Process::builder(env!("CARGO_BIN_EXE_peer"));
         for (name, value) in settings {

@@ -100,7 +100,7 @@ impl SharedRedis {
                 let (java, rust) = tokio::join!(self.process(Java), self.peer(Rust));
                 Pair { java, rust }
             }
-            // Each of ours is a process.
+            // Each Rust peer is a process.
             Rust => self.pair().await,
         }
     }

@@ -108,7 +108,7 @@ impl SharedZooKeeper {
                 let (java, rust) = tokio::join!(self.process(Java), self.peer(Rust));
                 Pair { java, rust }
             }
-            // Each of ours is a process.
+            // Each Rust peer is a process.
             Rust => self.pair().await,
         }
     }
