@@ -238,6 +238,9 @@ impl LockStore for RedisStore {
     }
 
     fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
+        if let Some(native) = &self.native {
+            return async move { Ok(native.writer.leave(step).await?) }.boxed();
+        }
         let Some(call) = self.wire.leave(&step) else {
             return store::leave_one_by_one(self, step);
         };

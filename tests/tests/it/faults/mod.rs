@@ -16,6 +16,7 @@ mod names;
 mod native_wire;
 mod outages;
 mod places;
+mod queued_tries;
 mod recovery;
 mod redisson_watchdog;
 mod resumed_process;

@@ -63,6 +63,11 @@ impl FakeServer {
         server_at(self.endpoint.clone())
     }
 
+    /// Each command that has arrived.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        self.commands.lock().clone()
+    }
+
     /// How many of the commands began so.
     pub(crate) fn count(&self, beginning: &str) -> usize {
         self.commands.lock().iter().filter(|command| command.starts_with(beginning)).count()

@@ -101,6 +101,12 @@ impl NativeWire {
         batch
     }
 
+    pub(crate) fn leave_line(&self, step: &LeaveCommand) -> ScriptCall {
+        let call = self.locked(ScriptCall::new(&scripts::LEAVE), &step.key).arg(letter(step.kind));
+        let waiters = step.waiters.iter();
+        waiters.fold(call, |call, (owner, mode)| call.arg(self.owner(owner)).arg(mode.as_str()))
+    }
+
     /// Releases locks that their owners hold once and for which no other waits. The nonce is the value
     /// of the first.
     pub(crate) fn release_free<'a>(
@@ -235,12 +241,7 @@ impl Wire for NativeWire {
     }
 
     fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
-        let call = self.locked(ScriptCall::new(&scripts::LEAVE), &step.key).arg(letter(step.kind));
-        let waiters = step.waiters.iter();
-        Some(
-            waiters
-                .fold(call, |call, (owner, mode)| call.arg(self.owner(owner)).arg(mode.as_str())),
-        )
+        Some(self.leave_line(step))
     }
 
     fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> ScriptCall {

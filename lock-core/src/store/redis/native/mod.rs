@@ -8,6 +8,8 @@ mod refusals;
 mod scripts;
 mod tried;
 mod writer;
+#[cfg(test)]
+mod writer_tests;
 
 pub(crate) use encode::NativeWire;
 pub(crate) use refusals::Refusals;

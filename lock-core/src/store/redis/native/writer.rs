@@ -1,9 +1,11 @@
-//! Sends what needs no whole script: tries at free locks, and releases. A command that is alone is sent by
-//! its caller; those that are ready at the same moment go to Redis together, by one task.
+//! Sends tries at free locks, and what may undo them: releases, and waiters that leave a line. A command
+//! that is alone is sent by its caller; those that are ready at the same moment go to Redis together, by
+//! one task.
 //!
-//! A release is sent after the try that it may have to undo, even if the caller of that try is gone: a
-//! caller sends its release only while no try is in the queue, and what the task takes from the queue
-//! it sends in that order, over one connection.
+//! An undo is sent behind the try that it may have to undo. Otherwise Redis would execute it first, and the
+//! try would take a lock that has no holder, for a whole lease. The caller of the try may be gone, and the
+//! try still be in the queue: so an undo is sent past the queue only while no try is in it, and the task
+//! sends what it takes from the queue at one moment over one connection, the tries first.
 
 use std::sync::{
     Arc,
@@ -29,11 +31,11 @@ use super::{
 use crate::{
     runtime::Tasks,
     store::{
-        AcquireCommand, ReleaseCommand, Released,
+        AcquireCommand, LeaveCommand, ReleaseCommand, Released,
         redis::{
             connection::Failure,
             dispatcher::{Dispatched, Dispatcher},
-            protocol::{Request, ScriptCall, decode},
+            protocol::{Reply, Request, ScriptCall, decode},
         },
     },
     types::{Kind, Unavailable},
@@ -82,9 +84,42 @@ struct Release {
     answer: oneshot::Sender<ReleaseOutcome>,
 }
 
+struct Leave {
+    command: LeaveCommand,
+    answer: oneshot::Sender<Result<(), Unavailable>>,
+}
+
 enum Pending {
     Try(Try),
     Release(Release),
+    Leave(Leave),
+}
+
+/// What the task takes from the queue at one moment.
+#[derive(Default)]
+struct Taken {
+    tries: Vec<Try>,
+    releases: Vec<Release>,
+    leaves: Vec<Leave>,
+}
+
+impl Taken {
+    fn push(&mut self, one: Pending) {
+        match one {
+            Pending::Try(one) => self.tries.push(one),
+            Pending::Release(one) => self.releases.push(one),
+            Pending::Leave(one) => self.leaves.push(one),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.tries.len() + self.releases.len() + self.leaves.len()
+    }
+
+    fn is_full(&self) -> bool {
+        let most = self.tries.len().max(self.releases.len()).max(self.leaves.len());
+        most >= MAX_BATCH
+    }
 }
 
 /// The sending end. The task ends when this is dropped.
@@ -130,13 +165,26 @@ impl Writer {
 
     pub(crate) async fn release(&self, command: ReleaseCommand) -> ReleaseOutcome {
         let (_counted, is_alone) = Counted::new(&self.under_way.releases);
-        // The try that this must undo may still be in the queue.
-        if is_alone && self.under_way.unsent.load(Ordering::Acquire) == 0 {
+        if is_alone && self.may_pass_queue() {
             return self.batches.release(&command).await;
         }
         let (answer, answered) = oneshot::channel();
         let _ = self.queue.send(Pending::Release(Release { command, answer }));
         answered.await.unwrap_or_else(|_| Err(Unavailable::unsent("the lock client is shut down")))
+    }
+
+    pub(crate) async fn leave(&self, command: LeaveCommand) -> Result<(), Unavailable> {
+        if self.may_pass_queue() {
+            return self.batches.leave(&command).await;
+        }
+        let (answer, answered) = oneshot::channel();
+        let _ = self.queue.send(Pending::Leave(Leave { command, answer }));
+        answered.await.unwrap_or_else(|_| Err(Unavailable::unsent("the lock client is shut down")))
+    }
+
+    /// Whether an undo may be sent at once: the try that it must undo is not in the queue.
+    fn may_pass_queue(&self) -> bool {
+        self.under_way.unsent.load(Ordering::Acquire) == 0
     }
 }
 
@@ -165,34 +213,44 @@ impl Batches {
                 // Tasks that are ready to run may have more to send.
                 tokio::task::yield_now().await;
             }
-            let (mut tries, mut releases) = (Vec::new(), Vec::new());
-            let mut next = Some(first);
-            while let Some(one) = next.take() {
-                match one {
-                    Pending::Try(one) => tries.push(one),
-                    Pending::Release(one) => releases.push(one),
-                }
-                if tries.len() < MAX_BATCH && releases.len() < MAX_BATCH {
-                    next = pending.try_recv().ok();
-                }
+            let mut taken = Taken::default();
+            taken.push(first);
+            while !taken.is_full()
+                && let Ok(next) = pending.try_recv()
+            {
+                taken.push(next);
             }
-            came_together = tries.len() + releases.len() > 1;
-            let taken = tries.len();
-            for sending in self.send(tries, releases) {
+            came_together = taken.len() > 1;
+            let tries = taken.tries.len();
+            for sending in self.send(taken) {
                 let mut sending = sending;
                 // Queued at the connection now, before anything that is taken from the queue later.
                 if (&mut sending).now_or_never().is_none() {
                     in_flight.push(sending);
                 }
             }
-            unsent.fetch_sub(taken, Ordering::AcqRel);
+            // Only now: an undo that finds none in the queue is sent by its caller, on another thread.
+            unsent.fetch_sub(tries, Ordering::AcqRel);
         }
         while in_flight.next().await.is_some() {}
     }
 
-    /// One future for each group of commands that go in one write.
-    fn send(&self, tries: Vec<Try>, releases: Vec<Release>) -> Vec<BoxFuture<'static, ()>> {
+    /// One future for each group of commands that go in one write, the tries before what may undo them.
+    fn send(&self, taken: Taken) -> Vec<BoxFuture<'static, ()>> {
+        let Taken { tries, releases, leaves } = taken;
         let mut sending = Vec::new();
+        for (slot, tries) in by_slot(tries, |one| self.wire.slot_of(&one.command.key)) {
+            let batches = self.clone();
+            let send = async move {
+                let commands: Vec<_> = tries.iter().map(|one| &one.command).collect();
+                let mut outcomes = vec![Tried::Unknown; tries.len()];
+                batches.try_all(slot, &commands, |at, outcome| outcomes[at] = outcome).await;
+                for (one, outcome) in tries.into_iter().zip(outcomes) {
+                    let _ = one.answer.send(outcome);
+                }
+            };
+            sending.push(send.boxed());
+        }
         for (slot, releases) in by_slot(releases, |one| self.wire.slot_of(&one.command.holder.key))
         {
             let batches = self.clone();
@@ -205,21 +263,21 @@ impl Batches {
             };
             sending.push(send.boxed());
         }
-        for (slot, mut tries) in by_slot(tries, |one| self.wire.slot_of(&one.command.key)) {
+        for Leave { command, answer } in leaves {
             let batches = self.clone();
             let send = async move {
-                // A caller that is gone has its release behind it already: the lock would stay.
-                tries.retain(|one| !one.answer.is_closed());
-                let commands: Vec<_> = tries.iter().map(|one| &one.command).collect();
-                let mut outcomes = vec![Tried::Unknown; tries.len()];
-                batches.try_all(slot, &commands, |at, outcome| outcomes[at] = outcome).await;
-                for (one, outcome) in tries.into_iter().zip(outcomes) {
-                    let _ = one.answer.send(outcome);
-                }
+                let _ = answer.send(batches.leave(&command).await);
             };
             sending.push(send.boxed());
         }
         sending
+    }
+
+    async fn leave(&self, step: &LeaveCommand) -> Result<(), Unavailable> {
+        let mut call = self.wire.leave_line(step);
+        call.nonce = self.dispatcher.nonce();
+        let slot = self.wire.slot_of(&step.key);
+        Reply::new(self.dispatch(slot, &call).await?.answer).left()
     }
 
     /// Whether most likely no other waits for the lock.
@@ -322,9 +380,6 @@ impl Batches {
         let Some((.., connection)) = up.filter(|(.., over)| counter.may_increment(over)) else {
             return;
         };
-        if commands.is_empty() {
-            return;
-        }
         let (known, sent) = (counter.known(), Instant::now());
         let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();
         let answers =
