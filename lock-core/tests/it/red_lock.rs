@@ -43,7 +43,7 @@ async fn a_majority_is_enough_and_less_is_not() {
     let refused = red_lock.lock("k").try_acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
     // The grant of the third server was returned.
-    let third = world.other(2).non_reentrant("k").wait(LEASE).acquire().await.unwrap();
+    let third = world.other(2).non_reentrant("k").wait(LEASE / 4).acquire().await.unwrap();
     drop((one, two, third));
     red_lock.lock("k").acquire().await.unwrap().release().await.unwrap();
 }
@@ -76,7 +76,11 @@ async fn local_waiters_queue_and_all_get_their_turn() {
             guard.release().await.unwrap();
         }
     });
+    let begun = tokio::time::Instant::now();
     futures_util::future::join_all(turns).await;
+    // No lease has ended meanwhile: each got its turn by the release of the one before.
+    let took = begun.elapsed();
+    assert!(took < LEASE / 2, "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,9 +169,12 @@ async fn a_dropped_acquisition_leaves_nothing_on_any_server() {
     let also = world.other(1).non_reentrant("k").acquire().await.unwrap();
     let waiting = red_lock.lock("k").wait(LEASE).acquire();
     assert!(tokio::time::timeout(LEASE / 2, waiting).await.is_err());
+    // Before a lease that was not released would end.
+    let released = world.other(2).non_reentrant("k").wait(LEASE / 4).acquire().await;
+    released.unwrap().release().await.unwrap();
     drop((blocked, also));
     for server in 0..3 {
-        let free = world.other(server).non_reentrant("k").wait(LEASE).acquire().await;
+        let free = world.other(server).non_reentrant("k").wait(LEASE / 4).acquire().await;
         free.unwrap().release().await.unwrap();
         let seen = world.other(server).inspect("k").await.unwrap();
         assert_eq!((seen.kind, seen.holders.len()), (None::<Kind>, 0));

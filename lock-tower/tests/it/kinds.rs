@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{NEVER, call, logs::Logs};
+use crate::common::{RELEASED, call, logs::Logs};
 use axum::{Router, extract::Path, routing::any};
 use lock_tower::{
     AcquireError, Kind, LockClient, LockError, LockMode, Locked, MemoryStore, Mode,
@@ -124,7 +124,7 @@ async fn layer_and_attribute_of_one_reentrant_kind_enter_one_hold() {
     let locks = LockClient::in_memory();
     let app = Router::new().route("/orders/{id}", any(fair)).route_layer(layer(&locks, Kind::Fair));
     assert_eq!(call(&app, "PUT", "/orders/7").await.text, "fair 7");
-    assert!(locks.fair("order:7").wait(NEVER).acquire().await.is_ok(), "both are released");
+    assert!(locks.fair("order:7").wait(RELEASED).acquire().await.is_ok(), "both are released");
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn two_kinds_on_one_key_in_one_request_are_a_mistake() {
         assert_misconfigured(&app, &[&outer, "`attribute` as a fair lock"]).await;
         // The layer's lock was released.
         let again = locks.lock(Mode::Write, "order:7").kind(kind);
-        assert!(again.wait(NEVER).acquire().await.is_ok());
+        assert!(again.wait(RELEASED).acquire().await.is_ok());
     }
 }
 
@@ -151,7 +151,7 @@ async fn a_non_reentrant_lock_twice_in_one_request_is_a_mistake() {
     let hints =
         ["`layer` (key `order:{id}`) already holds the key of `attribute`", "non_reentrant"];
     assert_misconfigured(&app, &hints).await;
-    assert!(locks.non_reentrant("order:7").wait(NEVER).acquire().await.is_ok());
+    assert!(locks.non_reentrant("order:7").wait(RELEASED).acquire().await.is_ok());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::common::{NEVER, call, logs::Logs};
+use crate::common::{RELEASED, call, logs::Logs};
 use axum::{
     Extension, Router,
     extract::{Path, Request},
@@ -45,7 +45,7 @@ async fn layers_on_one_key_enter_one_hold() {
         .layer(Extension(locks.clone()));
 
     assert_eq!(call(&app, "PUT", "/orders/7").await.text, "2");
-    let free = locks.write("order:7").wait(NEVER).acquire().await;
+    let free = locks.write("order:7").wait(RELEASED).acquire().await;
     assert!(free.is_ok(), "both are released");
 }
 
@@ -61,7 +61,7 @@ async fn layer_and_attribute_on_one_key_enter_one_hold() {
     // Inside the layer's write the attribute's read is exclusive all the same.
     assert_eq!(call(&app, "PUT", "/read/7").await.text, "write 7");
 
-    let _elsewhere = locks.write("order:7").wait(NEVER).acquire().await.unwrap();
+    let _elsewhere = locks.write("order:7").wait(RELEASED).acquire().await.unwrap();
     call(&app, "PUT", "/write/7").await.assert_problem(423, "lock-busy");
 }
 
@@ -121,7 +121,7 @@ async fn a_writing_attribute_inside_a_reading_layer_is_an_error() {
     }
     assert!(!line.contains("order:7"), "{line}");
     // The layer's read was released.
-    assert!(locks.write("order:7").wait(NEVER).acquire().await.is_ok());
+    assert!(locks.write("order:7").wait(RELEASED).acquire().await.is_ok());
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{NEVER, call, logs::Logs, send};
+use crate::common::{NEVER, RELEASED, call, logs::Logs, send};
 use axum::{Router, extract::Path, routing::any};
 use lock_tower::{
     KeyRejection, KeyTemplateError, Kind, LockClient, LockError, LockKey, LockMode, Locked,
@@ -52,7 +52,7 @@ async fn all_of_them_are_held() {
     assert_eq!(call(&app(layer(&locks)), "PUT", "/pay/9/007").await.text, "account:7 account:9");
     assert_eq!(call(&transfers(&locks), "PUT", "/pay/9/7").await.text, "9 pays 7 with 2 locks");
     for key in ["account:7", "account:9"] {
-        assert!(locks.write(key).wait(NEVER).acquire().await.is_ok(), "{key} is released");
+        assert!(locks.write(key).wait(RELEASED).acquire().await.is_ok(), "{key} is released");
     }
 }
 
@@ -60,7 +60,7 @@ async fn all_of_them_are_held() {
 async fn one_that_is_busy_leaves_the_others_free() {
     let locks = LockClient::in_memory();
     for busy in ["account:7", "account:9"] {
-        let _elsewhere = locks.write(busy).wait(NEVER).acquire().await.unwrap();
+        let _elsewhere = locks.write(busy).wait(RELEASED).acquire().await.unwrap();
         for app in [app(layer(&locks).name("transfer")), transfers(&locks)] {
             let answer = call(&app, "PUT", "/pay/9/7").await;
             let document = answer.assert_problem(423, "lock-busy");
@@ -170,7 +170,7 @@ async fn the_first_lost_lock_cancels_the_handler_and_is_reported() {
         let first = tokio::time::timeout(NEVER, told.recv()).await;
         assert_eq!(first.unwrap().flatten().as_deref(), Some(gone));
         for key in ["account:7", "account:9"] {
-            assert!(locks.write(key).wait(NEVER).acquire().await.is_ok(), "{key} is released");
+            assert!(locks.write(key).wait(RELEASED).acquire().await.is_ok(), "{key} is released");
         }
     }
 }
@@ -203,7 +203,7 @@ async fn nested(locks: &LockClient, layer: RequestLockLayer, path: &str) -> Stri
     let app = Router::new().route("/pay/{from}/{to}", any(inner)).route_layer(layer);
     let text = call(&app, "PUT", path).await.text;
     for key in ["account:7", "account:8", "account:9"] {
-        assert!(locks.write(key).wait(NEVER).acquire().await.is_ok(), "{key} is released");
+        assert!(locks.write(key).wait(RELEASED).acquire().await.is_ok(), "{key} is released");
     }
     text
 }
@@ -262,7 +262,7 @@ async fn one_of_several_keys_read_around_a_write_is_a_mistake() {
         "{line}"
     );
     for key in ["ledger", "account:7", "account:9"] {
-        assert!(locks.write(key).wait(NEVER).acquire().await.is_ok(), "{key} is released");
+        assert!(locks.write(key).wait(RELEASED).acquire().await.is_ok(), "{key} is released");
     }
 }
 
@@ -329,7 +329,7 @@ async fn a_function_takes_all_of_its_keys() {
     let locks = LockClient::in_memory();
     assert!(transfer(&locks, 7, 9).await.unwrap());
     assert!(transfer(&locks, 7, 7).await.unwrap());
-    let elsewhere = locks.write("account:9").wait(NEVER).acquire().await.unwrap();
+    let elsewhere = locks.write("account:9").wait(RELEASED).acquire().await.unwrap();
     assert!(transfer(&locks, 7, 9).await.is_err());
     assert!(locks.write("account:7").try_acquire().await.is_ok());
     drop(elsewhere);

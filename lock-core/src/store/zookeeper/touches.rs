@@ -78,6 +78,7 @@ impl Touches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::zookeeper::belief::{reliable, session_timeout_for};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -93,5 +94,16 @@ mod tests {
         assert!(touches.are_known_at(at(15)), "it has");
         assert!(touches.are_known_at(at(18)));
         assert!(!touches.are_known_at(at(19)), "that is long ago");
+    }
+
+    #[test]
+    fn no_grant_is_relied_upon_for_longer_than_the_leader_keeps_the_session() {
+        let (timeout, begun) = (20 * SECOND, LeaseInstant::now());
+        let touches = Touches::new(timeout, begun);
+        touches.answered(begun, begun);
+        let moments = (0..40).map(|halves| begun.after(SECOND / 2 * halves));
+        let last = moments.filter(|now| touches.are_known_at(*now)).last().expect("it is known");
+        assert!(last.after(reliable(timeout)) <= begun.after(timeout));
+        assert_eq!(reliable(session_timeout_for(3 * SECOND)), 3 * SECOND);
     }
 }

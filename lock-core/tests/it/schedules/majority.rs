@@ -90,7 +90,7 @@ async fn one_refusal_means_busy_and_none_means_down() {
     let refused = servers.red_lock.lock("k").try_acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");
     let other = LockClient::builder().in_memory_on(&servers.stores[0]);
-    let held = other.non_reentrant("k").wait(LEASE).acquire().await.unwrap();
+    let held = other.non_reentrant("k").wait(LEASE / 2).acquire().await.unwrap();
     servers.set(&[Delivery::AT_ONCE, Delivery::AT_ONCE, NEVER]);
     let refused = servers.red_lock.lock("k").try_acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Busy(_)), "{refused}");
@@ -191,7 +191,7 @@ async fn a_grant_that_comes_after_the_loss_of_the_majority_is_returned() {
     assert_eq!(guard.servers_held(), 0);
     servers.set(&[Delivery::AT_ONCE; 3]);
     let other = LockClient::builder().in_memory_on(&servers.stores[0]);
-    drop(other.non_reentrant("k").wait(LEASE).acquire().await.unwrap());
+    drop(other.non_reentrant("k").wait(LEASE / 2).acquire().await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,6 +18,9 @@ use tower::ServiceExt;
 /// Longer than any test waits for what ought to happen.
 pub const NEVER: Duration = Duration::from_secs(60 * 60);
 
+/// Longer than a release takes, and shorter than a lease: what is free within this time was released.
+pub const RELEASED: Duration = Duration::from_secs(10);
+
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
