@@ -50,8 +50,10 @@ impl Breaker {
 }
 
 impl ClientInner {
-    /// Refuses an acquisition that fails fast while the store is known not to answer.
+    /// Refuses an acquisition that fails fast while the store is known not to answer, and any while too many
+    /// earlier ones cannot be released.
     pub(crate) fn check_breaker(&self, request: &LockRequest) -> Result<(), Unavailable> {
+        self.queue.check_failed()?;
         if request.options.fail_fast && self.silent_since(&request.key).is_some() {
             return Err(being_probed());
         }

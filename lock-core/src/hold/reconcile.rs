@@ -9,7 +9,7 @@ use std::{
     future::poll_fn,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::Poll,
     time::Duration,
@@ -39,11 +39,19 @@ const MAX_BACKOFF: Duration = Duration::from_millis(250);
 /// acquisition that was sent before.
 const RELEASE_GRACE: Duration = Duration::from_secs(60);
 
-/// Leases of which the store may have more than their holds want. Unbounded: none is ever dropped.
+/// While so many releases have failed and are retried, nothing more is acquired. Each keeps about a kilobyte
+/// for a lease and [`RELEASE_GRACE`]: without a bound, callers that try all the time would fill the memory
+/// while the store does not answer.
+const MOST_FAILED: usize = 10_000;
+
+/// Leases of which the store may have more than their holds want. None is ever dropped: what bounds them is
+/// that nothing is acquired when too many cannot be released.
 #[derive(Debug, Default)]
 pub(crate) struct ReconcileQueue {
     leases: Mutex<VecDeque<Arc<Lease>>>,
     pushed: Notify,
+    /// How many releases have failed and are retried.
+    failed: AtomicUsize,
     closed: AtomicBool,
     hurry: AtomicBool,
 }
@@ -54,6 +62,16 @@ impl ReconcileQueue {
         // After the push, and kept as a permit if the task is not waiting: a lease that arrives between
         // the task's last read of the queue and its wait would otherwise stay until the next push.
         self.pushed.notify_one();
+    }
+
+    /// Fails while too many releases have failed.
+    pub(crate) fn check_failed(&self) -> Result<(), Unavailable> {
+        if self.failed.load(Ordering::Relaxed) < MOST_FAILED {
+            return Ok(());
+        }
+        let why =
+            format!("{MOST_FAILED} releases are not answered and are retried: nothing was sent");
+        Err(Unavailable::unsent(why).silence())
     }
 
     /// Lets the task end when it has nothing left to do.
@@ -98,6 +116,7 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
             in_flight.push(reconcile(pending));
         }
         leaving.extend(leavers.ready().into_iter().map(Group::leave));
+        queue.failed.store(resting.len(), Ordering::Relaxed);
         if queue.is_closed() && in_flight.is_empty() && resting.is_empty() && leaving.is_empty() {
             return;
         }

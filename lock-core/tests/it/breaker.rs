@@ -47,6 +47,25 @@ async fn unanswered_calls_open_it_and_a_probe_closes_it() {
     assert!(reason(ask("a", true).await).contains("being probed"));
 }
 
+/// Each is kept for a lease and a minute, to be released as soon as the store answers.
+#[tokio::test(start_paused = true)]
+async fn acquisitions_that_are_not_answered_have_a_bound() {
+    let (store, client) = new();
+    store.set_down(true);
+    let ask = |number: u32| client.write(format!("k:{number}")).acquire();
+    for number in 0..10_000 {
+        assert!(reason(ask(number).await).contains("set down"), "it was asked");
+    }
+    sleep(SECOND).await;
+    for number in 10_000..10_010 {
+        assert!(reason(ask(number).await).contains("10000 releases are not answered"), "refused");
+    }
+    store.set_down(false);
+    sleep(SECOND).await;
+    assert_eq!(client.health().await.holds, 0, "all are released");
+    drop(ask(0).await.unwrap());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_queued_caller_fails_when_it_opens() {
     let (store, client) = new();
