@@ -11,7 +11,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::inspect::inspect;
+use super::inspect::holders;
 use crate::{
     hold::{ClientInner, ScopeHolds},
     types::{Kind, LockKey},
@@ -54,7 +54,7 @@ pub(super) async fn find(
     let mut seen = HashSet::from([key.clone()]);
     let mut next = VecDeque::from([(vec![key.clone()], Vec::new())]);
     while let Some((keys, members)) = next.pop_front() {
-        let found = inspect(engine, keys.last()?).await.ok()?;
+        let found = holders(engine, keys.last()?).await.ok()?;
         // One of several permits may be returned by a holder that waits for nothing.
         if found.kind == Some(Kind::Semaphore) {
             continue;

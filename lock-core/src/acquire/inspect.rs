@@ -11,7 +11,7 @@ use futures_util::{StreamExt, future::join, stream};
 use crate::{
     hold::{ClientInner, hot_keys},
     runtime::LeaseInstant,
-    store::LockSnapshot,
+    store::{LockSnapshot, StoreFuture},
     types::{
         ClientInfo, HolderInfo, HotKey, InspectError, Inspection, Kind, LockKey, OwnerId,
         WaiterInfo, WorkInfo, WrongKind,
@@ -28,13 +28,34 @@ pub(crate) async fn snapshot(
     engine: &Arc<ClientInner>,
     key: &LockKey,
 ) -> Result<LockSnapshot, InspectError> {
+    let found = engine.admin()?.inspect(key.clone());
+    answered(engine, key, found).await
+}
+
+async fn answered(
+    engine: &Arc<ClientInner>,
+    key: &LockKey,
+    found: StoreFuture<'_, Option<LockSnapshot>>,
+) -> Result<LockSnapshot, InspectError> {
     let sent = LeaseInstant::now();
-    let standing = engine.admin()?.inspect(key.clone()).await.inspect_err(|why| {
+    let standing = found.await.inspect_err(|why| {
         if why.is_silent() {
             engine.open_breaker(key, sent);
         }
     })?;
     Ok(standing.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
+}
+
+/// As [`inspect`], without the waiters. Each long wait calls it: with all waiters, and two keys read for
+/// each of them, a crowd that waits for one key would cost the store its square.
+pub(crate) async fn holders(
+    engine: &Arc<ClientInner>,
+    key: &LockKey,
+) -> Result<Inspection, InspectError> {
+    let found = engine.admin()?.inspect_holders(key.clone());
+    let found = answered(engine, key, found).await?;
+    let known = Known::of(engine, std::iter::once(&found)).await;
+    Ok(known.inspection(found))
 }
 
 pub(crate) async fn inspect(

@@ -13,16 +13,23 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::Instant;
 use tracing::{Span, field::display};
 
-use super::{deadlock, inspect::inspect};
+use super::{deadlock, inspect::holders};
 use crate::{
     hold::{ClientInner, Lease, LockRequest, ScopeHolds, WaitDeadline, WaitRecord},
+    runtime::{Backoff, jittered},
     types::{AcquireError, BusyHolder, Deadlock, LockKey},
 };
 
 /// A wait that lasts longer is long.
 const LONG: Duration = Duration::from_millis(500);
-/// How often it looks for a deadlock, which must be there two times in a row.
+/// Over how long the first looks of a crowd are spread.
+const SPREAD: Duration = Duration::from_millis(200);
+/// After how long it looks for a deadlock, and looks again for one that it has found: it must be there two
+/// times in a row.
 const LOOK: Duration = Duration::from_millis(400);
+/// While it finds none it looks ever less often. Whichever wait begins last closes the circle, and is the one
+/// that is refused: for that one this is soon.
+const LEAST_OFTEN: Duration = Duration::from_secs(5);
 
 /// A wait that has become long. It ends when this is dropped.
 pub(super) struct LongWait {
@@ -99,12 +106,15 @@ impl Watch {
     async fn deadlock(self, scope: Option<Arc<ScopeHolds>>) -> Deadlock {
         // Of all that wait for a key in this process one looks: a thousand cost the store no more than it.
         if self.contends {
+            // A crowd that began to wait at once does not look at once.
+            tokio::time::sleep(jittered(SPREAD)).await;
             self.look_for_holder().await;
         }
         let Some(scope) = scope else { return std::future::pending().await };
         let (mut before, mut reported) = (None, false);
+        let mut pause = Backoff::new(LOOK);
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(pause.next(LEAST_OFTEN)).await;
             let found = deadlock::find(&self.engine, &scope, &self.key, self.since).await;
             // What was written down may be older than a grant or a release: such a circle is gone by now.
             if let Some(circle) = &found
@@ -119,13 +129,16 @@ impl Watch {
                     return Deadlock { key: self.key.clone(), keys };
                 }
             }
+            if found.is_some() {
+                pause = Backoff::new(LOOK);
+            }
             before = found;
         }
     }
 
     /// Shows in the span of the wait which process holds the lock, and what for.
     async fn look_for_holder(&self) {
-        let Ok(found) = inspect(&self.engine, &self.key).await else { return };
+        let Ok(found) = holders(&self.engine, &self.key).await else { return };
         let Some(holder) = found.holders.into_iter().next() else { return };
         let span = Span::current();
         if let Some(client) = &holder.client {

@@ -25,7 +25,10 @@ use crate::{
 
 /// How much longer than its wait an acquisition waits for the answer to its last try.
 const LAST_ANSWER: Duration = Duration::from_millis(50);
-/// The pause of a waiter whose attempt was not answered.
+/// For how long after its release a lock is left to clients of another library that wait for it: a process
+/// that is notified needs some milliseconds.
+const LEFT_TO_OTHERS: Duration = Duration::from_millis(5);
+/// The pause of a waiter whose attempt was not answered, or met a store that refused to write.
 const SILENT_RETRY: Duration = Duration::from_millis(250);
 
 /// Acquires a hold that no scope has yet.
@@ -42,7 +45,7 @@ pub(crate) fn acquire_one<'a>(
                 return handoff.take(request).ok_or_else(|| late(request.hold_options.lease));
             }
         };
-        let not_before = permit.defer_until();
+        let not_before = permit.defer_until().max(left_to_others(engine, request));
         let mut first = FirstAttempt::new(Lease::new(engine, request, permit));
         defer(not_before, wait_deadline).await;
         // The store in memory answers at once: a caller that acquires in a loop would never let the
@@ -77,12 +80,19 @@ pub(crate) async fn acquire_all(
             Admission::Contend(permit) => permit,
             Admission::Handoff(_) => unreachable!("BUG: it accepts no hand-off"),
         };
-        let not_before = permit.defer_until();
+        let not_before = permit.defer_until().max(left_to_others(engine, request));
         attempt.leases.push(Lease::new(engine, request, permit));
         defer(not_before, wait_deadline).await;
     }
     tokio::task::coop::consume_budget().await;
     Box::pin(engine.unless_draining(contend(engine, requests, *wait_deadline, attempt, None))).await
+}
+
+/// Until when a lock is left to clients of another library: they have no place in line, and would come too
+/// late each time.
+fn left_to_others(engine: &ClientInner, request: &LockRequest) -> Option<Instant> {
+    let age = engine.store.met_others(&request.key)?;
+    LEFT_TO_OTHERS.checked_sub(age).map(|left| Instant::now() + left)
 }
 
 /// Waiters of other processes have waited while a lock was handed off here. Without this pause the
@@ -242,6 +252,16 @@ async fn contend(
             // this lease's own: the next attempt is granted it again.
             Err(AcquireError::Unavailable(why))
                 if why.silent && (last.is_some() || waited(engine, requests, wait_deadline)) =>
+            {
+                (last.unwrap_or_default(), Err(why), Instant::now())
+            }
+            // A newcomer gets the reason at once. One that waited already, here or in this process' queue,
+            // waits on.
+            Err(AcquireError::Unavailable(why))
+                if why.refuses_writes
+                    && (last.is_some()
+                        || wait_deadline.started_at.elapsed()
+                            > engine.settings.command_timeout) =>
             {
                 (last.unwrap_or_default(), Err(why), Instant::now())
             }

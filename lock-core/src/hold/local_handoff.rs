@@ -30,6 +30,9 @@ use crate::{
 const SHARE_OF_OTHERS: u32 = 16;
 /// The longest pause: a waiter that has not tried by then is delayed by something else.
 const MAX_PAUSE: Duration = Duration::from_millis(2);
+/// The most hand-offs of a grant while clients of another library wait: with these, and one turn in two that
+/// such a client misses because it was slow to wake, it gets one for each ten.
+const BESIDE_OTHERS: u32 = 4;
 /// The resolution of timers. After a few milliseconds of hand-offs a round trip is as large a share
 /// of their duration as the pause.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
@@ -72,9 +75,11 @@ impl LockRequest {
     }
 
     /// How many hand-offs to reserve if this many waiters are behind it: twice the hand-offs of all
-    /// of them, so that others wait at most twice as long as behind each of them in turn.
-    pub(crate) fn handoffs_to_reserve(&self, waiting: usize) -> u32 {
+    /// of them, so that others wait at most twice as long as behind each of them in turn. Few
+    /// `beside_others`, clients of another library, which get no turn before the last of them.
+    pub(crate) fn handoffs_to_reserve(&self, waiting: usize, beside_others: bool) -> u32 {
         let most = self.handoff_key().map_or(0, |_| self.max_local_handoffs());
+        let most = if beside_others { most.min(BESIDE_OTHERS) } else { most };
         u32::try_from(waiting).map_or(most, |waiting| most.min(waiting.saturating_mul(2)))
     }
 }

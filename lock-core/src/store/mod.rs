@@ -135,6 +135,14 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     /// share.
     fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released>;
 
+    /// Returns how long ago a release of a key by this client met waiters that have no place in the store's
+    /// line: clients of another library. For a moment the client leaves such a lock free for them, and
+    /// hands it on less often within the process. A hint, and cheap. Default: there are none.
+    fn met_others(&self, key: &LockKey) -> Option<Duration> {
+        let _ = key;
+        None
+    }
+
     /// Removes waiters of one key from its line, and takes from each what it may have been granted
     /// meanwhile: does for each of them what [`release`](Self::release) does with `in_line` and no
     /// hold left. At most 64 waiters. The client sends it only for fair kinds, because only those
@@ -311,6 +319,13 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
 pub trait StoreAdmin: Send + Sync {
     /// Returns what the store has for a key, at one moment. `None` if it is not a lock.
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>>;
+
+    /// As [`inspect`](Self::inspect), for a caller that needs the holders alone: each waiter calls it after
+    /// half a second, so its cost should not grow with the waiters, which it leaves out. Default:
+    /// `inspect`.
+    fn inspect_holders(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        self.inspect(key)
+    }
 
     /// Lists locks that are held, and semaphores, whose keys begin with `prefix`: one page of them,
     /// sorted, which begins where [`KeyPage::next`] of the page before points to. About `limit` of

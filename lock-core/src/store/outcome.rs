@@ -60,15 +60,27 @@ pub enum Released {
 }
 
 /// The outcome of a [`RenewCommand`](super::RenewCommand).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Renewal {
     /// The hold lasts for another lease.
     Renewed,
     /// The owner has no such hold.
     Lost,
-    /// It is not known. The client tries again until the lease ends on its own clock.
-    Failed,
+    /// It is not known. The client logs the reason, and tries again until the lease ends on its own
+    /// clock.
+    Failed {
+        /// The error of the store.
+        reason: String,
+    },
+}
+
+impl Renewal {
+    /// A renewal of which it is not known whether it was done, for this reason.
+    #[must_use]
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed { reason: reason.into() }
+    }
 }
 
 /// The outcome of a [`TransferCommand`](super::TransferCommand).

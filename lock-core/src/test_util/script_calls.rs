@@ -98,7 +98,7 @@ impl ScriptCaller {
     /// Returns the call that inspects the lock.
     #[must_use]
     pub fn inspect(&self, nonce: &str) -> PlainCall {
-        plain(self.wire().inspect(&self.key), nonce)
+        plain(self.wire().inspect(&self.key, true), nonce)
     }
 
     /// Returns the call that releases the lock on the native wire if no other waits.

@@ -178,7 +178,7 @@ impl StoreProbe {
                 match renewed.first() {
                     Some(Renewal::Renewed) => Answer::Done,
                     Some(Renewal::Lost) => Answer::Lost,
-                    Some(Renewal::Failed) | None => Answer::Failed,
+                    Some(Renewal::Failed { .. }) | None => Answer::Failed,
                 }
             }
             Step::Upgrade { reads, writes, lease } => {

@@ -102,13 +102,23 @@ impl Batch {
         engine.statistics.renewed.add(self.due.len());
         let failed = answers.as_ref().err().cloned();
         let mut answers = answers.unwrap_or_default().into_iter();
+        let mut reasons = Vec::new();
         for entry in &mut self.due {
-            let answer = answers.next().unwrap_or(Renewal::Failed);
+            let answer = answers.next().unwrap_or_else(|| Renewal::failed("it is not answered"));
+            if let Renewal::Failed { reason } = &answer {
+                reasons.push(reason.clone());
+            }
             entry.again = Some(entry.lease.renewed(answer, sent));
         }
-        let Some(failure) = failed else { return Ok(()) };
-        tracing::warn!(holds = self.due.len(), %failure, "renewal failed, trying again");
-        Err(failure)
+        let holds = reasons.len();
+        if let Some(failure) = failed {
+            tracing::warn!(holds, %failure, "renewal failed, trying again");
+            return Err(failure);
+        }
+        if let Some(failure) = reasons.first() {
+            tracing::warn!(holds, %failure, "renewal failed, trying again");
+        }
+        Ok(())
     }
 }
 
@@ -174,7 +184,7 @@ impl Lease {
                 self.long_lived();
                 self.due()
             }
-            Renewal::Failed => {
+            Renewal::Failed { .. } => {
                 let mut state = self.state();
                 state.renewal = LeaseState::Unknown;
                 now.after(lease::renewal_retry(state.length)).min(state.valid_until)

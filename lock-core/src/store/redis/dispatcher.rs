@@ -337,6 +337,9 @@ impl Dispatcher {
                 return Err(Unavailable::because(format!("{hint} ({text})"), error));
             }
             (ErrorClass::Transient { replace, halfway }, _) => Some((replace, halfway)),
+            (ErrorClass::RefusesWrites, _) => {
+                return Err(Unavailable::because(text, error).refusing_writes());
+            }
             (ErrorClass::CrossSlot | ErrorClass::Permanent, _) => {
                 return Err(Unavailable::because(text, error));
             }

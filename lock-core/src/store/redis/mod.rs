@@ -8,6 +8,7 @@ mod dispatcher;
 pub(crate) mod native;
 pub(crate) mod protocol;
 pub(crate) mod pubsub;
+mod recent_keys;
 pub(crate) mod redisson;
 mod scan;
 mod store;
@@ -22,9 +23,10 @@ use connect::{ConnectError, Connector, Deployment, RedisOptions, Server, Url};
 use connection::{ClientName, Connection, FirstConnection, ManagedConnection, check_server};
 use discovery::{Discovery, Fixed, Sentinels};
 use dispatcher::{Dispatcher, Topology};
-use native::{NativeWire, Refusals, Writer};
+use native::{NativeWire, Writer};
 use protocol::Wire;
 use pubsub::{ChannelFilter, Channels, Subscriber};
+use recent_keys::RecentKeys;
 use redisson::RedissonWire;
 use store::{Native, RedisStore};
 
@@ -152,7 +154,7 @@ impl ConnectPlan {
         tasks: &Arc<Tasks>,
     ) -> RedisStore {
         let native = self.native.map(|wire| {
-            let refusals = Arc::new(Refusals::new());
+            let refusals = Arc::new(RecentKeys::new());
             let dispatcher = Arc::clone(&dispatcher);
             let writer = Writer::start(Arc::clone(&wire), dispatcher, Arc::clone(&refusals), tasks);
             Native { wire, writer, refusals }
@@ -165,6 +167,7 @@ impl ConnectPlan {
             other_wire: self.other_wire,
             replicas: self.options.replicas,
             native,
+            met_others: RecentKeys::new(),
         }
     }
 }

@@ -12,9 +12,10 @@ use tokio::time::Instant;
 use super::{
     connection::{ClientName, Connection, client_name, work_records},
     dispatcher::{Dispatched, Dispatcher, Topology},
-    native::{NativeWire, Refusals, Tried, Writer},
+    native::{NativeWire, Tried, Writer},
     protocol::{Replicas, Reply, Request, ScriptCall, Wire, decode, slot_of, taken_channel},
     pubsub::Channels,
+    recent_keys::RecentKeys,
 };
 use crate::{
     store::{
@@ -38,13 +39,17 @@ pub(crate) struct RedisStore {
     pub(crate) other_wire: Arc<dyn Wire>,
     pub(crate) replicas: Option<Replicas>,
     pub(crate) native: Option<Native>,
+    /// The keys whose last release here met waiters of another library.
+    pub(crate) met_others: RecentKeys,
 }
 
 /// What only the native wire has.
 pub(crate) struct Native {
     pub(crate) wire: Arc<NativeWire>,
     pub(crate) writer: Writer,
-    pub(crate) refusals: Arc<Refusals>,
+    /// The keys that were not free a moment ago. A plain try at one is skipped: most such locks are
+    /// contended, and the script that follows a refusal does all that the try would.
+    pub(crate) refusals: Arc<RecentKeys>,
 }
 
 impl Native {
@@ -167,6 +172,16 @@ impl RedisStore {
         .await;
     }
 
+    /// So many clients without a place in line have received that a lock is free: one of them may be this
+    /// one, which keeps a subscription for a while. A fair kind's line has Redisson's waiters too.
+    fn look_for_others(&self, holder: &Holder, heard: i64) {
+        let (channel, _) = self.wire.channel(WakeTopic::Turn(holder.clone()));
+        let own = i64::from(self.channels.is_subscribed(&channel));
+        if !holder.kind.is_fair() && holder.kind != Kind::Semaphore && heard > own {
+            self.met_others.add(&holder.key);
+        }
+    }
+
     pub(crate) async fn command(
         &self,
         slot: u16,
@@ -225,7 +240,11 @@ impl LockStore for RedisStore {
                 None => {
                     let call = self.call(self.wire.release(&step));
                     let answered = Box::pin(self.dispatch(&call, None)).await?;
-                    (Reply::new(answered.answer).released()?, answered.again)
+                    let reply = Reply::new(answered.answer);
+                    if let Some(heard) = reply.heard() {
+                        self.look_for_others(&step.holder, heard);
+                    }
+                    (reply.released()?, answered.again)
                 }
             };
             Ok(match released {
@@ -235,6 +254,10 @@ impl LockStore for RedisStore {
             })
         }
         .boxed()
+    }
+
+    fn met_others(&self, key: &LockKey) -> Option<Duration> {
+        self.met_others.age(key)
     }
 
     fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
@@ -370,7 +393,11 @@ impl LockStore for RedisStore {
 
 impl StoreAdmin for RedisStore {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        self.on_either_wire(move |wire| wire.inspect(&key), Reply::standing)
+        self.on_either_wire(move |wire| wire.inspect(&key, true), Reply::standing)
+    }
+
+    fn inspect_holders(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        self.on_either_wire(move |wire| wire.inspect(&key, false), Reply::standing)
     }
 
     fn list(
@@ -403,7 +430,8 @@ impl StoreAdmin for RedisStore {
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
         async move {
             // Looked up before: the script leaves nothing of them.
-            let standing = self.inspect(key.clone()).await.ok().flatten().unwrap_or_default();
+            let standing =
+                self.inspect_holders(key.clone()).await.ok().flatten().unwrap_or_default();
             let take = move |wire: &dyn Wire| wire.force_release(&key);
             let forced = self.on_either_wire(take, Reply::forced).await?;
             self.publish_taken(&standing).await;

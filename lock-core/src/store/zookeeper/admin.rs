@@ -88,14 +88,15 @@ impl ZooKeeperStore {
         Ok(described.collect())
     }
 
-    async fn look(&self, key: &LockKey) -> Result<LockSnapshot, StoreError> {
+    async fn look(&self, key: &LockKey, lists_waiters: bool) -> Result<LockSnapshot, StoreError> {
         let path = self.root.path_of(key)?;
         let session = self.sessions.current().await?;
         let shown = async {
             Ok(match self.find(&session, &path).await? {
                 Found::Nothing => LockSnapshot::default(),
                 Found::Line(children) => {
-                    let (holders, waiters) = divide(&children);
+                    let (holders, mut waiters) = divide(&children);
+                    waiters.retain(|_| lists_waiters);
                     let complete = holders.len().max(waiters.len()) <= MOST_SHOWN;
                     let holders = self.describe(&session, &path, &holders).await?;
                     let waiters = self.describe(&session, &path, &waiters).await?;
@@ -103,7 +104,8 @@ impl ZooKeeperStore {
                 }
                 Found::Semaphore { permits, turns } => {
                     let (folder, queue) = (format!("{path}/{PERMITS}"), format!("{path}/{TURNS}"));
-                    let (holders, turns) = (divide(&permits).0, super::names::in_order(&turns));
+                    let (holders, mut turns) = (divide(&permits).0, super::names::in_order(&turns));
+                    turns.retain(|_| lists_waiters);
                     let complete = holders.len().max(turns.len()) <= MOST_SHOWN;
                     let holders = self.describe(&session, &folder, &holders).await?;
                     let waiters = self.describe(&session, &queue, &turns).await?;
@@ -301,7 +303,11 @@ fn holds_of(role: Role) -> Holds {
 
 impl StoreAdmin for ZooKeeperStore {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        async move { Ok(Some(self.within(self.look(&key)).await?)) }.boxed()
+        async move { Ok(Some(self.within(self.look(&key, true)).await?)) }.boxed()
+    }
+
+    fn inspect_holders(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        async move { Ok(Some(self.within(self.look(&key, false)).await?)) }.boxed()
     }
 
     fn list(

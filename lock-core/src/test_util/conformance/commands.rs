@@ -45,7 +45,7 @@ impl Store {
 
     async fn renew(&self, holder: &Holder, mode: Mode, lease: Duration) -> Renewal {
         let renewed = self.store.renew(mode, vec![RenewCommand::new(holder.clone(), lease)]).await;
-        renewed.unwrap()[0]
+        renewed.unwrap().swap_remove(0)
     }
 
     async fn transfer(&self, holder: &Holder, mode: Mode, to: &Holder) -> Transferred {

@@ -11,6 +11,8 @@ pub struct Unavailable {
     pub(crate) may_be_held_for: Duration,
     /// Whether the store did not answer, or there was no connection to it.
     pub(crate) silent: bool,
+    /// Whether the store refuses to write at present, and may do so again in a moment.
+    pub(crate) refuses_writes: bool,
     /// Whether the caller's wait ended before the answer, so that the store may be healthy.
     pub(crate) late: bool,
     #[source]
@@ -40,6 +42,7 @@ impl Unavailable {
             reason: reason.into(),
             may_be_held_for: Duration::ZERO,
             silent: false,
+            refuses_writes: false,
             late: false,
             source: None,
         }
@@ -61,6 +64,12 @@ impl Unavailable {
     /// The store did not answer.
     pub(crate) fn silence(mut self) -> Self {
         self.silent = true;
+        self
+    }
+
+    /// The store refuses to write at present.
+    pub(crate) fn refusing_writes(mut self) -> Self {
+        self.refuses_writes = true;
         self
     }
 

@@ -127,8 +127,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a quick release notifies no waiter",
         defect: "",
         file: "fast_path/release",
-        from: "    redis.pcall('publish', channel, '0')\n",
-        to: "",
+        from: "redis.pcall('publish', channel, '0')\n",
+        to: "0\n",
         model: "reentrant: two",
     },
     Mutant {
@@ -151,8 +151,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a quick write release notifies no waiter",
         defect: "",
         file: "fast_path/release_write",
-        from: "    redis.pcall('publish', channel, '1')\n",
-        to: "",
+        from: "redis.pcall('publish', channel, '1')\n",
+        to: "0\n",
         model: "read/write: two",
     },
     Mutant {
@@ -167,8 +167,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a quick read release notifies no waiter",
         defect: "",
         file: "fast_path/release_read",
-        from: "    redis.pcall('publish', channel, '0')\n",
-        to: "",
+        from: "redis.pcall('publish', channel, '0')\n",
+        to: "0\n",
         model: "read/write: two",
     },
     Mutant {

@@ -28,14 +28,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "native: a refused waiter does not write itself into the value",
         "native reentrant: two",
         "native/acquire",
-        "write_lock(s)\nlocal status",
-        "if s.set or not s.owner then write_lock(s) end\nlocal status",
+        "if opens or stands == 1 then write_lock(s) end\nlocal status",
+        "if opens or stands == 1 and (s.set or not s.owner) then write_lock(s) end\nlocal status",
     ),
     of(
         "native: a client that finds a free lock and is not next notifies no waiter",
         "native reentrant: three",
         "native/acquire",
-        "if met_dead or s.ended > 0 or is_due then wake_next(s, permits) end\n",
+        "if opens then wake_next(s, permits) end\n",
         "",
     ),
     of(

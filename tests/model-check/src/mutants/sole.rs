@@ -63,7 +63,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a release notifies no waiter",
         defect: "",
         file: "exclusive/release",
-        from: "if status == 'FREED' then reserve_for_next(line, true, channel, '0') end\n",
+        from: "if status == 'FREED' then return {status, nonce, reserve_for_next(line, true, channel, '0')} end\n",
         to: "",
         model: "reentrant: late",
     },

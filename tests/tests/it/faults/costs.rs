@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::Mode;
+use lock_core::{AcquireError, Mode};
 use lock_tests::{Cli, LIMIT, RedisServer, Wire, eventually, on_every_wire};
 
 use crate::faults::{LONG, client, lock_keys, nothing_stays};
@@ -13,6 +13,7 @@ on_every_wire! {
     local_handoffs_cost_a_tenth_of_a_command_a_turn
     readers_of_one_process_cost_a_twentieth_of_a_command_a_read
     ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls
+    a_long_wait_costs_the_same_however_many_processes_wait
 }
 
 /// How many steps were sent: scripts, and on the native wire tries at free locks, each of which ends
@@ -60,6 +61,41 @@ async fn a_thousand_waiters_of_one_process_contend_as_one(wire: Wire) {
     assert!(sent(&cli).await - before <= 4);
     waiting.abort_all();
     drop(guard);
+}
+
+/// How many commands Redis executes for each of so many processes that wait for one key until their wait is
+/// over: those of scripts too. Each holds another lock in its scope, so it also looks for deadlocks.
+async fn commands_of_a_long_wait(wire: Wire, processes: u64) -> u64 {
+    let server = RedisServer::start().await;
+    let cli = server.cli().await;
+    let holder = client(wire, &server).await;
+    let _held = holder.write("k").acquire().await.unwrap();
+    let mut waiters = Vec::new();
+    for number in 0..processes {
+        let client = client(wire, &server).await;
+        let scope = client.scope();
+        let own = scope.write(format!("own:{number}")).acquire().await.unwrap();
+        waiters.push((client, scope, own));
+    }
+    cli.reset_stats().await;
+    let mut waits = tokio::task::JoinSet::new();
+    for (client, scope, own) in waiters {
+        waits.spawn(async move {
+            let waited = scope.write("k").wait(Duration::from_millis(1_800)).acquire().await;
+            let Err(AcquireError::Busy(busy)) = waited else { panic!("{waited:?}") };
+            assert!(busy.holder().is_some(), "it has looked which process holds the lock");
+            (client, scope, own)
+        });
+    }
+    let _kept = waits.join_all().await;
+    cli.command_counts().await.values().sum::<u64>() / processes
+}
+
+async fn a_long_wait_costs_the_same_however_many_processes_wait(wire: Wire) {
+    let few = commands_of_a_long_wait(wire, 20).await;
+    let many = commands_of_a_long_wait(wire, 80).await;
+    println!("{few} commands for each of 20, {many} for each of 80");
+    assert!(many < few * 3 / 2, "{few} commands for each of 20, {many} for each of 80");
 }
 
 async fn local_handoffs_cost_a_tenth_of_a_command_a_turn(wire: Wire) {

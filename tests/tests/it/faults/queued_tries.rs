@@ -26,7 +26,9 @@ const KINDS: [AcquireOnce; 9] = [
     |client, key| client.fair(key).acquire().map(drop).boxed(),
     |client, key| client.fair_read(key).acquire().map(drop).boxed(),
     |client, key| client.fair_write(key).acquire().map(drop).boxed(),
-    |client, key| client.semaphore(key, 1).permit().acquire().map(drop).boxed(),
+    |client, key| {
+        client.semaphore(format!("permits:{key}"), 1).permit().acquire().map(drop).boxed()
+    },
 ];
 
 const ROUNDS: u64 = 600;

@@ -37,7 +37,7 @@ use slot_map::SlotMap;
 #[cfg(feature = "test-util")]
 pub(crate) fn is_map(answer: &redis::Value, from: &Endpoint) -> bool {
     let map = SlotMap::parse(answer, from);
-    map.is_some_and(|map| (0..super::protocol::SLOTS).any(|slot| map.owner(slot).is_some()))
+    map.is_ok_and(|map| (0..super::protocol::SLOTS).any(|slot| map.owner(slot).is_some()))
 }
 
 #[derive(Debug)]

@@ -3,8 +3,25 @@
 use std::collections::BTreeSet;
 
 use redis::Value;
+use thiserror::Error;
 
 use crate::store::redis::{connect::Endpoint, protocol::SLOTS};
+
+/// The most nodes of a cluster that are connected to, as many as Redis recommends. Each gets the password.
+const MOST_NODES: usize = 1_000;
+
+/// Why an answer is not used as a slot map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum NoMap {
+    #[error("it knows of no slots yet")]
+    Empty,
+    #[error("its answer to CLUSTER SLOTS is not understood")]
+    Malformed,
+    #[error("its answer to CLUSTER SLOTS gives one slot to two nodes, or a slot beyond 16383")]
+    Unsound,
+    #[error("its answer to CLUSTER SLOTS names more than {} nodes", MOST_NODES)]
+    TooManyNodes,
+}
 
 /// The slots of a cluster as one node reported them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,26 +34,34 @@ pub(crate) struct SlotMap {
 
 impl SlotMap {
     /// Parses `CLUSTER SLOTS`: `[[first, last, [host, port, ...], replica...], ...]`.
-    pub(crate) fn parse(answer: &Value, from: &Endpoint) -> Option<Self> {
+    pub(crate) fn parse(answer: &Value, from: &Endpoint) -> Result<Self, NoMap> {
         let Value::Array(entries) = answer else {
-            return None;
+            return Err(NoMap::Malformed);
         };
         let mut map = Self::default();
         for entry in entries {
-            let Value::Array(parts) = entry else {
-                return None;
-            };
-            let [Value::Int(first), Value::Int(last), primary, replicas @ ..] = parts.as_slice()
-            else {
-                return None;
-            };
-            let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
-            map.ranges.push((first, last, node(primary, from)?));
-            map.replicas.extend(replicas.iter().filter_map(|replica| node(replica, from)));
+            map.add(entry, from).ok_or(NoMap::Malformed)?;
         }
         map.ranges.sort();
-        let sound = map.ranges.iter().all(|(first, last, _)| first <= last && *last < SLOTS);
-        (sound && !map.ranges.is_empty()).then_some(map)
+        let all_in_order = map.ranges.iter().all(|(first, last, _)| first <= last && *last < SLOTS);
+        if !all_in_order || map.ranges.windows(2).any(|pair| pair[0].1 >= pair[1].0) {
+            return Err(NoMap::Unsound);
+        }
+        if map.all_endpoints().len() > MOST_NODES {
+            return Err(NoMap::TooManyNodes);
+        }
+        if map.ranges.is_empty() { Err(NoMap::Empty) } else { Ok(map) }
+    }
+
+    fn add(&mut self, entry: &Value, from: &Endpoint) -> Option<()> {
+        let Value::Array(parts) = entry else { return None };
+        let [Value::Int(first), Value::Int(last), primary, replicas @ ..] = parts.as_slice() else {
+            return None;
+        };
+        let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
+        self.ranges.push((first, last, node(primary, from)?));
+        self.replicas.extend(replicas.iter().filter_map(|replica| node(replica, from)));
+        Some(())
     }
 
     pub(crate) fn owner(&self, slot: u16) -> Option<&Endpoint> {
@@ -45,8 +70,12 @@ impl SlotMap {
         (slot <= *last).then_some(owner)
     }
 
-    /// The same map except for one slot.
+    /// The same map except for one slot; the same with it, if the owner is one node too many.
     pub(crate) fn with(&self, slot: u16, owner: Endpoint) -> Self {
+        let all = self.all_endpoints();
+        if all.len() >= MOST_NODES && !all.contains(&owner) {
+            return self.clone();
+        }
         let mut ranges = Vec::with_capacity(self.ranges.len() + 2);
         for (first, last, known) in &self.ranges {
             if slot < *first || slot > *last {
@@ -104,7 +133,7 @@ mod tests {
         Endpoint::Tcp("h".to_owned(), port)
     }
 
-    fn response(ranges: &[(i64, i64, i64)]) -> Option<SlotMap> {
+    fn response(ranges: &[(i64, i64, i64)]) -> Result<SlotMap, NoMap> {
         let entry = |(first, last, port): &(i64, i64, i64)| {
             let node = Value::Array(vec![Value::Nil, Value::Int(*port)]);
             Value::Array(vec![Value::Int(*first), Value::Int(*last), node])
@@ -121,6 +150,16 @@ mod tests {
         assert_eq!(map.owner(250), Some(&endpoint(8)));
         assert_eq!(map.owner(301), None);
         assert_eq!(map.unassigned_slots(), 16_384 - 202);
+    }
+
+    #[test]
+    fn no_more_nodes_are_connected_to_than_a_cluster_has() {
+        let of = |nodes: i64| response(&(0..nodes).map(|at| (at, at, at + 1)).collect::<Vec<_>>());
+        let map = of(1_000).expect("a map");
+        assert_eq!(map.all_endpoints().len(), 1_000);
+        assert_eq!(of(1_001), Err(NoMap::TooManyNodes));
+        assert_eq!(map.with(5, endpoint(9_999)), map, "a node redirects to one more");
+        assert_eq!(map.with(5, endpoint(8)).owner(5), Some(&endpoint(8)));
     }
 
     #[test]
@@ -165,9 +204,11 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_map() {
-        assert!(response(&[]).is_none());
-        assert!(response(&[(5, 4, 7)]).is_none());
-        assert!(response(&[(0, 16_384, 7)]).is_none());
-        assert!(SlotMap::parse(&Value::Nil, &endpoint(1)).is_none());
+        assert_eq!(response(&[]), Err(NoMap::Empty));
+        assert_eq!(response(&[(5, 4, 7)]), Err(NoMap::Unsound));
+        assert_eq!(response(&[(0, 16_384, 7)]), Err(NoMap::Unsound));
+        assert_eq!(response(&[(0, 100, 7), (100, 200, 8)]), Err(NoMap::Unsound));
+        assert_eq!(response(&[(-1, 100, 7)]), Err(NoMap::Malformed));
+        assert_eq!(SlotMap::parse(&Value::Nil, &endpoint(1)), Err(NoMap::Malformed));
     }
 }

@@ -7,11 +7,11 @@ use std::{
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::RedisError;
-use tokio::{sync::mpsc, time::Instant};
+use tokio::time::Instant;
 
 use super::{Cluster, slot_map::SlotMap};
 use crate::store::redis::{
-    connect::{ConnectError, Server},
+    connect::{ConnectError, Server, push_channel},
     connection::{Connection, check_server, has_shard_channels},
 };
 
@@ -67,7 +67,7 @@ impl Cluster {
             let answer = connection.query(&slots);
             let answer = tokio::time::timeout(NODE_TIMEOUT, answer).await;
             if let Ok(Ok(answer)) = answer
-                && let Some(map) = SlotMap::parse(&answer, &server.endpoint)
+                && let Ok(map) = SlotMap::parse(&answer, &server.endpoint)
             {
                 return Ok((map, connection.sharded));
             }
@@ -120,7 +120,7 @@ fn next_pause(pause: Duration, time: Duration) -> Duration {
 }
 
 async fn query(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
-    let (pushes, _pushed) = mpsc::unbounded_channel();
+    let (pushes, _pushed) = push_channel();
     let connection = node.open(pushes).await?;
     let slots = redis::cmd("CLUSTER").arg("SLOTS").to_owned();
     let answer = tokio::time::timeout(node.connect_timeout, async {
@@ -129,8 +129,8 @@ async fn query(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
     });
     match answer.await {
         Ok(Ok((answer, sharded))) => match SlotMap::parse(&answer, &node.endpoint) {
-            Some(map) => Ok((map, sharded)),
-            None => Err(node.unreachable_error("it knows of no slots yet".to_owned())),
+            Ok(map) => Ok((map, sharded)),
+            Err(why) => Err(node.unreachable_error(why.to_string())),
         },
         Ok(Err(error)) if error.to_string().contains("cluster support disabled") => {
             Err(node.unsupported_error("it is not in a cluster: connect with redis://"))

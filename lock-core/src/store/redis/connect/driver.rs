@@ -24,7 +24,7 @@ const ROOM: usize = 64 * 1_024;
 pub(super) struct Driver {
     stream: Box<dyn Stream>,
     reader: ReplyReader,
-    pushes: mpsc::UnboundedSender<PushInfo>,
+    pushes: mpsc::Sender<PushInfo>,
     queue: Arc<Queue>,
     /// What is being written, and how much of it is.
     unwritten: Vec<u8>,
@@ -45,7 +45,7 @@ impl Driver {
     pub(super) fn new(
         stream: Box<dyn Stream>,
         reader: ReplyReader,
-        pushes: mpsc::UnboundedSender<PushInfo>,
+        pushes: mpsc::Sender<PushInfo>,
         queue: Arc<Queue>,
     ) -> Self {
         Self { stream, reader, pushes, queue, unwritten: Vec::new(), written: 0 }
@@ -112,16 +112,16 @@ mod tests {
 
     use super::*;
     use crate::store::redis::{
-        connect::{NoReply, Transport},
+        connect::{NoReply, Transport, push_channel},
         protocol::Packed,
     };
 
     const LIMIT: Duration = Duration::from_millis(500);
 
     /// A connection, its other end, and its pushes. So many bytes are on their way at most.
-    fn open(bytes: usize) -> (Transport, DuplexStream, mpsc::UnboundedReceiver<PushInfo>) {
+    fn open(bytes: usize) -> (Transport, DuplexStream, mpsc::Receiver<PushInfo>) {
         let (near, far) = tokio::io::duplex(bytes);
-        let (pushes, pushed) = mpsc::unbounded_channel();
+        let (pushes, pushed) = push_channel();
         let transport = Transport::start(Box::new(near), ReplyReader::default(), pushes, LIMIT);
         (transport, far, pushed)
     }

@@ -17,6 +17,8 @@ pub(crate) enum ErrorClass {
         replace: bool,
         halfway: bool,
     },
+    /// The server refuses all writes for now: it lacks memory, replicas, or room on its disk.
+    RefusesWrites,
     Permanent,
 }
 
@@ -24,6 +26,9 @@ pub(crate) fn classify(error: &RedisError) -> ErrorClass {
     use ServerErrorKind as Kind;
     let to = || error.redirect_node().map(|(node, _)| node.to_owned()).unwrap_or_default();
     let transient = |replace, halfway| ErrorClass::Transient { replace, halfway };
+    // Redis before 7 wraps what a script was refused.
+    let is_refused =
+        |code: &str| error.code() == Some(code) || error.to_string().contains(&format!("-{code} "));
     match error.kind() {
         ErrorKind::Server(Kind::Moved) => ErrorClass::Moved(to()),
         ErrorKind::Server(Kind::Ask) => ErrorClass::Ask(to()),
@@ -35,8 +40,10 @@ pub(crate) fn classify(error: &RedisError) -> ErrorClass {
             transient(false, false)
         }
         _ if error.code() == Some("BUSY") => transient(false, false),
-        // Redis before 7 wraps what a script was refused.
-        _ if error.to_string().contains("-READONLY ") => transient(true, false),
+        _ if is_refused("READONLY") => transient(true, false),
+        _ if ["MISCONF", "NOREPLICAS", "OOM"].into_iter().any(is_refused) => {
+            ErrorClass::RefusesWrites
+        }
         // A script met a key that has left with its slot.
         _ if error.to_string().contains("non local key") => transient(false, true),
         _ => ErrorClass::Permanent,
@@ -68,6 +75,11 @@ mod tests {
                 "ERR Script attempted to access a non local key in a cluster node",
                 ErrorClass::Transient { replace: false, halfway: true },
             ),
+            ("MISCONF Errors writing to the AOF file", ErrorClass::RefusesWrites),
+            ("NOREPLICAS Not enough good replicas to write.", ErrorClass::RefusesWrites),
+            ("OOM command not allowed", ErrorClass::RefusesWrites),
+            ("ERR Error running script: -OOM command not allowed", ErrorClass::RefusesWrites),
+            ("ERR unknown command 'OOM'", ErrorClass::Permanent),
             ("ERR unknown command", ErrorClass::Permanent),
             ("WRONGTYPE Operation against", ErrorClass::Permanent),
         ] {

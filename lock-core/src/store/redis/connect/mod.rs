@@ -21,5 +21,5 @@ pub(crate) use server::{Server, reason};
 pub(crate) use server_role::is_replica;
 pub(crate) use tls::Connector;
 pub use tls::Tls;
-pub(crate) use transport::{NoReply, Transport};
+pub(crate) use transport::{NoReply, Transport, push_channel};
 pub(crate) use url::{Deployment, Url};

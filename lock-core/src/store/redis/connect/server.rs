@@ -25,7 +25,7 @@ use super::{
     endpoint::Endpoint,
     options::RedisOptions,
     tls::{self, Connector},
-    transport::Transport,
+    transport::{Transport, push_channel},
 };
 use crate::{
     store::redis::protocol::{Malformed, Packed, ReplyReader, Wire},
@@ -101,7 +101,7 @@ impl Server {
     /// Opens a connection. The receiver of its pushes learns of its end, too.
     pub(crate) async fn open(
         &self,
-        pushes: mpsc::UnboundedSender<PushInfo>,
+        pushes: mpsc::Sender<PushInfo>,
     ) -> Result<Transport, ConnectError> {
         let reached = AtomicBool::new(false);
         let opened = async {
@@ -137,7 +137,7 @@ impl Server {
         &self,
         command: &Cmd,
     ) -> Result<RedisResult<T>, ConnectError> {
-        let (pushes, _pushed) = mpsc::unbounded_channel();
+        let (pushes, _pushed) = push_channel();
         let transport = self.open(pushes).await?;
         let answer = tokio::time::timeout(self.connect_timeout, transport.query(command)).await;
         answer.map_err(|_| self.timeout_error())
@@ -272,7 +272,9 @@ async fn greet(
 
 async fn read_reply(stream: &mut Box<dyn Stream>, reader: &mut ReplyReader) -> RedisResult<Value> {
     loop {
-        let strange = |_: Malformed| (ErrorKind::Parse, "it does not answer as Redis does");
+        let strange = |why: Malformed| {
+            (ErrorKind::Parse, "it does not answer as Redis does", why.to_string())
+        };
         if let Some(reply) = reader.next().map_err(strange)? {
             return Ok(reply);
         }

@@ -11,7 +11,11 @@ use std::{collections::VecDeque, io, sync::Arc, task::Waker, time::Duration};
 use redis::{Cmd, FromRedisValue, PushInfo, PushKind, RedisError, RedisResult, Value};
 use thiserror::Error;
 use tokio::{
-    sync::{Notify, mpsc, oneshot},
+    sync::{
+        Notify,
+        mpsc::{self, error::TrySendError},
+        oneshot,
+    },
     task::AbortHandle,
     time::Instant,
 };
@@ -36,10 +40,23 @@ pub(crate) enum NoReply {
     Late,
 }
 
-/// The server has sent a reply without a command.
+/// More messages that the subscriber has not taken end the connection. They are hints: its waiters try again
+/// when it is replaced.
+const MAX_PUSHES: usize = 65_536;
+
+/// Why a reply ends the connection.
 #[derive(Debug, Error)]
-#[error("the server has sent a reply without a command")]
-pub(super) struct Unexpected;
+pub(super) enum Unexpected {
+    #[error("the server has sent a reply without a command")]
+    Reply,
+    #[error("the server sends messages faster than they are read: {} are waiting", MAX_PUSHES)]
+    Pushes,
+}
+
+/// For what the server sends without a command.
+pub(crate) fn push_channel() -> (mpsc::Sender<PushInfo>, mpsc::Receiver<PushInfo>) {
+    mpsc::channel(MAX_PUSHES)
+}
 
 impl From<NoReply> for RedisError {
     fn from(_: NoReply) -> Self {
@@ -103,7 +120,7 @@ impl Transport {
     pub(super) fn start(
         stream: Box<dyn Stream>,
         reader: ReplyReader,
-        pushes: mpsc::UnboundedSender<PushInfo>,
+        pushes: mpsc::Sender<PushInfo>,
         command_timeout: Duration,
     ) -> Self {
         let queue = Arc::<Queue>::default();
@@ -225,7 +242,7 @@ impl Queue {
         &self,
         reply: Value,
         now: Instant,
-        pushes: &mpsc::UnboundedSender<PushInfo>,
+        pushes: &mpsc::Sender<PushInfo>,
     ) -> Result<(), Unexpected> {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -233,7 +250,9 @@ impl Queue {
         let reply = match reply {
             Value::Push { kind, data } => {
                 let confirms = confirms(&kind);
-                let _ = pushes.send(PushInfo { kind, data });
+                if let Err(TrySendError::Full(_)) = pushes.try_send(PushInfo { kind, data }) {
+                    return Err(Unexpected::Pushes);
+                }
                 // A shard that gives a slot away ends subscriptions without a command.
                 if !confirms || !state.waiting.front().is_some_and(|oldest| oldest.subscribes) {
                     return Ok(());
@@ -242,7 +261,7 @@ impl Queue {
             }
             reply => reply,
         };
-        let oldest = state.waiting.front_mut().ok_or(Unexpected)?;
+        let oldest = state.waiting.front_mut().ok_or(Unexpected::Reply)?;
         oldest.replies.push(reply);
         oldest.missing -= 1;
         if oldest.missing == 0

@@ -6,13 +6,10 @@ use futures_util::TryFutureExt;
 use redis::{
     Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, Script, ServerErrorKind, Value,
 };
-use tokio::{
-    sync::mpsc,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 
 use crate::store::redis::{
-    connect::{ConnectError, NoReply, Server, Transport},
+    connect::{ConnectError, NoReply, Server, Transport, push_channel},
     protocol::{Packed, Request, ScriptCall, SendOptions},
 };
 
@@ -76,7 +73,7 @@ pub(crate) struct Response {
 impl Connection {
     pub(crate) async fn open(server: &Server) -> Result<Self, ConnectError> {
         // Nothing is subscribed over it.
-        let (pushes, _) = mpsc::unbounded_channel();
+        let (pushes, _) = push_channel();
         let transport = server.open(pushes).await?;
         let (info, sharded, loaded) = tokio::time::timeout(server.connect_timeout, async {
             let info = redis::cmd("CLIENT").arg("INFO").to_owned();

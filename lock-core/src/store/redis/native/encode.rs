@@ -288,9 +288,9 @@ impl Wire for NativeWire {
         }
     }
 
-    fn inspect(&self, key: &LockKey) -> ScriptCall {
+    fn inspect(&self, key: &LockKey, lists_waiters: bool) -> ScriptCall {
         let call = self.counted(ScriptCall::new(&scripts::INSPECT), key).0;
-        call.flag(self.beside_set_nx)
+        call.flag(self.beside_set_nx).flag(lists_waiters)
     }
 
     fn force_release(&self, key: &LockKey) -> ScriptCall {

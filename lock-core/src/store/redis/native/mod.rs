@@ -4,7 +4,6 @@ mod counter;
 mod encode;
 mod free_value;
 mod key_names;
-mod refusals;
 mod scripts;
 mod tried;
 mod writer;
@@ -12,7 +11,6 @@ mod writer;
 mod writer_tests;
 
 pub(crate) use encode::NativeWire;
-pub(crate) use refusals::Refusals;
 #[cfg(feature = "test-util")]
 pub use scripts::SCRIPTS as NATIVE_SCRIPTS;
 pub(crate) use tried::Tried;

@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::encode::NativeWire;
 use crate::{
-    store::AcquireCommand,
+    store::{AcquireCommand, redis::protocol::MOST_TOKEN},
     types::{FencingToken, Unavailable},
 };
 
@@ -45,7 +45,10 @@ pub(super) fn report_tried(
     // The counter was not incremented, or it is behind what this process knew when it sent this: it
     // was lost. No token of this batch is used; the scripts raise the counter.
     let last = match last {
-        Value::Int(last) => u64::try_from(*last).ok().filter(|last| *last >= known + total),
+        Value::Int(last) => {
+            let last = u64::try_from(*last).ok();
+            last.filter(|last| (known.saturating_add(total)..=MOST_TOKEN).contains(last))
+        }
         Value::ServerError(_) => None,
         _ => return None,
     };
@@ -156,6 +159,9 @@ mod tests {
         assert_eq!(tries.report(&answers, 0), Some(vec![Some(1)]));
         let answers = [Value::Okay, server_error(), tries.value(0)];
         assert_eq!(tries.report(&answers, 0), Some(vec![None]), "INCRBY failed");
+        let answers = [Value::Okay, Value::Int(i64::MAX), tries.value(0)];
+        assert_eq!(tries.report(&answers, 0), Some(vec![None]), "such a token is not believed");
+        assert_eq!(tries.wire.counter(0).known(), 1);
     }
 
     #[test]

@@ -25,7 +25,6 @@ use tokio::{
 
 use super::{
     encode::NativeWire,
-    refusals::Refusals,
     tried::{Tried, report_tried},
 };
 use crate::{
@@ -36,6 +35,7 @@ use crate::{
             connection::Failure,
             dispatcher::{Dispatched, Dispatcher},
             protocol::{Reply, Request, ScriptCall, decode},
+            recent_keys::RecentKeys,
         },
     },
     types::{Kind, Unavailable},
@@ -134,7 +134,7 @@ impl Writer {
     pub(crate) fn start(
         wire: Arc<NativeWire>,
         dispatcher: Arc<Dispatcher>,
-        refusals: Arc<Refusals>,
+        refusals: Arc<RecentKeys>,
         tasks: &Tasks,
     ) -> Self {
         let (queue, pending) = mpsc::unbounded_channel();
@@ -196,7 +196,7 @@ fn too_few_answers() -> Unavailable {
 struct Batches {
     wire: Arc<NativeWire>,
     dispatcher: Arc<Dispatcher>,
-    refusals: Arc<Refusals>,
+    refusals: Arc<RecentKeys>,
 }
 
 impl Batches {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{future::join3, poll};
 use tokio::time::Instant;
 
-use super::{NativeWire, Refusals, Writer};
+use super::{NativeWire, Writer};
 use crate::{
     runtime::Tasks,
     store::{
@@ -15,6 +15,7 @@ use crate::{
             connection::{ClientName, ManagedConnection},
             discovery::Fixed,
             dispatcher::{Dispatcher, Topology},
+            recent_keys::RecentKeys,
         },
     },
     types::{ClientId, Kind, LockKey, Mode, Owners},
@@ -42,7 +43,7 @@ impl World {
         let wire = Arc::new(NativeWire::new(String::new(), &client, false, false));
         // Tries need no script before them.
         wire.counter(0).raised(&connection, Instant::now());
-        let refusals = Arc::new(Refusals::new());
+        let refusals = Arc::new(RecentKeys::new());
         let writer = Writer::start(wire, Arc::new(dispatcher), refusals, &Tasks::new());
         Self { fake, writer, owners: Owners::new(client) }
     }

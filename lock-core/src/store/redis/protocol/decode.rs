@@ -12,6 +12,12 @@ use crate::{
     types::{FencingToken, ForcedRelease, Mode, Unavailable},
 };
 
+/// A greater token is not believed, so there is always room for those that follow. A counter of microseconds
+/// reaches it in the year 2112.
+pub(crate) const MOST_TOKEN: u64 = 1 << 52;
+/// What is left of a lease is no longer, whatever a server says: as long as the longest lease.
+const MOST_SPAN: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// A script's reply: `{STATUS, nonce, ...}`.
 pub(crate) enum Reply {
     List(Vec<Value>),
@@ -72,7 +78,7 @@ impl Reply {
 
     pub(crate) fn acquired(&self) -> Result<Acquired, Unavailable> {
         Ok(match self.status()? {
-            "GRANTED" => Acquired::Granted(self.token(2)),
+            "GRANTED" => Acquired::Granted(self.token(2)?),
             "BUSY" => {
                 Acquired::Busy { remaining: self.span(2), in_line: self.number(3) == Some(1) }
             }
@@ -95,12 +101,18 @@ impl Reply {
         })
     }
 
+    /// How many clients without a place in line have received that the lock is free.
+    pub(crate) fn heard(&self) -> Option<i64> {
+        self.number(2)
+    }
+
     fn released_at(&self, at: usize) -> Result<Released, Unavailable> {
         Ok(match self.text(at) {
             Some("FREED") => Released::Freed,
             Some("HELD") => Released::StillHeld,
             Some("GONE") => Released::Gone,
-            _ => return Err(self.strange()),
+            Some(wrong) => return Err(Unavailable::unsent(format!("not released: {wrong}"))),
+            None => return Err(self.strange()),
         })
     }
 
@@ -110,7 +122,7 @@ impl Reply {
                 .map(|at| match self.number(at) {
                     Some(1) => Renewal::Renewed,
                     Some(0) => Renewal::Lost,
-                    _ => Renewal::Failed,
+                    _ => Renewal::failed(self.text(at).unwrap_or("the answer is not understood")),
                 })
                 .collect()),
             _ => Err(self.strange()),
@@ -122,7 +134,7 @@ impl Reply {
     }
 
     pub(crate) fn upgraded(&self) -> Result<Upgraded, Unavailable> {
-        match (self.status()?, self.token(2)) {
+        match (self.status()?, self.token(2)?) {
             ("GRANTED", Some(token)) => Ok(Upgraded::Granted(token)),
             ("BUSY", _) => Ok(Upgraded::NotSole),
             ("LOST", _) => Ok(Upgraded::Lost),
@@ -155,7 +167,7 @@ impl Reply {
         match (self.status()?, self.number(2).and_then(|at| usize::try_from(at).ok())) {
             ("GRANTED", _) if self.parts().len() == 2 + locks => {
                 let tokens = (2..2 + locks).map(|at| self.token(at));
-                Ok(AcquiredAll::Granted(tokens.collect()))
+                Ok(AcquiredAll::Granted(tokens.collect::<Result<_, _>>()?))
             }
             ("REFUSED", Some(at)) if at > 0 => {
                 let own = match self.parts() {
@@ -195,7 +207,7 @@ impl Reply {
             mode: self.mode(3).or(permit),
             remaining: self.span(4),
             free_permits: self.number(5).filter(|_| is_semaphore),
-            token: self.token(6),
+            token: self.token(6)?,
             complete: self.number(7) == Some(1),
             holders,
             waiters: waiters.collect(),
@@ -206,7 +218,7 @@ impl Reply {
         match self.status()? {
             status @ ("FREED" | "GONE") => Ok(Some(ForcedRelease {
                 was_held: status == "FREED",
-                fencing_token: self.token(2),
+                fencing_token: self.token(2)?,
             })),
             "WRONG_KIND" => Ok(None),
             _ => Err(self.strange()),
@@ -260,13 +272,23 @@ impl Reply {
         }
     }
 
-    fn token(&self, at: usize) -> Option<FencingToken> {
-        self.text(at)?.parse().ok().map(FencingToken::new)
+    /// `None` where there is none: of a re-entry, and of a permit.
+    fn token(&self, at: usize) -> Result<Option<FencingToken>, Unavailable> {
+        let Some(text) = self.text(at).filter(|text| !text.is_empty()) else { return Ok(None) };
+        match text.parse() {
+            Ok(token) if token <= MOST_TOKEN => Ok(Some(FencingToken::new(token))),
+            _ => Err(Unavailable::unsent(format!(
+                "the server gave a fencing token that is no number up to {MOST_TOKEN}: {}; look at \
+                 the keys lock_token:* and redisson_lock_token:*",
+                beginning(text)
+            ))),
+        }
     }
 
     /// A number of milliseconds; negative for no limit.
     fn span(&self, at: usize) -> Option<Duration> {
-        self.number(at).and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis)
+        let span = self.number(at).and_then(|ms| u64::try_from(ms).ok());
+        span.map(|ms| Duration::from_millis(ms).min(MOST_SPAN))
     }
 
     fn text(&self, at: usize) -> Option<&str> {
@@ -291,8 +313,14 @@ impl Reply {
     }
 
     fn strange(&self) -> Unavailable {
-        Unavailable::unsent(format!("BUG: a lock script answered {self:?}"))
+        let text = format!("{self:?}");
+        Unavailable::unsent(format!("BUG: a lock script answered {}", beginning(&text)))
     }
+}
+
+/// A server may send megabytes; an error is read by people.
+fn beginning(text: &str) -> String {
+    text.chars().take(200).collect()
 }
 
 /// The second word, if it is this long.
@@ -346,6 +374,23 @@ mod tests {
         let three = Reply::new(Value::Array(three.into())).acquired_all(3);
         assert!(matches!(three, Ok(AcquiredAll::Granted(tokens)) if tokens.len() == 3));
         assert!(Reply::new(bulk("GRANTED 7 5 6")).acquired_all(2).is_err(), "it is a list");
+    }
+
+    #[test]
+    fn numbers_of_a_server_have_a_bound() {
+        let granted = |token: &str| Reply::new(bulk(&format!("GRANTED 7 {token}"))).acquired();
+        assert!(matches!(granted("4503599627370496"), Ok(Acquired::Granted(Some(_)))));
+        assert!(matches!(granted(""), Ok(Acquired::Granted(None))), "it is no token");
+        for token in ["4503599627370497", "18446744073709551615", "99999999999999999999", "-1", "x"]
+        {
+            let refused = granted(token).expect_err("out of bounds").to_string();
+            assert!(refused.contains(token) && refused.contains("lock_token"), "{refused}");
+        }
+        let busy = Reply::new(bulk("BUSY 7 9223372036854775807 1")).acquired();
+        let Ok(Acquired::Busy { remaining: Some(remaining), .. }) = busy else { panic!("busy") };
+        assert_eq!(remaining, MOST_SPAN);
+        let long = Reply::new(bulk(&"x".repeat(10_000))).acquired().expect_err("no answer");
+        assert!(long.to_string().len() < 300);
     }
 
     #[test]

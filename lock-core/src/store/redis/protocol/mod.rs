@@ -14,7 +14,7 @@ mod wakeup;
 mod wire;
 
 pub(crate) use counter_name::{counter_name, counter_pattern};
-pub(crate) use decode::Reply;
+pub(crate) use decode::{MOST_TOKEN, Reply};
 pub(crate) use lock_script::LockScript;
 #[cfg(feature = "test-util")]
 pub use lock_script::ScriptText;

@@ -7,6 +7,9 @@ use thiserror::Error;
 
 /// Longer replies are not read: the longest of ours is a page of a list.
 const MAX_REPLY: usize = 16 * 1_024 * 1_024;
+/// Replies of more values are not read: each takes many times its bytes in memory. The slots of a large
+/// cluster are some thousands.
+const MAX_VALUES: usize = 131_072;
 /// Longer lines are not read. Only texts and errors stand in a line, everything longer has a length.
 const MAX_LINE: usize = 64 * 1_024;
 /// The room that is kept between replies.
@@ -14,10 +17,16 @@ const ROOM: usize = 8 * 1_024;
 /// Scripts nest their replies less deep. What is nested deeper is left to the redis crate.
 const MAX_DEPTH: usize = 4;
 
-/// The bytes are not a reply, or it is too long.
+/// Why a reply is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the server sends something that is not a reply")]
-pub(crate) struct Malformed;
+pub(crate) enum Malformed {
+    #[error("the server sends something that is not a reply")]
+    NoReply,
+    #[error("the server sends a reply of more than {} MB, or a line of more than 64 kB", MAX_REPLY >> 20)]
+    TooLong,
+    #[error("the server sends a reply of more than {} values", MAX_VALUES)]
+    TooManyValues,
+}
 
 /// What has arrived and is not yet taken.
 pub(crate) struct ReplyReader {
@@ -30,11 +39,13 @@ pub(crate) struct ReplyReader {
     /// arrives in many pieces is looked through once, not once for each piece.
     complete: usize,
     missing: usize,
+    /// The values of that reply, as far as it names them.
+    values: usize,
 }
 
 impl Default for ReplyReader {
     fn default() -> Self {
-        Self { bytes: vec![0; ROOM], start: 0, end: 0, complete: 0, missing: 1 }
+        Self { bytes: vec![0; ROOM], start: 0, end: 0, complete: 0, missing: 1, values: 1 }
     }
 }
 
@@ -70,10 +81,10 @@ impl ReplyReader {
         let reply = &self.bytes[self.start..self.start + self.complete];
         let value = match decode(reply, MAX_DEPTH) {
             Some((value, [])) => value,
-            _ => parse_redis_value(reply).map_err(|_| Malformed)?,
+            _ => parse_redis_value(reply).map_err(|_| Malformed::NoReply)?,
         };
         self.start += self.complete;
-        (self.complete, self.missing) = (0, 1);
+        (self.complete, self.missing, self.values) = (0, 1, 1);
         Ok(Some(value))
     }
 
@@ -81,12 +92,12 @@ impl ReplyReader {
         let bytes = &self.bytes[self.start..self.end];
         while self.missing > 0 {
             if self.complete > MAX_REPLY {
-                return Err(Malformed);
+                return Err(Malformed::TooLong);
             }
             let Some((kind, rest)) = bytes[self.complete..].split_first() else { return Ok(false) };
             let line = split_line(rest).map(|(line, _)| line);
             if line.unwrap_or(rest).len() > MAX_LINE {
-                return Err(Malformed);
+                return Err(Malformed::TooLong);
             }
             let Some(line) = line else { return Ok(false) };
             let mut end = self.complete + 1 + line.len() + 2;
@@ -97,20 +108,24 @@ impl ReplyReader {
                         end += length + 2;
                         match bytes.get(end - 2..end) {
                             Some(b"\r\n") => {}
-                            Some(_) => return Err(Malformed),
+                            Some(_) => return Err(Malformed::NoReply),
                             None => return Ok(false),
                         }
                     }
                     0
                 }
                 b'*' | b'~' | b'>' => length(line)?.unwrap_or(0),
-                b'%' => 2 * length(line)?.ok_or(Malformed)?,
+                b'%' => 2 * length(line)?.ok_or(Malformed::NoReply)?,
                 // Attributes stand before the value that they describe.
-                b'|' => 2 * length(line)?.ok_or(Malformed)? + 1,
-                _ => return Err(Malformed),
+                b'|' => 2 * length(line)?.ok_or(Malformed::NoReply)? + 1,
+                _ => return Err(Malformed::NoReply),
             };
+            self.values = self.values.saturating_add(more);
+            if self.values > MAX_VALUES {
+                return Err(Malformed::TooManyValues);
+            }
             self.complete = end;
-            self.missing = (self.missing - 1).saturating_add(more);
+            self.missing = self.missing - 1 + more;
         }
         Ok(true)
     }
@@ -134,7 +149,11 @@ fn length(line: &[u8]) -> Result<Option<usize>, Malformed> {
         return Ok(None);
     }
     let length = number(line).and_then(|length| usize::try_from(length).ok());
-    length.filter(|length| *length <= MAX_REPLY).map(Some).ok_or(Malformed)
+    match length {
+        Some(length) if length <= MAX_REPLY => Ok(Some(length)),
+        Some(_) => Err(Malformed::TooLong),
+        None => Err(Malformed::NoReply),
+    }
 }
 
 fn number(line: &[u8]) -> Option<i64> {
@@ -263,26 +282,29 @@ mod tests {
 
     #[test]
     fn what_is_no_reply_is_refused() {
-        for bytes in [
-            "OK\r\n",
-            "$x\r\n",
-            "$-2\r\n",
-            "$2\r\nabc\r\n",
-            "*?\r\n",
-            "$99999999999\r\n",
-            "%-1\r\n",
-        ] {
-            assert_eq!(read(bytes.as_bytes(), usize::MAX), Err(Malformed), "{bytes:?}");
+        for bytes in ["OK\r\n", "$x\r\n", "$-2\r\n", "$2\r\nabc\r\n", "*?\r\n", "%-1\r\n"] {
+            assert_eq!(read(bytes.as_bytes(), usize::MAX), Err(Malformed::NoReply), "{bytes:?}");
         }
-        assert_eq!(read(&vec![b'+'; MAX_LINE + 10], 4_096), Err(Malformed), "an endless line");
+        assert_eq!(read(b"$99999999999\r\n", usize::MAX), Err(Malformed::TooLong));
+        assert_eq!(read(&vec![b'+'; MAX_LINE + 10], 4_096), Err(Malformed::TooLong), "one line");
         assert_eq!(read(&b"*1\r\n".repeat(200), 9).map(|values| values.len()), Ok(0));
-        let endless = b"*16000000\r\n".iter().chain(b"$1000\r\n").chain([b'x'; 1_000].iter());
-        let endless: Vec<u8> = endless.chain(b"\r\n").copied().collect();
-        let piece = &endless[11..];
-        let many = endless.iter().chain(piece.iter().cycle().take(MAX_REPLY)).copied();
-        assert_eq!(read(&many.collect::<Vec<u8>>(), 60_000), Err(Malformed), "an endless list");
+        let item = [b"$1000\r\n".as_slice(), &[b'x'; 1_000], b"\r\n"].concat();
+        let long = item.iter().cycle().take(MAX_REPLY + item.len());
+        let long: Vec<u8> = b"*100000\r\n".iter().chain(long).copied().collect();
+        assert_eq!(read(&long, 60_000), Err(Malformed::TooLong), "an endless list");
         let mut deep = b"*1\r\n".repeat(150);
         deep.extend_from_slice(b":1\r\n");
-        assert_eq!(read(&deep, usize::MAX), Err(Malformed), "too deep");
+        assert_eq!(read(&deep, usize::MAX), Err(Malformed::NoReply), "too deep");
+    }
+
+    #[test]
+    fn a_reply_of_very_many_values_is_refused_before_it_is_kept() {
+        let list = |length: usize| format!("*{length}\r\n");
+        let many = [list(MAX_VALUES - 1), ":1\r\n".repeat(MAX_VALUES - 1)].concat();
+        assert_eq!(read(many.as_bytes(), 60_000).map(|values| values.len()), Ok(1));
+        // Its values have not arrived.
+        for lists in [list(MAX_VALUES), list(40_000).repeat(4), "*16000000\r\n".repeat(9)] {
+            assert_eq!(read(lists.as_bytes(), usize::MAX), Err(Malformed::TooManyValues));
+        }
     }
 }

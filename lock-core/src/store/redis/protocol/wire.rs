@@ -56,7 +56,8 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync {
     /// The channel of a topic, and the number of a waiter among those that share the channel.
     fn channel(&self, topic: WakeTopic) -> (String, Option<u8>);
 
-    fn inspect(&self, key: &LockKey) -> ScriptCall;
+    /// Inspects a key, whatever kind of lock it is.
+    fn inspect(&self, key: &LockKey, lists_waiters: bool) -> ScriptCall;
     fn force_release(&self, key: &LockKey) -> ScriptCall;
     fn request_release(&self, key: &LockKey) -> ScriptCall;
     fn release_requested(&self, holder: &Holder) -> ScriptCall;

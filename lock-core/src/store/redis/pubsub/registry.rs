@@ -119,6 +119,11 @@ impl Channels {
         }
     }
 
+    /// Whether a subscriber of this client receives the channel.
+    pub(crate) fn is_subscribed(&self, name: &str) -> bool {
+        self.all().get(name).is_some_and(|channel| channel.subscribed_by.is_some())
+    }
+
     /// Whether a waiter needs the channel, and `subscriber` does not receive it.
     pub(crate) fn is_missing(&self, name: &str, subscriber: SubscriberId) -> bool {
         self.all().get(name).is_some_and(|channel| channel.subscribed_by != Some(subscriber))

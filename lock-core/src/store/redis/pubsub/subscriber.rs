@@ -26,7 +26,7 @@ use super::registry::{Channels, SubscriberId};
 use crate::{
     runtime::Backoff,
     store::redis::{
-        connect::{ConnectError, Endpoint, ErrorClass, Server, Transport, classify},
+        connect::{ConnectError, Endpoint, ErrorClass, Server, Transport, classify, push_channel},
         discovery::Discovery,
         protocol::{Packed, woken_by},
     },
@@ -150,7 +150,7 @@ impl Subscriber {
 
     /// Returns when the connection has ended or is unusable.
     async fn run_connection(&self) {
-        let (pushes, mut pushed) = mpsc::unbounded_channel();
+        let (pushes, mut pushed) = push_channel();
         let opened = async {
             let server = self.discovery.find().await?;
             let connection = server.open(pushes).await?;
@@ -208,7 +208,7 @@ impl Subscriber {
         &self,
         server: &Server,
         connection: &Transport,
-        pushed: &mut mpsc::UnboundedReceiver<PushInfo>,
+        pushed: &mut mpsc::Receiver<PushInfo>,
         subscribed: &mut HashSet<String>,
     ) -> Subscribed {
         let (missing, extra) = self.channels.compare(subscribed, |slot| self.filter.has(slot));
@@ -247,11 +247,14 @@ impl Subscriber {
                     }
                 }
             }
+            // Each confirmation is a push: those of all channels could be more than have room.
+            while let Ok(push) = pushed.try_recv() {
+                if self.on_push(&push, subscribed) {
+                    outcome = Subscribed::Later;
+                }
+            }
         }
         if matches!(outcome, Subscribed::Later) {
-            while let Ok(push) = pushed.try_recv() {
-                self.on_push(&push, subscribed);
-            }
             subscribed.retain(|name| !self.channels.is_missing(name, self.id));
         }
         outcome
@@ -448,7 +451,7 @@ mod tests {
         })
         .await;
         let server = fake.server();
-        let (pushes, mut pushed) = mpsc::unbounded_channel();
+        let (pushes, mut pushed) = push_channel();
         let connection = server.open(pushes).await.expect("a connection");
         let _receiver = channels.listen("c".to_owned(), 2, None);
         let mut subscribed = HashSet::from(["left".to_owned()]);

@@ -94,11 +94,13 @@ impl Wire for RedissonWire {
     }
 
     fn probe(&self) -> ScriptCall {
-        inspect(&LockNames::probe(&self.prefix))
+        let names = LockNames::probe(&self.prefix);
+        any_kind(&scripts::INSPECT, &names).arg(&names.tag).flag(false)
     }
 
-    fn inspect(&self, key: &LockKey) -> ScriptCall {
-        inspect(&self.names(key))
+    fn inspect(&self, key: &LockKey, lists_waiters: bool) -> ScriptCall {
+        let names = self.names(key);
+        any_kind(&scripts::INSPECT, &names).arg(&names.tag).flag(lists_waiters)
     }
 
     fn acquire(&self, step: &AcquireCommand) -> ScriptCall {
@@ -412,11 +414,6 @@ impl Wire for RedissonWire {
 /// In whole milliseconds: zero for a command that is due at once, which a first try omits.
 fn waited(step: &AcquireCommand) -> Duration {
     Duration::from_millis(u64::try_from(step.waited.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// Inspects a key, whatever kind of lock it is.
-fn inspect(names: &LockNames) -> ScriptCall {
-    any_kind(&scripts::INSPECT, names).arg(&names.tag)
 }
 
 /// A call of a script that determines the kind of the lock itself.

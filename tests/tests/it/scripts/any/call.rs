@@ -9,7 +9,7 @@ use crate::scripts::support::keys::{
 };
 
 pub(crate) fn inspect() -> Call {
-    let args: [(_, &dyn Display); 1] = [("tag", &TAG)];
+    let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("waiters", &1)];
     let keys = [LOCK, LINE, QUEUE, DEADLINES, ALIVE, TOKEN, LEASES];
     Call::new("common/inspect", keys, args)
 }

@@ -55,6 +55,18 @@ async fn a_read_goes_to_its_new_owner_with_its_time() {
     }
 }
 
+/// What is left of its time is 0 then, which Redis does not take as a time to live.
+#[tokio::test]
+async fn a_read_in_its_last_millisecond_goes_to_its_new_owner_or_has_ended() {
+    let store = Store::start().await;
+    for _ in 0..300 {
+        store.granted(&acquire_read("a:1", 1).with("lease", 1)).await;
+        let answer = store.try_ask(&transfer("read", "a:1", "b:2")).await.unwrap();
+        assert!(answer == ["TRANSFERRED"] || answer == ["LOST"], "{answer:?}");
+        store.set(&["FLUSHALL"]).await;
+    }
+}
+
 #[tokio::test]
 async fn a_lock_with_one_holder_goes_to_its_new_owner() {
     for acquire in [plain_call::acquire("a:1", 1), fair_call::acquire("a:1", 1)] {

@@ -129,7 +129,7 @@ async fn refuses_all(store: &mut Store) {
     {
         for value in NO_NUMBERS.iter().chain(&["0"]) {
             let call = call.with("lease", value);
-            assert_eq!(store.ask(&call).await, ["RENEWED", "-1"], "{call:?}");
+            assert_eq!(store.ask(&call).await, ["RENEWED", "FAILED"], "{call:?}");
         }
         let no_owner = call.with(owner(&call).unwrap(), "");
         assert_eq!(store.ask(&no_owner).await, ["RENEWED", "0"]);

@@ -48,8 +48,8 @@ async fn another_type() {
             (release_read("a:1", 0).with("queued", 1), "GONE"),
             (release_write("a:1", 0), "GONE"),
             (release_write("a:1", 0).with("queued", 1), "GONE"),
-            (renew_read("a:1"), "RENEWED -1"),
-            (renew_write("a:1"), "RENEWED -1"),
+            (renew_read("a:1"), "RENEWED FAILED"),
+            (renew_write("a:1"), "RENEWED FAILED"),
             (inspect(), "WRONG_KIND"),
         ];
         untouched(foreign, &expected).await;

@@ -248,7 +248,7 @@ async fn a_foreign_key_spoils_only_its_own_renewal() {
             ["lock:x", &keys[1], "line:x", &keys[0], &keys[1], "line:y"].map(String::from).into();
         batch.keys.extend(keys);
         batch.args.extend([one.clone(), one].concat());
-        assert_eq!(store.ask(&batch).await, ["RENEWED", "-1", "1", "1"]);
+        assert_eq!(store.ask(&batch).await, ["RENEWED", "FAILED", "1", "1"]);
         everything_ends_of(&store, [LOCK, LINE]).await;
     }
 }

@@ -136,7 +136,7 @@ async fn a_foreign_key_spoils_only_its_own_renewal() {
         batch.keys.insert(0, key.to_owned());
         batch.args.extend(one.clone());
     }
-    assert_eq!(store.ask(&batch).await, ["RENEWED", "0", "0", "-1", "-1", "1"]);
+    assert_eq!(store.ask(&batch).await, ["RENEWED", "0", "0", "FAILED", "FAILED", "1"]);
     assert!(within(store.cli.pttl(LOCK).await, LONGER));
     for key in ["lock:x", "lock:y", "lock:z"] {
         assert_eq!(store.cli.pttl(key).await, FOREVER);

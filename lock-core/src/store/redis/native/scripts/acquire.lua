@@ -108,7 +108,9 @@ if beside and stands == 1 then request_pauses(s.ends, '#native', place_ms) end
 -- What became free without a release, because a lease or a place ended, is reserved for the next.
 local first = s.waited and first_places(s, 1)[1]
 local is_due = ahead and first and not is_fair(kind) and left_of(s, first) > RESERVED_MS
-if met_dead or s.ended > 0 or is_due then wake_next(s, permits) end
-write_lock(s)
+local opens = met_dead or s.ended > 0 or is_due
+if opens then wake_next(s, permits) end
+-- A refusal that changes nothing is a read: nothing for replicas and for the append-only file.
+if opens or stands == 1 then write_lock(s) end
 local status = ahead and reads and others > 0 and not is_fair(kind) and 'YIELD ' or 'BUSY '
 return status .. nonce .. string.format(' %.0f ', left_ms and math.max(left_ms, 1) or -1) .. stands

@@ -7,6 +7,7 @@
 -- KEYS[5] counter  string   last fencing token
 -- ARGV[1] nonce
 -- ARGV[2] beside  1: a text of another library is a holder
+-- ARGV[3] waiters  1: lists them; 0: what it costs does not grow with them
 --
 -- Returns {STATE, nonce, kind, mode, ms left (-2: free), free permits (-1: no semaphore), token ('':
 --          none), 1 if all are listed, holders, waiters}
@@ -18,7 +19,7 @@
 local NAMES = {
   e = 'reentrant', n = 'non_reentrant', f = 'fair', t = 'fenced', r = 'read_write', q = 'fair_read_write', s = 'semaphore',
 }
-local nonce = ARGV[1]
+local nonce, lists_waiters = ARGV[1], ARGV[3] == '1'
 local s, failed = read_lock(KEYS, 1, nil, ARGV[2] == '1')
 if failed then return failed end
 if not s then return {'WRONG_KIND', nonce} end
@@ -28,7 +29,7 @@ if permits and not s.kind then s.kind = 's' end
 
 local holders, complete = list_holders(s)
 local waiters = {}
-local places = s.waited and first_places(s, 4 * MOST_LISTED) or {}
+local places = lists_waiters and s.waited and first_places(s, 4 * MOST_LISTED) or {}
 for _, place in ipairs(places) do
   if left_of(s, place) > 0 then
     if #waiters == MOST_LISTED then complete = false break end

@@ -8,7 +8,7 @@
 -- ARGV[4i]   mode   read or write: what the owner must hold
 -- ARGV[4i+1] lease  ms
 --
--- Returns {RENEWED, nonce, one 1 (renewed), 0 (lost) or -1 (failed, state unknown) per hold}
+-- Returns {RENEWED, nonce, for each hold 1 (renewed), 0 (lost) or what was wrong (state unknown)}
 local nonce = ARGV[1]
 
 -- The key must live as long as the places of waiters too, which is seen by how long it lives now.
@@ -30,7 +30,7 @@ end
 local function renew(lock, owner, kind, mode, lease_ms)
   local value = redis.pcall('get', lock)
   if type(value) == 'table' then
-    if not string.find(value.err, 'WRONGTYPE') then return -1 end
+    if not string.find(value.err, 'WRONGTYPE') then error(value) end
     if redis.call('zscore', lock, '#kind:' .. kind) == false then return 0 end
     if mode == 'write' and kind ~= 's' then return 0 end
     return renew_in_set(lock, owner, lease_ms)
@@ -57,8 +57,8 @@ end
 local reply = {'RENEWED', nonce}
 for at = 1, #KEYS do
   local lease_ms = parse_int(ARGV[4 * at + 1], 1, MOST_LEASE_MS)
-  local done, renewed = false, -1
+  local done, renewed = false, 'INVALID'
   if lease_ms then done, renewed = pcall(renew, KEYS[at], ARGV[4 * at - 2], ARGV[4 * at - 1], ARGV[4 * at], lease_ms) end
-  reply[#reply + 1] = done and renewed or -1
+  reply[#reply + 1] = done and renewed or failure_of(renewed)
 end
 return reply

@@ -7,3 +7,8 @@ local function renewed_ms(left_ms, lease_ms)
   return math.max(left_ms, lease_ms)
 end
 
+-- The answer of a renewal that failed: the error of Redis, so that the client's log says it.
+local function failure_of(why)
+  return type(why) == 'table' and why.err or tostring(why)
+end
+

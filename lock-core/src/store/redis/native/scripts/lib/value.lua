@@ -25,9 +25,10 @@
 -- write it anew: where a slot moves away, what is deleted can not be written again.
 local MOST_COUNT = 1000000
 
--- What is left of a lock's key is what is left of its lease.
+-- What is left of a lock's key is what is left of its lease. In the last millisecond of a lease Redis says 0,
+-- a time to live that it refuses when the lock is written again.
 local function deadline_of(s)
-  if not s.deadline then s.deadline = now_ms() + math.max(redis.call('pttl', s.lock), 0) end
+  if not s.deadline then s.deadline = now_ms() + math.max(redis.call('pttl', s.lock), 1) end
   return s.deadline
 end
 

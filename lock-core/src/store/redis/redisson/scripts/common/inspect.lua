@@ -9,6 +9,7 @@
 -- KEYS[7] leases     zset    of a semaphore's permits
 -- ARGV[1] nonce
 -- ARGV[2] tag        prefix of every owner's read keys
+-- ARGV[3] waiters    1: lists them; 0: what it costs does not grow with them, and a fair kind is not told from others
 --
 -- Returns {STATE, nonce, kind, mode, ms left (-2: free, -1: no limit), free permits (-1: not a semaphore),
 --          token ('': none), 1 if the lists are complete, holders, waiters}
@@ -19,7 +20,7 @@
 -- holders  {owner (of a permit: 32 hex digits), reads, writes, ms left} of live holders
 -- waiters  {owner, mode} of live waiters, in order
 local lock, line, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local nonce, tag = ARGV[1], ARGV[2]
+local nonce, tag, lists_waiters = ARGV[1], ARGV[2], ARGV[3] == '1'
 
 local now = now_ms()
 local found = holders_of(lock, leases, tag, now)
@@ -41,13 +42,13 @@ local function list(entries, mode, left)
 end
 
 local fair_line = has_fair_queue(line, alive)
-if fair_line then
+if fair_line and lists_waiters then
   list(redis.call('zrangebyscore', line, '(0', '+inf', 'limit', 0, MOST_VISITED), nil, function(entry) return place_left_ms(alive, entry, now) end)
-elseif is_fair_lock_queue(queue, deadlines, alive) then
+elseif lists_waiters and is_fair_lock_queue(queue, deadlines, alive) then
   list(redis.call('lrange', queue, 0, MOST_VISITED - 1), 'write', function(waiter) return waiter_left_ms(deadlines, alive, waiter, now) end)
 end
 local queued = #waiters > 0
-if not queued then
+if lists_waiters and not queued then
   for at, waiter in ipairs(waiters_in(line)) do
     local owner = string.match(waiter.name, ':(.*)$')
     waiters[at] = {found.shape == 'semaphore' and hex(owner) or owner, waiter.reads and 'read' or 'write'}

@@ -28,7 +28,8 @@ if state[3] or not is_held(state[1], reads) then return {'LOST', nonce} end
 -- The first write may need memory, and is refused before anything has changed.
 redis.call('hset', lock, to, '1')
 if shared then
-  redis.call('set', to_reads .. ':1', '1', 'px', redis.call('pttl', reads .. ':1'))
+  -- Redis says 0 in the last millisecond, a time to live that it refuses.
+  redis.call('set', to_reads .. ':1', '1', 'px', math.max(redis.call('pttl', reads .. ':1'), 1))
   redis.call('del', reads .. ':1')
 end
 redis.call('hdel', lock, field)

@@ -10,7 +10,7 @@
 -- ARGV[3] holds    the owner's holds once released; 0 if missing
 -- ARGV[4] queued   1: the owner may be in line; 0 (the default): it is not
 --
--- Returns {FREED, nonce} the owner was the last holder: the lock is free now
+-- Returns {FREED, nonce, heard} the owner was the last holder: the lock is free now. `heard`: see reserve_for_next
 --         {RELEASED, nonce} the owner still does
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
@@ -20,5 +20,5 @@ if not holds or owner == '' then return {'INVALID', nonce} end
 
 if queued then give_up_place(lock, line, 'write:' .. owner, channel, '0') end
 local status = release_exclusive(lock, owner, holds)
-if status == 'FREED' then reserve_for_next(line, true, channel, '0') end
+if status == 'FREED' then return {status, nonce, reserve_for_next(line, true, channel, '0')} end
 return {status, nonce}

@@ -10,7 +10,7 @@
 -- ARGV[2i+1] owner
 -- ARGV[2i+2] lease  ms
 --
--- Returns {RENEWED, nonce, one 1 (renewed), 0 (lost) or -1 (failed, state unknown) per hold}
+-- Returns {RENEWED, nonce, for each hold 1 (renewed), 0 (lost) or what was wrong (state unknown)}
 --         {INVALID, nonce}
 local nonce, mode = ARGV[1], ARGV[2]
 if mode ~= 'read' and mode ~= 'write' then return {'INVALID', nonce} end

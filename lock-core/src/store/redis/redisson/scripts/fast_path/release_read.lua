@@ -21,9 +21,9 @@ if not extra_arg and owner ~= '' then
   if fields == 2 and redis.call('exists', line) == 0 then
     local lapsed = redis.call('del', lock, reads .. ':1') == 1
     -- See lib/publish.
-    redis.pcall('publish', channel, '0')
-    if SHARDED then redis.pcall('spublish', channel, '0') end
-    return (lapsed and 'GONE ' or 'FREED ') .. nonce
+    local received = redis.pcall('publish', channel, '0')
+    if SHARDED then received = redis.pcall('spublish', channel, '0') end
+    return (lapsed and 'GONE ' or 'FREED ') .. nonce .. (type(received) == 'number' and received > 0 and ' ' .. received or '')
   end
   -- The full script compares after deleting the field, so its FEW_FIELDS (9) is 10 here.
   if fields > 10 then

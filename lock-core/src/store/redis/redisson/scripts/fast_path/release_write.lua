@@ -16,8 +16,8 @@ if not extra_arg and owner ~= '' and redis.call('exists', line) == 0 then
   if state[1] == 'write' and state[2] == '1' and not state[3] then
     redis.call('del', lock)
     -- See lib/publish.
-    redis.pcall('publish', channel, '1')
-    if SHARDED then redis.pcall('spublish', channel, '1') end
-    return 'FREED ' .. nonce
+    local received = redis.pcall('publish', channel, '1')
+    if SHARDED then received = redis.pcall('spublish', channel, '1') end
+    return 'FREED ' .. nonce .. (type(received) == 'number' and received > 0 and ' ' .. received or '')
   end
 end

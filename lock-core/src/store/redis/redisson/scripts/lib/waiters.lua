@@ -121,25 +121,41 @@ local function count_next(waiters, is_free)
   return readers
 end
 
+-- How many clients received what was published, in a cluster on this node. See lib/publish.
+local function received_by(published, sharded)
+  local received = sharded or published
+  return type(received) == 'number' and received or 0
+end
+
 -- Reserves the lock for the first `count` waiters, and wakes them. Each message has leading zeros; their
 -- number is derived from both ends of the owner's name: the counts at its end grow in step in processes
 -- that take turns, so without its client's part their waiters would all retry. Redisson parses the same
 -- number as without them; of this library's waiters, only those with that number retry. Without a waiter in line, the plain
--- message wakes all subscribers: Redisson's clients, and waiters for which there was no place.
+-- message wakes all subscribers: Redisson's clients, and waiters for which there was no place. Returns how
+-- many clients received a message.
 local function reserve_and_wake(line, waiters, count, channel, message)
-  if count == 0 then publish(channel, message) end
+  local received = count == 0 and received_by(publish(channel, message)) or 0
   for at = 1, count do
     local waiter = waiters[at]
     if not is_reserved(waiter) then store_place(line, waiter.name, waiter.since, now_ms() + RESERVED_MS, waiter.permits) end
     local first, tens, ones = string.byte(waiter.name, waiter.reads and 6 or 7), string.byte(waiter.name, -2, -1)
-    publish(channel, string.rep('0', (first + 10 * tens + ones) % 32 + 1) .. message)
+    received = received_by(publish(channel, string.rep('0', (first + 10 * tens + ones) % 32 + 1) .. message))
   end
+  return received
 end
 
--- Reserves a lock that is free or read-locked for the next waiters.
+-- Reserves a lock that is free or read-locked for the next waiters. Returns how many clients received a
+-- message that have no place in line: Redisson's waiters, and clients of this library that have waited just
+-- now, perhaps the owner's. Nil if there are none.
 local function reserve_for_next(line, is_free, channel, message)
   local waiters = waiters_in(line)
-  reserve_and_wake(line, waiters, count_next(waiters, is_free), channel, message)
+  local received = reserve_and_wake(line, waiters, count_next(waiters, is_free), channel, message)
+  local counted = {}
+  for _, waiter in ipairs(waiters) do
+    local client = string.match(waiter.name, '^%a+:([^:]*)')
+    if not counted[client] then counted[client], received = true, received - 1 end
+  end
+  if received > 0 then return received end
 end
 
 -- Reserves the free permits of a semaphore for the next waiters, in order: one that wants more than

@@ -12,7 +12,7 @@
 -- ARGV[3] holds    the owner's read holds once released; 0 if missing
 -- ARGV[4] queued   1: the owner may be in line; 0 (the default): it is not
 --
--- Returns {FREED, nonce} that was the last reader: the lock is free now
+-- Returns {FREED, nonce, heard} that was the last reader: the lock is free now. `heard`: see reserve_for_next
 --         {RELEASED, nonce} the lock is still held, by the owner or by other readers
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
@@ -32,8 +32,7 @@ if (mode ~= 'read' and mode ~= 'write') or held < holds or (held == 0 and writes
 -- The most frequent case: the only reader.
 if mode == 'read' and held == 1 and holds == 0 and redis.call('hlen', lock) == 2 then
   local lapsed = redis.call('del', lock, reads .. ':1') == 1
-  reserve_for_next(line, true, channel, '0')
-  return {lapsed and 'GONE' or 'FREED', nonce}
+  return {lapsed and 'GONE' or 'FREED', nonce, reserve_for_next(line, true, channel, '0')}
 end
 local lapsed = writes == 0 and redis.call('exists', reads .. ':1') == 0
 if held == holds and not lapsed then return {'RELEASED', nonce} end
@@ -57,5 +56,4 @@ if fields > 1 then
   end
 end
 redis.call('del', lock)
-reserve_for_next(line, true, channel, '0')
-return {lapsed and 'GONE' or 'FREED', nonce}
+return {lapsed and 'GONE' or 'FREED', nonce, reserve_for_next(line, true, channel, '0')}

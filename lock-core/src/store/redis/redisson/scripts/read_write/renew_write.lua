@@ -8,7 +8,7 @@
 -- ARGV[2i]   owner
 -- ARGV[2i+1] lease  ms
 --
--- Returns {RENEWED, nonce, one 1 (renewed), 0 (lost) or -1 (failed, state unknown) per hold}
+-- Returns {RENEWED, nonce, for each hold 1 (renewed), 0 (lost) or what was wrong (state unknown)}
 local nonce = ARGV[1]
 
 local function renew(lock, reads, owner, lease_ms)
@@ -23,8 +23,8 @@ end
 local reply = {'RENEWED', nonce}
 for at = 1, #KEYS / 2 do
   local lease_ms = parse_int(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
-  local done, renewed = false, -1
+  local done, renewed = false, 'INVALID'
   if lease_ms then done, renewed = pcall(renew, KEYS[2 * at - 1], KEYS[2 * at], ARGV[2 * at], lease_ms) end
-  reply[#reply + 1] = done and renewed or -1
+  reply[#reply + 1] = done and renewed or failure_of(renewed)
 end
 return reply

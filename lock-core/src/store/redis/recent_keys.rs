@@ -1,4 +1,5 @@
-//! Which keys were not free a moment ago.
+//! Keys of which something was seen a moment ago: that they were not free, or that clients of another library
+//! wait for them.
 
 use std::{
     hash::BuildHasher,
@@ -11,21 +12,20 @@ use tokio::time::Instant;
 
 use crate::types::LockKey;
 
-/// For how long a plain try at a key that was not free is skipped: most such locks are contended, and
-/// the script that follows a refusal does all that the try would.
+/// For how long it is remembered.
 const REMEMBERED: Duration = Duration::from_secs(1);
-/// Keys that share a place only cost each other a script.
+/// Keys that share a place are taken for each other: what is kept here may only be a hint.
 const PLACES: usize = 1_024;
 
 #[derive(Debug)]
-pub(crate) struct Refusals {
+pub(crate) struct RecentKeys {
     started: Instant,
     hasher: RandomState,
-    /// Microseconds since the start of the last refusal of a key in this place, and one; 0: none.
+    /// Microseconds from the start to the last sight of a key in this place, and one; 0: none.
     last: Box<[AtomicU64]>,
 }
 
-impl Refusals {
+impl RecentKeys {
     pub(crate) fn new() -> Self {
         let last = std::iter::repeat_with(AtomicU64::default).take(PLACES).collect();
         Self { started: Instant::now(), hasher: RandomState::default(), last }
@@ -45,8 +45,14 @@ impl Refusals {
     }
 
     pub(crate) fn is_recent(&self, key: &LockKey) -> bool {
-        let last = self.last(key).load(Ordering::Relaxed);
-        last > 0 && Duration::from_micros(self.now().saturating_sub(last)) < REMEMBERED
+        self.age(key).is_some()
+    }
+
+    /// How long ago the key was added, if that is remembered.
+    pub(crate) fn age(&self, key: &LockKey) -> Option<Duration> {
+        let last = Some(self.last(key).load(Ordering::Relaxed)).filter(|last| *last > 0)?;
+        let age = Duration::from_micros(self.now().saturating_sub(last));
+        (age < REMEMBERED).then_some(age)
     }
 }
 
@@ -55,13 +61,13 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_refusal_is_forgotten_after_a_moment() {
-        let refusals = Refusals::new();
+    async fn a_key_is_forgotten_after_a_moment() {
+        let keys = RecentKeys::new();
         let key = LockKey::try_from("k").expect("a key");
-        assert!(!refusals.is_recent(&key));
-        refusals.add(&key);
-        assert!(refusals.is_recent(&key));
+        assert!(!keys.is_recent(&key));
+        keys.add(&key);
+        assert!(keys.is_recent(&key));
         tokio::time::advance(REMEMBERED).await;
-        assert!(!refusals.is_recent(&key));
+        assert!(!keys.is_recent(&key));
     }
 }
