@@ -31,6 +31,8 @@ pub(crate) struct ClientConfig {
     pub(crate) lease: Duration,
     pub(crate) wait: Duration,
     pub(crate) command_timeout: Duration,
+    /// Whether the caller has set it.
+    pub(crate) has_command_timeout: bool,
     pub(crate) max_waiters: usize,
     pub(crate) max_waiters_total: usize,
     pub(crate) redisson_watchdog: Option<Duration>,
@@ -52,6 +54,7 @@ impl Default for ClientConfig {
             lease: DEFAULT_LEASE,
             wait: DEFAULT_WAIT,
             command_timeout: DEFAULT_COMMAND_TIMEOUT,
+            has_command_timeout: false,
             max_waiters: DEFAULT_MAX_WAITERS,
             max_waiters_total: DEFAULT_MAX_WAITERS_TOTAL,
             redisson_watchdog: None,

@@ -56,12 +56,16 @@ impl LockClientBuilder {
     /// # Cancel safety
     ///
     /// Dropping the future closes what was opened.
-    #[cfg_attr(not(feature = "redis"), expect(unused_mut, reason = "Redis checks more options"))]
+    #[cfg_attr(
+        not(any(feature = "redis", feature = "zookeeper")),
+        expect(unused_mut, reason = "stores change the settings")
+    )]
     pub async fn connect(mut self, url: &str) -> Result<LockClient, ConnectError> {
         let (owners, tasks) = beginnings();
         #[cfg(feature = "zookeeper")]
         if zookeeper::is_url(url) {
             let store = zookeeper::connect(&self.zookeeper_plan(url)?, &tasks).await?;
+            self.settings.command_timeout = store.command_timeout;
             return Ok(self.start(owners, Arc::new(store), tasks));
         }
         check_feature(url, cfg!(feature = "zookeeper"))?;
@@ -83,12 +87,16 @@ impl LockClientBuilder {
     /// # Errors
     ///
     /// When the URL is malformed or a setting is out of bounds.
-    #[cfg_attr(not(feature = "redis"), expect(unused_mut, reason = "Redis checks more options"))]
+    #[cfg_attr(
+        not(any(feature = "redis", feature = "zookeeper")),
+        expect(unused_mut, reason = "stores change the settings")
+    )]
     pub fn connect_lazy(mut self, url: &str) -> Result<LockClient, ConnectError> {
         let (owners, tasks) = beginnings();
         #[cfg(feature = "zookeeper")]
         if zookeeper::is_url(url) {
             let store = zookeeper::connect_lazy(&self.zookeeper_plan(url)?, &tasks)?;
+            self.settings.command_timeout = store.command_timeout;
             return Ok(self.start(owners, Arc::new(store), tasks));
         }
         check_feature(url, cfg!(feature = "zookeeper"))?;
@@ -120,6 +128,10 @@ impl LockClientBuilder {
         Ok(zookeeper::ConnectPlan {
             url,
             options,
+            command_timeout: self
+                .settings
+                .has_command_timeout
+                .then_some(self.settings.command_timeout),
             lease: self.settings.lease,
             #[cfg(feature = "zookeeper-tls")]
             tls: self.redis.tls.clone(),

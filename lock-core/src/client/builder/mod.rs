@@ -71,9 +71,11 @@ impl LockClientBuilder {
     }
 
     /// How long one command may take before the store counts as unavailable, at most an hour.
-    /// Default: 500 ms.
+    /// Default: 500 ms; on ZooKeeper half of the lease, because a busy disk or an election takes seconds
+    /// there.
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
         self.settings.command_timeout = timeout.min(LONGEST_TIMEOUT);
+        self.settings.has_command_timeout = true;
         self
     }
 

@@ -12,6 +12,12 @@ pub(crate) fn reliable(session_timeout: Duration) -> Duration {
     session_timeout * 3 / 5
 }
 
+/// How long a command may take, unless the builder says otherwise: half of what is relied upon. A busy disk or
+/// an election takes seconds, in which nothing is lost; and a holder can still renew a second time.
+pub(crate) fn command_timeout(session_timeout: Duration) -> Duration {
+    reliable(session_timeout) / 2
+}
+
 /// The timeout of which this is the reliable part.
 pub(crate) fn session_timeout_for(lease: Duration) -> Duration {
     lease * 5 / 3

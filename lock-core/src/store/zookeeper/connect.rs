@@ -2,6 +2,7 @@
 
 use std::{fmt, time::Duration};
 
+use tokio::time::Instant;
 use zookeeper_client::{Client, Error};
 
 use super::{ConnectPlan, belief::session_timeout_for, path::Root, session::Session, url::Url};
@@ -12,6 +13,8 @@ use crate::{
 
 /// Shorter than any session of use, and long enough to connect in.
 const SHORTEST: Duration = Duration::from_millis(300);
+/// Between two attempts to reach any server.
+const DIAL_AGAIN: Duration = Duration::from_millis(50);
 
 /// How a client connects, at first and whenever its session has ended.
 pub(crate) struct Connector {
@@ -65,6 +68,23 @@ impl Connector {
     /// locks rests on it.
     pub(crate) fn require(&mut self, session_timeout: Duration) {
         (self.session_timeout, self.least) = (session_timeout, Some(session_timeout));
+    }
+
+    /// Begins the first session, and tries again and again until the connect timeout is over: servers that
+    /// are busy, or elect a leader, refuse a connection or leave it unanswered, and may have a session to
+    /// give a moment later.
+    pub(crate) async fn connect_first(&self) -> Result<Session, ConnectError> {
+        let deadline = Instant::now() + self.connect_timeout;
+        loop {
+            let why = match self.connect(1).await {
+                Err(why @ ConnectError::Unreachable { .. }) => why,
+                connected => return connected,
+            };
+            if Instant::now() + DIAL_AGAIN >= deadline {
+                return Err(why);
+            }
+            tokio::time::sleep(DIAL_AGAIN).await;
+        }
     }
 
     /// Begins a session, and checks that locks can be kept in it.

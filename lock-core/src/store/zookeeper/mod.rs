@@ -36,6 +36,7 @@ use crate::{
     store::client_name,
     types::{ConnectError, ConnectOptions},
 };
+use belief::command_timeout;
 use connect::Connector;
 use contenders::Contenders;
 use session::Session;
@@ -52,6 +53,8 @@ pub(crate) fn is_url(url: &str) -> bool {
 pub(crate) struct ConnectPlan<'a> {
     pub(crate) url: &'a str,
     pub(crate) options: ConnectOptions,
+    /// `None`: as the session allows.
+    pub(crate) command_timeout: Option<Duration>,
     pub(crate) lease: Duration,
     #[cfg(feature = "zookeeper-tls")]
     pub(crate) tls: Tls,
@@ -62,10 +65,10 @@ pub(crate) async fn connect(
     plan: &ConnectPlan<'_>,
     tasks: &Arc<Tasks>,
 ) -> Result<ZooKeeperStore, ConnectError> {
-    let (mut connector, options) = (Connector::new(plan)?, &plan.options);
-    let first = connector.connect(1).await?;
+    let mut connector = Connector::new(plan)?;
+    let first = connector.connect_first().await?;
     connector.require(first.client.session_timeout());
-    Ok(start(connector, Some(first), options, tasks))
+    Ok(start(connector, Some(first), plan, tasks))
 }
 
 /// Connects in the background. The ensemble must then grant the whole session that the lease needs.
@@ -73,15 +76,15 @@ pub(crate) fn connect_lazy(
     plan: &ConnectPlan<'_>,
     tasks: &Arc<Tasks>,
 ) -> Result<ZooKeeperStore, ConnectError> {
-    let (mut connector, options) = (Connector::new(plan)?, &plan.options);
+    let mut connector = Connector::new(plan)?;
     connector.require(connector.session_timeout());
-    Ok(start(connector, None, options, tasks))
+    Ok(start(connector, None, plan, tasks))
 }
 
 fn start(
     connector: Connector,
     first: Option<Session>,
-    options: &ConnectOptions,
+    plan: &ConnectPlan<'_>,
     tasks: &Arc<Tasks>,
 ) -> ZooKeeperStore {
     let (root, address) = (connector.root.clone(), connector.address());
@@ -95,7 +98,7 @@ fn start(
         let (contenders, sessions, closed) = cleanup.clone();
         cleanup::run(contenders, sessions, closed)
     });
-    let (service, instance) = client_name::of(options);
+    let (service, instance) = client_name::of(&plan.options);
     ZooKeeperStore {
         sessions,
         contenders,
@@ -103,7 +106,7 @@ fn start(
         requests: requests::ReleaseRequests::default(),
         taken: Arc::default(),
         name: format!("{service} {instance}"),
-        command_timeout: options.command_timeout,
+        command_timeout: plan.command_timeout.unwrap_or_else(|| command_timeout(session_timeout)),
         session_timeout,
         address,
         warnings: tokio::sync::OnceCell::new(),

@@ -20,6 +20,7 @@ use super::{
     znode::Znode,
 };
 use crate::{
+    runtime::answered_within,
     store::{
         AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, LockStore, ReleaseCommand,
         Released, RenewCommand, Renewal, StoreAdmin, StoreFuture, StoreHealth, Upgraded, WakeTopic,
@@ -40,7 +41,7 @@ pub(crate) struct ZooKeeperStore {
     pub(super) taken: Arc<WakeupSender>,
     /// What every znode of this client contains: its name.
     pub(super) name: String,
-    pub(super) command_timeout: Duration,
+    pub(crate) command_timeout: Duration,
     pub(super) session_timeout: Duration,
     pub(super) address: String,
     pub(super) warnings: tokio::sync::OnceCell<Vec<String>>,
@@ -72,9 +73,9 @@ impl ZooKeeperStore {
         &self,
         command: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        match tokio::time::timeout(self.command_timeout, command).await {
-            Ok(answer) => answer,
-            Err(_) => {
+        match answered_within(self.command_timeout, command).await {
+            Some(answer) => answer,
+            None => {
                 let limit = self.command_timeout;
                 let why = self.sessions.check(Duration::ZERO).err();
                 let none =

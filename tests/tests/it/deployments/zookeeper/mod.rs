@@ -5,6 +5,7 @@ mod crowd;
 mod leader;
 mod losses;
 mod members;
+mod pauses;
 mod resource;
 
 use std::time::Duration;
