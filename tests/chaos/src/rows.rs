@@ -17,7 +17,7 @@ const fn elsewhere(number: u8, what: &'static str, why: &'static str) -> Row {
 }
 
 /// Every row, by its number.
-pub(crate) const ROWS: [Row; 54] = [
+pub(crate) const ROWS: [Row; 55] = [
     injected(1, "SIGSTOP of a worker, for less or more than its leases"),
     elsewhere(
         2,
@@ -80,11 +80,12 @@ pub(crate) const ROWS: [Row; 54] = [
     injected(52, "black hole around a worker that is next, before the lock is released"),
     injected(53, "a batch of releases of which one fails"),
     injected(54, "both wires on one key"),
+    injected(55, "callers dropped while their try is queued or on its way"),
 ];
 
 /// Whether workers carry it out themselves, and write down that they did.
 pub(crate) fn is_by_workers(row: u8) -> bool {
-    matches!(row, 28..=36 | 54)
+    matches!(row, 28..=36 | 54 | 55)
 }
 
 #[cfg(test)]

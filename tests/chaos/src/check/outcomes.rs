@@ -8,9 +8,9 @@ use crate::{
     keys::Family,
 };
 
-/// What comes on top of the wait: the command timeout, once for a release of the own process that is
-/// on its way and once for the last answer.
-const ANSWERS: Nanos = 2 * 500 * MS + 50 * MS;
+/// What comes on top of the wait: the longest command timeout, that of ZooKeeper's sessions here, once for a
+/// release of the own process that is on its way and once for the last answer.
+const ANSWERS: Nanos = 2 * 600 * MS + 50 * MS;
 /// For the machine.
 const SLACK: Nanos = 3 * SECOND;
 

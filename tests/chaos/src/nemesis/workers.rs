@@ -1,5 +1,5 @@
 //! The worker processes, their links, and what happens to them: rows 1 to 8, 28 to 36, 50 to
-//! 52 and 54.
+//! 52, 54 and 55.
 
 use std::{
     path::{Path, PathBuf},

@@ -40,7 +40,7 @@ const FOR_WORKERS: &[(u8, u8)] = &[
     (52, 0),
 ];
 /// Those of them that need Redis.
-const FOR_WORKERS_ON_REDIS: &[(u8, u8)] = &[(54, 0)];
+const FOR_WORKERS_ON_REDIS: &[(u8, u8)] = &[(54, 0), (55, 0)];
 
 /// Those that every deployment's Redis servers can suffer.
 const FOR_ALL_SERVERS: &[(u8, u8)] = &[
@@ -142,7 +142,7 @@ impl Deck {
 
 /// Whether a fault of a lane is kept out of calm times.
 fn is_disturbing(row: u8) -> bool {
-    !matches!(row, 3 | 4 | 28..=36 | 50 | 54)
+    !matches!(row, 3 | 4 | 28..=36 | 50 | 54 | 55)
 }
 
 /// The first moment from `at` on at which something that takes so long is over before it is calm.

@@ -1,10 +1,18 @@
 //! Rows of faults that only the program that holds locks can carry out.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, thread, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use fastrand::Rng;
 use futures_util::{
     FutureExt,
+    future::join_all,
+    poll,
     stream::{self, StreamExt},
 };
 use lock_core::{AcquireError, LockClient, ReleaseError};
@@ -29,6 +37,8 @@ const BEYOND_PATHS: &str = "\u{1f512}";
 const AT_THE_SAME_TIME: usize = 6;
 const EACH: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How many tries are dropped while they are queued.
+const QUEUED: usize = 64;
 /// How many futures are dropped.
 const DROPPED: u32 = 12;
 
@@ -47,6 +57,7 @@ pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
         36 => release_late(&worker, random).await,
         50..=52 => wait_in_front(&worker).await,
         54 => lock_on_both_wires(&worker, random).await,
+        55 => drop_queued_tries(&worker, random).await,
         other => worker.wrong(format!("no worker can carry out row {other}")),
     }
     // The others are counted where the worker is killed.
@@ -131,6 +142,40 @@ async fn drop_futures(worker: &Worker, random: &mut Rng) {
         if let Some((n, held)) = worker.acquire(&turn, None).await {
             worker.let_go(n, held, &Looked::begin(), false).await;
         }
+    }
+}
+
+/// Many at once, of a client of their own, each for a fair lock of its own that is free: a try that is sent
+/// after its undo takes the lock for a whole lease, and no client knows of it.
+async fn drop_queued_tries(worker: &Worker, random: &mut Rng) {
+    // It may be cut off, or Redis may be down.
+    let Ok(client) = worker.wire.builder().connect(&worker.url).await else { return };
+    let id = random.u64(..);
+    let dropped = (0..QUEUED).map(|at| {
+        let moment = Duration::from_micros(random.u64(..400));
+        drop_after(moment, client.fair_write(format!("queued:{id}:{at}")).acquire())
+    });
+    join_all(dropped).await;
+    let begun = Instant::now();
+    while client.health().await.holds > 0 && begun.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(20)).await;
+    }
+    // Otherwise Redis does not answer.
+    let all_released = client.health().await.holds == 0;
+    for at in 0..QUEUED {
+        let tried = client.fair_write(format!("queued:{id}:{at}")).try_acquire().await;
+        if matches!(tried, Err(AcquireError::Busy(_))) && all_released {
+            worker.wrong(format!("a dropped try has left the lock queued:{id}:{at}"));
+        }
+    }
+    let _ = client.shutdown(PATIENCE).await;
+}
+
+/// Polls as often as the other tasks let it: a timer has milliseconds.
+async fn drop_after<T>(moment: Duration, acquire: impl Future<Output = T>) {
+    let (begun, mut acquire) = (Instant::now(), pin!(acquire));
+    while begun.elapsed() < moment && poll!(&mut acquire).is_pending() {
+        tokio::task::yield_now().await;
     }
 }
 
