@@ -262,9 +262,12 @@ impl Lease {
         let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
         let place = waits.then_some(PLACE);
         let reserves = alone && self.engine.store.reserves_tokens();
-        let beside_others = reserves && self.engine.store.met_others(&self.key).is_some();
-        let handoffs =
-            if reserves { request.handoffs_to_reserve(waiting, beside_others) } else { 0 };
+        let handoffs = if reserves && waiting > 0 {
+            let beside_others = self.engine.store.met_others(&self.key).is_some();
+            request.handoffs_to_reserve(waiting, beside_others)
+        } else {
+            0
+        };
         {
             let mut state = self.state();
             state.handoffs.left = handoffs;

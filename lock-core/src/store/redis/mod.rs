@@ -166,8 +166,8 @@ impl ConnectPlan {
             wire: self.wire,
             other_wire: self.other_wire,
             replicas: self.options.replicas,
+            met_others: native.is_none().then(RecentKeys::new),
             native,
-            met_others: RecentKeys::new(),
         }
     }
 }

@@ -39,8 +39,8 @@ pub(crate) struct RedisStore {
     pub(crate) other_wire: Arc<dyn Wire>,
     pub(crate) replicas: Option<Replicas>,
     pub(crate) native: Option<Native>,
-    /// The keys whose last release here met waiters of another library.
-    pub(crate) met_others: RecentKeys,
+    /// The keys whose last release here met waiters of another library; on Redisson's wire alone.
+    pub(crate) met_others: Option<RecentKeys>,
 }
 
 /// What only the native wire has.
@@ -177,8 +177,12 @@ impl RedisStore {
     fn look_for_others(&self, holder: &Holder, heard: i64) {
         let (channel, _) = self.wire.channel(WakeTopic::Turn(holder.clone()));
         let own = i64::from(self.channels.is_subscribed(&channel));
-        if !holder.kind.is_fair() && holder.kind != Kind::Semaphore && heard > own {
-            self.met_others.add(&holder.key);
+        if !holder.kind.is_fair()
+            && holder.kind != Kind::Semaphore
+            && heard > own
+            && let Some(met_others) = &self.met_others
+        {
+            met_others.add(&holder.key);
         }
     }
 
@@ -257,7 +261,7 @@ impl LockStore for RedisStore {
     }
 
     fn met_others(&self, key: &LockKey) -> Option<Duration> {
-        self.met_others.age(key)
+        self.met_others.as_ref()?.age(key)
     }
 
     fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
