@@ -32,6 +32,7 @@ pub(crate) struct ClientConfig {
     pub(crate) wait: Duration,
     pub(crate) command_timeout: Duration,
     /// Whether the caller has set it.
+    #[cfg(feature = "zookeeper")]
     pub(crate) has_command_timeout: bool,
     pub(crate) max_waiters: usize,
     pub(crate) max_waiters_total: usize,
@@ -54,6 +55,7 @@ impl Default for ClientConfig {
             lease: DEFAULT_LEASE,
             wait: DEFAULT_WAIT,
             command_timeout: DEFAULT_COMMAND_TIMEOUT,
+            #[cfg(feature = "zookeeper")]
             has_command_timeout: false,
             max_waiters: DEFAULT_MAX_WAITERS,
             max_waiters_total: DEFAULT_MAX_WAITERS_TOTAL,

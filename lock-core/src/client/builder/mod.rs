@@ -75,7 +75,10 @@ impl LockClientBuilder {
     /// there.
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
         self.settings.command_timeout = timeout.min(LONGEST_TIMEOUT);
-        self.settings.has_command_timeout = true;
+        #[cfg(feature = "zookeeper")]
+        {
+            self.settings.has_command_timeout = true;
+        }
         self
     }
 

@@ -68,6 +68,7 @@ impl Unavailable {
     }
 
     /// The store refuses to write at present.
+    #[cfg(feature = "redis")]
     pub(crate) fn refusing_writes(mut self) -> Self {
         self.refuses_writes = true;
         self
