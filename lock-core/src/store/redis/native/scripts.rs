@@ -2,9 +2,9 @@
 
 use redis::Script;
 
-use crate::store::redis::protocol::LockScript;
 #[cfg(feature = "test-util")]
 use crate::store::redis::protocol::ScriptText;
+use crate::store::redis::protocol::{LockScript, script};
 
 macro_rules! common {
     ($($lib:literal)*) => { concat!($(include_str!(concat!("../scripts/lib/", $lib, ".lua")),)*) };
@@ -32,8 +32,8 @@ macro_rules! scripts {
         $(
             pub(crate) static $name: LockScript = LockScript::new(
                 concat!("native/", $path),
-                || Script::new(concat!("local SHARDED = false\n\n", $text)),
-                || Script::new(concat!("local SHARDED = true\n\n", $text)),
+                || script(concat!("local SHARDED = false\n\n", $text)),
+                || script(concat!("local SHARDED = true\n\n", $text)),
             );
         )*
 

@@ -4,7 +4,7 @@ use std::{ops::Deref, sync::LazyLock};
 
 use redis::Script;
 
-/// A script's name and its text as Redis gets it.
+/// A script's name and its text, with the comments that are not sent.
 #[cfg(feature = "test-util")]
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptText {
@@ -35,6 +35,14 @@ impl LockScript {
     pub(crate) fn sharded(&self) -> &Script {
         &self.sharded
     }
+}
+
+/// A script without comments and indentation. Every new connection loads all scripts: over a slow link, the
+/// whole texts would take longer than a connection may take.
+pub(crate) fn script(text: &str) -> Script {
+    let lines = text.lines().map(str::trim_start);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("--"));
+    Script::new(&lines.collect::<Vec<_>>().join("\n"))
 }
 
 impl Deref for LockScript {

@@ -15,9 +15,9 @@ mod wire;
 
 pub(crate) use counter_name::{counter_name, counter_pattern};
 pub(crate) use decode::{MOST_TOKEN, Reply};
-pub(crate) use lock_script::LockScript;
 #[cfg(feature = "test-util")]
 pub use lock_script::ScriptText;
+pub(crate) use lock_script::{LockScript, script};
 pub(crate) use name_pattern::NamePattern;
 pub(crate) use packed::{Decimal, Packed};
 pub(crate) use reply_reader::{Malformed, ReplyReader};

@@ -7,9 +7,9 @@
 
 use redis::Script;
 
-use crate::store::redis::protocol::LockScript;
 #[cfg(feature = "test-util")]
 use crate::store::redis::protocol::ScriptText;
+use crate::store::redis::protocol::{LockScript, script};
 
 macro_rules! composed {
     ($sharded:literal [$($root:literal)?] $path:literal $(fast_path [$($fast:literal)+])? [$($shared:literal)*] [$($lib:literal)*]
@@ -38,8 +38,8 @@ macro_rules! scripts {
         $(
             pub(crate) static $name: LockScript = LockScript::new(
                 $path,
-                || Script::new(plain::$name),
-                || Script::new(sharded::$name),
+                || script(plain::$name),
+                || script(sharded::$name),
             );
         )*
 
