@@ -39,7 +39,7 @@ const MAX_BACKOFF: Duration = Duration::from_millis(250);
 /// acquisition that was sent before.
 const RELEASE_GRACE: Duration = Duration::from_secs(60);
 
-/// While so many releases have failed and are retried, nothing more is acquired. Each keeps about a kilobyte
+/// The most releases that have failed and are retried: with more, the client acquires nothing. Each keeps about a kilobyte
 /// for a lease and [`RELEASE_GRACE`]: without a bound, callers that try all the time would fill the memory
 /// while the store does not answer.
 const MOST_FAILED: usize = 10_000;

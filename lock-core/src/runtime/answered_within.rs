@@ -41,7 +41,7 @@ mod tests {
     async fn what_arrived_in_a_pause_is_read_after_it() {
         let (sender, answer) = oneshot::channel();
         let asked = tokio::spawn(answered_within(LIMIT, answer));
-        // The task waits; then the whole runtime stands still.
+        // The caller waits; then the runtime's only thread is blocked.
         tokio::task::yield_now().await;
         std::thread::sleep(LIMIT * 3);
         let reader = tokio::spawn(async move {

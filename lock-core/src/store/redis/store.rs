@@ -174,12 +174,12 @@ impl RedisStore {
 
     /// So many clients without a place in line have received that a lock is free: one of them may be this
     /// one, which keeps a subscription for a while. A fair kind's line has Redisson's waiters too.
-    fn look_for_others(&self, holder: &Holder, heard: i64) {
+    fn look_for_others(&self, holder: &Holder, listeners: i64) {
         let (channel, _) = self.wire.channel(WakeTopic::Turn(holder.clone()));
         let own = i64::from(self.channels.is_subscribed(&channel));
         if !holder.kind.is_fair()
             && holder.kind != Kind::Semaphore
-            && heard > own
+            && listeners > own
             && let Some(met_others) = &self.met_others
         {
             met_others.add(&holder.key);
@@ -245,8 +245,8 @@ impl LockStore for RedisStore {
                     let call = self.call(self.wire.release(&step));
                     let answered = Box::pin(self.dispatch(&call, None)).await?;
                     let reply = Reply::new(answered.answer);
-                    if let Some(heard) = reply.heard() {
-                        self.look_for_others(&step.holder, heard);
+                    if let Some(listeners) = reply.listeners() {
+                        self.look_for_others(&step.holder, listeners);
                     }
                     (reply.released()?, answered.again)
                 }

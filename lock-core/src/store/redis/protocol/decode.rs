@@ -15,7 +15,7 @@ use crate::{
 /// A greater token is not believed, so there is always room for those that follow. A counter of microseconds
 /// reaches it in the year 2112.
 pub(crate) const MOST_TOKEN: u64 = 1 << 52;
-/// What is left of a lease is no longer, whatever a server says: as long as the longest lease.
+/// The longest remaining time of a lease that is believed: the longest lease.
 const MOST_SPAN: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A script's reply: `{STATUS, nonce, ...}`.
@@ -102,7 +102,7 @@ impl Reply {
     }
 
     /// How many clients without a place in line have received that the lock is free.
-    pub(crate) fn heard(&self) -> Option<i64> {
+    pub(crate) fn listeners(&self) -> Option<i64> {
         self.number(2)
     }
 

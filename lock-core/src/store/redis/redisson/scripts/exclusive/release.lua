@@ -10,7 +10,7 @@
 -- ARGV[3] holds    the owner's holds once released; 0 if missing
 -- ARGV[4] queued   1: the owner may be in line; 0 (the default): it is not
 --
--- Returns {FREED, nonce, heard} the owner was the last holder: the lock is free now. `heard`: see reserve_for_next
+-- Returns {FREED, nonce, listeners} the owner was the last holder: the lock is free now. `listeners`: see reserve_for_next
 --         {RELEASED, nonce} the owner still does
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}

@@ -12,7 +12,7 @@
 -- ARGV[3] holds    the owner's read holds once released; 0 if missing
 -- ARGV[4] queued   1: the owner may be in line; 0 (the default): it is not
 --
--- Returns {FREED, nonce, heard} that was the last reader: the lock is free now. `heard`: see reserve_for_next
+-- Returns {FREED, nonce, listeners} that was the last reader: the lock is free now. `listeners`: see reserve_for_next
 --         {RELEASED, nonce} the lock is still held, by the owner or by other readers
 --         {GONE, nonce} the holds had ended before
 --         {INVALID, nonce}
