@@ -69,15 +69,24 @@ pub(crate) fn same(fake: &Reply, fake_now: i64, real: &Reply, real_now: i64) -> 
         (Reply::Bulk(fake), Reply::Bulk(real)) => {
             same_atoms(&atoms(fake, fake_now), &atoms(real, real_now)) || same_texts(fake, real)
         }
-        (Reply::Error(fake), Reply::Error(real)) => {
-            fake.split(' ').next() == real.split(' ').next()
-        }
+        (Reply::Error(fake), Reply::Error(real)) => code(fake) == code(real),
         (Reply::Array(fake), Reply::Array(real)) => {
             fake.len() == real.len()
                 && fake.iter().zip(real).all(|(fake, real)| same(fake, fake_now, real, real_now))
         }
         (fake, real) => fake == real,
     }
+}
+
+/// The code of an error. Redis before 7 has the place in the script before it, later ones behind it.
+fn code(error: &str) -> &str {
+    let is_behind = ["ERR Error running script", "@user_script"];
+    let inner = error
+        .rsplit_once("@user_script")
+        .filter(|_| is_behind.iter().any(|begin| error.starts_with(begin)));
+    let inner = inner.map_or(error, |(_, inner)| inner);
+    let is_place = |character: char| character.is_ascii_digit() || ": -".contains(character);
+    inner.trim_start_matches(is_place).split(' ').next().unwrap_or_default()
 }
 
 /// Milliseconds within a text, and an error of Redis that a script returns as an outcome.
