@@ -143,7 +143,8 @@ async fn what_curators_recipes_do_not_have_is_refused_with_a_reason() {
 async fn a_session_shorter_than_the_ensemble_likes_is_a_warning() {
     let server = ZooKeeperServer::builder().tick(Duration::from_millis(400)).start().await;
     let warnings = async |lease| {
-        let client = LockClient::builder().lease(lease).connect(&server.url()).await.unwrap();
+        let builder = LockClient::builder().lease(lease).connect_timeout(LIMIT);
+        let client = builder.connect(&server.url()).await.unwrap();
         let health = client.health().await;
         assert!(health.details.iter().any(|line| line.contains("session 0x")), "{health:?}");
         health.warnings.join("; ")
