@@ -154,6 +154,31 @@ pub(super) async fn readers_are_counted_one_by_one(world: StoreUnderTest) {
     assert!(matches!(store.write(&writer, 1).await, Acquired::Granted(_)));
 }
 
+/// A reader waits for the writers that came before it, not for other readers or for a later writer.
+pub(super) async fn readers_before_a_writer_enter_in_any_order(world: StoreUnderTest) {
+    let store = Store::of(&world).await;
+    let owner = || store.owner(Kind::FairReadWrite);
+    let (holder, first, second, writer) = (owner(), owner(), owner(), owner());
+    let wait = async |waiter: &Holder, mode| {
+        let command = AcquireCommand::new(waiter.clone(), mode, LONG);
+        store.store.acquire(AcquireCommand { place: Some(LONG), ..command }).await.unwrap()
+    };
+    assert!(matches!(store.write(&holder, 1).await, Acquired::Granted(_)));
+    for (waiter, mode) in [(&first, Mode::Read), (&second, Mode::Read), (&writer, Mode::Write)] {
+        assert!(busy(wait(waiter, mode).await));
+    }
+    assert_eq!(store.release(&holder, Mode::Write, 0).await, Released::Freed);
+    for reader in [&second, &first] {
+        let entered = wait(reader, Mode::Read).await;
+        assert!(matches!(entered, Acquired::Granted(_)), "{entered:?}");
+        assert!(busy(wait(&writer, Mode::Write).await));
+    }
+    store.release(&first, Mode::Read, 0).await;
+    assert_eq!(store.release(&second, Mode::Read, 0).await, Released::Freed);
+    assert!(matches!(wait(&writer, Mode::Write).await, Acquired::Granted(_)));
+    assert_eq!(store.release(&writer, Mode::Write, 0).await, Released::Freed);
+}
+
 /// The modes of a kind.
 fn modes(kind: Kind) -> impl Iterator<Item = Mode> {
     [Mode::Write, Mode::Read].into_iter().filter(move |mode| kind.supports(*mode))

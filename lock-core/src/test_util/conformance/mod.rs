@@ -83,6 +83,7 @@ macro_rules! conformance_cases {
                 no_command_shortens_a_lease []
                 reserved_tokens_are_given_to_no_other_owner [ReservedTokens]
                 readers_are_counted_one_by_one [ReadWrite]
+                readers_before_a_writer_enter_in_any_order [FairReadWrite]
                 a_repeated_transfer_counts_once [Parking ReadWrite FairReadWrite Fair Reentrant Fenced]
                 a_transfer_of_what_is_not_the_only_hold_changes_nothing [Parking ReadWrite FairReadWrite Fair Reentrant Fenced]
             }
