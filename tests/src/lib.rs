@@ -32,6 +32,7 @@ mod least_rights;
 mod lock_keys;
 mod messages;
 pub mod migrating;
+mod mutating_link;
 mod postgres_server;
 mod preloaded;
 mod process;
@@ -70,6 +71,7 @@ pub use lock_core::test_util::{
 };
 pub use lock_keys::lock_keys;
 pub use messages::Messages;
+pub use mutating_link::MutatingLink;
 pub use postgres_server::PostgresServer;
 pub use process::{Process, ProcessBuilder};
 pub use proxy::{Direction, Proxy};

@@ -39,6 +39,9 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
     let reply = Reply::new(value);
     let _ = (reply.released(), reply.renewed(), reply.downgraded(), reply.standing());
     let _ = (reply.forced(), reply.requested(), reply.resized());
+    if let Ok(crate::store::AcquiredAll::Refused { at, .. }) = reply.acquired_all(1) {
+        assert_eq!(at, 0, "the number of a lock that was not requested");
+    }
     let granted = [
         reply.is_grant(),
         matches!(reply.acquired(), Ok(crate::store::Acquired::Granted(_))),

@@ -44,7 +44,7 @@ fn lock_core_knows_no_http() {
 #[test]
 fn no_crate_links_zookeeper_by_default() {
     for package in ["lock-core", "lock-tower", "lockctl"] {
-        assert_without(package, &["zookeeper-client"]);
+        assert_without(package, &["lock-zookeeper-client"]);
     }
 }
 

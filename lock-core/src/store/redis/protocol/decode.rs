@@ -169,7 +169,7 @@ impl Reply {
                 let tokens = (2..2 + locks).map(|at| self.token(at));
                 Ok(AcquiredAll::Granted(tokens.collect::<Result<_, _>>()?))
             }
-            ("REFUSED", Some(at)) if at > 0 => {
+            ("REFUSED", Some(at)) if (1..=locks).contains(&at) => {
                 let own = match self.parts() {
                     [_, _, _, Value::BulkString(words)] => Reply::Text(words.clone()),
                     parts => Reply::List(parts.get(3..).unwrap_or_default().to_vec()),
@@ -428,6 +428,7 @@ mod tests {
                 "{answer:?}"
             );
             assert!(refused(0, own).is_err(), "locks are counted from 1");
+            assert!(refused(4, own).is_err(), "of three locks");
         }
     }
 
