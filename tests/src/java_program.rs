@@ -111,7 +111,7 @@ fn place(program: JavaProgram) -> PathBuf {
 }
 
 /// The directory of the running program: `<target>/<profile>/deps/<test>`, or a program without `deps`.
-fn target_directory() -> PathBuf {
+pub(crate) fn target_directory() -> PathBuf {
     let program = std::env::current_exe().expect("a running program has a path");
     let place = program.parent().expect("a program in a directory");
     let profile = if place.ends_with("deps") { place.parent() } else { Some(place) };

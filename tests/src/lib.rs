@@ -28,6 +28,7 @@ mod free_port;
 pub mod http;
 mod in_memory_directory;
 mod java_program;
+mod kazoo;
 mod least_rights;
 mod lock_keys;
 mod messages;
@@ -65,6 +66,7 @@ pub use file_limit::raise_file_limit;
 pub use free_port::free_port;
 pub use in_memory_directory::in_memory_directory;
 pub use java_program::{JavaProgram, Redisson, class_path};
+pub use kazoo::start_kazoo;
 pub use least_rights::{least_rights, listed_rights};
 pub use lock_core::test_util::{
     LIMIT, Stopwatch, beat_on_each_processor, bounded, eventually, unless_stalled,

@@ -54,6 +54,13 @@ impl Znodes {
         self.create_with(path, &[], Acls::creator_all()).await;
     }
 
+    /// Creates a node that lasts as long as this session, and whose name the server ends with a sequence.
+    pub async fn create_ephemeral_sequential(&self, path: &str) {
+        let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+        let created = self.client.create(path, &[], &options).await;
+        created.unwrap_or_else(|error| panic!("cannot create {path}: {error}"));
+    }
+
     async fn create_with(&self, path: &str, data: &[u8], acls: Acls<'static>) {
         if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
             let open = CreateMode::Persistent.with_acls(Acls::anyone_all());

@@ -12,6 +12,7 @@ use super::{
     semaphore::permits_in_use,
     session::{Session, retry},
     store::{ZooKeeperStore, is_among, unavailable},
+    strangers::has_strangers,
     tokens::token_of,
 };
 use crate::{
@@ -164,6 +165,9 @@ impl ZooKeeperStore {
     ) -> Result<Stands, Error> {
         loop {
             let children = state.znode.create(session, data).await?;
+            if has_strangers(session, &contender.path, &children).await? {
+                return Ok(Stands::Behind(Acquired::WrongKind));
+            }
             let own = state.znode.name().unwrap_or_default();
             match standing(&children, own) {
                 Standing::Holds => return Ok(Stands::Holds),

@@ -260,7 +260,7 @@ fn snapshot(
     let role = first.map(|(role, _)| *role);
     let newest_token = holders.iter().map(|(_, one)| one.czxid).max().map(token_of);
     let by_role = |role| match role {
-        Role::Mutex => Kind::Reentrant,
+        Role::Mutex | Role::MutexOrWrite => Kind::Reentrant,
         Role::Read | Role::Write => Kind::ReadWrite,
         Role::Permit => Kind::Semaphore,
     };

@@ -1,6 +1,6 @@
-//! The rules of Curator's locks: which contenders hold a lock, and for which one another waits.
+//! The rules of Curator's locks, and of Kazoo's: which contenders hold a lock, and for which one another waits.
 
-use super::names::{Contender, PERMITS, Role, TURNS, in_order};
+use super::names::{Contender, KAZOO_TURNS, PERMITS, Role, TURNS, in_order};
 
 /// Where a contender stands among the children of its lock's path.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub(crate) fn standing(children: &[String], own: &str) -> Standing {
     }
     let before = &all[..at];
     let in_the_way = match all[at].role {
-        Role::Read => before.iter().rev().find(|one| one.role == Role::Write),
-        Role::Mutex | Role::Write | Role::Permit => before.last(),
+        Role::Read => before.iter().rev().find(|one| one.role != Role::Read),
+        _ => before.last(),
     };
     in_the_way.map_or(Standing::Holds, |one| Standing::Behind(one.name.to_owned()))
 }
@@ -36,23 +36,22 @@ pub(crate) fn standing(children: &[String], own: &str) -> Standing {
 /// Whether a contender that came now would have to wait for another of its recipe.
 pub(crate) fn is_in_the_way(children: &[String], role: Role) -> bool {
     is_one_recipe(children, role)
-        && in_order(children).iter().any(|one| role != Role::Read || one.role == Role::Write)
+        && in_order(children).iter().any(|one| role != Role::Read || one.role != Role::Read)
 }
 
 /// Whether only contenders of one recipe are among the children.
 fn is_one_recipe(children: &[String], role: Role) -> bool {
-    let same = |one: &str| match Contender::parse(one) {
-        Some(other) => recipe(other.role) == recipe(role),
-        None => !matches!(one, TURNS | PERMITS),
-    };
-    children.iter().all(|one| same(one))
+    children.iter().all(|child| match Contender::parse(child) {
+        Some(other) => is_recipe_of(role, other.role),
+        None => !matches!(child.as_str(), TURNS | PERMITS | KAZOO_TURNS),
+    })
 }
 
-fn recipe(role: Role) -> &'static str {
-    match role {
-        Role::Mutex => "mutex",
-        Role::Read | Role::Write => "read_write",
-        Role::Permit => "semaphore",
+fn is_recipe_of(role: Role, other: Role) -> bool {
+    match other {
+        Role::Mutex | Role::Permit => role == other,
+        Role::Read | Role::Write => matches!(role, Role::Read | Role::Write),
+        Role::MutexOrWrite => role != Role::Permit,
     }
 }
 
@@ -62,7 +61,9 @@ pub(crate) fn divide(children: &[String]) -> (Vec<Contender<'_>>, Vec<Contender<
     let holders = match all.first().map(|first| first.role) {
         Some(Role::Read) => all.iter().take_while(|one| one.role == Role::Read).count(),
         // After a downgrade that another client has half done, its read has the sequence of its write.
-        Some(Role::Write) => all.iter().take_while(|one| one.sequence == all[0].sequence).count(),
+        Some(Role::Write | Role::MutexOrWrite) => {
+            all.iter().take_while(|one| one.sequence == all[0].sequence).count()
+        }
         Some(Role::Permit) => all.len(),
         Some(Role::Mutex) => 1,
         None => 0,
@@ -109,6 +110,32 @@ mod tests {
         assert_eq!(stands(&line, line[3]), behind(line[2]));
         let line = ["__READ__0000000001", "__READ__0000000002"];
         assert_eq!(stands(&line, line[1]), Standing::Holds);
+    }
+
+    #[test]
+    fn kazoo_stands_in_the_same_line() {
+        let line = ["lock-0000000001", "__lock__0000000002", "lock-0000000003"];
+        assert_eq!(stands(&line, line[2]), behind(line[1]));
+        assert_eq!(stands(&line[1..], line[2]), behind(line[1]));
+        let line = [
+            "__rlock__0000000001",
+            "__READ__0000000002",
+            "__lock__0000000003",
+            "__rlock__0000000004",
+            "__READ__0000000005",
+            "__WRIT__0000000006",
+        ];
+        assert_eq!(stands(&line, line[1]), Standing::Holds);
+        assert_eq!(stands(&line, line[4]), behind(line[2]));
+        assert_eq!(stands(&line, line[5]), behind(line[4]));
+        assert!(is_in_the_way(&children(&line[2..3]), Role::Read));
+        assert!(!is_in_the_way(&children(&line[..2]), Role::Read));
+        let all = children(&line);
+        assert_eq!((divide(&all).0.len(), divide(&all[2..]).0.len()), (2, 1));
+        let mixed = ["lock-0000000001", "__rlock__0000000000"];
+        assert_eq!(stands(&mixed, mixed[0]), Standing::OtherRecipe);
+        let semaphore = vec!["__lock__".to_owned(), "_c_u-lock-0000000001".to_owned()];
+        assert_eq!(standing(&semaphore, "_c_u-lock-0000000001"), Standing::OtherRecipe);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod semaphore;
 mod session;
 mod sessions;
 mod store;
+mod strangers;
 #[cfg(feature = "zookeeper-tls")]
 mod tls;
 mod tokens;

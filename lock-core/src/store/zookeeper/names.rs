@@ -12,6 +12,14 @@
 //!
 //! Everything above them is a container, which the server removes once it is empty. The uuid is drawn
 //! anew for each znode: it finds a znode whose creation was not answered.
+//!
+//! The contenders of Kazoo, of Python, are read too. The sequence orders those of all clients:
+//!
+//! | child | meaning |
+//! |---|---|
+//! | `<uuid>__lock__<sequence>` | contender of its `Lock`, a mutex, or of its `WriteLock` |
+//! | `<uuid>__rlock__<sequence>` | its `ReadLock` |
+//! | `__lock__` | folder of its `Semaphore`, which has no recipe in common with ours |
 
 use uuid::Uuid;
 
@@ -22,6 +30,9 @@ pub(crate) const TURNS: &str = "locks";
 /// The folder of a semaphore's permits in use.
 pub(crate) const PERMITS: &str = "leases";
 
+/// The folder of a semaphore of Kazoo in which the contenders for the next permit queue.
+pub(crate) const KAZOO_TURNS: &str = "__lock__";
+
 /// What a znode stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -29,11 +40,21 @@ pub(crate) enum Role {
     Read,
     Write,
     Permit,
+    /// Of Kazoo alone: a mutex, or a writer.
+    MutexOrWrite,
 }
 
-impl Role {
-    const ALL: [Self; 4] = [Self::Mutex, Self::Read, Self::Write, Self::Permit];
+/// How the names of each role end, before the sequence. New names have the first of a role.
+const LABELS: [(Role, &str); 6] = [
+    (Role::Mutex, "lock-"),
+    (Role::Read, "__READ__"),
+    (Role::Write, "__WRIT__"),
+    (Role::Permit, "lease-"),
+    (Role::MutexOrWrite, "__lock__"),
+    (Role::Read, "__rlock__"),
+];
 
+impl Role {
     pub(crate) fn of(kind: Kind, mode: Mode) -> Self {
         match (kind, mode) {
             (Kind::Semaphore, _) => Self::Permit,
@@ -44,12 +65,8 @@ impl Role {
     }
 
     fn label(self) -> &'static str {
-        match self {
-            Self::Mutex => "lock-",
-            Self::Read => "__READ__",
-            Self::Write => "__WRIT__",
-            Self::Permit => "lease-",
-        }
+        let found = LABELS.iter().find(|(role, _)| *role == self);
+        found.expect("BUG: each role has a label").1
     }
 
     /// The beginning of a new znode's name, up to its sequence.
@@ -70,9 +87,9 @@ pub(crate) struct Contender<'a> {
 
 impl<'a> Contender<'a> {
     pub(crate) fn parse(name: &'a str) -> Option<Self> {
-        let found = Role::ALL.into_iter().find_map(|role| {
-            let at = name.rfind(role.label())?;
-            Some((role, &name[at + role.label().len()..]))
+        let found = LABELS.into_iter().find_map(|(role, label)| {
+            let at = name.rfind(label)?;
+            Some((role, &name[at + label.len()..]))
         });
         let (role, sequence) = found?;
         let digits = sequence.strip_prefix('-').unwrap_or(sequence);
@@ -80,6 +97,14 @@ impl<'a> Contender<'a> {
         let is_number = digits.len() >= 9 && digits.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then_some(Self { name, role, sequence })
     }
+}
+
+/// Whether a child that is no contender ends in a sequence. If it is ephemeral, it contends for a lock
+/// by a recipe that is not known here. Otherwise it is the folder of a key such as `user/1700000000`.
+pub(crate) fn may_be_a_stranger(child: &str) -> bool {
+    let sequence = child.len().checked_sub(10).and_then(|at| child.get(at..));
+    sequence.is_some_and(|sequence| sequence.bytes().all(|byte| byte.is_ascii_digit()))
+        && Contender::parse(child).is_none()
 }
 
 /// The contenders among the children of a path, in the order of their arrival.
@@ -97,12 +122,13 @@ mod tests {
     fn names_of_curator_are_understood_and_others_are_not() {
         let parsed = |name| Contender::parse(name).map(|one| (one.role, one.sequence));
         let uuid = "_c_2f1c9f0e-6f7b-4b3e-9d5e-0e5a0f2d7f11-";
-        for role in Role::ALL {
-            let name = format!("{uuid}{}0000000012", role.label());
+        for (role, label) in LABELS {
+            let name = format!("{uuid}{label}0000000012");
             assert_eq!(
                 Contender::parse(&name).map(|one| (one.role, one.sequence)),
                 Some((role, "0000000012"))
             );
+            assert!(!may_be_a_stranger(&name));
         }
         assert_eq!(
             parsed("lock-0000000001"),
@@ -114,7 +140,12 @@ mod tests {
             ["locks", "leases", "order:42", "lock-", "lock-7", "lock-000000001a", "__READ__"]
         {
             assert_eq!(parsed(other), None, "{other}");
+            assert!(!may_be_a_stranger(other));
         }
+        for stranger in ["write-0000000001", "0000000001", "x-1-0000000002", "é0000000001"] {
+            assert!(parsed(stranger).is_none() && may_be_a_stranger(stranger), "{stranger}");
+        }
+        assert!(!may_be_a_stranger("é00000000"), "ten bytes that are no ten digits");
     }
 
     #[test]

@@ -57,7 +57,8 @@ fn check(path: &str, what: &str) -> Result<(), Unsupported> {
     // Below a key that is a lock itself, its folder would count as a contender that never leaves.
     if path.split('/').any(|part| Contender::parse(part).is_some()) {
         return refuse(
-            "no part of it may end as a contender's znode does, such as lock-0000000001",
+            "no part of it may end as a contender's znode does, such as lock-0000000001 or \
+             __lock__0000000001",
         );
     }
     // Its check is one of UTF-16: nothing beyond the first 65,536 characters passes it.

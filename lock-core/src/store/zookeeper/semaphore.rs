@@ -9,9 +9,10 @@ use super::{
     acquire::{BUSY, Stands},
     contenders::{Contender, ContenderState},
     line::{Standing, standing},
-    names::{Contender as Name, PERMITS, Role, TURNS},
+    names::{Contender as Name, KAZOO_TURNS, PERMITS, Role, TURNS},
     session::{Session, retry},
     store::{ZooKeeperStore, unavailable},
+    strangers::has_strangers,
 };
 use crate::{
     store::{AcquireCommand, Acquired},
@@ -130,11 +131,13 @@ fn count(children: &[String]) -> usize {
     children.iter().filter(is_permit).count()
 }
 
-/// Whether contenders for something that is not a semaphore are under its path.
+/// Whether contenders for something that is not this semaphore are under its path.
 async fn holds_another_recipe(session: &Session, folder: &str) -> Result<bool, Error> {
-    match retry(|| session.client.get_children(folder)).await {
-        Ok((children, _)) => Ok(children.iter().any(|child| Name::parse(child).is_some())),
-        Err(Error::NoNode) => Ok(false),
-        Err(why) => Err(why),
-    }
+    let children = match retry(|| session.client.get_children(folder)).await {
+        Ok((children, _)) => children,
+        Err(Error::NoNode) => return Ok(false),
+        Err(why) => return Err(why),
+    };
+    let is_another = |child: &String| Name::parse(child).is_some() || child == KAZOO_TURNS;
+    Ok(children.iter().any(is_another) || has_strangers(session, folder, &children).await?)
 }

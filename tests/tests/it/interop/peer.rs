@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lock_tests::{Cli, JavaProgram, LIMIT, Process};
+use lock_tests::{Cli, JavaProgram, LIMIT, Process, start_kazoo};
 use tokio::time::timeout;
 
 use crate::interop::session::{Jvm, Session};
@@ -72,6 +72,13 @@ impl Peer {
             builder = builder.env(name, value);
         }
         let process = builder.hears().start();
+        process.line("ready", 2 * LIMIT).await;
+        Self { process: Arc::new(process), session: None }
+    }
+
+    /// Starts a Python process.
+    pub(crate) async fn python(settings: &[(&str, String)]) -> Self {
+        let process = start_kazoo(settings).await;
         process.line("ready", 2 * LIMIT).await;
         Self { process: Arc::new(process), session: None }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, LockClient};
-use lock_tests::{LIMIT, ZooKeeperServer, bounded, connected};
+use lock_tests::{LIMIT, ZooKeeperServer, bounded, connected, eventually};
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
 /// A session of five seconds.
@@ -41,4 +41,32 @@ async fn after_a_pause_of_the_process_no_request_is_refused() {
     let refused = bounded(LIMIT, tasks.join_all()).await;
     let refused: Vec<_> = refused.into_iter().flatten().collect();
     assert!(refused.is_empty(), "{refused:?}");
+}
+
+/// Its place in the line has gone with its session, and those behind it may have been granted the lock.
+#[tokio::test]
+async fn a_waiter_whose_session_has_ended_stands_in_line_in_the_next() {
+    let server = ZooKeeperServer::builder().tick(Duration::from_millis(400)).start().await;
+    // A session of one second.
+    let builder = LockClient::builder().lease(Duration::from_millis(600)).connect_timeout(LIMIT);
+    let client = connected(builder, &server.url()).await;
+    let znodes = server.znodes().await;
+    znodes.create("/lock/k", "").await;
+    znodes.create_ephemeral_sequential("/lock/k/_c_0-lock-").await;
+    let waiting = tokio::spawn(client.reentrant("k").wait(2 * LIMIT).acquire());
+    let mut before = Vec::new();
+    let stands = async || {
+        before = znodes.children("/lock/k").await;
+        before.len() == 2
+    };
+    eventually("a place in the line", LIMIT, stands).await;
+    std::thread::sleep(Duration::from_millis(2_500));
+    let stands_again = async || {
+        let children = znodes.children("/lock/k").await;
+        children.len() == 2 && children != before
+    };
+    eventually("a place of another session", LIMIT, stands_again).await;
+    assert!(!waiting.is_finished());
+    assert!(znodes.delete("/lock/k/_c_0-lock-0000000000").await);
+    bounded(LIMIT, waiting).await.unwrap().unwrap().release().await.unwrap();
 }

@@ -6,6 +6,7 @@
 mod crashes;
 mod crowd;
 mod exclusion;
+mod kazoo;
 mod kinds;
 mod operators;
 mod order;

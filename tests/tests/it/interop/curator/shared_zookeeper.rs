@@ -96,6 +96,19 @@ impl SharedZooKeeper {
         }
     }
 
+    /// A process of Python, whose locks have the names of `kazoo` or of `curator`.
+    pub(crate) async fn python(&self, names: &str) -> Peer {
+        let session = self.session.as_millis().to_string();
+        let servers = format!("{}{}", self.server.connect_string(), self.chroot);
+        let names = names.to_owned();
+        Peer::python(&[("ZOOKEEPER", servers), ("SESSION_MS", session), ("NAMES", names)]).await
+    }
+
+    /// The path of a key's folder.
+    pub(crate) fn path_of(&self, key: &str) -> String {
+        format!("{}{BASE}/{key}", self.chroot)
+    }
+
     pub(crate) async fn pair(&self) -> Pair {
         let (java, rust) = tokio::join!(self.peer(Java), self.peer(Rust));
         Pair { java, rust }
@@ -128,7 +141,7 @@ impl SharedZooKeeper {
 
     /// The names of all that hold this key or wait for it: the children of its folder.
     pub(crate) async fn contenders(&self, key: &str) -> Vec<String> {
-        self.znodes.children(&format!("{}{BASE}/{key}", self.chroot)).await
+        self.znodes.children(&self.path_of(key)).await
     }
 
     /// Returns as soon as so many hold the key or wait for it.
