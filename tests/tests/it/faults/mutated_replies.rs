@@ -15,7 +15,9 @@ const CHANGED_ON_ZOOKEEPER: u64 = 60;
 /// Of both clients and runtime; without the bounds one answer takes gigabytes.
 const MOST_MEMORY_KB: u64 = 400 * 1_024;
 
-on_every_wire! { redis }
+on_every_wire! {
+    redis
+}
 
 async fn redis(wire: Wire) {
     let server = RedisServer::start().await;
