@@ -31,7 +31,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = env::var("LOCK_URL")?;
     let on_redis = url.starts_with("redis");
     // A machine that stands still for a moment is not what these tests are about.
-    let patience = Duration::from_secs(10);
+    let patience = env::var("COMMAND_TIMEOUT_MS").unwrap_or_else(|_| "10000".to_owned());
+    let patience = Duration::from_millis(patience.parse()?);
     let mut builder = LockClient::builder().command_timeout(patience);
     if on_redis {
         builder = builder.redisson();

@@ -2,45 +2,52 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LockClient};
-use lock_tests::{LIMIT, ZooKeeperServer, bounded, connected, eventually};
-use tokio::{sync::watch, task::JoinSet, time::sleep};
+use lock_core::LockClient;
+use lock_tests::{
+    LIMIT, Process, ZooKeeperServer, bounded, connected, eventually, in_memory_directory,
+};
+use tokio::time::sleep;
 
-/// A session of five seconds.
-const LEASE: Duration = Duration::from_secs(3);
+/// Threads of the process that stands still, each with a key of its own.
+const THREADS: u32 = 8;
 
-/// On a runtime of one thread, which a blocked thread stops with all its timers and connections.
+/// A session of five seconds, so that commands have 1.5.
 #[tokio::test]
-async fn after_a_pause_of_the_process_no_request_is_refused() {
+async fn after_a_pause_of_the_process_no_acquisition_is_refused() {
     let server = ZooKeeperServer::start().await;
-    let builder = LockClient::builder().lease(LEASE).connect_timeout(LIMIT);
-    let client = connected(builder, &server.url()).await;
-    let (stop, stopped) = watch::channel(false);
-    let mut tasks = JoinSet::new();
-    for task in 0..20 {
-        let (client, stopped) = (client.clone(), stopped.clone());
-        tasks.spawn(async move {
-            let mut refused: Vec<AcquireError> = Vec::new();
-            while !*stopped.borrow() {
-                // Some wait for each other, some in the ensemble, and of some commands are under way.
-                match client.write(format!("k:{}", task % 8)).wait(LIMIT).acquire().await {
-                    Ok(guard) => {
-                        sleep(Duration::from_millis(5)).await;
-                        drop(guard);
-                    }
-                    Err(why) => refused.push(why),
-                }
-            }
-            refused
-        });
+    let counters = in_memory_directory();
+    let process = Process::builder(env!("CARGO_BIN_EXE_peer"))
+        .env("LOCK_URL", server.url())
+        .env("LEASE_MS", "3000")
+        .env("COMMAND_TIMEOUT_MS", "1500")
+        .hears()
+        .start();
+    process.line("ready", LIMIT).await;
+    for thread in 0..THREADS {
+        let counter = counters.path().join(thread.to_string());
+        std::fs::write(&counter, "0").unwrap();
+        process.say(&format!(
+            "{thread} t{thread} crowd write k{thread} {} 1000000",
+            counter.display()
+        ));
     }
-    sleep(Duration::from_millis(300)).await;
-    std::thread::sleep(Duration::from_secs(2));
-    sleep(Duration::from_millis(500)).await;
-    stop.send_replace(true);
-    let refused = bounded(LIMIT, tasks.join_all()).await;
-    let refused: Vec<_> = refused.into_iter().flatten().collect();
-    assert!(refused.is_empty(), "{refused:?}");
+    let turns = || {
+        let counters = (0..THREADS).map(|thread| counters.path().join(thread.to_string()));
+        // A counter that is just written is empty.
+        let counted = counters.map(|path| std::fs::read_to_string(path).unwrap());
+        counted.map(|count| count.parse().unwrap_or(0)).sum::<u64>()
+    };
+    for _ in 0..3 {
+        let before = turns();
+        eventually("turns", LIMIT, async || turns() > before + 50).await;
+        process.pause();
+        sleep(Duration::from_secs(2)).await;
+        process.resume();
+    }
+    let before = turns();
+    eventually("turns after the last pause", LIMIT, async || turns() > before + 50).await;
+    // A thread answers when an acquisition fails.
+    assert!(!process.has_line("#"), "{}", process.output());
 }
 
 /// Its place in the line has gone with its session, and those behind it may have been granted the lock.
