@@ -1,7 +1,11 @@
 //! Tries that are refused: by a holder, up to the last moment of its lease, and by a server that refuses all
 //! writes for a while.
 
-use std::time::{Duration, Instant};
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
 
 use lock_core::{AcquireError, Kind, LockClient};
 use lock_tests::{Cli, LIMIT, RedisServer, Wire, bounded, eventually, on_every_wire};
@@ -139,4 +143,43 @@ async fn waiters_wait_on_while_redis_refuses_writes_and_newcomers_get_the_reason
         bounded(LIMIT, waiter).await.unwrap().unwrap();
     }
     nothing_stays(&server, &[&here, &there]).await;
+}
+
+/// What this thread logs.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn has(&self, text: &str) -> bool {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).contains(text)
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// On a runtime of one thread, so that the client's tasks log there too.
+#[tokio::test]
+async fn a_renewal_that_redis_refuses_logs_why() {
+    for wire in Wire::BOTH {
+        let server = RedisServer::start().await;
+        let log = Log::default();
+        let writer = log.clone();
+        let lines = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+        let _logging = tracing::subscriber::set_default(lines);
+        let client =
+            wire.builder().lease(Duration::from_secs(6)).connect(&server.url()).await.unwrap();
+        let _guard = client.write("k").acquire().await.unwrap();
+        refuse_writes(&server.cli().await, "1").await;
+        let is_logged = async || log.has("renewal failed") && log.has("NOREPLICAS");
+        // Two seconds after the grant.
+        eventually("the reason in the log", LIMIT, is_logged).await;
+    }
 }
