@@ -3,4 +3,5 @@
 
 mod against_redis;
 mod broken_scripts;
+mod last_millisecond;
 mod real_scripts;

@@ -6,5 +6,5 @@
 
 mod commands;
 mod compare;
-mod scripts;
+pub(crate) mod scripts;
 mod server;

@@ -20,7 +20,7 @@ use crate::against_redis::{
 
 /// Times far apart, so that a moment more or less makes no difference.
 const MINUTES: [u64; 4] = [10, 20, 40, 80];
-const KINDS: [Kind; 5] =
+pub(crate) const KINDS: [Kind; 5] =
     [Kind::ReadWrite, Kind::FairReadWrite, Kind::Reentrant, Kind::Fair, Kind::Semaphore];
 /// What is no number, or none that is taken.
 const NONSENSE: [&str; 8] = ["", "0", "-1", "1.5", "abc", "1e400", "nan", "9223372036854775807"];
@@ -65,7 +65,7 @@ const IN_THE_NATIVE_WAY: &[&[&str]] = &[
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wire {
+pub(crate) enum Wire {
     Redisson,
     Native,
 }
@@ -183,7 +183,7 @@ fn on_any_wire(wire: Wire, kind: Kind) -> impl Strategy<Value = Happens> {
     ]
 }
 
-fn caller(wire: Wire, kind: Kind, owner: &str) -> ScriptCaller {
+pub(crate) fn caller(wire: Wire, kind: Kind, owner: &str) -> ScriptCaller {
     let key = LockKey::try_from("k").expect("a key");
     // Sixteen bytes that are text, in hexadecimal digits.
     let permit = || format!("permit-number-{owner}{owner}");
@@ -198,7 +198,7 @@ fn caller(wire: Wire, kind: Kind, owner: &str) -> ScriptCaller {
 }
 
 /// What a read/write lock alone can be asked for is asked of no other.
-fn call(wire: Wire, kind: Kind, owner: &str, step: Step) -> PlainCall {
+pub(crate) fn call(wire: Wire, kind: Kind, owner: &str, step: Step) -> PlainCall {
     let shared = matches!(kind, Kind::ReadWrite | Kind::FairReadWrite);
     let kind = match step {
         Step::Upgrade { .. } | Step::Downgrade { .. } if !shared => Kind::ReadWrite,

@@ -22,8 +22,10 @@ if only_missing then
 elseif total ~= before then
   redis.call('set', s.permits, total)
 end
+-- Counted before the lock is written: one that has lost its last holder, and has waiters, is a set no more.
+local free = total - count_holders(s)
 if total > before or s.ended > 0 then
   wake_next(s, total)
   write_lock(s)
 end
-return {'RESIZED', nonce, total - count_holders(s)}
+return {'RESIZED', nonce, free}
