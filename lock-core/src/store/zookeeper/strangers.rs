@@ -7,8 +7,8 @@ use super::{
     session::{Session, retry},
 };
 
-/// How many children are looked at, where the folders of keys have such names.
-const MOST_LOOKED_AT: usize = 512;
+/// How many children are read by one command, where the folders of keys have such names.
+const AT_ONCE: usize = 512;
 
 /// Whether contenders of an unknown recipe are among the children of a lock's path: if they were
 /// ignored, the lock would be granted to both. The folder of a key is not ephemeral.
@@ -17,25 +17,27 @@ pub(super) async fn has_strangers(
     folder: &str,
     children: &[String],
 ) -> Result<bool, Error> {
-    let like_them: Vec<_> =
-        children.iter().filter(|child| may_be_a_stranger(child)).take(MOST_LOOKED_AT).collect();
-    if like_them.is_empty() {
-        return Ok(false);
+    let like_them: Vec<_> = children.iter().filter(|child| may_be_a_stranger(child)).collect();
+    for some in like_them.chunks(AT_ONCE) {
+        let look = || async {
+            let mut reader = session.client.new_multi_reader();
+            for name in some {
+                reader.add_get_data(&format!("{folder}/{name}"))?;
+            }
+            reader.commit().await
+        };
+        if retry(look).await?.iter().any(is_stranger) {
+            return Ok(true);
+        }
     }
-    let look = || async {
-        let mut reader = session.client.new_multi_reader();
-        for name in &like_them {
-            reader.add_get_data(&format!("{folder}/{name}"))?;
-        }
-        reader.commit().await
-    };
-    let found = retry(look).await?;
-    Ok(found.iter().any(|found| {
-        match found {
-            MultiReadResult::Data { stat, .. } => stat.ephemeral_owner != 0,
-            // One that may not be read is no folder of ours.
-            MultiReadResult::Error { err } => *err == Error::NoAuth,
-            _ => false,
-        }
-    }))
+    Ok(false)
+}
+
+fn is_stranger(found: &MultiReadResult) -> bool {
+    match found {
+        MultiReadResult::Data { stat, .. } => stat.ephemeral_owner != 0,
+        // What this client may not read is not a folder that it made.
+        MultiReadResult::Error { err } => *err == Error::NoAuth,
+        _ => false,
+    }
 }
