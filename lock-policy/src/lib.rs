@@ -101,7 +101,7 @@ pub mod __private {
     //! Items of a policy that the layers use. Not part of the public interface.
 
     pub use crate::{
-        key::{KeyTemplates, RequestKey, RequestValues},
+        key::{KeyTemplates, RequestKey, RequestValues, Source},
         settings::{AnswerOverride, LockName, LockSettings, ShadowOutcome, kill_switch},
     };
     #[cfg(feature = "file")]

@@ -15,7 +15,8 @@ pub use key_values::KeyValues;
 pub use rejection::KeyRejection;
 pub use request_values::RequestValues;
 #[cfg(feature = "file")]
-pub(crate) use source::{SOURCES, Source};
+pub(crate) use source::SOURCES;
+pub use source::Source;
 pub use template_error::KeyTemplateError;
 pub use templates::KeyTemplates;
 #[cfg(feature = "file")]

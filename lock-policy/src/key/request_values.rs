@@ -51,6 +51,9 @@ impl<'r> RequestValues<'r> {
         }
     }
 
+    /// Reads cookies as handlers do, by tower-cookies or `axum_extra`: name and value are
+    /// percent-decoded, and a cookie that does not decode is not there. Otherwise a client could
+    /// spell one cookie in two ways, and have two locks.
     fn cookie(
         &self,
         source: &Source<'_>,
@@ -60,8 +63,9 @@ impl<'r> RequestValues<'r> {
         for header in &self.parts.headers.get_all(COOKIE) {
             // A cookie header that is not text as a whole may still contain this cookie, but it
             // cannot be parsed safely, so it is refused.
-            let cookies = header.to_str().map_err(|_| unreadable("cookie", name))?;
-            let cookies = Cookie::split_parse(cookies).filter_map(Result::ok);
+            let header = str::from_utf8(header.as_bytes());
+            let header = header.map_err(|_| unreadable("cookie", name))?;
+            let cookies = Cookie::split_parse_encoded(header).filter_map(Result::ok);
             let named = cookies.filter(|cookie| cookie.name() == name);
             found.extend(named.map(|cookie| Ok(Cow::Owned(cookie.value().to_owned()))));
         }

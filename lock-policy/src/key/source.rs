@@ -25,6 +25,7 @@ pub(crate) const SOURCES: [&str; 6] = ["path", "query", "header", "cookie", "cla
 
 impl<'h> Source<'h> {
     /// Parses a placeholder; `None` if it names no known source, or has no name after it.
+    #[must_use]
     pub fn of(placeholder: &'h Placeholder) -> Option<Self> {
         let (source, name) = match &*placeholder.path {
             [name] => return Some(Self::Path(name)),
@@ -45,6 +46,7 @@ impl<'h> Source<'h> {
     }
 
     /// Returns the rejection of a request without this value.
+    #[must_use]
     pub fn missing(&self) -> KeyRejection {
         match self {
             Self::Path(name) => KeyRejection::misconfigured(format!(
@@ -68,6 +70,7 @@ impl<'h> Source<'h> {
     }
 
     /// Returns the rejection of a request with several of these values.
+    #[must_use]
     pub fn twice(&self) -> KeyRejection {
         let (what, name) = match self {
             // Nested routers can use one name twice, which is the service's fault.

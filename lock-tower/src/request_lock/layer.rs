@@ -49,10 +49,15 @@ impl RequestLockLayer {
     /// | `{id}`, `{path.id}` | the route's path parameter, percent-decoded | 500 |
     /// | `{query.page}` | the parameter of the query string, decoded | 400 |
     /// | `{header.x-tenant}` | the header | 400 |
-    /// | `{cookie.sid}` | the cookie, as it was sent | 400 |
+    /// | `{cookie.sid}` | the cookie, percent-decoded | 400 |
     /// | `{claim.sub}`, `{ext.tenant}` | what [`values`](Self::values) gives | 500 |
     ///
     /// A query parameter, header or cookie that is sent twice is answered 400 `lock-key-invalid`.
+    ///
+    /// Cookies are read as tower-cookies (so tower-sessions) and `axum_extra` read them, by the
+    /// crate `cookie`: spaces around name and value are dropped, both are percent-decoded, and
+    /// quotes are a part of the value. A cookie that does not decode to UTF-8 is not there. Of two
+    /// cookies of one name those crates take the last one; here they are answered 400.
     ///
     /// For [`Router::route_layer`](axum::Router::route_layer): elsewhere path parameters are
     /// unknown, and every request is answered 500 `lock-misconfigured`.

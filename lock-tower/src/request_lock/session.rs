@@ -1,9 +1,9 @@
 use lock_core::LockClient;
 use lock_policy::{
-    __private::{KeyTemplates, RequestValues},
+    __private::{KeyTemplates, RequestValues, Source},
     KeyRejection, KeyTemplateError, KeyValues, OnMissingKey,
 };
-use tower_sessions_core::Session;
+use tower_sessions_core::{Session, session::Id};
 
 use super::RequestLockLayer;
 
@@ -22,9 +22,11 @@ impl RequestLockLayer {
     ///
     /// It has to be outside of the session's layer, which loads and saves the session: elsewhere
     /// each request is answered 500 `lock-misconfigured`. A request without the cookie has no
-    /// session yet, and runs without a lock. The key is a hash of the cookie's value, so that
-    /// nothing in the store can be used as a session. A cookie that is *encrypted* is another one
-    /// each time it is set, although the session is the same: sign cookies instead.
+    /// session yet, and runs without a lock. One with two cookies of this name is answered 400. The
+    /// cookie is [read as tower-sessions reads it](Self::new), and the key is a hash of the session's
+    /// id, so that nothing in the store can be used as a session. Of a signed cookie it is a hash of
+    /// its value. A cookie that is *encrypted* has another value each time it is set, although the
+    /// session is the same: sign cookies instead.
     ///
     /// # Examples
     ///
@@ -57,14 +59,21 @@ impl RequestLockLayer {
     ///
     /// [tower-sessions]: https://docs.rs/tower-sessions
     pub fn session(client: LockClient, cookie: &str) -> Result<Self, KeyTemplateError> {
-        let template = KeyTemplates::parse([&*format!("session:{{cookie.{cookie}|hash}}")])?;
+        // Refuses a name that cannot stand in a template.
+        KeyTemplates::parse([&*format!("{{cookie.{cookie}}}")])?;
+        let template = KeyTemplates::parse(["session:{id|hash}"])?;
+        let cookie = Source::Cookie(cookie.to_owned());
         let none = KeyValues::default();
         let layer = Self::with_keys(client, move |parts| {
             if parts.extensions.get::<Session>().is_some() {
                 return Err(KeyRejection::misconfigured(INSIDE));
             }
             let values = RequestValues { parts, path: Vec::new(), registered: &none };
-            let keys = template.keys(&values)?;
+            let value = values.value(&cookie)?.ok_or_else(|| cookie.missing())?;
+            // The session has this id, whatever its spelling. A signed or encrypted value has none
+            // that is readable here.
+            let id = value.parse::<Id>().map_or(value, |id| id.to_string().into());
+            let keys = template.keys(&RequestValues { path: vec![("id", &id)], ..values })?;
             Ok(keys.into_iter().map(|key| key.key).collect::<Vec<_>>())
         });
         Ok(layer.name("session").on_missing_key(OnMissingKey::Skip))

@@ -4,6 +4,7 @@ use crate::common::{Answer, logs::Logs, request, send};
 use axum::{Extension, Router, body::Body, routing::any};
 use http::{Request, header::COOKIE};
 use lock_tower::{KeyValues, LockClient, Locked, RequestLockLayer};
+use tower_cookies::{CookieManagerLayer, Cookies};
 
 async fn key(lock: Locked) -> String {
     lock.view().unwrap().key().as_str().to_owned()
@@ -56,14 +57,50 @@ async fn each_source_gives_its_value() {
         ("{header.x-tenant}", "North%2F1"),
         ("{header.X-Tenant:lower}", "north%2F1"),
         ("{header.x-name:lower}", "%C3%B6"),
-        // As it was sent: the key's own encoding is the only one that is undone.
-        ("{cookie.sid}", "a%2520b"),
+        ("{cookie.sid}", "a%20b"),
         ("{cookie.third}", "3"),
         ("{claim.realm.role}:{ext.tenant}", "clerk:clerk"),
     ] {
         let mut request = put(uri, headers);
         request.extensions_mut().insert(Claims("clerk"));
         assert_eq!(answer(template, request).await.text, expected, "{template}");
+    }
+}
+
+/// Two spellings of one cookie are one lock, and the handler is given the value that is locked.
+#[tokio::test]
+async fn a_cookie_is_what_the_handler_reads() {
+    async fn both(cookies: Cookies, lock: Locked) -> String {
+        let read = cookies.get("sid").map(|cookie| cookie.value().to_owned());
+        format!("{} {}", read.unwrap_or_default(), lock.view().unwrap().key())
+    }
+    let layer = RequestLockLayer::new(LockClient::in_memory(), "{cookie.sid|default=none}");
+    let app = Router::new()
+        .route("/orders/{id}", any(both))
+        .route_layer(layer.unwrap())
+        .layer(CookieManagerLayer::new());
+    for (sent, read_and_key) in [
+        ("sid=7", "7 7"),
+        ("%73id=%37", "7 7"),
+        ("a; =b; sid = 7 ; c=%ff", "7 7"),
+        ("sid=a%20b", "a b a%20b"),
+        ("sid=a+b", "a+b a%2Bb"),
+        ("sid=a=b", "a=b a%3Db"),
+        ("sid=\"7\"", "\"7\" %227%22"),
+        ("sid=%C3%B6", "ö %C3%B6"),
+        ("sid=ö", "ö %C3%B6"),
+        ("sid=%zz%4", "%zz%4 %25zz%254"),
+        ("sid=%2537", "%37 %2537"),
+        ("SID=7; %20sid=7", " none"),
+        ("sid=%ff", " none"),
+        ("sid=7; sid=%ff", "7 7"),
+    ] {
+        let answer = send(&app, put("/orders/7", &[("cookie", sent.as_bytes())])).await;
+        assert_eq!(answer.text, read_and_key, "{sent}");
+    }
+    for twice in ["sid=7; %73id=7", "sid=7; sid=8"] {
+        let refused = send(&app, put("/orders/7", &[("cookie", twice.as_bytes())])).await;
+        refused.assert_problem(400, "lock-key-invalid");
     }
 }
 

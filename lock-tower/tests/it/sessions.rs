@@ -78,6 +78,32 @@ async fn tabs_do_not_overwrite_each_other() {
     assert_eq!(add_in_tabs(&app, 8).await, "9");
 }
 
+/// The session's layer finds the session by each of these, so each has to wait for the others.
+#[tokio::test(start_paused = true)]
+async fn every_spelling_of_the_cookie_locks_the_session() {
+    let locks = LockClient::in_memory();
+    let app = sessions().layer(RequestLockLayer::session(locks, "id").unwrap());
+    let cookie = opened(&app).await;
+    let id = cookie.to_str().unwrap().strip_prefix("id=").unwrap();
+    let encoded: String = id.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let spellings = [
+        format!("id={id}"),
+        format!("%69d={id}"),
+        format!("i%64={encoded}"),
+        format!("%69%64={}", encoded.to_uppercase()),
+        format!("a=%ff; id = {id} ;b"),
+        format!("a=\u{f6}; id={id}"),
+        // The session's layer does not find the second one.
+        format!("id={id}; id=%ff"),
+    ];
+    let spellings = spellings.map(|spelling| HeaderValue::try_from(spelling).unwrap());
+    let adding = spellings.iter().map(|cookie| of_tab(&app, "POST", "/cart", cookie));
+    for answer in futures_util::future::join_all(adding).await {
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    assert_eq!(of_tab(&app, "GET", "/cart", &cookie).await.text, "8");
+}
+
 #[tokio::test(start_paused = true)]
 async fn requests_that_read_share_a_session() {
     let locks = LockClient::in_memory();
