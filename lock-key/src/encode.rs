@@ -1,7 +1,11 @@
 use crate::PlaceholderType;
 
+/// The digits of an encoded byte.
+pub(crate) const HEX: [char; 16] =
+    ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+
 /// The characters that stay unencoded in a value, so that keys stay readable.
-fn is_plain(byte: u8) -> bool {
+pub(crate) fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
@@ -9,8 +13,6 @@ fn is_plain(byte: u8) -> bool {
 ///
 /// `%` itself is not plain, so the encoding can be undone and is therefore injective.
 pub(crate) fn percent_encode(key: &mut String, value: &str) {
-    const HEX: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
     for byte in value.bytes() {
         if is_plain(byte) {
             key.push(char::from(byte));

@@ -14,6 +14,7 @@
 //! | `{name:u64}`, `{name:i64}` | a whole number: `7`, `+7` and `007` give one key |
 //! | `{name:uuid}` | a UUID: with or without hyphens, in any case, gives one key |
 //! | `{name:lower}` | text in lower case: `Ann` and `ann` give one key |
+//! | `{name:text}` | text as it is, as without a type: `7` and `007` give two keys. It says that this is meant |
 //! | `{name\|default=1}` | `1` if the value is missing |
 //! | `{name\|hash}`, `{name:lower\|hash}` | the SHA-256 of the value, for long values and personal data |
 //! | `{{`, `}}` | a literal brace: `order:{{{id}}}` puts the id into a Redis hash tag |
@@ -26,7 +27,9 @@
 //!
 //! Every byte of a value outside `A-Z a-z 0-9 _ . -` is percent-encoded, and two placeholders must be
 //! separated by text that no value can contain. So two different sets of values never give the
-//! same key of one template, whatever a client sends.
+//! same key of one template, whatever a client sends. Of two templates they can: `user-{id}` and
+//! `user-{id}-cart` both give `user-7-cart`. Separate the parts by `:`, which no value contains.
+//! [`Template::common_key`] finds such a key.
 //!
 //! A digest always has 64 bytes, so text beside it cannot be mistaken for a part of it.
 //!
@@ -54,6 +57,7 @@
 
 mod ambiguity;
 mod brace;
+mod common_key;
 mod duration;
 mod encode;
 mod lexer;

@@ -18,6 +18,8 @@ pub struct Placeholder {
     pub path: Vec<String>,
     /// How the value is normalized. [`PlaceholderType::Text`] if the template names no type.
     pub ty: PlaceholderType,
+    /// Whether the template names the type: `{id:text}`, not `{id}`.
+    pub is_typed: bool,
     /// The default for a missing value: the `1` of `{query.page|default=1}`. It is a valid value of the
     /// placeholder, and a value with the same text gives the same key.
     pub default: Option<String>,
@@ -69,7 +71,7 @@ impl Placeholder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlaceholderType {
-    /// Any text, unchanged: `{id}`.
+    /// Any text, unchanged: `{id:text}`, or `{id}` without a type.
     Text,
     /// A whole number from 0 to `u64::MAX`, written without sign and leading zeros.
     U64,
@@ -92,8 +94,6 @@ impl PlaceholderType {
     ];
 
     /// Returns the word for the type in a template, such as `u64`.
-    ///
-    /// The word of [`PlaceholderType::Text`] is for messages only: in a template it is the absence of a type.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -115,10 +115,7 @@ impl FromStr for PlaceholderType {
     type Err = UnknownPlaceholderType;
 
     fn from_str(word: &str) -> Result<Self, UnknownPlaceholderType> {
-        Self::ALL
-            .into_iter()
-            .find(|ty| *ty != Self::Text && ty.name() == word)
-            .ok_or(UnknownPlaceholderType)
+        Self::ALL.into_iter().find(|ty| ty.name() == word).ok_or(UnknownPlaceholderType)
     }
 }
 
@@ -128,7 +125,7 @@ pub struct UnknownPlaceholderType;
 
 impl fmt::Display for UnknownPlaceholderType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no such placeholder type; legal are u64, i64, uuid and lower")
+        f.write_str("no such placeholder type; legal are u64, i64, uuid, lower and text")
     }
 }
 

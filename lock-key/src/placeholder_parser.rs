@@ -23,6 +23,7 @@ pub(crate) fn placeholder(
     let span = inside.start..inside.start + path.len();
     let mut at = inside.start + head.len();
     let path = names(path, span.start)?;
+    let is_typed = ty.is_some();
     let ty = match ty {
         None => PlaceholderType::Text,
         Some(word) => word.parse().map_err(|_| {
@@ -31,7 +32,7 @@ pub(crate) fn placeholder(
             TemplateError::new(TemplateFault::UnknownType(word.to_owned()), start..at)
         })?,
     };
-    let mut placeholder = Placeholder { path, ty, default: None, hash: false, span };
+    let mut placeholder = Placeholder { path, ty, is_typed, default: None, hash: false, span };
     for word in words {
         // As with a type: the error of an empty option points at its bar.
         let start = if word.is_empty() { at } else { at + 1 };

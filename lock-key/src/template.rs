@@ -3,7 +3,9 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{KeyWriter, Placeholder, TemplateError, ValueError, ambiguity, lexer};
+use crate::{
+    KeyWriter, MAX_KEY_BYTES, Placeholder, TemplateError, ValueError, ambiguity, common_key, lexer,
+};
 
 /// A checked key template.
 ///
@@ -67,6 +69,26 @@ impl Template {
             Segment::Placeholder(placeholder) => Some(placeholder),
             Segment::Literal(_) => None,
         })
+    }
+
+    /// Returns the shortest key that both templates can give, for some values each; `None` if there is
+    /// none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lock_key::Template;
+    ///
+    /// let common = |one, other| {
+    ///     Ok::<_, lock_key::TemplateError>(Template::parse(one)?.common_key(&Template::parse(other)?))
+    /// };
+    /// assert_eq!(common("user-{id}", "user-{id}-cart")?.as_deref(), Some("user-1-cart"));
+    /// assert_eq!(common("user:{id}", "user:{id}:cart")?, None);
+    /// # Ok::<(), lock_key::TemplateError>(())
+    /// ```
+    pub fn common_key(&self, other: &Self) -> Option<String> {
+        let key = common_key::common_key(&self.segments, &other.segments)?;
+        (key.len() <= MAX_KEY_BYTES).then_some(key)
     }
 
     /// Builds the key from the values that `resolve` returns, called for each placeholder in order.

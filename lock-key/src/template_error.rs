@@ -105,7 +105,7 @@ impl fmt::Display for TemplateFault {
             Self::UnknownType(word) => write!(
                 f,
                 "`{}` is not a type; legal are `{{name:u64}}`, `{{name:i64}}`, `{{name:uuid}}`, \
-                 `{{name:lower}}` and `{{name}}` for any text",
+                 `{{name:lower}}` and `{{name:text}}` for any text",
                 word.escape_debug()
             ),
             Self::UnknownOption(word) => write!(

@@ -201,7 +201,7 @@ fn random_templates_never_panic_and_never_collide() {
 }
 
 /// A small generator of its own (xorshift), so that a failure can be run again.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -211,7 +211,7 @@ impl Random {
         self.0
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(bound).unwrap()).unwrap()
     }
 

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod braces;
+mod common_key;
 mod durations;
 mod injective;
 mod template;

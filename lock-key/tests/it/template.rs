@@ -45,11 +45,13 @@ fn placeholders_carry_path_type_and_place() {
 fn every_type_has_a_word() {
     for ty in PlaceholderType::ALL {
         let source = format!("o:{{id:{ty}}}");
-        match Template::parse(&source) {
-            Ok(template) => assert_eq!(template.placeholders().next().unwrap().ty, ty),
-            Err(_) => assert_eq!(ty, PlaceholderType::Text),
-        }
+        let template = Template::parse(&source).unwrap();
+        let placeholder = template.placeholders().next().unwrap();
+        assert_eq!((placeholder.ty, placeholder.is_typed), (ty, true));
     }
+    let template = Template::parse("o:{id}").unwrap();
+    let placeholder = template.placeholders().next().unwrap();
+    assert_eq!((placeholder.ty, placeholder.is_typed), (PlaceholderType::Text, false));
 }
 
 #[test]

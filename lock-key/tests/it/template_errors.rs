@@ -85,13 +85,13 @@ fn the_text_of_a_bad_name_shows_what_cannot_be_seen() {
 
 #[test]
 fn unknown_types() {
-    for word in ["int", "U64", "text", " u64", "u64:i64"] {
+    for word in ["int", "U64", "string", " u64", "u64:i64"] {
         let source = format!("o:{{id:{word}}}");
         assert_eq!(refused(&source), (unknown_type(word), word), "{source}");
     }
     assert_eq!(refused("o:{id:}"), (unknown_type(""), ":"));
     let text = Template::parse("o:{id:int}").expect_err("int").to_string();
-    for legal in ["u64", "i64", "uuid", "lower"] {
+    for legal in ["u64", "i64", "uuid", "lower", "text"] {
         assert!(text.contains(&format!("{{name:{legal}}}")), "{text}");
     }
 }
@@ -125,8 +125,7 @@ fn defaults_that_could_not_stand_there() {
         (PlaceholderType::Text, "default=a\tb"),
         (PlaceholderType::Text, &long),
     ] {
-        let ty_word = if ty == PlaceholderType::Text { String::new() } else { format!(":{ty}") };
-        let source = format!("o:{{id{ty_word}|{option}}}");
+        let source = format!("o:{{id:{ty}|{option}}}");
         assert_eq!(refused(&source), (TemplateFault::BadDefault(ty), option), "{source}");
     }
 }
