@@ -1,5 +1,3 @@
-use std::error::Error;
-
 use lock_tower::{Claimed, FencedTable, FencingToken};
 use sqlx::{
     AnyPool, Row,
@@ -37,7 +35,7 @@ impl Accounts {
     /// # Errors
     ///
     /// The database cannot be reached.
-    pub async fn open(url: &str) -> Result<Self, Box<dyn Error>> {
+    pub async fn open(url: &str) -> anyhow::Result<Self> {
         install_default_drivers();
         // A database in memory belongs to its connection, so there is one connection, which stays open.
         let pool = AnyPoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);

@@ -7,7 +7,7 @@
 //! The database is SQLite, or where `DATABASE_URL` points: `postgres://user@localhost/database`.
 //! There the program creates a table `fenced_accounts`.
 
-use std::{env, error::Error};
+use std::env;
 
 use fenced_sql::{Accounts, Claim};
 use lock_tower::{Claimed, LockClient, LockGuard, MemoryStore};
@@ -15,7 +15,7 @@ use lock_tower::{Claimed, LockClient, LockGuard, MemoryStore};
 const ADA: i64 = 7;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     let url = env::var("DATABASE_URL").unwrap_or_else(|_| "sqlite::memory:".to_owned());
     let accounts = Accounts::open(&url).await?;
     accounts.create_table().await?;

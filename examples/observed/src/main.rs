@@ -17,7 +17,7 @@ mod otel;
 mod recorder;
 mod service;
 
-use std::{env, error::Error, net::Ipv4Addr, time::Duration};
+use std::{env, net::Ipv4Addr, time::Duration};
 
 use lock_tower::{
     LockClient,
@@ -34,7 +34,7 @@ use crate::otel::OpenTelemetry;
 const LOCKS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locks.toml");
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     let otel = OpenTelemetry::start()?;
     let log = tracing_subscriber::fmt::layer().with_ansi(false).with_span_events(FmtSpan::CLOSE);
     // The spans of locks, and the events within them.

@@ -1,6 +1,6 @@
 //! The metrics, in the format of Prometheus, and for OpenTelemetry.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::{Router, http::header::CONTENT_TYPE, routing::get};
 use lock_tower::metrics::ClientMetrics;
@@ -20,7 +20,7 @@ const MARGIN: [f64; 11] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 10.0,
 const ROUND_TRIP: [f64; 9] = [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.1, 0.5];
 
 /// Starts to record the metrics of this process.
-pub(crate) fn install(otel: Option<&OpenTelemetry>) -> Result<PrometheusHandle, Box<dyn Error>> {
+pub(crate) fn install(otel: Option<&OpenTelemetry>) -> anyhow::Result<PrometheusHandle> {
     let named = |name: &str| Matcher::Full(name.to_owned());
     let prometheus = PrometheusBuilder::new()
         .set_buckets_for_metric(named("lock_wait_seconds"), &WAIT)?
@@ -34,7 +34,7 @@ pub(crate) fn install(otel: Option<&OpenTelemetry>) -> Result<PrometheusHandle, 
         Some(otel) => both.add_recorder(otel.recorder()),
         None => both,
     };
-    metrics::set_global_recorder(both.build())?;
+    metrics::set_global_recorder(both.build()).map_err(|why| anyhow::anyhow!("{why}"))?;
     lock_tower::metrics::describe();
     Ok(handle)
 }

@@ -2,12 +2,12 @@
 //!
 //! `cargo run -p examples --bin at_night`; with `REDIS_URL` it uses Redis instead of memory.
 
-use std::{env, error::Error, time::Duration};
+use std::{env, time::Duration};
 
 use lock_tower::{Inspection, LockClient};
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     let locks = match env::var("REDIS_URL") {
         Ok(url) => LockClient::builder().client_name("reports", "reports-1").connect(&url).await?,
         Err(_) => LockClient::in_memory(),

@@ -27,13 +27,13 @@ on_busy = { status = 429, detail = "You have three exports already: wait until o
 [[policy]]
 name = "export"
 match = { path = "/tenants/{tenant}/exports", methods = ["POST"] }
-key = "exports:{tenant}"
+key = "exports:{tenant:lower}"
 permits = 3
 
 [[policy]]
 name = "full-export"
 match = { path = "/tenants/{tenant}/exports/full", methods = ["POST"] }
-key = "exports:{tenant}"
+key = "exports:{tenant:lower}"
 permits = 3
 weight = 2
 "#;

@@ -11,7 +11,7 @@
 //! done
 //! ```
 
-use std::{env, error::Error, net::Ipv4Addr, time::Duration};
+use std::{env, net::Ipv4Addr, time::Duration};
 
 use axum::{Router, routing::get};
 use futures_util::future::try_join_all;
@@ -33,7 +33,7 @@ async fn nightly_report(locks: &LockClient) -> Result<Option<String>, LockError>
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     if let Ok(url) = env::var("REDIS_URL") {
         return one_replica(&url).await;
     }
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-async fn one_replica(url: &str) -> Result<(), Box<dyn Error>> {
+async fn one_replica(url: &str) -> anyhow::Result<()> {
     let recorder = PrometheusBuilder::new().install_recorder()?;
     let late = env::var("LATE_MS").map_or(Ok(0), |late| late.parse())?;
     let locks = LockClient::builder().connect(url).await?;

@@ -4,8 +4,9 @@
 //! It takes the lock in the Redis at `$REDIS_URL`, claims account 7 in the database at
 //! `$DATABASE_URL`, waits for a line on its standard input, and writes.
 
-use std::{env, error::Error, io, time::Duration};
+use std::{env, io, time::Duration};
 
+use anyhow::Context;
 use fenced_sql::Accounts;
 use lock_tower::LockClient;
 
@@ -14,13 +15,13 @@ const LEASE: Duration = Duration::from_secs(1);
 const ACCOUNT: i64 = 7;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     let locks = LockClient::builder().lease(LEASE).connect(&env::var("REDIS_URL")?).await?;
     let accounts = Accounts::open(&env::var("DATABASE_URL")?).await?;
 
     let lock = locks.write("account:7").acquire().await?;
     let claim = accounts.claim(ACCOUNT, lock.fencing_token()).await?;
-    let claim = claim.ok_or("a later holder has already claimed the account")?;
+    let claim = claim.context("a later holder has already claimed the account")?;
     println!("claimed, reads {}", claim.balance());
 
     tokio::task::spawn_blocking(|| io::stdin().read_line(&mut String::new())).await??;

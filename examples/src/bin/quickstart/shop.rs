@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use axum::{
     Json, Router,
-    extract::{Path, State},
+    extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -32,7 +32,7 @@ struct Stock {
 
 /// Many may look at once, but never while another request takes or counts.
 #[distributed_lock(key = "stock:{sku}", mode = "read", wait = "10s")]
-async fn show(Path(sku): Path<Sku>, State(shelves): State<Shelves>) -> Result<Json<Stock>, Broken> {
+async fn show(sku: Sku, State(shelves): State<Shelves>) -> Result<Json<Stock>, Broken> {
     let stock = shelves.count(&sku)?;
     Ok(Json(Stock { sku, stock }))
 }
@@ -40,7 +40,7 @@ async fn show(Path(sku): Path<Sku>, State(shelves): State<Shelves>) -> Result<Js
 /// One at a time, across all processes; the others wait.
 #[distributed_lock(key = "stock:{sku}", mode = "write", wait = "10s")]
 async fn take(
-    Path(sku): Path<Sku>,
+    sku: Sku,
     State(shelves): State<Shelves>,
 ) -> Result<(StatusCode, Json<Stock>), Broken> {
     Ok(match shelves.take(&sku).await? {
@@ -52,10 +52,7 @@ async fn take(
 /// As long as the lease, which is renewed meanwhile. A request that finds the shelf in use is refused
 /// at once.
 #[distributed_lock(key = "stock:{sku}", mode = "write", wait = "0s")]
-async fn recount(
-    Path(sku): Path<Sku>,
-    State(shelves): State<Shelves>,
-) -> Result<Json<Stock>, Broken> {
+async fn recount(sku: Sku, State(shelves): State<Shelves>) -> Result<Json<Stock>, Broken> {
     sleep(Duration::from_secs(3)).await;
     let stock = shelves.count(&sku)?;
     Ok(Json(Stock { sku, stock }))

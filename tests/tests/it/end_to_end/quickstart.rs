@@ -99,7 +99,10 @@ async fn what_is_no_sku_is_refused_and_touches_nothing() {
     let shop = Shop::open(&redis, data.path(), 5).await;
     let long = "a".repeat(65);
     for bad in ["a%20b", "a.b", "..%2Fapple", "%C3%A9", "a%0Ab", &long] {
-        assert_eq!(http::get(&shop.url(bad)).await.status, 400, "{bad}");
+        let refused = http::get(&shop.url(bad)).await;
+        assert_eq!(refused.status, 400, "{bad}");
+        assert_eq!(refused.headers["content-type"], "application/problem+json", "{bad}");
+        assert_eq!(refused.json()["status"], 400, "{bad}");
         let take = shop.url(&format!("{bad}/take"));
         assert_eq!(http::post(&take, "").await.status, 400, "{bad}");
         let recount = shop.url(&format!("{bad}/recount"));

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use axum::http::Method;
 use lock_tests::{
-    LIMIT, Process, RedisServer, eventually,
+    LIMIT, Process, RedisServer, bounded, eventually,
     http::{self, Reply},
     workspace_binary,
 };
 use tempfile::TempDir;
+use tokio::process::Command;
 
 use crate::observability::scrape::Scrape;
 
@@ -68,4 +69,25 @@ impl ObservedService {
         })
         .await;
     }
+}
+
+/// Errors of `main` are texts with their lines, not Rust's `Debug`.
+#[tokio::test]
+async fn an_error_at_the_start_is_printed_as_text() {
+    let redis = RedisServer::start().await;
+    let directory = tempfile::tempdir().unwrap();
+    let wrong = directory.path().join("locks.toml");
+    std::fs::write(&wrong, LOCKS.replacen("wait", "wiat", 1)).unwrap();
+    let start = async |url: String, locks: PathBuf| {
+        let mut service = Command::new(workspace_binary("observed").await);
+        service.env("PORT", "0").env("LOCKS_FILE", locks).env("REDIS_URL", url);
+        let output = bounded(LIMIT, service.output()).await.unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = start(redis.url(), wrong.clone()).await;
+    assert!(said.contains("has no field `wiat`\n"), "{said}");
+    assert!(said.contains(" ^^^^\n"), "{said}");
+    let said = start("http://127.0.0.1:1".to_owned(), wrong).await;
+    assert!(said.starts_with("Error: the URL cannot be used"), "{said}");
 }
