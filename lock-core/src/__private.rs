@@ -12,7 +12,7 @@ use crate::{
 pub use crate::{
     client::{LockClient, OneOrMany},
     runtime::{Mutex, RwLock},
-    types::{AcquireError, Kind, LockError, LockName, Mode},
+    types::{AcquireError, Kind, LockError, LockName, Mode, misleads, visible},
 };
 
 /// The settings of an attribute.

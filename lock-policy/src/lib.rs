@@ -62,7 +62,9 @@
 //! Keys are [templates](lock_key::Template); their placeholders are those of
 //! `lock_tower::RequestLockLayer::new`. `{query.page:u64|default=1}` has a
 //! default for a value that is missing, `{header.email:lower|hash}` puts the value's SHA-256 into
-//! the key.
+//! the key. A path parameter is compared as text unless the placeholder has a type, and two
+//! templates may give one key: both are [warnings](PolicyFile::warnings). Separate the parts of a key
+//! by `:`, which no value contains.
 //!
 //! # Fields
 #![cfg_attr(feature = "file", doc = include_str!("fields.md"))]
@@ -85,7 +87,7 @@ mod schema;
 mod settings;
 
 #[cfg(feature = "file")]
-pub use diagnostics::{PolicyError, PolicyErrors, RelatedPlace};
+pub use diagnostics::{PolicyError, PolicyErrors, RelatedPlace, Severity};
 #[cfg(feature = "file")]
 pub use explain::Explanation;
 #[cfg(feature = "file")]
@@ -101,7 +103,7 @@ pub mod __private {
     //! Items of a policy that the layers use. Not part of the public interface.
 
     pub use crate::{
-        key::{KeyTemplates, RequestKey, RequestValues, Source},
+        key::{KeyTemplates, RequestKey, RequestValues, Source, Untyped},
         settings::{AnswerOverride, LockName, LockSettings, ShadowOutcome, kill_switch},
     };
     #[cfg(feature = "file")]

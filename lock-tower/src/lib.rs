@@ -182,5 +182,7 @@ pub mod policy_file {
     //!
     //! See the crate [`lock_policy`] for the format, its fields and its error messages.
 
-    pub use lock_policy::{Explanation, PolicyError, PolicyErrors, PolicyFile, RelatedPlace};
+    pub use lock_policy::{
+        Explanation, PolicyError, PolicyErrors, PolicyFile, RelatedPlace, Severity,
+    };
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     outcome::{CommandError, CommandResult},
     participants::seconds,
+    visible::visible,
 };
 
 /// The first one that is set counts.
@@ -170,7 +171,7 @@ pub(crate) fn not_done(why: &InspectError) -> CommandError {
         InspectError::WrongKind(why) => CommandError::not_a_lock(format!(
             "\"{}\" holds something that is not a lock, and was left unchanged: is that the key, \
              and --prefix the services' prefix?",
-            why.key()
+            visible(why.key().as_str())
         )),
         InspectError::Unsupported(why) => CommandError::usage(&why.to_string()),
         why => CommandError::store(why.to_string()),
@@ -190,14 +191,18 @@ fn not_connected(why: &ConnectError, from: &str) -> CommandError {
     }
 }
 
-/// Removes secrets from the URLs in a usage error that repeats the arguments.
-pub(crate) fn without_typed_secrets(refusal: &str, typed: impl Iterator<Item = String>) -> String {
-    let urls = typed.filter(|argument| argument.contains("://"));
-    urls.fold(refusal.to_owned(), |text, argument| {
+/// Removes secrets from the URLs in a usage error that repeats the arguments, and what misleads from
+/// all of them.
+pub(crate) fn as_may_be_shown(refusal: &str, typed: impl Iterator<Item = String>) -> String {
+    typed.fold(refusal.to_owned(), |text, argument| {
         // The error may repeat the value of an option alone.
         let option = argument.split_once('=').filter(|(name, _)| name.starts_with('-'));
-        let url = option.map_or(&*argument, |(_, value)| value);
-        text.replace(url, &without_secrets(url))
+        let value = option.map_or(&*argument, |(_, value)| value);
+        let shown = if value.contains("://") { without_secrets(value) } else { value.to_owned() };
+        match visible(&shown) {
+            shown if shown != value => text.replace(value, &shown),
+            _ => text,
+        }
     })
 }
 

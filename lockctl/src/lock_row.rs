@@ -6,7 +6,8 @@ use lock_core::{Inspection, LockKey};
 
 use crate::{
     live::Live,
-    participants::{client_name, visible, words},
+    participants::{client_name, words},
+    visible::visible,
 };
 
 /// What a table shows of a lock.

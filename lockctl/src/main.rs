@@ -11,6 +11,7 @@ mod lock_row;
 mod outcome;
 mod output;
 mod participants;
+mod visible;
 
 use std::process::ExitCode;
 
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
         Ok(args) => (args.json, args.command.run(args.json)),
         Err(refusal) if refusal.use_stderr() => {
             let typed = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-            let refusal = live::without_typed_secrets(&refusal.to_string(), typed);
+            let refusal = live::as_may_be_shown(&refusal.to_string(), typed);
             (args::wants_json(std::env::args_os()), Err(CommandError::usage(&refusal)))
         }
         Err(help) => (false, Ok(CommandOutput::help(&help.to_string()))),

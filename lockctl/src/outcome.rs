@@ -4,6 +4,8 @@ use lock_policy::PolicyErrors;
 use lockctl::observed::ObservedError;
 use serde_json::{Value, json};
 
+use crate::visible::visible;
+
 /// The exit code of the process. The help text has the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -86,7 +88,8 @@ impl From<ObservedError> for CommandError {
                  kind",
             );
         };
-        let place = if line == 0 { file.clone() } else { format!("{file}:{line}") };
+        let shown = visible(&file);
+        let place = if line == 0 { shown } else { format!("{shown}:{line}") };
         let errors = json!([{
             "file": file, "line": line, "column": usize::from(line > 0), "message": message,
             "help": help, "related": [],

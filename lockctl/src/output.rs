@@ -5,9 +5,10 @@ use std::{
     process::ExitCode,
 };
 
-use serde_json::Value;
-
-use crate::outcome::{CommandError, CommandResult, Exit};
+use crate::{
+    outcome::{CommandError, CommandResult, Exit},
+    visible::{pretty, visible_lines},
+};
 
 /// Prints the outcome and returns its exit code.
 pub(crate) fn print(outcome: CommandResult, as_json: bool) -> ExitCode {
@@ -16,9 +17,9 @@ pub(crate) fn print(outcome: CommandResult, as_json: bool) -> ExitCode {
             (answer.exit, String::new(), String::new())
         }
         Ok(answer) if as_json => (answer.exit, pretty(&answer.json), String::new()),
-        Ok(answer) => (answer.exit, answer.text, answer.note),
+        Ok(answer) => (answer.exit, visible_lines(&answer.text), visible_lines(&answer.note)),
         Err(failure) if as_json => (failure.exit, pretty(&failure.to_json()), String::new()),
-        Err(failure) => (failure.exit, String::new(), in_words(&failure)),
+        Err(failure) => (failure.exit, String::new(), visible_lines(&in_words(&failure))),
     };
     // A closed stderr is not an error of the command.
     let _ = write_line(io::stderr().lock(), &note);
@@ -33,10 +34,6 @@ pub(crate) fn print(outcome: CommandResult, as_json: bool) -> ExitCode {
         }
     };
     ExitCode::from(exit as u8)
-}
-
-pub(crate) fn pretty(json: &Value) -> String {
-    format!("{json:#}")
 }
 
 fn in_words(failure: &CommandError) -> String {

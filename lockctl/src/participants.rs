@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{ClientInfo, HolderInfo, Kind, WaiterInfo, WorkInfo};
 
-use crate::live::Live;
+use crate::{live::Live, visible::visible};
 
 /// More would not fit on one screen.
 const MOST_SHOWN: usize = 15;
@@ -61,12 +61,6 @@ fn holds(holder: &HolderInfo) -> String {
     };
     let both = [counted(holder.writes, "write"), counted(holder.reads, "read")];
     both.into_iter().flatten().collect::<Vec<_>>().join(" + ")
-}
-
-/// Replaces control characters. Names and owners come from the store, where any client may have written
-/// them, and must not control the terminal.
-pub(crate) fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 pub(crate) fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> Vec<String> {

@@ -260,9 +260,12 @@ fn describe(
     since: Option<SystemTime>,
     own: Option<&OwnerId>,
 ) -> WorkInfo {
+    let name = name.map(ToString::to_string);
+    let site = cfg!(debug_assertions).then(|| site.to_string());
     let mut work = WorkInfo {
-        name: name.map(ToString::to_string),
-        site: cfg!(debug_assertions).then(|| site.to_string()),
+        // The place of a layer or an attribute is its name.
+        site: site.filter(|site| Some(site) != name.as_ref()),
+        name,
         since,
         ..WorkInfo::default()
     };

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{
-    as_json, fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode, work::WorkInfo,
+    as_json, fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode, visible::visible,
+    work::WorkInfo,
 };
 
 /// The state of a key in the store at the time of the call: from
@@ -110,10 +111,13 @@ pub struct ForcedRelease {
 }
 
 impl ClientInfo {
-    /// For a [store](crate::store::LockStore) that knows its clients' names.
+    /// For a [store](crate::store::LockStore) that knows its clients' names. Characters that would
+    /// control a terminal are replaced by their codes.
     #[must_use]
     pub fn new(service: impl Into<String>, instance: impl Into<String>) -> Self {
-        Self { service: service.into(), instance: instance.into() }
+        let [service, instance] =
+            [service.into(), instance.into()].map(|name| visible(&name).into_owned());
+        Self { service, instance }
     }
 }
 

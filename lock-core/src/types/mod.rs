@@ -17,6 +17,7 @@ mod options;
 mod owner;
 mod statistics;
 mod ticket;
+mod visible;
 mod work;
 
 pub(crate) use call_site::CallSite;
@@ -53,5 +54,6 @@ pub(crate) use owner::{ClientId, Owners};
 pub use statistics::{ClientStatistics, HotKey, RoundTrips};
 pub use ticket::HoldTicket;
 pub(crate) use ticket::{ParkedHold, TicketKey};
+pub use visible::{misleads, visible};
 pub(crate) use work::MOST_KEYS;
 pub use work::{WorkInfo, WorkOrigin};

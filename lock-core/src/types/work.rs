@@ -7,6 +7,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use super::visible::visible;
+
 /// How many further keys of a scope are written down.
 pub(crate) const MOST_KEYS: usize = 16;
 /// Longer texts are cut: they may be a client's.
@@ -72,16 +74,7 @@ pub trait WorkOrigin: Debug + Send + Sync {
 impl WorkInfo {
     /// The text that the store keeps.
     pub(crate) fn into_text(mut self) -> String {
-        for text in [
-            &mut self.name,
-            &mut self.route,
-            &mut self.site,
-            &mut self.request_id,
-            &mut self.trace_id,
-            &mut self.span_id,
-        ] {
-            cut(text);
-        }
+        self.texts().into_iter().for_each(cut);
         self.also_holds.truncate(MOST_KEYS);
         serde_json::to_string(&self).expect("BUG: texts and numbers are JSON")
     }
@@ -91,7 +84,23 @@ impl WorkInfo {
         if text.len() > LONGEST_RECORD {
             return None;
         }
-        serde_json::from_str(text).ok()
+        let mut work: Self = serde_json::from_str(text).ok()?;
+        // People read these. Keys stay as they are: deadlocks are found by them.
+        for text in work.texts().into_iter().flatten() {
+            *text = visible(text).into_owned();
+        }
+        Some(work)
+    }
+
+    fn texts(&mut self) -> [&mut Option<String>; 6] {
+        [
+            &mut self.name,
+            &mut self.route,
+            &mut self.site,
+            &mut self.request_id,
+            &mut self.trace_id,
+            &mut self.span_id,
+        ]
     }
 }
 

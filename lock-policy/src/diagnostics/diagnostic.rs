@@ -1,14 +1,17 @@
 use std::{ops::Range, sync::Arc};
 
+use lock_core::__private::visible;
+
 use super::{
-    error::{PolicyError, RelatedPlace},
+    error::{PolicyError, RelatedPlace, Severity},
     snippet::render,
     source_file::{LineColumn, SourceFile},
 };
 
-/// An error under construction, with its places still in bytes.
+/// An error or warning under construction, with its places still in bytes.
 #[derive(Debug)]
 pub(crate) struct Diagnostic {
+    pub(crate) severity: Severity,
     span: Range<usize>,
     message: String,
     help: Option<String>,
@@ -17,7 +20,15 @@ pub(crate) struct Diagnostic {
 
 impl Diagnostic {
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self { span, message: message.into(), help: None, related: Vec::new() }
+        Self::of(Severity::Error, span, message.into())
+    }
+
+    pub(crate) fn warning(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self::of(Severity::Warning, span, message.into())
+    }
+
+    pub(crate) fn of(severity: Severity, span: Range<usize>, message: String) -> Self {
+        Self { severity, span, message, help: None, related: Vec::new() }
     }
 
     /// Returns the position and the message, to sort by.
@@ -37,17 +48,19 @@ impl Diagnostic {
 
     pub(crate) fn on(self, source: &SourceFile) -> PolicyError {
         let LineColumn { line, column } = source.place(self.span.start);
-        let snippet = render(source, &self.span, &self.related, self.help.as_deref());
+        let help = self.help.as_deref().map(visible);
+        let snippet = render(source, &self.span, &self.related, help.as_deref());
         let related = self.related.into_iter().map(|(span, message)| {
             let LineColumn { line, column } = source.place(span.start);
             RelatedPlace { line, column, message }
         });
         PolicyError {
+            severity: self.severity,
             file: Arc::clone(&source.name),
             line,
             column,
-            message: self.message,
-            help: self.help,
+            message: visible(&self.message).into_owned(),
+            help: help.map(|help| help.into_owned()),
             related: related.collect(),
             snippet: Some(snippet),
         }

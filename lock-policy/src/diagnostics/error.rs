@@ -1,5 +1,6 @@
 use std::{error::Error, fmt, sync::Arc};
 
+use lock_core::__private::visible;
 use serde_json::{Value, json};
 
 use super::{diagnostic::Diagnostic, source_file::SourceFile};
@@ -16,10 +17,22 @@ const MOST: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyErrors(Vec<PolicyError>);
 
-/// One error in a policy file.
+/// Whether a file can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Severity {
+    /// It cannot.
+    Error,
+    /// It can, and a rule may lock less, or more, than its author meant.
+    Warning,
+}
+
+/// One error in a policy file, or one [warning](crate::PolicyFile::warnings).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PolicyError {
+    /// Whether the file can be used.
+    pub severity: Severity,
     /// The file's name, as it was given.
     pub file: Arc<str>,
     /// The line, from 1; 0 if the error concerns the whole file.
@@ -50,23 +63,14 @@ pub struct RelatedPlace {
 
 impl PolicyErrors {
     /// Creates the errors; `None` if there are none.
-    pub(crate) fn of(source: &SourceFile, mut diagnostics: Vec<Diagnostic>) -> Option<Self> {
-        // An error in the defaults is found again in each rule.
-        diagnostics.sort_by(|a, b| a.order().cmp(&b.order()));
-        diagnostics.dedup_by(|a, b| a.order() == b.order());
-        if let Some((first, _)) = diagnostics.get(MOST).map(Diagnostic::order) {
-            let what =
-                format!("{} more errors from here on are not shown", diagnostics.len() - MOST);
-            diagnostics.truncate(MOST);
-            diagnostics.push(Diagnostic::new(first..first, what));
-        }
-        let errors: Vec<_> =
-            diagnostics.into_iter().map(|diagnostic| diagnostic.on(source)).collect();
+    pub(crate) fn of(source: &SourceFile, diagnostics: Vec<Diagnostic>) -> Option<Self> {
+        let errors = in_order(source, diagnostics);
         if errors.is_empty() { None } else { Some(Self(errors)) }
     }
 
     pub(crate) fn of_file(file: &str, message: String, help: &str) -> Self {
         Self(vec![PolicyError {
+            severity: Severity::Error,
             file: file.into(),
             line: 0,
             column: 0,
@@ -90,8 +94,26 @@ impl PolicyErrors {
     }
 }
 
+/// Returns the diagnostics in the order of the file, all of one severity.
+pub(crate) fn in_order(source: &SourceFile, mut diagnostics: Vec<Diagnostic>) -> Vec<PolicyError> {
+    // An error in the defaults is found again in each rule.
+    diagnostics.sort_by(|a, b| a.order().cmp(&b.order()));
+    diagnostics.dedup_by(|a, b| a.order() == b.order());
+    if let Some(first) = diagnostics.get(MOST) {
+        let (severity, at) = (first.severity, first.order().0);
+        let what =
+            format!("{} more {severity}s from here on are not shown", diagnostics.len() - MOST);
+        diagnostics.truncate(MOST);
+        diagnostics.push(Diagnostic::of(severity, at..at, what));
+    }
+    diagnostics.into_iter().map(|diagnostic| diagnostic.on(source)).collect()
+}
+
 impl PolicyError {
-    fn to_json(&self) -> Value {
+    /// Returns it in machine-readable form: an object with `file`, `line`, `column`, `message`,
+    /// `help` (or null) and `related`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
         let related = self.related.iter().map(
             |place| json!({ "line": place.line, "column": place.column, "message": place.message }),
         );
@@ -102,6 +124,15 @@ impl PolicyError {
             "message": self.message,
             "help": self.help,
             "related": related.collect::<Value>(),
+        })
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
         })
     }
 }
@@ -120,11 +151,11 @@ impl fmt::Display for PolicyErrors {
 
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.file)?;
+        write!(f, "{}:", visible(&self.file))?;
         if self.line > 0 {
             write!(f, "{}:{}:", self.line, self.column)?;
         }
-        write!(f, " error: {}", self.message)?;
+        write!(f, " {}: {}", self.severity, self.message)?;
         match (&self.snippet, &self.help) {
             (Some(snippet), _) => write!(f, "\n{snippet}"),
             (None, Some(help)) => write!(f, "\n = help: {help}"),

@@ -7,6 +7,7 @@ mod source_file;
 mod suggestion;
 
 pub(crate) use diagnostic::Diagnostic;
-pub use error::{PolicyError, PolicyErrors, RelatedPlace};
+pub(crate) use error::in_order;
+pub use error::{PolicyError, PolicyErrors, RelatedPlace, Severity};
 pub(crate) use source_file::SourceFile;
 pub(crate) use suggestion::closest;

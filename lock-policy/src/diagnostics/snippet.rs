@@ -106,10 +106,7 @@ fn printable(text: &str) -> Cow<'_, str> {
 }
 
 fn misleads(c: char) -> bool {
-    let hidden = ['\u{61C}', '\u{200B}', '\u{2060}', '\u{FEFF}'].contains(&c);
-    let turns =
-        matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    (c.is_control() && !c.is_ascii()) || hidden || turns
+    !c.is_ascii() && lock_core::__private::misleads(c)
 }
 
 #[cfg(test)]

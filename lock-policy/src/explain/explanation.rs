@@ -1,5 +1,6 @@
 use std::{fmt, sync::Arc};
 
+use lock_core::__private::visible;
 use serde_json::{Value, json};
 
 /// The rule that applies to a request, and the place where each of its values was set.
@@ -104,12 +105,16 @@ impl Explanation {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let table = self.table();
+        let table: Vec<_> = self
+            .table()
+            .into_iter()
+            .map(|row| row.map(|cell| visible(&cell).into_owned()))
+            .collect();
         let width = |column: usize| {
             table.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
         };
         let (first, second) = (width(0), width(1));
-        write!(f, "{} {}", self.method, self.path)?;
+        write!(f, "{} {}", self.method, visible(&self.path))?;
         for [field, value, origin] in &table {
             write!(f, "\n{field:first$}  {value:second$}  {origin}")?;
         }

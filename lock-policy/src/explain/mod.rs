@@ -88,7 +88,7 @@ fn keys(rule: &Rule, route: &RouteMatch, path: &str, parts: &Parts) -> Vec<Strin
     if percent_decode_str(path).decode_utf8().is_err()
         && rule.keys.iter().any(|templates| templates.name_path_parameters())
     {
-        return vec![format!("{}: the path is not valid UTF-8", Outcome::KeyInvalid.as_str())];
+        return vec![rejected(&KeyRejection::path_is_not_utf8())];
     }
     let captured = route.path.as_ref().and_then(|pattern| pattern.captures(path));
     let captured = captured.unwrap_or_default();
@@ -104,9 +104,13 @@ fn keys(rule: &Rule, route: &RouteMatch, path: &str, parts: &Parts) -> Vec<Strin
             OnMissingKey::Skip if bad.outcome() == Outcome::KeyMissing => {
                 format!("no lock: {bad}")
             }
-            _ => format!("{}: {bad}", bad.outcome().as_str()),
+            _ => rejected(&bad),
         }]
     })
+}
+
+fn rejected(why: &KeyRejection) -> String {
+    format!("{}: {why}", why.outcome().as_str())
 }
 
 fn key(template: &Template, values: &RequestValues<'_>) -> Result<String, KeyRejection> {

@@ -10,7 +10,7 @@ use http::{HeaderMap, Method};
 use serde_json::Value;
 
 use crate::{
-    diagnostics::PolicyErrors,
+    diagnostics::{PolicyError, PolicyErrors},
     explain::{self, Explanation},
     rule::{CheckedFile, RequestBudget, Rule},
     schema,
@@ -93,6 +93,20 @@ impl PolicyFile {
     #[must_use]
     pub fn version(&self) -> &str {
         &self.0.version
+    }
+
+    /// Returns the warnings, in the order of the file: rules that are valid and may not exclude what
+    /// their author meant.
+    ///
+    /// - A path parameter without a type, as in `order:{id}`: `7` and `007` are two locks, although
+    ///   the handler may take them for one order. `{id:text}` says that this is meant.
+    /// - Two key templates that give one key for some values, as `user-{id}` and `user-{id}-cart` do.
+    ///   Templates that differ in the names and types of their placeholders alone are meant to. Of
+    ///   rules with different kinds of lock this is an error.
+    /// - A rule for requests that write, which reads because `[defaults]` has `mode = "read"`.
+    #[must_use]
+    pub fn warnings(&self) -> &[PolicyError] {
+        &self.0.warnings
     }
 
     /// Returns the rules' names, in the order of the file.

@@ -6,9 +6,11 @@ use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
 use crate::{
-    diagnostics::{Diagnostic, PolicyErrors, SourceFile, closest},
+    diagnostics::{Diagnostic, PolicyErrors, Severity, SourceFile, closest, in_order},
     read::{Environment, Fields, Read, Reader},
-    rule::{CheckedFile, RequestBudget, build, routes, validate},
+    rule::{
+        CheckedFile, RequestBudget, build, common_keys, inherited_read, keys, routes, validate,
+    },
     schema::Table,
 };
 
@@ -44,7 +46,14 @@ pub(crate) fn parse(
     validate::names(policies, &mut diagnostics);
     let allow_change = allow_change(&file, policies, &mut diagnostics);
     validate::rules(&found, &mut diagnostics);
-    if let Some(errors) = PolicyErrors::of(&source, diagnostics) {
+    common_keys::check(&found, &mut diagnostics);
+    for (rule, fields) in &found {
+        keys::have_types(rule, fields, &mut diagnostics);
+        inherited_read::check(rule, fields, defaults, &mut diagnostics);
+    }
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        diagnostics.into_iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+    if let Some(errors) = PolicyErrors::of(&source, errors) {
         return Err(errors);
     }
     let digest = format!("{:x}", Sha256::digest(environment.replace_in(text)));
@@ -53,6 +62,7 @@ pub(crate) fn parse(
         version: digest[..12].to_owned(),
         request,
         allow_change,
+        warnings: in_order(&source, warnings),
         rules: found.into_iter().map(|(rule, _)| rule).collect(),
     })
 }

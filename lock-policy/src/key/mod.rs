@@ -6,6 +6,7 @@ mod request_values;
 mod source;
 mod template_error;
 mod templates;
+mod untyped;
 
 use lock_core::LockKey;
 
@@ -20,7 +21,10 @@ pub use source::Source;
 pub use template_error::KeyTemplateError;
 pub use templates::KeyTemplates;
 #[cfg(feature = "file")]
-pub(crate) use templates::resolve_value;
+pub(crate) use templates::{KeyTemplate, resolve_value};
+pub use untyped::Untyped;
+#[cfg(feature = "file")]
+pub(crate) use untyped::is_untyped;
 
 /// One of a request's keys.
 #[derive(Debug, Clone)]

@@ -45,6 +45,14 @@ impl KeyRejection {
         Self { outcome: Outcome::Misconfigured, reason: reason.into() }
     }
 
+    /// Creates the rejection of a path parameter that is not UTF-8, for the service and for
+    /// explanations.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn path_is_not_utf8() -> Self {
+        Self::invalid("a path parameter is not valid UTF-8")
+    }
+
     /// Returns the outcome with which the request is answered.
     #[must_use]
     pub fn outcome(&self) -> Outcome {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use lock_core::LockKey;
-use lock_key::{Placeholder, Template};
+use lock_key::{Placeholder, Segment, Template};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -54,11 +54,24 @@ impl KeyTemplates {
         self.0.iter()
     }
 
+    pub(super) fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
+        self.0.iter().flat_map(|template| template.template.placeholders())
+    }
+
+    /// Whether they give the same keys for every request. `{id}` and `{id:text}` do.
+    #[must_use]
+    pub fn give_the_keys_of(&self, other: &Self) -> bool {
+        let segments = |templates: &Self| -> Vec<Vec<Segment>> {
+            let segments = templates.0.iter().map(|template| template.template.segments());
+            segments.map(|segments| segments.iter().map(without_spelling).collect()).collect()
+        };
+        segments(self) == segments(other)
+    }
+
     /// Returns the path parameters that the keys require.
     #[must_use]
     pub fn required_parameters(&self) -> Vec<&str> {
-        let placeholders = self.0.iter().flat_map(|template| template.template.placeholders());
-        let required = placeholders.filter(|placeholder| placeholder.default.is_none());
+        let required = self.placeholders().filter(|placeholder| placeholder.default.is_none());
         let parameter = |placeholder| match Source::of(placeholder) {
             Some(Source::Path(name)) => Some(name),
             _ => None,
@@ -69,8 +82,8 @@ impl KeyTemplates {
     /// Whether a placeholder names a path parameter of the route.
     #[must_use]
     pub fn name_path_parameters(&self) -> bool {
-        let mut placeholders = self.0.iter().flat_map(|template| template.template.placeholders());
-        placeholders.any(|placeholder| matches!(Source::of(placeholder), Some(Source::Path(_))))
+        self.placeholders()
+            .any(|placeholder| matches!(Source::of(placeholder), Some(Source::Path(_))))
     }
 
     /// Returns the request's keys, at least one.
@@ -116,6 +129,14 @@ impl KeyTemplate {
         })?;
         Ok(RequestKey { key: LockKey::try_from(key)?, template: Some(self.source.clone()) })
     }
+}
+
+fn without_spelling(segment: &Segment) -> Segment {
+    let mut segment = segment.clone();
+    if let Segment::Placeholder(placeholder) = &mut segment {
+        (placeholder.is_typed, placeholder.span) = (true, 0..0);
+    }
+    segment
 }
 
 /// Applies a placeholder's default and format to the request's value.

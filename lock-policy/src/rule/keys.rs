@@ -2,9 +2,10 @@
 
 use lock_key::{Placeholder, Template};
 
+use super::Rule;
 use crate::{
     diagnostics::{Diagnostic, closest},
-    key::{KeyTemplates, SOURCES, Source},
+    key::{KeyTemplate, KeyTemplates, SOURCES, Source, Untyped, is_untyped},
     matching::RouteMatch,
     read::{Fields, Text},
 };
@@ -32,7 +33,7 @@ pub(crate) fn keys(
         (None, None) => {
             diagnostics.push(
                 Diagnostic::new(fields.span.clone(), "[[policy]] has no `key`").help(
-                    "name what is locked, such as key = \"order:{id}\", or several with `keys`"
+                    "name what is locked, such as key = \"order:{id:u64}\", or several with `keys`"
                         .to_owned(),
                 ),
             );
@@ -55,6 +56,31 @@ pub(crate) fn keys(
     }
     // Everything that `parse` refuses was already reported, with the position in the file.
     KeyTemplates::parse(texts.iter().map(|text| text.value.as_str())).ok()
+}
+
+/// Returns the templates of a built rule, with their texts in the file.
+pub(super) fn templates<'f>(
+    rule: &'f Rule,
+    fields: &'f Fields,
+) -> impl Iterator<Item = (&'f Template, &'f Text)> {
+    let texts = fields
+        .text("key")
+        .map_or_else(|| fields.texts("keys").unwrap_or_default(), std::slice::from_ref);
+    let templates = rule.keys.iter().flat_map(|templates| templates.iter());
+    templates.map(KeyTemplate::template).zip(texts)
+}
+
+/// Warns of path parameters whose spelling decides which lock they name.
+pub(crate) fn have_types(rule: &Rule, fields: &Fields, diagnostics: &mut Vec<Diagnostic>) {
+    let Some(Untyped { what, help }) = rule.keys.as_ref().and_then(|keys| keys.untyped()) else {
+        return;
+    };
+    let mut spans = templates(rule, fields).flat_map(|(template, text)| {
+        let untyped = template.placeholders().filter(|placeholder| is_untyped(placeholder));
+        untyped.map(|placeholder| text.part(placeholder.span.clone()))
+    });
+    let span = spans.next().unwrap_or_else(|| fields.span.clone());
+    diagnostics.push(Diagnostic::warning(span, what).help(help));
 }
 
 fn template(text: &Text, route: &RouteMatch, diagnostics: &mut Vec<Diagnostic>) {

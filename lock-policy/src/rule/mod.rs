@@ -1,8 +1,10 @@
 //! Builds the rules that lock requests from the values of the fields.
 
 pub(crate) mod build;
+pub(crate) mod common_keys;
 mod effective_fields;
-mod keys;
+pub(crate) mod inherited_read;
+pub(crate) mod keys;
 pub(crate) mod routes;
 pub(crate) mod validate;
 
@@ -12,6 +14,7 @@ use http::HeaderName;
 use lock_core::Kind;
 
 use crate::{
+    diagnostics::PolicyError,
     key::KeyTemplates,
     matching::Matcher,
     settings::{LockMode, LockSettings, OnMissingKey},
@@ -24,6 +27,7 @@ pub(crate) struct CheckedFile {
     pub(crate) version: String,
     pub(crate) request: RequestBudget,
     pub(crate) allow_change: Vec<String>,
+    pub(crate) warnings: Vec<PolicyError>,
     pub(crate) rules: Vec<Rule>,
 }
 

@@ -107,9 +107,11 @@ pub(crate) const POLICY: &[Field] = &[
     not_on_attributes(
         optional(
             "key",
-            ValueType::Text("order:{id}"),
+            ValueType::Text("order:{id:u64}"),
             "none",
-            "The key template of the lock. This or `keys` is required, except for attributes.",
+            "The key template of the lock. This or `keys` is required, except for attributes. A \
+             placeholder without a type is compared as text: write `{id:u64}`, `{id:i64}`, \
+             `{id:uuid}`, `{id:lower}`, or `{id:text}` if that is meant.",
         ),
         KEY_OF_ATTRIBUTE,
     ),

@@ -1,6 +1,6 @@
 //! The list of locks.
 
-use lock_core::{ClientInfo, HotKey, WorkInfo};
+use lock_core::{__private::visible, ClientInfo, HotKey, WorkInfo};
 use maud::{Markup, html};
 
 use super::{
@@ -41,7 +41,7 @@ fn table(list: &ListView) -> Markup {
             tbody { @for row in &list.locks { (lock(row)) } }
         }
         @if list.locks.is_empty() {
-            p { "No lock is held" @if !list.prefix.is_empty() { " under " code { (list.prefix) } } "." }
+            p { "No lock is held" @if !list.prefix.is_empty() { " under " code { (visible(&list.prefix)) } } "." }
         }
     }
 }
@@ -51,7 +51,7 @@ fn lock(row: &Row) -> Markup {
     let longest = row.waiters().iter().filter_map(|waiter| waiter.age).max();
     html! {
         tr {
-            td { a href=(link(&[("key", &row.key)])) { (row.key) } }
+            td { (key(&row.key)) }
             @if let Some(lock) = &row.lock {
                 td { @if let Some(kind) = lock.kind { (kind) } }
                 td { @if let Some(mode) = lock.mode { (mode) } }
@@ -72,7 +72,7 @@ fn lock(row: &Row) -> Markup {
                 }
                 td { @if let Some(work) = holders.first().and_then(|holder| holder.work.as_ref()) { (purpose(work)) } }
             } @else {
-                td .bad colspan="7" { (row.error.as_deref().unwrap_or_default()) }
+                td .bad colspan="7" { (visible(row.error.as_deref().unwrap_or_default())) }
             }
         }
     }
@@ -87,7 +87,7 @@ fn waits(waits: &[Wait]) -> Markup {
                 @for wait in waits {
                     tr {
                         td { (times::text(wait.waiter.age)) }
-                        td { a href=(link(&[("key", &wait.key)])) { (wait.key) } }
+                        td { (key(&wait.key)) }
                         td { (wait.waiter.mode) }
                         td { (client(wait.waiter.client.as_ref())) }
                         td { @if let Some(work) = &wait.waiter.work { (purpose(work)) } }
@@ -125,7 +125,7 @@ fn hot_keys(keys: &[HotKey]) -> Markup {
             tbody {
                 @for hot in keys {
                     tr {
-                        td { a href=(link(&[("key", &hot.key)])) { (hot.key) } }
+                        td { (key(&hot.key)) }
                         td {
                             (hot.contended) " times"
                             @if hot.overcount > 0 { ", or up to " (hot.overcount) " fewer" }
@@ -136,6 +136,11 @@ fn hot_keys(keys: &[HotKey]) -> Markup {
             }
         }
     }
+}
+
+/// A key, with a link to its lock.
+pub(super) fn key(key: &str) -> Markup {
+    html! { a href=(link(&[("key", key)])) { (visible(key)) } }
 }
 
 pub(super) fn client(client: Option<&ClientInfo>) -> Markup {

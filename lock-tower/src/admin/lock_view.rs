@@ -1,11 +1,10 @@
 //! One lock, with all holders and its line in order.
 
-use lock_core::{HolderInfo, Inspection, Kind, WorkInfo};
+use lock_core::{__private::visible, HolderInfo, Inspection, Kind, WorkInfo};
 use maud::{Markup, html};
 
 use super::{
-    list_view::{client, purpose},
-    query::link,
+    list_view::{client, key, purpose},
     reader::LockView,
     times,
 };
@@ -13,7 +12,7 @@ use super::{
 pub(super) fn content(view: &LockView) -> Markup {
     let lock = &view.lock;
     html! {
-        h2 { code { (view.key) } }
+        h2 { code { (visible(&view.key)) } }
         p #summary { (summary(lock)) }
         @if !lock.holders.is_empty() { (holders(lock)) }
         @if !lock.waiters.is_empty() { (waiters(lock)) }
@@ -95,10 +94,8 @@ fn details(work: &WorkInfo) -> Markup {
         @if let Some(site) = &work.site { " " span .unknown { "at " (site) } }
         @if !work.also_holds.is_empty() {
             " also holds "
-            @for key in &work.also_holds { a href=(link(&[("key", key)])) { (key) } " " }
+            @for held in &work.also_holds { (key(held)) " " }
         }
-        @if let Some(key) = &work.waits_for {
-            " waits for " a href=(link(&[("key", key)])) { (key) }
-        }
+        @if let Some(wanted) = &work.waits_for { " waits for " (key(wanted)) }
     }
 }

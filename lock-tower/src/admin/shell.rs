@@ -2,6 +2,7 @@
 
 use axum::response::{Html, IntoResponse, Response};
 use http::{HeaderValue, header::CONTENT_SECURITY_POLICY};
+use lock_core::__private::visible;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use uuid::Uuid;
 
@@ -36,14 +37,14 @@ pub(super) fn page(subject: &Subject, content: Markup, release_allowed: bool) ->
 pub(super) fn refused(title: &str, detail: &str) -> Response {
     let body = html! {
         header { h1 { a href="?" { "Locks" } } }
-        main { h2 { (title) } p .bad { (detail) } }
+        main { h2 { (title) } p .bad { (visible(detail)) } }
     };
     whole(title, body, false)
 }
 
 /// Content while the store does not answer.
 pub(super) fn not_read(why: &str) -> Markup {
-    html! { p .bad { "Not read: " (why) } }
+    html! { p .bad { "Not read: " (visible(why)) } }
 }
 
 /// The buttons stand beside the content: what is renewed must not move under a pointer.
@@ -55,7 +56,7 @@ fn release(key: &str) -> Markup {
             p #outcome role="status" { "" }
             dialog #confirm {
                 h2 { "Take this lock away?" }
-                p { code { (key) } }
+                p { code { (visible(key)) } }
                 p {
                     "Every holder loses the lock now, and the next waiter may get it. The holders are \
                      notified and their requests cancelled, but a holder that is paused or cut off may \
@@ -79,7 +80,7 @@ fn whole(title: &str, body: Markup, live: bool) -> Response {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width";
-                title { (title) }
+                title { (visible(title)) }
                 style nonce=(nonce) { (PreEscaped(STYLE)) }
             }
             body {

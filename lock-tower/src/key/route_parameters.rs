@@ -21,9 +21,7 @@ async fn parameters(parts: &mut Parts) -> Result<RawPathParams, KeyRejection> {
     // Axum has percent-decoded the values once. The template encodes them again for the key.
     let parameters = RawPathParams::from_request_parts(parts, &()).await;
     parameters.map_err(|rejection| match rejection {
-        RawPathParamsRejection::InvalidUtf8InPathParam(error) => {
-            KeyRejection::invalid(error.body_text())
-        }
+        RawPathParamsRejection::InvalidUtf8InPathParam(_) => KeyRejection::path_is_not_utf8(),
         _ => KeyRejection::misconfigured(
             "the request has no path parameters where the layer stands: add the layer by \
              `Router::route_layer`, inside the router, or take the key by \

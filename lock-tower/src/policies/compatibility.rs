@@ -39,8 +39,11 @@ pub(super) fn removed_rules<'f>(before: &'f PolicyFile, after: &PolicyFile) -> V
 }
 
 fn differences(old: &Rule, new: &Rule) -> Vec<&'static str> {
-    let sources = |rule: &Rule| rule.keys.as_ref().map(|keys| keys.sources());
-    let keys = sources(old) != sources(new) || old.on_missing_key != new.on_missing_key;
+    let same_keys = match (&old.keys, &new.keys) {
+        (Some(old), Some(new)) => new.give_the_keys_of(old),
+        (old, new) => old.is_none() && new.is_none(),
+    };
+    let keys = !same_keys || old.on_missing_key != new.on_missing_key;
     let found = [("key", keys), ("kind", kind(old) != kind(new)), ("mode", mode(old) != mode(new))];
     found.into_iter().filter_map(|(what, differs)| differs.then_some(what)).collect()
 }

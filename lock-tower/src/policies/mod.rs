@@ -249,6 +249,9 @@ impl Policies {
     fn announce(&self) -> PolicyVersion {
         let version = self.version();
         self.current().measure();
+        for warning in self.current().file.warnings() {
+            tracing::warn!("{warning}");
+        }
         let rules = self.current().file.rules().len();
         tracing::info!(version = version.number, id = %version.id, rules, "policies in force");
         version

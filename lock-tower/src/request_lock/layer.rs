@@ -25,7 +25,10 @@ use crate::{
 };
 
 #[cfg(feature = "axum")]
-use lock_policy::{__private::KeyTemplates, KeyTemplateError};
+use lock_policy::{
+    __private::{KeyTemplates, Untyped},
+    KeyTemplateError,
+};
 
 /// Acquires a lock for each request and holds it while the request runs.
 ///
@@ -59,6 +62,10 @@ impl RequestLockLayer {
     /// quotes are a part of the value. A cookie that does not decode to UTF-8 is not there. Of two
     /// cookies of one name those crates take the last one; here they are answered 400.
     ///
+    /// A path parameter without a type is compared as text, although the handler may take `7` and
+    /// `007` for one thing, so the layer logs a warning: write `{id:u64}`, `{id:i64}`, `{id:uuid}`,
+    /// `{id:lower}`, or `{id:text}` if text is meant.
+    ///
     /// For [`Router::route_layer`](axum::Router::route_layer): elsewhere path parameters are
     /// unknown, and every request is answered 500 `lock-misconfigured`.
     ///
@@ -85,6 +92,9 @@ impl RequestLockLayer {
         templates: impl IntoIterator<Item = &'t str>,
     ) -> Result<Self, KeyTemplateError> {
         let templates = KeyTemplates::parse(templates)?;
+        if let Some(Untyped { what, help }) = templates.untyped() {
+            tracing::warn!("in the key template `{}`: {what}; {help}", templates.sources());
+        }
         Ok(Self::from_source(client, KeySource::Templates(Arc::new(templates))))
     }
 
@@ -157,7 +167,7 @@ impl RequestLockLayer {
     /// use lock_tower::{LockClient, RequestLockLayer};
     ///
     /// // At most three exports of a tenant at once; a large one counts as two.
-    /// let exports = || RequestLockLayer::new(LockClient::in_memory(), "exports:{tenant}");
+    /// let exports = || RequestLockLayer::new(LockClient::in_memory(), "exports:{tenant:lower}");
     /// let (small, large) = (exports()?.semaphore(3), exports()?.semaphore(3).weight(2));
     /// # let _ = (small, large);
     /// # Ok::<(), lock_tower::KeyTemplateError>(())

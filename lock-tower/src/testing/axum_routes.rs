@@ -34,7 +34,7 @@ const NESTED: &str = "{*__private__axum_nest_tail_param}";
 /// use axum::{Router, routing::get};
 /// use lock_tower::{LockClient, policies::Policies, testing};
 ///
-/// # let file = "version = 1\n[[policy]]\nname = \"order\"\nmatch = { path = \"/orders/{id}\" }\nkey = \"order:{id}\"";
+/// # let file = "version = 1\n[[policy]]\nname = \"order\"\nmatch = { path = \"/orders/{id}\" }\nkey = \"order:{id:u64}\"";
 /// let policies = Policies::builder(LockClient::in_memory()).parse("locks.toml", file)?;
 /// let app: Router = Router::new().route("/orders/{id}", get(|| async { "shown" }));
 /// let table = policies.check_routes(testing::routes(&app));

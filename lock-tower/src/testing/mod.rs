@@ -20,7 +20,7 @@
 //! let locks = TestLocks::new();
 //! let app: Router = Router::new()
 //!     .route("/orders/{id}", put(|| async { "changed" }))
-//!     .route_layer(RequestLockLayer::new(locks.client(), "order:{id}")?);
+//!     .route_layer(RequestLockLayer::new(locks.client(), "order:{id:u64}")?);
 //! let request = || Request::put("/orders/7").body(Body::empty());
 //!
 //! let elsewhere = locks.hold("order:7").await;

@@ -118,6 +118,24 @@ async fn a_key_with_html_stays_text() {
     assert!(list.text.contains(link), "{list:?}");
 }
 
+/// A key that turns the text of the page around would look like another one.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_turns_the_text_around_is_shown_by_its_codes() {
+    let (app, locks) = page(true);
+    let _guard = locks.write("order:\u{202e}7").name("\u{2066}up").acquire().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    let list = call(&app, "GET", "/admin/locks").await;
+    let lock = call(&app, "GET", "/admin/locks?key=order%3A%E2%80%AE7").await;
+    for page in [&list, &lock] {
+        assert!(page.text.contains(r"order:\u{202e}7<"), "{page:?}");
+        assert!(page.text.contains(r"\u{2066}up"), "{page:?}");
+        assert!(!page.text.contains('\u{2066}'), "{page:?}");
+    }
+    assert!(!list.text.contains('\u{202e}'), "{list:?}");
+    // What the script sends back is the key itself.
+    assert!(lock.text.contains("data-key=\"order:\u{202e}7\""), "{lock:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_page_is_renewed_by_events_that_end() {
     let (app, locks) = page(false);

@@ -19,7 +19,7 @@ use lock_tower::{
 };
 
 fn layer(locks: &LockClient) -> RequestLockLayer {
-    RequestLockLayer::new(locks.clone(), "order:{id}").unwrap()
+    RequestLockLayer::new(locks.clone(), "order:{id:u64}").unwrap()
 }
 
 /// `Locked` and `Fence` have one token: the first is tested against grants.
@@ -121,7 +121,7 @@ async fn under_several_keys_it_is_refused_before_the_handler_runs() {
     let logs = Logs::collect();
     let locks = LockClient::in_memory();
     let ran = Arc::new(AtomicBool::new(false));
-    let several = ["account:{from}", "account:{to}"];
+    let several = ["account:{from:u64}", "account:{to:u64}"];
     let several = RequestLockLayer::multi(locks.clone(), several).unwrap();
     let app = Router::new()
         .route("/layer/{from}/{to}", any(|_: Fence| async {}).layer(several.clone()))

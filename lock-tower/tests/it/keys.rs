@@ -58,6 +58,45 @@ async fn layer_closure_and_attribute_build_the_same_key() {
     }
 }
 
+/// The handler's argument is what the key has, so a number has one spelling without a type too.
+#[tokio::test]
+async fn an_attribute_locks_the_parsed_number() {
+    #[distributed_lock(key = "order:{id}:{line.0}", mode = "write")]
+    async fn number(Path((id, line)): Path<(u64, Line)>, lock: Locked) -> String {
+        key(lock).await
+    }
+    #[derive(serde::Deserialize)]
+    struct Line(i8);
+
+    let app = Router::new()
+        .route("/{id}/{line}", any(number))
+        .layer(RequestScopeLayer::new(LockClient::in_memory()));
+    for path in ["/7/-3", "/007/-03", "/+7/-3", "/%37/-%33"] {
+        assert_eq!(call(&app, "PUT", path).await.text, "order:7:-3", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_layer_warns_of_path_parameters_without_a_type() {
+    for (template, named) in [
+        ("order:{id}", Some("`{id}` is compared as text")),
+        ("order:{path.tenant}:{id}:{id}", Some("`{path.tenant}`, `{id}` are compared as text")),
+        ("order:{id|hash}", Some("`{id:text}`")),
+        ("order:{id:u64}:{tenant:text}", None),
+        ("order:{header.x}:{query.y}", None),
+        ("orders", None),
+    ] {
+        let logs = Logs::collect();
+        let _layer = RequestLockLayer::new(LockClient::in_memory(), template).unwrap();
+        let lines = logs.lines();
+        assert_eq!(lines.len(), usize::from(named.is_some()), "{lines:?}");
+        if let Some(named) = named {
+            assert!(lines[0].contains("WARN") && lines[0].contains(named), "{lines:?}");
+            assert!(lines[0].contains(&format!("`{template}`")), "{lines:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_template_may_have_no_placeholders_and_a_wildcard() {
     let locks = LockClient::in_memory();

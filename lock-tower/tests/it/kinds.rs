@@ -12,7 +12,7 @@ use lock_tower::{
 const EXCLUSIVE: [Kind; 4] = [Kind::Reentrant, Kind::NonReentrant, Kind::Fair, Kind::Fenced];
 
 fn layer(locks: &LockClient, kind: Kind) -> RequestLockLayer {
-    let layer = RequestLockLayer::new(locks.clone(), "order:{id}").unwrap();
+    let layer = RequestLockLayer::new(locks.clone(), "order:{id:u64}").unwrap();
     layer.name("layer").kind(kind).wait(Duration::ZERO)
 }
 
@@ -149,7 +149,7 @@ async fn a_non_reentrant_lock_twice_in_one_request_is_a_mistake() {
         .route("/orders/{id}", any(non_reentrant))
         .route_layer(layer(&locks, Kind::NonReentrant));
     let hints =
-        ["`layer` (key `order:{id}`) already holds the key of `attribute`", "non_reentrant"];
+        ["`layer` (key `order:{id:u64}`) already holds the key of `attribute`", "non_reentrant"];
     assert_misconfigured(&app, &hints).await;
     assert!(locks.non_reentrant("order:7").wait(RELEASED).acquire().await.is_ok());
 }

@@ -108,8 +108,10 @@ async fn a_path_that_is_no_text_names_no_key() {
     let policies = Policies::builder(LockClient::in_memory()).parse("locks.toml", text).unwrap();
     let app = Router::new().route("/a/{id}", any(rule_of)).route_layer(policies.layer());
     let answer = call(&app, "GET", "/a/%FF").await;
-    answer.assert_problem(400, "lock-key-invalid");
+    let document = answer.assert_problem(400, "lock-key-invalid");
     let file = PolicyFile::parse("locks.toml", text).unwrap();
     let explained = file.explain(&Method::GET, "/a/%FF", &http::HeaderMap::new()).to_json();
-    assert_eq!(explained["rule"]["keys"][0], "lock-key-invalid: the path is not valid UTF-8");
+    let why = "a path parameter is not valid UTF-8";
+    assert_eq!(explained["rule"]["keys"][0], format!("lock-key-invalid: {why}"));
+    assert!(document["detail"].as_str().unwrap().contains(why), "{document}");
 }

@@ -152,6 +152,20 @@ fn rules(order: &str, line: &str, attribute: &str) -> String {
 }
 
 #[test]
+fn warnings_are_logged_and_a_placeholder_may_be_called_text() {
+    let logs = Logs::collect();
+    let world = world(&order(""));
+    let warning = "locks.toml:5:15: warning: `{id}` is compared as text";
+    assert_eq!(logs.text().matches(warning).count(), 1, "{}", logs.text());
+    let typed = order("").replace("{id}\"\n", "{id:text}\"\n");
+    assert_eq!(world.reload(&typed).unwrap(), 2);
+    assert_eq!(logs.text().matches("warning").count(), 1, "{}", logs.text());
+    let other = typed.replace("{id:text}", "{id:u64}");
+    let why = world.reload(&other).unwrap_err();
+    assert!(matches!(why, PoliciesError::ExclusionChanged(_)), "{why}");
+}
+
+#[test]
 fn rules_that_change_locking_are_refused_unless_named() {
     let before = rules("key = \"a:{id}\"", "key = \"b:{id}\"\nmode = \"write\"", "");
     let world = world(&format!("version = 1\n{before}"));

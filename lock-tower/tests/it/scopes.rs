@@ -18,7 +18,7 @@ use lock_tower::{
 use tokio::sync::Barrier;
 
 fn lock(locks: &LockClient, mode: LockMode) -> RequestLockLayer {
-    RequestLockLayer::new(locks.clone(), "order:{id}").unwrap().mode(mode).wait(Duration::ZERO)
+    RequestLockLayer::new(locks.clone(), "order:{id:u64}").unwrap().mode(mode).wait(Duration::ZERO)
 }
 
 #[distributed_lock(key = "order:{id}", wait = "0s", name = "order-write")]
@@ -116,7 +116,7 @@ async fn a_writing_attribute_inside_a_reading_layer_is_an_error() {
     assert_eq!(document["executed"], false);
     let lines = logs.lines();
     let [line] = &lines[..] else { panic!("one line: {lines:?}") };
-    for name in ["ERROR", "`order-read` (key `order:{id}`)", "`order-write`"] {
+    for name in ["ERROR", "`order-read` (key `order:{id:u64}`)", "`order-write`"] {
         assert!(line.contains(name), "{name} in {line}");
     }
     assert!(!line.contains("order:7"), "{line}");
@@ -136,7 +136,7 @@ async fn a_layer_that_writes_inside_one_that_reads_is_a_mistake() {
     call(&app, "PUT", "/orders/7").await.assert_problem(500, "lock-misconfigured");
 
     let lines = logs.lines();
-    let named = |line: &String| line.contains("`order:{id}` reads") && line.contains("`inner`");
+    let named = |line: &String| line.contains("`order:{id:u64}` reads") && line.contains("`inner`");
     assert!(lines.iter().any(named), "{lines:?}");
 }
 

@@ -246,7 +246,7 @@ async fn an_overlap_counts_on_one_hold() {
 async fn one_of_several_keys_read_around_a_write_is_a_mistake() {
     let logs = Logs::collect();
     let locks = LockClient::in_memory();
-    let reads = RequestLockLayer::multi(locks.clone(), ["ledger", "account:{to}"]).unwrap();
+    let reads = RequestLockLayer::multi(locks.clone(), ["ledger", "account:{to:u64}"]).unwrap();
     let app = Router::new()
         .route("/pay/{from}/{to}", any(transfer))
         .route_layer(reads.name("statement").mode(LockMode::Read));
@@ -258,7 +258,7 @@ async fn one_of_several_keys_read_around_a_write_is_a_mistake() {
     let [line] = &lines[..] else { panic!("one line: {lines:?}") };
     // The one key that is in the way, not the other.
     assert!(
-        line.contains("`statement` (key `account:{to}`) reads the key that `transfer`"),
+        line.contains("`statement` (key `account:{to:u64}`) reads the key that `transfer`"),
         "{line}"
     );
     for key in ["ledger", "account:7", "account:9"] {

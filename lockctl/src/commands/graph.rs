@@ -7,7 +7,8 @@ use super::list::{Selection, inspected};
 use crate::{
     live::{Live, StoreArgs, not_done},
     outcome::{CommandOutput, CommandResult, Exit},
-    participants::{client_name, visible},
+    participants::client_name,
+    visible::visible,
 };
 
 const FIELDS: &str = "\
@@ -47,7 +48,7 @@ impl Args {
         self.store.carry_out(async |live| {
             let listed = self.selection.list(live).await?;
             let seen = inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
-            Ok(self.answer(live, &waits(&seen), listed.complete))
+            Ok(self.answer(live, &waits(&seen.locks), listed.complete))
         })
     }
 

@@ -5,6 +5,7 @@ use crate::{
     live::{Live, StoreArgs, not_done},
     outcome::{CommandOutput, CommandResult, Exit},
     participants,
+    visible::visible,
 };
 
 const FIELDS: &str = "\
@@ -69,7 +70,7 @@ pub(crate) fn screen(live: &Live, key: &str, seen: &Inspection) -> String {
         (_, Some(mode)) => format!("held to {mode}, {}", live.left(seen.remaining)),
     };
     let kind = seen.kind.map(|kind| format!("{kind}, ")).unwrap_or_default();
-    let mut lines = vec![format!("{}: {kind}{held}", key)];
+    let mut lines = vec![format!("{}: {kind}{held}", visible(key))];
     if let Some(free) = seen.free_permits {
         lines.push(format!("free permits: {free}"));
     }

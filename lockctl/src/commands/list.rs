@@ -6,6 +6,7 @@ use crate::{
     lock_row::LockRow,
     outcome::{CommandError, CommandOutput, CommandResult, Exit},
     participants::{aligned, seconds},
+    visible::visible,
 };
 
 const FIELDS: &str = "\
@@ -15,11 +16,11 @@ thousand. It is for use by hand, not in a cron job.
 
 With --json:
   {\"store\": {\"kind\", \"url\", \"from\"}, \"key_prefix\": text, \"limit\": number, \"complete\": bool,
-    \"keys\": [text]}
+    \"keys\": [text], \"not_locks\": number}
   and with --long: \"locks\": {key: what inspect has, from \"kind\" on}
 
---long costs two or three commands more for each lock. A lock that is released meanwhile is shown
-as not held.";
+Each key that it finds costs two or three commands more: those of other programs are counted, not
+listed. A lock that is released meanwhile is listed, with --long as not held.";
 
 /// Which locks are listed.
 #[derive(Debug, clap::Args)]
@@ -57,21 +58,16 @@ impl Args {
     pub(crate) fn run(&self) -> CommandResult {
         self.store.carry_out(async |live| {
             let listed = self.selection.list(live).await?;
-            let keys = if self.long { listed.keys.as_slice() } else { &[] };
-            let seen = inspected(live, keys).await.map_err(|why| not_done(&why))?;
-            Ok(self.answer(live, &listed, &seen))
+            let seen = inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
+            Ok(self.answer(live, listed.complete, &seen))
         })
     }
 
-    fn answer(
-        &self,
-        live: &Live,
-        listing: &KeyList,
-        seen: &[(LockKey, Inspection)],
-    ) -> CommandOutput {
-        let keys: Vec<_> = listing.keys.iter().map(|key| key.as_str()).collect();
-        let (exit, summary) = match keys.len() {
-            count if !listing.complete => (
+    fn answer(&self, live: &Live, complete: bool, seen: &Inspected) -> CommandOutput {
+        let Inspected { locks, others } = seen;
+        let keys: Vec<_> = locks.iter().map(|(key, _)| key.as_str()).collect();
+        let (exit, mut summary) = match keys.len() {
+            count if !complete => (
                 Exit::Wrong,
                 format!(
                     "{count} shown, and the list is INCOMPLETE: there may be more than --limit {}, \
@@ -81,38 +77,59 @@ impl Args {
             ),
             0 => (
                 Exit::Nothing,
-                format!("no lock's key begins with \"{}\"", self.selection.key_prefix),
+                format!("no lock's key begins with \"{}\"", visible(&self.selection.key_prefix)),
             ),
             count => (Exit::Done, format!("{count} in total")),
         };
+        match others {
+            0 => {}
+            1 => summary += "; 1 other key is not a lock",
+            count => summary += &format!("; {count} other keys are not locks"),
+        }
         let mut json = json!({
             "store": live.to_json(),
             "key_prefix": self.selection.key_prefix,
             "limit": self.selection.limit,
-            "complete": listing.complete,
+            "complete": complete,
             "keys": keys,
+            "not_locks": others,
         });
         if self.long {
-            let locks = seen.iter().map(|(key, seen)| (key.to_string(), json!(seen)));
+            let locks = locks.iter().map(|(key, seen)| (key.to_string(), json!(seen)));
             json["locks"] = Value::Object(locks.collect());
         }
         CommandOutput {
             exit,
-            text: if self.long { aligned(&rows(live, seen)).join("\n") } else { keys.join("\n") },
+            text: if self.long {
+                aligned(&rows(live, locks)).join("\n")
+            } else {
+                keys.into_iter().map(visible).collect::<Vec<_>>().join("\n")
+            },
             note: format!("{}\n{summary}", live.note()),
             json,
         }
     }
 }
 
-pub(crate) async fn inspected(
-    live: &Live,
-    keys: &[LockKey],
-) -> Result<Vec<(LockKey, Inspection)>, InspectError> {
+/// The locks among some keys.
+pub(crate) struct Inspected {
+    pub(crate) locks: Vec<(LockKey, Inspection)>,
+    /// How many of the keys hold something else: another program's, which the prefix does not tell
+    /// from a lock's.
+    pub(crate) others: usize,
+}
+
+pub(crate) async fn inspected(live: &Live, keys: &[LockKey]) -> Result<Inspected, InspectError> {
     let seen = live.locks.inspect_all(keys.iter().cloned()).await;
-    let seen = keys.iter().zip(seen).map(|(key, seen)| Ok((key.clone(), seen?)));
-    // A key of another type is no lock; beside Redisson such keys are listed too.
-    seen.filter(|seen| !matches!(seen, Err(InspectError::WrongKind(_)))).collect()
+    let mut inspected = Inspected { locks: Vec::with_capacity(keys.len()), others: 0 };
+    for (key, seen) in keys.iter().zip(seen) {
+        match seen {
+            Ok(seen) => inspected.locks.push((key.clone(), seen)),
+            Err(InspectError::WrongKind(_)) => inspected.others += 1,
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(inspected)
 }
 
 fn rows(live: &Live, seen: &[(LockKey, Inspection)]) -> Vec<[String; 7]> {

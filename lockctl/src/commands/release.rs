@@ -5,6 +5,7 @@ use crate::{
     live::{Live, StoreArgs, not_done},
     outcome::{CommandError, CommandOutput, CommandResult, Exit},
     participants,
+    visible::{quoted, visible},
 };
 
 const FIELDS: &str = "\
@@ -36,16 +37,17 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self) -> CommandResult {
+        let key = quoted(&self.key);
         match (self.force, self.ask) {
             (true, _) => self.store.carry_out(async |live| self.take(live).await),
             (_, true) => self.store.carry_out(async |live| self.ask(live).await),
             _ => Err(CommandError::usage(&format!(
-                "release needs --ask or --force: forcing takes \"{0}\" away from holders that may be \
+                "release needs --ask or --force: forcing takes \"{}\" away from holders that may be \
                  at work, and go on until they learn of it\n\n\
-                 To ask the holders to release it:  lockctl release '{0}' --ask\n\
-                 To see the holders:                lockctl inspect '{0}'\n\
-                 To take it away:                   lockctl release '{0}' --force",
-                self.key
+                 To ask the holders to release it:  lockctl release --ask {key}\n\
+                 To see the holders:                lockctl inspect {key}\n\
+                 To take it away:                   lockctl release --force {key}",
+                visible(&self.key)
             ))),
         }
     }
@@ -79,14 +81,14 @@ impl Args {
     fn told(&self, live: &Live, before: &Inspection, forced: ForcedRelease) -> String {
         let mut lines = Vec::new();
         if forced.was_held {
-            lines.push(format!("{}: taken away from", self.key));
+            lines.push(format!("{}: taken away from", visible(&self.key)));
             lines.extend(participants::holders(live, &before.holders, before.kind));
             if before.holders.is_empty() {
                 // It was acquired between the inspection and the release.
                 lines.push("  a client that had just acquired it".to_owned());
             }
         } else {
-            lines.push(format!("{}: not held", self.key));
+            lines.push(format!("{}: not held", visible(&self.key)));
         }
         match forced.fencing_token {
             Some(token) => {
@@ -110,10 +112,10 @@ impl Args {
         let asked = live.locks.request_release(self.key.as_str()).await;
         let asked = asked.map_err(|why| not_done(&why))?;
         let text = match asked {
-            0 => format!("{}: not held", self.key),
+            0 => format!("{}: not held", visible(&self.key)),
             count => format!(
                 "{}: holders asked to release: {count}; those that listen will release it",
-                self.key
+                visible(&self.key)
             ),
         };
         Ok(CommandOutput {

@@ -2,7 +2,7 @@ use lock_policy::PolicyFile;
 
 use crate::{
     outcome::{CommandOutput, CommandResult, Exit},
-    output::pretty,
+    visible::pretty,
 };
 
 /// Prints the JSON Schema of policy files, for editors

@@ -20,7 +20,7 @@ const STEP: Duration = Duration::from_millis(100);
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let locks = LockClient::connect(&env::var("REDIS_URL")?).await?;
-    let lock = RequestLockLayer::new(locks, "{job}")?.lease(LEASE);
+    let lock = RequestLockLayer::new(locks, "{job:text}")?.lease(LEASE);
     let file = Arc::new(File::create(env::var("STEPS_FILE")?)?);
     let router = Router::new().route("/{job}", post(work)).route_layer(lock).layer(Extension(file));
 

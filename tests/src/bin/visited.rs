@@ -68,7 +68,7 @@ fn milliseconds(variable: &str) -> Result<Duration, Box<dyn Error>> {
 }
 
 fn router(locks: &LockClient, room: Room) -> Result<Router, Box<dyn Error>> {
-    let lock = || RequestLockLayer::new(locks.clone(), "{key}");
+    let lock = || RequestLockLayer::new(locks.clone(), "{key:text}");
     let crowd = lock()?.wait(LONG_WAIT).max_waiters(20_000);
     let download = lock()?.max_hold(MOST).hold_until(HoldUntil::Body);
     let route =

@@ -54,7 +54,7 @@ impl Policies {
     ///
     /// ```
     /// # use lock_tower::{LockClient, policies::{Policies, Route}};
-    /// # let file = "version = 1\n[[policy]]\nname = \"order\"\nmatch = { path = \"/orders/{id}\" }\nkey = \"order:{id}\"";
+    /// # let file = "version = 1\n[[policy]]\nname = \"order\"\nmatch = { path = \"/orders/{id}\" }\nkey = \"order:{id:u64}\"";
     /// use http::Method;
     ///
     /// # let policies = Policies::builder(LockClient::in_memory()).parse("locks.toml", file)?;

@@ -13,6 +13,7 @@ use crate::{
     live::Live,
     lock_row::LockRow,
     outcome::{CommandError, CommandOutput, CommandResult, Exit},
+    visible::{visible, visible_json, visible_lines},
 };
 
 /// Runs until Ctrl-C, or until the reader of the lines has gone.
@@ -21,11 +22,15 @@ pub(super) async fn watch(live: &Live, args: &Args, as_json: bool) -> CommandRes
     // A store that cannot be read at all is an error; later it may come back.
     let mut seen = args.read(live).await?;
     if !as_json {
-        eprintln!("{}", live.note());
+        eprintln!("{}", visible_lines(&live.note()));
     }
     loop {
         let printed = changes(live, &mut known, &seen).iter().try_for_each(|change| {
-            let line = if as_json { change.document.to_string() } else { change.line.clone() };
+            let line = if as_json {
+                visible_json(&change.document.to_string())
+            } else {
+                change.line.clone()
+            };
             writeln!(io::stdout().lock(), "{line}")
         });
         match printed.and_then(|()| io::stdout().lock().flush()) {
@@ -43,7 +48,7 @@ pub(super) async fn watch(live: &Live, args: &Args, as_json: bool) -> CommandRes
             }
             match args.read(live).await {
                 Ok(seen) => break seen,
-                Err(why) => eprintln!("not read: {}", why.message),
+                Err(why) => eprintln!("not read: {}", visible(&why.message)),
             }
         };
     }
@@ -62,7 +67,7 @@ fn changes(live: &Live, known: &mut BTreeMap<String, String>, seen: &Seen) -> Ve
     for (key, lock) in &seen.locks {
         let row = LockRow::of(live, key, lock);
         let state = state(&row);
-        let event = match known.remove(&row.key) {
+        let event = match known.remove(key.as_str()) {
             None => Some("held"),
             Some(before) if before != state => Some("changed"),
             Some(_) => None,
@@ -71,11 +76,11 @@ fn changes(live: &Live, known: &mut BTreeMap<String, String>, seen: &Seen) -> Ve
             let line = format!("{}: {state}", row.key);
             changes.push(Change { line, document: document(event, key.as_str(), Some(lock)) });
         }
-        now.insert(row.key, state);
+        now.insert(key.to_string(), state);
     }
     if seen.complete {
         for key in known.keys() {
-            let line = format!("{key}: free");
+            let line = format!("{}: free", visible(key));
             changes.push(Change { line, document: document("free", key, None) });
         }
     } else {

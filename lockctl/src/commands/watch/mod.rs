@@ -81,7 +81,7 @@ impl Args {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let listed =
             live.locks.list(&self.key_prefix, limit).await.map_err(|why| not_done(&why))?;
-        let locks = list::inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
-        Ok(Seen { locks, complete: listed.complete })
+        let seen = list::inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
+        Ok(Seen { locks: seen.locks, complete: listed.complete })
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     live::Live,
     lock_row::LockRow,
     outcome::{CommandError, CommandOutput, CommandResult},
-    participants::visible,
+    visible::{visible, visible_lines},
 };
 
 pub(super) async fn watch(live: &Live, args: &Args) -> CommandResult {
@@ -37,8 +37,8 @@ async fn run(
     mut seen: Seen,
 ) -> io::Result<()> {
     let title = match args.key_prefix.as_str() {
-        "" => live.note(),
-        prefix => format!("{}, {}", live.note(), visible(prefix)),
+        "" => visible_lines(&live.note()),
+        prefix => visible_lines(&format!("{}, {}", live.note(), visible(prefix))),
     };
     let mut keys = EventStream::new();
     let mut table = Table::default();
@@ -72,7 +72,7 @@ async fn run(
                         problem = incomplete(&read);
                         seen = read;
                     }
-                    Err(why) => problem = Some(format!("not read: {}", why.message)),
+                    Err(why) => problem = Some(format!("not read: {}", visible(&why.message))),
                 }
                 reading = Box::pin(read_later());
             }

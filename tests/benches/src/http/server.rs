@@ -116,7 +116,7 @@ impl Guarded {
         match (self, self.in_the_handler()) {
             (Self::Layer | Self::LayerRead, _) => {
                 let client = ours::client(url).await;
-                let layer = RequestLockLayer::new(client, "item:{id}").expect("a template");
+                let layer = RequestLockLayer::new(client, "item:{id:text}").expect("a template");
                 Router::new().route("/items/{id}", put(change).route_layer(layer.mode(mode)))
             }
             (Self::Sessions, _) => sessions(),
@@ -150,7 +150,7 @@ async fn change(Path(_id): Path<u64>) -> &'static str {
 }
 
 async fn change_locked(Path(id): Path<u64>, State(subject): State<Subject>) -> &'static str {
-    let held = subject.take(&format!("item:{id}")).await;
+    let held = subject.take(&format!("item:{id:text}")).await;
     subject.give_back(held).await;
     "changed"
 }

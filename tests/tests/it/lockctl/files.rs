@@ -36,10 +36,27 @@ async fn valid_files_are_reported_with_their_versions() {
     assert_eq!(checked.out, format!("ok: {right}: 1 rule, version {}\n", file.version()));
     assert_eq!((checked.code, checked.err.as_str()), (0, ""));
     let expected = json!({ "files": [
-        { "file": right, "ok": true, "rules": 1, "version": file.version(), "errors": [] },
+        { "file": right, "ok": true, "rules": 1, "version": file.version(), "errors": [],
+          "warnings": [] },
     ] });
     let checked = run(&["--json", "check", &right]).await;
     assert_eq!((checked.code, checked.json()), (0, expected));
+}
+
+#[tokio::test]
+async fn a_file_with_warnings_is_valid() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("locks.toml").display().to_string();
+    std::fs::write(&path, RULE.replace("{id:u64}", "{id}")).unwrap();
+    let file = PolicyFile::read(&path).unwrap();
+    let [warning] = file.warnings() else { panic!("{file:?}") };
+    let checked = run(&["check", &path]).await;
+    assert_eq!((checked.code, checked.err.trim_end()), (0, warning.to_string().as_str()));
+    assert!(checked.out.starts_with("ok: "), "{checked:?}");
+    assert!(checked.err.contains(":6:15: warning: `{id}` is compared as text"), "{checked:?}");
+    let told = run(&["check", "--json", &path]).await.json();
+    assert_eq!(told["files"][0]["warnings"], json!([warning.to_json()]));
+    assert_eq!(told["files"][0]["ok"], true);
 }
 
 #[tokio::test]

@@ -29,6 +29,7 @@ async fn what_is_held_is_listed_by_prefix() {
         "limit": 1000,
         "complete": true,
         "keys": ["order:1", "order:2"],
+        "not_locks": 0,
     });
     assert_eq!((listed.code, listed.json()), (0, expected));
 }
@@ -55,6 +56,35 @@ async fn long_lists_show_holders_and_what_they_hold_locks_for() {
     assert_eq!(told["keys"], json!(["order:1", "order:2"]));
     assert_eq!(told["locks"]["order:1"]["holders"][0]["work"]["name"], "update");
     assert_eq!(told["locks"]["order:2"]["free_permits"], 1);
+}
+
+/// Without a prefix of the services' a list meets the keys of other programs.
+#[tokio::test]
+async fn keys_that_are_not_locks_are_counted_and_not_listed() {
+    let redis = RedisServer::start().await;
+    let (url, cli) = (redis.url(), redis.cli().await);
+    let orders = service(&url, "orders", "one").await;
+    let _held = orders.write("order:1").acquire().await.unwrap();
+    for args in [&["list"][..], &["list", "--long"]] {
+        let listed = run_at(&url, args).await;
+        assert!(listed.err.ends_with("\n1 in total\n"), "{listed:?}");
+    }
+    let () = cli.query(&["RPUSH", "lock:order:2", "x"]).await;
+    let () = cli.query(&["SADD", "lock:cart:3", "x"]).await;
+    for (args, others) in [
+        (&["list"][..], "1 in total; 2 other keys are not locks"),
+        (&["list", "--long"], "1 in total; 2 other keys are not locks"),
+        (&["list", "order:"], "1 in total; 1 other key is not a lock"),
+        (&["list", "cart:"], "no lock's key begins with \"cart:\"; 1 other key is not a lock"),
+    ] {
+        let listed = run_at(&url, args).await;
+        let found = usize::from(!args.contains(&"cart:"));
+        assert_eq!(listed.out.lines().count(), found, "{listed:?}");
+        assert_eq!(listed.code, if found == 1 { 0 } else { 3 });
+        assert!(listed.err.ends_with(&format!("\n{others}\n")), "{listed:?}");
+    }
+    let listed = run_at(&url, &["list", "--json"]).await.json();
+    assert_eq!((&listed["keys"], &listed["not_locks"]), (&json!(["order:1"]), &json!(2)));
 }
 
 #[tokio::test]

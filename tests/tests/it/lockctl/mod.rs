@@ -5,6 +5,7 @@ mod connecting;
 mod docs;
 mod files;
 mod graph;
+mod hostile;
 mod inspect;
 mod list;
 mod output;

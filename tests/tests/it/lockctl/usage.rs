@@ -27,7 +27,7 @@ async fn wrong_arguments_are_reported_in_both_outputs() {
         (&["list", "--url", "zookeepers://127.0.0.1:1"], "set SSL_CERT_FILE"),
         (&["list", "--prefix", "{"], "the prefix \"{\" is not usable"),
         (&["release", "k", "--ask", "--force"], "cannot be used with"),
-        (&["release", "k"], "lockctl release 'k' --ask"),
+        (&["release", "k"], "lockctl release --ask 'k'"),
         (&["release", "k"], "takes \"k\" away"),
     ] {
         let refused = run_at(NOWHERE, args).await;

@@ -1,4 +1,4 @@
-use std::{fs, path::PathBuf};
+use std::{env, fs, path::PathBuf};
 
 use lock_tower::policy_file::{PolicyErrors, PolicyFile};
 
@@ -31,4 +31,22 @@ impl File {
         let stage = |name: &str| (name == "STAGE").then(|| "test".to_owned());
         PolicyFile::parse_with(&self.name, &self.text, stage)
     }
+}
+
+/// Compares the text of each file in the folder with its `.stderr`, which `LOCK_TOWER_OVERWRITE=1`
+/// writes anew.
+pub(crate) fn each_gives_its_stderr(folder: &str, text: impl Fn(&File) -> String) {
+    let mut differ = Vec::new();
+    for file in files(folder) {
+        let told = format!("{}\n", text(&file));
+        let golden = file.path.with_extension("stderr");
+        if env::var_os("LOCK_TOWER_OVERWRITE").is_some() {
+            fs::write(&golden, &told).unwrap();
+        }
+        let expected = fs::read_to_string(&golden).unwrap_or_default();
+        if told != expected {
+            differ.push(format!("{}: expected\n{expected}\nfound\n{told}", file.name));
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n\n"));
 }

@@ -5,4 +5,5 @@ mod files;
 mod invalid;
 mod reading;
 mod schema;
+mod suspicious;
 mod valid;

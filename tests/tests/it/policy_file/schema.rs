@@ -78,4 +78,5 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "61-variable-not-set.toml",
     "62-variable-broken.toml",
     "63-variable-with-a-wrong-value.toml",
+    "71-common-key-of-two-kinds.toml",
 ];

@@ -10,6 +10,7 @@ fn every_valid_file_is_accepted() {
     assert!(files.len() >= 5);
     for file in files {
         let read = file.parse().unwrap_or_else(|errors| panic!("{errors}"));
+        assert_eq!(read.warnings(), [], "{}", file.name);
         assert_eq!(read.names().count(), file.text.matches("[[policy]]").count(), "{}", file.name);
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn parse(name: &Value) -> Option<ClientInfo> {
         let (_, rest) = text.split_once(&format!(r#""{name}":""#))?;
         rest.split_once('"').map(|(value, _)| value.to_owned())
     };
-    Some(ClientInfo { service: field("service")?, instance: field("instance")? })
+    Some(ClientInfo::new(field("service")?, field("instance")?))
 }
 
 /// Redis refuses a connection's name with anything else in it.

@@ -1,0 +1,68 @@
+//! Finds keys that two templates of a file both give.
+//!
+//! `user-{id}` and `user-{id}-cart` do: a client that names its user `7-cart` locks the cart of
+//! user 7.
+
+use lock_key::{Segment, Template};
+
+use super::{Rule, keys::templates};
+use crate::{
+    diagnostics::Diagnostic,
+    read::{Fields, Text},
+};
+
+/// A key template of the file.
+struct RuleKey<'f> {
+    rule: &'f Rule,
+    template: &'f Template,
+    text: &'f Text,
+}
+
+pub(crate) fn check(rules: &[(Rule, &Fields)], diagnostics: &mut Vec<Diagnostic>) {
+    let mut earlier: Vec<RuleKey<'_>> = Vec::new();
+    for (rule, fields) in rules {
+        for (template, text) in templates(rule, fields) {
+            let this = RuleKey { rule, template, text };
+            diagnostics.extend(earlier.iter().filter_map(|other| common(other, &this)));
+            earlier.push(this);
+        }
+    }
+}
+
+fn common(earlier: &RuleKey<'_>, this: &RuleKey<'_>) -> Option<Diagnostic> {
+    let [kind, other] = [this, earlier].map(|key| key.rule.kind.unwrap_or_default());
+    if kind == other && have_one_shape(earlier.template, this.template) {
+        return None;
+    }
+    let key = earlier.template.common_key(this.template)?;
+    let (key, name) = (key.escape_debug(), &earlier.rule.name);
+    let span = this.text.span.clone();
+    let diagnostic = if kind == other {
+        let what = format!("this key and one of the rule \"{name}\" can be the same: `{key}`");
+        Diagnostic::warning(span, what).help(
+            "begin the keys with different words and separate their parts by `:`, which no value \
+             contains, or write the types of the placeholders"
+                .to_owned(),
+        )
+    } else {
+        let what = format!(
+            "the rule \"{name}\" can lock the same key as another kind of lock: `{key}` is \
+             {other} there and {kind} here"
+        );
+        let help = "all users of a key have one kind: give both rules the same, or different keys";
+        Diagnostic::new(span, what).help(help.to_owned())
+    };
+    Some(diagnostic.related(earlier.text.span.clone(), &format!("the key of \"{name}\"")))
+}
+
+/// Whether only names and types of placeholders differ, as between rules that are to exclude each
+/// other.
+fn have_one_shape(one: &Template, other: &Template) -> bool {
+    let same = |pair: (&Segment, &Segment)| match pair {
+        (Segment::Literal(one), Segment::Literal(other)) => one == other,
+        (Segment::Placeholder(_), Segment::Placeholder(_)) => true,
+        _ => false,
+    };
+    let (one, other) = (one.segments(), other.segments());
+    one.len() == other.len() && one.iter().zip(other).all(same)
+}
