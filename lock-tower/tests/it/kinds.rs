@@ -134,7 +134,7 @@ async fn two_kinds_on_one_key_in_one_request_are_a_mistake() {
         let app = Router::new()
             .route("/orders/{id}", any(fair))
             .route_layer(layer(&locks, kind).mode(LockMode::Write));
-        let outer = format!("`layer` (key `order:{{id}}`) takes the key as a {kind} lock");
+        let outer = format!("`layer` (key `order:{{id:u64}}`) takes the key as a {kind} lock");
         assert_misconfigured(&app, &[&outer, "`attribute` as a fair lock"]).await;
         // The layer's lock was released.
         let again = locks.lock(Mode::Write, "order:7").kind(kind);
