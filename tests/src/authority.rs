@@ -2,7 +2,7 @@
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose,
+    KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -27,6 +27,11 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// A certificate and its key that were made elsewhere, as PEM.
+    pub fn new(certificate: impl Into<String>, key: impl Into<String>) -> Self {
+        Self { certificate: certificate.into(), key: key.into() }
+    }
+
     /// The certificate as PEM.
     pub fn certificate(&self) -> &str {
         &self.certificate
@@ -61,6 +66,19 @@ impl Authority {
         self.issuer.pem()
     }
 
+    /// The authority's own certificate, as `openssl req -x509` makes one: not for servers.
+    pub fn own_identity(&self) -> Identity {
+        Identity::new(self.issuer.pem(), self.issuer.key().serialize_pem())
+    }
+
+    /// A certificate for 127.0.0.1 that was valid until the year 2001.
+    pub fn expired_identity(&self) -> Identity {
+        self.signed(&["127.0.0.1"], |params| {
+            (params.not_before, params.not_after) =
+                (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
+        })
+    }
+
     /// A certificate for 127.0.0.1 and `localhost`, for a server or a client.
     pub fn identity(&self) -> Identity {
         self.identity_for(&["127.0.0.1", "localhost"])
@@ -68,12 +86,17 @@ impl Authority {
 
     /// A certificate for these names or addresses.
     pub fn identity_for(&self, names: &[&str]) -> Identity {
+        self.signed(names, |_| ())
+    }
+
+    fn signed(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Identity {
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("names");
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        change(&mut params);
         let key = KeyPair::generate().expect("no key");
         let certificate = params.signed_by(&key, &self.issuer).expect("no certificate");
-        Identity { certificate: certificate.pem(), key: key.serialize_pem() }
+        Identity::new(certificate.pem(), key.serialize_pem())
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use super::{RedisServer, readiness};
 use crate::child::OwnedChild;
-use crate::{Authority, reaper};
+use crate::{Authority, Identity, reaper};
 
 pub(super) const SOCKET: &str = "redis.sock";
 
@@ -35,6 +35,7 @@ pub struct RedisServerBuilder {
 struct TlsPort {
     port: u16,
     authority: Authority,
+    identity: Identity,
     asks: bool,
 }
 
@@ -67,8 +68,17 @@ impl RedisServerBuilder {
     /// `localhost`.
     #[must_use]
     pub fn tls(mut self, authority: &Authority) -> Self {
-        let authority = authority.clone();
-        self.tls = Some(TlsPort { port: crate::free_port(), authority, asks: false });
+        let (authority, identity) = (authority.clone(), authority.identity());
+        self.tls = Some(TlsPort { port: crate::free_port(), authority, identity, asks: false });
+        self
+    }
+
+    /// Shows this certificate at the port for TLS.
+    #[must_use]
+    pub fn tls_identity(mut self, identity: Identity) -> Self {
+        if let Some(tls) = &mut self.tls {
+            tls.identity = identity;
+        }
         self
     }
 
@@ -148,12 +158,11 @@ impl RedisServerBuilder {
             command.arg("--unixsocket").arg(directory.join(SOCKET));
         }
         if let Some(tls) = &self.tls {
-            let identity = tls.authority.identity();
             let asks = if tls.asks { "yes" } else { "no" };
             command.args(["--tls-port", &tls.port.to_string(), "--tls-auth-clients", asks]);
             for (option, file, pem) in [
-                ("--tls-cert-file", "server.pem", identity.certificate()),
-                ("--tls-key-file", "server.key", identity.key()),
+                ("--tls-cert-file", "server.pem", tls.identity.certificate()),
+                ("--tls-key-file", "server.key", tls.identity.key()),
                 ("--tls-ca-cert-file", "ca.pem", &tls.authority.certificate()),
             ] {
                 let path = directory.join(file);

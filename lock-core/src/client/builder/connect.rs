@@ -180,6 +180,7 @@ mod tests {
             (LockClient::builder().beside_set_nx(), "beside_set_nx"),
             (LockClient::builder().wait_for_replicas(1, second), "wait_for_replicas"),
             (LockClient::builder().sentinel_credentials(None, "s3cret"), "sentinel_credentials"),
+            (LockClient::builder().map_address(|host, port| (host.into(), port)), "map_address"),
         ] {
             let refused = builder.connect("zookeeper://127.0.0.1:1").await.expect_err(option);
             assert!(matches!(refused, ConnectError::InvalidOptions(_)), "{refused}");

@@ -8,7 +8,7 @@ use super::{LONGEST_TIMEOUT, LockClientBuilder};
 use crate::{
     client::red_lock::{RedLock, majority},
     store::redis::{
-        connect::{Credentials, RedisOptions, Tls},
+        connect::{AddressMap, Credentials, RedisOptions, Tls},
         protocol::Replicas,
     },
     types::{ConnectError, InvalidOptions, check_lease},
@@ -98,6 +98,25 @@ impl LockClientBuilder {
     pub fn sentinel_credentials(mut self, user: Option<&str>, password: impl Into<String>) -> Self {
         let user = user.map(ToOwned::to_owned);
         self.redis.sentinel_credentials = Some(Credentials { user, password: password.into() });
+        self
+    }
+
+    /// Says where a server is reached whose address a cluster or a Sentinel announces, for servers behind
+    /// NAT or in containers, which announce addresses that this host does not reach. `map` is called with
+    /// each announced host and port, and returns those to connect to; under TLS the certificate must
+    /// have the host that it returns. Addresses in the URL are used as they are. Default: as announced.
+    ///
+    /// ```
+    /// # use lock_core::LockClient;
+    /// // Each node's port is published on this host.
+    /// LockClient::builder().map_address(|_, port| ("127.0.0.1".to_owned(), port))
+    /// # ;
+    /// ```
+    pub fn map_address(
+        mut self,
+        map: impl Fn(&str, u16) -> (String, u16) + Send + Sync + 'static,
+    ) -> Self {
+        self.redis.addresses = AddressMap::new(map);
         self
     }
 

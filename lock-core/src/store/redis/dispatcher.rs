@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     cluster::Cluster,
-    connect::{Endpoint, ErrorClass, Server, classify, reason},
+    connect::{Endpoint, ErrorClass, Server, classify},
     connection::{ClientName, Connection, Failure, ManagedConnection, REFRESH, Response},
-    protocol::{Replicas, Request, SendOptions, slot_of},
+    protocol::{Replicas, Request, SendOptions, reason, slot_of},
     pubsub::Subscriber,
 };
 use crate::types::Unavailable;
@@ -318,14 +318,14 @@ impl Dispatcher {
         let text = reason(&error);
         let refusal = match (classify(&error), &self.topology) {
             (ErrorClass::Moved(to), Topology::Cluster(cluster)) => {
-                cluster.moved(slot, Endpoint::parse(&to, &server.endpoint));
+                cluster.moved(slot, server.redirected(&to));
                 state.redirected += 1;
                 // A node may be wrong about a slot's new owner, and learn the right one in a
                 // moment.
                 if state.redirected == 1 { None } else { Some((false, false)) }
             }
             (ErrorClass::Ask(to), Topology::Cluster(_)) => {
-                state.asking = Endpoint::parse(&to, &server.endpoint);
+                state.asking = server.redirected(&to);
                 state.redirected += 1;
                 if state.redirected == 1 { None } else { Some((false, false)) }
             }

@@ -5,10 +5,9 @@ use std::{collections::BTreeSet, time::Duration};
 use redis::Value;
 
 use super::{
-    connect::reason,
     connection::{Failure, ManagedConnection},
     dispatcher::Topology,
-    protocol::Wire,
+    protocol::{Wire, reason},
     store::RedisStore,
 };
 use crate::types::{KeyPage, LockKey, StoreError, Unavailable, Unsupported};

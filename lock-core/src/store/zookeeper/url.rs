@@ -41,7 +41,7 @@ impl Url {
             None => (None, authority),
         };
         let credentials = credentials.map(decode_credentials).transpose()?;
-        let servers = hosts.split(',').map(server).collect::<Result<_, _>>()?;
+        let servers = hosts.split(',').map(str::trim).map(server).collect::<Result<_, _>>()?;
         let chroot = chroot.trim_end_matches('/');
         if chroot.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) {
             return Err(invalid("its chroot is not a path: a part of it is empty, . or .."));

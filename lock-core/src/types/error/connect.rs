@@ -76,25 +76,24 @@ pub enum ConnectError {
     /// The server accepts the user, but the user may not do everything that the lock scripts do: a
     /// script might fail halfway and leave a lock behind forever.
     #[error(
-        "Redis at {address} does not allow this user all that the lock scripts do; grant what is \
-         missing: ACL SETUSER <user> {}", .rights.join(" ")
+        "Redis at {address} does not allow the user \"{user}\" all that the lock scripts do; grant what is \
+         missing: ACL SETUSER {user} {}", .rights.join(" ")
     )]
     MissingRights {
         /// Host and port, or the path of the socket.
         address: String,
-        /// What is missing, as `ACL SETUSER` takes it: commands (`+pexpire`), patterns of keys
+        /// The user, `default` if the URL has none.
+        user: String,
+        /// What is missing, or for a user that may run no script all that it needs, as `ACL SETUSER` takes it: commands (`+pexpire`), patterns of keys
         /// (`~lock:*`) and of channels (`&redisson_rwlock:{lock:*`).
         rights: Vec<String>,
     },
-    /// The server is there but cannot run the lock scripts.
-    #[error(
-        "Redis at {address} cannot run the lock scripts: {reason}; locks need a primary of Redis \
-         6.2 or later that allows EVALSHA, EVAL and SCRIPT LOAD"
-    )]
+    /// The server is there but cannot keep the locks.
+    #[error("Redis at {address} cannot keep the locks: {reason}")]
     Unsuitable {
         /// Host and port, or the path of the socket.
         address: String,
-        /// The server's error.
+        /// What is wrong, and what to do about it.
         reason: String,
     },
     /// The ensemble is there but cannot keep the locks.

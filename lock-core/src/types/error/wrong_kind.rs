@@ -8,7 +8,8 @@ use crate::types::{Kind, LockKey};
 #[derive(Debug, Clone, Error)]
 #[error(
     "key \"{key}\" holds a value that is not a {kind} lock: use another key or another prefix, and \
-     never two kinds of lock on one key"
+     never two kinds of lock on one key; if it is a lock that another program has taken by SET NX PX in \
+     Redis, build the client with beside_set_nx(), and the two exclude each other"
 )]
 pub struct WrongKind {
     pub(crate) key: LockKey,

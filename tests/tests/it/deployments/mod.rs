@@ -1,6 +1,7 @@
 //! Every deployment of Redis that a client can be pointed at, and ensembles of ZooKeeper, with what can go
 //! wrong there.
 
+mod announced;
 mod cluster;
 mod dead_node;
 mod failover;
@@ -20,7 +21,7 @@ mod zookeeper;
 
 use std::time::Duration;
 
-use lock_core::LockClient;
+use lock_core::{LockClient, LockClientBuilder};
 use lock_tests::{Wire, connected};
 
 const LONG: Duration = Duration::from_secs(25);
@@ -29,7 +30,11 @@ const LONG: Duration = Duration::from_secs(25);
 const NEVER: Duration = Duration::from_secs(3_600);
 
 async fn client(wire: Wire, url: &str) -> LockClient {
-    connected(wire.builder().lease(NEVER), url).await
+    client_with(wire.builder(), url).await
+}
+
+async fn client_with(builder: LockClientBuilder, url: &str) -> LockClient {
+    connected(builder.lease(NEVER), url).await
 }
 
 /// Without those that outlive the locks by design.

@@ -73,7 +73,7 @@ async fn a_right_that_one_node_of_a_cluster_does_not_give_is_named(wire: Wire) {
         eventually("the reason", LIMIT, async || {
             key += 1;
             let refused = client.write(format!("k{key}")).acquire().await.err();
-            refused.is_some_and(|why| why.to_string().contains("ACL SETUSER <user> +pexpire"))
+            refused.is_some_and(|why| why.to_string().contains("ACL SETUSER locks +pexpire"))
         })
         .await;
         assert_eq!(without_end(&cli).await, [""; 0]);

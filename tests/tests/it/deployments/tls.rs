@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{ConnectError, LockClient, Tls};
 use lock_tests::{
-    Authority, LIMIT, RedisCluster, RedisServer, SentinelSetup, ZooKeeperServer, bounded,
+    Authority, Identity, LIMIT, RedisCluster, RedisServer, SentinelSetup, ZooKeeperServer, bounded,
     eventually,
 };
 
@@ -139,6 +139,44 @@ async fn a_certificate_for_another_name() {
     let outcome = connect(&url, trusting(&authority)).await.unwrap_err();
     let text = outcome.to_string();
     assert!(text.contains("another name") || text.contains("no Redis answers"), "{text}");
+}
+
+/// Each as it is made by hand on the first evening.
+#[tokio::test]
+async fn a_certificate_that_is_not_one_for_a_server() {
+    let authority = Authority::new();
+    let first = Identity::new(
+        include_str!("certificate_of_version_1.pem"),
+        include_str!("certificate_of_version_1.key"),
+    );
+    let old = Tls::new().authority(authority.certificate()).authority(first.certificate());
+    for (identity, tls, parts) in [
+        (
+            authority.own_identity(),
+            trusting(&authority),
+            ["authority", "CA:FALSE", "subjectAltName"],
+        ),
+        (first, old, ["X.509 version 1", "openssl", "subjectAltName"]),
+        (
+            authority.expired_identity(),
+            trusting(&authority),
+            ["expired", "days ago", "new certificate"],
+        ),
+        (
+            authority.identity_for(&["redis.internal"]),
+            trusting(&authority),
+            ["another name", "redis.internal", "subjectAltName"],
+        ),
+    ] {
+        let server = RedisServer::builder().tls(&authority).tls_identity(identity).start().await;
+        let error = refused(&server.tls_url(), tls).await;
+        for part in parts {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        for raw in ["CaUsedAsEndEntity", "UnsupportedCertVersion", "UnixTime", "Other("] {
+            assert!(!error.contains(raw), "{error}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use std::{
 use lock_core::{AcquireError, Kind, LockClient};
 use lock_tests::{Cli, LIMIT, RedisServer, Wire, bounded, eventually, on_every_wire};
 use tokio::task::JoinSet;
+use tracing::subscriber::DefaultGuard;
 
 use crate::faults::{NEVER, client, nothing_stays};
 
@@ -147,11 +148,29 @@ async fn waiters_wait_on_while_redis_refuses_writes_and_newcomers_get_the_reason
 
 /// What this thread logs.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    fn has(&self, text: &str) -> bool {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).contains(text)
+    /// All that this thread logs from here on, from the level `info` up.
+    pub(super) fn collect() -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let collected = log.collected();
+        (log, collected)
+    }
+
+    /// As [`collect`](Self::collect), for one more thread.
+    pub(super) fn collected(&self) -> DefaultGuard {
+        let log = self.clone();
+        let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || log.clone());
+        tracing::subscriber::set_default(lines.finish())
+    }
+
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+
+    pub(super) fn has(&self, text: &str) -> bool {
+        self.text().contains(text)
     }
 }
 
@@ -170,10 +189,7 @@ impl io::Write for Log {
 async fn a_renewal_that_redis_refuses_logs_why() {
     for wire in Wire::BOTH {
         let server = RedisServer::start().await;
-        let log = Log::default();
-        let writer = log.clone();
-        let lines = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
-        let _logging = tracing::subscriber::set_default(lines);
+        let (log, _logging) = Log::collect();
         let client =
             wire.builder().lease(Duration::from_secs(6)).connect(&server.url()).await.unwrap();
         let _guard = client.write("k").acquire().await.unwrap();

@@ -36,7 +36,7 @@ use slot_map::SlotMap;
 /// Whether an answer is a slot map that assigns any slot. Searches all slots.
 #[cfg(feature = "test-util")]
 pub(crate) fn is_map(answer: &redis::Value, from: &Endpoint) -> bool {
-    let map = SlotMap::parse(answer, from);
+    let map = SlotMap::parse(answer, |host, port| Endpoint::announced(host, port, from));
     map.is_ok_and(|map| (0..super::protocol::SLOTS).any(|slot| map.owner(slot).is_some()))
 }
 
@@ -49,6 +49,8 @@ pub(crate) struct Cluster {
     pub(crate) channels: Arc<Channels>,
     tasks: Weak<Tasks>,
     map: watch::Sender<Arc<SlotMap>>,
+    /// The node that has reported the map, for errors.
+    map_from: Mutex<String>,
     nodes: Mutex<BTreeMap<Endpoint, Node>>,
     /// Subscribes to all channels, in a cluster without shard channels.
     common_subscriber: Mutex<Option<Arc<Subscriber>>>,
@@ -83,6 +85,7 @@ impl Cluster {
             channels: Arc::default(),
             tasks: Arc::downgrade(tasks),
             map: watch::Sender::default(),
+            map_from: Mutex::default(),
             nodes: Mutex::default(),
             common_subscriber: Mutex::default(),
             refresh_requested: Notify::new(),
@@ -105,12 +108,16 @@ impl Cluster {
     /// Fails if no node has been connected for `time`. Whether the others are is found out by each
     /// request.
     pub(crate) fn check(&self, time: Duration) -> Result<(), Unavailable> {
-        if self.nodes.lock().values().any(|node| node.managed.check(time).is_ok()) {
-            return Ok(());
+        let mut of_node = None;
+        for node in self.nodes.lock().values() {
+            match node.managed.check(time) {
+                Ok(()) => return Ok(()),
+                Err(why) => of_node = Some(why),
+            }
         }
         let why = self.why_down.lock().clone();
-        let none = || format!("no node of {self} is connected");
-        Err(Unavailable::unsent(if why.is_empty() { none() } else { why }))
+        let none = || Unavailable::unsent(format!("no node of {self} is connected"));
+        Err(if why.is_empty() { of_node.unwrap_or_else(none) } else { Unavailable::unsent(why) })
     }
 
     /// Why the node that has this slot is not connected, if it is not.
@@ -130,6 +137,12 @@ impl Cluster {
         let primaries = map.primaries();
         let connections = primaries.iter().filter_map(|primary| nodes.get(primary));
         (connections.map(|node| Arc::clone(&node.managed)).collect(), map.unassigned_slots())
+    }
+
+    /// How a node is reached that another one has announced.
+    fn announced(&self, endpoint: Endpoint) -> Server {
+        let node = self.node.with_endpoint(endpoint);
+        node.announced_by(&format!("the cluster's node at {}", self.map_from.lock()))
     }
 
     /// The map may be wrong: it is refreshed soon.

@@ -49,7 +49,7 @@ impl Cluster {
             node.wanted_until = wanted_until;
             return Arc::clone(&node.managed);
         }
-        let discovery = Box::new(Fixed(Arc::new(self.node.with_endpoint(endpoint.clone()))));
+        let discovery = Box::new(Fixed(Arc::new(self.announced(endpoint.clone()))));
         let managed = Arc::new(ManagedConnection::new(discovery, Arc::clone(&self.name), None));
         nodes.insert(
             endpoint.clone(),
@@ -108,7 +108,7 @@ impl Cluster {
             new
         });
         for endpoint in deaf {
-            let discovery = Box::new(Fixed(Arc::new(self.node.with_endpoint(endpoint.clone()))));
+            let discovery = Box::new(Fixed(Arc::new(self.announced(endpoint.clone()))));
             let node = NodeSlots { cluster: Arc::downgrade(self), node: endpoint.clone() };
             let subscriber = self.start_subscriber(discovery, ChannelFilter::Slots(Box::new(node)));
             match self.nodes.lock().get_mut(&endpoint) {

@@ -34,13 +34,16 @@ pub(crate) struct SlotMap {
 
 impl SlotMap {
     /// Parses `CLUSTER SLOTS`: `[[first, last, [host, port, ...], replica...], ...]`.
-    pub(crate) fn parse(answer: &Value, from: &Endpoint) -> Result<Self, NoMap> {
+    pub(crate) fn parse(
+        answer: &Value,
+        announced: impl Fn(&str, u16) -> Endpoint,
+    ) -> Result<Self, NoMap> {
         let Value::Array(entries) = answer else {
             return Err(NoMap::Malformed);
         };
         let mut map = Self::default();
         for entry in entries {
-            map.add(entry, from).ok_or(NoMap::Malformed)?;
+            map.add(entry, &announced).ok_or(NoMap::Malformed)?;
         }
         map.ranges.sort();
         let all_in_order = map.ranges.iter().all(|(first, last, _)| first <= last && *last < SLOTS);
@@ -53,14 +56,14 @@ impl SlotMap {
         if map.ranges.is_empty() { Err(NoMap::Empty) } else { Ok(map) }
     }
 
-    fn add(&mut self, entry: &Value, from: &Endpoint) -> Option<()> {
+    fn add(&mut self, entry: &Value, announced: &impl Fn(&str, u16) -> Endpoint) -> Option<()> {
         let Value::Array(parts) = entry else { return None };
         let [Value::Int(first), Value::Int(last), primary, replicas @ ..] = parts.as_slice() else {
             return None;
         };
         let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
-        self.ranges.push((first, last, node(primary, from)?));
-        self.replicas.extend(replicas.iter().filter_map(|replica| node(replica, from)));
+        self.ranges.push((first, last, node(primary, announced)?));
+        self.replicas.extend(replicas.iter().filter_map(|replica| node(replica, announced)));
         Some(())
     }
 
@@ -110,8 +113,8 @@ impl SlotMap {
     }
 }
 
-/// Parses `[host, port, id, ...]`; a missing host is that of the node that was queried.
-fn node(value: &Value, from: &Endpoint) -> Option<Endpoint> {
+/// Parses `[host, port, id, ...]`; a missing host is empty.
+fn node(value: &Value, announced: &impl Fn(&str, u16) -> Endpoint) -> Option<Endpoint> {
     let Value::Array(parts) = value else {
         return None;
     };
@@ -120,7 +123,7 @@ fn node(value: &Value, from: &Endpoint) -> Option<Endpoint> {
         _ => "",
     };
     match parts.get(1)? {
-        Value::Int(port) => Some(Endpoint::announced(host, u16::try_from(*port).ok()?, from)),
+        Value::Int(port) => Some(announced(host, u16::try_from(*port).ok()?)),
         _ => None,
     }
 }
@@ -133,12 +136,16 @@ mod tests {
         Endpoint::Tcp("h".to_owned(), port)
     }
 
+    fn announced(host: &str, port: u16) -> Endpoint {
+        Endpoint::announced(host, port, &endpoint(1))
+    }
+
     fn response(ranges: &[(i64, i64, i64)]) -> Result<SlotMap, NoMap> {
         let entry = |(first, last, port): &(i64, i64, i64)| {
             let node = Value::Array(vec![Value::Nil, Value::Int(*port)]);
             Value::Array(vec![Value::Int(*first), Value::Int(*last), node])
         };
-        SlotMap::parse(&Value::Array(ranges.iter().map(entry).collect()), &endpoint(1))
+        SlotMap::parse(&Value::Array(ranges.iter().map(entry).collect()), announced)
     }
 
     #[test]
@@ -196,7 +203,7 @@ mod tests {
             |host: &str, port| Value::Array(vec![Value::BulkString(host.into()), Value::Int(port)]);
         let entry = vec![Value::Int(0), Value::Int(5), node("a", 7), node("b", 8), node("", 9)];
         let answer = Value::Array(vec![Value::Array(entry)]);
-        let map = SlotMap::parse(&answer, &endpoint(1)).expect("a map");
+        let map = SlotMap::parse(&answer, announced).expect("a map");
         let tcp = |host: &str, port| Endpoint::Tcp(host.to_owned(), port);
         assert_eq!(map.primaries(), BTreeSet::from([tcp("a", 7)]));
         assert_eq!(map.all_endpoints(), [tcp("a", 7), tcp("b", 8), tcp("h", 9)].into());
@@ -209,6 +216,6 @@ mod tests {
         assert_eq!(response(&[(0, 16_384, 7)]), Err(NoMap::Unsound));
         assert_eq!(response(&[(0, 100, 7), (100, 200, 8)]), Err(NoMap::Unsound));
         assert_eq!(response(&[(-1, 100, 7)]), Err(NoMap::Malformed));
-        assert_eq!(SlotMap::parse(&Value::Nil, &endpoint(1)), Err(NoMap::Malformed));
+        assert_eq!(SlotMap::parse(&Value::Nil, announced), Err(NoMap::Malformed));
     }
 }

@@ -67,8 +67,9 @@ impl Cluster {
             let answer = connection.query(&slots);
             let answer = tokio::time::timeout(NODE_TIMEOUT, answer).await;
             if let Ok(Ok(answer)) = answer
-                && let Ok(map) = SlotMap::parse(&answer, &server.endpoint)
+                && let Ok(map) = SlotMap::parse(&answer, |host, port| server.announced(host, port))
             {
+                self.map_from.lock().clone_from(&server.address);
                 return Ok((map, connection.sharded));
             }
         }
@@ -81,7 +82,10 @@ impl Cluster {
         &self,
         nodes: impl Iterator<Item = Server>,
     ) -> Result<(SlotMap, bool), ConnectError> {
-        let queries = nodes.map(|node| async move { query(&node).await });
+        let queries = nodes.map(|node| async move {
+            let answer = query(&node).await;
+            answer.inspect(|_| self.map_from.lock().clone_from(&node.address))
+        });
         let mut answers = queries.collect::<FuturesUnordered<_>>();
         let mut failure = None;
         while let Some(answer) = answers.next().await {
@@ -99,7 +103,7 @@ impl Cluster {
         let (map, sharded) = self.query_any(seeds).await?;
         let mut outcome = Err(self.node.unreachable_error("no node has a slot".to_owned()));
         for primary in map.primaries() {
-            let server = self.node.with_endpoint(primary);
+            let server = self.announced(primary);
             outcome = match Connection::open(&server).await {
                 Ok(connection) => check_server(&connection, &server).await.map(drop),
                 Err(why) => Err(why),
@@ -128,10 +132,12 @@ async fn query(node: &Server) -> Result<(SlotMap, bool), ConnectError> {
         Ok::<_, RedisError>((answer, has_shard_channels(&connection).await))
     });
     match answer.await {
-        Ok(Ok((answer, sharded))) => match SlotMap::parse(&answer, &node.endpoint) {
-            Ok(map) => Ok((map, sharded)),
-            Err(why) => Err(node.unreachable_error(why.to_string())),
-        },
+        Ok(Ok((answer, sharded))) => {
+            match SlotMap::parse(&answer, |host, port| node.announced(host, port)) {
+                Ok(map) => Ok((map, sharded)),
+                Err(why) => Err(node.unreachable_error(why.to_string())),
+            }
+        }
         Ok(Err(error)) if error.to_string().contains("cluster support disabled") => {
             Err(node.unsupported_error("it is not in a cluster: connect with redis://"))
         }

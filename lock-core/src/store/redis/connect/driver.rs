@@ -33,11 +33,17 @@ pub(super) struct Driver {
 
 /// Ends the connection with the task, however that ends: callers must not wait for replies that
 /// nothing reads.
-struct EndQueue(Arc<Queue>);
+struct EndQueue {
+    queue: Arc<Queue>,
+    has_run: bool,
+}
 
 impl Drop for EndQueue {
     fn drop(&mut self) {
-        self.0.end();
+        if !self.has_run && !std::thread::panicking() {
+            self.queue.abandon();
+        }
+        self.queue.end();
     }
 }
 
@@ -53,10 +59,11 @@ impl Driver {
 
     /// Returns when the connection has ended.
     pub(super) async fn run(mut self) {
-        let _end = EndQueue(Arc::clone(&self.queue));
+        let mut end = EndQueue { queue: Arc::clone(&self.queue), has_run: false };
         if let Err(why) = poll_fn(|context| self.poll(context)).await {
             tracing::debug!(%why, "a connection to Redis has ended");
         }
+        end.has_run = true;
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::tls::Tls;
+use super::{address_map::AddressMap, tls::Tls};
 use crate::{
     store::redis::protocol::Replicas,
     types::{ConnectOptions, InvalidOptions},
@@ -20,6 +20,7 @@ pub(crate) struct RedisOptions {
     pub(crate) sentinel_credentials: Option<Credentials>,
     pub(crate) replicas: Option<Replicas>,
     pub(crate) check_rights: bool,
+    pub(crate) addresses: AddressMap,
 }
 
 /// A user, if not the default one, and a password.
@@ -46,6 +47,7 @@ impl Default for RedisOptions {
             sentinel_credentials: None,
             replicas: None,
             check_rights: true,
+            addresses: AddressMap::default(),
         }
     }
 }
@@ -59,6 +61,7 @@ impl RedisOptions {
             (self.beside_set_nx, "beside_set_nx"),
             (self.replicas.is_some(), "wait_for_replicas"),
             (self.sentinel_credentials.is_some(), "sentinel_credentials"),
+            (self.addresses.is_set(), "map_address"),
         ];
         match set.into_iter().find(|(is_set, _)| *is_set) {
             Some((_, option)) => Err(InvalidOptions(format!(

@@ -217,9 +217,7 @@ mod with {
                  with Tls::authority"
                     .to_owned()
             }
-            Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            ) => format!("its certificate was made for another name: {error}"),
+            Error::InvalidCertificate(why) => of_certificate(why),
             Error::AlertReceived(Alert::CertificateRequired | Alert::HandshakeFailure) => {
                 format!("it requires a client certificate: give one with Tls::identity ({error})")
             }
@@ -238,4 +236,40 @@ mod with {
             other => other.to_string(),
         }
     }
+
+    /// What is wrong with the server's certificate, and how a right one is made.
+    fn of_certificate(why: &CertificateError) -> String {
+        use CertificateError as Wrong;
+        const MAKE: &str = "make a certificate authority, which Tls::authority trusts, and with it a \
+                            certificate for the server that has CA:FALSE and its names as subjectAltName";
+        let text = why.to_string();
+        match why {
+            Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => format!(
+                "its certificate was made for another name: {text}; connect by a name that it has, or put \
+                 this one into its subjectAltName"
+            ),
+            Wrong::ExpiredContext { time, not_after } => format!(
+                "its certificate expired {} days ago by this host's clock: give the server a new \
+                 certificate",
+                time.as_secs().saturating_sub(not_after.as_secs()) / DAY
+            ),
+            Wrong::NotValidYetContext { time, not_before } => format!(
+                "its certificate is valid only in {} days by this host's clock: set the clock, or give the \
+                 server a new certificate",
+                not_before.as_secs().saturating_sub(time.as_secs()).div_ceil(DAY)
+            ),
+            // The library has these as other errors.
+            _ if text.contains("CaUsedAsEndEntity") => format!(
+                "its certificate is that of an authority, as `openssl req -x509` makes it, and none for a \
+                 server: {MAKE}"
+            ),
+            _ if text.contains("UnsupportedCertVersion") => format!(
+                "its certificate is of X.509 version 1, as `openssl x509 -req` makes it without \
+                 extensions: {MAKE}"
+            ),
+            _ => format!("its certificate cannot be used: {text}; {MAKE}"),
+        }
+    }
+
+    const DAY: u64 = 24 * 60 * 60;
 }

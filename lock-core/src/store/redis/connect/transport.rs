@@ -86,6 +86,8 @@ struct State {
     /// The driver, if it must be woken for what is queued.
     driver: Option<Waker>,
     ended: bool,
+    /// Ended with its task, which was dropped.
+    abandoned: bool,
 }
 
 #[derive(Default)]
@@ -161,6 +163,11 @@ impl Transport {
         self.queue.end();
     }
 
+    /// Whether it has ended because its task was dropped, as a runtime does when it ends.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.queue.state.lock().abandoned
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         self.queue.ended.is_cancelled()
     }
@@ -210,6 +217,11 @@ impl Queue {
             self.queued.notify_one();
         }
         replies
+    }
+
+    pub(super) fn abandon(&self) {
+        let mut state = self.state.lock();
+        state.abandoned = !state.ended;
     }
 
     pub(super) fn end(&self) {

@@ -2,8 +2,8 @@
 
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo};
 
-use super::{endpoint::Endpoint, server::reason};
-use crate::types::ConnectError;
+use super::endpoint::Endpoint;
+use crate::{store::redis::protocol::reason, types::ConnectError};
 
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
@@ -57,6 +57,12 @@ impl Url {
     }
 
     fn single(url: &str, encrypted: bool) -> Result<Self, ConnectError> {
+        let authority = url.split(['/', '?']).nth(2).unwrap_or_default();
+        if authority.rsplit('@').next().is_some_and(|hosts| hosts.contains(',')) {
+            return Err(invalid(
+                "several hosts are those of redis+cluster://, or of the Sentinels of redis+sentinel://",
+            ));
+        }
         let (endpoint, login) = read(url)?;
         let query = url.split_once('?').map_or("", |(_, query)| query);
         let understood = |pair: &str| pair.is_empty() || pair.starts_with("protocol=");
@@ -95,7 +101,7 @@ impl Url {
         let user = if user.is_empty() { String::new() } else { format!("{user}@") };
         let mut login = None;
         let mut endpoints = Vec::new();
-        for host in hosts.split(',') {
+        for host in hosts.split(',').map(str::trim) {
             let host = if has_port(host) { host.to_owned() } else { format!("{host}:{default}") };
             let (endpoint, named) = read(&format!("redis://{user}{host}/{database}"))?;
             endpoints.push(endpoint);
@@ -122,7 +128,14 @@ fn read(url: &str) -> Result<(Endpoint, RedisConnectionInfo), ConnectError> {
         ConnectionAddr::Unix(path) => Endpoint::Unix(path.clone()),
         _ => return Err(invalid("its scheme is not known")),
     };
-    Ok((endpoint, info.redis_settings().clone()))
+    let login = info.redis_settings();
+    // Redis would be used as the default user, without a word.
+    if login.username().is_some() && login.password().is_none_or(str::is_empty) {
+        return Err(invalid(
+            "its user has no password: write user:password@, or :password@ for the default user",
+        ));
+    }
+    Ok((endpoint, login.clone()))
 }
 
 fn invalid(reason: &str) -> ConnectError {
@@ -154,6 +167,7 @@ mod tests {
             )
         );
         assert_eq!(parsed("redis+sentinel://[::1]/main").1, ["[::1]:26379"]);
+        assert_eq!(parsed("redis+cluster://:p@a:1, b,\tc").1, ["a:1", "b:6379", "c:6379"]);
         assert_eq!(
             parsed("rediss+cluster://a,[::1]"),
             (Deployment::Cluster, vec!["a:6379".to_owned(), "[::1]:6379".to_owned()], true)
@@ -205,6 +219,13 @@ mod tests {
             "redis+unix:/redis+cluster://u:p@a",
             "redis+cluster://",
             "redis+cluster://a,,b",
+            "redis://a,b",
+            "rediss://:p@a:1, b:2/0",
+            "redis://u@a",
+            "redis://u:@a",
+            "redis+cluster://u@a",
+            "redis+sentinel://u@a/main",
+            "redis+unix:///s?user=u",
             "a:6379",
             "http://a",
         ] {

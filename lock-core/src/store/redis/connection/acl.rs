@@ -16,6 +16,8 @@ pub(crate) struct MissingRights {
     pub(crate) needed: Vec<String>,
     /// Without these waiters poll instead of being woken.
     pub(crate) to_publish: Vec<String>,
+    /// Commands that the server does not have for any user, in capitals.
+    pub(crate) unknown: Vec<String>,
 }
 
 impl MissingRights {
@@ -53,27 +55,35 @@ impl MissingRights {
 
     /// Refuses a server on which locks would be left behind.
     pub(crate) fn check(&self, server: &Server) -> Result<(), ConnectError> {
+        if !self.unknown.is_empty() {
+            return Err(server.unsupported_error(&format!(
+                "it does not know {}, which the lock scripts call: remove the `rename-command` that has \
+                 renamed or disabled it",
+                self.unknown.join(", ")
+            )));
+        }
         if self.needed.is_empty() {
             return Ok(());
         }
         let rights = self.needed.iter().chain(&self.to_publish).cloned().collect();
-        Err(ConnectError::MissingRights { address: server.address.clone(), rights })
+        let (address, user) = (server.address.clone(), server.user().to_owned());
+        Err(ConnectError::MissingRights { address, user, rights })
     }
 
     /// The warning for the log and for `health`, if rights are missing.
-    pub(crate) fn warning(&self) -> Option<String> {
+    pub(crate) fn warning(&self, user: &str) -> Option<String> {
         let words = |rights: &[String]| rights.join(" ");
         if !self.needed.is_empty() {
             let rights = words(&self.needed);
             return Some(format!(
                 "the user may not do what the lock scripts do, and locks may stay behind: \
-                 ACL SETUSER <user> {rights}"
+                 ACL SETUSER {user} {rights}"
             ));
         }
         (!self.to_publish.is_empty()).then(|| {
             format!(
                 "the user may not publish that locks are released, so waiters are not woken and \
-                 poll every second: ACL SETUSER <user> {}",
+                 poll every second: ACL SETUSER {user} {}",
                 words(&self.to_publish)
             )
         })
@@ -93,7 +103,12 @@ impl MissingRights {
         }
         needed.extend(patterns(list(3), 0, wire.key_patterns()));
         to_publish.extend(patterns(list(4), 1, wire.channel_patterns()));
-        Self { needed, to_publish }
+        let text = |value: &Value| match value {
+            Value::BulkString(command) => Some(String::from_utf8_lossy(command).to_uppercase()),
+            _ => None,
+        };
+        let unknown = list(5).iter().filter_map(text).collect();
+        Self { needed, to_publish, unknown }
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{
     store::redis::{
         connect::{ConnectError, Server, is_replica},
         discovery::Discovery,
-        protocol::{Request, SendOptions},
+        protocol::{Request, SendOptions, reason},
     },
     types::Unavailable,
 };
@@ -133,6 +133,10 @@ impl ManagedConnection {
                         server.observer.reconnected(up.elapsed());
                     }
                     self.watch_until_dead(&server, &connection).await;
+                    if connection.is_abandoned() {
+                        // The runtime ends, and this task with it: nothing was lost.
+                        return std::future::pending().await;
+                    }
                     // They lead to the same server, perhaps over the same broken path.
                     self.wait_pool.close();
                     self.down("the connection was lost".to_owned());
@@ -212,7 +216,7 @@ impl ManagedConnection {
                     connection.query::<Value>(&self.name.write()).await
             {
                 // Not every user may write it, and locks work without.
-                tracing::debug!(%why, "cannot write the client's name");
+                tracing::debug!(why = reason(&why), "cannot write the client's name");
             }
             self.warnings.look_for_eviction(connection, server).await;
         };
@@ -222,6 +226,10 @@ impl ManagedConnection {
     }
 
     fn down(&self, why: String) {
+        // Ended by `close`, on another thread: the watching task was already running.
+        if self.closed.is_cancelled() {
+            return;
+        }
         let (known, since) = match &*self.state.borrow() {
             State::Down { why: known, since } => (*known == why, *since),
             State::Up(..) => (false, Instant::now()),

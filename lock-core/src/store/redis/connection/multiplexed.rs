@@ -178,6 +178,10 @@ impl Connection {
         self.transport.has_ended()
     }
 
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.transport.is_abandoned()
+    }
+
     pub(crate) async fn ended(&self) {
         self.transport.ended().await;
     }

@@ -48,7 +48,7 @@ impl Warnings {
     }
 
     pub(crate) fn lack(&self, server: &Server, missing: &MissingRights) {
-        self.set(Danger::Rights, server, missing.warning());
+        self.set(Danger::Rights, server, missing.warning(server.user()));
     }
 
     /// Logs new warnings, and those that are over.

@@ -102,7 +102,7 @@ impl Sentinels {
                 if !tried.insert(endpoint.clone()) {
                     continue;
                 }
-                let server = self.server.with_endpoint(endpoint.clone());
+                let server = self.server.with_endpoint(endpoint.clone()).announced_by("a Sentinel");
                 match confirm(&server).await {
                     Ok(()) => return Ok(Arc::new(server)),
                     Err(error) => failure.add_server_error(error),
@@ -116,7 +116,7 @@ impl Sentinels {
         let words = ["GET-MASTER-ADDR-BY-NAME", &self.name];
         let command = redis::cmd("SENTINEL").arg(&words).to_owned();
         match sentinel.query_once::<Option<(String, u16)>>(&command).await? {
-            Ok(Some((host, port))) => Ok(Endpoint::announced(&host, port, &sentinel.endpoint)),
+            Ok(Some((host, port))) => Ok(sentinel.announced(&host, port)),
             Ok(None) => Err(sentinel.unreachable_error(format!(
                 "this Sentinel knows no primary of the name {:?}",
                 self.name
@@ -179,7 +179,10 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::store::redis::connect::fake_server::{FakeServer, bulk, server_at};
+    use crate::store::redis::connect::{
+        AddressMap,
+        fake_server::{FakeServer, bulk, server_at},
+    };
 
     const PRIMARY: &str = "role:master\r\n";
 
@@ -212,6 +215,21 @@ mod tests {
         let (old, new) = (of_role(PRIMARY).await, of_role(PRIMARY).await);
         let sentinels = [naming(&old, 0).await, naming(&new, 50).await, naming(&new, 100).await];
         assert_eq!(found(sentinels.into()).await.expect("a primary"), new);
+    }
+
+    #[tokio::test]
+    async fn the_address_of_a_primary_is_mapped_or_explained() {
+        let primary = of_role(PRIMARY).await;
+        let nowhere = Endpoint::Tcp("primary.invalid".to_owned(), 1);
+        let why = found(vec![naming(&nowhere, 0).await]).await.expect_err("no primary").to_string();
+        assert!(why.contains("a Sentinel announces") && why.contains("map_address"), "{why}");
+        let Endpoint::Tcp(host, port) = primary.clone() else { panic!("{primary}") };
+        let addresses = AddressMap::new(move |announced, _| {
+            assert_eq!(announced, "primary.invalid");
+            (host.clone(), port)
+        });
+        let sentinel = naming(&nowhere, 0).await.with_addresses(addresses);
+        assert_eq!(found(vec![sentinel]).await.expect("a primary"), primary);
     }
 
     #[tokio::test]

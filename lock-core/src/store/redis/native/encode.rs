@@ -209,6 +209,10 @@ impl Wire for NativeWire {
         &scripts::MISSING_RIGHTS
     }
 
+    fn listed_commands(&self) -> &'static str {
+        include_str!("scripts/lib/commands.lua")
+    }
+
     fn key_patterns(&self) -> Vec<NamePattern> {
         key_names::key_patterns(&self.prefix)
     }

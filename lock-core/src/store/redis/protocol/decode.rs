@@ -4,6 +4,7 @@ use std::{fmt, time::Duration};
 
 use redis::Value;
 
+use super::server_text::cleaned;
 use crate::{
     store::{
         Acquired, AcquiredAll, Downgraded, HolderSnapshot, Holds, LockSnapshot, Released, Renewal,
@@ -111,7 +112,9 @@ impl Reply {
             Some("FREED") => Released::Freed,
             Some("HELD") => Released::StillHeld,
             Some("GONE") => Released::Gone,
-            Some(wrong) => return Err(Unavailable::unsent(format!("not released: {wrong}"))),
+            Some(wrong) => {
+                return Err(Unavailable::unsent(format!("not released: {}", cleaned(wrong))));
+            }
             None => return Err(self.strange()),
         })
     }
@@ -122,7 +125,10 @@ impl Reply {
                 .map(|at| match self.number(at) {
                     Some(1) => Renewal::Renewed,
                     Some(0) => Renewal::Lost,
-                    _ => Renewal::failed(self.text(at).unwrap_or("the answer is not understood")),
+                    _ => Renewal::failed(
+                        self.text(at)
+                            .map_or_else(|| "the answer is not understood".to_owned(), cleaned),
+                    ),
                 })
                 .collect()),
             _ => Err(self.strange()),

@@ -73,6 +73,13 @@ impl ReplyReader {
         self.end = (self.end + length).min(self.bytes.len());
     }
 
+    /// The first line of what is not taken, or what is there of it, for an error.
+    pub(crate) fn beginning(&self) -> String {
+        let bytes = self.bytes[self.start..self.end].split(|byte| b"\r\n".contains(byte)).next();
+        let bytes = bytes.unwrap_or_default();
+        bytes[..bytes.len().min(60)].escape_ascii().to_string()
+    }
+
     /// Takes the next reply, if it is complete.
     pub(crate) fn next(&mut self) -> Result<Option<Value>, Malformed> {
         if !self.is_complete()? {

@@ -29,6 +29,24 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync {
     fn scripts(&self, sharded: bool) -> Vec<&'static Script>;
     /// The script that finds out which rights the user lacks.
     fn missing_rights(&self) -> &'static LockScript;
+    /// The Lua that lists the commands of the scripts: each begins with `{'` and its name.
+    fn listed_commands(&self) -> &'static str;
+    /// Every right that the scripts need, as `ACL SETUSER` takes them.
+    fn rights(&self) -> Vec<String> {
+        let listed = self.listed_commands().split("{'").skip(1);
+        let listed = listed.filter_map(|rest| rest.split_once('\'')).map(|(command, _)| command);
+        let commands = ["evalsha", "script|load", "publish"].into_iter().chain(listed);
+        let mut rights: Vec<_> = commands.map(|command| format!("+{command}")).collect();
+        for NamePattern { pattern, .. } in
+            self.key_patterns().into_iter().chain(self.channel_patterns())
+        {
+            // Several kinds of names can share one.
+            if !rights.contains(&pattern) {
+                rights.push(pattern);
+            }
+        }
+        rights
+    }
     /// Every kind of key; the locks themselves come first.
     fn key_patterns(&self) -> Vec<NamePattern>;
     /// Every kind of channel.

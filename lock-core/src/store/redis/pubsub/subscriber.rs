@@ -28,7 +28,7 @@ use crate::{
     store::redis::{
         connect::{ConnectError, Endpoint, ErrorClass, Server, Transport, classify, push_channel},
         discovery::Discovery,
-        protocol::{Packed, woken_by},
+        protocol::{Packed, reason, woken_by},
     },
 };
 
@@ -264,14 +264,15 @@ impl Subscriber {
         match (classify(error), &self.filter) {
             (ErrorClass::Moved(to), ChannelFilter::Slots(owner)) => {
                 if let Some((_, slot)) = error.redirect_node() {
-                    owner.moved(slot, Endpoint::parse(&to, &server.endpoint));
+                    owner.moved(slot, server.redirected(&to));
                 }
                 Subscribed::Later
             }
             (ErrorClass::Transient { .. }, _) => Subscribed::Later,
             _ => {
                 if !self.warned.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(redis = %server.address, %error, "cannot subscribe: waiters poll");
+                    let error = reason(error);
+                    tracing::warn!(redis = %server.address, error, "cannot subscribe: waiters poll");
                 }
                 // A channel that the user may not subscribe to is tried again at the next tick, and
                 // does not affect the others.

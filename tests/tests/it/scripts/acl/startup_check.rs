@@ -67,7 +67,10 @@ fn it_checks_every_command_that_a_script_calls() {
 async fn with_the_least_rights_none_is_missing_and_nothing_is_left() {
     let mut store = Store::start().await;
     let cli = user(&store, &[]).await;
-    assert_eq!(ask(&store, &cli, &missing_rights()).await.unwrap(), ["RIGHTS", "[]", "[]", "[]"]);
+    assert_eq!(
+        ask(&store, &cli, &missing_rights()).await.unwrap(),
+        ["RIGHTS", "[]", "[]", "[]", "[]"]
+    );
     assert!(store.cli.keys().await.is_empty());
     let told = store.told_where().await;
     assert!(told.iter().all(|(channel, message)| channel.contains('\u{1}') && message.is_empty()));
@@ -81,7 +84,7 @@ async fn each_that_is_missing_is_named_and_nothing_is_left() {
         let cli = user(&store, &[right]).await;
         let reply = ask(&store, &cli, &missing_rights()).await.unwrap();
         assert_eq!(reply[1], format!("[{}]", &right[1..]), "{right}: {reply:?}");
-        assert_eq!(reply[2..], ["[]", "[]"], "{right}");
+        assert_eq!(reply[2..], ["[]", "[]", "[]"], "{right}");
         assert!(store.cli.keys().await.is_empty(), "{right}");
     }
     for right in KEYS {
@@ -105,6 +108,9 @@ async fn a_full_memory_is_no_missing_right() {
     let store = Store::start().await;
     let cli = user(&store, &[]).await;
     store.fill().await;
-    assert_eq!(ask(&store, &cli, &missing_rights()).await.unwrap(), ["RIGHTS", "[]", "[]", "[]"]);
+    assert_eq!(
+        ask(&store, &cli, &missing_rights()).await.unwrap(),
+        ["RIGHTS", "[]", "[]", "[]", "[]"]
+    );
     assert!(store.cli.keys().await.is_empty());
 }

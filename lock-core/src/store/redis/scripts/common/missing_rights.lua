@@ -1,5 +1,5 @@
 -- common/missing_rights: finds the commands, keys and channels of the scripts that the user has no right
--- to. Runs every command in a form that changes nothing, on names that no lock has; the keys that two
+-- to, and the commands that were renamed. Runs every command in a form that changes nothing, on names that no lock has; the keys that two
 -- commands create are deleted at once. Works on any node of a cluster, because Redis checks rights
 -- before slots.
 --
@@ -8,11 +8,12 @@
 -- ARGV[3] count  number of names of other keys that follow, before the channels
 --
 -- Returns {RIGHTS, nonce, refused commands, numbers of the refused names (0: lock), numbers of the
---          refused channels}, both numbered in the order of the arguments
+--          refused channels, commands that the server does not know}, both numbered in the order of
+--          the arguments
 local nonce, lock, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local names = {unpack(ARGV, 4)}
 
-local commands, keys, channels, denied = {}, {}, {}, {}
+local commands, keys, channels, unknown, denied = {}, {}, {}, {}, {}
 
 -- Returns what the user has no right to: 'command', 'key' or 'channel'; nil if the error is another one.
 -- The text of the error differs between versions of Redis.
@@ -34,6 +35,7 @@ local function probe(command)
   local answer = redis.pcall(unpack(command))
   local refused = refused_part(answer)
   if refused == 'command' then deny(command[1]) end
+  if type(answer) == 'table' and string.find(answer.err or '', 'Unknown Redis command', 1, true) then unknown[#unknown + 1] = command[1] end
   if refused == 'key' and not keys[1] then keys[1] = 0 end
   return answer
 end
@@ -60,4 +62,4 @@ for at, name in ipairs(names) do
     if refused_part(plain) == 'channel' or refused_part(shard) == 'channel' then channels[#channels + 1] = at - count end
   end
 end
-return {'RIGHTS', nonce, commands, keys, channels}
+return {'RIGHTS', nonce, commands, keys, channels, unknown}
