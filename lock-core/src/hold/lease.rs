@@ -175,10 +175,11 @@ impl Lease {
 
     /// Ends every hold on this lease and releases what the store may still have. Returns how many
     /// holds there were.
-    pub(crate) fn lose(self: &Arc<Self>, cause: LostCause) -> usize {
+    pub(crate) fn lose(self: &Arc<Self>, mut cause: LostCause) -> usize {
         let lost = {
             let mut state = self.state();
             let refused = cause == LostCause::Refused;
+            cause = if refused && state.may_be_taken { LostCause::Taken } else { cause };
             match &mut state.stage {
                 Stage::Acquiring => return 0,
                 // The waiter that was handed the lease has not run yet. It checks the validity when

@@ -73,6 +73,8 @@ pub(crate) struct LeaseInner {
     pub(super) stepping: bool,
     /// What it is for is written down in the store.
     pub(crate) recorded: bool,
+    /// Some lock of the client was taken away, perhaps this one: the next renewal shows it.
+    pub(crate) may_be_taken: bool,
 }
 
 /// The holds that rely on a lease, and what all their guards hold together.
@@ -123,6 +125,7 @@ impl LeaseInner {
             sharing: SharedRead::default(),
             stepping: false,
             recorded: false,
+            may_be_taken: false,
         }
     }
 

@@ -65,7 +65,7 @@ pub(crate) const GRANTED: &str = "granted";
 
 const UNLOCKED: [Unlocked; 5] =
     [Unlocked::Shadow, Unlocked::Off, Unlocked::Open, Unlocked::Local, Unlocked::NoKey];
-const CAUSES: [&str; 5] = ["refused", "expired", "max-hold", "released", "other"];
+const CAUSES: [&str; 6] = ["refused", "taken", "expired", "max-hold", "released", "other"];
 const WOULD: [ShadowOutcome; 4] =
     [ShadowOutcome::Pass, ShadowOutcome::Wait, ShadowOutcome::Refuse, ShadowOutcome::NotMeasured];
 
@@ -128,6 +128,7 @@ pub(crate) fn begin(policy: &LockName, modes: &[Mode]) {
 pub(crate) fn cause(cause: LostCause) -> &'static str {
     match cause {
         LostCause::Refused => "refused",
+        LostCause::Taken => "taken",
         LostCause::Expired => "expired",
         LostCause::MaxHold => "max-hold",
         LostCause::Released => "released",

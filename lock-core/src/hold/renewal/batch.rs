@@ -179,6 +179,7 @@ impl Lease {
                     let effective = self.engine.effective_lease(state.length, state.confirmed);
                     state.confirm(sent, effective, now);
                     state.renewal = LeaseState::Renewed;
+                    state.may_be_taken = false;
                 }
                 self.announce();
                 self.long_lived();

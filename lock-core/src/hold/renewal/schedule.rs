@@ -131,11 +131,14 @@ impl Schedule {
         leases.into_iter().filter(|lease| lease.key == *key).collect()
     }
 
-    /// Has every lease checked now.
+    /// Has every lease checked now, because some were taken away.
     pub(crate) fn renew_all(&self) {
         let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
         let now = LeaseInstant::now();
-        leases.iter().for_each(|lease| self.add_at(lease, now));
+        for lease in leases {
+            lease.state().may_be_taken = true;
+            self.add_at(&lease, now);
+        }
     }
 
     /// Takes the leases that are due, and those that are due soon enough to be renewed with them.

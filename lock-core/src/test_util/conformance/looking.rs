@@ -126,7 +126,8 @@ pub(super) async fn force_release_makes_tokens_stale_and_wakes(world: StoreUnder
         assert!(Some(next.fencing_token()) > forced.fencing_token, "{kind}");
         let release = guard.release().await;
         let Err(ReleaseError::Lost(lost)) = release else { panic!("{kind}: {release:?}") };
-        assert_eq!(lost.cause(), LostCause::Refused);
+        // By the message, or by the store's answer to the release.
+        assert!(matches!(lost.cause(), LostCause::Taken | LostCause::Refused), "{kind}: {lost}");
         next.release().await.unwrap();
         eventually("released", LIMIT, async || there.health().await.holds == 0).await;
     }
@@ -157,7 +158,7 @@ pub(super) async fn a_holder_learns_at_once_that_its_lock_was_taken(world: Store
         let (lost, forced) =
             soon(async { tokio::join!(guard.lost(), there.force_release("k")) }).await;
         assert!(forced.unwrap().was_held, "{kind}");
-        assert_eq!(lost.cause(), LostCause::Refused, "{kind}");
+        assert_eq!(lost.cause(), LostCause::Taken, "{kind}");
         assert!(other.is_held(), "{kind}: only what was taken is lost");
         other.release().await.unwrap();
     }

@@ -34,6 +34,11 @@ impl Lost {
 pub enum LostCause {
     /// The store does not have the hold: it has expired, was deleted, or was lost with the store's data.
     Refused,
+    /// The lock was taken away on purpose, by
+    /// [`force_release`](crate::LockClient::force_release), the operators' page or `lockctl`. Known by a
+    /// message: where that is lost, the cause is [`Refused`](Self::Refused); and a hold that goes in the
+    /// same moment for another reason has this cause too.
+    Taken,
     /// The lease ran out on the holder's clock before a renewal was confirmed.
     Expired,
     /// The hold reached its `max_hold` and was released.
@@ -48,6 +53,7 @@ impl fmt::Display for LostCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             LostCause::Refused => "the store no longer knows the hold",
+            LostCause::Taken => "an operator took it away",
             LostCause::Expired => "no renewal was confirmed before the lease ran out",
             LostCause::MaxHold => "it was held for longer than max_hold allows",
             LostCause::Released => "its guard was released",

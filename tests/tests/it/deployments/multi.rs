@@ -23,7 +23,7 @@ async fn a_multi_lock_fails_when_one_is_lost_during_the_wait(wire: Wire) {
     // The other one is still held: nothing but the loss can end the wait before its time.
     let refused = bounded(LONG / 2, waiting).await.unwrap();
     let Err(AcquireError::Lost(lost)) = refused else { panic!("{refused:?}") };
-    assert_eq!((lost.key().as_str(), lost.cause()), ("a", LostCause::Refused));
+    assert_eq!((lost.key().as_str(), lost.cause()), ("a", LostCause::Taken));
     assert!(blocking.is_held());
     blocking.release().await.unwrap();
     eventually("all is released", LIMIT, async || here.health().await.holds == 0).await;
