@@ -36,8 +36,9 @@ pub enum TransactionError<E> {
     /// The database refused, or did not answer, before the commit.
     #[error("the transaction failed, and is rolled back")]
     Database(#[source] sqlx::Error),
-    /// The database did not answer the commit: the work may be done, and may not.
-    #[error("the database did not answer the commit: whether it was executed is not known")]
+    /// The database did not answer the commit, or by an error that proves no rollback: the work may be
+    /// done, and may not.
+    #[error("the database did not confirm the commit: whether it was executed is not known")]
     CommitUnknown(#[source] sqlx::Error),
 }
 
@@ -46,11 +47,41 @@ impl<E> TransactionError<E> {
         Self::Lock(lost.into())
     }
 
-    /// An error of the commit: what the database itself refuses is rolled back for certain.
+    /// An error of the commit: what the database itself refuses is rolled back, unless the error is of
+    /// the database and not of the transaction.
     pub(crate) fn of_commit(error: sqlx::Error) -> Self {
-        match error {
-            refused @ sqlx::Error::Database(_) => Self::Database(refused),
-            unknown => Self::CommitUnknown(unknown),
+        match &error {
+            sqlx::Error::Database(why) if !may_be_committed(why.code().as_deref()) => {
+                Self::Database(error)
+            }
+            _ => Self::CommitUnknown(error),
         }
+    }
+}
+
+/// Whether a commit that ended with this SQLSTATE may have been executed: the connection failed (08), the
+/// server was stopped (57) or failed itself (58, XX), or it says so (40003). MySQL has HY000 for failures of
+/// its own. The codes of SQLite are shorter; it rolls back what it does not commit.
+fn may_be_committed(code: Option<&str>) -> bool {
+    let unsure = ["08", "57", "58", "XX", "40003", "HY000"];
+    code.is_some_and(|code| code.len() == 5 && unsure.iter().any(|each| code.starts_with(each)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_of_the_database_itself_proves_no_rollback() {
+        for code in ["08000", "08006", "08S01", "40003", "57P01", "58030", "XX000", "HY000"] {
+            assert!(may_be_committed(Some(code)), "{code}");
+        }
+        // The last are of SQLite.
+        for code in
+            ["23505", "40001", "40P01", "40002", "25P02", "P0001", "5", "787", "2067", "5642"]
+        {
+            assert!(!may_be_committed(Some(code)), "{code}");
+        }
+        assert!(!may_be_committed(None));
     }
 }
