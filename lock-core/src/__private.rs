@@ -204,7 +204,7 @@ pub struct LogHashes {
 #[must_use]
 pub fn log_hashes(client: &LockClient, keys: &[LockKey], path: Option<&str>) -> LogHashes {
     let engine = client.engine();
-    let hash = LogHash::of(engine.settings.ticket_key.as_ref());
+    let hash = LogHash::of(engine.settings.ticket_keys.first());
     LogHashes {
         keys: keys.iter().map(|key| hash.hex(&format!("key {key}"))).collect(),
         path: path.map(|path| hash.hex(&format!("path {path}"))),

@@ -10,7 +10,8 @@ use crate::{
     runtime::LeaseInstant,
     store::{Holder, RenewCommand, Renewal, TransferCommand, Transferred},
     types::{
-        AcquireOptions, HoldTicket, ParkedHold, ResumeError, StoreError, Unavailable, Unsupported,
+        AcquireOptions, HoldTicket, InvalidTicket, ParkedHold, ResumeError, StoreError,
+        Unavailable, Unsupported,
     },
 };
 
@@ -22,7 +23,8 @@ pub(crate) async fn resume(
     ticket: &HoldTicket,
     options: AcquireOptions,
 ) -> Result<LockGuard, ResumeError> {
-    let parked = engine.settings.ticket_key()?.verify(ticket)?;
+    let (_, keys) = engine.settings.ticket_keys()?;
+    let parked = keys.iter().find_map(|key| key.verify(ticket).ok()).ok_or(InvalidTicket)?;
     engine.tasks.attach_runtime()?;
     if !engine.store.supports_transfers() {
         return Err(Unsupported::new("parked holds").into());

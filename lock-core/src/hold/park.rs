@@ -21,7 +21,7 @@ impl Hold {
     pub(crate) async fn park(self: &Arc<Self>, length: Duration) -> Result<HoldTicket, ParkError> {
         let lease = &self.lease;
         let engine = &lease.engine;
-        let key = engine.settings.ticket_key()?;
+        let (key, _) = engine.settings.ticket_keys()?;
         check_lease("lease of a parked hold", length)?;
         engine.tasks.attach_runtime()?;
         if lease.kind == Kind::Semaphore || !engine.store.supports_transfers() {

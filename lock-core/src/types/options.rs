@@ -43,7 +43,8 @@ pub(crate) struct ClientConfig {
     pub(crate) max_shared_readers: u32,
     pub(crate) observer: Observer,
     /// With which holds are parked and resumed.
-    pub(crate) ticket_key: Option<TicketKey>,
+    /// Newest first: the first signs.
+    pub(crate) ticket_keys: Vec<TicketKey>,
     /// Whether long holds and waits are written down in the store.
     pub(crate) record_work: bool,
     pub(crate) refuse_deadlocks: bool,
@@ -65,7 +66,7 @@ impl Default for ClientConfig {
             max_local_handoffs: MAX_LOCAL_HANDOFFS,
             max_shared_readers: MAX_SHARED_READERS,
             observer: Observer::default(),
-            ticket_key: None,
+            ticket_keys: Vec::new(),
             record_work: true,
             refuse_deadlocks: false,
         }
@@ -73,13 +74,14 @@ impl Default for ClientConfig {
 }
 
 impl ClientConfig {
-    /// The key of tickets, if there is one that can be used.
-    pub(crate) fn ticket_key(&self) -> Result<&TicketKey, InvalidOptions> {
-        let Some(key) = &self.ticket_key else {
+    /// The key that signs tickets, and all that are accepted, if each can be used.
+    pub(crate) fn ticket_keys(&self) -> Result<(&TicketKey, &[TicketKey]), InvalidOptions> {
+        let Some(newest) = self.ticket_keys.first() else {
             let why = "the client has no ticket_key: set the service's with LockClientBuilder::ticket_key";
             return Err(InvalidOptions(why.to_owned()));
         };
-        key.check().map(|()| key)
+        self.ticket_keys.iter().try_for_each(TicketKey::check)?;
+        Ok((newest, &self.ticket_keys))
     }
 }
 

@@ -93,6 +93,30 @@ async fn a_ticket_of_another_service_or_altered_is_refused_and_stays_good() {
     assert!(here.resume(&ticket).await.unwrap().is_held());
 }
 
+/// As replicas are replaced one after the other: each stage beside the one before.
+#[tokio::test(start_paused = true)]
+async fn a_key_is_changed_while_tickets_of_the_old_one_are_good() {
+    let store = MemoryStore::new();
+    let replica = |keys: &[u8]| {
+        let builder = LockClient::builder();
+        let builder = keys.iter().fold(builder, |builder, key| builder.ticket_key([*key; 32]));
+        builder.in_memory_on(&store)
+    };
+    let stages = [replica(&[1]), replica(&[1, 2]), replica(&[2, 1]), replica(&[2])];
+    for pair in stages.windows(2) {
+        for (parks, resumes) in [(0, 1), (1, 0)] {
+            let ticket = parked(&pair[parks]).await;
+            pair[resumes].resume(&ticket).await.unwrap().release().await.unwrap();
+        }
+    }
+    let ticket = parked(&stages[0]).await;
+    let refused = stages[3].resume(&ticket).await;
+    assert!(matches!(refused, Err(ResumeError::InvalidTicket(_))), "{refused:?}");
+    // A key that can be guessed is no key, though another one signs.
+    let short = LockClient::builder().ticket_key([1; 32]).ticket_key("short").in_memory_on(&store);
+    assert!(matches!(short.resume(&ticket).await, Err(ResumeError::InvalidOptions(_))));
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_a_key_nothing_is_parked_or_resumed() {
     let store = MemoryStore::new();

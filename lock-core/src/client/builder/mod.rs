@@ -136,8 +136,12 @@ impl LockClientBuilder {
     /// random bytes, the same in all processes that park and resume for each other, kept as secret as a
     /// password. Default: none, and nothing can be [parked](crate::LockGuard::park) or
     /// [resumed](LockClient::resume).
+    ///
+    /// May be called several times, newest key first: the first signs, and tickets of all are accepted.
+    /// So a key is changed without a ticket that is refused: deploy the new one as the second, then as
+    /// the first, and remove the old one when its last ticket has ended.
     pub fn ticket_key(mut self, key: impl AsRef<[u8]>) -> Self {
-        self.settings.ticket_key = Some(TicketKey::new(key.as_ref()));
+        self.settings.ticket_keys.push(TicketKey::new(key.as_ref()));
         self
     }
 

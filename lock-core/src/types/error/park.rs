@@ -63,9 +63,11 @@ pub enum ResumeError {
     Unsupported(#[from] Unsupported),
 }
 
-/// The text is not a ticket of this service: it has another form, was altered, or was signed with another
-/// key.
+/// The text is not a ticket of this service: it has another form, was altered, or was signed with a key
+/// that the client does not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("not a ticket of this service: it was altered, or signed with another ticket_key")]
+#[error(
+    "not a ticket of this service: it was altered, or signed with a ticket_key that is not among those of this client"
+)]
 #[non_exhaustive]
 pub struct InvalidTicket;
