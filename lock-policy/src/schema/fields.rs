@@ -85,8 +85,8 @@ pub(crate) const REQUEST: &[Field] = &[
         "deadline_header",
         ValueType::Text("x-request-timeout-ms"),
         "none",
-        "A header with whole milliseconds, by which a client may shorten the \
-         deadline, never lengthen it; anything else in it is answered 400.",
+        "A header with whole milliseconds, or `grpc-timeout` with gRPC's units, by which a client may \
+         shorten the deadline, never lengthen it; anything else in it is answered 400.",
     ),
 ];
 

@@ -20,8 +20,8 @@
 //! A status that a [policy](crate::policy_file) sets in the place of 423 concerns HTTP alone; its
 //! text and its function answer gRPC requests too.
 //!
-//! The wait for a lock ends with the `grpc-timeout` of the request, less the layer's
-//! [`reserve`](crate::RequestLockLayer::reserve).
+//! With `grpc-timeout` as the [`deadline_header`](crate::RequestLockLayer::deadline_header) the wait for
+//! a lock ends with that of the request, less the layer's [`reserve`](crate::RequestLockLayer::reserve).
 
 use std::{collections::HashMap, time::Duration};
 

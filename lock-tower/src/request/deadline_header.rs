@@ -4,20 +4,23 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, request::Parts};
 
-use super::{deadline::RequestDeadline, grpc_timeout};
-use crate::outcome::caller::is_grpc;
+use super::{
+    deadline::RequestDeadline,
+    grpc_timeout::{self, GRPC_TIMEOUT},
+};
 
-/// Applies the deadline of the client to the request: that of the header `name`, if there is one,
-/// and that of gRPC. Returns what is wrong with a header, if anything is.
+/// Applies the deadline of the client to the request: that of the header `name`, if the service has
+/// named one. Returns what is wrong with the header, if anything is.
 pub(crate) fn limit_time(name: Option<&HeaderName>, parts: &mut Parts) -> Result<(), String> {
-    if let Some(requested) = name.map(|name| read(name, &parts.headers)).transpose()?.flatten() {
-        RequestDeadline::within(requested).shorten(&mut parts.extensions);
-    }
-    if is_grpc(&parts.headers)
-        && let Some(timeout) = grpc_timeout::read(&parts.headers)?
-    {
+    let Some(name) = name else { return Ok(()) };
+    let deadline = if *name == GRPC_TIMEOUT {
         // The client and its server each have a timer of the same length, which ends the request.
-        RequestDeadline::before(timeout).shorten(&mut parts.extensions);
+        grpc_timeout::read(&parts.headers)?.map(RequestDeadline::before)
+    } else {
+        read(name, &parts.headers)?.map(RequestDeadline::within)
+    };
+    if let Some(deadline) = deadline {
+        deadline.shorten(&mut parts.extensions);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName};
 
 use super::deadline_header::only_value;
 
-const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+pub(super) const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 /// The protocol allows as many, which also keeps every product below within bounds.
 const MOST_DIGITS: usize = 8;
 

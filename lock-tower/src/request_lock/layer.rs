@@ -255,7 +255,8 @@ impl RequestLockLayer {
 
     /// Sets a header with whole milliseconds by which a client may shorten its deadline, but not
     /// lengthen it: an earlier [`RequestDeadline`](crate::RequestDeadline) stays in force. An
-    /// invalid header is answered 400 `lock-deadline-invalid`. Default: no header.
+    /// invalid header is answered 400 `lock-deadline-invalid`. The header `grpc-timeout` has gRPC's own
+    /// units. Name one only where the clients are yours. Default: no header.
     pub fn deadline_header(self, name: HeaderName) -> Self {
         self.route(|lock| lock.deadline_header = Some(name))
     }

@@ -8,7 +8,7 @@ use lock_core::LockClient;
 use tower_service::Service;
 
 use super::ResponseFuture;
-use crate::request::{context::RequestContext, deadline_header::limit_time};
+use crate::request::context::RequestContext;
 
 /// Runs each request in a scope: from [`RequestScopeLayer`](super::RequestScopeLayer).
 ///
@@ -44,8 +44,6 @@ where
         let clone = self.inner.clone();
         let mut inner = mem::replace(&mut self.inner, clone);
         let (mut parts, body) = request.into_parts();
-        // A malformed deadline limits nothing: this layer answers no request itself.
-        let _ = limit_time(None, &mut parts);
         let context = RequestContext::join(&self.client, &parts);
         parts.extensions.insert(context.clone());
         ResponseFuture::new(

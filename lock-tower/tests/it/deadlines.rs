@@ -9,6 +9,7 @@ use axum::{
     middleware::map_request,
     routing::put,
 };
+use http::HeaderName;
 use lock_tower::{
     LockClient, LockError, RequestDeadline, RequestLockLayer, RequestScopeLayer, distributed_lock,
 };
@@ -170,27 +171,33 @@ async fn a_functions_wait_is_bounded_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn grpc_clients_set_it() {
+async fn grpc_timeout_is_read_where_it_is_named() {
     let locks = LockClient::in_memory();
     let _guard = locks.write("order:7").acquire().await.unwrap();
-    let app = router(layer(&locks));
-    let took = async |content_type: &str, timeout: &str| {
+    let took = async |app: &Router, content_type: &str, timeout: &str| {
         let mut request = request("PUT", "/orders/7");
         request.headers_mut().insert("content-type", content_type.parse().unwrap());
         request.headers_mut().insert("grpc-timeout", timeout.parse().unwrap());
         let began = Instant::now();
-        send(&app, request).await;
+        send(app, request).await;
         began.elapsed()
     };
     let of_300 = Duration::from_millis(285);
-    assert_eq!(took("application/grpc", "300m").await, of_300);
-    assert_eq!(took("application/grpc+proto", "300000u").await, of_300);
-    assert_eq!(took("application/grpc;x", "8S").await, Duration::from_millis(7_900));
-    assert_eq!(took("application/grpc", "0S").await, Duration::ZERO);
-    assert_eq!(took("application/grpc", "soon").await, Duration::ZERO);
-    // Neither is gRPC.
-    for other in ["application/grpc-web", "application/json"] {
-        assert_eq!(took(other, "300m").await, NEVER);
+    let named = router(layer(&locks).deadline_header(HeaderName::from_static("grpc-timeout")));
+    for grpc in ["application/grpc", "application/grpc+proto", "application/grpc-web"] {
+        assert_eq!(took(&named, grpc, "300m").await, of_300);
+    }
+    assert_eq!(took(&named, "application/grpc", "300000u").await, of_300);
+    assert_eq!(took(&named, "application/grpc", "8S").await, Duration::from_millis(7_900));
+    assert_eq!(took(&named, "application/grpc", "0S").await, Duration::ZERO);
+    assert_eq!(took(&named, "application/grpc", "soon").await, Duration::ZERO);
+    // Any client can send it.
+    let unnamed = router(layer(&locks));
+    let in_scope = router(layer(&locks)).layer(RequestScopeLayer::new(locks.clone()));
+    for app in [&unnamed, &in_scope] {
+        for timeout in ["300m", "soon"] {
+            assert_eq!(took(app, "application/grpc", timeout).await, NEVER);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use http::HeaderName;
 use lock_core::test_util::{ConstantFaults, Delivery, scripted};
 use lock_tower::{HoldUntil, LockClient, MemoryStore, Outcome, RequestLockLayer, grpc};
 use tokio::sync::Notify;
@@ -24,6 +25,8 @@ use tonic_health::pb::{
 use tonic_types::{ErrorInfo, StatusExt};
 
 use crate::common::NEVER;
+
+const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
 /// Answers a request, at once or never.
 #[derive(Debug, Clone, Default)]
@@ -142,7 +145,9 @@ async fn busy_is_aborted() {
 async fn a_client_waits_no_longer_than_it_said() {
     let locks = LockClient::in_memory();
     let _guard = locks.write("order:7").acquire().await.unwrap();
-    let service = Service::start(layer(&locks).wait(NEVER), Orders::default()).await;
+    let service =
+        Service::start(layer(&locks).deadline_header(GRPC_TIMEOUT).wait(NEVER), Orders::default())
+            .await;
     let given = |request: &mut Request<_>| request.set_timeout(Duration::from_millis(300));
     let status = service.check(given).await.unwrap_err();
     // The lock's own answer, unless this machine stood still until tonic's timers were due too.
@@ -159,7 +164,7 @@ async fn a_client_waits_no_longer_than_it_said() {
 #[tokio::test]
 async fn what_the_handler_needs_is_reserved() {
     let locks = LockClient::in_memory();
-    let lock = layer(&locks).reserve(Duration::from_secs(60));
+    let lock = layer(&locks).deadline_header(GRPC_TIMEOUT).reserve(Duration::from_secs(60));
     let service = Service::start(lock, Orders::default()).await;
     let given = |request: &mut Request<_>| request.set_timeout(Duration::from_secs(59));
     let status = service.check(given).await.unwrap_err();
@@ -169,7 +174,11 @@ async fn what_the_handler_needs_is_reserved() {
 
 #[tokio::test]
 async fn a_malformed_timeout_is_an_invalid_argument() {
-    let service = Service::start(layer(&LockClient::in_memory()), Orders::default()).await;
+    let service = Service::start(
+        layer(&LockClient::in_memory()).deadline_header(GRPC_TIMEOUT),
+        Orders::default(),
+    )
+    .await;
     let soon = |request: &mut Request<HealthCheckRequest>| {
         _ = request.metadata_mut().insert("grpc-timeout", "soon".parse().unwrap());
     };
