@@ -129,9 +129,11 @@ pub mod __private;
 #[cfg(feature = "axum")]
 pub use extract::fence::Fence;
 #[cfg(feature = "axum")]
-pub use extract::incoming_fence::{
-    FenceStore, IncomingFence, IncomingFenceError, LOCK_FENCE, MemoryFences,
-};
+pub use extract::fence_store::{FenceStore, MemoryFences};
+#[cfg(feature = "axum")]
+pub use extract::fence_trust::FenceTrust;
+#[cfg(feature = "axum")]
+pub use extract::incoming_fence::{IncomingFence, IncomingFenceError, LOCK_FENCE};
 pub use extract::locked::Locked;
 pub use fenced_table::{Claimed, FencedTable, InvalidName, SqlPlaceholders};
 #[cfg(any(feature = "redis", feature = "zookeeper"))]

@@ -1,19 +1,14 @@
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    convert::Infallible,
-    future::{Future, ready},
-};
-
 use axum::{
     body::Body,
     extract::FromRequestParts,
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE, request::Parts};
-use lock_core::{__private::Mutex, FencingToken};
+use lock_core::FencingToken;
 use serde_json::json;
 use thiserror::Error;
 
+use super::{fence_store::FenceStore, fence_trust::FenceTrust};
 use crate::pipeline::serve::FENCE;
 
 /// The header by which a fencing token goes from one service to another: a decimal number.
@@ -36,15 +31,16 @@ pub const LOCK_FENCE: HeaderName = FENCE;
 /// The fencing token that another service has sent with its request in the header [`LOCK_FENCE`]: an
 /// extractor for a service that is called under a lock which it does not have itself.
 ///
-/// A request without the header, or with another value than one number, is answered 400. A token that
-/// is older than the newest seen is refused by [`admit`](Self::admit), or by whatever the resource
+/// Requests whose tokens count are named by a [`FenceTrust`]; without one every request is refused. A
+/// request without the header, or with another value than one number, is answered 400. A token that is
+/// older than the newest seen is refused by [`admit`](Self::admit), or by whatever the resource
 /// itself claims with [`token`](Self::token), such as `lock_sqlx::claim`.
 ///
 /// # Examples
 ///
 /// ```
-/// use axum::{Router, extract::{Path, State}, routing::put};
-/// use lock_tower::{IncomingFence, IncomingFenceError, MemoryFences};
+/// use axum::{Extension, Router, extract::{Path, State}, http::request::Parts, routing::put};
+/// use lock_tower::{FenceTrust, IncomingFence, IncomingFenceError, MemoryFences};
 ///
 /// async fn ship(
 ///     fence: IncomingFence,
@@ -54,7 +50,12 @@ pub const LOCK_FENCE: HeaderName = FENCE;
 ///     fence.admit(fences, &format!("order:{id}")).await?;
 ///     Ok(format!("order {id} is shipped"))
 /// }
-/// # let _ = Router::<&'static MemoryFences>::new().route("/orders/{id}", put(ship));
+///
+/// # fn of_the_shop(request: &Parts) -> bool { request.headers.contains_key("authorization") }
+/// let app: Router<&'static MemoryFences> = Router::new()
+///     .route("/orders/{id}", put(ship))
+///     .layer(Extension(FenceTrust::when(of_the_shop)));
+/// # let _ = app;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IncomingFence(FencingToken);
@@ -93,49 +94,6 @@ impl IncomingFence {
     }
 }
 
-/// Where a resource keeps the newest token that it has seen. It has to be as lasting as the resource
-/// itself, and belongs to it: to the same database, in the same transaction where there is one.
-pub trait FenceStore: Sync {
-    /// Why the store fails.
-    type Error: std::fmt::Display + Send;
-
-    /// Records this token for the resource and returns true, unless a greater one is recorded. Both in
-    /// one step: of two calls at the same time, one sees the other's token.
-    fn admit(
-        &self,
-        resource: &str,
-        token: FencingToken,
-    ) -> impl Future<Output = Result<bool, Self::Error>> + Send;
-}
-
-/// Tokens in the memory of this process, one for each resource for as long as it lives: for resources
-/// that live there too, and for tests.
-#[derive(Debug, Default)]
-pub struct MemoryFences(Mutex<HashMap<String, FencingToken>>);
-
-impl FenceStore for MemoryFences {
-    type Error = Infallible;
-
-    fn admit(
-        &self,
-        resource: &str,
-        token: FencingToken,
-    ) -> impl Future<Output = Result<bool, Infallible>> + Send {
-        let admitted = match self.0.lock().entry(resource.to_owned()) {
-            Entry::Occupied(newest) if *newest.get() > token => false,
-            Entry::Occupied(mut newest) => {
-                newest.insert(token);
-                true
-            }
-            Entry::Vacant(none) => {
-                none.insert(token);
-                true
-            }
-        };
-        ready(Ok(admitted))
-    }
-}
-
 /// Why a request is refused that another service has sent under a lock. As an answer it is a problem
 /// document, with `"executed": false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -147,6 +105,18 @@ pub enum IncomingFenceError {
     /// 400 `fence-invalid`: it is not one number.
     #[error("the header `lock-fence` is not one number from 1 to {max}", max = u64::MAX)]
     Invalid,
+    /// 400 `fence-ahead`: it is further ahead of this process' clock than any token of Redis.
+    #[error(
+        "the header `lock-fence` is more than an hour ahead of this service's clock, as no token of Redis is: \
+         send the token of the lock, and check the clocks"
+    )]
+    Ahead,
+    /// 403 `fence-untrusted`: the service does not take tokens from the sender of this request.
+    #[error("this service does not take fencing tokens from the sender of this request")]
+    Untrusted,
+    /// 500 `fence-misconfigured`: the service has no [`FenceTrust`].
+    #[error("this service does not say whose fencing tokens it takes")]
+    NoTrust,
     /// 409 `fence-stale`: a later holder of the lock was here. Repeating the request cannot help.
     #[error("a later holder of the lock was here before: the lock is lost, and nothing was done")]
     Stale,
@@ -160,6 +130,9 @@ impl IncomingFenceError {
         match self {
             Self::Missing => (StatusCode::BAD_REQUEST, "fence-missing"),
             Self::Invalid => (StatusCode::BAD_REQUEST, "fence-invalid"),
+            Self::Ahead => (StatusCode::BAD_REQUEST, "fence-ahead"),
+            Self::Untrusted => (StatusCode::FORBIDDEN, "fence-untrusted"),
+            Self::NoTrust => (StatusCode::INTERNAL_SERVER_ERROR, "fence-misconfigured"),
             Self::Stale => (StatusCode::CONFLICT, "fence-stale"),
             Self::Unavailable => (StatusCode::INTERNAL_SERVER_ERROR, "fence-unavailable"),
         }
@@ -188,7 +161,17 @@ impl<S: Sync> FromRequestParts<S> for IncomingFence {
     type Rejection = IncomingFenceError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, IncomingFenceError> {
-        read(&parts.headers)
+        let Some(trust) = parts.extensions.get::<FenceTrust>() else {
+            tracing::error!(
+                "a fencing token is refused: add Extension(FenceTrust::when(..)) to the router"
+            );
+            return Err(IncomingFenceError::NoTrust);
+        };
+        if !trust.trusts(parts) {
+            return Err(IncomingFenceError::Untrusted);
+        }
+        let fence = read(&parts.headers)?;
+        if trust.is_too_far_ahead(fence.0) { Err(IncomingFenceError::Ahead) } else { Ok(fence) }
     }
 }
 
